@@ -3,14 +3,14 @@
 """The preset `auto`: sums by the switch, by the hosts, or by both, whichever is quickest."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.planner.arrays import distinct_pairs
-from switchgnn.planner.build import Left, Progress
+from switchgnn.planner.build import Progress
 from switchgnn.planner.chosen import build_chosen
 from switchgnn.planner.costs.forecast import (
     HOST,
@@ -24,7 +24,6 @@ from switchgnn.planner.costs.forecast import (
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.boundary import BoundaryEdges, boundary_edges
 from switchgnn.planner.graphs.graph import Graph
-from switchgnn.planner.plan.manifest import seal
 from switchgnn.planner.plan.plan import Plan
 from switchgnn.planner.presets import Choice, Situation
 
@@ -69,12 +68,7 @@ def build_auto(
     whole = make(assignment=assignment, fits=fits, progress=progress)
     boundary = boundary_edges(graph, whole.assignment)
     count = partial(host_rows, boundary, situation.workers, forecast.directions)
-
-    def leaving(left: Left) -> Plan:
-        """Build a plan for the same partition, and restore the record of the partition."""
-        plan = make(assignment=whole.assignment, fits=fits, left=left)
-        manifest = replace(plan.manifest, partition=whole.manifest.partition)
-        return replace(plan, manifest=seal(manifest))
+    leaving = partial(make, assignment=whole.assignment, fits=fits)
 
     tell("predict the seconds of exchanges")
     seconds = {
@@ -93,7 +87,7 @@ def build_auto(
             continue
         tell(f"leave all but {number} of {blocks} blocks to the hosts")
         left = _all_but(ranked, number * situation.room, graph.vertices)
-        plan = leaving(left)
+        plan = leaving(left=left)
         found = np.inf
         if room_for(plan):
             found = forecast.of_plan(plan, count(partial=True, left=left))
@@ -103,7 +97,9 @@ def build_auto(
     ordered = {way: seconds[way] for way in WAYS if way in seconds}
     chosen = min(ordered, key=ordered.__getitem__)
     if chosen not in plans:
-        plans[chosen] = leaving(dict.fromkeys(Direction, np.ones(graph.vertices, dtype=np.bool_)))
+        plans[chosen] = leaving(
+            left=dict.fromkeys(Direction, np.ones(graph.vertices, dtype=np.bool_))
+        )
     return AutoPlan(plans[chosen], ordered, chosen)
 
 

@@ -62,7 +62,9 @@ from switchgnn.planner.strategies import (
 Progress = Callable[[str], None]
 # bool[V] for both directions, or one for each.
 Left = NDArray[np.bool_] | Mapping[Direction, NDArray[np.bool_]]
-_MULTICAST = "multicast"
+_MULTICAST, _METIS = "multicast", "metis"
+# The partition of an assignment that was not made by any of PARTITION_STRATEGIES.
+GIVEN = "given"
 
 
 def build_plan(
@@ -72,7 +74,7 @@ def build_plan(
     slots: int,
     program: str,
     seed: int = 0,
-    partition: str = "metis",
+    partition: str | None = None,
     blocks: str = "mlgp",
     send: str = _MULTICAST,
     weight: float = 0.0,
@@ -96,7 +98,7 @@ def build_plan(
         program: a hex digest of the P4 program that the plan is for; only recorded.
         seed: of the partition, the blocks and the order; not negative.
         partition: a key of PARTITION_STRATEGIES, or `ptscotch:RANKS`, `metis-leaf-spine:LEAVES` or
-            `cdfgnn:LEAVES`.
+            `cdfgnn:LEAVES`; None: `metis`. With an assignment, the recorded name; None: GIVEN.
         blocks: a key of BLOCK_STRATEGIES; or `strawman`, one block for each set of edges,
             whose destinations compete for the slots, for the P4 program of the strawman; or
             KIND:LEAVES:SPINES, blocks for leaves and spines with `slots` each. The switch's part
@@ -131,7 +133,7 @@ def build_plan(
         slots=slots,
         program=program,
         seed=seed,
-        partition=partition,
+        partition=partition or (_METIS if assignment is None else GIVEN),
         blocks=blocks,
         send=send,
         order=order,
@@ -146,8 +148,6 @@ def build_plan(
     check_workers(graph, workers)
     if assignment is None:
         assignment = options.make_assignment(graph, workers, seed)
-    else:
-        options = replace(options, partition="given")
     owner = check_assignment(graph, workers, assignment)
     boundary = boundary_edges(graph, owner)
     left_to_hosts = _left_to_hosts(left, boundary, graph.vertices, wanted)
@@ -247,7 +247,9 @@ class _Options:
                 f"{_MULTICAST}, not {self.send}"
             )
         # Each lookup raises for a name that is not known.
-        _ = self.make_assignment, self.make_blocks, self.choose, self.make_order
+        _ = self.make_blocks, self.choose, self.make_order
+        if self.partition != GIVEN:
+            _ = self.make_assignment
 
     def _check_switch(self) -> None:
         if self.banks not in BANKS_OF_SWITCHES:

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plans with the strategies of a preset, or with others by name."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -10,13 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.planner.blocks.mlgp import MIN_SLOTS
-from switchgnn.planner.build import Left, Progress, build_plan
+from switchgnn.planner.build import GIVEN, Left, Progress, build_plan
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.graph import Graph
-from switchgnn.planner.lanes import BANK_LANES, WIDEST_ANSWER, lanes_for
 from switchgnn.planner.partition.simple import load_assignment
-from switchgnn.planner.plan.banks import BANKS
 from switchgnn.planner.plan.manifest import Manifest
 from switchgnn.planner.plan.plan import Plan
 from switchgnn.planner.presets import (
@@ -57,7 +54,7 @@ class Asked:
     send: str | None = None
     order: str | None = None
     assignment: Path | None = None  # a file for load_assignment that replaces any partition
-    # numbers of the widest frame, one of LANES; None: by the widths of the features
+    # numbers of the widest frame, one of LANES; None: with the least predicted time
     lanes: int | None = None
 
     def checked(self) -> "Asked":
@@ -71,12 +68,6 @@ class Asked:
                 f"{self.partition}; give one of them"
             )
         return self
-
-    def lanes_for(self, widths: Sequence[int], slots: int, banks: int = BANKS) -> int:
-        """Return the widest frame, one of LANES, for exchanges of features of these widths."""
-        room = BANK_LANES * min(banks, max(1, slots // MIN_SLOTS))
-        widest = min(1 << room.bit_length() - 1, WIDEST_ANSWER)
-        return self.lanes or min(lanes_for(widths), widest)
 
     def load_assignment(self) -> NDArray[np.int64] | None:
         """Return the assignment in the file, or None without one."""
@@ -95,6 +86,7 @@ def choose_asked(asked: Asked, graph: Graph, situation: Situation) -> Choice:
     named: dict[str, Any] = {**asked.named()}
     because = {part: f"{part.capitalize()} {name}: as asked." for part, name in named.items()}
     if asked.assignment is not None:
+        named["partition"] = GIVEN
         because["partition"] = f"Workers as {asked.assignment} assigns them."
     if asked.send is not None:
         named.setdefault("blocks", blocks_for(choice.blocks, asked.send))

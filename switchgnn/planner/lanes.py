@@ -29,20 +29,13 @@ def fragment_lanes(width: int, lanes: int) -> tuple[int, ...]:
     return (lanes,) * full + tuple(last)
 
 
-def lanes_for(widths: Sequence[int]) -> int:
-    """Return the narrowest width of frames among those that need the fewest bytes."""
-    return min(
-        LANES,
-        key=lambda lanes: sum(
-            frame_bytes(each) for width in widths for each in fragment_lanes(width, lanes)
-        ),
-    )
-
-
 def parse_lanes(text: str, widths: Sequence[int]) -> int:
-    """Parse the width of frames in `--lanes`."""
+    """Parse the width of frames in `--lanes`; AUTO: that of the fewest bytes, the narrowest."""
     if text == AUTO:
-        return lanes_for(widths)
+        return min(
+            LANES,
+            key=lambda it: sum(frame_bytes(each) for w in widths for each in fragment_lanes(w, it)),
+        )
     if text not in map(str, LANES):
         raise PlannerError(
             f"no frames of {text!r} numbers: give {AUTO}, or one of {', '.join(map(str, LANES))}"

@@ -19,7 +19,13 @@ from switchgnn.p4src import load_program
 from switchgnn.planner.auto import AutoPlan, build_auto
 from switchgnn.planner.build import Left
 from switchgnn.planner.chosen import Asked, build_chosen, choose_asked
-from switchgnn.planner.costs.forecast import StarForecast, share_served, verdict, way_of
+from switchgnn.planner.costs.forecast import (
+    StarForecast,
+    choose_lanes,
+    share_served,
+    verdict,
+    way_of,
+)
 from switchgnn.planner.costs.seconds import NetworkModel
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.boundary import boundary_edges
@@ -143,18 +149,15 @@ def write_job(
     asked = asked or Asked(PAPER)
     program = load_program()
     leaf_spine = even_leaf_spine(workers, leaves, spines) if leaves else None
-    situation = Situation(
-        workers,
-        slots or program.slots,
-        leaf_spine=leaf_spine,
-        lanes=asked.lanes_for([USUAL_WIDTH], slots or program.slots),
-    )
+    situation = Situation(workers, slots or program.slots, leaf_spine=leaf_spine)
+    usual = {USUAL_WIDTH: 1.0}
+    situation, assignment = choose_lanes(asked, dataset.graph, situation, usual, seed)
     choice = choose_asked(asked, dataset.graph, situation)
     made: dict[str, Any] = {
         "program": program.digest,
         "seed": seed,
         "directions": "both",
-        "assignment": asked.load_assignment(),
+        "assignment": assignment,
         "progress": progress,
     }
     if choice.leaves and network is not None and left is None:

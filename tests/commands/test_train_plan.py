@@ -48,6 +48,7 @@ def job_of(
     bandwidth=SLOW,
     leaf_spine=None,
     preset="paper",
+    lanes=None,
     fewer=NOTHING_LESS,
 ):
     training = Training(ModelOptions("gcn", layers, hidden, 0.0), TrainOptions(), fewer=fewer)
@@ -60,7 +61,7 @@ def job_of(
         bandwidth=bandwidth,
         ecn_threshold=128,
         leaf_spine=leaf_spine,
-        asked=Asked(preset),
+        asked=Asked(preset, lanes=lanes),
     )
 
 
@@ -109,9 +110,9 @@ def test_the_reason_has_all_numbers(dense):
 
 
 def test_what_bmv2_takes_is_compared_with_the_prediction_for_the_embedded_switch(dense):
-    over_bmv2 = replace(job_of(), target="bmv2", fabric="mininet")
+    over_bmv2 = replace(job_of(lanes=64), target="bmv2", fabric="mininet")
     plan = plan_of(over_bmv2, dense, lambda _: None)[1]
-    found = predicted(job_of(), dense).seconds[SWITCH.name]
+    found = predicted(job_of(lanes=64), dense).seconds[SWITCH.name]
     assert embedded_seconds(over_bmv2, dense, plan) == pytest.approx(found)
 
 
@@ -123,7 +124,7 @@ def test_between_switches_nothing_is_predicted(dense):
 
 @pytest.mark.whole
 def test_where_slots_nearly_suffice_some_destinations_are_left_to_hosts(dense):
-    found = predicted(job_of(slots=3_000, bandwidth=2.0, preset="auto"), dense)
+    found = predicted(job_of(slots=3_000, bandwidth=2.0, preset="auto", lanes=64), dense)
     assert found.chosen is SWITCH
     assert found.planned is not None
     assert found.planned[1].leaves_any

@@ -6,7 +6,8 @@ import random
 import re
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,14 +18,20 @@ import pytest
 from switchgnn.host.wire.header import BODY_AT
 from switchgnn.planner import Direction, PlannerError, Situation, choose, load_graph, presets
 from switchgnn.planner.auto import build_auto
-from switchgnn.planner.chosen import KNOWN, Asked, build_chosen, choose_asked, strategy_names
-from switchgnn.planner.costs.forecast import HOST, HOST_PARTIAL, MIXED, SWITCH
+from switchgnn.planner.chosen import (
+    KNOWN,
+    Asked,
+    build_chosen,
+    choose_asked,
+    strategy_names,
+)
+from switchgnn.planner.costs.forecast import HOST, HOST_PARTIAL, MIXED, SWITCH, choose_lanes
+from switchgnn.planner.costs.seconds import NetworkModel
 from switchgnn.planner.lanes import (
     LANES,
     banks_of_slot,
     fragment_lanes,
     frame_bytes,
-    lanes_for,
     parse_lanes,
 )
 from switchgnn.planner.plan.banks import BANKS_OF_SWITCHES, SWITCH_ARRAYS, WORKER_ARRAYS
@@ -282,7 +289,7 @@ def test_the_best_width_is_that_of_a_search():
     drawn = ([draw.randint(1, 700) for _ in range(draw.randint(2, 6))] for _ in range(300))
     for widths in (*product(range(1, 1_100)), *product((1, 7, 16, 41, 128), repeat=2), *drawn):
         costs = [(bytes_of(widths, lanes), lanes) for lanes in LANES]
-        assert lanes_for(widths) == min(costs)[1]
+        assert parse_lanes("auto", widths) == min(costs)[1]
 
 
 def test_frames_banks_and_widths_by_name():
@@ -295,22 +302,87 @@ def test_frames_banks_and_widths_by_name():
             parse_lanes(text, [40])
 
 
+HIDDEN = {32: 24, 8: 200}  # rows mapped to 32 numbers, and the classes
+
+
 @pytest.mark.parametrize(
-    ("widths", "slots", "banks", "lanes"),
+    ("exchanges", "slots", "banks", "lanes"),
     [
-        ([64, 64, 10], 1000, 8, 64),
-        ([10, 10], 1000, 8, 16),
+        ({8: 200}, 1000, 8, 8),
+        ({10: 1}, 1000, 8, 16),
+        (HIDDEN, 1000, 8, 32),
+        (HIDDEN | {745: 1}, 1000, 8, 256),
+        ({64: 2, 10: 2}, 1000, 8, 64),
+        # One frame of 64 is longer than those of 32 and 8 numbers, but has one barrier less.
+        ({40: 1}, 1000, 8, 64),
         # No wider than the banks of the switch, and than two sums have room for.
-        ([256], 1000, 2, 64),
-        ([256], 1000, 1, 32),
-        ([256], 1000, 8, 128),
-        ([256], 7, 8, 64),
-        ([256], 3, 8, 32),
+        ({256: 1}, 1000, 2, 64),
+        ({256: 1}, 1000, 1, 32),
+        ({256: 1}, 3, 8, 32),
+        # Narrow rows, most of them, do not get more blocks for the sake of a few wide ones.
+        (HIDDEN | {745: 1}, 100, 8, 32),
+        ({32: 2, 64: 1}, 100, 8, 32),
     ],
 )
-def test_frames_are_as_wide_as_features_and_the_switch_allow(widths, slots, banks, lanes):
-    assert Asked().lanes_for(widths, slots, banks) == lanes
-    assert Asked(lanes=8).lanes_for(widths, slots, banks) == 8
+def test_frames_are_as_wide_as_all_exchanges_and_the_switch_allow(exchanges, slots, banks, lanes):
+    assert lanes_of(exchanges, slots, banks=banks) == lanes
+
+
+def test_slots_stay_narrow_for_a_slow_loop_which_adds_to_fewer_wide_ones_in_a_pass():
+    mostly_narrow = HIDDEN | {745: 1}
+    assert [lanes_of(mostly_narrow, 1000, passes=it) for it in (None, 2e4)] == [256, 32]
+
+
+def test_a_width_that_is_asked_for_is_taken():
+    asked = choose_lanes(Asked(lanes=8), SMALL, FEW, {64: 1}, 0)
+    assert asked == (replace(FEW, lanes=8), None)
+
+
+LINKS = NetworkModel(bits_per_second=20e6, delay=20e-6, barrier=1e-3)
+
+
+def lanes_of(exchanges, slots, preset="paper", *, banks=8, passes=None):
+    return choose_lanes(
+        Asked(preset),
+        SMALL,
+        Situation(4, slots, banks=banks),
+        exchanges,
+        seed=0,
+        network=replace(LINKS, passes_per_second=passes),
+        widest=256,
+    )[0].lanes
+
+
+@lru_cache
+def blocks_and_rows(slots, lanes, preset):
+    """The blocks of a plan for these frames, and the rows of its busiest link, either way."""
+    situation = Situation(4, slots, lanes=lanes)
+    choice = choose_asked(Asked(preset), SMALL, situation)
+    plan = build_chosen(SMALL, choice, situation, program="0", seed=0)
+    ends = (each for part in plan.workers for each in (part.send_indptr, part.receive_indptr))
+    return plan.manifest.blocks, max(int(indptr[-1]) for indptr in ends)
+
+
+def seconds_of(lanes, exchanges, slots, preset):
+    """What exchanges take with a plan for these frames, if its busiest link is never idle."""
+    blocks, rows = blocks_and_rows(slots, lanes, preset)
+    frames = np.concatenate([np.repeat(cut(it, lanes), times) for it, times in exchanges.items()])
+    barrier = 1e-3 + 4 * 20e-6 + 2 * 88 * 8 / 20e6
+    return (rows * (BODY_AT + 4 * frames) * 8 / 20e6 + blocks * barrier).sum()
+
+
+@pytest.mark.parametrize("preset", ["paper", "best"])
+@pytest.mark.parametrize("slots", [1000, 256, 128, 64])
+@pytest.mark.parametrize(
+    "exchanges",
+    [HIDDEN, {16: 1, 7: 1}, {64: 2, 40: 2}, {128: 1}, {256: 1}, {48: 1, 300: 1}, {33: 3, 745: 1}],
+)
+def test_no_other_frames_make_a_much_quicker_plan(exchanges, slots, preset):
+    fit = [lanes for lanes in LANES if slots // banks_of_slot(lanes) > 1]
+    least = min(seconds_of(lanes, exchanges, slots, preset) for lanes in fit)
+    chosen = seconds_of(lanes_of(exchanges, slots, preset), exchanges, slots, preset)
+    # How much blocks overlap is not known before they are made.
+    assert chosen <= least * (1.001 if slots == 1000 else 1.1)
 
 
 def test_the_pages_list_every_array_and_strategy():

@@ -24,7 +24,7 @@ from switchgnn.planner.costs.forecast import exchange_seconds, left_edges
 from switchgnn.planner.costs.host_seconds import host_seconds
 from switchgnn.planner.costs.seconds import NetworkModel, plan_seconds
 from switchgnn.planner.graphs.boundary import boundary_edges
-from switchgnn.planner.lanes import fragment_lanes, lanes_for
+from switchgnn.planner.lanes import fragment_lanes, parse_lanes
 from switchgnn.planner.partition.workers import partition_workers
 from switchgnn.planner.presets import Situation, slots_of_memory
 from switchgnn.planner.sending.between_hosts import fewest_rows, rows_between
@@ -44,7 +44,7 @@ def made_plan(graph, preset, workers, memory, lanes):
 
 
 def check_plan(graph, preset, workers, memory, lanes, width, loop):
-    plan = made_plan(graph, preset, workers, memory, lanes or lanes_for([width]))
+    plan = made_plan(graph, preset, workers, memory, lanes or parse_lanes("auto", [width]))
     carried = fragment_lanes(width, plan.manifest.lanes)
     options = NetworkOptions(recirculation_rate=loop)
     run = run_simulation(plan_setup(plan, len(carried), lanes=carried), options)

@@ -27,6 +27,7 @@ from switchgnn.planner.costs.forecast import (
     WAYS,
     Rows,
     StarForecast,
+    choose_lanes,
     host_rows,
     share_served,
     verdict,
@@ -50,7 +51,6 @@ from switchgnn.planner.lanes import BANK_LANES, fragment_lanes
 from switchgnn.planner.partition.leaf_spine import LeafSpine
 from switchgnn.planner.partition.metis import metis_time
 from switchgnn.planner.partition.workers import partition_workers
-from switchgnn.planner.plan.banks import BANKS
 from switchgnn.planner.plan.leaf_spine import LeafSpineParts, split_for_leaf_spine
 from switchgnn.planner.plan.plan import Plan
 from switchgnn.planner.presets import PAPER, Choice, Situation, choose
@@ -292,9 +292,6 @@ def make_plan(options: PlanOptions, tell: Progress) -> MadePlan:
     tell(f"load {options.graph}")
     graph = load_graph(options.graph, ignore_weights=options.ignore_weights)
     program = load_program()
-    situation = _situation(options, program.slots, _width(options, graph))
-    choice = choose_asked(options.asked, graph, situation)
-    assignment = options.asked.load_assignment()
     allowed = options.table_memory
     if allowed is None and switch is not None:
         allowed = switch.table_bytes
@@ -307,21 +304,19 @@ def make_plan(options: PlanOptions, tell: Progress) -> MadePlan:
             parts = split_for_leaf_spine(plan, options.leaf_spine, banks=situation.banks)
         return parts, plan_memory(plan, parts, program, allowed, switch)
 
-    network = options.links.network(switch, situation.recirculation_rate)
-    exchange = {_width(options, graph): 1.0}
-    directions = find_directions(options.directions)
-    forecast = StarForecast(network, dict.fromkeys(directions, exchange))
     predicted = None
     memory, start = PeakMemory(), time.perf_counter()
-    asked: dict[str, Any] = {
-        "program": program.digest,
-        "seed": options.seed,
-        "directions": options.directions,
-        "assignment": assignment,
-        "fits": lambda plan: not measured(plan)[1].refusals,
-        "progress": tell,
-    }
     with metis_time() as metis:
+        situation, forecast, assignment = _situation(options, program.slots, graph, tell)
+        choice = choose_asked(options.asked, graph, situation)
+        asked: dict[str, Any] = {
+            "program": program.digest,
+            "seed": options.seed,
+            "directions": options.directions,
+            "assignment": assignment,
+            "fits": lambda plan: not measured(plan)[1].refusals,
+            "progress": tell,
+        }
         if choice.leaves:
             made = build_auto(graph, choice, situation, forecast, **asked)
             plan, predicted = made.plan, made.seconds
@@ -346,33 +341,32 @@ def make_plan(options: PlanOptions, tell: Progress) -> MadePlan:
     )
 
 
-def _situation(options: PlanOptions, slots: int, width: int) -> Situation:
-    """Return the facts that were asked for, completed by those of the switch."""
-    banks = options.switch.banks if options.switch else BANKS
-    own = options.switch.slots if options.switch else None
-    lanes = options.asked.lanes_for([width], options.slots or own or slots, banks)
-    asked = Situation(
+def _situation(
+    options: PlanOptions, slots: int, graph: Graph, tell: Progress
+) -> tuple[Situation, StarForecast, NDArray[np.integer] | None]:
+    """Return the facts asked for or of the switch, a forecast, and the assignment if known."""
+    switch = options.switch or UNLIMITED
+    rate = options.recirculation_rate
+    situation = Situation(
         workers=options.workers,
-        slots=options.slots or slots,
-        link_rate=options.link_rate,
-        recirculation_rate=options.recirculation_rate,
-        leaf_spine=options.leaf_spine,
-        lanes=lanes,
-    )
-    switch = options.switch
-    if switch is None:
-        return asked
-    link_rate = switch.frames_per_second(feature_frame_bytes(lanes))
-    return replace(
-        asked,
         slots=options.slots or switch.slots or slots,
-        link_rate=link_rate if asked.link_rate is None else asked.link_rate,
-        recirculation_rate=switch.passes_per_second
-        if asked.recirculation_rate is None
-        else asked.recirculation_rate,
-        banks=banks,
-        within=True,
+        link_rate=options.link_rate,
+        recirculation_rate=switch.passes_per_second if rate is None else rate,
+        leaf_spine=options.leaf_spine,
+        banks=switch.banks,
+        within=options.switch is not None,
     )
+    network = options.links.network(options.switch, situation.recirculation_rate)
+    exchange = {_width(options, graph): 1.0}
+    forecast = StarForecast(network, dict.fromkeys(find_directions(options.directions), exchange))
+    tell("partition the vertices over the workers")
+    situation, assignment = choose_lanes(
+        options.asked, graph, situation, exchange, options.seed, network=network
+    )
+    if options.link_rate is None:
+        size = feature_frame_bytes(situation.lanes)
+        situation = replace(situation, link_rate=switch.frames_per_second(size))
+    return situation, forecast, assignment
 
 
 def _width(options: PlanOptions, graph: Graph) -> int:

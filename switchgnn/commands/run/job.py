@@ -36,6 +36,7 @@ from switchgnn.host.wire.header import LANES, WIDEST
 from switchgnn.host.worker import WRITTEN, WorkerTask
 from switchgnn.p4src import load_program
 from switchgnn.planner.chosen import build_chosen, choose_asked
+from switchgnn.planner.costs.forecast import choose_lanes
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.graph import Graph
 from switchgnn.planner.graphs.load import load_graph
@@ -126,12 +127,10 @@ def _prepare(options: RunOptions, folder: Path, step: StepListener) -> PreparedR
     program = load_program()
     graph = load_graph(options.graph, ignore_weights=options.ignore_weights)
     features = _features(graph, options)
-    situation = Situation(
-        options.workers,
-        options.slots,
-        leaf_spine=options.leaf_spine,
-        lanes=options.asked.lanes_for([features.shape[1]], options.slots),
-    )
+    step("planning: partition the vertices over the workers", 0, 0)
+    situation = Situation(options.workers, options.slots, leaf_spine=options.leaf_spine)
+    exchange = {features.shape[1]: 1.0}
+    situation, assignment = choose_lanes(options.asked, graph, situation, exchange, options.seed)
     strategies = choose_asked(options.asked, graph, situation)
     plan = build_chosen(
         graph,
@@ -139,7 +138,7 @@ def _prepare(options: RunOptions, folder: Path, step: StepListener) -> PreparedR
         situation,
         program=program.digest,
         seed=options.seed,
-        assignment=options.asked.load_assignment(),
+        assignment=assignment,
         left=np.ones(graph.vertices, dtype=np.bool_) if options.left else None,
         progress=lambda what: step(f"planning: {what}", 0, 0),
     )

@@ -215,7 +215,7 @@ class StrategyOptions:
     lanes: str | None = option(
         PLAN,
         "auto|N",
-        "Numbers of the widest frame: 8, 16, 32, 64, 128 or 256; auto: the fewest bytes.",
+        "Numbers of the widest frame: 8, 16, 32, 64, 128 or 256; auto: the least time.",
         shown="auto, and 32 for simulate",
     )
 

@@ -3,7 +3,6 @@
 """What `switchgnn train` trains, and its files: plan, partitions and schedules."""
 
 import os
-from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -26,15 +25,14 @@ from switchgnn.host.registry import (
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.p4src import Program, load_program, load_strawman
 from switchgnn.planner.auto import AutoPlan, build_auto
-from switchgnn.planner.chosen import build_chosen, choose_asked
+from switchgnn.planner.chosen import Asked, build_chosen, choose_asked
 from switchgnn.planner.costs import forecast
-from switchgnn.planner.costs.forecast import host_rows
+from switchgnn.planner.costs.forecast import choose_lanes, host_rows
 from switchgnn.planner.costs.host_seconds import packed_frames
 from switchgnn.planner.costs.seconds import NetworkModel, plan_seconds
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.boundary import boundary_edges
-from switchgnn.planner.lanes import fragment_lanes
-from switchgnn.planner.plan.banks import BANKS
+from switchgnn.planner.lanes import BANK_LANES, LANES, WIDEST_ANSWER, fragment_lanes
 from switchgnn.planner.plan.files import write_plan
 from switchgnn.planner.plan.leaf_spine import LeafSpineParts, split_for_leaf_spine
 from switchgnn.planner.plan.plan import Plan
@@ -43,7 +41,7 @@ from switchgnn.planner.presets import Choice as Strategies
 from switchgnn.planner.presets import choose as choose_strategies
 from switchgnn.profiles import SwitchProfile, find_profile
 from switchgnn.profiles.profile import network_of
-from switchgnn.topologies import Target
+from switchgnn.topologies import AUTO, Target
 from switchgnn.training.data.dataset import Dataset
 from switchgnn.training.layers.models import exchanged_widths
 from switchgnn.training.partition import write_partitions
@@ -153,47 +151,61 @@ def plan_of(
     """Plan the exchanges of a training, unless they are planned already."""
     if job.planned is not None:
         return job.planned
-    situation = _situation(job, data)
+    situation, asked = _situation(job, data, progress)
     strategies = _strategies(job, data, situation)
-    plan = build_chosen(data.graph, strategies, situation, **_asked(job, progress))
-    return strategies, plan
+    return strategies, build_chosen(data.graph, strategies, situation, **asked)
 
 
-def _asked(job: TrainJob, progress: Callable[[str], None]) -> dict[str, Any]:
-    """Return the arguments that all plans of a training share."""
-    return {
+def _widths(job: TrainJob, data: Dataset) -> dict[int, float]:
+    """Return the mean number of exchanges of an epoch by the numbers of a row."""
+    training, options = job.task.training, job.task.training.options
+    found = exchanged_widths(
+        training.model,
+        data.features.shape[1],
+        data.classes,
+        options.epochs,
+        kept=options.precompute and not options.input_dropout,
+    )
+    return {width: times / options.epochs for width, times in found.items()}
+
+
+def _situation(
+    job: TrainJob, data: Dataset, progress: Callable[[str], None]
+) -> tuple[Situation, dict[str, Any]]:
+    """Return what strategies depend on, and the arguments that all plans of a training share."""
+    target = Target.EMBEDDED if job.target in (AUTO, Target.EMBEDDED.value) else Target.BMV2
+    widest = max(LANES) if target is Target.EMBEDDED else WIDEST_ANSWER
+    seed = job.task.training.options.seed
+    progress("partition the vertices over the workers")
+    situation, assignment = choose_lanes(
+        _asked(job),
+        data.graph,
+        job.situation,
+        _widths(job, data),
+        seed,
+        network=network_here(job, find_profile(target.value), target),
+        widest=BANK_LANES if job.transport.program is SwitchProgram.STRAWMAN else widest,
+    )
+    return situation, {
         "program": job.program.digest,
-        "seed": job.task.training.options.seed,
+        "seed": seed,
         "directions": "both",
-        "assignment": job.asked.load_assignment(),
+        "assignment": assignment,
         "progress": progress,
     }
 
 
-def _widths(job: TrainJob, data: Dataset) -> tuple[int, ...]:
-    """Return the numbers of a row in each exchange of an epoch, forward and backward."""
-    training = job.task.training
-    return exchanged_widths(
-        training.model,
-        data.features.shape[1],
-        data.classes,
-        kept=training.options.precompute and not training.options.input_dropout,
-    )
-
-
-def _situation(job: TrainJob, data: Dataset) -> Situation:
-    """Return the facts that strategies depend on, with the width of the frames."""
-    banks = 1 if job.transport.program is SwitchProgram.STRAWMAN else BANKS
-    lanes = job.asked.lanes_for(_widths(job, data), job.slots, banks)
-    return replace(job.situation, lanes=lanes)
+def _asked(job: TrainJob) -> Asked:
+    """Return what is asked for, with the partition of a transport that has its own."""
+    asked, own = job.asked, job.transport.partition
+    alone = own is not None and asked.partition is None and asked.assignment is None
+    return replace(asked, partition=own) if alone else asked
 
 
 def _strategies(job: TrainJob, data: Dataset, situation: Situation) -> Strategies:
     """Return the strategies that the transport uses: all, or only the partition."""
-    asked, transport = job.asked, job.transport
-    if transport.partition is not None and asked.partition is None and asked.assignment is None:
-        asked = replace(asked, partition=transport.partition)
-    chosen = choose_asked(asked, data.graph, situation)
+    transport = job.transport
+    chosen = choose_asked(_asked(job), data.graph, situation)
     if transport.strategies is None:
         return chosen
     plain = choose_strategies(PAPER, data.graph, situation)
@@ -247,13 +259,13 @@ def predict_transport(
             {}, SWITCH, "auto takes switch: only exchanges around one switch are predicted."
         )
     expected = _expected(job, data, job.choose_site().target, measured)
-    situation = _situation(job, data)
+    situation, asked = _situation(job, data, progress)
     strategies = _strategies(job, data, situation)
     whole = job.task.training.fewer.compression.active
     if whole:
         # The sums of such a plan come from both, and only one of them could be cached.
         strategies = replace(strategies, leaves=False)
-    made = build_auto(data.graph, strategies, situation, expected, **_asked(job, progress))
+    made = build_auto(data.graph, strategies, situation, expected, **asked)
     chosen = _RUN_BY[made.chosen]
     planned = (strategies, made.plan) if chosen is SWITCH else None
     why = f"{_why(made)}{_WITHOUT_MIXED if whole else ''}"
@@ -274,7 +286,7 @@ def _expected(
 ) -> "MachineForecast":
     profile = find_profile(target.value)
     on = network_here(job, profile, target)
-    return MachineForecast(on, profile, job.workers, Counter(_widths(job, data)), measured)
+    return MachineForecast(on, profile, job.workers, _widths(job, data), measured)
 
 
 def network_here(job: TrainJob, profile: SwitchProfile, target: Target) -> NetworkModel:
@@ -295,14 +307,14 @@ class MachineForecast:
     """The forecast of an epoch's exchanges by processes of one machine.
 
     Attributes:
-        widths: exchanges by the width of their rows, half of them in each direction.
+        widths: the mean number of exchanges by the width of their rows, half in each direction.
         measured: what counts instead of the times of network and profile.
     """
 
     network: NetworkModel
     profile: SwitchProfile
     workers: int
-    widths: Mapping[int, int]
+    widths: Mapping[int, float]
     measured: MeasuredCosts | None = None
 
     @property

@@ -193,7 +193,7 @@ class _Traffic:
         times = 1
         if together:
             times = len(lanes)
-            between = (times - 1) * (_barrier(self._workers, network) + 2 * network.way)
+            between = (times - 1) * (barrier_time(self._workers, network) + 2 * network.way)
             taken = taken.sum(axis=1, keepdims=True) - between
             feature = feature.sum(keepdims=True)
         return Rounds(
@@ -229,13 +229,13 @@ class _Traffic:
     def _of_blocks(self, added: _Added, size: int, network: NetworkModel) -> NDArray[np.int64]:
         """Return int64[B], picoseconds of a fragment of each block with its barrier."""
         last = self._through(added.complete, added.through, size, network)
-        work, barrier = self._work(network), _barrier(self._workers, network)
+        work, barrier = self._work(network), barrier_time(self._workers, network)
         taken: NDArray[np.int64] = np.maximum(last + network.way, work) + barrier
         return taken
 
     def between_fragments(self, network: NetworkModel) -> int:
         """Return the picoseconds of barriers and link delays in a fragment of all blocks."""
-        return self._blocks * (_barrier(self._workers, network) + 2 * network.way)
+        return self._blocks * (barrier_time(self._workers, network) + 2 * network.way)
 
     def _switch(self, size: int, network: NetworkModel) -> _Added:
         """Return the times in the switch for frames of `size` bytes."""
@@ -382,7 +382,7 @@ class _Traffic:
         return np.bincount(link, minlength=shape[0] * shape[1]).reshape(shape)
 
 
-def _barrier(workers: int, network: NetworkModel) -> int:
+def barrier_time(workers: int, network: NetworkModel) -> int:
     """Return the picoseconds from the last sum to the next block: DONE and ADVANCE."""
     frames = 2 * network.of_host(BARRIER_BYTES)
     if network.cores is not None:

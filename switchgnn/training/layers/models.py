@@ -3,6 +3,7 @@
 """The models of `switchgnn train`: those of PyTorch Geometric, and the user's own."""
 
 import importlib.util
+from collections import Counter
 from collections.abc import Callable
 from functools import partial
 from itertools import pairwise
@@ -47,24 +48,25 @@ def build_model(options: ModelOptions, features: int, classes: int) -> nn.Module
 
 
 def exchanged_widths(
-    options: ModelOptions, features: int, classes: int, *, kept: bool
-) -> tuple[int, ...]:
-    """Return the elements of a row in each exchange of an epoch, forward and backward.
+    options: ModelOptions, features: int, classes: int, epochs: int, *, kept: bool
+) -> Counter[int]:
+    """Count the exchanges of all epochs, forward and backward, by the elements of a row.
 
-    A layer sums its inputs or the mapped ones, whichever are narrower (`SummedLayer.sums_first`).
+    A layer sums its inputs or the mapped ones, whichever are narrower (`SummedLayer.sums_first`),
+    and exchanges inputs that are `kept` once, as soon as that pays (`KeptSum`).
     """
     if options.own:
-        return (USUAL_WIDTH,)
+        return Counter({USUAL_WIDTH: epochs})
     sizes = [features, *[options.hidden] * (options.layers - 1), classes]
     # The map of a GIN layer is not linear.
     summed = sizes[:-1] if options.model == "gin" else [min(pair) for pair in pairwise(sizes)]
-    both = 2 * summed[1:]
-    if kept:
-        return tuple(both) or (features,)
+    found = Counter(2 * epochs * summed[1:])
     # Inputs need no gradient, so their sums travel once, and mapped rows twice.
     first_sums = options.model == "gin" or features <= 2 * sizes[1]
-    first = [features] if first_sums else [sizes[1]] * 2
-    return (*first, *both)
+    mapped = 0 if first_sums else min(epochs, -(-features // (2 * sizes[1])) if kept else epochs)
+    found[sizes[1]] += 2 * mapped
+    found[features] += min(1, epochs - mapped) if kept else epochs - mapped
+    return +found
 
 
 def _own_model(spec: str, features: int, classes: int) -> nn.Module:
