@@ -37,13 +37,7 @@ from switchgnn.host.innetwork.outgoing import (
     cut_into_fragments,
 )
 from switchgnn.host.innetwork.receiver import SumReceiver, sieves
-from switchgnn.host.innetwork.responder import (
-    Inbox,
-    Notifier,
-    Responder,
-    features_per_sum,
-    most_marks,
-)
+from switchgnn.host.innetwork.responder import Inbox, Responder, new_notifier
 from switchgnn.host.innetwork.schedule import block_schedules
 from switchgnn.host.pace import Pace
 from switchgnn.host.wire.addresses import Addresses
@@ -293,11 +287,7 @@ class InNetworkExchange:
         self._on_block = on_block
         self._responder = Responder(endpoint, part.vertices)
         self._schedules = block_schedules(part, addresses, pace.group_size, session)
-        notifier = Notifier(
-            endpoint,
-            features_per_sum(manifest, self._schedules),
-            most_marks(manifest, len(self._schedules)),
-        )
+        notifier = new_notifier(endpoint, manifest, self._schedules)
         inbox = Inbox(endpoint, self._responder, notifier)
         self._sieves = sieves(self._schedules)
         self._barrier = Barrier(

@@ -149,6 +149,15 @@ def most_marks(manifest: Manifest, blocks: int) -> list[tuple[int, ...]]:
     return most
 
 
+def new_notifier(
+    endpoint: Endpoint, manifest: Manifest, schedules: Sequence[BlockSchedule]
+) -> Notifier:
+    """Return the notifier of a worker of a plan."""
+    return Notifier(
+        endpoint, features_per_sum(manifest, schedules), most_marks(manifest, len(schedules))
+    )
+
+
 _KEPT_AT_MOST = 1 << 17
 Packet = tuple[Header, memoryview]
 
