@@ -151,7 +151,10 @@ def drop_by_vertex(model: nn.Module, vertices: Tensor, seed: int) -> None:
 def begin_epoch(model: nn.Module, *, seed: int, epoch: int, worker: int) -> None:
     """Derive the random numbers of an epoch from the seed, the epoch and the worker alone."""
     state = np.random.SeedSequence((seed, epoch, worker)).generate_state(1, np.uint64)
-    torch.manual_seed(int(state[0]))
+    # Not torch.manual_seed: where CUDA was never used, that keeps a formatted stack for later.
+    torch.default_generator.manual_seed(int(state[0]))
+    if torch.cuda.is_initialized():
+        torch.cuda.manual_seed_all(int(state[0]))
     for module in model.modules():
         if isinstance(module, VertexDropout):
             module.epoch, module.calls = epoch, 0
