@@ -1,20 +1,24 @@
 // SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Sends the same frames over a link of the models and over ns-3's own point-to-point device, and
-// prints when each arrives: "MODEL DEVICE" in picoseconds, line by line.
+// Sends the same frames over a link of the models and over ns-3's own point-to-point device, whose
+// queue puts short frames first. Prints the bytes and the picoseconds of each arrival: "BYTES MODEL
+// BYTES DEVICE", line by line.
 #include "network/link.h"
 
 #include "ns3/data-rate.h"
-#include "ns3/drop-tail-queue.h"
 #include "ns3/node.h"
 #include "ns3/packet.h"
 #include "ns3/point-to-point-channel.h"
 #include "ns3/point-to-point-net-device.h"
+#include "ns3/queue.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <iostream>
 #include <random>
+#include <utility>
+#include <vector>
 
 using namespace ns3;
 
@@ -27,25 +31,61 @@ constexpr uint32_t kPpp = 2;
 class Notes : public Receiver
 {
   public:
-    void Receive(const ::Packet&, uint32_t, Picoseconds now) override
+    void Receive(const ::Packet& packet, uint32_t, Picoseconds now) override
     {
-        at.push_back(now);
+        at.emplace_back(FrameBytes(packet), now);
     }
 
-    bool Take(Ptr<NetDevice>, Ptr<const ns3::Packet>, uint16_t, const Address&)
+    bool Take(Ptr<NetDevice>, Ptr<const ns3::Packet> packet, uint16_t, const Address&)
     {
-        at.push_back(Simulator::Now().GetTimeStep());
+        at.emplace_back(packet->GetSize() + kPpp, Simulator::Now().GetTimeStep());
         return true;
     }
 
-    std::vector<Picoseconds> at;
+    std::vector<std::pair<uint32_t, Picoseconds>> at;
+};
+
+// A frame with numbers is the longest.
+class ShortFirst : public Queue<ns3::Packet>
+{
+  public:
+    bool Enqueue(Ptr<ns3::Packet> frame) override
+    {
+        return DoEnqueue(IsLong(frame) ? GetContainer().end() : FirstLong(), frame);
+    }
+
+    Ptr<ns3::Packet> Dequeue() override
+    {
+        return DoDequeue(GetContainer().begin());
+    }
+
+    Ptr<ns3::Packet> Remove() override
+    {
+        return DoRemove(GetContainer().begin());
+    }
+
+    Ptr<const ns3::Packet> Peek() const override
+    {
+        return DoPeek(GetContainer().begin());
+    }
+
+  private:
+    static bool IsLong(const Ptr<ns3::Packet>& frame)
+    {
+        return frame->GetSize() == FrameBytes(Kind::FEATURE);
+    }
+
+    ConstIterator FirstLong() const
+    {
+        return std::find_if(GetContainer().begin(), GetContainer().end(), IsLong);
+    }
 };
 
 Ptr<PointToPointNetDevice>
 AddDevice(Ptr<PointToPointChannel> channel, uint64_t bits_per_second)
 {
     auto device = CreateObject<PointToPointNetDevice>();
-    auto queue = CreateObject<DropTailQueue<ns3::Packet>>();
+    auto queue = CreateObject<ShortFirst>();
     queue->SetMaxSize(QueueSize(QueueSizeUnit::PACKETS, kFrames));
     device->SetQueue(queue);
     device->SetDataRate(DataRate(bits_per_second));
@@ -90,7 +130,11 @@ main(int, char** words)
     Simulator::Run();
     for (uint32_t i = 0; i < kFrames; ++i)
     {
-        std::cout << model.at.at(i) << " " << device.at.at(i) << "\n";
+        for (const auto* notes : {&model, &device})
+        {
+            std::cout << notes->at.at(i).first << " " << notes->at.at(i).second << " ";
+        }
+        std::cout << "\n";
     }
     Simulator::Destroy();
 }

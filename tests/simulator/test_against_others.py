@@ -257,8 +257,9 @@ def program(tmp_path_factory):
 def test_frames_arrive_when_those_of_ns3_do(program, bits_per_second):
     command = [program, str(int(bits_per_second)), "2000000"]
     told = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    model, device = np.array(told.split(), dtype=np.int64).reshape(-1, 2).T
+    sizes, model, device_sizes, device = np.array(told.split(), dtype=np.int64).reshape(-1, 4).T
     assert len(model) == 2_000
+    assert np.array_equal(sizes, device_sizes)
     # At rates of odd picoseconds per byte one rounds and the other cuts off, frame by frame.
     odd = 188 * 8e12 / bits_per_second % 1
     assert np.abs(model - device).max() <= (len(model) if odd else 0)

@@ -302,10 +302,10 @@ def test_who_got_a_marked_packet_asks_after_what_round_trips_say(control):
         timeout=4_000.0,
         congestion_control=control,
     )
-    # Its own feature is acknowledged behind two sums. RFC 6298: once, and four times the half.
-    round_trip = 3 * FEATURE + ACK + 2 * DELAY
+    # Its feature is acknowledged ahead of the second sum. RFC 6298: once, and four times the half.
+    round_trip = 2 * FEATURE + ACK + 2 * DELAY
     patience = 3 * round_trip if control else 4_000_000_000
-    asked = OPENING + round_trip + patience
+    asked = OPENING + round_trip + FEATURE + patience
     assert arrivals(run, Kind.RECALL, at_switch=True) == [(asked + ACK + DELAY, 2, 2)]
     assert (run.lost, run.recalled, run.sent_again, run.repeated) == (1, 1, 1, 0)
 
@@ -347,12 +347,36 @@ def test_a_lost_copy_is_sent_again():
 
 
 def test_control_packets_are_not_lost():
-    """A sum fills the queue, and the acknowledgement that follows it is taken all the same."""
-    setup = scene(2, [Row(0, 1), Row(1, 1)], [Sent(0, [[1]]), Sent(1, [[0]])])
-    run = simulated(setup, buffer=188)
-    assert acks_at_workers(run)[1] == (THERE + FEATURE + ACK + DELAY, 1, 0)
-    # At the other port the acknowledgement is first, and the sum is lost.
-    assert (acks_at_workers(run)[0], run.lost) == ((THERE + ACK + DELAY, 0, 0), 1)
+    """Worker 2 sends copies to worker 1 while worker 0 acknowledges one; a copy fills the queue."""
+    acknowledged = 2 * (FEATURE + DELAY) + ACK + DELAY
+    count = (acknowledged - DELAY) // FEATURE
+    free = DELAY + (count + 1) * FEATURE
+    assert acknowledged + (188 - 60) * 80 < free
+    copies = _copies([[0, 0, 0], [1, 0, 0], [0, count, 0]])
+    run = simulated(host_setup(copies, LANES, NetworkOptions().pace, FRAGMENT), buffer=188)
+    assert [at for at, to, _ in acks_at_workers(run) if to == 1] == [free + ACK + DELAY]
+    assert run.lost == 0
+
+
+def test_an_acknowledgement_overtakes_sums():
+    """Worker 2 sends a feature while three sums are made for it; the first one has begun."""
+    rows = [Row(2, 2), Row(2, 2), Row(2, 2), Row(0, 1)]
+    packets = [Sent(0, [[0, 1, 2]]), Sent(1, [[0, 1, 2]]), Sent(2, [[3]])]
+    run = simulated(scene(3, rows, packets), ecn_threshold=0, buffer=3 * 188)
+    first = THERE + FEATURE + DELAY
+    assert [at for at, to, _ in acks_at_workers(run) if to == 2] == [first + ACK]
+    sums = [at for at, to, _ in sums_at_workers(run) if to == 2]
+    assert sums == [first, first + ACK + FEATURE, first + ACK + 2 * FEATURE]
+    # It is not marked, and counts among all that waits.
+    assert (run.marked, run.max_port_queue_bytes) == (2, 3 * 188 + 60)
+
+
+def test_sums_ignore_the_queue_of_packets_without_numbers():
+    """An acknowledgement for worker 0 is being sent when its sum is complete, and the sum fits."""
+    run = simulated(scene(2, [Row(0, 2)], [Sent(0, [[0]]), Sent(1, [[0]])]), buffer=188)
+    assert acks_at_workers(run)[0] == (THERE + ACK + DELAY, 0, 0)
+    assert sums_at_workers(run) == [(THERE + ACK + FEATURE + DELAY, 0, 0)]
+    assert run.lost == 0
 
 
 def test_slots_forget_the_fragment_before():

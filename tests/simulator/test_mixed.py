@@ -79,6 +79,17 @@ def test_sums_wait_for_the_rows_before_them():
     assert beside(setup, rows).finished[2] == alone.finished[2] + frame
 
 
+def test_done_overtakes_rows():
+    """Worker 0 has nothing to wait for but an acknowledgement, and is still sending rows."""
+    setup, options = scene(2, [Row(1, 1)], [Sent(0, [[0]])]), NetworkOptions(delay=WAY / 1e7)
+    run = beside(setup, [[0, 100], [0, 0]], options=options, trace=True)
+    way, frame = WAY // 10, 1_512 * BYTE
+    begins = FEATURE + ceil((ACK + 2 * way) / frame) * frame
+    assert begins < 100 * 128 * BYTE
+    done = [it.picoseconds for it in run.trace if (it.kind, it.worker) == (Kind.DONE, 0)]
+    assert done == [begins + BARRIER + way]
+
+
 def test_rows_travel_while_blocks_wait():
     """Four blocks have four barriers, and one round of rows takes no longer than one of them."""
     blocks = range(1, 5)

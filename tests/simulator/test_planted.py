@@ -107,8 +107,20 @@ MISTAKES = {
         by_hand("test_sums_that_complete_together_queue"),
     ),
     "frames do not wait for each other": (
-        ("network/link.cc", "begins = std::max(free_at_, now)", "begins = now"),
+        ("network/link.cc", "free_at_ = std::max(free_at_, now)", "free_at_ = now"),
         by_hand("test_a_link_sends_one_after_another"),
+    ),
+    "packets without numbers wait for sums": (
+        ("network/link.cc", "urgent = IsUrgent(packet)", "urgent = false"),
+        by_hand("test_an_acknowledgement_overtakes_sums"),
+    ),
+    "frames that wait for packets without numbers count these": (
+        ("network/link.cc", "(urgent == urgent_ ? free_at_ - now : 0)", "free_at_ - now"),
+        by_hand("test_sums_ignore_the_queue_of_packets_without_numbers"),
+    ),
+    "a sum that was recalled in the fragment before counts in this one": (
+        ("hosts/worker.cc", "(left == 0 || late)", "left == 0"),
+        background("test_everything_arrives_once_beside_it", "plan"),
     ),
     "a link that has become idle counts as busy": (
         ("network/link.h", "                --busy_;\n", ""),
@@ -324,7 +336,7 @@ MISTAKES = {
         mixed("test_a_row_follows_a_feature_and_a_sum"),
     ),
     "a sum that comes twice counts twice": (
-        ("hosts/worker.cc", "left == 0 && recaller_", "left == 0 && !recaller_"),
+        ("hosts/worker.cc", "recaller_ && (left", "!recaller_ && (left"),
         background("test_everything_arrives_once_beside_it", "plan"),
     ),
     "the background counts as the exchange": (

@@ -33,6 +33,8 @@ from tests.support.markers import covering
 DIGITS, SOCIAL, RANDOM = "digits", "yelp-like:0.002:0", "random:2000:20000:1"
 MANY_BLOCKS, ONE_BLOCK = 64, 100_000
 SHARE = 0.1
+# Of links that rows and sums fill: packets without numbers overtake both.
+FILLED = 0.06
 
 
 @cache
@@ -120,7 +122,7 @@ def mixed_plan(name, workers, share, slots):
 
 
 def check_mixed(
-    name, workers, share, slots, width, *, loop=None, bandwidth=100_000, together=False
+    name, workers, share, slots, width, *, loop=None, bandwidth=100_000, together=False, bound=SHARE
 ):
     plan, rows = mixed_plan(name, workers, share, slots)
     lanes = fragment_lanes(width, plan.manifest.lanes)
@@ -129,7 +131,7 @@ def check_mixed(
     run = run_simulation(mixed_setup(switch, rows, width, options.pace, 1_500), options)
     network = NetworkModel(passes_per_second=loop, bits_per_second=bandwidth * 1e6)
     predicted = exchange_seconds(plan, Direction.FORWARD, width, network, rows, together=together)
-    assert predicted == pytest.approx(run.seconds, rel=SHARE)
+    assert predicted == pytest.approx(run.seconds, rel=bound)
 
 
 @pytest.mark.parametrize(
@@ -156,7 +158,7 @@ LINKS_FILLED = [
 )
 def test_mixed_plans_whose_parts_fill_links(case, share, slots):
     name, workers, width, bandwidth = case
-    check_mixed(name, workers, share, slots, width, bandwidth=bandwidth)
+    check_mixed(name, workers, share, slots, width, bandwidth=bandwidth, bound=FILLED)
 
 
 @pytest.mark.parametrize("loop", [None, 2.5e8])

@@ -169,7 +169,9 @@ def _exchange(  # noqa: PLR0912, PLR0915, PLR0917 - numba takes one loop
 
     Windows open as TCP's (host/congestion.py): they double until frames come marked, and until they
     are wide frames leave at a rate a quarter above a window per round trip, in bursts of up to
-    eight. Times are picoseconds; arrays of the switch's part are those of `Rounds`.
+    eight. Packets of the switch without numbers overtake all frames, also the one that is being
+    sent, which the simulator lets leave first. Times are picoseconds; arrays of the switch's part
+    are those of `Rounds`.
     """
     at_switch, at_receiver, ack_at_switch, ack_at_sender = 0, 1, 2, 3
     begin, report, done_at_switch = -6, -5, -4
@@ -177,6 +179,8 @@ def _exchange(  # noqa: PLR0912, PLR0915, PLR0917 - numba takes one loop
     workers = len(indptr) - 1
     up = np.zeros(workers, dtype=np.int64)
     down = np.zeros(workers, dtype=np.int64)
+    # When the last sum or acknowledgement has left.
+    came = np.zeros(workers, dtype=np.int64)
     place = indptr[:-1].copy()
     confirmed = indptr[:-1].copy()
     wide = np.full(workers, min(window, first_window))
@@ -227,20 +231,23 @@ def _exchange(  # noqa: PLR0912, PLR0915, PLR0917 - numba takes one loop
             if kind == group_added:
                 for each in range(switch.sum_indptr[what], switch.sum_indptr[what + 1]):
                     to = switch.sum_worker[each]
-                    down[to] = max(down[to], now) + size
+                    down[to] = came[to] = max(down[to], now) + size
                     sums_left[to] -= 1
                     if sums_left[to] == 0 and groups_left[to] == 0:
                         heapq.heappush(events, (down[to] + way, report, to))
                 to = switch.group_worker[what]
                 down[to] = max(down[to], now) + switch.ack
+                heard = now + switch.ack
+                # It delays a sum that waits.
+                came[to] = max(came[to] + switch.ack, heard) if came[to] > now else heard
                 groups_left[to] -= 1
                 if sums_left[to] == 0 and groups_left[to] == 0:
-                    heapq.heappush(events, (down[to] + way, report, to))
-                heapq.heappush(events, (down[to] + way, group_at_sender, what))
+                    heapq.heappush(events, (came[to] + way, report, to))
+                heapq.heappush(events, (heard + way, group_at_sender, what))
                 continue
             if kind == report:
                 up[what] = max(up[what], now) + barrier
-                heapq.heappush(events, (up[what] + way, done_at_switch, what))
+                heapq.heappush(events, (now + barrier + way, done_at_switch, what))
                 continue
             if kind == done_at_switch:
                 reported += 1
@@ -248,11 +255,10 @@ def _exchange(  # noqa: PLR0912, PLR0915, PLR0917 - numba takes one loop
                     continue
                 reported = 0
                 current += 1
+                opens = now + barrier_work + barrier + way
                 if current == rounds or not unconfirmed:
                     # The hosts' part goes on without the switch's, or the other way round.
-                    through = (
-                        max(down.max(), now + barrier_work) + barrier + way + switch.rest[current]
-                    )
+                    through = opens + switch.rest[current]
                     continue
                 block = current // fragments
                 for to in range(workers):
@@ -260,7 +266,7 @@ def _exchange(  # noqa: PLR0912, PLR0915, PLR0917 - numba takes one loop
                     share = block * workers + to
                     groups_left[to] = switch.group_indptr[share + 1] - switch.group_indptr[share]
                     sums_left[to] = switch.sums[share]
-                    heapq.heappush(events, (down[to] + way, begin, to))
+                    heapq.heappush(events, (opens, begin, to))
                 continue
             room = 1
             worker = what

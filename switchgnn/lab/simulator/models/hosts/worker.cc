@@ -209,7 +209,9 @@ void Worker::TakeAck(const Packet& packet, Picoseconds now) {
 
 void Worker::TakePart(const Packet& packet, Picoseconds now) {
     uint16_t& left = left_[schedule_.PlaceOf(packet.id)];
-    if (left == 0 && recaller_) {
+    // An ADVANCE overtakes what was recalled for nothing.
+    const bool late = packet.group != 0 && packet.group != Round();
+    if (recaller_ && (left == 0 || late)) {
         ++repeated_;
         return;
     }
@@ -252,7 +254,9 @@ std::vector<uint32_t> Worker::MissingRows() const {
 
 void Worker::Recall(uint32_t row, Picoseconds now) {
     ++recalled_;
-    up_->Send({.kind = Kind::RECALL, .worker = static_cast<uint16_t>(worker_), .id = row}, now);
+    Packet recall{.kind = Kind::RECALL, .worker = static_cast<uint16_t>(worker_), .id = row};
+    recall.group = Round();
+    up_->Send(recall, now);
 }
 
 uint32_t Worker::GroupSize(uint32_t group) const {

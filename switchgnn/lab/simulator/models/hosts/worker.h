@@ -95,6 +95,8 @@ class Worker : public Host, public Expectant {
     void TakePart(const Packet& packet, Picoseconds now);
     void CloseIfThrough(Picoseconds now);
     uint32_t GroupSize(uint32_t group) const;
+    /// The fragment among those of all blocks, from 1.
+    uint32_t Round() const { return block_ * schedule_.fragments + fragment_ + 1; }
 
     const Schedule& schedule_;
     // Contributions that each row of this worker still misses, by place among its rows.

@@ -29,24 +29,41 @@ Link::Link(const LinkOptions& options, Receiver& end, uint32_t port, QueueMeter*
 }
 
 void Link::Send(Packet packet, Picoseconds now) {
-    const Picoseconds begins = std::max(free_at_, now);
-    const double waiting = options_.BytesIn(begins - now);
+    Begin(now);
+    free_at_ = std::max(free_at_, now);
+    const bool urgent = IsUrgent(packet);
+    Queue& queue = queues_[urgent];
+    const Picoseconds ahead = queue.time + (urgent == urgent_ ? free_at_ - now : 0);
+    const double waiting = options_.BytesIn(ahead);
     const uint32_t bytes = FrameBytes(packet);
     if (waiting + bytes > options_.buffer_bytes && CanBeLost(packet.kind)) {
         Lose(packet, waiting);
         return;
     }
     Mark(packet, waiting);
-    free_at_ = begins + TimeOf(packet);
+    queue.packets.Push(packet);
+    queue.time += TimeOf(packet);
     if (meter_) {
-        meter_->Busy(port_, free_at_, now);
+        meter_->Busy(port_, free_at_ + queues_[0].time + queues_[1].time, now);
     }
     Count& count = sent_[static_cast<size_t>(packet.kind)];
     ++count.frames;
     count.bytes += bytes;
-    flying_.Push({free_at_ + options_.delay, packet});
+    Begin(now);
     if (!Pending()) {
         Set(flying_.Front().at);
+    }
+}
+
+void Link::Begin(Picoseconds now) {
+    while (free_at_ <= now && !(queues_[0].packets.Empty() && queues_[1].packets.Empty())) {
+        urgent_ = !queues_[1].packets.Empty();
+        Queue& queue = queues_[urgent_];
+        const Packet packet = queue.packets.Pop();
+        const Picoseconds time = TimeOf(packet);
+        queue.time -= time;
+        free_at_ += time;
+        flying_.Push({free_at_ + options_.delay, packet});
     }
 }
 
@@ -65,6 +82,7 @@ void Link::Ring(Picoseconds now) {
         trace_.Take(now, meter_ == nullptr, port_, packet);
         end_.Receive(packet, port_, now);
     }
+    Begin(now);
     if (!flying_.Empty() && !Pending()) {
         Set(flying_.Front().at);
     }

@@ -132,8 +132,10 @@ class Receiver {
     virtual std::string Name(uint32_t port) const { return "worker " + std::to_string(port); }
 };
 
-/// First in, first out. When a frame leaves follows from the one before it, so the only event is
-/// its arrival, and only the next arrival is pending.
+/// Two queues: packets without numbers overtake frames with numbers that have not begun, and each
+/// queue is first in, first out. When a frame begins is worked out when the next packet is sent or
+/// arrives, so that all that could overtake it are known. So the only event is its arrival, and
+/// only the next arrival is pending.
 class Link : public Alarm {
   public:
     /// Frames and bytes of one kind.
@@ -163,7 +165,15 @@ class Link : public Alarm {
         Packet packet;
     };
 
+    /// What has not begun, and how long it takes.
+    struct Queue {
+        RingBuffer<Packet> packets;
+        Picoseconds time = 0;
+    };
+
     void Ring(Picoseconds now) override;
+    /// Let all frames begin whose turn has come.
+    void Begin(Picoseconds now);
     void Lose(const Packet& packet, double waiting);
     void Mark(Packet& packet, double waiting);
     static bool Markable(const Packet& packet);
@@ -180,6 +190,10 @@ class Link : public Alarm {
     uint64_t lost_ = 0;
     uint64_t background_marked_ = 0;
     Count background_lost_;
+    // Of frames with numbers, and of packets without.
+    std::array<Queue, 2> queues_;
+    // Of the frame that has begun last.
+    bool urgent_ = false;
     Picoseconds free_at_ = 0;
     RingBuffer<Flying> flying_;
 };

@@ -45,6 +45,7 @@ struct Packet {
     uint32_t id = 0;
     /// FEATURE, ACK: the group. Between hosts: the frame's place among those of its sender, and
     /// for ACK and RECALL that of the last frame of the run. BACKGROUND and its ACK: the flow.
+    /// RECALL of a sum, and its answer: the fragment among those of all blocks, from 1.
     uint32_t group = 0;
     /// FEATURE, ACK: when the FEATURE was sent.
     Picoseconds asked = 0;
@@ -80,4 +81,10 @@ constexpr uint32_t FrameBytes(const Packet& packet) {
 /// Whether a full queue loses it. Control packets are small, and have room beyond it.
 constexpr bool CanBeLost(Kind kind) {
     return kind == Kind::FEATURE || kind == Kind::SUM || kind == Kind::BACKGROUND;
+}
+
+/// Whether it overtakes frames with numbers, as in p4src/priority.p4.
+constexpr bool IsUrgent(const Packet& packet) {
+    return !packet.between_hosts && static_cast<int>(packet.kind) < kExchangeKinds &&
+           !CanBeLost(packet.kind);
 }

@@ -102,7 +102,7 @@ void AddingSwitch::Send(const Packet& packet, uint32_t worker, Picoseconds now) 
 
 /// One pass, without the loop: it touches one slot.
 void AddingSwitch::Recall(const Packet& packet, Picoseconds now) {
-    Packet answer{.kind = Kind::MISSING, .id = packet.id};
+    Packet answer{.kind = Kind::MISSING, .id = packet.id, .group = packet.group};
     const LeftSums::Left left = left_sums_->Of(packet.id);
     if (left.count != 0) {
         answer.kind = Kind::SUM;
