@@ -609,24 +609,6 @@ MISTAKES = (
         "p->since, 0, 0);",
         (f"{PTF}::test_case[embedded-udp-congestion.SumIsMarked]",),
     ),
-    Mistake(
-        "acknowledgements_wait",
-        "tests/recovery",
-        "in the embedded switch packets of higher classes wait behind sums",
-        "switchgnn/softswitch/native/runtime/ports.h",
-        "last = CLASSES - 1;",
-        "last = lowest;",
-        (f"{PRIORITY}::test_acknowledgements_overtake_sums",),
-    ),
-    Mistake(
-        "floods_unbounded",
-        "tests/recovery",
-        "in the embedded switch a higher class may take the whole line",
-        "switchgnn/softswitch/native/runtime/ports.h",
-        " || credits[last] <= 0",
-        "",
-        (f"{PRIORITY}::test_a_flood_of_notices_takes_a_tenth_of_the_sums_of_others",),
-    ),
     # --- figures
     Mistake(
         "older_versions_taken",
@@ -795,6 +777,24 @@ MISTAKES = (
         "        for way in (self.up, self.down):\n",
         "        for way in (self.up,):\n",
         ("tests/topologies/test_relay.py::test_each_way_has_its_own_faults",),
+    ),
+    Mistake(
+        "acknowledgements_wait",
+        "tests/recovery",
+        "in the embedded switch packets of higher classes wait behind sums",
+        "switchgnn/softswitch/native/runtime/ports.h",
+        "last = CLASSES - 1;",
+        "last = lowest;",
+        (f"{PRIORITY}::test_acknowledgements_overtake_sums",),
+    ),
+    Mistake(
+        "floods_unbounded",
+        "tests/recovery",
+        "in the embedded switch a higher class may take the whole line",
+        "switchgnn/softswitch/native/runtime/ports.h",
+        " || credits[last] <= 0",
+        "",
+        (f"{PRIORITY}::test_a_flood_of_notices_takes_a_tenth_of_the_sums_of_others",),
     ),
     # --- the strawman
     Mistake(
