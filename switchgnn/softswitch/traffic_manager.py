@@ -22,6 +22,8 @@ CLASSES = 8
 _SHARE = 0.1
 # Bytes of one class that may leave ahead of them at once.
 _BURST = 500.0
+# Seconds by which packets may leave early, so that several leave at a time.
+_AHEAD = 0.001
 
 
 @dataclass(frozen=True)
@@ -154,7 +156,7 @@ class Lines:
             if line.blocked:
                 line.listed = False
                 continue
-            if line.free_at > now:
+            if line.free_at > now + _AHEAD:
                 # The packet before it was charged after its pop, so the time is known only now.
                 heappush(self._timed, (line.free_at, line.port))
                 continue

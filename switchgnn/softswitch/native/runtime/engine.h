@@ -327,8 +327,9 @@ template <class Program> struct Engine : Host {
         }
         port.departures.add(data, length);
         port.last_bytes = length;
-        // With a bandwidth each frame is charged before the next may leave.
-        const bool alone = port.may_refuse || port.careful || queues.settings.bandwidth != 0;
+        const bool alone = port.leaves_alone();
+        // Each frame is charged before the next may leave; one that may be refused once it has left.
+        if (!alone) queues.charge((int)number, length);
         const size_t frames = port.departures.waiting();
         if (port.held) return;
         if (alone || frames >= BATCH) flush((int)number);
@@ -337,12 +338,13 @@ template <class Program> struct Engine : Host {
     void flush(int number) {
         Port& port = ports[number];
         const u64 before = counts.sent[number];
+        const bool alone = port.leaves_alone();
         const bool taken = port.departures.send(port.fd, counts.sent[number], counts.send_errors[number]);
         const i64 done = (i64)(counts.sent[number] - before);
         count_queued(number, taken ? 0 : (i64)port.departures.waiting() - 1);
         if (taken) {
             port.careful = port.careful > done ? port.careful - (int)done : 0;
-            if (done) queues.charge(number, port.last_bytes);
+            if (done && alone) queues.charge(number, port.last_bytes);
             return;
         }
         port.careful = CAREFUL_FRAMES;

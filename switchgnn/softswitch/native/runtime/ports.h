@@ -187,6 +187,7 @@ struct Port {
     // the program reads; so does, for `careful` frames, a port that refused one unexpectedly.
     bool may_refuse = false;
     int careful = 0;
+    bool leaves_alone() const { return may_refuse || careful; }
     // The frames after the first refused one, which count as queued.
     i64 queued = 0;
     size_t last_bytes = 0;
@@ -201,7 +202,7 @@ constexpr int CLASSES = 8;  // three bits
 // Egress queues: a depth per port and class with tail drop, and optional speed limits, see
 // traffic_manager.py.
 template <class Packet> struct Queues {
-    static constexpr double SHARE = 0.1, BURST = 500;
+    static constexpr double SHARE = 0.1, BURST = 500, AHEAD = 0.001;
     struct Line {
         std::deque<Packet*> classes[CLASSES];
         double credits[CLASSES];
@@ -313,7 +314,7 @@ template <class Packet> struct Queues {
                 line->listed = false;
                 continue;
             }
-            if (line->free_at > now) {
+            if (line->free_at > now + AHEAD) {
                 timed.push({line->free_at, port});
                 continue;
             }
