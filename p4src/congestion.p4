@@ -11,20 +11,24 @@ const bit<2> ECN_NOT_CAPABLE = 0;
 const bit<2> ECN_CONGESTION_EXPERIENCED = 3;
 // The last cell includes all longer queues; BMv2's queues hold 64 packets.
 const bit<32> QUEUE_LENGTHS = 65;
-// So many of our packets after one of others, a port counts as ours alone.
-const bit<16> OTHERS_STAY = 256;
+// A port is shared if more than one in 32 of its packets is ordinary and long, for at least eight of
+// them, and until ours have outnumbered them again. Short ones, as of a barrier, fill no queue.
+const bit<32> LONG_FROM = 512;
+const bit<16> WEIGHT_OF_OTHERS = 32;
+const bit<16> SHARED_FROM = 256;
+const bit<16> MOST_OF_OTHERS = 1024;
 
 // A packet that found its egress queue longer than the threshold is marked in the SwitchGNN
 // header and, where the sender supports it, in the IPv4 header. A queue of sums alone may hold those
-// of a block: it is no congestion, as the plan has assigned them to this port. On a port with
-// ordinary traffic the threshold is lower. Packets are also counted by the length of the queue they
+// of a block: it is no congestion, as the plan has assigned them to this port. On a port that they
+// share with ordinary traffic the threshold is lower. Packets are also counted by the length of the queue they
 // found, except on the virtual ports of the loop.
 control Congestion(inout headers_t hdr,
                    inout metadata_t meta,
                    in standard_metadata_t standard_metadata) {
     bit<19> limit;
     bit<19> limit_beside_others;
-    bit<16> stay;
+    bit<16> weight;
 
     register<bit<16>>(MAX_PORTS) others;
     counter(1, CounterType.packets) marked;
@@ -37,9 +41,9 @@ control Congestion(inout headers_t hdr,
         limit_beside_others = beside_others;
     }
 
-    action see_others() {
-        limit = limit_beside_others;
-        others.write((bit<32>) standard_metadata.egress_port, stay);
+    action weigh_others() {
+        others.write((bit<32>) standard_metadata.egress_port, weight);
+        limit = weight < SHARED_FROM ? limit : limit_beside_others;
     }
 
     table threshold {
@@ -53,13 +57,13 @@ control Congestion(inout headers_t hdr,
         if (standard_metadata.egress_port < FIRST_LOOP_PORT) {
             found = (bit<32>) standard_metadata.enq_qdepth;
             port_queue.count(found < QUEUE_LENGTHS ? found : QUEUE_LENGTHS - 1);
-            others.read(stay, (bit<32>) standard_metadata.egress_port);
-            if (!hdr.switchgnn.isValid()) {
-                stay = OTHERS_STAY;
-                see_others();
-            } else if (stay != 0) {
-                stay = stay - 1;
-                see_others();
+            others.read(weight, (bit<32>) standard_metadata.egress_port);
+            if (!hdr.switchgnn.isValid() && standard_metadata.packet_length >= LONG_FROM) {
+                weight = weight < MOST_OF_OTHERS ? weight + WEIGHT_OF_OTHERS : weight;
+                weigh_others();
+            } else if (weight != 0) {
+                weight = hdr.switchgnn.isValid() ? weight - 1 : weight;
+                weigh_others();
             }
         }
         if (standard_metadata.enq_qdepth > limit) {

@@ -23,10 +23,9 @@ from switchgnn.topologies.targets import BMV2_PROGRAM, Target, bmv2_installed
 
 # BMv2 where it can run, as it is the reference implementation of v1model; else the embedded switch.
 AUTO, REFERENCE = "auto", "reference"
-# BMv2 reads a port through a ring of about 30 frames, and its queues hold 64. On a shaped interface
-# a wider window only waits in the kernel and delays later frames.
+# BMv2 reads a port through a ring of about 30 frames, and its queues hold 64.
 _NARROW = 16
-# The token bucket of a loopback link is at the socket, and the embedded switch's queues are deep.
+# On a slow link a wider window only waits in the kernel.
 _MIDDLE = 64
 # Fewer and longer batches. Beyond it little is gained, and acknowledgements on a busy machine seem
 # late.
@@ -68,12 +67,11 @@ class FlowLimits:
     queue: int
 
 
-def usual_limits(target: Target, fabric: FabricKind, *, shaped: bool) -> FlowLimits:
+def usual_limits(target: Target, *, shaped: bool) -> FlowLimits:
     """Return the default limits (docs/benchmarks.md, "Slow links").
 
     Args:
         target: the switch.
-        fabric: the network.
         shaped: whether links are slower than the machine.
 
     Returns:
@@ -81,8 +79,7 @@ def usual_limits(target: Target, fabric: FabricKind, *, shaped: bool) -> FlowLim
     """
     if target is Target.BMV2:
         return FlowLimits(_NARROW, DEFAULT_ECN_THRESHOLD, BMV2_QUEUE)
-    narrow = _NARROW if fabric is FabricKind.MININET else _MIDDLE
-    return FlowLimits(narrow if shaped else _WIDE, _EMBEDDED_ECN_THRESHOLD, DEFAULT_DEPTH)
+    return FlowLimits(_MIDDLE if shaped else _WIDE, _EMBEDDED_ECN_THRESHOLD, DEFAULT_DEPTH)
 
 
 def choose(target: str, fabric: str, backend: Backend | None = None) -> FabricChoice:

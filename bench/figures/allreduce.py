@@ -46,7 +46,7 @@ def run(settings: Settings) -> Iterator[Line]:
 
 def _options(bandwidth: float | None, faults: str = "") -> ReduceOptions:
     target, fabric = Target.EMBEDDED, FabricKind.MININET
-    limits = usual_limits(target, fabric, shaped=bandwidth is not None)
+    limits = usual_limits(target, shaped=bandwidth is not None)
     return ReduceOptions(
         workers=WORKERS,
         slots=0,

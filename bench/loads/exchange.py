@@ -15,7 +15,7 @@ from switchgnn.host.mixed import write_left_schedules
 from switchgnn.host.pace import Pace
 from switchgnn.host.wire.header import LANES
 from switchgnn.host.worker import WorkerTask
-from switchgnn.topologies import FabricKind, WireBytes, usual_limits
+from switchgnn.topologies import WireBytes, usual_limits
 
 _ATTEMPTS = 3
 _PATIENCE = 5.0
@@ -132,5 +132,5 @@ def _task(bed: Bed, worker: int, rounds: int, width: int) -> WorkerTask:
         rounds=rounds,
         output=bed.folder / f"sums-{worker}.safetensors",
         rounds_per_file=rounds,
-        pace=Pace(usual_limits(bed.target, FabricKind.MININET, shaped=False).window, _PATIENCE),
+        pace=Pace(usual_limits(bed.target, shaped=False).window, _PATIENCE),
     )

@@ -130,7 +130,7 @@ def job_of(setting: Setting, transport: str) -> "TrainJob":
     from switchgnn.training.worker import Training  # noqa: PLC0415
 
     shaped = setting.bandwidth is not None
-    limits = usual_limits(setting.target, setting.fabric, shaped=shaped)
+    limits = usual_limits(setting.target, shaped=shaped)
     return TrainJob(
         task=default_task(
             transport=transport,

@@ -11,7 +11,6 @@ import pytest
 from switchgnn.topologies import (
     Backend,
     FabricError,
-    FabricKind,
     FlowLimits,
     Target,
     choice,
@@ -79,21 +78,17 @@ def test_code_is_asked_of_the_embedded_switch(machine, backend):
 
 
 @pytest.mark.parametrize(
-    ("target", "fabric", "shaped", "limits"),
+    ("target", "shaped", "limits"),
     [
-        (Target.EMBEDDED, FabricKind.LOOPBACK, False, FlowLimits(128, 128, 8192)),
+        (Target.EMBEDDED, False, FlowLimits(128, 128, 8192)),
+        (Target.EMBEDDED, True, FlowLimits(64, 128, 8192)),
         # The ring that BMv2 reads a port through, and its queues, are short.
-        (Target.BMV2, FabricKind.MININET, False, FlowLimits(16, 32, 64)),
-        (Target.BMV2, FabricKind.MININET, True, FlowLimits(16, 32, 64)),
+        (Target.BMV2, False, FlowLimits(16, 32, 64)),
+        (Target.BMV2, True, FlowLimits(16, 32, 64)),
     ],
 )
-def test_the_usual_limits(target, fabric, shaped, limits):
-    assert usual_limits(target, fabric, shaped=shaped) == limits
-
-
-def test_a_shaped_interface_takes_a_narrow_window():
-    windows = {each: usual_limits(Target.EMBEDDED, each, shaped=True).window for each in FabricKind}
-    assert windows == {FabricKind.MININET: 16, FabricKind.LOOPBACK: 64}
+def test_the_usual_limits(target, shaped, limits):
+    assert usual_limits(target, shaped=shaped) == limits
 
 
 def command(target=Target.BMV2):

@@ -365,4 +365,4 @@ class LimitOptions:
     def usual(self, site: SiteOptions, *, busy: bool = False) -> FlowLimits:
         """Return the default window and mark threshold."""
         here = choose(site.target.value, site.fabric.value, site.backend)
-        return usual_limits(here.target, here.fabric, shaped=busy or self.bandwidth is not None)
+        return usual_limits(here.target, shaped=busy or self.bandwidth is not None)

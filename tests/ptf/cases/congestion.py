@@ -36,8 +36,8 @@ COPIES = 40
 TRIES = 50
 CONGESTION_EXPERIENCED = 3
 MARK = 0x20
-# The barrier whose copies are all behind the 256th packet after an ordinary one.
-LAST = 8
+# The barrier whose copies all come when even the largest weight of others, 1,055, is below 256.
+LAST = 22
 WORKER_PORTS = (1, 2, 3)
 
 
@@ -129,16 +129,17 @@ class QueuesAreCountedByLength(FloodTest):
 
 
 class OrdinaryTrafficLowersTheThreshold(CongestionTest):
-    """On a port with ordinary frames the lower threshold holds for our next 256 packets."""
+    """On a port with twenty long ordinary frames it holds for some of ours, and then no longer."""
 
     def runTest(self) -> None:
         self.entries.set_threshold(0, alone=1000)
         self.entries.change_group(ALL_WORKERS_GROUP, [2] * COPIES)
-        stranger = ordinary(1, "02:00:00:00:00:02", UDP())
+        stranger = ordinary(1, "02:00:00:00:00:02", UDP(), Raw(bytes(600)))
         block = -1
         for _ in range(TRIES):
-            self.send(1, stranger)
-            self.expect(2, stranger)
+            for _ in range(20):
+                self.send(1, stranger)
+                self.expect(2, stranger)
             marks = []
             for _ in range(LAST):
                 block += 1
