@@ -153,7 +153,7 @@ def begin_epoch(model: nn.Module, *, seed: int, epoch: int, worker: int) -> None
     state = np.random.SeedSequence((seed, epoch, worker)).generate_state(1, np.uint64)
     # Not torch.manual_seed: where CUDA was never used, that keeps a formatted stack for later.
     torch.default_generator.manual_seed(int(state[0]))
-    if torch.cuda.is_initialized():
+    if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
         torch.cuda.manual_seed_all(int(state[0]))
     for module in model.modules():
         if isinstance(module, VertexDropout):
