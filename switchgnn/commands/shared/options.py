@@ -359,7 +359,7 @@ class LimitOptions:
         "N",
         "Features in flight per worker.",
         min=1,
-        shown="128 on the embedded switch with unlimited links, else 16",
+        shown="128 on the embedded switch with unlimited links, 64 with slower ones; 16 on BMv2",
     )
 
     def usual(self, site: SiteOptions, *, busy: bool = False) -> FlowLimits:

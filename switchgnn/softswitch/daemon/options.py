@@ -92,7 +92,10 @@ class SwitchOptions:
     queue_depth: Annotated[
         int,
         typer.Option(
-            min=1, metavar="N", rich_help_panel=_PORTS, help="Packets an egress queue holds."
+            min=1,
+            metavar="N",
+            rich_help_panel=_PORTS,
+            help="Packets of one class that an egress queue holds.",
         ),
     ] = DEFAULT_DEPTH
     port_rate: Annotated[
