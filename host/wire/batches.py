@@ -196,7 +196,7 @@ def _messages(rows: NDArray[np.uint8]) -> tuple[NDArray[np.void], NDArray[np.voi
 
 
 # A link lets this many frames gather where they trickle in, but never for longer than this.
-_TOGETHER = 32
+_TOGETHER = 16
 _LONGEST_PAUSE = 0.001
 # After a longer silence frames no longer trickle in.
 _SILENCE = 0.002

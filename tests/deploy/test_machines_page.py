@@ -123,11 +123,12 @@ def shown(machine, page):
     where = r"^Live: (http://127\.0\.0\.1:\d+/)$"
     [address] = re.findall(where, page.log.read_text(), re.MULTILINE)
     program = (
-        "import json, urllib.request as r\n"
-        f"for line in r.urlopen('{address}events'):\n"
-        "    if line.startswith(b'data: ') and json.loads(line[6:])['step'] == 'session 2':\n"
-        "        print(line[6:].decode())\n"
-        "        break\n"
+        "import json, time, urllib.request as r\n"
+        "seen = {'step': ''}\n"
+        "while seen['step'] != 'session 2' or not seen['switches'][0]['values']:\n"
+        "    time.sleep(0.1)\n"
+        f"    seen = json.load(r.urlopen('{address}metrics.json'))\n"
+        "print(json.dumps(seen))\n"
     )
     return json.loads(machine.run(f"python -c {shlex.quote(program)}"))
 
@@ -184,8 +185,8 @@ def test_from_the_job_to_a_trained_model(tmp_path, target):
         service.stop()
     assert seen["step"] == "session 2"
     (drawn,) = seen["switches"]
-    assert drawn["contributions"] > 0
-    assert [worker["told"] for worker in seen["picture"]["workers"]] == [True] * WORKERS
+    assert drawn["values"]["contributions_total"] > 0
+    assert [worker["served"] for worker in seen["workers"]] == [True] * WORKERS
     # A second session, as one was killed in the first.
     for name, value in (("up", 1.0), ("session", 2.0), ("plan_workers", WORKERS)):
         assert re.search(
