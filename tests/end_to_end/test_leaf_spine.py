@@ -41,7 +41,7 @@ def test_every_sum_is_exact(combination, workers, leaves, spines, send):
         combination,
         *LEAF_SPINE,
         *("--leaves", leaves, "--spines", spines, "--workers", workers),
-        *("--graph", "karate", "--slots", 16, "--features", 33, "--send", send),
+        *("--graph", "karate", "--slots", 16, "--features", 33, "--lanes", 32, "--send", send),
     )
     assert report["exact"] is True
     leaf_spine = report["leaf_spine"]
