@@ -3,6 +3,7 @@
 """One line of the result: two measurements, their ratio, and their goal."""
 
 from dataclasses import dataclass
+from math import inf
 from statistics import median
 from typing import Any
 
@@ -49,10 +50,11 @@ class Line:
 
     @property
     def ratios(self) -> tuple[float, ...]:
-        """A / B of each pair."""
+        """A / B of each pair; infinite where B is 0."""
         if self.b is None:
             return ()
-        return tuple(a / b for a, b in zip(self.a.values, self.b.values, strict=True))
+        pairs = zip(self.a.values, self.b.values, strict=True)
+        return tuple(a / b if b else inf for a, b in pairs)
 
     @property
     def reached(self) -> bool | None:
