@@ -109,7 +109,7 @@ def install(
         network: where the workers are.
         program: what the switches shall run.
         ecn_threshold: queue length, in packets, from which on packets are marked beside ordinary
-            traffic; without it, the sums of a block may wait that fit into most of a queue.
+            traffic. Without such traffic the sums of a block may wait if they fit, see `marking`.
         queue: packets that a queue of the switches holds.
         new_session: take a new session number even if the plan is installed: restarted
             workers need one.

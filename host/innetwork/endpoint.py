@@ -92,8 +92,8 @@ class Endpoint:
 
     Attributes:
         session: the number of the plan's install.
-        round_trip: of questions and answers, which overtake sums.
         incarnation: 32 bits that distinguish this process from others of the same worker.
+        round_trip: of questions and answers, which overtake sums.
         clock: the clock of the link.
         sending: how rows are sent.
         sum_trip: of recalled sums, which wait behind other sums and the traffic of others.

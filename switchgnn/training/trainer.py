@@ -96,9 +96,9 @@ class EpochReport:
 
 @contextmanager
 def _garbage_between_epochs() -> Iterator[None]:
-    """Let the garbage collector not run by itself: others would wait for this worker meanwhile.
+    """Collect garbage only between epochs: others would wait for this worker meanwhile.
 
-    What is here already is not visited at all.
+    Objects that are here already are not visited at all.
     """
     enabled = gc.isenabled()
     gc.collect()

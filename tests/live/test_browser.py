@@ -225,12 +225,12 @@ def test_rates_of_workers(page):
         values(1, 10),
         {"link_bytes_total/up": 501.0},
     )
-    one, other, anew, direct = page.seen()["workers"]
+    one, other, restarted, direct = page.seen()["workers"]
     assert (one["activity"], one["waited"]) == ("waiting", "80 %")
     assert (one["up"], one["up/s"], one["down/s"]) == ("101 kB", "100 kB", "200 kB")
     assert (other["activity"], other["waited"], other["up/s"]) == ("exchanging", "10 %", "1.0 kB")
     assert (other["recalls"], other["fetches"], other["lost"]) == ("7", "0", "30")
-    assert (anew["blocks"], anew["up"], anew["up/s"]) == ("1", "10 B", "0 B")
+    assert (restarted["blocks"], restarted["up"], restarted["up/s"]) == ("1", "10 B", "0 B")
     assert (direct["activity"], direct["up/s"], direct["blocks"]) == ("exchanging", "500 B", DASH)
     seen = page.seen()
     # Nothing has been told since, so all of it stands.

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Workers that train: their tasks, their share of the cores, and how they report failures."""
 
+import gc
 import json
 import os
 import subprocess
@@ -358,3 +359,36 @@ def test_a_worker_waits_no_longer_than_exchanges_take():
         distribute(model, part, remote)
         (report,) = Trainer(model, part, remote, TrainOptions(epochs=1)).run()
     assert report.exchange >= report.waiting >= 1.0
+
+
+class LitteringSum(RemoteSum):
+    """It allocates enough for many collections of garbage in each exchange, and counts them."""
+
+    collections = 0
+
+    def result(self, future):
+        gc.callbacks.append(self._count)
+        litter = [[number] for number in range(100_000)]
+        gc.callbacks.remove(self._count)
+        assert len(litter) == 100_000
+        return super().result(future)
+
+    def _count(self, phase, _info):
+        self.collections += phase == "start"
+
+
+def test_garbage_is_collected_between_epochs_only():
+    data = load_dataset("karate")
+    part, _ = partition_dataset(data, np.arange(data.vertices, dtype=np.int32) % 2)
+    model = build_model(ModelOptions(), part.features.shape[1], part.classes)
+    begun, count = [], lambda phase, _info: begun.append(phase)
+    with LitteringSum(LocalTransport(len(part.vertices))) as remote:
+        distribute(model, part, remote)
+        reports = Trainer(model, part, remote, TrainOptions(epochs=3)).run()
+        next(reports)
+        gc.callbacks.append(count)
+        assert len(list(reports)) == 2
+        gc.callbacks.remove(count)
+    assert remote.collections == 0
+    assert begun == ["start", "stop"] * 2
+    assert gc.isenabled()

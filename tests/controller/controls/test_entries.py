@@ -3,6 +3,7 @@
 """What each control's class makes of a plan, and reads back; the limits of the strawman's pool."""
 
 import re
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -17,7 +18,7 @@ from switchgnn.controller.controls.banks import (
     SlotEvent,
 )
 from switchgnn.controller.controls.claim import Destination, Partial, Source
-from switchgnn.controller.controls.congestion import Congestion, Marking
+from switchgnn.controller.controls.congestion import Congestion, Marking, marking
 from switchgnn.controller.controls.departure import Departure
 from switchgnn.controller.controls.fanout import Fanout
 from switchgnn.controller.controls.forward import Forward
@@ -187,6 +188,21 @@ def test_session_and_threshold_read_back(layout):
     assert session.decode(session.closed(session.encode(entry))) == SessionEntry(7, 0, 0, 0)
     assert session.decode(session.table.default) == SessionEntry(0, 0, 0, 0)
     assert congestion.decode(congestion.encode(Marking(32, 200))) == Marking(32, 200)
+
+
+@pytest.mark.parametrize(
+    ("queue", "sums", "alone"),
+    [(64, 10, 32), (64, 40, 40), (64, 1_000, 48), (8_192, 1_000, 1_000), (0, 1_000, 32)],
+)
+def test_the_sums_of_a_block_are_no_congestion_if_they_fit_into_most_of_a_queue(queue, sums, alone):
+    assert marking(32, queue, sums) == Marking(32, alone)
+
+
+def test_the_sums_at_once_are_those_of_one_worker_in_one_block():
+    plan = make_plan(results=23)
+    part = plan.switch
+    both = Counter(zip(part.result_block.tolist(), part.result_worker.tolist(), strict=True))
+    assert plan.sums_at_once == max(both.values()) > 1
 
 
 STRAWMAN = load_strawman()

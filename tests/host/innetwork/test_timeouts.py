@@ -108,6 +108,29 @@ def test_a_slow_block_is_asked_about_in_shares_of_its_time(receiver):
     assert gaps[late] == pytest.approx(expected[late], abs=3 * STEP)
 
 
+def test_a_lost_sum_is_noticed_at_once_in_an_old_block(receiver):
+    """And only answers that others are slow make the worker wait for shares of the block's time."""
+    receiver._began = -99.0
+    asked = np.array(moments(receiver, 1.0, answer=missing))
+    assert asked[0] - 1.0 == pytest.approx(TIMEOUT, abs=2 * STEP)
+    doubled = TIMEOUT * 2.0 ** np.arange(1, len(asked))
+    assert len(doubled) >= 3
+    assert np.diff(asked) == pytest.approx(doubled, abs=2 * STEP)
+
+
+def test_recalls_wait_as_long_as_recalled_sums_take(receiver):
+    vertex = receiver.missing_vertices[0]
+    place = receiver._schedule.receive_place[vertex]
+    count = receiver._schedule.receive_count[place]
+    receiver._endpoint = replace(receiver._endpoint, clock=HandClock(5.0))
+    receiver._ask(place)
+    again = Header(kind=Kind.SUM, dst_id=vertex, count=count, is_fetch=True)
+    frame = memoryview(ADDRESSES.frame(again.pack(bytes(FRAGMENT_BYTES))))
+    assert receiver.take_sum(again, frame, 5.3)
+    # RFC 6298 after one measurement: the round trip, and four times half of it.
+    assert receiver.next_timer(5.3) == pytest.approx(0.9)
+
+
 @pytest.mark.parametrize(("age", "still"), [(8.0, 8.0), (10 * PATIENCE, PATIENCE / 2)])
 def test_a_slot_must_stand_still_for_half_the_time_of_its_block(receiver, age, still):
     """Or half the patience: after the whole of it the worker gives up."""

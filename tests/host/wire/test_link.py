@@ -323,7 +323,7 @@ def test_rows_leave_at_the_rate_and_in_order(switch):
 
 
 def without_numbers(size):
-    """A frame of so many bytes with the DSCP of those without numbers."""
+    """Return a frame of this size, marked by its DSCP as one without numbers."""
     return bytes(15) + bytes([48 << 2]) + bytes(size - 16)
 
 
