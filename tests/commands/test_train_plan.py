@@ -116,6 +116,14 @@ def test_what_bmv2_takes_is_compared_with_the_prediction_for_the_embedded_switch
     assert embedded_seconds(over_bmv2, dense, plan) == pytest.approx(found)
 
 
+def test_the_frames_are_those_of_the_switch_that_is_chosen(dense):
+    def lanes(target):
+        return plan_of(replace(job_of(), target=target), dense, lambda _: None)[1].manifest.lanes
+
+    # BMv2 cannot attach to loopback.
+    assert lanes("reference") == lanes("auto") == lanes("embedded") != lanes("bmv2")
+
+
 def test_between_switches_nothing_is_predicted(dense):
     found = predicted(job_of(leaf_spine=LeafSpine((0, 0, 0, 0, 1, 1, 1, 1), 1)), dense)
     assert (found.chosen, dict(found.seconds)) == (SWITCH, {})

@@ -41,7 +41,7 @@ from switchgnn.planner.presets import Choice as Strategies
 from switchgnn.planner.presets import choose as choose_strategies
 from switchgnn.profiles import SwitchProfile, find_profile
 from switchgnn.profiles.profile import network_of
-from switchgnn.topologies import AUTO, Target
+from switchgnn.topologies import Target
 from switchgnn.training.data.dataset import Dataset
 from switchgnn.training.layers.models import exchanged_widths
 from switchgnn.training.partition import write_partitions
@@ -173,7 +173,8 @@ def _situation(
     job: TrainJob, data: Dataset, progress: Callable[[str], None]
 ) -> tuple[Situation, dict[str, Any]]:
     """Return what strategies depend on, and the arguments that all plans of a training share."""
-    target = Target.EMBEDDED if job.target in (AUTO, Target.EMBEDDED.value) else Target.BMV2
+    named = {each.value for each in Target}
+    target = Target(job.target) if job.target in named else job.choose_site().target
     widest = max(LANES) if target is Target.EMBEDDED else WIDEST_ANSWER
     seed = job.task.training.options.seed
     progress("partition the vertices over the workers")
