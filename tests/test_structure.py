@@ -21,7 +21,7 @@ BENCH, TESTS = "bench", "tests"
 SIMULATION = "tests.simulation."
 # A longer module holds more than one idea; a shorter one belongs to its only importer.
 FEWEST_LINES, MOST_LINES = 60, 600
-# Files for readers, without generated JSON, plans and pictures.
+# Files that somebody has written: JSON counts where it is (in tests and in `compiled` it is made).
 SOURCES = (".p4", ".py", ".h", ".cc", ".js", ".css", ".html", ".toml")
 # What each room may import besides itself; modules of `switchgnn/` itself are ROOT.
 ROOT, LAB = "switchgnn", "lab"
@@ -231,20 +231,20 @@ class Size:
     lines: int
 
 
-def size_of(root: Path, parts: Iterable[str]) -> Size:
-    """Count files and lines without generated ones."""
-    files = [file for part in parts for file in _sources(root / part)]
+def size_of(root: Path, parts: Iterable[str], more: tuple[str, ...] = ()) -> Size:
+    """Count files and lines without generated ones; `more` are suffixes besides SOURCES."""
+    files = [file for part in parts for file in _sources(root / part, (*SOURCES, *more))]
     return Size(len(files), sum(_lines(file) for file in files))
 
 
-def _sources(path: Path) -> Iterator[Path]:
+def _sources(path: Path, suffixes: tuple[str, ...]) -> Iterator[Path]:
     if path.is_file():
         yield path
         return
     for file in sorted(path.rglob("*")):
         inside = file.relative_to(path).parts
         linked = any((path / Path(*inside[:depth])).is_symlink() for depth in range(1, len(inside)))
-        if file.is_file() and file.suffix in SOURCES and "compiled" not in inside and not linked:
+        if file.is_file() and file.suffix in suffixes and "compiled" not in inside and not linked:
             yield file
 
 
@@ -261,8 +261,8 @@ CORE = (
     *(f"{PACKAGE}/planner/sending/{name}.py" for name in ("order", "packets")),
 )
 NOT_CORE = ("controller/metrics.py", "controller/watch.py")
-# Growth is a decision: raise a number here only together with a reason in the commit.
-MOST_OF_PRODUCT, MOST_OF_CORE = Size(462, 82_000), Size(108, 17_400)
+# Only an issue that says so may raise a number here: a change that does not fit makes room first.
+MOST_LINES_OF = {"product": 72_000, "core": 15_000, "tests": 62_000, "docs": 8_000}
 
 
 @pytest.fixture(scope="module")
@@ -298,16 +298,50 @@ def test_modules_hold_one_idea_each(tree):
     assert misplaced_modules(tree) == []
 
 
-def test_the_product_and_its_core_stay_within_their_budgets(capsys):
-    product, core, aside = (size_of(ROOT_FOLDER, parts) for parts in (PRODUCT, CORE, NOT_CORE))
-    core = Size(core.files - aside.files, core.lines - aside.lines)
+def lines_of(root: Path) -> dict[str, int]:
+    """Count the lines of each entry of MOST_LINES_OF."""
+    core, aside = (size_of(root, parts).lines for parts in (CORE, NOT_CORE))
+    return {
+        "product": size_of(root, PRODUCT, (".json",)).lines,
+        "core": core - aside,
+        "tests": size_of(root, (TESTS,)).lines,
+        "docs": size_of(root, ("docs",), (".md",)).lines,
+    }
+
+
+# Strict: the mark goes in the commit that reaches the number.
+UNREACHED = pytest.mark.xfail(reason="the tree is being cut down to these numbers", strict=True)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param("product", marks=UNREACHED),
+        pytest.param("core", marks=UNREACHED),
+        pytest.param("tests", marks=UNREACHED),
+        "docs",
+    ],
+)
+def test_no_room_has_more_lines_than_its_budget(name, capsys):
+    lines, most = lines_of(ROOT_FOLDER)[name], MOST_LINES_OF[name]
     with capsys.disabled():
-        sys.stdout.write(f"\nproduct: {product}, core: {core}\n")
-    assert product.files <= MOST_OF_PRODUCT.files
-    assert product.lines <= MOST_OF_PRODUCT.lines
-    assert core.files <= MOST_OF_CORE.files
-    assert core.lines <= MOST_OF_CORE.lines
-    assert f"at most {MOST_OF_CORE.lines:,} lines" in (ROOT_FOLDER / "README.md").read_text()
+        sys.stdout.write(f"\n{name}: {lines:,} lines of {most:,}\n")
+    assert lines <= most
+
+
+def classes_by_name(tree: Tree) -> dict[str, list[str]]:
+    """Return the modules of each name that several classes have; nested classes do not count."""
+    found: dict[str, list[str]] = {}
+    for name, file in tree.files.items():
+        for node in ast.parse(file.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef):
+                found.setdefault(node.name, []).append(name)
+    return {name: modules for name, modules in found.items() if len(modules) > 1}
+
+
+@UNREACHED
+def test_no_two_classes_have_one_name(tree):
+    assert classes_by_name(tree) == {}
 
 
 # A tree without any violation; `host` is linked into the package, as in the checkout.

@@ -2,8 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Mistakes in the product that the slow groups of tests find, and what finds them in `make test`.
 
-Each is a text in a file of the product and what stands there in its place. The table in
-docs/testing.md is made from this list: `python -m tests.planted.table` prints it.
+Each is a text in a file of the product and what stands there in its place.
 """
 
 from dataclasses import dataclass

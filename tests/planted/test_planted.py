@@ -16,7 +16,6 @@ import pytest
 
 from tests.planted.mistakes import MISTAKES
 from tests.planted.planting import ROOT, changed_text
-from tests.planted.table import HEAD, table
 
 NODES = sorted({node for mistake in MISTAKES for node in mistake.noticed_by})
 # Tests that plant mistakes themselves: in P4 and its tables, in plans, in models.
@@ -86,14 +85,6 @@ def test_mistakes_that_are_planted_elsewhere_are_in_make_test():
     chosen = ("-k", "planted or mistake", *ELSEWHERE)
     kept = {line.partition("::")[0] for line in collected("--level", "test", *chosen)}
     assert set(ELSEWHERE) <= kept
-
-
-def test_the_table_lists_them():
-    lines = (ROOT / "docs" / "testing.md").read_text().splitlines()
-    begin = lines.index(HEAD[0])
-    there = lines[begin:]
-    end = next((n for n, line in enumerate(there) if not line.startswith("|")), len(there))
-    assert there[:end] == table(), "python -m tests.planted.table prints what is to stand there"
 
 
 @pytest.mark.full
