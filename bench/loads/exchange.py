@@ -10,13 +10,20 @@ import numpy as np
 
 from bench.beds.bed import Bed
 from switchgnn.base.arrays import pack_arrays
-from switchgnn.commands.shared.workers import WORKER_COMMAND, WorkerError, run_workers
+from switchgnn.commands.shared.workers import (
+    WorkerError,
+    WorkerOutcome,
+    run_workers,
+    worker_command,
+)
 from switchgnn.host.mixed import write_left_schedules
 from switchgnn.host.pace import Pace
+from switchgnn.host.transport import LinkConfig
 from switchgnn.host.wire.header import LANES
 from switchgnn.host.worker import WorkerTask
 from switchgnn.topologies import WireBytes, usual_limits
 
+WORKER_COMMAND = worker_command("worker")
 _ATTEMPTS = 3
 _PATIENCE = 5.0
 
@@ -67,20 +74,28 @@ def exchange(
 
 def _exchange(bed: Bed, rounds: int, width: int, faults: str, command: Sequence[str]) -> Exchanged:
     bed.new_session()
-    tasks = [
-        replace(_task(bed, worker, rounds, width), faults=faults)
-        for worker in range(bed.fabric.star.workers)
-    ]
+    workers = range(bed.fabric.star.workers)
+    files = [bed.folder / f"schedule-{worker}.safetensors" for worker in workers]
+    left = bed.served.graph is not None
     if bed.served.graph is not None:
-        files = [task.features.with_stem(f"schedule-{task.worker}") for task in tasks]
         write_left_schedules(bed.served.graph, bed.served.plan, files)
-        stations = tuple(neighbour.station for neighbour in bed.network.neighbours)
-        tasks = [
-            replace(task, schedule=file, stations=stations)
-            for task, file in zip(tasks, files, strict=True)
-        ]
+    links = [
+        LinkConfig(
+            worker=worker,
+            link=bed.fabric.worker_link(worker),
+            addresses=bed.addresses(worker),
+            stations=tuple(neighbour.station for neighbour in bed.network.neighbours),
+            plan=bed.plan_folder,
+            session=bed.session,
+            schedule=files[worker] if left else None,
+            faults=faults,
+        )
+        for worker in workers
+    ]
+    pace = Pace(usual_limits(bed.target, shaped=False).window, _PATIENCE)
+    tasks = [_task(bed, link, rounds, width, pace) for link in links]
     before, wire_before = bed.counters(), bed.fabric.wire_bytes()
-    outcomes = run_workers(bed.fabric, tasks, lambda _done, _total: None, command=command)
+    outcomes = list(map(WorkerOutcome.of, run_workers(bed.fabric, command, tasks, pace)))
     after, wire_after = bed.counters(), bed.fabric.wire_bytes()
     # A worker's clock starts when it is ready, so the last worker's has no waiting in it.
     seconds = min(outcome.seconds for outcome in outcomes)
@@ -116,21 +131,17 @@ def _total(wires: list[WireBytes] | None) -> int:
     return sum(wire.up + wire.down for wire in wires or [])
 
 
-def _task(bed: Bed, worker: int, rounds: int, width: int) -> WorkerTask:
-    part = bed.served.plan.workers[worker]
-    features = bed.folder / f"features-{worker}.safetensors"
-    generator = np.random.default_rng(worker)
+def _task(bed: Bed, config: LinkConfig, rounds: int, width: int, pace: Pace) -> WorkerTask:
+    part = bed.served.plan.workers[config.worker]
+    features = bed.folder / f"features-{config.worker}.safetensors"
+    generator = np.random.default_rng(config.worker)
     rows = generator.standard_normal((len(part.vertices), width), dtype=np.float32)
     features.write_bytes(pack_arrays({"features": rows}))
     return WorkerTask(
-        plan=bed.plan_folder,
-        worker=worker,
-        session=bed.session,
-        link=bed.fabric.worker_link(worker),
-        addresses=bed.addresses(worker),
+        config,
         features=features,
         rounds=rounds,
-        output=bed.folder / f"sums-{worker}.safetensors",
+        output=bed.folder / f"sums-{config.worker}.safetensors",
         rounds_per_file=rounds,
-        pace=Pace(usual_limits(bed.target, shaped=False).window, _PATIENCE),
+        pace=pace,
     )

@@ -8,10 +8,7 @@ It imports little, as Ctrl-C during its imports ends in a traceback.
 import sys
 
 from switchgnn.base.errors import SwitchGNNError, printable
-
-TYPE_CHECKING = False  # that of `typing`, which takes a while
-if TYPE_CHECKING:
-    import typer
+from switchgnn.commands.worker import WORKERS, run_worker
 
 # Completion depends on it, also with `python -m switchgnn`.
 _NAME = "switchgnn"
@@ -21,8 +18,6 @@ _PIPE_CLOSED = 141  # the same of SIGPIPE
 _MOST_LETTERS = 60
 # Of address space: an exchange of a few workers needs more than a gigabyte.
 _FEW_BYTES, _ENOUGH_BYTES = 3 << 29, 4 << 30
-# Processes that other commands start.
-_WORKERS = ("worker", "train-worker", "reduce-worker", "gloo-worker")
 
 
 def main() -> None:
@@ -53,7 +48,13 @@ def _run() -> None:
 
         with interruptible():
             _prepare()
-            _application()(prog_name=_NAME)
+            # Many workers start at once, so they do without the command line.
+            if sys.argv[1:2] in ([name] for name in WORKERS):
+                run_worker(sys.argv[1])
+                return
+            from switchgnn.commands.application import app  # noqa: PLC0415
+
+            app(prog_name=_NAME)
     except SwitchGNNError as error:
         _print_error(error)
         sys.exit(_FAILED)
@@ -180,14 +181,3 @@ def _print_error(error: SwitchGNNError, kind: str = "Error") -> None:
     if error.details:
         console.print(printable(error.details.rstrip()))
     console.print(f"{kind}: {error}")
-
-
-def _application() -> "typer.Typer":
-    # Many workers start at once, so each imports only what it needs.
-    if sys.argv[1:2] in ([name] for name in _WORKERS):
-        from switchgnn.commands.worker import app as workers  # noqa: PLC0415
-
-        return workers
-    from switchgnn.commands.application import app  # noqa: PLC0415
-
-    return app

@@ -427,7 +427,6 @@ def take_seat(
             plan=folder / PLAN_FOLDER,
             session=session,
             schedule=job_schedule(folder, facts, number),
-            sampling=1.0,
             seed=seed,
             compression=compression,
         )

@@ -13,7 +13,6 @@ pytest.importorskip("torch_geometric", reason="PyTorch Geometric is not installe
 from switchgnn.commands.train import steps as train
 from switchgnn.commands.train.plan import (
     TrainJob,
-    default_task,
     embedded_seconds,
     plan_of,
     predict_transport,
@@ -29,7 +28,7 @@ from switchgnn.training.data.load import load_dataset
 from switchgnn.training.fewer import NOTHING_LESS, fewer_bytes
 from switchgnn.training.layers.models import ModelOptions
 from switchgnn.training.trainer import TrainOptions
-from switchgnn.training.worker import Training
+from switchgnn.training.worker import Training, TrainTask
 
 WORKERS = 8
 SLOW = 20.0
@@ -53,7 +52,7 @@ def job_of(
 ):
     training = Training(ModelOptions("gcn", layers, hidden, 0.0), TrainOptions(), fewer=fewer)
     return TrainJob(
-        task=default_task(transport=SWITCH.name, training=training, pace=Pace(window=64)),
+        task=TrainTask(transport=SWITCH.name, training=training, pace=Pace(window=64)),
         workers=WORKERS,
         slots=slots,
         target="embedded",
@@ -169,7 +168,7 @@ def said(transport, asked, folder):
     """What a report says of the strategies, and the plan's assignment."""
     data = load_dataset("karate")
     job = TrainJob(
-        task=default_task(
+        task=TrainTask(
             transport=transport, training=Training(ModelOptions("gcn", 2, 8, 0.0), TrainOptions())
         ),
         workers=3,

@@ -8,7 +8,6 @@ import select
 import signal
 import sys
 import time
-from dataclasses import dataclass, field
 from types import SimpleNamespace
 
 import pytest
@@ -49,15 +48,6 @@ HANGS = """
 """
 
 
-@dataclass(frozen=True)
-class Task:
-    worker: int
-    pace: Pace = field(default_factory=lambda: Pace(patience=0.5))
-
-    def to_json(self):
-        return "{}"
-
-
 def follow(tmp_path, programs, listen=lambda worker, event: None):
     children = [
         Child(
@@ -68,7 +58,7 @@ def follow(tmp_path, programs, listen=lambda worker, event: None):
         )
         for worker, does in enumerate(programs)
     ]
-    return follow_workers(children, [Task(worker) for worker in range(len(programs))], listen)
+    return follow_workers(children, [{}] * len(programs), Pace(patience=0.5), listen)
 
 
 FAILED_LINE = b'{"event": "failed", "message": "it was I", "details": ""}\n'

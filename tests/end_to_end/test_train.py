@@ -15,7 +15,7 @@ pytest.importorskip("torch_geometric", reason="PyTorch Geometric is not installe
 import torch
 
 from switchgnn.commands.train import plan as train_module
-from switchgnn.commands.train.plan import TrainJob, default_task
+from switchgnn.commands.train.plan import TrainJob
 from switchgnn.commands.train.steps import run_training
 from switchgnn.planner.costs.forecast import WAYS
 from switchgnn.planner.direction import Direction
@@ -23,7 +23,7 @@ from switchgnn.planner.graphs.load import load_graph
 from switchgnn.training.data.load import load_dataset
 from switchgnn.training.layers.models import ModelOptions
 from switchgnn.training.trainer import TrainOptions
-from switchgnn.training.worker import Training
+from switchgnn.training.worker import Training, TrainTask
 from tests.end_to_end.conftest import LOOPBACK, succeeded
 from tests.host.mixed.crew import leaving
 from tests.support.commands import nursery, started, switchgnn
@@ -457,7 +457,7 @@ FORWARD, BACKWARD = Direction.FORWARD, Direction.BACKWARD
 def trained(transport, left=None):
     """A training whose plan leaves some destinations to the hosts."""
     job = TrainJob(
-        task=default_task(
+        task=TrainTask(
             transport=transport,
             training=Training(ModelOptions("gcn", 2, 8, 0.0), TrainOptions(epochs=4)),
         ),

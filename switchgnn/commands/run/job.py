@@ -29,9 +29,10 @@ from switchgnn.commands.shared.runner import (
     schedule_file_of,
     workplace,
 )
-from switchgnn.commands.shared.workers import WorkerOutcome, run_workers
+from switchgnn.commands.shared.workers import WorkerOutcome, run_workers, worker_command
 from switchgnn.host.mixed import write_left_schedules
 from switchgnn.host.registry import SWITCH
+from switchgnn.host.transport import LinkConfig
 from switchgnn.host.wire.header import LANES, WIDEST
 from switchgnn.host.worker import WRITTEN, WorkerTask
 from switchgnn.p4src import load_program
@@ -188,18 +189,17 @@ def _workers(
     work: Workplace,
     recordings: Recordings,
     links: LinkSettings,
-) -> Workers[WorkerTask, list[WorkerOutcome]]:
-    def task(shared: dict[str, Any]) -> WorkerTask:
-        worker = shared["worker"]
-        path = work.folder / f"features-{worker}.safetensors"
+) -> Workers[list[WorkerOutcome]]:
+    def task(config: LinkConfig) -> WorkerTask:
+        path = work.folder / f"features-{config.worker}.safetensors"
         with writing(path):
-            mine = {"features": prepared.features[prepared.assignment == worker]}
+            mine = {"features": prepared.features[prepared.assignment == config.worker]}
             path.write_bytes(pack_arrays(mine))
         return WorkerTask(
-            **shared,
+            config,
             features=path,
             rounds=options.rounds,
-            output=comparison.output(worker),
+            output=comparison.output(config.worker),
             rounds_per_file=comparison.rounds_per_file,
             pace=options.pace,
         )
@@ -212,12 +212,16 @@ def _workers(
     def show(done: float, total: int) -> None:
         work.step("exchanging", done, total)
 
+    def run(fabric: Fabric, links: list[LinkConfig]) -> list[WorkerOutcome]:
+        tasks, command = list(map(task, links)), worker_command("worker")
+        ends = run_workers(fabric, command, tasks, options.pace, progress=show, listen=hear)
+        return list(map(WorkerOutcome.of, ends))
+
     return Workers(
         program=prepared.program,
         parts=prepared.parts,
         transport=SWITCH.name,
-        task=task,
-        run=lambda fabric, tasks: run_workers(fabric, tasks, show, listen=hear),
+        run=run,
         recordings=recordings,
         links=links,
         scheduled=prepared.left is not None,

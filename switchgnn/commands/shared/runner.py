@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from itertools import product, starmap
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.files import private_folder
@@ -39,6 +39,7 @@ from switchgnn.controller import (
 from switchgnn.controller.counters import bank_slots
 from switchgnn.host.links.faults import Faults, worker_link
 from switchgnn.host.metrics import metrics_place
+from switchgnn.host.transport import LinkConfig
 from switchgnn.host.wire.native import compile_for_hosts
 from switchgnn.p4src import Program
 from switchgnn.planner.chosen import Asked
@@ -72,7 +73,6 @@ from switchgnn.topologies.processes.nursery import Nursery
 
 # Called with (step, done, total); total is 0 when unknown.
 StepListener = Callable[[str, float, int], None]
-Task = TypeVar("Task")
 Result = TypeVar("Result")
 _COMMON_HOST = "127.0.0.1"
 _LOG = logging.getLogger(__name__)
@@ -160,15 +160,14 @@ class LinkSettings:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Workers(Generic[Task, Result]):
+class Workers(Generic[Result]):
     """What the workers of a job do. The plan is in the folder ``plan`` of the workplace.
 
     Attributes:
         program: the program of the switches.
         parts: those of the plan for leaves and spines; None for a star.
         transport: what carries the sums.
-        task: makes a task of the fields that all tasks share.
-        run: runs the tasks at once, each at its worker's end of the fabric.
+        run: runs all workers, given their links in order.
         scheduled: whether each worker has a file with the rows that it sends to other hosts.
         shows_slots: whether the slots of the switches follow from the plan.
     """
@@ -176,8 +175,7 @@ class Workers(Generic[Task, Result]):
     program: Program
     parts: LeafSpineParts | None
     transport: str
-    task: Callable[[dict[str, Any]], Task]
-    run: Callable[[Fabric, list[Task]], Result]
+    run: Callable[[Fabric, list[LinkConfig]], Result]
     recordings: Recordings
     links: LinkSettings
     scheduled: bool
@@ -204,7 +202,7 @@ class FinishedWorkers(Generic[Result]):
 
 @contextmanager
 def finished(
-    job: NetworkJob, choice: FabricChoice, workers: Workers[Task, Result], work: Workplace
+    job: NetworkJob, choice: FabricChoice, workers: Workers[Result], work: Workplace
 ) -> Iterator[FinishedWorkers[Result]]:
     """Run a job; keep its network until the end of the block."""
     with ExitStack() as stack:
@@ -281,7 +279,7 @@ class _InstalledPlan:
 
 @contextmanager
 def _installed(
-    job: NetworkJob, fabric: Fabric, workers: Workers[Task, Result], step: StepListener
+    job: NetworkJob, fabric: Fabric, workers: Workers[Result], step: StepListener
 ) -> Iterator[_InstalledPlan]:
     """Install a plan and stay connected to the switches during the block."""
     tls = fabric.site.tls
@@ -347,13 +345,12 @@ class ExchangeCounts:
 
 
 def _exchanged(
-    job: NetworkJob, on: _InstalledPlan, workers: Workers[Task, Result], onlooker: Onlooker
+    job: NetworkJob, on: _InstalledPlan, workers: Workers[Result], onlooker: Onlooker
 ) -> tuple[Result, ExchangeCounts]:
     """Run the workers beside the background flows; return the result and the counts."""
     fabric = on.fabric
-    tasks = [
-        workers.task(_common_fields(job, on, workers, worker, onlooker.tell_every))
-        for worker in range(job.workers)
+    links = [
+        _link_config(job, on, workers, worker, onlooker.tell_every) for worker in range(job.workers)
     ]
     slots = on.bank_slots if workers.shows_slots else ()
     running = RunningNetwork(workers.transport, fabric, on.credentials, slots)
@@ -362,7 +359,7 @@ def _exchanged(
         wires, cables = fabric.wire_bytes(), fabric.cable_bytes()
         received = background.received_bytes()
         with onlooker.over(running), naming_who_releases(on.clients, job.leaf_spine, job.workers):
-            result = workers.run(fabric, tasks)
+            result = workers.run(fabric, links)
         received = background.received_bytes() - received
         wires_after, cables_after = fabric.wire_bytes(), fabric.cable_bytes()
         after = on.counters()
@@ -381,42 +378,23 @@ def _exchanged(
     )
 
 
-def _common_fields(
-    job: NetworkJob,
-    on: _InstalledPlan,
-    workers: Workers[Task, Result],
-    worker: int,
-    tell_every: float,
-) -> dict[str, Any]:
-    """Return the fields that the tasks of all jobs share."""
+def _link_config(
+    job: NetworkJob, on: _InstalledPlan, workers: Workers[Result], worker: int, tell_every: float
+) -> LinkConfig:
     fabric, site = on.fabric, on.fabric.site
-    return {
-        "worker": worker,
-        "plan": fabric.folder / "plan",
-        "session": on.report.session,
-        "link": fabric.worker_link(worker),
-        "addresses": site.addresses(worker),
-        "stations": tuple(map(site.station, range(site.workers))),
-        "schedule": schedule_file_of(fabric.folder, worker) if workers.scheduled else None,
-        "faults": job.faults,
-        "recording": workers.recordings.of_worker(worker),
-        "metrics": metrics_place(job.metrics, worker) if job.metrics else "",
-        "tell_every": tell_every,
-    }
-
-
-def rank_variables(fabric: Fabric, worker: int) -> dict[str, str]:
-    """Return the variables of torchrun for a worker, and the interface for Gloo.
-
-    By itself Gloo takes the address of the machine's name.
-    """
-    link = fabric.worker_link(worker).removeprefix("eth:")
-    return {
-        "RANK": str(worker),
-        "WORLD_SIZE": str(fabric.site.workers),
-        "LOCAL_RANK": str(worker),
-        "GLOO_SOCKET_IFNAME": link if fabric.workers_have_hosts else "lo",
-    }
+    return LinkConfig(
+        worker=worker,
+        link=fabric.worker_link(worker),
+        addresses=site.addresses(worker),
+        stations=tuple(map(site.station, range(site.workers))),
+        plan=fabric.folder / "plan",
+        session=on.report.session,
+        schedule=schedule_file_of(fabric.folder, worker) if workers.scheduled else None,
+        faults=job.faults,
+        recording=workers.recordings.of_worker(worker),
+        metrics=metrics_place(job.metrics, worker) if job.metrics else "",
+        tell_every=tell_every,
+    )
 
 
 def schedule_file_of(folder: Path, worker: int) -> Path:

@@ -137,8 +137,8 @@ def _network(asked: AskedTrain) -> NetworkJob:
 
 def _job(asked: AskedTrain, network: NetworkJob) -> "TrainJob":
     """Return the training that is asked for, without a transport and recordings."""
-    from switchgnn.commands.train.plan import SKEW, TrainJob, default_task  # noqa: PLC0415
-    from switchgnn.training.worker import Training  # noqa: PLC0415
+    from switchgnn.commands.train.plan import SKEW, TrainJob  # noqa: PLC0415
+    from switchgnn.training.worker import Training, TrainTask  # noqa: PLC0415
 
     training, over = asked.training, asked.over
     shape = training.shape()
@@ -148,7 +148,7 @@ def _job(asked: AskedTrain, network: NetworkJob) -> "TrainJob":
     options = replace(training.options(shape, asked.seed), precompute=precompute)
     return TrainJob(
         **vars(network),
-        task=default_task(
+        task=TrainTask(
             training=Training(
                 *(shape, options, over.bins(), training.device, training.less.fewer(asked.seed))
             ),

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from switchgnn.base.machine import python_program
 from switchgnn.commands.shared.console import ran_ahead
 from switchgnn.commands.shared.leaf_spine import LeafSpineReport, report_leaf_spine
 from switchgnn.commands.shared.onlooker import NOBODY, Onlooker
@@ -21,10 +20,14 @@ from switchgnn.commands.shared.runner import (
     Workplace,
     cables_with_faults,
     finished,
-    rank_variables,
     workplace,
 )
-from switchgnn.commands.shared.workers import EventListener, follow_workers
+from switchgnn.commands.shared.workers import (
+    EventListener,
+    follow_workers,
+    run_workers,
+    worker_command,
+)
 from switchgnn.commands.train.plan import (
     PreparedTraining,
     TrainJob,
@@ -36,12 +39,13 @@ from switchgnn.host.alone import Exchanges, host_traffic
 from switchgnn.host.direct.framing import USUAL_MTU, Framing
 from switchgnn.host.metrics import metrics_place
 from switchgnn.host.registry import SWITCH, SwitchProgram
+from switchgnn.host.transport import LinkConfig
 from switchgnn.host.wire.native import hosts_run_as
 from switchgnn.planner.chosen import STRATEGY_NAMES, strategy_names
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.boundary import boundary_edges
 from switchgnn.topologies import Ahead, Fabric, Target
-from switchgnn.topologies.processes.child import Child, temporary_files_in
+from switchgnn.topologies.processes.child import temporary_files_in
 from switchgnn.topologies.processes.nursery import Nursery
 from switchgnn.training.data.dataset import Dataset
 from switchgnn.training.partition import write_partitions
@@ -49,7 +53,7 @@ from switchgnn.training.worker import TrainTask
 
 _LOG = logging.getLogger(__name__)
 _NO_PLAN: dict[str, Any] = dict.fromkeys(STRATEGY_NAMES)
-TRAIN_WORKER = python_program("switchgnn.commands", "train-worker")
+TRAIN_WORKER = worker_command("train-worker")
 
 
 def run_training(
@@ -87,25 +91,24 @@ def run_training(
 
 def _workers(
     job: TrainJob, prepared: PreparedTraining, recorder: Recorder, work: Workplace
-) -> Workers[TrainTask, list[dict[str, Any]]]:
-    def task(shared: dict[str, Any]) -> TrainTask:
-        made = replace(
+) -> Workers[list[dict[str, Any]]]:
+    def task(config: LinkConfig) -> TrainTask:
+        return replace(
             job.task,
-            **shared,
+            config=config if job.transport.needs_plan else replace(config, plan=None),
             partitions=work.folder / "partitions",
             meeting=work.folder / "meeting",
         )
-        return made if job.transport.needs_plan else replace(made, plan=None)
 
-    def train(fabric: Fabric, tasks: list[TrainTask]) -> list[dict[str, Any]]:
+    def train(fabric: Fabric, links: list[LinkConfig]) -> list[dict[str, Any]]:
         work.step("training", 0, 0)
-        return follow_workers(_children(fabric), tasks, _heard_by(recorder, work.onlooker))
+        tasks, hear = list(map(task, links)), _heard_by(recorder, work.onlooker)
+        return run_workers(fabric, TRAIN_WORKER, tasks, job.task.pace, listen=hear)
 
     return Workers(
         program=job.program,
         parts=prepared.parts,
         transport=job.task.transport,
-        task=task,
         run=train,
         recordings=job.recordings,
         # Links also carry gradients, in packets of the usual size.
@@ -123,15 +126,6 @@ def _heard_by(recorder: Recorder, onlooker: Onlooker) -> EventListener:
     return listen
 
 
-def _children(fabric: Fabric) -> list[Child]:
-    """Return each worker's process, with the variables of torchrun."""
-    children: list[Child] = []
-    for worker in range(fabric.site.workers):
-        variables = rank_variables(fabric, worker)
-        children.append(fabric.worker_child(worker, TRAIN_WORKER, environment=variables))
-    return children
-
-
 def _alone(
     job: TrainJob, data: Dataset, work: Workplace, nursery: Nursery, on_epoch: EpochListener
 ) -> TrainReport:
@@ -140,7 +134,8 @@ def _alone(
     work.step("planning", 0, 0)
     write_partitions(data, np.zeros(data.vertices, dtype=np.int32), folder / "partitions")
     metrics = metrics_place(job.metrics, 0) if job.metrics else ""
-    task = replace(job.task, worker=0, partitions=folder / "partitions", metrics=metrics)
+    config = replace(job.task.config, metrics=metrics)
+    task = replace(job.task, config=config, partitions=folder / "partitions")
     child = nursery.child(
         "Worker 0",
         TRAIN_WORKER,
@@ -151,7 +146,8 @@ def _alone(
     recorder = Recorder(1, on_epoch)
     work.step("training", 0, 0)
     with work.onlooker.over_one_process(job.task.transport):
-        ends = follow_workers([child], [task], _heard_by(recorder, work.onlooker))
+        hear = _heard_by(recorder, work.onlooker)
+        ends = follow_workers([child], [task], task.pace, hear)
     what = _what(replace(job, workers=1), data, "one process, without a network")
     return recorder.report(ends, None, **what, **_NO_PLAN, strategy=job.asked.preset, why=[])
 
