@@ -29,7 +29,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 MAKEFILE = (ROOT / "Makefile").read_text()
 HOOKS = ROOT / ".pre-commit-config.yaml"
 WORKFLOW = ROOT / ".github/workflows/ci.yml"
-PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("examples/*.md")]
+PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/*.md")]
 REQUIREMENT = re.compile(
     r"([A-Za-z0-9_.-]+)(>=|==|<)([A-Za-z0-9.]+)(?:,<[0-9.]+)?(?:; python_version < '[0-9.]+')?"
 )
@@ -153,7 +153,7 @@ def test_an_installation_shows_its_large_downloads_and_is_tried_again(tmp_path, 
         assert set(extras[1].split(",")) == {"mininet", "plots", "training"}
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_documents_install_from_the_checkout(page):
     """The package is not published, so its name alone installs nothing."""
     for words in re.findall(r"pip install ([^`\n]+)", page.read_text()):
