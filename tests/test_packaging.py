@@ -74,10 +74,10 @@ def test_the_citation_names_this_version():
     assert paper["url"] == PROJECT["urls"]["Paper"]
 
 
-def test_the_changelog_begins_with_what_is_not_released():
+def test_the_changelog_dates_this_version():
     text = (ROOT / "CHANGELOG.md").read_text()
-    headings = re.findall(r"^## \[?([^\]\s]+)", text, re.MULTILINE)
-    assert headings[0] in {"Unreleased", __version__}
+    dated = re.findall(r"^## (.*)", text.partition("\n## Unreleased\n")[2] or text, re.MULTILINE)
+    assert re.fullmatch(rf"{re.escape(__version__)} - \d{{4}}-\d\d-\d\d", dated[0])
 
 
 def make_targets(node):
