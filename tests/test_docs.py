@@ -139,14 +139,6 @@ def test_make_runs_the_reference_only_where_it_is_asked_to(words, target):
     assert f"--target {target} " in shown.stdout
 
 
-def test_files_named_in_the_architecture_exist():
-    for name in re.findall(
-        r"`([a-z0-9_/]+\.(?:py|p4))`", (ROOT / "docs/architecture.md").read_text()
-    ):
-        if "/" in name:
-            assert (ROOT / name).exists(), name
-
-
 def is_there(name, test):
     """Whether there is such a file or folder, and, if a test is named, one of that name in it."""
     path = ROOT / name
