@@ -113,9 +113,9 @@ def train(job: "TrainJob", data: "Dataset") -> "TrainReport":
 def auto_job(setting: Setting, data: "Dataset") -> "TrainJob":
     """Return what `train --transport auto` does, which may leave destinations to the hosts."""
     from switchgnn.commands.train.plan import predict_transport  # noqa: PLC0415
-    from switchgnn.planner.chosen import Asked  # noqa: PLC0415
+    from switchgnn.planner.presets import PlanRequest  # noqa: PLC0415
 
-    job = replace(job_of(setting, SWITCH.name), asked=Asked(preset=AUTO))
+    job = replace(job_of(setting, SWITCH.name), asked=PlanRequest(preset=AUTO))
     found = predict_transport(job, data, lambda _: None)
     task = replace(job.task, transport=found.chosen.name)
     return replace(job, task=task, planned=found.planned)
@@ -124,7 +124,7 @@ def auto_job(setting: Setting, data: "Dataset") -> "TrainJob":
 def job_of(setting: Setting, transport: str) -> "TrainJob":
     """Return what a training does."""
     from switchgnn.commands.train.plan import TrainJob, default_task  # noqa: PLC0415
-    from switchgnn.planner.chosen import Asked  # noqa: PLC0415
+    from switchgnn.planner.presets import PlanRequest  # noqa: PLC0415
     from switchgnn.training.shape import ModelOptions  # noqa: PLC0415
     from switchgnn.training.trainer import TrainOptions  # noqa: PLC0415
     from switchgnn.training.worker import Training  # noqa: PLC0415
@@ -142,7 +142,7 @@ def job_of(setting: Setting, transport: str) -> "TrainJob":
         ),
         workers=WORKERS,
         slots=setting.slots or load_program().slots,
-        asked=Asked(partition="metis"),
+        asked=PlanRequest(partition="metis"),
         target=setting.target.value,
         fabric=setting.fabric.value,
         bandwidth=setting.bandwidth,
