@@ -49,7 +49,7 @@ from switchgnn.host.registry import SWITCH
 from switchgnn.p4src import load_program
 from switchgnn.planner.plan.files import read_manifest
 from switchgnn.topologies import Fabric, free_tcp_port
-from switchgnn.topologies.processes.child import Child, how_it_ended
+from switchgnn.topologies.child import Child, how_it_ended
 
 _MOST_BYTES = 1 << 16
 _EXIT_SECONDS = 10.0

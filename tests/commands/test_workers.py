@@ -24,8 +24,8 @@ from switchgnn.commands.shared.console import (
 from switchgnn.commands.shared.workers import WorkerError, follow_workers
 from switchgnn.host.pace import Pace
 from switchgnn.planner.partition.leaf_spine import LeafSpine
-from switchgnn.topologies.processes import child
-from switchgnn.topologies.processes.child import Child
+from switchgnn.topologies import child
+from switchgnn.topologies.child import Child
 
 PROGRAM = """
 import os, signal, sys, threading, time

@@ -22,7 +22,7 @@ from switchgnn.host.pace import Pace
 from switchgnn.planner.chosen import Asked
 from switchgnn.planner.partition.leaf_spine import LeafSpine, even_leaf_spine
 from switchgnn.topologies import Backend, FabricChoice, cable_name, choose
-from switchgnn.topologies.processes.nursery import Nursery
+from switchgnn.topologies.forkserver import Forkserver
 
 _WORKERS = (2, 5)
 _ROUNDS = (1, 3)
@@ -296,7 +296,7 @@ class _SoakTotals:
 
 
 def soak(
-    options: SoakOptions, listener: SoakListener, nursery: Nursery | None = None
+    options: SoakOptions, listener: SoakListener, nursery: Forkserver | None = None
 ) -> SoakReport:
     """Run until the time is over, Ctrl-C comes, or too much has failed."""
     choice = choose(options.target, options.fabric, options.backend)
@@ -324,7 +324,7 @@ def _run_once(
     sums: _SoakTotals,
     listener: SoakListener,
     interruption: Interruption,
-    nursery: Nursery | None,
+    nursery: Forkserver | None,
     logs: Path | None,
 ) -> Failure | None:
     def step(name: str, done: float, total: int) -> None:
