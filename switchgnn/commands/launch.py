@@ -16,12 +16,12 @@ import typer
 
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.full_disk import writing
+from switchgnn.base.interruptible import end_like_interrupted
 from switchgnn.base.machine import size_text
 from switchgnn.base.options import NETWORK, option, with_groups
 from switchgnn.commands.allreduce.job import write_empty_plan
 from switchgnn.commands.shared.console import (
     StepBars,
-    end_like_interrupted,
     plain_console,
     progress_bars,
 )

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from switchgnn.base.interruptible import end_like_interrupted
 from switchgnn.base.options import with_short_help
 from switchgnn.commands.shared.config_file import ConfigOption
 from switchgnn.commands.shared.console import (
     captured_line,
-    end_like_interrupted,
     plain_console,
     ran_as,
     strategies_line,

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from switchgnn.base.errors import SwitchGNNError
+from switchgnn.base.interruptible import Interruption
 from switchgnn.commands.run.job import COMPARING, run_job
 from switchgnn.commands.run.report import RunOptions, RunReport
-from switchgnn.commands.shared.console import Interruption
 from switchgnn.controller.controls.congestion import DEFAULT_ECN_THRESHOLD
 from switchgnn.host.links.faults import DIRECTIONS, Faults
 from switchgnn.host.pace import Pace
