@@ -19,7 +19,7 @@ from switchgnn.planner import partition_workers
 from switchgnn.planner.graphs.boundary import boundary_edges
 from switchgnn.planner.presets import AUTO
 from switchgnn.topologies import FabricKind, Target, usual_limits
-from switchgnn.topologies.processes.nursery import Nursery
+from switchgnn.topologies.forkserver import Forkserver
 
 if TYPE_CHECKING:
     from switchgnn.commands.train.plan import TrainJob
@@ -106,7 +106,7 @@ def train(job: "TrainJob", data: "Dataset") -> "TrainReport":
     """Train in processes of their own: PyTorch may have computed in this one."""
     from switchgnn.commands.train.steps import run_training  # noqa: PLC0415
 
-    with Nursery(imported_before_forks(), ENVIRONMENT) as nursery:
+    with Forkserver(imported_before_forks(), ENVIRONMENT) as nursery:
         return run_training(job, data, lambda *_: None, lambda _: None, nursery=nursery)
 
 
