@@ -152,7 +152,7 @@ class ProgramLeaf : public AddingLeaf {
   private:
     void TakeFromSpine(const Packet& packet, Picoseconds now) override;
     void Send(const Packet& packet, uint32_t worker, Picoseconds now) override;
-    /// It comes back from the first spine, for all workers: see p4src/notice.p4.
+    /// It comes back from the first spine, for all workers: see p4src/congestion.p4.
     void Notice(const Packet& packet, Picoseconds now) override;
 
     const SumRoutes& routes_;
