@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from switchgnn.base.arrays import ArrayKind, pack_arrays, read_arrays
 from switchgnn.base.full_disk import writing
 from switchgnn.base.tasks import EventWriter, run_task
-from switchgnn.host.innetwork.transport import InNetworkTransport, Listeners
+from switchgnn.host.innetwork.exchange import InNetworkExchange
 from switchgnn.host.metrics import WorkerView, serving_metrics, telling_metrics
 from switchgnn.host.mixed import open_switch
 from switchgnn.host.pace import Pace
@@ -90,13 +90,10 @@ def _exchange(task: WorkerTask, events: EventWriter) -> None:
     kept: list[_Round] = []
     each: list[float] = []
     processor_seconds = 0.0
-    listeners = Listeners(progress.block_done, progress.share_done)
     workers, vertices = manifest.workers, len(features)
     end = WorkerEnd.of(task.config, workers=workers, vertices=vertices, pace=task.pace)
-    with open_switch(end, listeners) as transport:
-        view = WorkerView(
-            end.worker, lambda: transport.traffic, transport.exchange, injected=transport.injected
-        )
+    with open_switch(end, on_block=progress.block_done, on_share=progress.share_done) as transport:
+        view = WorkerView(end.worker, transport)
         with serving_metrics(end.metrics, view), telling_metrics(events, end.tell_every, view):
             events.write("ready")
             for index in range(task.rounds):
@@ -118,7 +115,7 @@ def _exchange(task: WorkerTask, events: EventWriter) -> None:
         seconds=sum(each),
         round_seconds=each,
         processor_seconds=processor_seconds,
-        counters=asdict(transport.exchange.counters),
+        counters=asdict(transport.counters),
         traffic=traffic._asdict(),
         faults=injected,
     )
@@ -133,7 +130,7 @@ class _Round:
     scale: float
 
 
-def _round(transport: InNetworkTransport, features: NDArray[np.float32]) -> _Round:
+def _round(transport: InNetworkExchange, features: NDArray[np.float32]) -> _Round:
     """Exchange one round."""
     fixed, sums = transport.aggregate_parts(features, Direction.FORWARD)
     whole = fixed.decode()

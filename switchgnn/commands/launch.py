@@ -14,13 +14,13 @@ import typer
 
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.full_disk import writing
+from switchgnn.base.interruptible import end_like_interrupted
 from switchgnn.base.machine import size_text
 from switchgnn.base.options import NETWORK, option, with_groups
 from switchgnn.base.tasks import task_to_json
 from switchgnn.commands.allreduce.job import write_empty_plan
 from switchgnn.commands.shared.console import (
     StepBars,
-    end_like_interrupted,
     plain_console,
     progress_bars,
 )
@@ -47,7 +47,7 @@ from switchgnn.host.registry import SWITCH
 from switchgnn.host.transport import LinkConfig
 from switchgnn.p4src import load_program
 from switchgnn.topologies import Fabric, free_tcp_port
-from switchgnn.topologies.processes.child import Child, how_it_ended
+from switchgnn.topologies.child import Child, how_it_ended
 
 _EXIT_SECONDS = 10.0
 # Both outputs of a program go to one pipe.

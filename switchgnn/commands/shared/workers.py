@@ -18,8 +18,8 @@ from switchgnn.base.machine import python_program
 from switchgnn.base.tasks import ALIVE, FAILED, task_to_json
 from switchgnn.host.pace import Pace
 from switchgnn.topologies import Fabric
-from switchgnn.topologies.processes.child import Child, how_it_ended
-from switchgnn.topologies.processes.nursery import Nursery
+from switchgnn.topologies.child import Child, how_it_ended
+from switchgnn.topologies.forkserver import Forkserver
 
 # In addition to the patience; a worker must start in this time.
 _SILENCE_SECONDS = 10.0
@@ -251,8 +251,8 @@ _MODULES = (
 )
 
 
-def fork_nursery() -> Nursery:
+def fork_nursery() -> Forkserver:
     """Return a nursery, not yet started, that is forked from this process with its modules."""
     for name in _MODULES:
         importlib.import_module(name)
-    return Nursery()
+    return Forkserver()
