@@ -30,9 +30,9 @@ from switchgnn.host.pace import Pace
 from switchgnn.host.transport import Transport, WorkerEnd
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.p4src import load_program
-from switchgnn.training.epsilon import CacheControl, Compressing
+from switchgnn.training.cache import CacheControl, Compressing
+from switchgnn.training.compression import OFF, CompressionOptions
 from switchgnn.training.errors import JobError
-from switchgnn.training.fewer import fewer_bytes
 from switchgnn.training.gradients import (
     GradientSums,
     collective,
@@ -182,10 +182,11 @@ class Worker:
             TrainingError: `bits` or `cache` is none of these.
             TransportError: the plan leaves sums to the hosts, or rows were exchanged before.
         """
-        fewer = fewer_bytes(bits, cache, seed=self._seed)
-        if fewer.active:
-            self._compressing.compress(fewer.compression)
-            self._cache = CacheControl(self._compressing, fewer)
+        options = CompressionOptions(OFF if cache is None else str(cache), bits)
+        options.check()
+        if options.active:
+            self._compressing.compress(options.of_rows(self._seed))
+            self._cache = CacheControl(self._compressing, options)
         if self.workers > 1 and not unchecked:
             part, sums = self.partition, self._vertices
             features = part.features.shape[1]

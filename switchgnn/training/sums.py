@@ -26,8 +26,8 @@ from torch import Tensor, nn
 from switchgnn.host.transport import NO_TRAFFIC, Transport, add_traffic
 from switchgnn.host.wire.link import Traffic
 from switchgnn.planner.direction import Direction
+from switchgnn.training.cache import SkippedRows
 from switchgnn.training.columns import Columns
-from switchgnn.training.rest import Rest
 
 
 @dataclass
@@ -250,7 +250,7 @@ class RemoteSum:
     Attributes:
         transport: carries the rows.
         columns: those that are exchanged; None: all.
-        rest: lets rows that matter little rest; None: no row rests.
+        skipped: the rows that are sent less often; None: none.
         sites: the numbers of the tensors that layers exchange, see `Transport.aggregate`.
         new_site: returns another such number at each call.
     """
@@ -263,7 +263,7 @@ class RemoteSum:
         self.new_site = itertools.count().__next__
         self.sites: dict[nn.Module, int] = {}
         self.columns = Columns(keep, self.new_site) if keep < 1 else None
-        self.rest: Rest | None = None
+        self.skipped: SkippedRows | None = None
         self.transport = transport
         self._staging = staging or Staging()
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="exchange")
@@ -426,8 +426,8 @@ class NeighbourSum:
         local = scored and not rows.requires_grad
         if local:
             rows = rows.detach().requires_grad_()
-        rest = None if self._remote is None or local else self._remote.rest
-        what = _Summed(site, columns, scored=scored, local=local, rest=rest)
+        skipped = None if self._remote is None or local else self._remote.skipped
+        what = _Summed(site, columns, scored=scored, local=local, skipped=skipped)
         sums: Tensor = _Sum.apply(rows, self, what)  # type: ignore[no-untyped-call]
         return sums
 
@@ -438,8 +438,8 @@ class NeighbourSum:
         if self._remote is None:
             return self.local(rows, direction)
         chosen = None if columns is None else columns.of(site, rows.shape[1])
-        if self._remote.rest is not None and direction is Direction.FORWARD:
-            self._remote.rest.before(site, site if chosen is None else chosen.site)
+        if self._remote.skipped is not None and direction is Direction.FORWARD:
+            self._remote.skipped.before(site, site if chosen is None else chosen.site)
         if chosen is None:
             exchange = self._remote.submit(rows, direction, site)
             sums = self.local(rows, direction)
@@ -462,19 +462,19 @@ class _Summed:
         columns: those that are exchanged; None: all.
         scored: whether the importances of the columns are noted.
         local: whether the rows need no gradient but for these, so that it is not exchanged.
-        rest: is told the importances of the rows, if there is any.
+        skipped: takes the importances of the rows, if there is any.
     """
 
     site: int
     columns: Columns | None
     scored: bool
     local: bool
-    rest: Rest | None
+    skipped: SkippedRows | None
 
     @property
     def weighed(self) -> bool:
         """Whether importances are computed in the pass backward."""
-        return self.scored or self.rest is not None
+        return self.scored or self.skipped is not None
 
 
 class _Sum(torch.autograd.Function):
@@ -501,6 +501,6 @@ class _Sum(torch.autograd.Function):
             (rows,) = ctx.saved_tensors
             if what.scored:
                 what.columns.note(what.site, rows, total)
-            if what.rest is not None:
-                what.rest.note(what.site, rows, total)
+            if what.skipped is not None:
+                what.skipped.note(what.site, rows, total)
         return None if what.local else total, None, None

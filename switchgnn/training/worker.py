@@ -27,9 +27,9 @@ from switchgnn.host.wire.header import PROTOCOL, Kind
 from switchgnn.host.wire.link import Link
 from switchgnn.training.asked import ReduceBy
 from switchgnn.training.bins import BinnedSum, BinOptions, distribute_in_bins
+from switchgnn.training.compression import CompressionOptions
 from switchgnn.training.device import DeviceName, own_device
 from switchgnn.training.errors import TrainingError
-from switchgnn.training.fewer import NOTHING_LESS, FewerBytes
 from switchgnn.training.gradients import (
     GradientSums,
     collective,
@@ -55,7 +55,7 @@ class Training:
     options: TrainOptions
     bins: BinOptions = field(default_factory=BinOptions)
     device: DeviceName = DeviceName.CPU
-    fewer: FewerBytes = NOTHING_LESS
+    compression: CompressionOptions = field(default_factory=CompressionOptions)
 
 
 def train_as_worker(
@@ -90,8 +90,11 @@ def train_as_worker(
                     vertex_sums=VertexSums(sums.add),
                 )
             sums.spread_model(model)
-            options, fewer = training.options, training.fewer
-            trainer = Trainer(model, partition, remote, options, sums=sums, fewer=fewer)
+            trainer = Trainer(
+                *(model, partition, remote, training.options),
+                sums=sums,
+                compression=training.compression,
+            )
             with seen(view_of(partition.worker, transport, remote)):
                 for _ in range(trainer.resume()):
                     transport.next_epoch()
@@ -104,7 +107,7 @@ def train_as_worker(
 def _remote(transport: Transport, training: Training) -> RemoteSum | BinnedSum:
     if isinstance(transport, BinnedTransport):
         return BinnedSum(transport, training.bins)
-    return RemoteSum(transport, keep=training.fewer.keep)
+    return RemoteSum(transport, keep=training.compression.keep)
 
 
 def view_of(worker: int, transport: Transport, remote: RemoteSum | BinnedSum) -> WorkerView:
@@ -192,15 +195,16 @@ def _group(task: TrainTask, size: int) -> AbstractContextManager[None]:
 
 
 def _end(task: TrainTask, partition: Partition) -> WorkerEnd:
+    seed = task.training.options.seed
     return WorkerEnd.of(
         task.config,
         workers=partition.workers,
         vertices=len(partition.vertices),
         pace=task.pace,
         sampling=task.sampling,
-        seed=task.training.options.seed,
+        seed=seed,
         mtu=task.mtu,
-        compression=task.training.fewer.compression,
+        compression=task.training.compression.of_rows(seed),
     )
 
 

@@ -29,9 +29,9 @@ from switchgnn.training import load_dataset, partition_dataset
 from switchgnn.training.asked import AskedTraining
 from switchgnn.training.bins import BinOptions
 from switchgnn.training.command import main
+from switchgnn.training.compression import CompressionOptions
 from switchgnn.training.device import DeviceName
 from switchgnn.training.errors import ModelError
-from switchgnn.training.fewer import fewer_bytes
 from switchgnn.training.layers.models import ModelOptions, build_model, distribute
 from switchgnn.training.layers.pyg_layers import own_code
 from switchgnn.training.sums import RemoteSum
@@ -135,7 +135,7 @@ TASK = TrainTask(
         TrainOptions(checkpoint=Path("saved")),
         BinOptions(4000, intra=True, inter=False),
         DeviceName.CUDA,
-        fewer_bytes(8, "auto"),
+        CompressionOptions("auto", 8),
     ),
     pace=Pace(window=5),
 )

@@ -84,7 +84,7 @@ def train(context: typer.Context, asked: AskedTrain, config: ConfigOption = None
     _check_model(job, dataset, asked.training, networked=any(each.networked for each in chosen))
     reports: list[TrainReport] = []
     epochs = asked.training.epochs
-    reached = Reached(reports, epochs, asked.training.checkpoint, as_json=output.as_json)
+    reached = Reached(epochs, asked.training.checkpoint, as_json=output.as_json)
     title = f"train {asked.data.title} over {asked.workers} workers"
     with output.page.looked_at(title, epochs=epochs) as onlooker:
         for each, kept in zip(chosen, recordings, strict=True):
@@ -150,7 +150,7 @@ def _job(asked: AskedTrain, network: NetworkJob) -> "TrainJob":
         **vars(network),
         task=TrainTask(
             training=Training(
-                *(shape, options, over.bins(), training.device, training.less.fewer(asked.seed))
+                *(shape, options, over.bins(), training.device, training.compression)
             ),
             pace=Pace(window=window, skew=SKEW),
             sampling=over.sampling,
@@ -223,7 +223,7 @@ def _train_over(
             log_dir=None if log_dir is None else log_dir / name,
             onlooker=onlooker,
         )
-    saving = asked.training.less.named or None
+    saving = asked.training.compression.named or None
     return replace(report, predicted_seconds=predicted, compression=saving)
 
 

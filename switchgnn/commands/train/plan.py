@@ -253,7 +253,7 @@ def predict_transport(
     expected = _expected(job, data, job.choose_site().target, measured)
     context, asked = _situation(job, data, progress)
     strategies = _strategies(job, data, context)
-    whole = job.task.training.fewer.compression.active
+    whole = job.task.training.compression.of_rows(0).active
     if whole:
         # The sums of such a plan come from both, and only one of them could be cached.
         strategies = replace(strategies, leaves=False)
