@@ -123,15 +123,12 @@ def _exchange(task: WorkerTask, events: EventWriter) -> None:
 
 @dataclass(frozen=True, eq=False)
 class _Round:
-    """The sums of one round."""
-
     fixed: NDArray[np.int32]
     sums: NDArray[np.float32]
     scale: float
 
 
 def _round(transport: InNetworkExchange, features: NDArray[np.float32]) -> _Round:
-    """Exchange one round."""
     fixed, sums = transport.aggregate_parts(features, Direction.FORWARD)
     whole = fixed.decode()
     if sums is not None:

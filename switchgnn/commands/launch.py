@@ -31,9 +31,8 @@ from switchgnn.commands.shared.options import (
     SiteOptions,
     workers_option,
 )
-from switchgnn.commands.shared.outputs import LogOptions, Recordings, check_outputs, told_aloud
+from switchgnn.commands.shared.outputs import LogOptions, check_outputs, told_aloud
 from switchgnn.commands.shared.runner import (
-    LinkSettings,
     NetworkJob,
     Workers,
     finished,
@@ -135,9 +134,6 @@ def launch(
             parts=write_empty_plan(job, work.folder / "plan"),
             transport=SWITCH.name,
             run=run,
-            recordings=Recordings(),
-            links=LinkSettings(),
-            scheduled=False,
             shows_slots=False,
         )
         with finished(job, choice, workers, work) as done:
@@ -146,7 +142,6 @@ def launch(
 
 
 def _carried_line(carried: Sequence[float]) -> str:
-    """Return what the switch carried, of a worker on average."""
     if not carried:
         return (
             "The switch carried nothing, as no process group has its backend: begin with "
@@ -160,7 +155,6 @@ def _carried_line(carried: Sequence[float]) -> str:
 
 
 def _children(fabric: Fabric, command: Sequence[str], task: Path) -> list[Child]:
-    """Return the processes of all ranks, which meet at worker 0."""
     meeting = {
         "MASTER_ADDR": fabric.site.station(0).ip if fabric.workers_have_hosts else "127.0.0.1",
         "MASTER_PORT": str(free_tcp_port()),

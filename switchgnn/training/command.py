@@ -89,7 +89,6 @@ def train(
 
 
 def _own_place(metrics: str) -> str:
-    """Return the address of the metrics of this process."""
     host, port = parse_place(metrics)
     check_installed()
     return f"{host}:{port + int(os.environ.get('LOCAL_RANK', '0'))}"

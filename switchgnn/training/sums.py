@@ -10,7 +10,7 @@ import threading
 import time
 import warnings
 import weakref
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -80,28 +80,22 @@ class Event(Protocol):
     def synchronize(self) -> None:
         """Wait until the copy is done."""
 
-    def query(self) -> bool:
-        """Return whether the copy is done."""
-
 
 class Lane(Protocol):
     """Asynchronous copies from and to one device."""
 
-    def pinned(self, shape: tuple[int, ...]) -> Tensor:
-        """Return new float32 memory on the host that the device can access."""
-
-    def down(self, rows: Tensor, pinned: Tensor) -> Event:
+    def down(self, rows: Tensor) -> tuple[Tensor, Event]:
         """Begin to copy rows to the host, after the work that the caller has queued."""
 
-    def up(self, pinned: Tensor) -> tuple[Tensor, Event]:
-        """Begin to copy rows to the device; return the tensor that will hold them."""
+    def up(self, values: Tensor) -> tuple[Tensor, Event]:
+        """Begin to copy values to the device; return the tensor that will hold them."""
 
     def need(self, rows: Tensor, event: Event) -> None:
         """Make work that the caller queues from now on wait for a copy to the device."""
 
 
 class CudaLane:
-    """A lane to an NVIDIA GPU."""
+    """A lane to an NVIDIA GPU, by way of pinned memory, which PyTorch keeps until copies end."""
 
     def __init__(self, device: torch.device) -> None:
         self._device = device
@@ -109,22 +103,19 @@ class CudaLane:
         self._down = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
         self._up = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
 
-    def pinned(self, shape: tuple[int, ...]) -> Tensor:
-        """Return new pinned memory."""
-        return torch.empty(shape, dtype=torch.float32, pin_memory=True)
-
-    def down(self, rows: Tensor, pinned: Tensor) -> Event:
+    def down(self, rows: Tensor) -> tuple[Tensor, Event]:
         """Copy on a stream that waits for the current one."""
         self._down.wait_stream(torch.cuda.current_stream(self._device))
         with torch.cuda.stream(self._down):
-            pinned.copy_(rows, non_blocking=True)
+            pinned = rows.to("cpu", non_blocking=True)
             event: torch.cuda.Event = self._down.record_event()
         # The allocator may reuse their memory only after the copy.
         rows.record_stream(self._down)
-        return event
+        return pinned, event
 
-    def up(self, pinned: Tensor) -> tuple[Tensor, Event]:
+    def up(self, values: Tensor) -> tuple[Tensor, Event]:
         """Copy on a stream of its own."""
+        pinned = values.pin_memory()
         with torch.cuda.stream(self._up):
             rows = pinned.to(self._device, non_blocking=True)
             return rows, self._up.record_event()
@@ -138,96 +129,52 @@ class CudaLane:
         rows.record_stream(current)
 
 
-@dataclass(frozen=True, eq=False)
-class OnHost:
-    """Rows on their way to the host; without an event they are there."""
-
-    values: Tensor
-    event: Event | None = None
-    give_back: Callable[[], None] = lambda: None
-
-    @contextmanager
-    def array(self) -> Iterator[NDArray[np.float32]]:
-        """Wait for the rows, which are valid until the end of the block."""
-        if self.event is not None:
-            self.event.synchronize()
-        try:
-            yield self.values.numpy()
-        finally:
-            self.give_back()
-
-
-@dataclass(frozen=True, eq=False)
-class OnDevice:
-    """Rows on their way to a device; ``need`` makes later work of the caller wait for them."""
-
-    rows: Tensor
-    need: Callable[[], None] = lambda: None
-
-    def tensor(self) -> Tensor:
-        """Return the rows; the caller's work on them waits for the copy."""
-        self.need()
-        return self.rows
-
-
 class Staging:
     """Copies rows between devices and the host; threads may share it."""
 
     def __init__(self, lane: Callable[[torch.device], Lane] = CudaLane) -> None:
         self._make = lane
-        self._stages: dict[torch.device, _Stage] = {}
+        self._lanes: dict[torch.device, Lane] = {}
         self._lock = threading.Lock()
 
-    def to_host(self, rows: Tensor) -> OnHost:
-        """Begin to copy rows [n, F] to the host, as float32; they must not change until then."""
+    def to_host(self, rows: Tensor) -> Callable[[], NDArray[np.float32]]:
+        """Begin to copy rows [n, F] to the host; return what waits for them, as float32[n, F].
+
+        The rows must not change until then.
+        """
         rows = rows.detach().to(torch.float32).contiguous()
-        return OnHost(rows) if rows.device.type == "cpu" else self._stage(rows.device).to_host(rows)
+        if rows.device.type == "cpu":
+            return rows.numpy
+        pinned, event = self._lane(rows.device).down(rows)
 
-    def to_device(self, rows: NDArray[np.float32], device: torch.device) -> OnDevice:
-        """Begin to copy rows, float32[n, F], to a device."""
+        def wait() -> NDArray[np.float32]:
+            event.synchronize()
+            return pinned.numpy()
+
+        return wait
+
+    def to_device(self, rows: NDArray[np.float32], device: torch.device) -> Callable[[], Tensor]:
+        """Begin to copy rows, float32[n, F], to a device; return what makes the caller need them.
+
+        The work that the caller queues afterwards waits for the copy.
+        """
         values = torch.from_numpy(rows)
-        return OnDevice(values) if device.type == "cpu" else self._stage(device).to_device(values)
+        if device.type == "cpu":
+            return lambda: values
+        lane = self._lane(device)
+        there, event = lane.up(values)
 
-    def _stage(self, device: torch.device) -> "_Stage":
+        def need() -> Tensor:
+            lane.need(there, event)
+            return there
+
+        return need
+
+    def _lane(self, device: torch.device) -> Lane:
         with self._lock:
-            if device not in self._stages:
-                self._stages[device] = _Stage(self._make(device))
-            return self._stages[device]
-
-
-class _Stage:
-    """The lane of a device, and pinned memory, each with the last copy from or to it."""
-
-    def __init__(self, lane: Lane) -> None:
-        self._lane = lane
-        self._free: defaultdict[torch.Size, list[tuple[Tensor, Event]]] = defaultdict(list)
-        self._lock = threading.Lock()
-
-    def to_host(self, rows: Tensor) -> OnHost:
-        pinned = self._take(rows.shape)
-        event = self._lane.down(rows, pinned)
-        return OnHost(pinned, event, lambda: self._give_back(pinned, event))
-
-    def to_device(self, values: Tensor) -> OnDevice:
-        pinned = self._take(values.shape)
-        pinned.copy_(values)
-        rows, event = self._lane.up(pinned)
-        self._give_back(pinned, event)
-        return OnDevice(rows, lambda: self._lane.need(rows, event))
-
-    def _take(self, shape: torch.Size) -> Tensor:
-        """Return memory that no copy uses any more; new memory where there is none."""
-        with self._lock:
-            for index, (pinned, event) in enumerate(self._free[shape]):
-                if event.query():
-                    del self._free[shape][index]
-                    return pinned
-        return self._lane.pinned(shape)
-
-    def _give_back(self, pinned: Tensor, event: Event) -> None:
-        """Return memory, which the copy may still use."""
-        with self._lock:
-            self._free[pinned.shape].append((pinned, event))
+            if device not in self._lanes:
+                self._lanes[device] = self._make(device)
+            return self._lanes[device]
 
 
 # Seconds after which other workers may miss an answer.
@@ -292,7 +239,7 @@ class RemoteSum:
 
     def submit(
         self, rows: Tensor, direction: Direction, site: int = 0, whole: int | None = None
-    ) -> "Future[OnDevice]":
+    ) -> "Future[Callable[[], Tensor]]":
         """Queue an exchange of [n, F]; the rows must not change until :meth:`result` returns.
 
         `whole`: all columns, where only some are exchanged.
@@ -300,28 +247,28 @@ class RemoteSum:
         on_host = self._staging.to_host(rows)
         return self._thread.submit(self._exchange, on_host, direction, rows.device, site, whole)
 
-    def result(self, future: "Future[OnDevice]") -> Tensor:
+    def result(self, future: "Future[Callable[[], Tensor]]") -> Tensor:
         """Wait for an exchange and return its sums, float32[n, F]."""
         started = time.perf_counter()
         sums = future.result()
         self.clock.waiting += time.perf_counter() - started
-        return sums.tensor()
+        return sums()
 
     def _exchange(
         self,
-        rows: OnHost,
+        rows: Callable[[], NDArray[np.float32]],
         direction: Direction,
         device: torch.device,
         site: int,
         whole: int | None,
-    ) -> OnDevice:
-        with rows.array() as values:
-            started = time.perf_counter()
-            try:
-                sums = self.transport.aggregate(values, direction, site)
-            finally:
-                self.clock.exchanging += time.perf_counter() - started
-            self.ledger.enter(self.transport, values.shape[1], direction, whole)
+    ) -> Callable[[], Tensor]:
+        values = rows()
+        started = time.perf_counter()
+        try:
+            sums = self.transport.aggregate(values, direction, site)
+        finally:
+            self.clock.exchanging += time.perf_counter() - started
+        self.ledger.enter(self.transport, values.shape[1], direction, whole)
         return self._staging.to_device(sums, device)
 
 

@@ -225,7 +225,6 @@ class Trainer:
         return report
 
     def _choose_columns(self, columns: Columns) -> None:
-        """Choose the columns that are exchanged, after a step."""
         replaced = columns.choose(columns.take(), self._sums)
         if self._cache is not None:
             self._cache.forget(replaced)
@@ -255,7 +254,6 @@ class Trainer:
         return total
 
     def _loss(self, outputs: Tensor) -> Tensor:
-        """Return this worker's share of the mean loss over the training vertices of all workers."""
         train = self._masks[0]
         chosen, labels = outputs[train], self._labels[train]
         if self._partition.multilabel:

@@ -240,7 +240,6 @@ def switch_sums(end: WorkerEnd, words: int) -> Iterator[SwitchSums]:
 
 
 def _largest_of_all(number: int) -> int:
-    """Return the largest number of all workers of the process group."""
     numbers = torch.tensor([number])
     with collective():
         dist.all_reduce(numbers, dist.ReduceOp.MAX)

@@ -158,13 +158,13 @@ MISTAKES = (
         (f"{CHECKPOINT}::test_another_number_of_workers_goes_on_as_if_never_interrupted[1-3]",),
     ),
     Mistake(
-        "pinned_memory_used_too_early",
+        "rows_read_too_early",
         TRAIN,
-        "memory from which a GPU still copies is used for other rows",
+        "rows are exchanged before their copy from the GPU is done",
         "switchgnn/training/sums.py",
-        "                if event.query():\n",
-        "                if event is not None:\n",
-        (f"{STAGING}::test_memory_on_its_way_to_the_device_is_not_used_again",),
+        "            event.synchronize()\n",
+        "",
+        (f"{STAGING}::test_other_things_are_computed_while_rows_travel",),
     ),
     Mistake(
         "last_step_left_out",

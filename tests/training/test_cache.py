@@ -18,7 +18,7 @@ from switchgnn.training.cache import LEAST, MOST, FollowingEpsilon, SkippedRows
 from switchgnn.training.compression import CompressionOptions
 from switchgnn.training.data.load import load_dataset
 from switchgnn.training.errors import TrainingError
-from switchgnn.training.join import Worker
+from switchgnn.training.join import Seat, Worker
 from switchgnn.training.partition import partition_dataset
 from switchgnn.training.sums import RemoteSum
 from tests.training.gathering import Gathering, in_threads
@@ -170,7 +170,7 @@ def worker(karate):
     gathering = Gathering(karate.graph, assignment, compression=Compression(cache=True))
     (part,) = partition_dataset(karate, assignment)
     with RemoteSum(gathering.transports[0]) as remote:
-        yield Worker(None, None, part, remote, first=0, session=0, seed=5)
+        yield Worker(Seat(None, None, part, remote.transport, 0, 0), remote, seed=5)
 
 
 def test_a_script_sets_bits_and_epsilon(karate, worker):

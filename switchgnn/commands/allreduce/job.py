@@ -19,7 +19,6 @@ from switchgnn.commands.shared.onlooker import NOBODY
 from switchgnn.commands.shared.outputs import recordings_in
 from switchgnn.commands.shared.runner import (
     FinishedWorkers,
-    LinkSettings,
     NetworkJob,
     StepListener,
     Workers,
@@ -144,8 +143,6 @@ def run_allreduce(
             transport=SWITCH.name,
             run=lambda fabric, links: _reduce(fabric, links, options, work),
             recordings=recordings,
-            links=LinkSettings(),
-            scheduled=False,
             shows_slots=False,
         )
         with finished(options, choice, workers, work) as done:
@@ -262,7 +259,6 @@ def _report(
 
 
 def _tensors(options: ReduceOptions, kind: str) -> list[NDArray[Any]]:
-    """Return what the workers have reduced last."""
     return [
         tensor_of(
             kind,
@@ -301,7 +297,6 @@ def _compare_floats(options: ReduceOptions, sums: NDArray[np.float32]) -> tuple[
 def _busiest(
     options: ReduceOptions, wires: list[WireBytes] | None, ends: list[dict[str, Any]]
 ) -> int:
-    """Return the bytes of one all-reduce on the busiest link."""
     traffic = [end["traffic"] for end in ends]
     links: list[int] = [each["bytes_up"] + each["bytes_down"] for each in traffic]
     if wires is not None:

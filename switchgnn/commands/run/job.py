@@ -21,7 +21,6 @@ from switchgnn.commands.run.report import PreparedRun, RunOptions, RunReport, ma
 from switchgnn.commands.shared.onlooker import NOBODY, Onlooker
 from switchgnn.commands.shared.outputs import Recordings, recordings_in
 from switchgnn.commands.shared.runner import (
-    LinkSettings,
     StepListener,
     Workers,
     Workplace,
@@ -80,7 +79,7 @@ def run_job(
         SwitchGNNError: a step failed; the fabric and all files are removed.
     """
     choice = options.choose_site()
-    links = LinkSettings(options.sockets, options.grpc_port, _tls_folder(options))
+    tls = _tls_folder(options)
     with (
         recordings_in(options.pcap, options.workers, options.leaf_spine) as recordings,
         workplace(step, nursery, log_dir, onlooker) as work,
@@ -95,7 +94,7 @@ def run_job(
             folder=work.folder,
             left=prepared.left,
         )
-        workers = _workers(options, prepared, comparison, work, recordings, links)
+        workers = _workers(options, prepared, comparison, work, recordings, tls)
         with finished(options, choice, workers, work) as done:
             work.step(COMPARING, 0, 0)
             verdict = comparison.finish()
@@ -188,7 +187,7 @@ def _workers(
     comparison: Comparison,
     work: Workplace,
     recordings: Recordings,
-    links: LinkSettings,
+    tls: TlsFolder | None,
 ) -> Workers[list[WorkerOutcome]]:
     def task(config: LinkConfig) -> WorkerTask:
         path = work.folder / f"features-{config.worker}.safetensors"
@@ -223,6 +222,8 @@ def _workers(
         transport=SWITCH.name,
         run=run,
         recordings=recordings,
-        links=links,
         scheduled=prepared.left is not None,
+        sockets=options.sockets,
+        grpc_port=options.grpc_port,
+        tls=tls,
     )

@@ -141,24 +141,6 @@ def workplace(
         yield Workplace(folder, logs, logged_steps(heard), nursery, onlooker)
 
 
-@dataclass(frozen=True)
-class LinkSettings:
-    """How switches and hosts are reached.
-
-    Attributes:
-        sockets: the folder for the switches' Unix sockets; None: the job's own.
-        grpc_port: TCP port of the first switch's P4Runtime, the next ports are those of the
-            others; 0: Unix sockets, or free ports with certificates.
-        tls: certificates for P4Runtime, or None.
-        mtu: bytes of the largest packet that links take, where they have interfaces.
-    """
-
-    sockets: Path | None = None
-    grpc_port: int = 0
-    tls: TlsFolder | None = None
-    mtu: int = ETHERNET_MTU
-
-
 @dataclass(frozen=True, kw_only=True)
 class Workers(Generic[Result]):
     """What the workers of a job do. The plan is in the folder ``plan`` of the workplace.
@@ -170,16 +152,24 @@ class Workers(Generic[Result]):
         run: runs all workers, given their links in order.
         scheduled: whether each worker has a file with the rows that it sends to other hosts.
         shows_slots: whether the slots of the switches follow from the plan.
+        sockets: the folder for the switches' Unix sockets; None: the job's own.
+        grpc_port: TCP port of the first switch's P4Runtime, the next ports are those of the
+            others; 0: Unix sockets, or free ports with certificates.
+        tls: certificates for P4Runtime, or None.
+        mtu: bytes of the largest packet that links take, where they have interfaces.
     """
 
     program: Program
     parts: LeafSpineParts | None
     transport: str
     run: Callable[[Fabric, list[LinkConfig]], Result]
-    recordings: Recordings
-    links: LinkSettings
-    scheduled: bool
+    recordings: Recordings = field(default_factory=Recordings)
+    scheduled: bool = False
     shows_slots: bool = True
+    sockets: Path | None = None
+    grpc_port: int = 0
+    tls: TlsFolder | None = None
+    mtu: int = ETHERNET_MTU
 
 
 @dataclass(frozen=True)
@@ -206,8 +196,8 @@ def finished(
 ) -> Iterator[FinishedWorkers[Result]]:
     """Run a job; keep its network until the end of the block."""
     with ExitStack() as stack:
-        sockets = workers.links.sockets or stack.enter_context(folder_for_sockets(work.folder))
-        site = _site(job, choice.target, sockets, workers.links)
+        sockets = workers.sockets or stack.enter_context(folder_for_sockets(work.folder))
+        site = _site(job, choice.target, sockets, workers)
         work.step("compiling the program", 0, 0)
         ahead = compile_for(choice.target, workers.program.json, job.backend)
         compile_for_hosts()
@@ -230,15 +220,15 @@ def finished(
         yield FinishedWorkers(fabric, ahead, result, counts, entries, on.seconds)
 
 
-def _site(job: NetworkJob, target: Target, sockets: Path, links: LinkSettings) -> Site:
+def _site(job: NetworkJob, target: Target, sockets: Path, workers: Workers[Result]) -> Site:
     def address(number: int) -> str:
-        if links.grpc_port:
-            return f"{_COMMON_HOST}:{links.grpc_port + number}"
-        if links.tls:  # the certificates name that host
+        if workers.grpc_port:
+            return f"{_COMMON_HOST}:{workers.grpc_port + number}"
+        if workers.tls:  # the certificates name that host
             return f"{_COMMON_HOST}:{free_tcp_port()}"
         return address_in(sockets, number)
 
-    common = (job.bandwidth, links.tls, job.backend, links.mtu)
+    common = (job.bandwidth, workers.tls, job.backend, workers.mtu)
     if job.leaf_spine is None:
         return Star(star_network(job.workers), target, address(0), *common)
     networks = leaf_spine_networks(job.leaf_spine.leaf_of_worker, job.leaf_spine.spines)
@@ -281,7 +271,6 @@ class _InstalledPlan:
 def _installed(
     job: NetworkJob, fabric: Fabric, workers: Workers[Result], step: StepListener
 ) -> Iterator[_InstalledPlan]:
-    """Install a plan and stay connected to the switches during the block."""
     tls = fabric.site.tls
     credentials = TlsOptions(tls["ca"], tls["controller"], tls["controller-key"]) if tls else None
     started = time.perf_counter()
@@ -347,7 +336,6 @@ class ExchangeCounts:
 def _exchanged(
     job: NetworkJob, on: _InstalledPlan, workers: Workers[Result], onlooker: Onlooker
 ) -> tuple[Result, ExchangeCounts]:
-    """Run the workers beside the background flows; return the result and the counts."""
     fabric = on.fabric
     links = [
         _link_config(job, on, workers, worker, onlooker.tell_every) for worker in range(job.workers)

@@ -237,7 +237,6 @@ def _fail(children: Sequence[Child], worker: int) -> NoReturn:
 
 
 def _traceback(child: Child) -> str:
-    """Return the last traceback of a child, or an empty text."""
     said = child.said()
     starts = [number for number, line in enumerate(said) if line.endswith(_TRACEBACK)]
     return "\n".join(said[starts[-1] :][-_MOST_LINES:]) if starts else ""

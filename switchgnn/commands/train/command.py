@@ -123,7 +123,6 @@ def _in_other_order(
 
 
 def _network(asked: AskedTrain) -> NetworkJob:
-    """Check and return the network that is asked for, without PyTorch."""
     site = asked.site.network_of(asked.workers, asked.limits, asked.faults)
     site["slots"] = asked.slots or load_program().slots
     job = NetworkJob(
@@ -136,7 +135,6 @@ def _network(asked: AskedTrain) -> NetworkJob:
 
 
 def _job(asked: AskedTrain, network: NetworkJob) -> "TrainJob":
-    """Return the training that is asked for, without a transport and recordings."""
     from switchgnn.commands.train.plan import SKEW, TrainJob  # noqa: PLC0415
     from switchgnn.training.worker import Training, TrainTask  # noqa: PLC0415
 
@@ -162,7 +160,6 @@ def _job(asked: AskedTrain, network: NetworkJob) -> "TrainJob":
 def _check_model(
     job: "TrainJob", data: "Dataset", training: AskedTraining, *, networked: bool
 ) -> None:
-    """Check that the model can be built, fits into memory, and does not mix vertices."""
     from switchgnn.training.layers.check import check_own_model  # noqa: PLC0415
     from switchgnn.training.layers.models import build_model, check_layers  # noqa: PLC0415
     from switchgnn.training.layers.pyg_layers import templates_removed  # noqa: PLC0415
@@ -187,7 +184,6 @@ def _train_over(
     nursery: Forkserver,
     onlooker: Onlooker,
 ) -> TrainReport:
-    """Train over one transport, or over the one that `auto` chooses."""
     from switchgnn.commands.train.steps import run_training  # noqa: PLC0415
 
     name, output, auto = transport.name, asked.output, transport is AUTO
@@ -228,7 +224,6 @@ def _train_over(
 
 
 def _reduce_by(asked: AskedTrain, job: "TrainJob", *, auto: bool) -> ReduceBy:
-    """Return what adds up the gradients over the transport of a job."""
     from switchgnn.commands.train.plan import switch_reduces_faster  # noqa: PLC0415
 
     if job.transport is not SWITCH:

@@ -238,7 +238,6 @@ class AskedTrain:
         self._check_transports(chosen)
 
     def _check_transports(self, chosen: list[TransportKind]) -> None:
-        """Check that the options fit the transports."""
         if self.training.checkpoint is not None and len(chosen) > 1:
             raise SwitchGNNError(
                 "--checkpoint is for one --transport: each would go on from the last."

@@ -14,7 +14,6 @@ from switchgnn.commands.shared.leaf_spine import LeafSpineReport, report_leaf_sp
 from switchgnn.commands.shared.onlooker import NOBODY, Onlooker
 from switchgnn.commands.shared.runner import (
     ExchangeCounts,
-    LinkSettings,
     StepListener,
     Workers,
     Workplace,
@@ -112,7 +111,7 @@ def _workers(
         run=train,
         recordings=job.recordings,
         # Links also carry gradients, in packets of the usual size.
-        links=LinkSettings(mtu=max(USUAL_MTU, job.framing.packet_bytes if job.framing else 0)),
+        mtu=max(USUAL_MTU, job.framing.packet_bytes if job.framing else 0),
         scheduled=prepared.scheduled,
         shows_slots=job.transport.program is SwitchProgram.SWITCHGNN and job.transport.needs_plan,
     )
@@ -129,7 +128,6 @@ def _heard_by(recorder: Recorder, onlooker: Onlooker) -> EventListener:
 def _alone(
     job: TrainJob, data: Dataset, work: Workplace, nursery: Forkserver, on_epoch: EpochListener
 ) -> TrainReport:
-    """Train in one process, without a network."""
     folder = work.folder
     work.step("planning", 0, 0)
     write_partitions(data, np.zeros(data.vertices, dtype=np.int32), folder / "partitions")
@@ -174,7 +172,6 @@ def _leaf_spine_report(
 
 
 def _what(job: TrainJob, data: Dataset, reason: str, ahead: Ahead | None = None) -> dict[str, Any]:
-    """Return the first fields of a report."""
     return {
         "transport": job.task.transport,
         "dataset": data.name,
@@ -192,7 +189,6 @@ def _what(job: TrainJob, data: Dataset, reason: str, ahead: Ahead | None = None)
 
 
 def _planned(job: TrainJob, prepared: PreparedTraining) -> dict[str, Any]:
-    """Return the strategies for a report: None for those that did not apply."""
     manifest = prepared.plan.manifest
     names = strategy_names(manifest)
     if not job.transport.needs_plan:
