@@ -79,7 +79,7 @@ class ProgramState(ABC):
         self.counters: Mapping[str, CounterCells] = {
             name: self._counter(array)
             for name, array in program.counters.items()
-            if array.table is None
+            if not array.is_direct
         }
 
     @abstractmethod

@@ -350,16 +350,6 @@ def test_constant_entries_in_the_order_of_the_program(a, expected):
     assert (answer and answer[2]) == expected
 
 
-def test_a_key_that_is_the_validity_of_a_header():
-    document = json.loads(CONFIG)
-    (table,) = (t for t in document["pipelines"][0]["tables"] if t["name"] == "Enter.hit_table")
-    table["key"] = [{"match_type": "valid", "target": "probe", "mask": None}]
-    rig = Tables(json.dumps(document).encode())
-    for valid, expected in ((0, (2, MISS)), (1, (1, 77))):
-        rig.add("hit_table", (Exact(valid),), "answer", (77,))
-        assert rig.answer(8, 5) == (1, *expected)
-
-
 def test_ways_after_a_table():
     rig = Tables()
     assert rig.answer(8, 5) == (1, 2, MISS)

@@ -84,9 +84,6 @@ CHANGES = {
     "value sets": lambda d: d["parse_vsets"].append({"name": "v"}),
     "without a maximum": header_type,
     "fields that saturate": lambda d: header_type(d, fields=[["f", 8, False, True]]),
-    "value sets,": lambda d: d["parsers"][0]["parse_states"][0]["transitions"].append(
-        {"type": "parse_vset", "value": "Parse.set", "mask": None, "next_state": None}
-    ),
     "architecture PSA": lambda d: d["parsers"][0].update(name="ingress_parser"),
     "architecture PNA": lambda d: d["parsers"][0].update(name="main_parser"),
     "length expression": lambda d: header_type(d, max_length=4, length_exp=HEX),

@@ -123,7 +123,7 @@ class NativeRecords:
             return Range(others[1], others[2])
         if kind == "lpm":
             return Prefix(value, others[0].bit_count(), width)
-        return Exact(value) if kind in {"exact", "valid"} else Ternary(value, others[0])
+        return Exact(value) if kind == "exact" else Ternary(value, others[0])
 
 
 class NativeRows:

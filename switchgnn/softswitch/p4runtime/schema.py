@@ -145,7 +145,6 @@ class Schema:
 
 _KINDS = {
     "exact": {p4i.MatchField.EXACT},
-    "valid": {p4i.MatchField.EXACT},
     "lpm": {p4i.MatchField.LPM},
     "ternary": {p4i.MatchField.TERNARY, p4i.MatchField.OPTIONAL},
     "range": {p4i.MatchField.RANGE},

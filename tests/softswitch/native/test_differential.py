@@ -107,7 +107,7 @@ def target(program, table, rng):
 
 
 def _match(rng, kind, width, value):
-    if kind in {"exact", "valid"}:
+    if kind == "exact":
         return Exact(value)
     if kind == "lpm":
         match = Prefix(value, rng.randrange(width + 1), width)
@@ -221,7 +221,7 @@ class Watch:
     def share_of_tables(self):
         """Share of the open tables in which a frame hit an entry."""
         open_tables = {
-            name for name, table in self._program.tables.items() if table.key and table.max_size
+            name for name, table in self._program.tables.items() if table.key and not table.entries
         }
         return len(self.hit & open_tables) / len(open_tables) if open_tables else 1.0
 
