@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from switchgnn.softswitch import Backend, EthernetSpec, QueueSettings, SoftSwitch, UdpSpec
-from switchgnn.softswitch.ports import SocketPort
+from switchgnn.softswitch.ports import Port
 from switchgnn.softswitch.replication import Replica
 from switchgnn.softswitch.traffic_manager import TrafficManager
 from tests.softswitch.harness import RIGS, Rig, config_bytes, free_address, udp_socket
@@ -79,11 +79,11 @@ def test_the_program_sees_the_queue_and_its_tail_is_dropped():
         rein.rig.run(1, order())
     # One was refused by the port, three are queued.
     assert rein.rig.queues.length(SLOW) == 3
-    assert rein.rig.queues.tail_drops == {SLOW: 2}
+    assert rein.rig.counts.tail_drops == {SLOW: 2}
     rein.writable(9)
     assert [queue_depth(frame) for _, frame in rein.rig.sent] == [0, 0, 1, 2]
     rein.rig.run(1, order())
-    assert rein.rig.queues.tail_drops == {SLOW: 2}
+    assert rein.rig.counts.tail_drops == {SLOW: 2}
 
 
 def test_a_held_frame_takes_its_time_on_the_line_after_it_was_held():
@@ -117,7 +117,7 @@ def test_a_full_socket_is_not_an_error_and_an_error_is_not_a_full_socket():
         raise OSError(number, "")
 
     with socket.socket() as sock:
-        port = SocketPort(sock, 100)
+        port = Port(sock, 100)
         for number in (errno.ENOBUFS, errno.ENETDOWN, errno.ECONNREFUSED):
             port._send = lambda _, number=number: fail(number)
             assert port.send(b"") is False
@@ -141,8 +141,8 @@ def blocked_switch(backend, monkeypatch, queues, *, may_refuse):
     sends.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 20)
     near.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1)  # the least there is
     ports = {
-        FROM: SocketPort(comes, FRAME_BYTES),
-        SLOW: SocketPort(near, FRAME_BYTES, may_refuse=may_refuse),
+        FROM: Port(comes, FRAME_BYTES),
+        SLOW: Port(near, FRAME_BYTES, may_refuse=may_refuse),
     }
     monkeypatch.setattr("switchgnn.softswitch.switch.open_ports", lambda *_: dict(ports))
     specs = {FROM: EthernetSpec("from"), SLOW: EthernetSpec("slow")}
@@ -159,7 +159,7 @@ def watched(backend, monkeypatch, depth, *, may_refuse):
         for number in range(FRAMES):
             sends.send(order(payload=bytes([number])))
         wait_until(lambda: switch.call(lambda: switch.counts.received[FROM]) == FRAMES, "frames")
-        left = switch.call(lambda: (switch.queues.length(SLOW), dict(switch.queues.tail_drops)))
+        left = switch.call(lambda: (switch.queued(SLOW), dict(switch.counts.tail_drops)))
         expected = FRAMES - left[1].get(SLOW, 0)
         came = []
 
@@ -168,7 +168,7 @@ def watched(backend, monkeypatch, depth, *, may_refuse):
             return len(came) == expected
 
         wait_until(read, "frames")
-        end = switch.call(lambda: (switch.queues.length(SLOW), dict(switch.counts.sent)))
+        end = switch.call(lambda: (switch.queued(SLOW), dict(switch.counts.sent)))
     return left, [(frame[28:], queue_depth(frame)) for frame in came], end
 
 
@@ -219,10 +219,10 @@ def test_a_new_program_starts_with_free_ports(monkeypatch, backend):
     with blocked_switch(backend, monkeypatch, queues, may_refuse=True) as (switch, sends, far):
         for _ in range(FRAMES):
             sends.send(order())
-        wait_until(lambda: switch.call(lambda: switch.queues.length(SLOW)), "a full port")
+        wait_until(lambda: switch.call(lambda: switch.queued(SLOW)), "a full port")
         wait_until(lambda: switch.call(lambda: switch.counts.received[FROM]) == FRAMES, "frames")
         switch.load(config_bytes("fates"))
-        assert switch.queues.length(SLOW) == 0
+        assert switch.queued(SLOW) == 0
         while readable(far):
             pass
         sends.send(order(payload=b"new"))
@@ -309,9 +309,9 @@ def test_higher_classes_leave_first_and_have_queues_of_their_own(backend):
     left, rig = through_one_line(backend, orders, 500, depth=2)
     # The first one was alone. Each of the others tells how many of its class it found.
     assert left == [(b"a", 0), (b"!", 0), (b"x", 0), (b"y", 1), (b"p", 0), (b"b", 0), (b"c", 1)]
-    assert rig.queues.tail_drops == {}
+    assert rig.counts.tail_drops == {}
     _, rig = through_one_line(backend, [(c, b"") for c in (0, 0, 0, 0, 1, 1, 1)], 0, depth=2)
-    assert rig.queues.tail_drops == {2: 2}
+    assert rig.counts.tail_drops == {2: 2}
 
 
 @BACK_ENDS
@@ -405,7 +405,7 @@ def test_a_rate_holds_in_a_running_switch():
         wait_until(lambda: switch.counts.unattached[2] == 20, "all packets")
         assert time.monotonic() - begin >= 19 / 200 * 0.9
         assert time.process_time() - used < 0.3
-    assert switch.queues.tail_drops == {}
+    assert switch.counts.tail_drops == {}
 
 
 def test_calls_during_the_computation_of_the_timeout_are_served():
@@ -448,5 +448,5 @@ def test_depth_holds_in_a_running_switch():
             switch.inject(1, bytes(6))
         # The first leaves at once, four wait.
         assert switch.counts.unattached[2] == 1
-        assert switch.queues.length(2) == 4
-        assert switch.queues.tail_drops == {2: 15}
+        assert switch.queued(2) == 4
+        assert switch.counts.tail_drops == {2: 15}

@@ -195,14 +195,10 @@ class NativeEngine:
         """Return the packet counts."""
         values = list(self._counts)
         by_port = [_by_port(values[i * PORTS : (i + 1) * PORTS]) for i in range(4)]
-        counts = ForwardingCounts(by_port[0], by_port[1], by_port[2], by_port[3])
+        counts = ForwardingCounts(*by_port, _by_port(self._tail_drops))
         for name, value in zip(_SCALARS, values[4 * PORTS :], strict=True):
             setattr(counts, name, value)
         return counts
-
-    def tail_drops(self) -> Counter[int]:
-        """Return the packets dropped because their queue was full, by port."""
-        return _by_port(self._tail_drops)
 
     def length(self, port: int) -> int:
         """Return the number of packets queued for a port."""
