@@ -37,10 +37,6 @@ class RegisterCells:
         """Return a comparable copy of the first cells."""
         return self.cells[:number]
 
-    def reset(self) -> None:
-        """Set every cell to zero."""
-        self.cells[:] = [0] * self.size
-
 
 class CounterCells:
     """Packet and byte counts of an indirect counter array."""
@@ -49,11 +45,6 @@ class CounterCells:
         self.size = size
         self.packets: MutableSequence[int] = [0] * size
         self.bytes: MutableSequence[int] = [0] * size
-
-    def reset(self) -> None:
-        """Set every count to zero."""
-        self.packets[:] = [0] * self.size
-        self.bytes[:] = [0] * self.size
 
 
 _LOG = logging.getLogger("softswitch.program")
@@ -84,15 +75,6 @@ class ProgramState(ABC):
 
     @abstractmethod
     def _counter(self, array: CounterArray) -> CounterCells: ...
-
-    def reset(self) -> None:
-        """Restore the initial state."""
-        for table in self.tables.values():
-            table.reset()
-        for register in self.registers.values():
-            register.reset()
-        for counter in self.counters.values():
-            counter.reset()
 
 
 class PythonState(ProgramState):

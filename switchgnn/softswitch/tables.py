@@ -83,8 +83,9 @@ class EntryTable(ABC):
     def __init__(self, initial: Target, constants: tuple[Entry, ...]) -> None:
         self.initial_default = initial
         self.default: list[Target] = [initial]
-        self._constants = constants
-        self._fill()
+        self.set_default(initial)
+        for entry in constants:
+            self.put(entry)
 
     @abstractmethod
     def find(self, key: EntryKey) -> Entry | None:
@@ -116,16 +117,6 @@ class EntryTable(ABC):
     def set_default(self, target: Target) -> None:
         """Replace the default entry."""
         self.default[0] = target
-
-    def reset(self) -> None:
-        """Restore the entries and the default entry of the program."""
-        self.clear()
-        self._fill()
-
-    def _fill(self) -> None:
-        self.set_default(self.initial_default)
-        for entry in self._constants:
-            self.put(entry)
 
 
 # Cached answers per table; the cache is cleared when full.

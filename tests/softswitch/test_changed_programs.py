@@ -16,7 +16,7 @@ from switchgnn.softswitch.state import PythonState, bind
 from tests.softswitch.harness import config_bytes
 
 ALL = os.environ.get("SWITCHGNN_LEVEL") == "all"
-NAMES = ("controller", "dropping", "fates", "headers", "loops", "tables", "unions", "varbit")
+NAMES = ("controller", "fates", "headers", "loops", "tables", "unions", "varbit")
 WRONG = (
     *(None, True, False, -1, 0, 1, 511, 1 << 16, 1 << 24, 1 << 33, 1.5),
     *("", "x", "0x", "0x0", "-0x1", "0x" + "f" * 40, "*", "$valid$", "default", "\ud800"),

@@ -20,7 +20,7 @@ from tests.support.native import needs_compiler
 from tests.support.waiting import wait_until
 
 UNICAST, MULTICAST = 2, 3
-SLOW, QUICK = 3, 4
+SLOW = 3
 
 
 def order(first=UNICAST, port=SLOW, egress=0, payload=b""):
@@ -33,83 +33,6 @@ def sized(first=0, port=2, egress=0, payload=b"x" * 72):
 
 def queue_depth(frame):
     return int.from_bytes(frame[24:28], "big")
-
-
-class Rein:
-    """A rig whose slow port accepts as many frames as it has room for."""
-
-    def __init__(self, queues=None, clock=time.monotonic):
-        self.rig = Rig(config_bytes("fates"), queues, clock=clock)
-        self.room = 0
-        self.plain = self.rig.forwarder._senders[SLOW]
-        self.rig.forwarder._senders[SLOW] = self.send
-
-    def send(self, frame):
-        if not self.room:
-            raise BlockingIOError
-        self.room -= 1
-        return self.plain(frame)
-
-    def writable(self, room):
-        """Payloads sent when there is room for more frames."""
-        self.room += room
-        self.rig.sent.clear()
-        self.rig.forwarder.writable(SLOW)
-        return [frame[28:] for _, frame in self.rig.sent]
-
-
-def test_frames_wait_for_their_port_in_order_and_others_go_on():
-    rein = Rein()
-    rein.rig.replication.groups[1] = tuple(Replica(port, 1) for port in (SLOW, SLOW, QUICK))
-    for number in range(3):
-        assert rein.rig.run(1, order(payload=bytes([number]))) == []
-        assert len(rein.rig.run(1, order(port=QUICK))) == 1
-    assert [port for port, _ in rein.rig.run(1, order(MULTICAST, payload=b"m"))] == [QUICK]
-    assert rein.writable(0) == []
-    assert rein.writable(2) == [b"\0", b"\1"]
-    assert rein.writable(9) == [b"\2", b"m", b"m"]
-    assert len(rein.rig.run(1, order())) == 1
-    assert rein.rig.counts.sent == {SLOW: 6, QUICK: 4}
-    assert rein.rig.counts.send_errors == {}
-
-
-def test_the_program_sees_the_queue_and_its_tail_is_dropped():
-    rein = Rein(QueueSettings(depth=3))
-    for _ in range(6):
-        rein.rig.run(1, order())
-    # One was refused by the port, three are queued.
-    assert rein.rig.queues.length(SLOW) == 3
-    assert rein.rig.counts.tail_drops == {SLOW: 2}
-    rein.writable(9)
-    assert [queue_depth(frame) for _, frame in rein.rig.sent] == [0, 0, 1, 2]
-    rein.rig.run(1, order())
-    assert rein.rig.counts.tail_drops == {SLOW: 2}
-
-
-def test_a_held_frame_takes_its_time_on_the_line_after_it_was_held():
-    clock = Clock()
-    rein = Rein(BYTE_A_SECOND, clock)
-    for _ in range(2):
-        rein.rig.run(1, order(payload=bytes(72)))
-    clock.now += 500
-    assert len(rein.writable(9)) == 1
-    assert rein.rig.queues.next_time() == clock.now + 100
-
-
-@pytest.mark.whole
-@given(st.lists(st.integers(-1, 3), max_size=80), st.booleans())
-def test_no_frame_is_lost_or_overtaken_however_often_a_port_blocks(steps, limited):
-    rein = Rein(QueueSettings(depth=100, rate=1e9 if limited else None))
-    left, number = [], 0
-    for step in steps:
-        if step < 0:
-            left += [frame[28:] for _, frame in rein.rig.run(1, order(payload=bytes([number])))]
-            number += 1
-        else:
-            left += rein.writable(step)
-    wait_until(lambda: left.extend(rein.writable(100)) or len(left) == number, "all frames")
-    assert left == [bytes([n]) for n in range(number)]
-    assert rein.rig.queues.length(SLOW) == 0
 
 
 def test_a_full_socket_is_not_an_error_and_an_error_is_not_a_full_socket():
@@ -328,12 +251,6 @@ def test_a_class_has_a_tenth_of_the_bytes_that_wait_behind_it(backend):
     assert payloads[1:5] == [b"a"] * 4
 
 
-@BACK_ENDS
-def test_a_class_that_is_alone_has_the_whole_line(backend):
-    left, _ = through_one_line(backend, [(1, b"h" * 72)] * 30, 3_000)
-    assert len(left) == 30
-
-
 def test_ports_with_equal_lines_take_turns():
     clock = Clock()
     rig = Rig(config_bytes("fates"), BYTE_A_SECOND, clock=clock)
@@ -395,19 +312,6 @@ def test_bandwidth_holds_in_a_running_switch_that_sleeps_meanwhile():
     assert used < elapsed / 2
 
 
-def test_a_rate_holds_in_a_running_switch():
-    queues = QueueSettings(depth=64, port_rates={2: 200.0})
-    with SoftSwitch(grpc=None, queues=queues) as switch:
-        switch.load(config_bytes("fates"))
-        begin, used = time.monotonic(), time.process_time()
-        for _ in range(20):
-            switch.inject(1, sized())
-        wait_until(lambda: switch.counts.unattached[2] == 20, "all packets")
-        assert time.monotonic() - begin >= 19 / 200 * 0.9
-        assert time.process_time() - used < 0.3
-    assert switch.counts.tail_drops == {}
-
-
 def test_calls_during_the_computation_of_the_timeout_are_served():
     with SoftSwitch({}, grpc=None, queues=QueueSettings(rate=2000.0)) as switch:
         switch.load(config_bytes("fates"))
@@ -415,30 +319,6 @@ def test_calls_during_the_computation_of_the_timeout_are_served():
             switch.inject(1, sized())
             switch.inject(1, sized())
             wait_until(lambda sent=sent: switch.counts.unattached[2] == sent, "both packets")
-
-
-def pop_all(queues, now):
-    items = []
-    while (item := queues.pop(now)) is not None:
-        items.append((item[0], item[1]))
-    return items
-
-
-def test_rate_spaces_packets_and_leaves_other_ports_alone():
-    queues = TrafficManager(QueueSettings(port_rates={1: 10.0}))
-    for number in range(5):
-        queues.push(1, (number,), 100.0)
-    queues.push(2, ("free",), 100.0)
-    assert pop_all(queues, 100.0) == [(2, ("free",)), (1, (0,))]
-    assert queues.next_time() == pytest.approx(100.1)
-    assert pop_all(queues, 100.05) == []
-    assert pop_all(queues, 100.25) == [(1, (1,)), (1, (2,))]
-    assert pop_all(queues, 200.0) == [(1, (3,)), (1, (4,))]
-    assert queues.next_time() is None
-    # An idle port saves no burst.
-    for number in range(3):
-        queues.push(1, (number,), 300.0)
-    assert len(pop_all(queues, 300.0)) == 1
 
 
 def test_depth_holds_in_a_running_switch():

@@ -302,9 +302,6 @@ def test_updates_without_contents_take_no_memory():
 @pytest.mark.parametrize(
     "wrong",
     [
-        ("if (size * 8 > width && ", "if (false && "),
-        ("return seen == (count", "return count <= 64 || seen == (count"),
-        ("if (known != NOWHERE || ", "if (known == NOWHERE - 1 || "),
         ("if (known == NOWHERE || records.entry(known)->marks)", "if (known == NOWHERE)"),
         ("|| seen >> place & 1", ""),
     ],

@@ -48,7 +48,6 @@ def number(rng, width):
 CHECKED = bytes.fromhex("12345678 9753")  # two words and their checksum
 CORPUS = {
     "controller": [b"hello", bytes(40)],
-    "dropping": [bytes([kind, 3]) for kind in range(6)],
     "fates": [
         order(first, second, egress, 3)
         for first in range(12)
@@ -73,11 +72,6 @@ CORPUS = {
     ],
     "unions": [bytes.fromhex(arrives) for arrives, *_ in UNIONS.values()],
     "varbit": [bytes.fromhex(arrives) for arrives, *_ in VARBITS.values()],
-    "wide": [
-        bytes(12) + b"\x88\xb5" + bytes([passes, slot]) + bytes(range(128))
-        for passes in range(9)
-        for slot in (1, 0x81)
-    ],
 }
 
 
@@ -365,34 +359,17 @@ def compare(name, seed, change=lambda _document: None):
     return watch, sent
 
 
-# A mistake in the C++ of each program or in the runtime.
-MISTAKES = {
-    "controller": ("fate.spec = ", "fate.spec = 1 ^ "),
-    "dropping": ("== 0x1ff", "== 0x1fe"),
-    "fates": ("fate.cut = ", "fate.cut = 1 + "),
-    "headers": (" >> ", " >> 1 + "),
-    "loops": ("continue;", "break;"),
-    "tables": ("_e->action", "_e->action + 1"),
-    "unions": ("std::swap(ok", "std::max(ok"),
-    "varbit": ("load_some<1>(data + pos + 2,", "load_some<1>(data + pos + 1,"),
-    "wide": ("r.w[i] = a.w[i] ^ b.w[i]", "r.w[i] = a.w[i] | b.w[i]"),
-}
-
-
 @pytest.mark.whole
-@pytest.mark.parametrize(
-    "name", [n if n == "tables" else pytest.param(n, marks=pytest.mark.full) for n in MISTAKES]
-)
-def test_a_mistake_is_noticed(name, monkeypatch, tmp_path):
-    right, wrong = MISTAKES[name]
-    found = [plant(monkeypatch, tmp_path, "wide.h", right, wrong)]
+def test_a_mistake_is_noticed(monkeypatch, tmp_path):
+    found = []
 
     def mistaken(compiled):
         source = program_source(compiled)
-        found.append(right in source.text)
-        return replace(source, text=source.text.replace(right, wrong))
+        found.append("_e->action" in source.text)
+        return replace(source, text=source.text.replace("_e->action", "_e->action + 1"))
 
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr(engine, "program_source", mistaken)
     with pytest.raises(AssertionError):
-        compare(name, 0)
-    assert any(found)
+        compare("tables", 0)
+    assert found == [True]
