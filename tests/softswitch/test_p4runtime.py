@@ -294,7 +294,7 @@ def test_nothing_is_installed_at_first_nor_by_refused_programs(switch):
         assert code_of(controller.write) == failed
         assert code_of(controller.read, table_entry=p4r.TableEntry()) == failed
         assert code_of(controller.set_config, "COMMIT", with_config=False) == failed
-        for wrong in (b"{}", config_bytes("fates")):
+        for wrong in (b"{}", config_bytes("unions")):
             assert code_of(controller.set_config, config=wrong) == invalid
         meter = b'"meter_arrays":[{"name":"m"}]'
         meters = config_bytes("tables").replace(b'"meter_arrays":[]', meter)
