@@ -18,7 +18,6 @@ from switchgnn.softswitch import GrpcAddressError, SoftSwitch
 from switchgnn.softswitch.errors import RequestError
 from switchgnn.softswitch.p4runtime.arbitration import (
     READS,
-    STREAMS,
     STREAMS_PER_CLIENT,
     ReadLimit,
     StreamClient,
@@ -102,17 +101,6 @@ def test_no_client_takes_the_streams_of_another():
     assert isinstance(greedy[0].outbox.get_nowait(), RequestError)
 
 
-def test_many_clients_have_no_more_streams_together():
-    limits = StreamLimits()
-    with ExitStack() as stack:
-        for number in range(STREAMS):
-            stream = StreamClient()
-            stream.has_asked = True
-            stack.enter_context(limits.place_for(stream, f"ipv6:%5B::{number}%5D:5"))
-        with pytest.raises(RequestError, match=f"All {STREAMS}"):
-            stack.enter_context(limits.place_for(StreamClient(), "unix:/run/a:b"))
-
-
 def test_reads_are_limited():
     limit = ReadLimit()
     with ExitStack() as stack:
@@ -158,14 +146,6 @@ def test_a_socket_in_use_is_not_taken_away(tmp_path):
             SoftSwitch(grpc=address).start()
         with Controller(address, "tables") as controller:
             assert controller.arbitrate() == OK
-
-
-def test_what_a_killed_switch_left_is_replaced(tmp_path):
-    path = tmp_path / "p4runtime.sock"
-    with socket.socket(socket.AF_UNIX) as left:
-        left.bind(str(path))
-    with SoftSwitch(grpc=f"unix:{path}"), Controller(f"unix:{path}", "tables") as controller:
-        assert controller.arbitrate() == OK
 
 
 @pytest.mark.parametrize("path", ["", "x" * 108])
