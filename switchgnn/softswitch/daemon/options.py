@@ -81,11 +81,3 @@ class SwitchOptions:
         "Least severe message: debug, info, warning or error.",
         default=LogLevel.WARNING,
     )
-    exit_with_parent: bool = option(
-        _SERVICE,
-        None,
-        "Stop when the parent process ends.",
-        "--exit-with-parent",
-        default=False,
-        shown=False,
-    )
