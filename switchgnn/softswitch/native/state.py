@@ -33,7 +33,7 @@ _CONSTANT, _NOTED = 1, 2
 _MARK_SHIFT, _ACTION_BYTES, _COUNTS_BYTES = 24, 4, 16
 
 
-class NativeRecords:
+class _Records:
     """Encodes the records of a table; see runtime/tables.h."""
 
     def __init__(self, switch: Switch, shape: TableShape) -> None:
@@ -112,10 +112,10 @@ class NativeRecords:
         return Exact(value) if kind == "exact" else Ternary(value, others[0])
 
 
-class NativeRows:
+class _Rows:
     """A copy of all records of a table."""
 
-    def __init__(self, records: NativeRecords, notes: dict[EntryKey, bytes]) -> None:
+    def __init__(self, records: _Records, notes: dict[EntryKey, bytes]) -> None:
         self.records = records
         self.notes = notes
         self.pointer = records.switch.call("table_rows", records.number)
@@ -135,12 +135,10 @@ class NativeRows:
         self.records.switch.call("rows_free", self.pointer)
 
 
-class NativeTable(EntryTable):
+class _Table(EntryTable):
     """A table whose entries native code looks up."""
 
-    def __init__(
-        self, records: NativeRecords, initial: Target, constants: tuple[Entry, ...]
-    ) -> None:
+    def __init__(self, records: _Records, initial: Target, constants: tuple[Entry, ...]) -> None:
         self._records = records
         self._switch, self._number = records.switch, records.number
         # Of the few entries with metadata; in native memory they are marked.
@@ -151,7 +149,6 @@ class NativeTable(EntryTable):
         return int(self._switch.call("table_find", self._number, self._records.key(key)))
 
     def find(self, key: EntryKey) -> Entry | None:
-        """Return the entry with this key, if there is one."""
         place = self._place(key)
         if place < 0:
             return None
@@ -161,7 +158,6 @@ class NativeTable(EntryTable):
         return entry
 
     def put(self, entry: Entry) -> None:
-        """Add an entry, or replace the one with the same key."""
         number, data, counts = entry.target
         marks = _CONSTANT * entry.constant | _NOTED * bool(entry.metadata)
         parameters = self._records.parameters(number, data)
@@ -176,30 +172,25 @@ class NativeTable(EntryTable):
             self.set_counts(entry.key, (counts[0], counts[1]))
 
     def remove(self, key: EntryKey) -> None:
-        """Remove the entry with this key."""
         self._switch.call("table_remove", self._number, self._place(key))
         self._notes.pop(key, None)
 
     def clear(self) -> None:
-        """Remove every entry."""
         self._switch.call("table_clear", self._number)
         self._notes.clear()
 
     def set_counts(self, key: EntryKey, counts: tuple[int, int]) -> None:
-        """Set the packet and byte counts of an entry with direct counters."""
         address = self._switch.call("table_counts", self._number, self._place(key))
         (c_uint64 * 2).from_address(address)[:] = list(counts)
 
     def set_default(self, target: Target) -> None:
-        """Replace the default entry."""
         super().set_default(target)
         number, data, _ = target
         parameters = self._records.parameters(number, data)
         self._switch.call("table_default", self._number, number, parameters, len(parameters))
 
     def snapshot(self) -> Iterable[Entry]:
-        """Return a copy of the entries with their counts."""
-        return NativeRows(self._records, dict(self._notes))
+        return _Rows(self._records, dict(self._notes))
 
     def __len__(self) -> int:
         return int(self._switch.call("table_length", self._number))
@@ -225,11 +216,11 @@ class NativeBatches:
 
     def answers(self, ident: int, entries: Iterable[Entry], at_most: int) -> Iterable[bytes] | None:
         """Encode entries as Read responses of at most ``at_most`` entries, or return None."""
-        if ident not in self._idents or not isinstance(entries, NativeRows) or entries.notes:
+        if ident not in self._idents or not isinstance(entries, _Rows) or entries.notes:
             return None
         return self._answers(ident, entries, at_most)
 
-    def _answers(self, ident: int, rows: NativeRows, at_most: int) -> Iterator[bytes]:
+    def _answers(self, ident: int, rows: _Rows, at_most: int) -> Iterator[bytes]:
         answer, size = self._switch.call("answer_new"), c_uint64()
         try:
             for begin in range(0, len(rows), at_most):
@@ -338,9 +329,9 @@ class NativeState(ProgramState):
         self._counters = list(program.counters)
         super().__init__(program)
 
-    def _table(self, table: TableSpec) -> NativeTable:
-        records = NativeRecords(self.switch, self.shapes[table.name])
-        return NativeTable(records, default_target(table), constant_entries(table))
+    def _table(self, table: TableSpec) -> _Table:
+        records = _Records(self.switch, self.shapes[table.name])
+        return _Table(records, default_target(table), constant_entries(table))
 
     def _register(self, array: RegisterArray) -> RegisterCells:
         number = self._registers.index(array.name)
