@@ -65,31 +65,6 @@ def test_idle_streams_hold_up_no_call(switch):
         assert answer.config.p4_device_config
 
 
-def test_streams_in_use_are_not_ended_for_others(switch):
-    address = switch.grpc_address
-    controllers = [Controller(address, election_id=1 + n) for n in range(STREAMS_PER_CLIENT)]
-    try:
-        for each in controllers:
-            assert each.arbitrate() == OK
-        with Controller(address, election_id=99) as late:
-            late.open_stream()
-            error = late.receive()
-        assert error.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
-        assert "streams open" in error.details()
-        controllers[0].close()
-
-        def has_room():
-            with Controller(address, election_id=99) as again:
-                again.open_stream()
-                again.send_arbitration()
-                return not isinstance(again.receive(), grpc.RpcError)
-
-        wait_until(has_room, "room after the stream that ended")
-    finally:
-        for each in controllers:
-            each.close()
-
-
 def test_no_client_takes_the_streams_of_another():
     limits, greedy = StreamLimits(), [StreamClient() for _ in range(STREAMS_PER_CLIENT + 1)]
     other = StreamClient()
@@ -97,8 +72,13 @@ def test_no_client_takes_the_streams_of_another():
         stack.enter_context(limits.place_for(other, "ipv4:10.0.0.1:5"))
         for number, stream in enumerate(greedy):
             stack.enter_context(limits.place_for(stream, f"ipv4:10.0.0.2:{number}"))
+        assert isinstance(greedy[0].outbox.get_nowait(), RequestError)
+        # Streams in use are not ended for others.
+        for stream in greedy:
+            stream.has_asked = True
+        with pytest.raises(RequestError, match="close one first"):
+            stack.enter_context(limits.place_for(StreamClient(), "ipv4:10.0.0.2:99"))
     assert other.outbox.empty()
-    assert isinstance(greedy[0].outbox.get_nowait(), RequestError)
 
 
 def test_reads_are_limited():

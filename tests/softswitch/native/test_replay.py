@@ -22,7 +22,7 @@ from switchgnn.softswitch.ports import parse_port
 from switchgnn.topologies import Target, fabric, loopback_fabric
 from tests.simulation.network import EXTENSION_AT, FIELDS, LANE_KINDS, body_end, seal
 from tests.softswitch.harness import NativeRig, Rig
-from tests.softswitch.native.test_differential import Watch, changed, number, state_of
+from tests.softswitch.native.test_differential import changed, number, state_of
 from tests.support.fabrics import Team, bed
 from tests.support.leaf_spine_fabrics import leaf_spine_bed
 from tests.support.native import needs_compiler
@@ -139,17 +139,6 @@ def play(recording, monkeypatch):
     return results
 
 
-def share_of_lines(recording):
-    """The share of the program's lines in Python that are reached."""
-    rig = Rig(recording.config)
-    _prepare(rig, recording)
-    watch = Watch(rig)
-    for _, port, frame in recording.frames:
-        with watch.frame():
-            rig.run(port, frame)
-    return watch.share_of_lines
-
-
 def _prepare(rig, recording):
     for name, entry in recording.entries:
         rig.state.tables[name].put(_fresh(entry))
@@ -255,13 +244,8 @@ def forged_recordings(kind, folder, monkeypatch):
         yield name, replace(each, frames=list(forged(each.frames, rng)))
 
 
-# The share of lines that must be reached; no switch has all roles.
-LINES = {"star": 0.5, "leaf-spine": 0.5, "strawman": 0.4}
-
-
-@pytest.mark.parametrize("kind", LINES)
+@pytest.mark.parametrize("kind", ["star", "leaf-spine", "strawman"])
 def test_both_back_ends_do_the_same_in_an_exchange(kind, tmp_path, monkeypatch):
     """With losses, copies and corrupted frames, and with forged frames between."""
     for name, recording in forged_recordings(kind, tmp_path, monkeypatch):
         assert differences(recording, monkeypatch) == ([], []), name
-        assert share_of_lines(recording) >= LINES[kind], name
