@@ -131,7 +131,7 @@ class Star(Field):
         with P4RuntimeClient(self._address) as client:
             session = Session(client.get_layout())
             entry = session.decode(read_default(client, session.table))
-            lenient = session.encode(replace(entry, any_turn=1))
+            lenient = session.encode(replace(entry, any_tag=1))
             client.write([default_update(session.table, lenient)])
 
     def addresses(self, end):

@@ -225,7 +225,7 @@ def test_a_done_ahead_does_not_split_the_scale(field, restarted):
     team.join()
     if not (restarted and team.errors):
         team.check()
-        assert field.counted()["WRONG_TURN"] == (not restarted)
+        assert field.counted()["WRONG_TAG"] == (not restarted)
 
 
 # --- What a worker says of its own vertices
@@ -258,4 +258,4 @@ def test_no_slot_is_taken_away(field, kind):
         field.echo(BYZANTINE, now)
         team.play()
         team.check()
-    assert field.counted()["WRONG_TURN"] == refused > 0
+    assert field.counted()["WRONG_TAG"] == refused > 0

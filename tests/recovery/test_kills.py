@@ -151,9 +151,9 @@ class KeepingBed(Bed):
         else:
             self.switch.stop()
 
-    def any_turn(self):
+    def any_tag(self):
         with P4RuntimeClient(self.address, primary=False) as client:
-            return show(client).session.any_turn
+            return show(client).session.any_tag
 
 
 @pytest.fixture
@@ -191,10 +191,10 @@ def test_a_run_goes_on_by_itself(keeping, number, seed):
 
 
 def test_it_says_that_it_has_forgotten_whose_turn_it_is(keeping):
-    assert keeping.any_turn() == 0
+    assert keeping.any_tag() == 0
     keeping.end(signal.SIGKILL)
     keeping.start()
-    assert keeping.any_turn() == 1
+    assert keeping.any_tag() == 1
 
 
 def test_a_controller_has_nothing_to_do(keeping):

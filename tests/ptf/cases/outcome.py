@@ -94,7 +94,7 @@ class EveryOutcomeOnce(SwitchTest):
             Outcome.WRONG_SESSION: wrong_session,
             Outcome.WRONG_INCARNATION: wrong_incarnation,
             Outcome.WRONG_MAGNITUDE: wrong_magnitude,
-            Outcome.WRONG_TURN: feature(101, LANES, port=1),
+            Outcome.WRONG_TAG: feature(101, LANES, port=1),
             Outcome.WRONG_NEXT: wrong_next,
             Outcome.REDUCE_ADDED: contribution,
             Outcome.REDUCE_REPEATED: contribution,
@@ -122,8 +122,8 @@ class EveryOutcomeOnce(SwitchTest):
         for outcome, frame in frames.items():
             passes = {1: 1} if outcome is Outcome.AGGREGATED else {}
             released = {0: 1} if outcome is Outcome.FETCHED else {}
-            if outcome is Outcome.WRONG_TURN:
-                self.serve(magnitude_limit=8, any_turn=0)
+            if outcome is Outcome.WRONG_TAG:
+                self.serve(magnitude_limit=8, any_tag=0)
             with self.counted(outcome, passes=passes, released=released):
                 self.send(1, frame)
                 for answer in answers.get(outcome, []):

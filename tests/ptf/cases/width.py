@@ -284,7 +284,7 @@ class WidthIsPartOfTheTurn(BarrierTest):
         with self.counted(Outcome.DONE_COLLECTED):
             last = self.report(2, block=0, lanes=32)
             self.expect_advance(last)
-        with self.counted(Outcome.WRONG_TURN, passes={}):
+        with self.counted(Outcome.WRONG_TAG, passes={}):
             self.send(1, feature(101, random_lanes(1, 64), port=1))
         with self.counted(Outcome.AGGREGATED, 2, completed={0: 1}):
             self.check_sum(900, SOURCES)

@@ -166,13 +166,13 @@ def report_as_a_worker(compiled: Json) -> None:
             step["parameters"][1] = to
 
 
-@noticed_by("turn.LaterPacketsAreRefused")
-def let_anything_have_its_turn(compiled: Json) -> None:
-    """Let Turn and Barrier accept tags out of turn."""
+@noticed_by("window.LaterPacketsAreRefused")
+def let_any_tag_in(compiled: Json) -> None:
+    """Let TagWindow and Barrier accept tags outside the window."""
     accept(compiled, "0x17")
 
 
-@noticed_by("turn.WorkersMustAgreeOnWhatIsNext")
+@noticed_by("window.WorkersMustAgreeOnWhatIsNext")
 def agree_with_all(compiled: Json) -> None:
     """Let Barrier accept any next block in a DONE."""
     accept(compiled, "0x18")
@@ -195,32 +195,32 @@ def forget_the_width(compiled: Json) -> None:
         ]
 
 
-@noticed_by("turn.FeaturesComeWhileTheirRoundIsOpened")
+@noticed_by("window.FeaturesComeWhileTheirRoundIsOpened")
 def let_nothing_in_early(compiled: Json) -> None:
     """Let features wait for their barrier, even if the last `done`s announce them."""
-    for writes in _tags_of_next_turn(compiled):
-        writes["early_tag"]["parameters"][2] = writes["turn_tag"]["parameters"][2]
+    for writes in _tags_of_window(compiled):
+        writes["feature_tag"]["parameters"][2] = writes["barrier_tag"]["parameters"][2]
 
 
-@noticed_by("turn.EarlyFeaturesAreOfTheBlockThatIsNamed")
+@noticed_by("window.EarlyFeaturesAreOfTheBlockThatIsNamed")
 def let_the_round_in_early(compiled: Json) -> None:
     """Let features of any block in as soon as those of its round's first one may come."""
     for comparison in operations(ingress(compiled)["conditionals"], ">"):
-        if "_early" in str(comparison["right"]["value"]):
+        if "_feature_tag" in str(comparison["right"]["value"]):
             comparison["left"] = _masked(comparison["left"], 0xFFFF_FFFF_FFFF << 32)
 
 
-@noticed_by("turn.TheOpeningComesBeforeTheBlock")
+@noticed_by("window.TheOpeningComesBeforeTheBlock")
 def begin_without_the_opening(compiled: Json) -> None:
-    """Let the turn skip the opening of a round whose features come early."""
+    """Let the window skip the start of a round whose features come early."""
     for action in compiled["actions"]:
-        if action["name"] == "SwitchIngress.barrier.next_turn":
+        if action["name"] == "SwitchIngress.barrier.move_window":
             early = action["primitives"][-1]["parameters"]
-            turn = [{"type": "register_array", "value": "SwitchIngress.turn_tag"}, *early[1:]]
-            action["primitives"].append({**action["primitives"][-1], "parameters": turn})
+            barrier = [{"type": "register_array", "value": "SwitchIngress.barrier_tag"}, *early[1:]]
+            action["primitives"].append({**action["primitives"][-1], "parameters": barrier})
 
 
-@noticed_by("turn.AnswersAnnounceNothing")
+@noticed_by("window.AnswersAnnounceNothing")
 def announce_in_answers(compiled: Json) -> None:
     """Let the Echo of a `done` stay in its answer."""
     for name in ("answer", "wait", "refuse"):
@@ -233,7 +233,7 @@ def announce_in_answers(compiled: Json) -> None:
                 ]
 
 
-@noticed_by("turn.WorkersMustAgreeOnWhatIsEarly")
+@noticed_by("window.WorkersMustAgreeOnWhatIsEarly")
 def agree_on_blocks_alone(compiled: Json) -> None:
     """Let Barrier ignore whether the next block is early."""
     for comparison in operations(ingress(compiled)["conditionals"], "!="):
@@ -242,7 +242,7 @@ def agree_on_blocks_alone(compiled: Json) -> None:
                 comparison[side] = _masked(comparison[side], 0xFFFF_FFFF)
 
 
-@noticed_by("turn.ALeafLetsInEarlyWhatTheSpineConfirms")
+@noticed_by("window.ALeafLetsInEarlyWhatTheSpineConfirms")
 def let_a_leaf_wait(compiled: Json) -> None:
     """Let a leaf forget its workers' announcement of early features."""
     for action in compiled["actions"]:
@@ -255,14 +255,14 @@ def let_a_leaf_wait(compiled: Json) -> None:
                 }
 
 
-@noticed_by("turn.ARestartForgetsWhatWasEarly")
+@noticed_by("window.ARestartForgetsWhatWasEarly")
 def restart_with_old_features(compiled: Json) -> None:
     """Let a restarted switch accept forgotten tags, except in features."""
     for action in compiled["actions"]:
         action["primitives"] = [
             step
             for step in action["primitives"]
-            if step["op"] != "assign" or "_early" not in str(step["parameters"][0]["value"])
+            if step["op"] != "assign" or "_feature_tag" not in str(step["parameters"][0]["value"])
         ]
 
 
@@ -372,10 +372,10 @@ def _action(compiled: Json, name: str) -> Json:
     return next(action for action in compiled["actions"] if action["name"] == name)
 
 
-def _tags_of_next_turn(compiled: Json) -> Iterator[dict[str, Json]]:
+def _tags_of_window(compiled: Json) -> Iterator[dict[str, Json]]:
     """Yield the steps that write the two tags; p4c copies the action for each call."""
     for action in compiled["actions"]:
-        if action["name"] == "SwitchIngress.barrier.next_turn":
+        if action["name"] == "SwitchIngress.barrier.move_window":
             steps = [step for step in action["primitives"] if step["op"] == "register_write"]
             yield {step["parameters"][0]["value"].split(".")[-1]: step for step in steps}
 
