@@ -88,7 +88,7 @@ def test_install_is_idempotent_and_takes_sessions(served, network, program):
 def test_show_tells_what_is_there(served):
     state = show(served)
     assert state.session.plan == PLAN.number
-    assert {table.name: table.entries for table in state.tables} == {
+    assert {table.name: table.entries for table in state.tables.tables} == {
         "worker": 3,
         "station": 4,
         "source": 60,
@@ -98,7 +98,7 @@ def test_show_tells_what_is_there(served):
         "result": 5,
         "rewrite": 3,
     }
-    assert state.groups == 97
+    assert state.tables.groups == 97
     assert read_counters(served).passes.passes == 0
     assert show_entries(served, "station")[-1] == {"dst_addr": "ff:ff:ff:ff:ff:ff", "port": "all"}
 

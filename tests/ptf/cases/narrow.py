@@ -86,24 +86,8 @@ class NarrowTest(RecoveryTest, WidthTest):
             self.expect_sum(900, sent)
 
 
-class EveryWidthOfEveryBits(NarrowTest):
-    """The sum is exact in each lane and as narrow as its contributions."""
-
-    def runTest(self) -> None:
-        for lanes, narrow in NARROW.items():
-            self.begin(lanes)
-            for round_, bits in enumerate(narrow, 1):
-                if too_wide_for_bmv2(lanes, bits):
-                    continue
-                numbers = [lanes_of(bits, lanes, seed) for seed in (1, 2)]
-                packet = feature(101, numbers[0], port=1, bits=bits)
-                self.assertEqual(len(packet), BODY_AT + lanes * bits // 8)
-                self.assertEqual(fewest_bits(sum_of(numbers)), bits)
-                self.add_up(*((each, bits) for each in numbers), round_=round_)
-
-
 class WideAndNarrowMeetInOneSlot(NarrowTest):
-    """The packet that completes a sum decides whether it may be narrow."""
+    """The sum is exact in each lane; the packet that completes it decides whether it is narrow."""
 
     def runTest(self) -> None:
         for lanes, narrow in NARROW.items():
@@ -117,6 +101,8 @@ class WideAndNarrowMeetInOneSlot(NarrowTest):
                     (lanes_of(8 if bits == 32 else bits, lanes, bits + 1), bits)
                     for bits in (first, last)
                 ]
+                packet = feature(101, features[0][0], port=1, bits=first)
+                self.assertEqual(len(packet), BODY_AT + lanes * first // 8)
                 self.add_up(*features, round_=round_)
 
 
@@ -305,10 +291,10 @@ def _truly_signed(frame: Packet | bytes) -> Packet | bytes:
 
 
 class TheTrailerStays(NarrowTest):
-    """Bytes after a narrow body are no lanes."""
+    """Bytes after a body of any bits are no lanes."""
 
     def runTest(self) -> None:
-        for round_, bits in enumerate((8, 16, 0), 1):
+        for round_, bits in enumerate((32, 8, 16, 0), 1):
             lanes = lanes_of(bits)
             with self.counted(Outcome.AGGREGATED, 2, completed={0: 1}):
                 self.send_lanes(101, lanes, bits, worker=0, round_=round_)

@@ -292,7 +292,7 @@ def reduce_as_a_worker(compiled: Json) -> None:
     _action(compiled, "SwitchEgress.rewrite.make_reduce")["primitives"] = []
 
 
-@noticed_by("narrow.EveryWidthOfEveryBits")
+@noticed_by("narrow.WideAndNarrowMeetInOneSlot")
 def keep_the_bias(compiled: Json) -> None:
     """Let Widen add the numbers of 8 and 16 bits with their bias."""
     for value in constants(actions(compiled, "_of_16") + actions(compiled, "_of_8")):
