@@ -21,7 +21,7 @@ from switchgnn.topologies.free_ports import free_udp_addresses
 from switchgnn.topologies.targets import switch_child, wait_until_serving
 from tests.fuzz.frames import ping
 from tests.fuzz.team import WORKERS, Team
-from tests.support.commands import nursery
+from tests.support.commands import forkserver
 from tests.support.speed import Deadline
 
 STRANGER = WORKERS
@@ -43,7 +43,7 @@ class Star:
             grpc_address=self._address,
             device_id=0,
             log=folder / "switch.log",
-            nursery=nursery(),
+            forkserver=forkserver(),
         )
         stack.callback(self.switch.stop)
         self.switch.start()
