@@ -18,8 +18,6 @@ from tests.ptf.switchgnn_ptf.packets import (
     random_lanes,
     recall,
     resigned,
-    sum_of,
-    sum_to,
 )
 from tests.ptf.switchgnn_ptf.switch_test import SwitchTest
 
@@ -89,33 +87,6 @@ class NeighboursAreLeftAlone(WidthTest):
                 ]
                 for bank in firsts:
                     self.expect_sum(900 + bank, sent)
-
-
-class SumsOfOneGroupStay(WidthTest):
-    """Another group of banks under the same number changes no sum."""
-
-    def runTest(self) -> None:
-        owners = {101: 0, 102: 1, 201: 0, 202: 1}
-        for source, own in owners.items():
-            self.add_source(source, worker=own)
-        for lanes, (first, second) in {64: (2, 4), 128: (0, 4)}.items():
-            self.begin(lanes)
-            block = WIDTHS[lanes]
-            self.meet({101: 0, 102: 1}, {first: 5}, block=block)
-            self.meet({201: 0, 202: 1}, {second: 5}, block=block)
-            tag = {"numbers": lanes, "block": block}
-            with self.counted(Outcome.AGGREGATED, 4, completed={first: 1, second: 1}):
-                sent = [self.send_feature(101, worker=0, **tag)]
-                other = [self.send_feature(201, worker=0, **tag)]
-                sent.append(self.send_feature(102, worker=1, **tag))
-                self.expect_sum(900 + first, sent)
-                other.append(self.send_feature(202, worker=1, **tag))
-                self.expect_sum(900 + second, other)
-            asked = recall(900 + first, port=3, block=block, Width=WIDTHS[lanes])
-            with self.counted(Outcome.RECALLED, passes={}, completed={first: 1}):
-                self.send(3, asked)
-                total = sum_of(lanes_ for _, lanes_ in sent)
-                self.expect(3, sum_to(3, 900 + first, total, count=2, completed_by=asked))
 
 
 class SeveralHopsOfAWideFrame(WidthTest):
