@@ -40,8 +40,7 @@ def features_of_round(features: NDArray[np.float32], index: int) -> NDArray[np.f
 _REPORT_INTERVAL = 0.1
 # The event after each complete file except the last, which ``finished`` follows.
 WRITTEN = "written"
-# The arrays of a worker's file.
-# Of the file of a worker's features.
+# The arrays in the file of a worker's features, and in that of its sums.
 FEATURES = {"features": ArrayKind(("<f4",), (2,))}
 WORKER_RESULT = {
     "fixed": ArrayKind(("<i4",), (3,)),
@@ -54,23 +53,17 @@ WORKER_RESULT = {
 class WorkerTask:
     """The task of one worker process.
 
+    Attributes without a description are those of ``WorkerEnd``.
+
     Attributes:
-        plan: the plan folder.
-        session: the number of the plan's install.
-        link: ``eth:...`` or ``udp:...``.
         features: safetensors file, features float32[n, F] of this worker's rows only.
         rounds: how many exchanges.
         output: the safetensors files to write, named by ``result_file``. One of R rounds holds
             fixed int32[R, n, F] of the switch, sums float32[R, n, F] of the switch and the hosts,
             and scale float64[R].
         rounds_per_file: how many rounds a file holds; the last one may hold fewer.
-        faults: the faults on its link, as for ``--faults``.
-        recording: the file for the frames of its link, or None.
         metrics: ``ADDRESS:PORT`` of its metrics server; empty: none.
         tell_every: seconds between two events with its metrics; 0: none.
-        schedule: the rows that it sends to other hosts, if the plan leaves destinations to them.
-        stations: the addresses of all workers, for the same plans.
-        mtu: of frames between hosts, as for ``Framing.parse`` of host/direct.
     """
 
     plan: Path

@@ -61,14 +61,7 @@ class _Tables(NamedTuple):
 
 
 class CompressedRows:
-    """The compressed exchanges of one worker; all workers make the same calls in the same order.
-
-    Args:
-        compression: what is left out; must be active.
-        worker: its number.
-        sides: both directions, with all rows.
-        savings: counters, which grow.
-    """
+    """The compressed exchanges of one worker; all workers make the same calls in the same order."""
 
     def __init__(
         self,

@@ -80,13 +80,10 @@ class _Doubt:
 
 
 class SumReceiver:
-    """Receives the sums of one fragment of one block; a sieve may take those that need no repair.
+    """Receives the sums of one fragment of one block; the fast path may take those without repair.
 
     All times are in seconds of the endpoint's clock; `began`: when the fragment was begun.
-
-    Attributes:
-        awaited: uint8[Q], the state of each sum: HERE, AWAITED or IN_DOUBT.
-        payloads: uint8[Q · 4 W], the sums as received.
+    `awaited`: uint8[Q], the state of each sum. `payloads`: uint8[Q · 4 W], the sums as received.
     """
 
     def __init__(

@@ -68,9 +68,8 @@ _NO_PLAN = 0
 class Opening(NamedTuple):
     """What the switch knows before a stream begins.
 
-    Attributes:
-        newest: the newest fragment that it has accepted from any worker.
-        slots: P, how many fragments it adds up at once; a power of two.
+    `newest`: the newest fragment that it has accepted from any worker. `slots`: how many fragments
+    it adds up at once, a power of two.
     """
 
     newest: int
@@ -172,12 +171,7 @@ class ReduceStream:
         self._ask_after = _ASK_AFTER + _ASK_WITHIN * worker / workers
 
     def query(self) -> Opening:
-        """Ask the switch how a stream may begin.
-
-        Raises:
-            ExchangeTimeoutError: the switch does not answer.
-            InNetworkError: the switch does not reduce.
-        """
+        """Ask the switch how a stream may begin; InNetworkError: it does not reduce."""
         self._opening = None
         opening = self._ask_opening()
         slots = opening.slots
