@@ -13,16 +13,16 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from switchgnn.base.errors import SwitchGNNError
+from switchgnn.base.interruptible import Interruption
 from switchgnn.commands.run.job import COMPARING, run_job
 from switchgnn.commands.run.report import RunOptions, RunReport
-from switchgnn.commands.shared.console import Interruption
 from switchgnn.controller.controls.congestion import DEFAULT_ECN_THRESHOLD
 from switchgnn.host.links.faults import DIRECTIONS, Faults
 from switchgnn.host.pace import Pace
-from switchgnn.planner.chosen import Asked
 from switchgnn.planner.partition.leaf_spine import LeafSpine, even_leaf_spine
+from switchgnn.planner.presets import PlanRequest
 from switchgnn.topologies import Backend, FabricChoice, cable_name, choose
-from switchgnn.topologies.processes.nursery import Nursery
+from switchgnn.topologies.forkserver import Forkserver
 
 _WORKERS = (2, 5)
 _ROUNDS = (1, 3)
@@ -62,7 +62,7 @@ def draw_run(
         ecn_threshold=DEFAULT_ECN_THRESHOLD,
         pace=Pace(),
         faults=_faults(source, workers, leaf_spine),
-        asked=Asked(send=source.choice(_SENDS)),
+        asked=PlanRequest(send=source.choice(_SENDS)),
         leaf_spine=leaf_spine,
         backend=backend,
     )
@@ -296,7 +296,7 @@ class _SoakTotals:
 
 
 def soak(
-    options: SoakOptions, listener: SoakListener, nursery: Nursery | None = None
+    options: SoakOptions, listener: SoakListener, nursery: Forkserver | None = None
 ) -> SoakReport:
     """Run until the time is over, Ctrl-C comes, or too much has failed."""
     choice = choose(options.target, options.fabric, options.backend)
@@ -324,7 +324,7 @@ def _run_once(
     sums: _SoakTotals,
     listener: SoakListener,
     interruption: Interruption,
-    nursery: Nursery | None,
+    nursery: Forkserver | None,
     logs: Path | None,
 ) -> Failure | None:
     def step(name: str, done: float, total: int) -> None:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from switchgnn.base.files import whole_file
-from switchgnn.base.full_disk import keep_room, why_not_written, writing
+from switchgnn.base.full_disk import why_not_written, writing
 from switchgnn.base.machine import python_program
 from switchgnn.lab.experiments.description import ExperimentError
 from switchgnn.lab.experiments.point import SimulationPoint
@@ -250,7 +250,6 @@ class _ProcessTeam:
         # Closed when the process is forgotten.
         with writing(Path(tempfile.gettempdir())):
             out, err = tempfile.TemporaryFile(), tempfile.TemporaryFile()  # noqa: SIM115
-            keep_room(err.fileno())
         process = subprocess.Popen(
             self.command(point, self._plan(point)),
             stdin=subprocess.DEVNULL,

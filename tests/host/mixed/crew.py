@@ -14,7 +14,7 @@ from switchgnn.host.links.faults import Faults, FaultyLink
 from switchgnn.host.mixed import HybridTransport, left_schedules
 from switchgnn.host.transport import WorkerEnd
 from switchgnn.host.wire.header import PROTOCOL
-from switchgnn.planner.chosen import build_chosen
+from switchgnn.planner.build import build_resolved
 from switchgnn.planner.direction import Direction
 from tests.host.direct.crew import stations, together
 from tests.support.fabrics import PATIENT
@@ -125,8 +125,8 @@ def leaving(module, left):
     """Every plan that the module makes leaves these destinations to the hosts."""
 
     def build(*args, **options):
-        return build_chosen(*args, **(options | {"left": left}))
+        return build_resolved(*args, **(options | {"left": left}))
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "build_chosen", build)
+        patch.setattr(module, "build_resolved", build)
         yield
