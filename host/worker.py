@@ -19,9 +19,9 @@ from switchgnn.base.full_disk import writing
 from switchgnn.base.network import Station
 from switchgnn.base.tasks import EventWriter, Heartbeat, task_from_json, task_to_json
 from switchgnn.host.direct.framing import USUAL_MTU
+from switchgnn.host.hybrid import open_switch
 from switchgnn.host.innetwork.exchange import InNetworkExchange
 from switchgnn.host.metrics import WorkerView, serving_metrics, telling_metrics
-from switchgnn.host.mixed import open_switch
 from switchgnn.host.pace import Pace
 from switchgnn.host.transport import WorkerEnd
 from switchgnn.host.wire.addresses import Addresses

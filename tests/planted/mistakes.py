@@ -439,7 +439,7 @@ MISTAKES = (
         "copies_of_one_fragment",
         RUN,
         "what hosts would send is said for one fragment only",
-        "host/alone.py",
+        "host/host_baseline.py",
         "each.times * framing.frame_bytes(rows, each.width)",
         "each.times * framing.frame_bytes(rows, min(32, each.width))",
         (f"{RUN}::test_any_number_of_workers[embedded-loopback-3]",),
