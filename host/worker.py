@@ -116,7 +116,7 @@ def _exchange(task: WorkerTask, events: EventWriter) -> None:
     manifest = read_manifest(task.plan)
     features = read_arrays(task.features, FEATURES, remedy="run again")["features"]
     progress = _Progress(events, steps_of(manifest, features.shape[1], task.rounds))
-    kept: list[_Round] = []
+    kept: list[_RoundSums] = []
     each: list[float] = []
     processor_seconds = 0.0
     end = _end(task, workers=manifest.workers, vertices=len(features))
@@ -150,7 +150,7 @@ def _exchange(task: WorkerTask, events: EventWriter) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class _Round:
+class _RoundSums:
     """The sums of one round."""
 
     fixed: NDArray[np.int32]
@@ -178,16 +178,16 @@ def _end(task: WorkerTask, *, workers: int, vertices: int) -> WorkerEnd:
     )
 
 
-def _round(transport: InNetworkExchange, features: NDArray[np.float32]) -> _Round:
+def _round(transport: InNetworkExchange, features: NDArray[np.float32]) -> _RoundSums:
     """Exchange one round."""
     fixed, sums = transport.aggregate_parts(features, Direction.FORWARD)
     whole = fixed.decode()
     if sums is not None:
         whole += sums
-    return _Round(fixed.values, whole, fixed.fixed_point.scale)
+    return _RoundSums(fixed.values, whole, fixed.fixed_point.scale)
 
 
-def _write(rounds: list[_Round], path: Path) -> None:
+def _write(rounds: list[_RoundSums], path: Path) -> None:
     with writing(path):
         arrays = {
             "fixed": np.stack([each.fixed for each in rounds]),

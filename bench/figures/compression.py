@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bench.line import Goal, Line
-from bench.loads.compressed import Trained, draw_columns, draw_epochs, train_with
+from bench.loads.compressed import TrainedRun, draw_columns, draw_epochs, train_with
 from bench.loads.training import WORKERS, Setting, job_of, lacks_training
 from bench.loads.unchanged import RoundOfPlan
 from bench.measure import Samples, alternate
@@ -103,7 +103,7 @@ def _over_hosts(setting: Setting, seeds: range) -> Iterator[Line]:
             yield _bytes(f"{setting.graph}, {transport}: {name}", less, plain, goal)
 
 
-def _bytes(what: str, less: list[Trained], plain: list[Trained], most: float | None) -> Line:
+def _bytes(what: str, less: list[TrainedRun], plain: list[TrainedRun], most: float | None) -> Line:
     """Compare the bytes of trainings with the same seeds, and their accuracies."""
     accuracy, before = (100 * mean(each.accuracy for each in trained) for trained in (less, plain))
     note = f"test accuracy {accuracy:.1f} %, {accuracy - before:+.1f} points"

@@ -25,7 +25,7 @@ _COLUMN_EPOCHS, _CHOSEN_EVERY, _SEEDS = 60, 5, 2
 
 
 @dataclass(frozen=True)
-class Trained:
+class TrainedRun:
     """One training.
 
     Attributes:
@@ -43,11 +43,11 @@ class Trained:
 
 def train_with(
     setting: Setting, transport: str, fewer: FewerBytes = NOTHING_LESS, *, seed: int = 0
-) -> Trained:
+) -> TrainedRun:
     """Train once; `seed`: of weights, the split and the plan."""
     report = _train(setting, transport, fewer, seed=seed)
     seconds = report.seconds[1:] or report.seconds
-    return Trained(
+    return TrainedRun(
         report.total_bytes / len(report.seconds),
         mean(seconds),
         report.test_accuracy or 0.0,
@@ -144,7 +144,7 @@ def draw_columns(setting: Setting, path: Path) -> None:
     figure.savefig(path, dpi=120)
 
 
-def _with_columns(setting: Setting, share: float) -> list[Trained]:
+def _with_columns(setting: Setting, share: float) -> list[TrainedRun]:
     fewer = fewer_bytes(32, None, keep=share, every=_CHOSEN_EVERY)
     return [train_with(setting, SWITCH.name, fewer, seed=seed) for seed in range(_SEEDS)]
 

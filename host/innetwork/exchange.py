@@ -28,7 +28,7 @@ from switchgnn.host.innetwork.fixed_point import (
 )
 from switchgnn.host.innetwork.outgoing import (
     ChangedRows,
-    Outgoing,
+    OutgoingRows,
     Rounding,
     RowCache,
     RowCaches,
@@ -131,7 +131,7 @@ class _Started:
 
     fixed_point: FixedPoint
     largest: float
-    outgoing: Outgoing
+    outgoing: OutgoingRows
     received: NDArray[np.int32] | None = None
 
 
@@ -417,7 +417,7 @@ class InNetworkExchange(Transport):
         return FixedSums(values, replace(scale, magnitude=max(scale.magnitude, started.largest)))
 
     def _run(
-        self, step: Following, outgoing: Outgoing, opening: RoundStart | None = None
+        self, step: Following, outgoing: OutgoingRows, opening: RoundStart | None = None
     ) -> NDArray[np.int32]:
         schedule, sieve = self._schedules[step.block - 1], self._sieves[step.block - 1]
         lanes_sent = outgoing.payloads(schedule, step.fragment)
@@ -454,11 +454,11 @@ class InNetworkExchange(Transport):
         steps = [Following(block, word) for block in blocks for word in words]
         return blocks, steps or [Following(OPENING_BLOCK + 1, 0)]
 
-    def _outgoing(self, work: _Work, fixed_point: FixedPoint) -> Outgoing:
+    def _outgoing(self, work: _Work, fixed_point: FixedPoint) -> OutgoingRows:
         """Return the integers to send, and serve them to other workers."""
         words = fragment_words(work.kind.width, self._manifest.lanes)
         values = self._rounding.encode(work.features, fixed_point, (work.site, work.kind))
-        outgoing: Outgoing
+        outgoing: OutgoingRows
         if work.cache is None:
             outgoing = WholeRows(cut_into_fragments(values, words))
         else:

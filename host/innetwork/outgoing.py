@@ -29,7 +29,7 @@ _LEAST_SHARE = {32: 2.0**-12, 16: 1 / 16, 8: 1 / 4}
 _ALONE = -1
 
 
-class Outgoing(Protocol):
+class OutgoingRows(Protocol):
     """What one round of one worker sends."""
 
     def payloads(self, schedule: BlockSchedule, fragment: int) -> NDArray[np.int32]:

@@ -94,12 +94,12 @@ def task_from_environment(workers: int) -> ReduceTask:
     return task
 
 
-def open_from_environment(rank: int, size: int) -> "Connection":
+def open_from_environment(rank: int, size: int) -> "ReduceConnection":
     """Return the connection of a worker to the switch, before its start."""
-    return Connection(task_from_environment(size), rank)
+    return ReduceConnection(task_from_environment(size), rank)
 
 
-class Connection:
+class ReduceConnection:
     """A worker's connection to the switch, before and after it opens."""
 
     def __init__(self, task: ReduceTask, worker: int) -> None:

@@ -172,7 +172,7 @@ class _Sieve(Structure):
     )
 
 
-class Sifted(NamedTuple):
+class ReducedBatch(NamedTuple):
     """What the frames of a batch brought: int64[k] fragments whose sums were stored.
 
     `marked` of them came with the ECN mark; `ignored` frames are of another kind, and those `left`
@@ -185,9 +185,9 @@ class Sifted(NamedTuple):
     left: list[int]
 
 
-def _left(places: list[int]) -> Sifted:
+def _left(places: list[int]) -> ReducedBatch:
     """Return that all frames need further processing."""
-    return Sifted(np.zeros(0, dtype=np.int64), 0, 0, places)
+    return ReducedBatch(np.zeros(0, dtype=np.int64), 0, 0, places)
 
 
 class SumRing:
@@ -236,7 +236,7 @@ class SumRing:
             begin += here
         return self._end
 
-    def sift(self, batch: FrameBatch) -> Sifted:
+    def sift(self, batch: FrameBatch) -> ReducedBatch:
         """Store the awaited sums of a batch; without native code all frames are left."""
         if self._native is None:
             return _left(list(range(batch.first, batch.count)))
@@ -246,7 +246,7 @@ class SumRing:
         sieve.begin, sieve.end = self._begin, self._end
         self._native.sift_reduced(addressof(sieve), self._arrived, batch.first, batch.count)
         left = self._left[: sieve.left].tolist() if sieve.left else []
-        return Sifted(self._taken[: sieve.taken], sieve.marked, sieve.ignored, left)
+        return ReducedBatch(self._taken[: sieve.taken], sieve.marked, sieve.ignored, left)
 
     def _get_ready(self, batch: FrameBatch) -> None:
         """Make room for the results of a batch; links reuse the same one."""

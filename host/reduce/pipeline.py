@@ -140,7 +140,7 @@ class Timers:
 _NONE = np.zeros(0, dtype=np.int64)
 
 
-class Pipeline:
+class FragmentPipeline:
     """The stream of one worker between its first fragment without a sum, `base`, and its `end`.
 
     At most half of the slots are between `base` and `next`, the first fragment that was not sent. A

@@ -74,7 +74,7 @@ class DifferentMarksError(Exception):
 
 
 @dataclass(frozen=True)
-class Setting:
+class StreamSettings:
     """What all tensors of a stream have in common.
 
     `slots`: fragments of a group. `words`: int32 of each float, 2 or 1. `generator`: for stochastic
@@ -102,7 +102,9 @@ class Reduction:
 
     _ahead = 1
 
-    def __init__(self, begin: int, values: NDArray[Any], setting: Setting, call: Call) -> None:
+    def __init__(
+        self, begin: int, values: NDArray[Any], setting: StreamSettings, call: Call
+    ) -> None:
         self.about = Description(len(values), call.type or values.dtype.name, call.average)
         self.result, self.timeout, self.done = np.empty_like(values), call.timeout, False
         self._values, self._setting, self._slots = values, setting, setting.slots
@@ -187,7 +189,7 @@ class DescriptionExchange(Reduction):
 
     _ahead = 0
 
-    def __init__(self, begin: int, own: Reduction, worker: int, setting: Setting) -> None:
+    def __init__(self, begin: int, own: Reduction, worker: int, setting: StreamSettings) -> None:
         lanes = np.zeros((setting.workers, _BITS.itemsize // _NUMBER.itemsize), dtype=np.int32)
         lanes[worker] = np.array([own.about.bits], dtype=_BITS).view(_NUMBER)
         super().__init__(begin, lanes.reshape(-1), setting, Call(timeout=own.timeout))

@@ -53,7 +53,7 @@ BITS = (32, 16, 8, 0)
 LEAST_NARROW_BYTES = 32
 
 
-class Field(NamedTuple):
+class HeaderField(NamedTuple):
     """A field of `bits` bits; P4's name is the lower-case one."""
 
     name: str
@@ -62,17 +62,38 @@ class Field(NamedTuple):
 
 # The paper's fields (section 4), then our extension.
 HEADER_FIELDS = (
-    *(Field("Src_id", 32), Field("Dst_id", 32), Field("Block_id", 16), Field("Count", 16)),
-    *(Field("Is_ACK", 1), Field("Is_Fetch", 1), Field("ECN", 1), Field("Resend", 1)),
-    *(Field("Kind", 4), Field("Version", 4), Field("Bits", 2), Field("Level", 1), Field("Echo", 1)),
-    *(Field("Fragment", 13), Field("Width", 3), Field("Feature_group", 16)),
-    *(Field("Session", 8), Field("Round", 24), Field("Checksum", 32)),
+    *(
+        HeaderField("Src_id", 32),
+        HeaderField("Dst_id", 32),
+        HeaderField("Block_id", 16),
+        HeaderField("Count", 16),
+    ),
+    *(
+        HeaderField("Is_ACK", 1),
+        HeaderField("Is_Fetch", 1),
+        HeaderField("ECN", 1),
+        HeaderField("Resend", 1),
+    ),
+    *(
+        HeaderField("Kind", 4),
+        HeaderField("Version", 4),
+        HeaderField("Bits", 2),
+        HeaderField("Level", 1),
+        HeaderField("Echo", 1),
+    ),
+    *(HeaderField("Fragment", 13), HeaderField("Width", 3), HeaderField("Feature_group", 16)),
+    *(HeaderField("Session", 8), HeaderField("Round", 24), HeaderField("Checksum", 32)),
 )
 # The body of DONE, ADVANCE, WAITING and REDUCING; the last two have the pulses besides.
 BARRIER_FIELDS = (
-    *(Field("magnitude", 32), Field("plan", 32), Field("round", 32), Field("workers", 128)),
+    *(
+        HeaderField("magnitude", 32),
+        HeaderField("plan", 32),
+        HeaderField("round", 32),
+        HeaderField("workers", 128),
+    ),
 )
-WAITING_FIELDS = (Field("pulses", 128),)
+WAITING_FIELDS = (HeaderField("pulses", 128),)
 
 # The header as whole words, named by their first field but for those of several.
 HEADER_WORDS = np.dtype(

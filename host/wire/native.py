@@ -228,7 +228,7 @@ class _SumSieve(Structure):
     )
 
 
-class Sifted(NamedTuple):
+class FastPathResult(NamedTuple):
     """The result of the fast path for one batch: how many sums were stored.
 
     `acknowledged`: for each sound acknowledgement without a mark, the group and how many of its
@@ -280,7 +280,7 @@ class SumSieve:
         self._sieve.awaited = awaited.ctypes.data
         self._sieve.payloads = payloads.ctypes.data
 
-    def sift(self, batch: FrameBatch) -> Sifted:
+    def sift(self, batch: FrameBatch) -> FastPathResult:
         """Take sums and acknowledgements out of a batch."""
         if batch is not self._batch:
             self._get_ready(batch)
@@ -292,7 +292,7 @@ class SumSieve:
             if number
             else ()
         )
-        return Sifted(
+        return FastPathResult(
             sieve.taken, acknowledged, self._left[: sieve.left].tolist() if sieve.left else ()
         )
 

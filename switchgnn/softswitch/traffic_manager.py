@@ -55,7 +55,7 @@ class QueueSettings:
         return self.rate is not None or self.bandwidth is not None or bool(self.port_rates)
 
 
-class Line:
+class PortLine:
     """The packets of one limited port.
 
     A packet leaves at least ``interval`` seconds after the packet before it, and not before
@@ -119,30 +119,30 @@ class Lines:
     """Limited ports, served in turn when they are free."""
 
     def __init__(self) -> None:
-        self._by_port: dict[int, Line] = {}
+        self._by_port: dict[int, PortLine] = {}
         # Every unblocked line with packets is in one of these.
-        self._turns: deque[Line] = deque()
+        self._turns: deque[PortLine] = deque()
         self._timed: list[tuple[float, int]] = []
 
-    def get(self, port: int) -> Line | None:
+    def get(self, port: int) -> PortLine | None:
         """Return the line of a port, if it has one."""
         return self._by_port.get(port)
 
-    def add(self, port: int, line: Line) -> None:
+    def add(self, port: int, line: PortLine) -> None:
         """Give a port a line."""
         self._by_port[port] = line
 
-    def push(self, line: Line, item: Queued, now: float) -> None:
+    def push(self, line: PortLine, item: Queued, now: float) -> None:
         """Append a packet to a line."""
         line.push(item, now)
         self._list(line)
 
-    def unblock(self, line: Line, now: float) -> None:
+    def unblock(self, line: PortLine, now: float) -> None:
         """Let a blocked line send again."""
         line.unblock(now)
         self._list(line)
 
-    def _list(self, line: Line) -> None:
+    def _list(self, line: PortLine) -> None:
         if line.count and not line.listed and not line.blocked:
             line.listed = True
             self._turns.append(line)
@@ -216,14 +216,16 @@ class TrafficManager:
         else:
             self._lines.push(line, item, now)
 
-    def _line(self, port: int) -> Line | None:
+    def _line(self, port: int) -> PortLine | None:
         line = self._lines.get(port)
         if line is None:
             rate = self.settings.rate_of(port)
             bandwidth = self.settings.bandwidth if port in self._attached else None
             if rate is None and bandwidth is None:
                 return None
-            line = Line(port, 1.0 / rate if rate else 0.0, 8.0 / bandwidth if bandwidth else 0.0)
+            line = PortLine(
+                port, 1.0 / rate if rate else 0.0, 8.0 / bandwidth if bandwidth else 0.0
+            )
             self._lines.add(port, line)
         return line
 
@@ -247,7 +249,7 @@ class TrafficManager:
         """Hold the packets of a port back until its last one can be sent."""
         line = self._lines.get(port)
         if line is None:
-            line = Line(port)
+            line = PortLine(port)
             self._lines.add(port, line)
             self._has_lines = True
             for item in self._ready:

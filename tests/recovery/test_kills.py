@@ -86,7 +86,7 @@ def test_the_switch_is_killed_in_a_mixed_exchange(target, tmp_path, seed):
         control_star(stack, own_bed)
         on_block = stack.enter_context(restarting(own_bed, seed, own_bed.kill))
         calls = [
-            (mixed.whole_numbers(own_bed, 40, each), way) for each in (0, 1) for way in mixed.BOTH
+            (hybrid.whole_numbers(own_bed, 40, each), way) for each in (0, 1) for way in hybrid.BOTH
         ]
         transports = stack.enter_context(hybrid.crew(own_bed, on_block=on_block))
         found = hybrid.run(own_bed, transports, calls)
