@@ -439,7 +439,7 @@ MISTAKES = (
         "copies_of_one_fragment",
         RUN,
         "what hosts would send is said for one fragment only",
-        "host/alone.py",
+        "host/host_baseline.py",
         "each.times * framing.frame_bytes(rows, each.width)",
         "each.times * framing.frame_bytes(rows, min(32, each.width))",
         (f"{RUN}::test_any_number_of_workers[embedded-loopback-3]",),
@@ -534,7 +534,7 @@ MISTAKES = (
         "        return True\n",
         ("tests/softswitch/test_daemon.py::test_a_call_that_does_not_end_delays_no_signal",),
     ),
-    # --- packets that are kept, and their story
+    # --- packets that are kept, and their summary
     Mistake(
         "batches_are_not_recorded",
         CAPTURE,
@@ -556,8 +556,8 @@ MISTAKES = (
     Mistake(
         "repetitions_count",
         CAPTURE,
-        "the story takes a feature that comes again for another one",
-        "switchgnn/capture/story.py",
+        "the summary takes a feature that comes again for another one",
+        "switchgnn/capture/summary.py",
         "        if feature in self._seen:",
         "        if not feature:",
         (f"{CAPTURE}::test_the_story_is_the_plan[embedded-loopback-loss=0.05,seed=3]",),
@@ -969,8 +969,8 @@ MISTAKES = (
         "tests/fuzz",
         "the checksum of what the switch sends is not compared",
         "host/wire/header.py",
-        "    if zlib.crc32(frame[BODY_AT:end], checked) != checksum:\n",
-        "    if zlib.crc32(frame[BODY_AT:end], checked) < 0:\n",
+        "    return header if frame_checksum(frame, size) == checksum else None\n",
+        "    return header if frame_checksum(frame, size) >= 0 else None\n",
         ("tests/fuzz/test_host.py::test_a_flipped_bit_is_noticed",),
     ),
 )
