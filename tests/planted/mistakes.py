@@ -625,17 +625,15 @@ MISTAKES = (
         "switchgnn/lab/experiments/point.py",
         "{_digest(asdict(self))}",
         "{_digest(asdict(self) | dict(features=0))}",
-        (f"{RUNNER}::test_another_parameter_is_run_again[change7]",),
+        (f"{RUNNER}::test_another_parameter_is_another_result[change7]",),
     ),
     Mistake(
         "points_lost_at_the_end",
         "tests/experiments",
         "a run that ends or is interrupted takes its results with it",
         "switchgnn/lab/experiments/runner.py",
-        "        shutil.rmtree(self.work, ignore_errors=True)\n",
-        "        shutil.rmtree(self.work, ignore_errors=True)\n"
-        "        for kept in self._points.iterdir():\n"
-        "            kept.unlink()\n",
+        "                finally:\n",
+        "                finally:\n                    shutil.rmtree(self._points)\n",
         (f"{RUNNER}::test_results_are_not_made_again",),
     ),
     Mistake(
@@ -643,8 +641,8 @@ MISTAKES = (
         "tests/experiments",
         "points with another order of sending are simulated with the same plan",
         "switchgnn/lab/experiments/point.py",
-        '_NETWORK = (\n    "layers",\n',
-        '_NETWORK = (\n    "order",\n    "layers",\n',
+        '"memory", "order",',
+        '"memory",',
         (f"{RUNNER}::test_points_share_a_plan",),
     ),
     # --- losses, repeats, restarts and deaths
