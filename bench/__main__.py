@@ -93,7 +93,7 @@ def main(  # noqa: PLR0917 - typer makes options of them
         bool, typer.Option(help="Plan a graph of the paper's size (8 GB of memory, minutes).")
     ] = False,
 ) -> None:
-    """Measure the figures of docs/benchmarks.md, as far as this machine can."""
+    """Measure the figures of docs/evidence/benchmarks.md, as far as this machine can."""
     unknown = sorted(set(only or ()) - set(_NAMES))
     if unknown:
         raise typer.BadParameter(f"there is no figure {', '.join(unknown)}: {', '.join(_NAMES)}")

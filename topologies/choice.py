@@ -68,7 +68,7 @@ class FlowLimits:
 
 
 def usual_limits(target: Target, *, shaped: bool) -> FlowLimits:
-    """Return the default limits (docs/measurements.md, "Slow links").
+    """Return the default limits (docs/evidence/measurements.md, "Slow links").
 
     Args:
         target: the switch.

@@ -78,11 +78,11 @@ def test_every_panel_and_row_has_cells_at_every_scale(name):
 
 
 def test_small_takes_five_minutes_of_two_cores():
-    """More points need another measurement: docs/figures.md has the processor time of each figure.
+    """More points need another measurement: docs/evidence/figures.md has the processor time of each figure.
 
     Points of several figures belong to the first one.
     """
-    lines = (ROOT / "docs" / "figures.md").read_text().splitlines()
+    lines = (ROOT / "docs" / "evidence" / "figures.md").read_text().splitlines()
     start = next(n for n, line in enumerate(lines) if line.startswith("| points that no figure"))
     names = re.findall(r"`([\w-]+)`", lines[start - 2])
     numbers, seconds = (

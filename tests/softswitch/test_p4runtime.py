@@ -480,7 +480,7 @@ def test_packets_to_and_from_the_controller(switch):
 
 
 def test_a_certificate_without_an_authority_for_clients(tmp_path):
-    """Authorities for both sides are in tests/end_to_end/test_tls.py."""
+    """Authorities for both sides are in tests/end_to_end/test_access.py."""
     if shutil.which("openssl") is None:
         pytest.skip("needs openssl to make certificates")
     key, pem = tmp_path / "key", tmp_path / "pem"

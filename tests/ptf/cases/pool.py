@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""strawman/pool.p4 and its banks: slots that are handed out, first come, first served."""
+"""The pool and banks of strawman/banks.p4: slots that are handed out, first come, first served."""
 
 from switchgnn.controller import Outcome
 from tests.ptf.switchgnn_ptf.bases import FAN_IN, PoolTest

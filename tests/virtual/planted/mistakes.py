@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Mistakes that exchanges in virtual time find, each within a number of seeds.
 
-`python -m tests.virtual.planted.table` makes the table of docs/reliability-evidence.md from this
+`python -m tests.virtual.planted.table` makes the table of docs/evidence/reliability.md from this
 list.
 """
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m tests.virtual.planted.table`: the table of mistakes for docs/reliability-evidence.md.
+"""`python -m tests.virtual.planted.table`: the table of mistakes for docs/evidence/reliability.md.
 
 `--measure TRIES MOST [NAME ...]` plants them and prints how many seeds each try took, of MOST at
 most, and which checks have found it.

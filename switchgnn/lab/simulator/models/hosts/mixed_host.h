@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // A worker that gets some sums from the switch and makes others from other hosts' rows:
-// host/mixed/transport.py.
+// host/mixed.py.
 #pragma once
 
 #include "hosts/peer.h"

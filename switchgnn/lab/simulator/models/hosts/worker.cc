@@ -124,7 +124,7 @@ void Worker::Receive(const Packet& packet, uint32_t, Picoseconds now) {
     }
 }
 
-/// As host/innetwork/inbox.py and host/innetwork/notice.py.
+/// As host/innetwork/receiver.py and host/congestion.py.
 void Worker::Heed(const Packet& packet, Picoseconds now) {
     if (packet.kind == Kind::NOTICE) {
         congestion_.Marked(packet.count * schedule_.PacketsPerSum(worker_, block_));

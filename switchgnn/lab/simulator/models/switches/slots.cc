@@ -65,7 +65,7 @@ Fate Slots::AddPlanned(uint32_t at, uint16_t count, uint16_t& total) {
     return Fate::COMPLETED;
 }
 
-/// As p4src/strawman/pooled_aggregator.p4.
+/// As p4src/strawman/banks.p4.
 Fate Slots::AddPooled(uint32_t at, uint16_t count, uint16_t& total) {
     Row& row = rows_[at];
     row.seen += count;

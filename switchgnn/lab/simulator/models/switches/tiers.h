@@ -74,7 +74,7 @@ class Uplinks {
     std::vector<Link*> up_;
 };
 
-/// Which switch completes the sum of a row, as in switchgnn/planner/leaf_spine.py.
+/// Which switch completes the sum of a row, as in switchgnn/planner/plan/leaf_spine.py.
 class SumRoutes {
   public:
     /// crosses: of each row of the plan, whether workers of other leaves than its own contribute.
@@ -152,7 +152,7 @@ class ProgramLeaf : public AddingLeaf {
   private:
     void TakeFromSpine(const Packet& packet, Picoseconds now) override;
     void Send(const Packet& packet, uint32_t worker, Picoseconds now) override;
-    /// It comes back from the first spine, for all workers: see p4src/notice.p4.
+    /// It comes back from the first spine, for all workers: see Notice in p4src/congestion.p4.
     void Notice(const Packet& packet, Picoseconds now) override;
 
     const SumRoutes& routes_;
