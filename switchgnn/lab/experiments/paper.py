@@ -370,7 +370,7 @@ def figure19() -> Figure:
                 "drawn: far below 1",
                 "Nothing is lost in queues of 500 kB, with control or without, so there is nothing "
                 "to gain; background flows give way in both. Control pays where queues are shallow "
-                "and time-outs long (docs/evaluation.md).",
+                "and time-outs long (docs/evidence/evaluation.md).",
             ),
             Claim(
                 Comparison(
