@@ -78,7 +78,7 @@ def test_every_panel_and_row_has_cells_at_every_scale(name):
 
 
 def test_small_takes_five_minutes_of_two_cores():
-    """More points need another measurement: docs/evidence/figures.md has the processor time of each figure.
+    """More points need another measurement for docs/evidence/figures.md.
 
     Points of several figures belong to the first one.
     """
