@@ -13,19 +13,19 @@ from switchgnn.base.clock import SYSTEM_CLOCK, Clock
 from switchgnn.base.network import Network
 from switchgnn.controller.change import ChangeCounts, InstallReport, change_between
 from switchgnn.controller.check import check_plan, check_rows
+from switchgnn.controller.controls.access import Destination, Partial, Source
 from switchgnn.controller.controls.banks import Pool, has_pool
-from switchgnn.controller.controls.claim import Destination, Partial, Source
 from switchgnn.controller.controls.congestion import (
     BMV2_QUEUE,
     DEFAULT_ECN_THRESHOLD,
     Congestion,
     marking,
 )
-from switchgnn.controller.controls.departure import Departure
 from switchgnn.controller.controls.fanout import Fanout
 from switchgnn.controller.controls.forward import Forward
 from switchgnn.controller.controls.loop import Loop, Result
 from switchgnn.controller.controls.reduce import Reduce
+from switchgnn.controller.controls.rewrite import Rewrite
 from switchgnn.controller.controls.session import Session, SessionEntry, Tier, WorkerPorts
 from switchgnn.controller.errors import (
     ControllerError,
@@ -55,7 +55,7 @@ def desired_state(
         Partial(layout).rows(plan),
         Fanout(layout).rows(plan),
         Result(layout).rows(plan, network),
-        Departure(layout).rows(plan, network),
+        Rewrite(layout).rows(plan, network),
     )
     for rows in tables:
         check_rows(rows)

@@ -9,13 +9,13 @@ from rich.console import Console
 from rich.table import Table
 
 from switchgnn.base.names import no_such
-from switchgnn.controller.controls.claim import Destination, Partial, Source
+from switchgnn.controller.controls.access import Destination, Partial, Source
 from switchgnn.controller.controls.congestion import Congestion, Marking
-from switchgnn.controller.controls.departure import Departure
 from switchgnn.controller.controls.fanout import Fanout
 from switchgnn.controller.controls.forward import Forward
 from switchgnn.controller.controls.loop import Result
 from switchgnn.controller.controls.reduce import Reduce
+from switchgnn.controller.controls.rewrite import Rewrite
 from switchgnn.controller.controls.session import Session, SessionEntry, WorkerPorts
 from switchgnn.controller.counters import Counters, read_counters
 from switchgnn.controller.errors import ControllerError
@@ -150,7 +150,7 @@ def _readers(layout: Layout) -> dict[str, Callable[[Rows], list[Record]]]:
         Partial(layout),
         Fanout(layout),
         Result(layout),
-        Departure(layout),
+        Rewrite(layout),
     )
     return {control.table.name: control.records for control in controls}
 

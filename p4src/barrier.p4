@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The block barrier, and the tags that may pass: Turn for every packet, Barrier for each `done`.
-#ifndef _BARRIER_
-#define _BARRIER_
+#pragma once
 
 #include "metadata.p4"
 
@@ -325,5 +324,3 @@ control Barrier(inout headers_t hdr,
         }
     }
 }
-
-#endif

@@ -6,24 +6,20 @@
 //
 // All state is in ingress: BMv2 runs it in one thread, egress in four, and ignores @atomic.
 // https://github.com/p4lang/behavioral-model/blob/main/docs/simple_switch.md
-#ifndef _INGRESS_
-#define _INGRESS_
+#pragma once
 
 #include "metadata.p4"
 #include "session.p4"
-#include "admission.p4"
 #include "forward.p4"
 #include "barrier.p4"
 #include "congestion.p4"
-#include "claim.p4"
+#include "access.p4"
 #include "reduce.p4"
 #include "fanout.p4"
-#include "seen.p4"
+#include "dedup.p4"
 #include "outcome.p4"
 #include "payload.p4"
-#include "narrow.p4"
 #include "loop.p4"
-#include "priority.p4"
 
 control SwitchIngress(inout headers_t hdr,
                       inout metadata_t meta,
@@ -39,11 +35,11 @@ control SwitchIngress(inout headers_t hdr,
     Turn(turn_tag, early_tag) turn;
     Barrier(turn_tag, early_tag) barrier;
     Notice()    notice;
-    Claim()     claim;
+    Access()    access;
     Reduce()    reduce;
     Fanout()    fanout;
     OwnSlot()   own_slot;
-    Seen()      seen;
+    Dedup()     dedup;
     Accepted()  accepted;
     Outcome()   outcome;
     Widen()     widen;
@@ -97,7 +93,7 @@ control SwitchIngress(inout headers_t hdr,
                         } else if (hdr.switchgnn.kind == kind_t.NOTICE) {
                             notice.apply(hdr, meta, standard_metadata);
                         } else {
-                            claim.apply(hdr, meta, standard_metadata);
+                            access.apply(hdr, meta, standard_metadata);
                         }
                     }
                 }
@@ -112,7 +108,7 @@ control SwitchIngress(inout headers_t hdr,
         }
         if (meta.loop.pass_number == 0) {
             if (meta.outcome == AGGREGATED) {
-                seen.apply(meta);
+                dedup.apply(meta);
                 accepted.apply(hdr, meta);
             }
             outcome.apply(meta.outcome);
@@ -136,5 +132,3 @@ control SwitchIngress(inout headers_t hdr,
         priority.apply(hdr, meta, standard_metadata.priority);
     }
 }
-
-#endif

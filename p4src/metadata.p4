@@ -1,14 +1,55 @@
 // SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What the controls know of the current packet; each part is named after the control that sets
-// it. The main file includes its own `sum_t` before this.
-#ifndef _METADATA_
-#define _METADATA_
+// What the controls know of the current packet; each part is named after the control that sets it.
+#pragma once
 
 #include "headers.p4"
 #include "outcome.p4"
-#include "slots.p4"
+
+// The count of a released slot. Counts saturate here, so that no later contribution can
+// complete the slot.
+const count_t RELEASED = 0xffff;
+
+// Index of the counter `events` of a bank.
+const bit<32> SLOT_COMPLETED = 0;
+const bit<32> SLOT_STALE     = 1;  // the slot already belongs to a later block
+const bit<32> SLOT_OVERFULL  = 2;  // more contributions than expected: never completes
+const bit<32> SLOT_RELEASED  = 3;  // the worker sums this vertex itself
+const bit<32> SLOT_EVENTS    = 4;
+
+// The slots of one table entry, one per bank; expected 0 means none.
+struct slots_t {
+    slot_t  slot0;
+    count_t expected0;
+    slot_t  slot1;
+    count_t expected1;
+    slot_t  slot2;
+    count_t expected2;
+    slot_t  slot3;
+    count_t expected3;
+    slot_t  slot4;
+    count_t expected4;
+    slot_t  slot5;
+    count_t expected5;
+    slot_t  slot6;
+    count_t expected6;
+    slot_t  slot7;
+    count_t expected7;
+}
+
+typedef bit<2> addition_t;
+
+// A sum that leaves.
+struct sum_t {
+    chunks_t lanes;
+    count_t  count;  // contributions
+#ifdef STRAWMAN
+    // The destination's worker must add the features that found no slot.
+    vertex_t sources;   // the ids of those in the sum, added up
+    bit<1>   overflow;  // no slot was free: the feature itself leaves
+#endif
+}
 
 // The progress of a packet through its slots; kept when it recirculates.
 struct loop_t {
@@ -106,5 +147,3 @@ struct metadata_t {
     bit<1>       update_ipv4;
     bit<1>       seal;
 }
-
-#endif

@@ -3,8 +3,7 @@
 
 // The fate of a frame that a port received. Every frame is counted under exactly one
 // outcome, on its first pass.
-#ifndef _OUTCOME_
-#define _OUTCOME_
+#pragma once
 
 // Index of the counter.
 typedef bit<8> outcome_t;
@@ -46,5 +45,3 @@ control Outcome(in outcome_t found) {
         outcome.count((bit<32>) found);
     }
 }
-
-#endif

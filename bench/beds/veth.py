@@ -10,7 +10,7 @@ from pathlib import Path
 
 from bench.errors import BenchError
 from switchgnn.topologies import Fabric, Star, WireBytes
-from switchgnn.topologies.processes.child import Child
+from switchgnn.topologies.child import Child
 from switchgnn.topologies.rpc_address import require_free
 from switchgnn.topologies.targets import switch_child, wait_until_serving
 

@@ -19,7 +19,7 @@ from switchgnn.planner import partition_workers
 from switchgnn.planner.graphs.boundary import boundary_edges
 from switchgnn.planner.presets import AUTO
 from switchgnn.topologies import FabricKind, Target, usual_limits
-from switchgnn.topologies.processes.nursery import Nursery
+from switchgnn.topologies.forkserver import Forkserver
 
 if TYPE_CHECKING:
     from switchgnn.commands.train.plan import TrainJob
@@ -106,16 +106,16 @@ def train(job: "TrainJob", data: "Dataset") -> "TrainReport":
     """Train in processes of their own: PyTorch may have computed in this one."""
     from switchgnn.commands.train.steps import run_training  # noqa: PLC0415
 
-    with Nursery(imported_before_forks(), ENVIRONMENT) as nursery:
+    with Forkserver(imported_before_forks(), ENVIRONMENT) as nursery:
         return run_training(job, data, lambda *_: None, lambda _: None, nursery=nursery)
 
 
 def auto_job(setting: Setting, data: "Dataset") -> "TrainJob":
     """Return what `train --transport auto` does, which may leave destinations to the hosts."""
     from switchgnn.commands.train.plan import predict_transport  # noqa: PLC0415
-    from switchgnn.planner.chosen import Asked  # noqa: PLC0415
+    from switchgnn.planner.presets import PlanRequest  # noqa: PLC0415
 
-    job = replace(job_of(setting, SWITCH.name), asked=Asked(preset=AUTO))
+    job = replace(job_of(setting, SWITCH.name), asked=PlanRequest(preset=AUTO))
     found = predict_transport(job, data, lambda _: None)
     task = replace(job.task, transport=found.chosen.name)
     return replace(job, task=task, planned=found.planned)
@@ -124,7 +124,7 @@ def auto_job(setting: Setting, data: "Dataset") -> "TrainJob":
 def job_of(setting: Setting, transport: str) -> "TrainJob":
     """Return what a training does."""
     from switchgnn.commands.train.plan import TrainJob, default_task  # noqa: PLC0415
-    from switchgnn.planner.chosen import Asked  # noqa: PLC0415
+    from switchgnn.planner.presets import PlanRequest  # noqa: PLC0415
     from switchgnn.training.shape import ModelOptions  # noqa: PLC0415
     from switchgnn.training.trainer import TrainOptions  # noqa: PLC0415
     from switchgnn.training.worker import Training  # noqa: PLC0415
@@ -142,7 +142,7 @@ def job_of(setting: Setting, transport: str) -> "TrainJob":
         ),
         workers=WORKERS,
         slots=setting.slots or load_program().slots,
-        asked=Asked(partition="metis"),
+        asked=PlanRequest(partition="metis"),
         target=setting.target.value,
         fabric=setting.fabric.value,
         bandwidth=setting.bandwidth,

@@ -4,8 +4,7 @@
 // The baseline of the product's banks: one slot per pass and one register of
 // 32 bits per lane, the usual form of in-network aggregation. Only bank 0 of a
 // fanout entry is used, and it has the memory of all banks.
-#ifndef _BANKS_
-#define _BANKS_
+#pragma once
 
 #include "../../p4src/metadata.p4"
 
@@ -108,5 +107,3 @@ control Banks(in headers_t hdr, inout metadata_t meta) {
         }
     }
 }
-
-#endif

@@ -3,10 +3,8 @@
 
 // Counts the well-formed SwitchGNN frames whose source is one vertex, which an
 // operator chooses, whatever becomes of them afterwards. 0: none is watched.
-#ifndef _WATCH_
-#define _WATCH_
+#pragma once
 
-#include "headers.p4"
 #include "metadata.p4"
 
 control Watch(in headers_t hdr, in metadata_t meta) {
@@ -31,5 +29,3 @@ control Watch(in headers_t hdr, in metadata_t meta) {
         }
     }
 }
-
-#endif

@@ -4,10 +4,9 @@
 // The strawman's banks, instead of ../banks.p4. A slot in an entry of `fanout` is here the
 // number of a destination in its bank. Each bank hands its slots out to destinations in the order
 // of their first contributions.
-#ifndef _BANKS_
-#define _BANKS_
+#pragma once
 
-#include "../metadata.p4"
+#include "../addition.p4"
 
 // The slots of each bank that may be handed out: the strawman's memory.
 struct limits_t {
@@ -238,5 +237,3 @@ control Banks(in headers_t hdr, inout metadata_t meta) {
         }
     }
 }
-
-#endif

@@ -15,6 +15,7 @@ from typing import Annotated
 import typer
 
 from switchgnn.base.described import read_network
+from switchgnn.base.interruptible import end_like_interrupted
 from switchgnn.base.names import no_such
 from switchgnn.base.options import OUTPUT, PACKETS, option, with_groups
 from switchgnn.capture.envelopes import frames_in
@@ -32,7 +33,6 @@ from switchgnn.capture.packet import (
     usual_names,
 )
 from switchgnn.capture.story import Chapter, Story
-from switchgnn.commands.shared.console import end_like_interrupted
 from switchgnn.commands.shared.options import json_option
 from switchgnn.host.wire.header import Kind
 

@@ -83,7 +83,7 @@ def test_counters_by_name(served):
 
 
 def test_entries_of_each_table(served):
-    for name in ("worker", "station", "source", "fanout", "result", "departure", "groups"):
+    for name in ("worker", "station", "source", "fanout", "result", "rewrite", "groups"):
         assert show_entries(served, name)
     assert len(show_entries(served, "fanout", 3)) == 3
 

@@ -11,7 +11,7 @@ from finsy.proto import rpc_code
 
 from switchgnn.base.network import star_network
 from switchgnn.controller import P4RuntimeClient, clear, install, read_counters, show, show_entries
-from switchgnn.controller.controls.claim import Source
+from switchgnn.controller.controls.access import Source
 from switchgnn.controller.controls.fanout import Fanout
 from switchgnn.controller.errors import NotPrimaryError, WriteRefusedError
 from switchgnn.controller.p4runtime.messages import DELETE, INSERT, group_update, row_update
@@ -96,7 +96,7 @@ def test_show_tells_what_is_there(served):
         "partial": 0,
         "fanout": 20 * 60 * 2,
         "result": 5,
-        "departure": 3,
+        "rewrite": 3,
     }
     assert state.groups == 97
     assert read_counters(served).passes.passes == 0

@@ -27,7 +27,7 @@ from tests.end_to_end.conftest import (
     said,
     succeeded,
 )
-from tests.support.commands import forks_elsewhere, nursery, started
+from tests.support.commands import forks_elsewhere, forkserver, started
 from tests.support.kept_logs import take_kept_logs
 from tests.support.markers import COMBINATION_ON_PYTHON, COMBINATIONS, some_of, words_of
 from tests.support.processes import descendants
@@ -120,7 +120,7 @@ def test_each_run_is_the_next_one_of_the_seed(monkeypatch):
         raise KeyboardInterrupt if len(done) == 3 else SwitchGNNError("Broken on purpose.")
 
     monkeypatch.setattr("switchgnn.lab.commands.soak_runs.run_job", note)
-    report = soak(LOOPBACK, 5, 1, show, nursery())
+    report = soak(LOOPBACK, 5, 1, show, forkserver())
     assert done == [draw_run(5, number, LOOPBACK) for number in range(3)]
     assert [failure.run for failure in report.failures] == [0, 1]
 
@@ -137,7 +137,7 @@ def test_a_signal_while_sums_are_compared_ends_the_soak_behind_the_run(monkeypat
         return SimpleNamespace(rounds=1, frames_up=1, frames_down=1, **ran, **nothing)
 
     monkeypatch.setattr("switchgnn.lab.commands.soak_runs.run_job", compare)
-    report = soak(LOOPBACK, 5, 0.02, show, nursery())
+    report = soak(LOOPBACK, 5, 0.02, show, forkserver())
     assert (len(done), report.runs, report.interrupted) == (1, 1, True)
 
 
@@ -147,7 +147,7 @@ def failure_of(monkeypatch, drawn):
 
     monkeypatch.setattr("switchgnn.lab.commands.soak_runs.draw_run", lambda *_: drawn)
     monkeypatch.setattr("switchgnn.lab.commands.soak_runs.run_job", fail)
-    return soak(LOOPBACK, 0, 0, show, nursery()).failures[0]
+    return soak(LOOPBACK, 0, 0, show, forkserver()).failures[0]
 
 
 def test_runs_differ_and_follow_from_the_seed():

@@ -21,7 +21,7 @@ from switchgnn.topologies.free_ports import free_udp_addresses
 from switchgnn.topologies.targets import switch_child, wait_until_serving
 from tests.fuzz.frames import ping
 from tests.fuzz.team import PATIENT, WORKERS, Team, world_of
-from tests.support.commands import nursery
+from tests.support.commands import forkserver
 from tests.support.leaf_spine_fabrics import leaf_spine_bed
 from tests.support.speed import Deadline
 
@@ -102,7 +102,7 @@ class Star(Field):
             grpc_address=self._address,
             device_id=0,
             log=folder / "switch.log",
-            nursery=nursery(),
+            forkserver=forkserver(),
         )
         stack.callback(self.switch.stop)
         self.switch.start()

@@ -39,7 +39,7 @@ from switchgnn.topologies import Target
 from switchgnn.topologies.targets import wait_until_serving
 from tests.host.mixed import crew as mixed
 from tests.recovery.conftest import control, restarting
-from tests.support.commands import nursery
+from tests.support.commands import forkserver
 from tests.support.fabrics import Bed, Team, bed
 from tests.support.markers import TARGETS, full
 from tests.support.seeds import seeds
@@ -141,7 +141,7 @@ class KeepingBed(Bed):
             *("--state", str(self.folder / "state"), "--state-interval", "0"),
             *(word for port in ports for word in ("--port", port)),
         )
-        self.switch = nursery().child("The switch", [*command], self.folder / "switch.log")
+        self.switch = forkserver().child("The switch", [*command], self.folder / "switch.log")
         self.switch.start()
         wait_until_serving(self.switch, self.address)
 

@@ -17,8 +17,9 @@ from rich.console import Console
 from rich.text import Text
 
 from switchgnn.base.errors import SwitchGNNError
+from switchgnn.base.interruptible import Interruption
 from switchgnn.capture.packet import read_fields
-from switchgnn.commands.shared.console import Interruption, counted, plain_console
+from switchgnn.commands.shared.console import counted, plain_console
 from switchgnn.host.wire.header import HEADER_AT, HEADER_BYTES
 from switchgnn.topologies import Backend
 from tests.simulation.draw import Wish

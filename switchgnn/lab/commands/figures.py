@@ -11,8 +11,9 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
+from switchgnn.base.interruptible import Interruption
 from switchgnn.base.options import OUTPUT, option, with_groups
-from switchgnn.commands.shared.console import Interruption, plain_console
+from switchgnn.commands.shared.console import plain_console
 from switchgnn.commands.shared.outputs import check_outputs
 from switchgnn.commands.shared.plots import require_matplotlib
 from switchgnn.lab.experiments import (

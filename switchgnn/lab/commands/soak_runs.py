@@ -12,16 +12,16 @@ from itertools import count
 from pathlib import Path
 
 from switchgnn.base.errors import SwitchGNNError
+from switchgnn.base.interruptible import Interruption
 from switchgnn.commands.run.job import COMPARING, run_job
 from switchgnn.commands.run.report import RunOptions, RunReport
-from switchgnn.commands.shared.console import Interruption
 from switchgnn.controller.controls.congestion import DEFAULT_ECN_THRESHOLD
 from switchgnn.host.links.faults import DIRECTIONS
 from switchgnn.host.pace import Pace
-from switchgnn.planner.chosen import Asked
 from switchgnn.planner.partition.leaf_spine import LeafSpine, even_leaf_spine
+from switchgnn.planner.presets import PlanRequest
 from switchgnn.topologies import Backend, FabricChoice, cable_name
-from switchgnn.topologies.processes.nursery import Nursery
+from switchgnn.topologies.forkserver import Forkserver
 
 _WORKERS = (2, 5)
 _ROUNDS = (1, 3)
@@ -61,7 +61,7 @@ def draw_run(
         ecn_threshold=DEFAULT_ECN_THRESHOLD,
         pace=Pace(),
         faults=_faults(source, workers, leaf_spine),
-        asked=Asked(send=source.choice(_SENDS)),
+        asked=PlanRequest(send=source.choice(_SENDS)),
         leaf_spine=leaf_spine,
         backend=backend,
     )
@@ -219,7 +219,7 @@ def soak(
     seed: int,
     minutes: float,
     show: Show,
-    nursery: Nursery | None = None,
+    forkserver: Forkserver | None = None,
     *,
     leaves_and_spines: tuple[int, int] | None = None,
     backend: Backend | None = None,
@@ -232,7 +232,7 @@ def soak(
         seed: all runs follow from it.
         minutes: the time after which no run is begun; there is at least one run.
         show: called with the progress.
-        nursery: forks the processes.
+        forkserver: forks the processes.
         leaves_and_spines: their numbers; None: a star around one switch.
         backend: of embedded switches; None: as the environment sets it.
         log_dir: a folder for the logs of each run in one of its own; None: those of runs that fail
@@ -248,7 +248,7 @@ def soak(
             run = draw_run(seed, number, choice, leaves_and_spines, backend)
             logs = None if log_dir is None else log_dir / f"run-{number}"
             try:
-                _run_once(number, run, report, show, interruption, nursery, logs)
+                _run_once(number, run, report, show, interruption, forkserver, logs)
             except KeyboardInterrupt:
                 break
             over = time.monotonic() - started >= 60 * minutes
@@ -265,7 +265,7 @@ def _run_once(
     report: SoakReport,
     show: Show,
     interruption: Interruption,
-    nursery: Nursery | None,
+    forkserver: Forkserver | None,
     logs: Path | None,
 ) -> None:
     name, started = f"run {number}: {summary_of(run)}", time.monotonic()
@@ -278,7 +278,7 @@ def _run_once(
     reason = ""
     interruption.at_once()
     try:
-        told = run_job(run, step, nursery=nursery, log_dir=logs)
+        told = run_job(run, step, nursery=forkserver, log_dir=logs)
     except Exception as error:  # a soak has to find errors of every kind
         if interruption.came:
             # The run is not to blame: an interrupted Mininet fails while it cleans up.

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.base.files import private_folder
-from switchgnn.base.full_disk import keep_room, why_not_written
+from switchgnn.base.full_disk import why_not_written
 from switchgnn.base.interruptible import interruptible
 from switchgnn.base.machine import how_to_install, python_program
 from switchgnn.planner.errors import PlannerError
@@ -55,10 +55,9 @@ def run_ranks(ranks: int, command: Sequence[str]) -> None:
 
 
 def _for_words() -> IO[str]:
-    """Return a temporary file for the output of the ranks, with room reserved on the disk."""
+    """Return a temporary file for the output of the ranks."""
     try:
         said = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115
-        keep_room(said.fileno())
     except OSError as error:
         folder = Path(tempfile.gettempdir())
         raise PlannerError(

@@ -11,19 +11,19 @@ import pytest
 
 from switchgnn.base.network import Station
 from switchgnn.controller import Network, install, read_counters, star_network
+from switchgnn.controller.controls.access import Destination, Partial, Source
 from switchgnn.controller.controls.banks import (
     OVERFLOWED_CELL,
     POOL_ACTION,
     Pool,
     SlotEvent,
 )
-from switchgnn.controller.controls.claim import Destination, Partial, Source
 from switchgnn.controller.controls.congestion import Congestion, Marking, marking
-from switchgnn.controller.controls.departure import Departure
 from switchgnn.controller.controls.fanout import Fanout
 from switchgnn.controller.controls.forward import Forward
 from switchgnn.controller.controls.loop import Loop, Result
 from switchgnn.controller.controls.reduce import Reduce
+from switchgnn.controller.controls.rewrite import Rewrite
 from switchgnn.controller.controls.session import Session, SessionEntry, WorkerPorts
 from switchgnn.controller.errors import PlanRefusedError
 from switchgnn.controller.p4runtime.layout import Layout
@@ -165,7 +165,7 @@ def test_groups_join_each_worker_with_each_loop_port(network):
 
 def test_departures_carry_addresses(layout):
     network = Network(star_network(3).neighbours, switch=Station("02:00:00:00:ff:fe", "10.9.9.9"))
-    departure = Departure(layout)
+    departure = Rewrite(layout)
     rows = departure.rows(PLAN, network)
     assert departure.records(rows)[1] == {
         "port": 2,

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""narrow.p4: features and sums with lanes of fewer than 32 bits, or without a body."""
+"""payload.p4: features and sums with lanes of fewer than 32 bits, or without a body."""
 
 from typing import Any
 

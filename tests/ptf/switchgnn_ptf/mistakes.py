@@ -49,12 +49,12 @@ def carry_between_lanes(compiled: Json) -> None:
             value["value"] = "0x" + "00000000" * _LANES
 
 
-@noticed_by("seen.RepeatedAtOnce")
+@noticed_by("dedup.RepeatedAtOnce")
 def forget_sources(compiled: Json) -> None:
     """Let Seen write back the tag it read, so that nothing is ever a duplicate."""
-    action = _action(compiled, "SwitchIngress.seen.look_and_remember")
+    action = _action(compiled, "SwitchIngress.dedup.look_and_remember")
     write = next(step for step in action["primitives"] if step["op"] == "register_write")
-    write["parameters"][2] = {"type": "field", "value": ["scalars", "seen_last"]}
+    write["parameters"][2] = {"type": "field", "value": ["scalars", "dedup_last"]}
 
 
 @noticed_by("banks.StaleContributionChangesNothing")
@@ -83,13 +83,13 @@ def count_repeated_done(compiled: Json) -> None:
 def release_nothing(compiled: Json) -> None:
     """Let a fetch touch its slot with a count of 0, as a recall does."""
     for action in compiled["actions"]:
-        if action["name"] == "SwitchIngress.claim.recovery.touch":
+        if action["name"] == "SwitchIngress.access.recovery.touch":
             for value in constants(action):
                 if value["value"] == "0xffff":
                     value["value"] = "0x0000"
 
 
-@noticed_by("seen.OlderGroupChangesNothing")
+@noticed_by("dedup.OlderGroupChangesNothing")
 def forget_newer_groups(compiled: Json) -> None:
     """Let a delayed packet of an older group take the place of a newer one's count."""
     for comparison in operations(_action(compiled, "SwitchIngress.accepted.count_group"), ">"):
@@ -134,10 +134,10 @@ def add_what_overflows(compiled: Json) -> None:
         ]
 
 
-@noticed_by("claim.PartOfASumGoesUp")
+@noticed_by("access.PartOfASumGoesUp")
 def forget_the_level(compiled: Json) -> None:
     """Let a partial sum go up with the level of its last feature."""
-    action = _action(compiled, "SwitchEgress.departure.make_partial")
+    action = _action(compiled, "SwitchEgress.rewrite.make_partial")
     action["primitives"] = [
         step
         for step in action["primitives"]
@@ -289,7 +289,7 @@ def forget_exponents(compiled: Json) -> None:
 @noticed_by("reduce.LeafOfReduce")
 def reduce_as_a_worker(compiled: Json) -> None:
     """Let a leaf's sum go up as the contribution of the worker that completed it."""
-    _action(compiled, "SwitchEgress.departure.make_reduce")["primitives"] = []
+    _action(compiled, "SwitchEgress.rewrite.make_reduce")["primitives"] = []
 
 
 @noticed_by("narrow.EveryWidthOfEveryBits")

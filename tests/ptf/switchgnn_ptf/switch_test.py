@@ -425,7 +425,7 @@ class SwitchTest(BaseTest):
         for worker in WORKERS:
             port = port_of(worker)
             self.entries.add_worker(port=port, worker=worker)
-            self.entries.add_departure(port=port, network=NETWORK)
+            self.entries.add_rewrite(port=port, network=NETWORK)
             for lane in range(LOOP_LANES):
                 self.entries.add_group(result_group(worker) + lane, [port, FIRST_LOOP_PORT + lane])
 

@@ -185,7 +185,7 @@ class ProgramLeaf : public AddingLeaf {
         : AddingLeaf(schedule, slots, service, uplinks), routes_(routes) {}
 
   private:
-    /// Sums from a spine pass all slots by: see Passage in p4src/claim.p4.
+    /// Sums from a spine pass all slots by: see Passage in p4src/access.p4.
     void TakeFromSpine(const Packet& packet, Picoseconds now) override {
         SendDown(packet, adder_.WorkerOf(packet.id), now);
     }

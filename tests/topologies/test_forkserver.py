@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Children of a nursery behave as any others do, and die with it."""
+"""Forked programs behave as any others do, and die with their server."""
 
 import os
 import signal
@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from switchgnn.topologies import child as child_module
+from switchgnn.topologies.child import Child
 from switchgnn.topologies.errors import FabricError
-from switchgnn.topologies.processes import child as child_module
-from switchgnn.topologies.processes.child import Child
-from switchgnn.topologies.processes.nursery import Nursery
+from switchgnn.topologies.forkserver import Forkserver
 from tests.support.processes import is_alive
 from tests.support.speed import seconds_here
 from tests.support.waiting import wait_until
@@ -38,21 +38,22 @@ if __name__ == "__main__":
 
 
 @pytest.fixture
-def nursery(tmp_path, monkeypatch):
+def forkserver(tmp_path, monkeypatch):
     (tmp_path / "planted_program.py").write_text(PROGRAM)
     monkeypatch.setenv("PYTHONPATH", f"{tmp_path}:{os.environ.get('PYTHONPATH', '')}")
-    with Nursery(["planted_program"]) as made:
+    with Forkserver(["planted_program"]) as made:
         yield made
 
 
-def child_of(nursery, tmp_path, what, **options):
+def child_of(forkserver, tmp_path, what, **options):
     command = [sys.executable, "-m", "planted_program", what]
-    return nursery.child("Worker 0", command, tmp_path / f"{what}.log", pipe=True, **options)
+    log = tmp_path / f"{what}.log"
+    return Child("Worker 0", command, log, pipe=True, forkserver=forkserver, **options)
 
 
-def test_input_output_and_environment_are_its_own(nursery, tmp_path):
+def test_input_output_and_environment_are_its_own(forkserver, tmp_path):
     for colour in ("red", "blue"):
-        with child_of(nursery, tmp_path, "echo", environment={"COLOUR": colour}) as child:
+        with child_of(forkserver, tmp_path, "echo", environment={"COLOUR": colour}) as child:
             child.stdin.write("a\nb\n")
             child.stdin.close()
             assert child.stdout.readline().startswith(f"echo {colour} ")
@@ -62,49 +63,50 @@ def test_input_output_and_environment_are_its_own(nursery, tmp_path):
     assert "COLOUR" not in os.environ
 
 
-def test_its_exit_code_and_last_words_are_told(nursery, tmp_path):
+def test_its_exit_code_and_last_words_are_told(forkserver, tmp_path):
     for what, code in (("exit", 3), ("fail", 1)):
-        with child_of(nursery, tmp_path, what) as child:
+        with child_of(forkserver, tmp_path, what) as child:
             assert child.wait(seconds_here(10)) == code
     assert child.log.read_text().splitlines()[-1] == "ValueError: on purpose"
 
 
-def test_one_that_does_not_listen_is_killed(nursery, tmp_path, monkeypatch):
-    monkeypatch.setattr("switchgnn.topologies.processes.child._STOP_SECONDS", 0.2)
-    with child_of(nursery, tmp_path, "deaf") as child:
+def test_one_that_does_not_listen_is_killed(forkserver, tmp_path, monkeypatch):
+    monkeypatch.setattr("switchgnn.topologies.child._STOP_SECONDS", 0.2)
+    with child_of(forkserver, tmp_path, "deaf") as child:
         assert child.stdout.readline().startswith("deaf")
         pid = child.pid
     wait_until(lambda: not is_alive(pid))
 
 
-def test_a_killed_one_is_noticed(nursery, tmp_path):
-    with child_of(nursery, tmp_path, "stay") as child:
+def test_a_killed_one_is_noticed(forkserver, tmp_path):
+    with child_of(forkserver, tmp_path, "stay") as child:
         os.kill(child.pid, signal.SIGKILL)
         assert child.wait(seconds_here(10)) == -signal.SIGKILL
 
 
-def test_children_end_with_the_nursery(nursery, tmp_path):
-    child = child_of(nursery, tmp_path, "stay")
+def test_children_end_with_the_forkserver(forkserver, tmp_path):
+    child = child_of(forkserver, tmp_path, "stay")
     child.start()
     pid = child.pid
-    nursery.stop()
+    forkserver.stop()
     wait_until(lambda: not is_alive(pid))
     assert child.wait(seconds_here(10)) is not None
     child.stop()
     with pytest.raises(FabricError, match="stopped"):
-        child_of(nursery, tmp_path, "stay").start()
+        child_of(forkserver, tmp_path, "stay").start()
 
 
 PARENT = """
 import sys
 from contextlib import suppress
 from pathlib import Path
-from switchgnn.topologies.processes.nursery import Nursery
-with Nursery({preload}) as nursery:
+from switchgnn.topologies.child import Child
+from switchgnn.topologies.forkserver import Forkserver
+with Forkserver({preload}) as forkserver:
     command = [sys.executable, "-m", "planted_program", {what!r}]
     log = Path({folder!r}, "log")
-    options = {{"pipe": True, "environment": {{"COLOUR": "red"}}}}
-    with nursery.child("Worker 0", command, log, **options) as child:
+    options = {{"pipe": True, "environment": {{"COLOUR": "red"}}, "forkserver": forkserver}}
+    with Child("Worker 0", command, log, **options) as child:
         print(child.pid, flush=True)
         # One that fails may be gone by now.
         with suppress(BrokenPipeError):
@@ -112,14 +114,14 @@ with Nursery({preload}) as nursery:
             child.stdin.close()
         print(child.stdout.read(), end="")
         print(child.wait({seconds}), flush=True)
-    nursery.stop()
+    forkserver.stop()
     print("stopped")
 """
 PRELOADS = [pytest.param(["planted_program"], id="new"), pytest.param(None, id="forked")]
 
 
 def parent(tmp_path, preload, what):
-    """A process of its own that makes a nursery: no thread of pytest is forked."""
+    """A process of its own that makes a forkserver: no thread of pytest is forked."""
     (tmp_path / "planted_program.py").write_text(PROGRAM)
     path = f"{tmp_path}:{os.environ.get('PYTHONPATH') or Path.cwd()}"
     return subprocess.Popen(
@@ -138,7 +140,7 @@ def parent(tmp_path, preload, what):
 
 @pytest.mark.parametrize("preload", PRELOADS)
 @pytest.mark.parametrize("what", ["echo", "fail", "stay"])
-def test_a_nursery_of_either_kind_serves_stops_and_ends(tmp_path, preload, what):
+def test_a_forkserver_of_either_kind_serves_stops_and_ends(tmp_path, preload, what):
     with parent(tmp_path, preload, what) as process:
         pid = int(process.stdout.readline())
         if what == "stay":
@@ -155,12 +157,12 @@ def test_a_signal_at_once_does_not_bring_the_child_back():
     """A handler that raises would have the child go on with our program, as a second one."""
     program = """
 import signal
-from switchgnn.topologies.processes.nursery import Nursery
+from switchgnn.topologies.forkserver import Forkserver
 signal.signal(signal.SIGTERM, signal.default_int_handler)
 for _ in range(100):
-    nursery = Nursery()
-    nursery.start()
-    nursery.stop()
+    forkserver = Forkserver()
+    forkserver.start()
+    forkserver.stop()
 print("once")
 """
     done = subprocess.run(
@@ -173,21 +175,13 @@ print("once")
     assert (done.stdout, done.stderr, done.returncode) == ("once\n", "", 0)
 
 
-def test_a_module_that_cannot_be_imported_is_named(tmp_path):
-    with Nursery(["no_such_module"]) as nursery:
-        with pytest.raises(FabricError) as error:
-            child_of(nursery, tmp_path, "stay").start()
-        assert "Cannot start Worker 0" in str(error.value)
-        assert "No module named 'no_such_module'" in str(error.value)
-
-
 @pytest.mark.skipif(os.geteuid() != 0, reason="namespaces need root")
-def test_a_child_enters_the_namespace(nursery, tmp_path):
+def test_a_child_enters_the_namespace(forkserver, tmp_path):
     with subprocess.Popen(["unshare", "--net", "sleep", "60"]) as holder:
         try:
             theirs = Path(f"/proc/{holder.pid}/ns/net")
             wait_until(lambda: theirs.readlink() != Path("/proc/self/ns/net").readlink())
-            with child_of(nursery, tmp_path, "echo", namespace=theirs) as child:
+            with child_of(forkserver, tmp_path, "echo", namespace=theirs) as child:
                 child.stdin.close()
                 assert child.stdout.readline().split()[-1] == str(theirs.readlink())
                 assert child.wait(seconds_here(10)) == 0

@@ -10,16 +10,15 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import IO, Protocol
+from typing import IO
 
-from switchgnn.base.full_disk import keep_room, writing
+from switchgnn.base.full_disk import writing
 from switchgnn.base.machine import module_of
 from switchgnn.topologies.errors import FabricError
+from switchgnn.topologies.forkserver import DIE_WITH_PARENT, Forked, Forkserver
 
-# From util-linux. A `preexec_fn` could do the same, but would fork under gRPC's threads.
-DIE_WITH_PARENT = ("setpriv", "--pdeathsig", "KILL")
 # BMv2 makes its socket with the permissions that this leaves.
 _OWNER_ONLY = 0o077
 _POLL_INTERVAL = 0.02
@@ -46,34 +45,19 @@ def how_it_ended(code: int | None) -> str:
     return f"was killed by signal {-code}{memory}"
 
 
-class Process(Protocol):
-    """The used part of ``subprocess.Popen``; also implemented for forked processes."""
-
-    pid: int
-
-    @property
-    def stdin(self) -> IO[str] | None:
-        """Our end of its standard input."""
-
-    @property
-    def stdout(self) -> IO[str] | None:
-        """Our end of its standard output."""
-
-    def poll(self) -> int | None:
-        """Return its exit code, or None while it runs."""
-
-    def wait(self, timeout: float | None = None) -> int:
-        """Return its exit code, or raise ``subprocess.TimeoutExpired``."""
-
-    def terminate(self) -> None:
-        """Ask it to end."""
-
-    def kill(self) -> None:
-        """End it."""
-
-
 class Child:
-    """A process with a log file; start, wait until ready, stop. A context manager."""
+    """A process with a log file; start, wait until ready, stop. A context manager.
+
+    Args:
+        name: what messages call it.
+        command: program and arguments.
+        log: the file for its standard error, and without `pipe` its output.
+        pipe: whether its standard input and output are pipes.
+        environment: variables to set.
+        forkserver: forks it if its program is a Python module.
+        namespace: the network namespace for a forked process.
+        folder: where a forked process runs.
+    """
 
     def __init__(
         self,
@@ -83,38 +67,78 @@ class Child:
         *,
         pipe: bool = False,
         environment: Mapping[str, str] | None = None,
+        forkserver: Forkserver | None = None,
+        namespace: Path | None = None,
+        folder: Path | None = None,
     ) -> None:
         self.name = name
         self.log = log
         self._command = list(command)
         self._pipe = pipe
         self._environment = dict(environment or {})
-        self._process: Process | None = None
+        self._forkserver = forkserver
+        self._namespace = namespace
+        self._folder = folder
+        self._process: subprocess.Popen[str] | Forked | None = None
+        self._stdin: IO[str] | None = None
+        self._stdout: IO[str] | None = None
 
     def start(self) -> None:
         """Start the process unless it runs."""
         if self._process is not None:
             return
-        with self._open_log() as log:
+        with ExitStack() as theirs:
+            with writing(self.log):
+                log = theirs.enter_context(self.log.open("w")).fileno()
+            streams = [theirs.enter_context(Path(os.devnull).open()).fileno(), log]
+            if self._pipe:
+                streams = self._make_pipes(theirs)
             try:
-                # A session of its own: Ctrl-C reaches the parent, which stops its children.
-                self._process = subprocess.Popen(
-                    [*DIE_WITH_PARENT, *self._command],
-                    stdin=subprocess.PIPE if self._pipe else subprocess.DEVNULL,
-                    stdout=subprocess.PIPE if self._pipe else log,
-                    stderr=log,
-                    text=True,
-                    env={**os.environ, **self._environment},
-                    start_new_session=True,
-                    umask=_OWNER_ONLY,
-                )
-            except FileNotFoundError as error:
-                raise FabricError(f"Cannot start {self.name}: no {error.filename}.") from error
-        self._tell_start()
-
-    def _tell_start(self) -> None:
+                self._process = self._begin(*streams, log)
+            except FabricError as error:
+                self._close_pipes()
+                raise FabricError(f"Cannot start {self.name}: {error}") from error
         words = shlex.join(module_of(self._command) or self._command)
         _LOG.info("%s: process %d, %s; its log: %s", self.name, self.pid, words, self.log)
+
+    def _make_pipes(self, theirs: ExitStack) -> list[int]:
+        stdin, write = os.pipe()
+        read, stdout = os.pipe()
+        for file in (stdin, stdout):
+            theirs.callback(os.close, file)
+        self._stdin, self._stdout = os.fdopen(write, "w"), os.fdopen(read)
+        return [stdin, stdout]
+
+    def _close_pipes(self) -> None:
+        for stream in (self._stdin, self._stdout):
+            if stream is not None:
+                # What was written but not read goes with the process.
+                with suppress(BrokenPipeError):
+                    stream.close()
+
+    def _begin(self, stdin: int, stdout: int, stderr: int) -> subprocess.Popen[str] | Forked:
+        module = module_of(self._command)
+        if self._forkserver is not None and module is not None:
+            return self._forkserver.fork(
+                module,
+                (stdin, stdout, stderr),
+                environment=self._environment,
+                namespace=self._namespace,
+                folder=self._folder,
+            )
+        try:
+            # A session of its own: Ctrl-C reaches the parent, which stops its children.
+            return subprocess.Popen(
+                [*DIE_WITH_PARENT, *self._command],
+                stdin=stdin,
+                stdout=stdout,
+                stderr=stderr,
+                env={**os.environ, **self._environment},
+                start_new_session=True,
+                umask=_OWNER_ONLY,
+            )
+        except FileNotFoundError as error:
+            raise FabricError(f"no {error.filename}.") from error
 
     def _tell_end(self, code: int | None) -> None:
         _LOG.info("%s: ended with code %s", self.name, code)
@@ -130,25 +154,17 @@ class Child:
             return []
         return [line for line in text.splitlines() if line.strip()]
 
-    def _open_log(self) -> IO[str]:
-        """Open the log, with some room reserved in case the disk fills up."""
-        with ExitStack() as stack, writing(self.log):
-            log = stack.enter_context(self.log.open("w"))
-            keep_room(log.fileno())
-            stack.pop_all()
-        return log
-
     @property
     def stdin(self) -> IO[str]:
         """The parent's end of its standard input."""
-        assert self._process is not None and self._process.stdin is not None  # noqa: S101
-        return self._process.stdin
+        assert self._stdin is not None  # noqa: S101
+        return self._stdin
 
     @property
     def stdout(self) -> IO[str]:
         """The parent's end of its standard output."""
-        assert self._process is not None and self._process.stdout is not None  # noqa: S101
-        return self._process.stdout
+        assert self._stdout is not None  # noqa: S101
+        return self._stdout
 
     @property
     def pid(self) -> int | None:
@@ -210,9 +226,7 @@ class Child:
                 process.kill()
                 process.wait()
         self._tell_end(process.poll())
-        for stream in (process.stdin, process.stdout):
-            if stream is not None:
-                stream.close()
+        self._close_pipes()
 
     def __enter__(self) -> "Child":
         self.start()
