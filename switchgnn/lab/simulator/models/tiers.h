@@ -4,9 +4,9 @@
 // The leaves and spines of a leaf-spine.
 #pragma once
 
-#include "network/link.h"
-#include "switches/slots.h"
-#include "switches/switch.h"
+#include "link.h"
+#include "slots.h"
+#include "switch.h"
 
 #include <cstdint>
 #include <span>
@@ -100,7 +100,14 @@ class PlainLeaf : public Switch {
   public:
     explicit PlainLeaf(Uplinks& uplinks) : uplinks_(uplinks) {}
 
-    void Receive(const Packet& packet, uint32_t port, Picoseconds now) override;
+    void Receive(const Packet& packet, uint32_t, Picoseconds now) override {
+        if (uplinks_.Here(packet.id)) {
+            down_[packet.id - uplinks_.First()]->Send(packet, now);
+            return;
+        }
+        // As ECMP does: the frames of a sender to a receiver stay in their order.
+        uplinks_.SendByKey(uint64_t{packet.worker} << 32 | packet.id, packet, now);
+    }
 
     std::string Name(uint32_t) const override { return uplinks_.Name(); }
 
@@ -112,12 +119,37 @@ class PlainLeaf : public Switch {
 /// of these are done.
 class AddingLeaf : public AddingSwitch {
   public:
-    AddingLeaf(const Schedule& schedule, Slots& slots, Picoseconds service, Uplinks& uplinks);
+    AddingLeaf(const Schedule& schedule, Slots& slots, Picoseconds service, Uplinks& uplinks)
+        : AddingSwitch(schedule, slots, service), uplinks_(uplinks) {}
 
-    void Receive(const Packet& packet, uint32_t port, Picoseconds now) override;
+    void Receive(const Packet& packet, uint32_t port, Picoseconds now) override {
+        if (!uplinks_.FromSpine(port)) {
+            AddingSwitch::Receive(packet, port, now);
+            return;
+        }
+        switch (packet.kind) {
+            case Kind::SUM:
+            case Kind::FEATURE:
+                TakeFromSpine(packet, now);
+                break;
+            case Kind::ADVANCE:
+                Advance(now);
+                break;
+            case Kind::NOTICE:
+                TellAll(packet, now);
+                break;
+            default:
+                break;
+        }
+    }
 
     /// Without sums that have gone up, which have not reached their workers.
-    Tally Count() const override;
+    Tally Count() const override {
+        Tally tally = AddingSwitch::Count();
+        tally.sums -= sums_up_;
+        tally.overflowed -= features_up_;
+        return tally;
+    }
 
     std::string Name(uint32_t) const override { return uplinks_.Name(); }
 
@@ -134,7 +166,9 @@ class AddingLeaf : public AddingSwitch {
     Uplinks& uplinks_;
 
   private:
-    void Done(Picoseconds now) override;
+    void Done(Picoseconds now) override {
+        uplinks_.SendTo(kBarrierSpine, {.kind = Kind::DONE}, now);
+    }
 
     uint32_t WorkerAt(uint32_t place) const override { return uplinks_.First() + place; }
 
@@ -147,13 +181,29 @@ class AddingLeaf : public AddingSwitch {
 class ProgramLeaf : public AddingLeaf {
   public:
     ProgramLeaf(const Schedule& schedule, Slots& slots, Picoseconds service, Uplinks& uplinks,
-                const SumRoutes& routes);
+                const SumRoutes& routes)
+        : AddingLeaf(schedule, slots, service, uplinks), routes_(routes) {}
 
   private:
-    void TakeFromSpine(const Packet& packet, Picoseconds now) override;
-    void Send(const Packet& packet, uint32_t worker, Picoseconds now) override;
+    /// Sums from a spine pass all slots by: see Passage in p4src/access.p4.
+    void TakeFromSpine(const Packet& packet, Picoseconds now) override {
+        SendDown(packet, adder_.WorkerOf(packet.id), now);
+    }
+
+    void Send(const Packet& packet, uint32_t worker, Picoseconds now) override {
+        const bool part = packet.kind == Kind::SUM || packet.kind == Kind::FEATURE;
+        if (!part || !routes_.Crosses(packet.id)) {
+            SendDown(packet, worker, now);
+            return;
+        }
+        CountUp(packet.kind);
+        uplinks_.SendTo(routes_.SpineOf(packet.id), packet, now);
+    }
+
     /// It comes back from the first spine, for all workers: see Notice in p4src/congestion.p4.
-    void Notice(const Packet& packet, Picoseconds now) override;
+    void Notice(const Packet& packet, Picoseconds now) override {
+        uplinks_.SendTo(kBarrierSpine, packet, now);
+    }
 
     const SumRoutes& routes_;
 };
@@ -166,9 +216,33 @@ class CompletingLeaf : public AddingLeaf {
     using AddingLeaf::AddingLeaf;
 
   private:
-    void TakeFromSpine(const Packet& packet, Picoseconds now) override;
-    void Send(const Packet& packet, uint32_t worker, Picoseconds now) override;
-    void Notice(const Packet& packet, Picoseconds now) override;
+    /// One contribution, one pass. If the sum is complete, it leaves in the same pass.
+    void TakeFromSpine(const Packet& packet, Picoseconds now) override {
+        if (packet.ecn) {
+            marked_.insert(packet.id);
+        }
+        ++adder_.tally.passes;
+        Add(packet.id, packet, now);
+    }
+
+    void Send(const Packet& packet, uint32_t worker, Picoseconds now) override {
+        Packet sent = packet;
+        const bool part = packet.kind == Kind::SUM || packet.kind == Kind::FEATURE;
+        sent.ecn = part && !marked_.empty() && marked_.erase(packet.id) != 0;
+        if (uplinks_.Here(worker)) {
+            SendDown(sent, worker, now);
+            return;
+        }
+        CountUp(packet.kind);
+        sent.worker = static_cast<uint16_t>(worker);
+        uplinks_.SendByKey(packet.id, sent, now);
+    }
+
+    /// Its own workers get it as soon as in a star, and once.
+    void Notice(const Packet& packet, Picoseconds now) override {
+        TellAll(packet, now);
+        uplinks_.SendTo(kBarrierSpine, packet, now);
+    }
 
     // Rows to which something marked was added: so is what leaves.
     std::unordered_set<uint32_t> marked_;
@@ -177,12 +251,23 @@ class CompletingLeaf : public AddingLeaf {
 /// A switch whose links all lead to leaves. The first spine has the barrier.
 class Spine : public Receiver {
   public:
-    Spine(const LeafTier& tier, uint32_t number);
+    Spine(const LeafTier& tier, uint32_t number) : tier_(tier), number_(number) {}
 
     /// Attach the link down to a leaf; in the order of leaves.
     void Attach(Link& down) { down_.push_back(&down); }
 
-    void Receive(const Packet& packet, uint32_t port, Picoseconds now) override;
+    void Receive(const Packet& packet, uint32_t, Picoseconds now) override {
+        switch (packet.kind) {
+            case Kind::DONE:
+                Collect(now);
+                break;
+            case Kind::NOTICE:
+                Notice(packet, now);
+                break;
+            default:
+                Take(packet, now);
+        }
+    }
 
     std::string Name(uint32_t) const override { return "spine " + std::to_string(number_); }
 
@@ -190,7 +275,11 @@ class Spine : public Receiver {
     /// A sum, or a frame between hosts, has come from a leaf.
     virtual void Take(const Packet& packet, Picoseconds now) = 0;
     /// A leaf reports that a worker has got a marked packet.
-    virtual void Notice(const Packet& notice, Picoseconds now);
+    virtual void Notice(const Packet& notice, Picoseconds now) {
+        for (Link* down : down_) {
+            down->Send(notice, now);
+        }
+    }
 
     /// All leaves have reported: refuse to go on if something is missing here.
     virtual void CheckComplete() const {}
@@ -203,7 +292,16 @@ class Spine : public Receiver {
     std::vector<Link*> down_;
 
   private:
-    void Collect(Picoseconds now);
+    void Collect(Picoseconds now) {
+        if (++done_ < down_.size()) {
+            return;
+        }
+        done_ = 0;
+        CheckComplete();
+        for (Link* down : down_) {
+            down->Send({.kind = Kind::ADVANCE}, now);
+        }
+    }
 
     uint32_t number_;
     uint32_t done_ = 0;
@@ -224,12 +322,19 @@ class PlainSpine : public Spine {
 /// in one pass. The sum that is complete leaves for the leaf of its worker in the same pass.
 class AddingSpine : public Spine {
   public:
-    AddingSpine(const LeafTier& tier, uint32_t number, Slots& slots);
+    AddingSpine(const LeafTier& tier, uint32_t number, Slots& slots)
+        : Spine(tier, number), adder_(slots) {}
 
     Tally Count() const { return adder_.Count(); }
 
   private:
-    void Take(const Packet& packet, Picoseconds now) override;
+    void Take(const Packet& packet, Picoseconds now) override {
+        ++adder_.tally.passes;
+        Packet leaving;
+        if (adder_.Add(packet.id, packet, leaving)) {
+            SendToLeafOf(adder_.WorkerOf(packet.id), leaving, now);
+        }
+    }
 
     void CheckComplete() const override { adder_.CheckComplete(); }
 
@@ -247,5 +352,11 @@ class RelayingSpine : public Spine {
     }
 
     /// Forward a worker's notice to the leaves that it is not attached to.
-    void Notice(const Packet& notice, Picoseconds now) override;
+    void Notice(const Packet& notice, Picoseconds now) override {
+        for (uint32_t leaf = 0; leaf < down_.size(); ++leaf) {
+            if (leaf != tier_.LeafOf(notice.worker)) {
+                down_[leaf]->Send(notice, now);
+            }
+        }
+    }
 };

@@ -4,13 +4,16 @@
 // Time-outs, window and rate of a host, as in host/congestion.py and host/round_trip.py.
 #pragma once
 
-#include "base/events.h"
-#include "network/link.h"
-#include "network/packet.h"
+#include "events.h"
+#include "link.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
+
+// The names and values are those of host/congestion.py.
+constexpr double kBurst = 8;
+constexpr double kRateGain = 1.25;
 
 /// Round-trip estimates and time-outs, as in host/round_trip.py (RFC 6298). Every answer carries
 /// the time of its question, so answers to repeated questions are measured, too.
@@ -78,29 +81,90 @@ struct PaceOptions {
 
 class Congestion {
   public:
-    explicit Congestion(const PaceOptions& options);
+    explicit Congestion(const PaceOptions& options)
+        : options_(options),
+          window_(options.congestion_control
+                      ? std::min<double>(options.window, options.first_window)
+                      : options.window),
+          opening_(window_ < options.window),
+          tokens_(kBurst),
+          round_trip_(2 * options.round_trip, options.shortest_timeout) {}
 
     /// How many features may be sent now.
-    uint32_t Allowance(uint64_t in_flight, Picoseconds now);
-    void Sent(uint32_t features);
+    uint32_t Allowance(uint64_t in_flight, Picoseconds now) {
+        const uint32_t room = Room(in_flight);
+        if (!Paced() || room == 0) {
+            return room;
+        }
+        const auto since = static_cast<double>(now - last_refill_);
+        tokens_ = refilled_ ? std::min(kBurst, tokens_ + since * FeaturesPerPicosecond()) : kBurst;
+        refilled_ = true;
+        last_refill_ = now;
+        return std::min(room, static_cast<uint32_t>(tokens_));
+    }
+
+    void Sent(uint32_t features) { tokens_ = std::max(0.0, tokens_ - features); }
+
     /// The time until the rate lets the next feature go; 0 when it is not the rate that limits.
-    Picoseconds Wait(uint64_t in_flight) const;
+    Picoseconds Wait(uint64_t in_flight) const {
+        if (!Paced() || tokens_ >= 1 || Room(in_flight) == 0) {
+            return 0;
+        }
+        // Rounded up, or a fraction of a token would be missing at that time.
+        return static_cast<Picoseconds>(std::ceil((1 - tokens_) / FeaturesPerPicosecond())) + 1;
+    }
+
     /// Take note of packets that came through; for each window of them adapt it.
-    void Acknowledged(uint32_t features);
+    void Acknowledged(uint32_t features) {
+        acknowledged_ += features;
+        if (!options_.congestion_control || acknowledged_ < window_) {
+            return;
+        }
+        const double share = std::min(1.0, marked_ / acknowledged_);
+        acknowledged_ = marked_ = 0;
+        if (share > 0) {
+            ++cuts_;
+            opening_ = false;
+        }
+        const double cut = window_ * (1 - share / 2);
+        const double grown = cut + (opening_ ? window_ : options_.segment);
+        window_ = std::clamp<double>(grown, options_.group, options_.window);
+    }
+
     /// Take note of packets that came marked, or of sums that stand for them.
-    void Marked(double features);
-    void Measured(Picoseconds round_trip);
+    void Marked(double features) { marked_ += features; }
+
+    void Measured(Picoseconds round_trip) { round_trip_.Measured(round_trip); }
+
     /// Halve when packets did not arrive, unless the window is narrow.
-    void Lost(Picoseconds now);
+    void Lost(Picoseconds now) {
+        const bool soon = cut_ && now - last_cut_ < Smoothed();
+        if (!options_.congestion_control || soon || window_ <= options_.safe_window) {
+            return;
+        }
+        cut_ = true;
+        last_cut_ = now;
+        ++cuts_;
+        opening_ = false;
+        window_ = std::max<double>(options_.group, window_ / 2);
+        acknowledged_ = marked_ = 0;
+    }
 
     Picoseconds Smoothed() const { return round_trip_.Smoothed(); }
     const RoundTrip& Trip() const { return round_trip_; }
     uint64_t Cuts() const { return cuts_; }
 
   private:
-    bool Paced() const;
-    uint32_t Room(uint64_t in_flight) const;
-    double FeaturesPerPicosecond() const;
+    bool Paced() const { return options_.congestion_control && window_ < options_.window; }
+
+    uint32_t Room(uint64_t in_flight) const {
+        const auto window = static_cast<uint64_t>(window_);
+        return static_cast<uint32_t>(window > in_flight ? window - in_flight : 0);
+    }
+
+    double FeaturesPerPicosecond() const {
+        return kRateGain * window_ / static_cast<double>(std::max(Smoothed(), options_.round_trip));
+    }
 
     PaceOptions options_;
     double window_;
@@ -154,7 +218,8 @@ class Participant : public Receiver {
 /// A participant with one window.
 class Host : public Participant {
   public:
-    Host(uint32_t worker, const PaceOptions& pace);
+    Host(uint32_t worker, const PaceOptions& pace)
+        : worker_(worker), pace_(pace), congestion_(pace), pacer_(ns3::Create<Pacer>(*this)) {}
 
     void Attach(Link& up) override { up_ = &up; }
     bool Finished() const override { return finished_; }
@@ -169,8 +234,25 @@ class Host : public Participant {
     virtual uint64_t InFlight() const = 0;
 
     /// Send what window and rate allow, now and whenever the rate allows more.
-    void SendSome(Picoseconds now);
-    void Finish(Picoseconds now);
+    void SendSome(Picoseconds now) {
+        while (const uint64_t left = Sendable()) {
+            const uint32_t allowed = congestion_.Allowance(InFlight(), now);
+            const auto count = static_cast<uint32_t>(std::min<uint64_t>(left, allowed));
+            for (uint32_t i = 0; i < count; ++i) {
+                SendNext(now);
+            }
+            congestion_.Sent(count);
+            if (count == 0) {
+                PaceFrom(now);
+                return;
+            }
+        }
+    }
+
+    void Finish(Picoseconds now) {
+        finished_ = true;
+        finished_at_ = now;
+    }
 
     uint32_t worker_;
     PaceOptions pace_;
@@ -188,8 +270,23 @@ class Host : public Participant {
         Host& host_;
     };
 
-    void PaceFrom(Picoseconds now);
-    void Paced(Picoseconds now);
+    /// A higher rate brings the next packet forward.
+    void PaceFrom(Picoseconds now) {
+        const Picoseconds at = now + congestion_.Wait(InFlight());
+        if (at > now && (!paced_ || at < paced_until_)) {
+            paced_ = true;
+            paced_until_ = at;
+            pacer_->Set(at);
+        }
+    }
+
+    /// After being brought forward it rings a second time, to no effect.
+    void Paced(Picoseconds now) {
+        if (paced_ && now == paced_until_) {
+            paced_ = false;
+            SendSome(now);
+        }
+    }
 
     ns3::Ptr<Pacer> pacer_;
     bool paced_ = false;

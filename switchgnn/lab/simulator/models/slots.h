@@ -4,14 +4,34 @@
 // The aggregators of a switch: their use, when a sum is complete, and what stays in them.
 #pragma once
 
-#include "base/events.h"
-#include "base/schedule.h"
-#include "network/fabric.h"
-#include "network/packet.h"
+#include "events.h"
+#include "link.h"
+#include "schedule.h"
 
 #include <algorithm>
 #include <cstdint>
 #include <vector>
+
+/// What the switches have done so far.
+struct Tally {
+    /// Sums that left for a worker.
+    uint64_t sums = 0;
+    /// Contributions that found no slot on all their way.
+    uint64_t overflowed = 0;
+    /// Sums that a worker recalled.
+    uint64_t sent_again = 0;
+    /// Of each switch that has workers.
+    uint64_t barriers = 0;
+    uint64_t passes = 0;
+    uint64_t contributions = 0;
+    uint64_t loop_passes = 0;
+    /// The most that waited at one switch.
+    uint64_t max_loop_queue = 0;
+    /// Slots that hold an unfinished sum, and the most there have been; of several switches those
+    /// of the one that has most.
+    uint64_t slots = 0;
+    uint64_t max_slots = 0;
+};
 
 enum class Fate {
     KEPT,
@@ -25,13 +45,28 @@ class Slots {
   public:
     /// limits: the slots of each pool; empty with a plan.
     /// together: rows that share a slot, the fragments of a destination.
-    Slots(const Arrays& arrays, const std::vector<uint32_t>& limits, uint32_t together);
+    Slots(const Arrays& arrays, const std::vector<uint32_t>& limits, uint32_t together)
+        : Slots(arrays, arrays.Get<uint16_t>("row_expected"), limits, together) {}
+
     /// expected: the contributions to each row, in place of those that the arrays have.
     Slots(const Arrays& arrays, std::span<const uint16_t> expected,
-          const std::vector<uint32_t>& limits, uint32_t together);
+          const std::vector<uint32_t>& limits, uint32_t together)
+        : together_(together), free_(limits) {
+        const auto worker = arrays.Get<uint8_t>("row_worker");
+        const auto bank = arrays.Get<uint8_t>("row_bank");
+        rows_.resize(expected.size() * together);
+        open_.resize(expected.size());
+        for (size_t i = 0; i < rows_.size(); ++i) {
+            const size_t planned = i / together;
+            const uint8_t pool = limits.empty() ? 0 : bank[planned] % limits.size();
+            rows_[i] = {expected[planned], 0, 0, worker[planned], pool};
+        }
+    }
 
     /// Add to a row; `total` becomes the contributions in what leaves.
-    Fate Add(uint32_t row, uint16_t count, uint16_t& total);
+    Fate Add(uint32_t row, uint16_t count, uint16_t& total) {
+        return free_.empty() ? AddPlanned(row, count, total) : AddPooled(row, count, total);
+    }
 
     uint32_t WorkerOf(uint32_t row) const { return rows_[row].worker; }
     /// Slots that hold an unfinished sum.
@@ -48,11 +83,77 @@ class Slots {
     };
 
     /// A sum begins: the slot is taken with the first one in it.
-    void Open(uint32_t row);
+    void Open(uint32_t row) {
+        if (open_[row / together_]++ != 0) {
+            return;
+        }
+        ++in_use_;
+        most_in_use_ = std::max(most_in_use_, in_use_);
+        if (!free_.empty()) {
+            --free_[rows_[row].pool];
+        }
+    }
+
     /// A sum is complete: the slot is free after the last one in it.
-    void Close(uint32_t row);
-    Fate AddPlanned(uint32_t row, uint16_t count, uint16_t& total);
-    Fate AddPooled(uint32_t row, uint16_t count, uint16_t& total);
+    void Close(uint32_t row) {
+        if (--open_[row / together_] != 0) {
+            return;
+        }
+        --in_use_;
+        if (!free_.empty()) {
+            ++free_[rows_[row].pool];
+        }
+    }
+
+    Fate AddPlanned(uint32_t at, uint16_t count, uint16_t& total) {
+        Row& row = rows_[at];
+        if (row.added == 0) {
+            Open(at);
+        }
+        row.added += count;
+        if (row.added < row.expected) {
+            return Fate::KEPT;
+        }
+        if (row.added > row.expected) {
+            throw SimulationError(
+                "A slot got more contributions than it expects: the plan is wrong.");
+        }
+        total = row.added;
+        row.added = 0;
+        Close(at);
+        return Fate::COMPLETED;
+    }
+
+    /// As p4src/strawman/banks.p4.
+    Fate AddPooled(uint32_t at, uint16_t count, uint16_t& total) {
+        Row& row = rows_[at];
+        row.seen += count;
+        const bool last = row.seen == row.expected;
+        if (last) {
+            row.seen = 0;
+        }
+        if (row.added != 0) {
+            row.added += count;
+            if (!last) {
+                return Fate::KEPT;
+            }
+            total = row.added;
+            row.added = 0;
+            Close(at);
+            return Fate::COMPLETED;
+        }
+        total = count;
+        if (open_[at / together_] == 0 && free_[row.pool] == 0) {
+            return Fate::OVERFLOWED;
+        }
+        if (last) {
+            // It would give its slot back at once.
+            return Fate::COMPLETED;
+        }
+        row.added = count;
+        Open(at);
+        return Fate::KEPT;
+    }
 
     uint32_t together_;
     std::vector<Row> rows_;

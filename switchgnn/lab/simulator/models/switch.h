@@ -4,12 +4,10 @@
 // A switch with links to workers: it forwards, or adds up; docs/protocol.md.
 #pragma once
 
-#include "base/events.h"
-#include "base/schedule.h"
-#include "network/fabric.h"
-#include "network/link.h"
-#include "network/packet.h"
-#include "switches/slots.h"
+#include "events.h"
+#include "link.h"
+#include "schedule.h"
+#include "slots.h"
 
 #include <algorithm>
 #include <functional>
@@ -135,21 +133,59 @@ class PlainSwitch : public Switch {
 /// A switch that adds what the workers attached to it send, with a loop for further passes.
 class AddingSwitch : public Switch {
   public:
-    AddingSwitch(const Schedule& schedule, Slots& slots, Picoseconds service);
+    AddingSwitch(const Schedule& schedule, Slots& slots, Picoseconds service)
+        : adder_(slots),
+          schedule_(schedule),
+          loop_(ns3::Create<Loop>(
+              [this](Circling& circling, Picoseconds at) { return Pass(circling, at); }, service)),
+          outlet_(ns3::Create<Outlet>([this](const Packet& packet, uint32_t worker,
+                                             Picoseconds now) { Send(packet, worker, now); })) {}
 
-    void Receive(const Packet& packet, uint32_t port, Picoseconds now) override;
+    void Receive(const Packet& packet, uint32_t, Picoseconds now) override {
+        if (packet.between_hosts) {
+            down_[packet.id]->Send(packet, now);
+            return;
+        }
+        switch (packet.kind) {
+            case Kind::FEATURE:
+                Take(packet, now);
+                break;
+            case Kind::DONE:
+                Collect(now);
+                break;
+            case Kind::RECALL:
+                Recall(packet, now);
+                break;
+            case Kind::NOTICE:
+                Notice(packet, now);
+                break;
+            default:
+                break;
+        }
+    }
 
     /// Remember the sums that have left, as they may be lost and recalled.
     void ExpectLosses() { left_sums_.emplace(); }
 
-    virtual Tally Count() const;
+    virtual Tally Count() const {
+        Tally tally = adder_.Count();
+        tally.loop_passes = loop_->Passes();
+        tally.max_loop_queue = loop_->Longest();
+        return tally;
+    }
 
   protected:
     /// Send a packet on its way to a worker, or, for a sum, on the way to the worker that gets it.
-    virtual void Send(const Packet& packet, uint32_t worker, Picoseconds now);
+    /// A sum stays in its slot while it is in a queue, and when it is lost.
+    virtual void Send(const Packet& packet, uint32_t worker, Picoseconds now) {
+        if (left_sums_ && packet.kind == Kind::SUM) {
+            left_sums_->Note(packet.id, {packet.count, packet.bytes});
+        }
+        down_[worker]->Send(packet, now);
+    }
 
     /// All workers that are attached here are done with a block.
-    virtual void Done(Picoseconds now);
+    virtual void Done(Picoseconds now) { Advance(now); }
 
     /// A worker has got a marked packet.
     virtual void Notice(const Packet& packet, Picoseconds now) { TellAll(packet, now); }
@@ -165,24 +201,102 @@ class AddingSwitch : public Switch {
     }
 
     /// Send now, or when the loop lets it go.
-    void Leave(const Packet& packet, uint32_t worker, Picoseconds at);
+    void Leave(const Packet& packet, uint32_t worker, Picoseconds at) {
+        if (at == ns3::Simulator::Now().GetTimeStep()) {
+            Send(packet, worker, at);
+        } else {
+            outlet_->Add(packet, worker, at);
+        }
+    }
+
     /// Let the next block begin.
-    void Advance(Picoseconds now);
+    void Advance(Picoseconds now) {
+        adder_.CheckComplete();
+        ++adder_.tally.barriers;
+        if (left_sums_) {
+            left_sums_->Clear();
+        }
+        TellAll({.kind = Kind::ADVANCE}, now);
+    }
+
     /// The number of the worker whose link was attached in this place.
     virtual uint32_t WorkerAt(uint32_t place) const { return place; }
     /// Send a packet to all workers that are attached here.
-    void TellAll(const Packet& message, Picoseconds now);
+    void TellAll(const Packet& message, Picoseconds now) {
+        for (uint32_t place = 0; place < down_.size(); ++place) {
+            Packet packet = message;
+            packet.worker = static_cast<uint16_t>(WorkerAt(place));
+            down_[place]->Send(packet, now);
+        }
+    }
 
     Adder adder_;
 
   private:
     /// Make a pass; return whether another one is needed.
-    bool Pass(Circling& circling, Picoseconds at);
-    void Take(const Packet& packet, Picoseconds now);
+    bool Pass(Circling& circling, Picoseconds at) {
+        bool left = false;
+        if (!circling.through) {
+            left = Contribute(circling, at);
+            circling.through = circling.left.empty();
+            if (!circling.through || (left && circling.packet.echo)) {
+                return true;
+            }
+        }
+        if (circling.packet.echo) {
+            Packet ack{.kind = Kind::ACK, .asked = circling.packet.asked};
+            ack.group = circling.packet.group;
+            Leave(ack, circling.packet.worker, at);
+        }
+        return false;
+    }
+
+    void Take(const Packet& packet, Picoseconds now) {
+        Circling circling{packet, schedule_.ContributionsOf(packet.id)};
+        if (Pass(circling, now)) {
+            loop_->Add(circling, now);
+        }
+    }
+
     /// Add until the pass ends; return whether something left.
-    bool Contribute(Circling& circling, Picoseconds at);
-    void Recall(const Packet& packet, Picoseconds now);
-    void Collect(Picoseconds now);
+    bool Contribute(Circling& circling, Picoseconds at) {
+        ++adder_.tally.passes;
+        size_t used = 0;
+        bool left = false;
+        for (const uint32_t word : circling.left) {
+            ++used;
+            if (Add(schedule_.RowOf(word, circling.packet.id), circling.packet, at)) {
+                left = true;
+                break;
+            }
+            if (word & Schedule::kLastOfPass) {
+                break;
+            }
+        }
+        circling.left = circling.left.subspan(used);
+        return left;
+    }
+
+    /// One pass, without the loop: it touches one slot.
+    void Recall(const Packet& packet, Picoseconds now) {
+        Packet answer{.kind = Kind::MISSING, .id = packet.id, .group = packet.group};
+        const LeftSums::Left left = left_sums_->Of(packet.id);
+        if (left.count != 0) {
+            answer.kind = Kind::SUM;
+            answer.count = left.count;
+            answer.bytes = left.bytes;
+            ++adder_.tally.sent_again;
+        }
+        down_[packet.worker]->Send(answer, now);
+    }
+
+    void Collect(Picoseconds now) {
+        if (++done_ < down_.size()) {
+            return;
+        }
+        done_ = 0;
+        Done(now);
+    }
 
     const Schedule& schedule_;
     ns3::Ptr<Loop> loop_;
