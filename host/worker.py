@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from switchgnn.base.arrays import ArrayKind, pack_arrays, read_arrays
 from switchgnn.base.full_disk import writing
 from switchgnn.base.tasks import EventWriter, run_task
+from switchgnn.host.hybrid import open_switch
 from switchgnn.host.innetwork.exchange import InNetworkExchange
 from switchgnn.host.metrics import WorkerView, serving_metrics, telling_metrics
-from switchgnn.host.mixed import open_switch
 from switchgnn.host.pace import Pace
 from switchgnn.host.transport import LinkConfig, WorkerEnd
 from switchgnn.host.wire.header import fragments_of
@@ -36,7 +36,7 @@ def features_of_round(features: NDArray[np.float32], index: int) -> NDArray[np.f
 _REPORT_INTERVAL = 0.1
 # The event after each complete file except the last, which ``finished`` follows.
 WRITTEN = "written"
-# The arrays of a worker's files.
+# The arrays in the file of a worker's features, and in that of its sums.
 FEATURES = {"features": ArrayKind(("<f4",), (2,))}
 WORKER_RESULT = {
     "fixed": ArrayKind(("<i4",), (3,)),
@@ -87,7 +87,7 @@ def _exchange(task: WorkerTask, events: EventWriter) -> None:
     manifest = read_manifest(task.config.plan_folder())
     features = read_arrays(task.features, FEATURES, remedy="run again")["features"]
     progress = _Progress(events, steps_of(manifest, features.shape[1], task.rounds))
-    kept: list[_Round] = []
+    kept: list[_RoundSums] = []
     each: list[float] = []
     processor_seconds = 0.0
     workers, vertices = manifest.workers, len(features)
@@ -122,21 +122,21 @@ def _exchange(task: WorkerTask, events: EventWriter) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class _Round:
+class _RoundSums:
     fixed: NDArray[np.int32]
     sums: NDArray[np.float32]
     scale: float
 
 
-def _round(transport: InNetworkExchange, features: NDArray[np.float32]) -> _Round:
+def _round(transport: InNetworkExchange, features: NDArray[np.float32]) -> _RoundSums:
     fixed, sums = transport.aggregate_parts(features, Direction.FORWARD)
     whole = fixed.decode()
     if sums is not None:
         whole += sums
-    return _Round(fixed.values, whole, fixed.fixed_point.scale)
+    return _RoundSums(fixed.values, whole, fixed.fixed_point.scale)
 
 
-def _write(rounds: list[_Round], path: Path) -> None:
+def _write(rounds: list[_RoundSums], path: Path) -> None:
     with writing(path):
         arrays = {
             "fixed": np.stack([each.fixed for each in rounds]),

@@ -56,10 +56,8 @@ class ReduceTask:
 def task_from_environment(workers: int) -> ReduceTask:
     """Return the task that the launcher wrote for this number of workers.
 
-    Raises:
-        RuntimeError: the launcher did not start this process.
-        ConnectionTaskError: the file cannot be read, or is for another number of workers.
-        TaskError: the file holds no task.
+    RuntimeError: the launcher did not start this process. ConnectionTaskError, TaskError: the file
+    cannot be read, holds no task, or is for another number of workers.
     """
     name = os.environ.get(VARIABLE)
     if not name:
@@ -104,12 +102,12 @@ def reduce_stream(
     )
 
 
-def open_from_environment(rank: int, size: int) -> "Connection":
+def open_from_environment(rank: int, size: int) -> "ReduceConnection":
     """Return the connection of a worker to the switch, before its start."""
-    return Connection(task_from_environment(size), rank)
+    return ReduceConnection(task_from_environment(size), rank)
 
 
-class Connection:
+class ReduceConnection:
     """A worker's connection to the switch, before and after it opens."""
 
     def __init__(self, task: ReduceTask, worker: int) -> None:
@@ -120,11 +118,7 @@ class Connection:
         self._arrays = 0
 
     def open(self, agree: Callable[[int], int]) -> None:
-        """Query the switch, and begin with the largest number of all workers.
-
-        Raises:
-            HostError: the link cannot be opened, or the switch does not answer.
-        """
+        """Query the switch, and begin with the largest number of all workers."""
         end = self._task.ends[self._worker]
         self._link = self._open.enter_context(open_reduce_link(end))
         stream = reduce_stream(end, self._link, pace=self._task.pace)

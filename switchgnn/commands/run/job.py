@@ -29,7 +29,7 @@ from switchgnn.commands.shared.runner import (
     workplace,
 )
 from switchgnn.commands.shared.workers import WorkerOutcome, run_workers, worker_command
-from switchgnn.host.mixed import write_left_schedules
+from switchgnn.host.hybrid import write_left_schedules
 from switchgnn.host.registry import SWITCH
 from switchgnn.host.transport import LinkConfig
 from switchgnn.host.wire.header import LANES, WIDEST
