@@ -94,20 +94,20 @@ class LeastChange:
 
 
 class RestingRows:
-    """The vertices whose rows count as unchanged, by the site of their tensor."""
+    """The vertices whose rows count as unchanged, by the id of their tensor."""
 
     def __init__(self) -> None:
         self._vertices: dict[int, NDArray[np.bool_]] = {}
 
-    def rest(self, site: int, vertices: NDArray[np.bool_] | None) -> None:
-        """Let rows of a site rest in its forward exchanges; `vertices`: bool[n]; None: none do."""
-        self._vertices.pop(site, None)
+    def rest(self, tensor_id: int, vertices: NDArray[np.bool_] | None) -> None:
+        """Let rows rest in the forward exchanges of a tensor; `vertices`: bool[n]; None: none."""
+        self._vertices.pop(tensor_id, None)
         if vertices is not None:
-            self._vertices[site] = vertices
+            self._vertices[tensor_id] = vertices
 
-    def of(self, site: int, direction: Direction) -> NDArray[np.bool_] | None:
+    def of(self, tensor_id: int, direction: Direction) -> NDArray[np.bool_] | None:
         """Return bool[n], the vertices whose rows rest in an exchange; None: none do."""
-        return self._vertices.get(site) if direction is Direction.FORWARD else None
+        return self._vertices.get(tensor_id) if direction is Direction.FORWARD else None
 
 
 def all_rest(

@@ -44,7 +44,7 @@ class Swap(Protocol):
         """
 
 
-class _Site(NamedTuple):
+class _TensorKey(NamedTuple):
     number: int
     direction: Direction
     width: int
@@ -73,8 +73,8 @@ class CompressedRows:
         self._compression = compression
         self._sides = sides
         self._savings = savings
-        self._tables: dict[_Site, _HeldRows] = {}
-        self._residuals: dict[_Site, NDArray[np.float32]] = {}
+        self._tables: dict[_TensorKey, _HeldRows] = {}
+        self._residuals: dict[_TensorKey, NDArray[np.float32]] = {}
         self.resting = RestingRows()
         self._quantiser: Quantiser | None = None
         if compression.bits < WHOLE_BITS:
@@ -83,28 +83,28 @@ class CompressedRows:
                 compression.bits, generator if compression.stochastic else None
             )
 
-    def forget(self, site: int) -> None:
-        """Drop all that is kept of a site."""
-        self.resting.rest(site, None)
+    def forget(self, tensor_id: int) -> None:
+        """Drop all that is kept of a tensor."""
+        self.resting.rest(tensor_id, None)
         for kept in (self._tables, self._residuals):
-            for key in [key for key in kept if key.number == site]:
+            for key in [key for key in kept if key.number == tensor_id]:
                 del kept[key]
 
     def aggregate(
         self,
         rows: NDArray[np.float32],
         direction: Direction,
-        site: int,
+        tensor_id: int,
         *,
         epsilon: float,
         swap: Swap,
     ) -> NDArray[np.float32]:
         """Return float32[n, F], the sums over the rows that this worker now holds of the others.
 
-        `rows`, `direction`, `site`: see ``Transport.aggregate``. `epsilon`: how much a row changes
-        before it is sent, as a share (``LeastChange``); only with a cache.
+        `rows`, `direction`, `tensor_id`: see ``Transport.aggregate``. `epsilon`: how much a row
+        changes before it is sent, as a share (``LeastChange``); only with a cache.
         """
-        side, key = self._sides[direction], _Site(site, direction, rows.shape[1])
+        side, key = self._sides[direction], _TensorKey(tensor_id, direction, rows.shape[1])
         outgoing = side.send.apply(rows)
         self._savings.rows += len(outgoing)
         if self._compression.cache:
@@ -115,7 +115,7 @@ class CompressedRows:
         return side.add.apply(incoming)
 
     def _rounded_rows(
-        self, outgoing: NDArray[np.float32], key: _Site, swap: Swap
+        self, outgoing: NDArray[np.float32], key: _TensorKey, swap: Swap
     ) -> NDArray[np.float32]:
         """Exchange all rows, each rounded by itself."""
         if key in self._residuals:
@@ -129,7 +129,7 @@ class CompressedRows:
         return self._unpack(arrived, key.width)
 
     def _changed_rows(
-        self, outgoing: NDArray[np.float32], key: _Site, least: LeastChange, swap: Swap
+        self, outgoing: NDArray[np.float32], key: _TensorKey, least: LeastChange, swap: Swap
     ) -> NDArray[np.float32]:
         """Exchange the rows that have changed; return all rows as this worker holds them."""
         side = self._sides[key.direction]
@@ -160,7 +160,7 @@ class CompressedRows:
         return held
 
     def _swap_flags(
-        self, changed: NDArray[np.bool_], side: Side, key: _Site, swap: Swap
+        self, changed: NDArray[np.bool_], side: Side, key: _TensorKey, swap: Swap
     ) -> NDArray[np.bool_]:
         """Report which rows have changed; return bool[R], which of the others' rows have."""
         words = pack_flags(changed, side.out_indptr)

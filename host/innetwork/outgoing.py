@@ -149,14 +149,14 @@ class RowCaches:
         self._caches: dict[tuple[int, ExchangeKind], RowCache] = {}
         self.resting = RestingRows()
 
-    def of(self, site: int, kind: ExchangeKind) -> RowCache:
+    def of(self, tensor_id: int, kind: ExchangeKind) -> RowCache:
         """Return the cache of a tensor."""
-        return self._caches.setdefault((site, kind), RowCache())
+        return self._caches.setdefault((tensor_id, kind), RowCache())
 
-    def forget(self, site: int) -> None:
-        """Forget the tensors of a site, and which of its rows rest."""
-        _forget(self._caches, site)
-        self.resting.rest(site, None)
+    def forget(self, tensor_id: int) -> None:
+        """Forget the rows of a tensor, and which of them rest."""
+        _forget(self._caches, tensor_id)
+        self.resting.rest(tensor_id, None)
 
     def clear(self) -> None:
         """Forget all tensors."""
@@ -164,8 +164,8 @@ class RowCaches:
         self.resting = RestingRows()
 
 
-def _forget(tensors: dict[tuple[int, ExchangeKind], Any], site: int) -> None:
-    for key in [key for key in tensors if key[0] == site]:
+def _forget(tensors: dict[tuple[int, ExchangeKind], Any], tensor_id: int) -> None:
+    for key in [key for key in tensors if key[0] == tensor_id]:
         del tensors[key]
 
 
@@ -251,9 +251,9 @@ class Rounding:
         self._rests.update(self._next)
         self._next.clear()
 
-    def forget(self, site: int) -> None:
-        """Forget what the rows of a site lack."""
-        _forget(self._rests, site)
+    def forget(self, tensor_id: int) -> None:
+        """Forget what the rows of a tensor lack."""
+        _forget(self._rests, tensor_id)
 
 
 def cut_into_fragments(values: NDArray[np.int32], words: Sequence[int]) -> Fragments:

@@ -66,11 +66,11 @@ class Gathering:
 class _End:
     def __init__(self, gathering, worker):
         self.gathering, self.worker = gathering, worker
-        self.calls, self.sites = [], []
+        self.calls, self.tensor_ids = [], []
 
-    def aggregate(self, rows, direction, site):
+    def aggregate(self, rows, direction, tensor_id):
         self.calls.append((direction, rows.shape[1]))
-        self.sites.append((site, direction, rows.shape[1]))
+        self.tensor_ids.append((tensor_id, direction, rows.shape[1]))
         return self.gathering.meet(self.worker, rows, direction)
 
     def expected_traffic(self, width, _direction):
@@ -95,17 +95,17 @@ class _CachingEnd(_End):
     def compress(self, compression):
         self.compression = compression
 
-    def rest(self, site, vertices):
-        self.resting[site] = vertices
-        self.told.append((site, vertices))
+    def rest(self, tensor_id, vertices):
+        self.resting[tensor_id] = vertices
+        self.told.append((tensor_id, vertices))
 
-    def forget(self, site):
-        self.forgotten.append(site)
-        self.held = {key: rows for key, rows in self.held.items() if key[0] != site}
+    def forget(self, tensor_id):
+        self.forgotten.append(tensor_id)
+        self.held = {key: rows for key, rows in self.held.items() if key[0] != tensor_id}
 
-    def aggregate(self, rows, direction, site):
-        tensor = site, direction, rows.shape[1]
-        resting = self.resting.get(site)
+    def aggregate(self, rows, direction, tensor_id):
+        tensor = tensor_id, direction, rows.shape[1]
+        resting = self.resting.get(tensor_id)
         if direction is Direction.BACKWARD or tensor not in self.held:
             resting = None
         epsilon = self.epsilon if tensor in self.held else 0
@@ -117,4 +117,4 @@ class _CachingEnd(_End):
         held[changed] = rows[changed]
         self.savings.rows += len(rows)
         self.savings.skipped += int((~changed).sum())
-        return super().aggregate(held, direction, site)
+        return super().aggregate(held, direction, tensor_id)

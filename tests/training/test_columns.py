@@ -110,32 +110,32 @@ def test_columns_that_are_left_out_count_as_zero_on_the_way(graph):
     assert importance == pytest.approx(abs(back * graph.rows).sum(axis=0), rel=1e-4)
     # They travel as a tensor of their own, both ways.
     both = [(6, direction, len(kept)) for direction in Direction]
-    assert all(end.sites == both for end in ends)
+    assert all(end.tensor_ids == both for end in ends)
 
 
 def test_rows_without_a_gradient_are_scored_by_local_neighbours_without_an_exchange(graph):
     _, _, importance, ends = graph.passed(needs_gradient=False)
     back = graph.local.T @ graph.weights
     assert importance == pytest.approx(abs(back * graph.rows).sum(axis=0), rel=1e-4)
-    assert all(end.sites == [(5, Direction.FORWARD, WIDTH)] for end in ends)
+    assert all(end.tensor_ids == [(5, Direction.FORWARD, WIDTH)] for end in ends)
 
 
 def test_the_columns_with_the_highest_scores_are_chosen_in_order():
-    sites = iter(range(10, 20))
-    columns = Columns(0.3, sites.__next__)
+    tensor_ids = iter(range(10, 20))
+    columns = Columns(0.3, tensor_ids.__next__)
     scores = torch.arange(WIDTH, dtype=torch.float64)
     narrow = torch.ones(KEPT, dtype=torch.float64)
     assert columns.choose({(0, WIDTH): scores, (1, KEPT): narrow}, GradientSums()) == []
     assert columns.of(0, WIDTH).columns.tolist() == list(range(WIDTH - KEPT, WIDTH))
-    assert columns.of(0, WIDTH).site == 10
+    assert columns.of(0, WIDTH).tensor_id == 10
     assert columns.of(1, KEPT) is None
     assert columns.of(1, WIDTH) is None
     # The same columns stay the same tensor, which a cache knows; others are another one.
     assert columns.choose({(0, WIDTH): 2 * scores}, GradientSums()) == []
-    assert columns.of(0, WIDTH).site == 10
+    assert columns.of(0, WIDTH).tensor_id == 10
     assert columns.choose({(0, WIDTH): -scores}, GradientSums()) == [10]
     assert columns.of(0, WIDTH).columns.tolist() == list(range(KEPT))
-    assert columns.of(0, WIDTH).site == 11
+    assert columns.of(0, WIDTH).tensor_id == 11
 
 
 @pytest.fixture(scope="module")
@@ -195,9 +195,9 @@ def test_columns_that_are_replaced_are_forgotten(karate):
     )
     assert ends[0].forgotten == ends[1].forgotten != []
     for end, remote in zip(ends, remotes, strict=True):
-        of_layers = set(remote.sites.values())
-        now = {chosen.site for chosen in remote.columns._chosen.values()}
-        assert {site for site, *_ in end.held} <= of_layers | now
+        of_layers = set(remote.tensor_ids.values())
+        now = {chosen.tensor_id for chosen in remote.columns._chosen.values()}
+        assert {tensor_id for tensor_id, *_ in end.held} <= of_layers | now
 
 
 PLANTED = 17

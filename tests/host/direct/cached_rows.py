@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""The rule of the cache on the whole graph, in one process, and calls with sites and thresholds."""
+"""The rule of the cache on the whole graph, in one process, and calls with thresholds."""
 
 from collections import Counter, defaultdict
 from typing import NamedTuple
@@ -17,7 +17,7 @@ class Call(NamedTuple):
 
     features: np.ndarray
     direction: Direction = Direction.FORWARD
-    site: int = 0
+    tensor_id: int = 0
     epsilon: float = 0.0
     resting: np.ndarray | None = None
 
@@ -30,9 +30,9 @@ def exchange_all(transports, parts, calls, after=lambda worker, call: None):
         for call in calls:
             transport.epsilon = call.epsilon
             resting = None if call.resting is None else call.resting[parts[worker]]
-            transport.rest(call.site, resting)
+            transport.rest(call.tensor_id, resting)
             rows = call.features[parts[worker]]
-            sums.append(transport.aggregate(rows, call.direction, call.site))
+            sums.append(transport.aggregate(rows, call.direction, call.tensor_id))
             after(worker, call)
         transport.close()
         return sums
@@ -74,7 +74,7 @@ class Rule:
     def exchange(self, call):
         """Return float64[V, F] sums."""
         width = call.features.shape[1]
-        state = call.direction, call.site, width
+        state = call.direction, call.tensor_id, width
         first = state not in self._held
         held = self._held.setdefault(state, {})
         sums = np.zeros(call.features.shape)
