@@ -143,11 +143,12 @@ class Transport(Protocol):
         """Return the faults on the link to the switch so far, by direction."""
         return {}
 
-    def rest(self, tensor_id: int, vertices: NDArray[np.bool_] | None) -> None:
-        """Let rows of a tensor count as unchanged, in its forward exchanges from now on.
+    def skip(self, tensor_id: int, vertices: NDArray[np.bool_] | None) -> None:
+        """Take rows of a tensor as unchanged, in its forward exchanges from now on.
 
-        Only with a cache. A partial sum counts as unchanged if all its vertices rest. When all rows
-        are sent whole, none rests. `vertices`: bool[n], those that rest; None: none does.
+        Only with a cache. A partial sum counts as unchanged if all its vertices are skipped. When
+        all rows are sent whole, none is skipped. `vertices`: bool[n], those that are skipped;
+        None: none is.
         """
         return
 

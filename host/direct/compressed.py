@@ -17,9 +17,9 @@ from switchgnn.host.compression import (
     WHOLE_BITS,
     Compression,
     LeastChange,
-    RestingRows,
     Savings,
-    all_rest,
+    SkipMasks,
+    all_skipped,
 )
 from switchgnn.host.direct.quantiser import Quantiser, flag_rows, pack_flags, unpack_flags
 from switchgnn.host.direct.stream import Side
@@ -75,7 +75,7 @@ class CompressedRows:
         self._savings = savings
         self._tables: dict[_TensorKey, _HeldRows] = {}
         self._residuals: dict[_TensorKey, NDArray[np.float32]] = {}
-        self.resting = RestingRows()
+        self.skipped = SkipMasks()
         self._quantiser: Quantiser | None = None
         if compression.bits < WHOLE_BITS:
             generator = np.random.default_rng([compression.seed, worker])
@@ -85,7 +85,7 @@ class CompressedRows:
 
     def forget(self, tensor_id: int) -> None:
         """Drop all that is kept of a tensor."""
-        self.resting.rest(tensor_id, None)
+        self.skipped.skip(tensor_id, None)
         for kept in (self._tables, self._residuals):
             for key in [key for key in kept if key.number == tensor_id]:
                 del kept[key]
@@ -135,9 +135,9 @@ class CompressedRows:
         side = self._sides[key.direction]
         if key in self._tables:
             changed = _changed(outgoing, self._tables[key].sent, least)
-            resting = self.resting.of(key.number, key.direction)
-            if resting is not None:
-                changed &= ~all_rest(resting, side.send.column, side.send.indptr)
+            skipped = self.skipped.of(key.number, key.direction)
+            if skipped is not None:
+                changed &= ~all_skipped(skipped, side.send.column, side.send.indptr)
             awaited = self._swap_flags(changed, side, key, swap)
         else:
             # Nothing is held yet: all rows come, and no flags.

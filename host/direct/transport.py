@@ -172,10 +172,10 @@ class DirectTransport(Transport):
         self.wait_for(stream)
         return stream.sums(everything)
 
-    def rest(self, tensor_id: int, vertices: NDArray[np.bool_] | None) -> None:
-        """Let rows of a tensor count as unchanged; see ``Transport.rest``."""
+    def skip(self, tensor_id: int, vertices: NDArray[np.bool_] | None) -> None:
+        """Take rows of a tensor as unchanged; see ``Transport.skip``."""
         if self._compressed is not None:
-            self._compressed.resting.rest(tensor_id, vertices)
+            self._compressed.skipped.skip(tensor_id, vertices)
 
     def forget(self, tensor_id: int) -> None:
         """Drop all that is kept of a tensor, as all workers must between the same exchanges."""

@@ -247,9 +247,9 @@ class InNetworkExchange(Transport):
         self._foreseen = None
         self._caches.clear()
 
-    def rest(self, tensor_id: int, vertices: NDArray[np.bool_] | None) -> None:
-        """Let rows of a tensor count as unchanged; see ``Transport.rest``."""
-        self._caches.resting.rest(tensor_id, vertices)
+    def skip(self, tensor_id: int, vertices: NDArray[np.bool_] | None) -> None:
+        """Take rows of a tensor as unchanged; see ``Transport.skip``."""
+        self._caches.skipped.skip(tensor_id, vertices)
 
     def forget(self, tensor_id: int) -> None:
         """Drop all that is kept of a tensor, as all workers must between the same exchanges."""
@@ -465,7 +465,7 @@ class InNetworkExchange(Transport):
             outgoing = changed_rows(
                 *(values, work.cache, self._schedules, work.blocks, words),
                 epsilon=self.epsilon,
-                resting=self._caches.resting.of(work.tensor_id, work.kind.direction),
+                to_skip=self._caches.skipped.of(work.tensor_id, work.kind.direction),
             )
         self._responder.serve(self._round, work.blocks, outgoing.contribution)
         return outgoing

@@ -44,8 +44,8 @@ class Compressing(Protocol):
     def compress(self, compression: Compression) -> None:
         """Begin to compress, before the first exchange."""
 
-    def rest(self, tensor_id: int, vertices: NDArray[np.bool_] | None) -> None:
-        """Let rows of a tensor count as unchanged; see ``InNetworkExchange.rest``."""
+    def skip(self, tensor_id: int, vertices: NDArray[np.bool_] | None) -> None:
+        """Take rows of a tensor as unchanged; see ``InNetworkExchange.skip``."""
 
     def forget(self, tensor_id: int) -> None:
         """Drop all that is kept of a tensor, as all workers must between the same exchanges."""
@@ -92,7 +92,7 @@ class SkippedRows:
 
     Args:
         share: of the worker's vertices those that are skipped, 0 < share < 1, rounded down.
-        tell: the transport's `rest`, called before each forward exchange.
+        tell: the transport's `skip`, called before each forward exchange.
     """
 
     def __init__(self, share: float, tell: Callable[[int, NDArray[np.bool_] | None], None]) -> None:
@@ -136,7 +136,7 @@ class CacheControl:
         self._transport = transport
         self._cached = options.caches
         self._following = FollowingEpsilon(options.epsilon) if options.follows else None
-        self.skipped = SkippedRows(options.rest, transport.rest) if options.rest else None
+        self.skipped = SkippedRows(options.rest, transport.skip) if options.rest else None
         if self._cached:
             transport.epsilon = options.epsilon
 

@@ -90,13 +90,13 @@ class _CachingEnd(_End):
         super().__init__(gathering, worker)
         self.epsilon, self.savings, self.held = 0.0, Savings(), {}
         self.compression = None
-        self.resting, self.told, self.forgotten = {}, [], []
+        self.skipped, self.told, self.forgotten = {}, [], []
 
     def compress(self, compression):
         self.compression = compression
 
-    def rest(self, tensor_id, vertices):
-        self.resting[tensor_id] = vertices
+    def skip(self, tensor_id, vertices):
+        self.skipped[tensor_id] = vertices
         self.told.append((tensor_id, vertices))
 
     def forget(self, tensor_id):
@@ -105,15 +105,15 @@ class _CachingEnd(_End):
 
     def aggregate(self, rows, direction, tensor_id):
         tensor = tensor_id, direction, rows.shape[1]
-        resting = self.resting.get(tensor_id)
+        skipped = self.skipped.get(tensor_id)
         if direction is Direction.BACKWARD or tensor not in self.held:
-            resting = None
+            skipped = None
         epsilon = self.epsilon if tensor in self.held else 0
         held = self.held.setdefault(tensor, np.zeros_like(rows))
         sizes = abs(rows).max(axis=1)
         changed = abs(rows - held).max(axis=1) > epsilon * sizes.clip(min=sizes.mean())
-        if resting is not None:
-            changed &= ~resting
+        if skipped is not None:
+            changed &= ~skipped
         held[changed] = rows[changed]
         self.savings.rows += len(rows)
         self.savings.skipped += int((~changed).sum())

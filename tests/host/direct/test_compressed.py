@@ -104,8 +104,8 @@ def test_without_a_threshold_sums_are_those_of_plain_rows(method):
 
 @pytest.mark.parametrize("method", MAKE)
 @pytest.mark.parametrize("bits", [32, 8])
-def test_resting_rows_are_not_sent(method, bits):
-    """Forward, and after the first exchange of a tensor; a partial sum rests if all its rows do."""
+def test_skipped_rows_are_not_sent(method, bits):
+    """Forward, and after the first exchange of a tensor; a partial sum is skipped if all its rows are."""
     make, choose = MAKE[method]
     graph, assignment = random_case(120, 500, 4, bits, directed=True)
     hub = Hub(4)
@@ -117,7 +117,7 @@ def test_resting_rows_are_not_sent(method, bits):
     )
     rng = np.random.default_rng(bits)
     calls = [
-        call._replace(resting=rng.random(graph.vertices) < 0.7 if turn % 5 else None)
+        call._replace(skipped=rng.random(graph.vertices) < 0.7 if turn % 5 else None)
         for turn, call in enumerate(interleaved(graph, 5, bits, epsilons=(0.01,)))
     ]
     sums = exchange_all(transports, parts_of(assignment, 4), calls)
@@ -134,15 +134,15 @@ def test_nothing_is_kept_of_a_forgotten_site(compression):
     graph, assignment = random_case(60, 300, WORKERS, 2, directed=True)
     parts, features = parts_of(assignment, WORKERS), features_for(graph, 9)
     transports = on_hub(copy_schedules(graph, assignment, WORKERS), compression=compression)
-    resting = np.ones(graph.vertices, dtype=np.bool_)
+    skipped = np.ones(graph.vertices, dtype=np.bool_)
 
     def forget(worker, call):
         if call.epsilon == 0.5:
-            transports[worker].rest(0, resting[parts[worker]])
+            transports[worker].skip(0, skipped[parts[worker]])
             transports[worker].forget(0)
             kept = transports[worker]._compressed
             assert {key.number for key in (*kept._tables, *kept._residuals)} == {1}
-            assert kept.resting.of(0, FORWARD) is None
+            assert kept.skipped.of(0, FORWARD) is None
 
     calls = [Call(features, way, tensor_id) for way in BOTH for tensor_id in (0, 1)]
     last = calls[-1]._replace(epsilon=0.5)
