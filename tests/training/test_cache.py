@@ -16,7 +16,6 @@ from switchgnn.planner.direction import Direction
 from switchgnn.training.asked import AskedTraining
 from switchgnn.training.cache import LEAST, MOST, FollowingEpsilon, SkippedRows
 from switchgnn.training.compression import CompressionOptions
-from switchgnn.training.data.load import load_dataset
 from switchgnn.training.errors import TrainingError
 from switchgnn.training.join import Seat, Worker
 from switchgnn.training.partition import partition_dataset
@@ -25,17 +24,12 @@ from tests.training.gathering import Gathering, in_threads
 from tests.training.plain_loop import train_plainly
 from tests.training.test_columns import WORKERS as GRAPH_WORKERS
 from tests.training.test_columns import Graph
-from tests.training.threads import train_in_threads
+from tests.training.threads import losses, train_in_threads
 
 # Two workers: the sum of two numbers does not depend on their order.
 WORKERS, LAYERS = 2, 3
 AUTO, EXACT = CompressionOptions("auto"), CompressionOptions("0")
 HALF, TENSOR_ID = CompressionOptions("0", rest=0.5), 5
-
-
-@pytest.fixture(scope="module")
-def karate():
-    return load_dataset("karate")
 
 
 def test_a_rise_relaxes_epsilon_and_a_fall_tightens_it():
@@ -105,10 +99,6 @@ def test_there_is_no_dropout_with_a_cache_unless_it_is_asked_for():
         with pytest.raises(TrainingError, match=r"--cache and --(input-)?dropout 0"):
             AskedTraining(compression=cached, **options).check_dropout()
         AskedTraining(**options).check_dropout()
-
-
-def losses(results):
-    return [report.loss for report in results[0][0]]
 
 
 def test_without_any_change_allowed_the_losses_are_the_same(karate):

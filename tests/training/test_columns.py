@@ -15,11 +15,10 @@ from switchgnn.planner.graphs.graph import graph_from_edges
 from switchgnn.training.columns import Chosen, Columns, number_kept
 from switchgnn.training.compression import CompressionOptions
 from switchgnn.training.data.dataset import Dataset
-from switchgnn.training.data.load import load_dataset
 from switchgnn.training.gradients import GradientSums
 from switchgnn.training.sums import LocalSum, NeighbourSum, RemoteSum
 from tests.training.gathering import Gathering, in_threads
-from tests.training.threads import shared_out, train_in_threads
+from tests.training.threads import losses, shared_out, train_in_threads
 
 WORKERS, WIDTH, KEPT = 3, 24, 8
 HALF = CompressionOptions(keep=0.5, columns_every=2)
@@ -136,15 +135,6 @@ def test_the_columns_with_the_highest_scores_are_chosen_in_order():
     assert columns.choose({(0, WIDTH): -scores}, GradientSums()) == [10]
     assert columns.of(0, WIDTH).columns.tolist() == list(range(KEPT))
     assert columns.of(0, WIDTH).tensor_id == 11
-
-
-@pytest.fixture(scope="module")
-def karate():
-    return load_dataset("karate")
-
-
-def losses(results):
-    return [report.loss for report in results[0][0]]
 
 
 def test_fewer_columns_travel_after_the_first_choice(karate):

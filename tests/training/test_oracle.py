@@ -59,11 +59,6 @@ def off_by(data, workers, *, model, hidden=8, **options):
     return distance(data, results, model=model, hidden=hidden)[0]
 
 
-@pytest.fixture(scope="module")
-def karate():
-    return load_dataset("karate")
-
-
 @pytest.mark.parametrize("workers", [1, 2, 4, 8])
 @pytest.mark.parametrize("model", ["gcn", "sage", "gin"])
 def test_many_workers_train_like_one(karate, model, workers):
