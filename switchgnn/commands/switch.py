@@ -20,7 +20,6 @@ from switchgnn.controller.p4runtime.layout import parse_p4info
 from switchgnn.p4src import Program, load_program, load_strawman
 from switchgnn.softswitch.daemon.command import run_switch
 from switchgnn.softswitch.daemon.options import SwitchOptions
-from switchgnn.softswitch.daemon.serving import Beginning
 
 
 def as_described(options: SwitchOptions, path: Path, name: str | None) -> SwitchOptions:
@@ -181,6 +180,5 @@ def switch(asked: ServiceOptions) -> None:
     elif asked.name is not None:
         raise NetworkError("--name is that of a switch in a network file: add --network.")
     program = find_program(asked.program, asked.p4info)
-    beginning = Beginning(program, options.state, options.state_interval, forget_turn)
-    if run_switch(options, beginning) is signal.SIGINT:
+    if run_switch(options, program, forget_turn) is signal.SIGINT:
         raise typer.Exit(_INTERRUPTED)

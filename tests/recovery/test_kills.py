@@ -37,7 +37,7 @@ from switchgnn.planner.plan.files import write_plan
 from switchgnn.softswitch.daemon.state_file import open_state
 from switchgnn.topologies import Target
 from switchgnn.topologies.targets import wait_until_serving
-from tests.host.mixed import crew as mixed
+from tests.host.hybrid import crew as hybrid
 from tests.recovery.conftest import control, restarting
 from tests.support.commands import forkserver
 from tests.support.fabrics import Bed, Team, bed
@@ -86,11 +86,11 @@ def test_the_switch_is_killed_in_a_mixed_exchange(target, tmp_path, seed):
         control_star(stack, own_bed)
         on_block = stack.enter_context(restarting(own_bed, seed, own_bed.kill))
         calls = [
-            (mixed.whole_numbers(own_bed, 40, each), way) for each in (0, 1) for way in mixed.BOTH
+            (hybrid.whole_numbers(own_bed, 40, each), way) for each in (0, 1) for way in hybrid.BOTH
         ]
-        transports = stack.enter_context(mixed.crew(own_bed, on_block=on_block))
-        found = mixed.run(own_bed, transports, calls)
-        assert mixed.wrong(own_bed, calls, found) == 0
+        transports = stack.enter_context(hybrid.crew(own_bed, on_block=on_block))
+        found = hybrid.run(own_bed, transports, calls)
+        assert hybrid.wrong(own_bed, calls, found) == 0
 
 
 @pytest.mark.parametrize("seed", seeds(1, 2))
