@@ -410,7 +410,7 @@ def make_plan(options: PlanOptions, name: str, workers: int, tell: Progress) -> 
         forecast=forecast,
         predicted=predicted,
         seconds=seconds,
-        metis_seconds=metis.seconds,
+        metis_seconds=sum(metis),
         peak_memory_bytes=peak,
         memory_before_bytes=memory.before,
     )
