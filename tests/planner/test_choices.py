@@ -28,8 +28,9 @@ from switchgnn.planner.lanes import (
     frame_bytes,
     parse_lanes,
 )
-from switchgnn.planner.plan.banks import BANKS_OF_SWITCHES, SWITCH_ARRAYS, WORKER_ARRAYS
+from switchgnn.planner.plan.banks import BANKS_OF_SWITCHES
 from switchgnn.planner.plan.manifest import strategy_names
+from switchgnn.planner.plan.plan import SWITCH_ARRAYS, WORKER_ARRAYS
 from switchgnn.planner.presets import (
     KNOWN,
     PRESETS,
@@ -158,13 +159,6 @@ def test_every_choice_can_be_made(monkeypatch, name, installed):
 def test_the_paper_is_the_paper():
     choice = preset_strategies("paper", SMALL, FEW)
     assert [getattr(choice, part) for part in PARTS] == ["metis", "mlgp", "multicast", "gamr"]
-
-
-def test_without_mtkahypar_the_choice_names_the_package(monkeypatch):
-    monkeypatch.setattr(presets, "has_mtkahypar", lambda: False)
-    choice = preset_strategies("best", SMALL, FEW)
-    assert choice.blocks == "destination-cover"
-    assert any("[hypergraph]" in reason for reason in choice.because.values())
 
 
 def test_scarce_recirculation_raises_the_weight():

@@ -27,12 +27,11 @@ from switchgnn.planner import (
 from switchgnn.planner.plan import files
 from switchgnn.planner.plan.banks import (
     ASSIGNMENT_FILE,
-    SWITCH_ARRAYS,
     SWITCH_FILE,
-    WORKER_ARRAYS,
     worker_file,
 )
 from switchgnn.planner.plan.manifest import decode_manifest, encode_manifest, seal
+from switchgnn.planner.plan.plan import SWITCH_ARRAYS, WORKER_ARRAYS
 from tests.planner.helpers import one_sentence, plan_of
 
 
