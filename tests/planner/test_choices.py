@@ -17,9 +17,15 @@ import pytest
 
 from switchgnn.host.wire.header import BODY_AT
 from switchgnn.planner import Direction, PlanContext, PlannerError, load_graph, presets
-from switchgnn.planner.auto import build_auto
 from switchgnn.planner.build import build_resolved
-from switchgnn.planner.costs.forecast import HOST, HOST_PARTIAL, MIXED, SWITCH, choose_lanes
+from switchgnn.planner.costs.forecast import (
+    HOST,
+    HOST_PARTIAL,
+    MIXED,
+    SWITCH,
+    build_auto,
+    choose_lanes,
+)
 from switchgnn.planner.costs.seconds import NetworkModel
 from switchgnn.planner.lanes import (
     LANES,
