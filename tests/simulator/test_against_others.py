@@ -37,7 +37,7 @@ from switchgnn.planner.partition.leaf_spine import even_leaf_spine
 from switchgnn.planner.presets import PlanContext, PlanRequest, resolve_strategies
 from switchgnn.planner.sending.between_hosts import fewest_rows
 from tests.host.direct.crew import Hub, exchange, on_hub, parts_of
-from tests.support.commands import nursery
+from tests.support.commands import forkserver
 
 from .scenes import Row, Sent, arrivals, scene
 
@@ -68,7 +68,7 @@ def emulated(asked, **more):
         **more,
     )
     for _ in range(TRIES):
-        report = run_job(options, lambda *_: None, nursery=nursery())
+        report = run_job(options, lambda *_: None, forkserver=forkserver())
         if not any(report.repairs.values()):
             return report
     pytest.fail(f"{TRIES} exchanges on an idle network, and each repeated something")
@@ -245,7 +245,7 @@ def program(tmp_path_factory):
     ]
     source = Path(__file__).parent / "point_to_point.cc"
     places = ["-isystem", wheel.include, f"-I{MODELS}", f"-Wl,-rpath,{wheel.core.parent}"]
-    command = [find_compiler(), "-std=c++20", "-O0", *places, source, MODELS / "network/link.cc"]
+    command = [find_compiler(), "-std=c++20", "-O0", *places, source]
     subprocess.run([*command, *libraries, "-o", program], check=True)
     return program
 

@@ -30,7 +30,7 @@ from switchgnn.commands.shared.runner import (
     workplace,
 )
 from switchgnn.commands.shared.workers import WorkerOutcome, run_workers
-from switchgnn.host.mixed import write_left_schedules
+from switchgnn.host.hybrid import write_left_schedules
 from switchgnn.host.registry import SWITCH
 from switchgnn.host.wire.header import LANES, WIDEST
 from switchgnn.host.worker import WRITTEN, WorkerTask
@@ -44,7 +44,7 @@ from switchgnn.planner.plan.files import write_plan
 from switchgnn.planner.plan.leaf_spine import split_for_leaf_spine
 from switchgnn.planner.presets import PlanContext, resolve_strategies
 from switchgnn.topologies import Fabric, TlsFolder
-from switchgnn.topologies.processes.nursery import Nursery
+from switchgnn.topologies.forkserver import Forkserver
 
 # The last step before the clean-up.
 COMPARING = "comparing with the reference"
@@ -58,7 +58,7 @@ def run_job(
     step: StepListener,
     *,
     hold: Callable[[Fabric, RunReport], None] | None = None,
-    nursery: Nursery | None = None,
+    nursery: Forkserver | None = None,
     log_dir: Path | None = None,
     onlooker: Onlooker = NOBODY,
 ) -> RunReport:

@@ -68,7 +68,7 @@ from switchgnn.topologies import (
     free_tcp_port,
     socket_address,
 )
-from switchgnn.topologies.processes.nursery import Nursery
+from switchgnn.topologies.forkserver import Forkserver
 
 # Called with (step, done, total); total is 0 when unknown.
 StepListener = Callable[[str, float, int], None]
@@ -123,13 +123,13 @@ class Workplace:
     folder: Path
     logs: RunLogs
     step: StepListener
-    nursery: Nursery | None
+    nursery: Forkserver | None
     onlooker: Onlooker = NOBODY
 
 
 @contextmanager
 def workplace(
-    step: StepListener, nursery: Nursery | None, log_dir: Path | None, onlooker: Onlooker
+    step: StepListener, nursery: Forkserver | None, log_dir: Path | None, onlooker: Onlooker
 ) -> Iterator[Workplace]:
     """Make the folder of a job and remove it after the block; keep the logs if it fails."""
 
@@ -221,7 +221,7 @@ def finished(
                 site,
                 work.folder,
                 cable_faults=cables_with_faults(job),
-                nursery=work.nursery,
+                forkserver=work.nursery,
                 cable_recordings=workers.recordings.cables,
                 logs=work.logs.folder,
             )

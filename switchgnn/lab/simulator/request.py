@@ -19,7 +19,7 @@ from switchgnn.profiles import UNLIMITED, SwitchProfile
 _MICRO, _MEGA = 1e-6, 1e6
 PICOSECONDS = 1e12
 _NO_LIMIT = math.inf
-# GROUPS_PER_WORKER of p4src/seen.p4; a switch for wider windows has more of them.
+# GROUPS_PER_WORKER of p4src/dedup.p4; a switch for wider windows has more of them.
 _GROUPS_APART = 32
 # Of the background.
 FULL_FRAME_BYTES = 1_500

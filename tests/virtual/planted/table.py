@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m tests.virtual.planted.table`: the table of mistakes for docs/reliability-evidence.md.
+"""`python -m tests.virtual.planted.table`: the table of mistakes for docs/evidence/reliability.md.
 
 `--measure TRIES MOST [NAME ...]` plants them and prints how many seeds each try took, of MOST at
 most, and which checks have found it.
@@ -29,7 +29,7 @@ FOUND = {
     "count_repeated_done": (5, 2, "right party"),
     "release_nothing": (40, 20, "sums leave once"),
     "forget_newer_groups": (100, 31, "right party"),
-    "let_anything_have_its_turn": (20, 3, "turns grow"),
+    "let_any_tag_in": (20, 3, "turns grow"),
     "agree_with_all": (60, 16, "sums leave exact"),
     "take_every_pulse": (10, 3, "pulses passed on"),
     "begin_without_the_opening": (15, 2, "barrier waits"),

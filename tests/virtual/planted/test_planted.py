@@ -83,7 +83,7 @@ def test_a_text_that_is_not_there_is_said():
 
 
 def test_the_table_lists_them():
-    lines = (ROOT / "docs" / "reliability-evidence.md").read_text().splitlines()
+    lines = (ROOT / "docs/evidence/reliability.md").read_text().splitlines()
     begin = lines.index(HEAD[0])
     there = lines[begin : begin + len(FOUND) + len(HEAD)]
     assert there == table(), "python -m tests.virtual.planted.table prints what is to stand there"
