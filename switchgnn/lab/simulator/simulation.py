@@ -18,12 +18,11 @@ from switchgnn.base.full_disk import writing
 from switchgnn.base.interruptible import interruptible
 from switchgnn.lab.simulator.compile import compiled_models
 from switchgnn.lab.simulator.errors import SimulationStoppedError
-from switchgnn.lab.simulator.leaf_spine import SPINE, InsideLinks, LeafSpineOptions
 from switchgnn.lab.simulator.request import (
     PICOSECONDS,
-    BackgroundRun,
+    SPINE,
+    LeafSpineOptions,
     NetworkOptions,
-    decode_background,
 )
 from switchgnn.lab.simulator.setup import Setup
 
@@ -127,6 +126,102 @@ class Arrival:
     kind: int
     id: int
     count: int
+
+
+@dataclass(frozen=True)
+class InsideLinks:
+    """What went over the links between leaves and spines: a number per link, leaf by leaf.
+
+    Attributes:
+        frames_up, bytes_up, frames_down, bytes_down: from leaves to spines, and back.
+        sums_up: partial sums that leaves sent.
+        features_up: copies between hosts, or features that found no slot at their leaf.
+    """
+
+    frames_up: tuple[int, ...]
+    bytes_up: tuple[int, ...]
+    frames_down: tuple[int, ...]
+    bytes_down: tuple[int, ...]
+    sums_up: tuple[int, ...]
+    features_up: tuple[int, ...]
+
+    @property
+    def bytes(self) -> int:
+        """Bytes on all of them, both ways."""
+        return sum(self.bytes_up) + sum(self.bytes_down)
+
+
+_TRACED = "flow_"
+
+
+@dataclass(frozen=True)
+class BackgroundFlow:
+    """A flow; on request only.
+
+    Attributes:
+        began: picoseconds since the background did.
+        arrived: when its last byte had.
+        sender: a worker.
+        receiver: another one.
+        bytes: of it.
+    """
+
+    began: int
+    arrived: int
+    sender: int
+    receiver: int
+    bytes: int
+
+
+@dataclass(frozen=True)
+class BackgroundRun:
+    """All flows: those before the exchange, during it, and what was left of them afterwards.
+
+    Attributes:
+        flows: how many began.
+        flows_finished: how many were acknowledged whole.
+        seconds: while which flows began.
+        bytes: of the flows' frames.
+        bytes_sent: the same with what was sent again.
+        bytes_arrived: each once.
+        bytes_repeated: that came a second time.
+        bytes_lost: that found a full queue.
+        lost: frames that did.
+        marked: frames that found a longer queue than the threshold.
+        window_cuts: how often windows of flows were narrowed.
+        mean_slowdown: time of a flow over what it takes in an empty network at the links' rate.
+        high_slowdown: which 99 % of the flows do not exceed.
+        trace: all flows, if they were asked for.
+    """
+
+    flows: int
+    flows_finished: int
+    seconds: float
+    bytes: int
+    bytes_sent: int
+    bytes_arrived: int
+    bytes_repeated: int
+    bytes_lost: int
+    lost: int
+    marked: int
+    window_cuts: int
+    mean_slowdown: float
+    high_slowdown: float
+    trace: tuple[BackgroundFlow, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all but the trace as plain data."""
+        return {name: value for name, value in vars(self).items() if name != "trace"}
+
+
+def decode_background(told: dict[str, Any] | None) -> BackgroundRun | None:
+    """Read what the models said of it, if there was any."""
+    if told is None:
+        return None
+    plain = {name: value for name, value in told.items() if not name.startswith(_TRACED)}
+    names = ("began", "arrived", "from", "to", "size")
+    columns = (told.get(f"{_TRACED}{name}", ()) for name in names)
+    return BackgroundRun(**plain, trace=tuple(map(BackgroundFlow, *columns)))
 
 
 @dataclass(frozen=True)
