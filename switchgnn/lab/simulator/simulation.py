@@ -3,11 +3,8 @@
 """Runs the models on a star or a leaf-spine, and reads what they measured."""
 
 import json
-import struct
 import subprocess
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,7 +14,7 @@ from switchgnn.base.files import private_folder
 from switchgnn.base.full_disk import writing
 from switchgnn.base.interruptible import interruptible
 from switchgnn.lab.simulator.compile import compiled_models
-from switchgnn.lab.simulator.errors import SimulationStoppedError
+from switchgnn.lab.simulator.errors import SimulatorError
 from switchgnn.lab.simulator.request import (
     PICOSECONDS,
     SPINE,
@@ -25,31 +22,6 @@ from switchgnn.lab.simulator.request import (
     NetworkOptions,
 )
 from switchgnn.lab.simulator.setup import Setup
-
-_MAGIC = b"SGNNSIM1"
-_ENTRY = struct.Struct("<40sQQQ")
-_ALIGNMENT = 64
-
-
-def write_array_file(arrays: Mapping[str, NDArray[Any]], path: Path) -> None:
-    """Write arrays of one dimension; their item types are known to the models."""
-    offset = _aligned(len(_MAGIC) + 8 + len(arrays) * _ENTRY.size)
-    entries = []
-    for name, array in arrays.items():
-        entries.append(_ENTRY.pack(name.encode(), array.itemsize, len(array), offset))
-        offset = _aligned(offset + array.nbytes)
-    with writing(path), path.open("wb") as file:
-        file.write(_MAGIC + len(arrays).to_bytes(8, "little") + b"".join(entries))
-        for array in arrays.values():
-            file.seek(_aligned(file.tell()))
-            np.ascontiguousarray(array).tofile(file)
-        # A last array without items leaves a hole at the end.
-        file.truncate(max(offset, file.tell()))
-
-
-def _aligned(offset: int) -> int:
-    return -(-offset // _ALIGNMENT) * _ALIGNMENT
-
 
 # (bytes, per cent of the flows that have no more).
 HADOOP = (
@@ -151,9 +123,6 @@ class InsideLinks:
         return sum(self.bytes_up) + sum(self.bytes_down)
 
 
-_TRACED = "flow_"
-
-
 @dataclass(frozen=True)
 class BackgroundFlow:
     """A flow; on request only.
@@ -212,16 +181,6 @@ class BackgroundRun:
     def to_dict(self) -> dict[str, Any]:
         """Return all but the trace as plain data."""
         return {name: value for name, value in vars(self).items() if name != "trace"}
-
-
-def decode_background(told: dict[str, Any] | None) -> BackgroundRun | None:
-    """Read what the models said of it, if there was any."""
-    if told is None:
-        return None
-    plain = {name: value for name, value in told.items() if not name.startswith(_TRACED)}
-    names = ("began", "arrived", "from", "to", "size")
-    columns = (told.get(f"{_TRACED}{name}", ()) for name in names)
-    return BackgroundRun(**plain, trace=tuple(map(BackgroundFlow, *columns)))
 
 
 @dataclass(frozen=True)
@@ -334,11 +293,12 @@ def run_simulation(
     program = compiled_models()
     # The arrays may take hundreds of megabytes: Ctrl-C must not leave them.
     with interruptible(), private_folder("switchgnn-") as folder:
-        path = folder / "arrays"
         sizes = flow_size_arrays() if options.background_load else {}
-        write_array_file({**setup.arrays, **sizes}, path)
+        with writing(folder):
+            for name, array in {**setup.arrays, **sizes}.items():
+                array.tofile(folder / name)
         words = {
-            "arrays": path,
+            "arrays": folder,
             "workers": setup.workers,
             "blocks": setup.blocks,
             "fragments": setup.fragments,
@@ -360,43 +320,31 @@ def run_simulation(
         )
     if result.returncode != 0:
         told = result.stderr.strip() or f"it ended with code {result.returncode}."
-        raise SimulationStoppedError(f"The simulation stopped: {told}")
+        raise SimulatorError(f"The simulation stopped: {told}")
     return _decode(json.loads(result.stdout))
 
 
 def _decode(told: dict[str, Any]) -> SimulationRun:
-    series = TimeSeries(
-        seconds=tuple(at / PICOSECONDS for at in told["series_at"]),
-        queue_bytes=tuple(told["series_queue_bytes"]),
-        slots=tuple(told["series_slots"]),
-        sums=tuple(told["series_sums"]),
-        overflowed=tuple(told["series_overflowed"]),
-    )
-    columns = (told[f"trace_{name}"] for name in ("at", "at_switch", "worker", "kind", "id"))
-    trace = tuple(
-        Arrival(at, bool(at_switch), *rest)
-        for at, at_switch, *rest in zip(*columns, told["trace_count"], strict=True)
-    )
-    kept = {field.name for field in fields(SimulationRun)} - {
-        "series",
-        "trace",
-        "inside",
-        "background",
-    }
-    values = {name: told[name] for name in kept}
-    values |= {name: tuple(each) for name, each in values.items() if isinstance(each, list)}
+    told = {name: tuple(it) if isinstance(it, list) else it for name, it in told.items()}
+    series, trace, inside = (_taken(told, prefix) for prefix in ("series_", "trace_", "inside_"))
+    seconds = tuple(at / PICOSECONDS for at in series.pop("at"))
+    flows = told.pop("background", None)
     return SimulationRun(
-        **values,
-        series=series,
-        trace=trace,
-        inside=_decode_inside(told),
-        background=decode_background(told.get("background")),
+        **told,
+        series=TimeSeries(seconds, **series),
+        trace=tuple(map(Arrival, *trace.values())),
+        inside=InsideLinks(**inside) if inside["bytes_up"] else None,
+        background=None if flows is None else _decode_background(flows),
     )
 
 
-def _decode_inside(told: dict[str, Any]) -> InsideLinks | None:
-    """Return the links between leaves and spines; a star has none."""
-    if not told["inside_bytes_up"]:
-        return None
-    names = [field.name for field in fields(InsideLinks)]
-    return InsideLinks(**{name: tuple(told[f"inside_{name}"]) for name in names})
+def _decode_background(told: dict[str, Any]) -> BackgroundRun:
+    traced = _taken(told, "flow_")
+    trace = tuple(map(BackgroundFlow, *traced.values())) if traced else ()
+    return BackgroundRun(**told, trace=trace)
+
+
+def _taken(told: dict[str, Any], prefix: str) -> dict[str, Any]:
+    """Remove the members with the prefix, and return them without it."""
+    names = [name for name in told if name.startswith(prefix)]
+    return {name.removeprefix(prefix): told.pop(name) for name in names}
