@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Functions for Python; native/library.py has the same signatures.
+// Functions for Python, whose signatures native/library.py reads here.
 #pragma once
 
 #include "batches.h"
