@@ -159,8 +159,11 @@ class NativeEngine:
     def counts(self) -> ForwardingCounts:
         """Return the packet counts."""
         values = list(self._counts)
-        by_port = [_by_port(values[i * PORTS : (i + 1) * PORTS]) for i in range(4)]
-        counts = ForwardingCounts(*by_port, _by_port(self._tail_drops))
+        received, sent, unattached, errors = (
+            _by_port(values[i * PORTS : (i + 1) * PORTS]) for i in range(4)
+        )
+        tail_drops = _by_port(self._tail_drops)
+        counts = ForwardingCounts(received, sent, unattached, errors, tail_drops)
         for name, value in zip(_SCALARS, values[4 * PORTS :], strict=True):
             setattr(counts, name, value)
         return counts
