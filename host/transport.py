@@ -122,6 +122,18 @@ class Transport(Protocol):
         """Return the faults on the link to the switch so far, by direction."""
         return {}
 
+    def rest(self, site: int, vertices: NDArray[np.bool_] | None) -> None:
+        """Let rows of a site count as unchanged, in its forward exchanges from now on.
+
+        Only with a cache. A partial sum counts as unchanged if all its vertices rest. When all rows
+        are sent whole, none rests. `vertices`: bool[n], those that rest; None: none does.
+        """
+        return
+
+    def forget(self, site: int) -> None:
+        """Drop all that is kept of a site, as all workers must between the same exchanges."""
+        return
+
     @property
     def traffic(self) -> Traffic:
         """Frames and bytes of this transport so far."""

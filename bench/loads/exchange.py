@@ -11,7 +11,7 @@ import numpy as np
 from bench.testbeds.testbed import Testbed
 from switchgnn.base.arrays import pack_arrays
 from switchgnn.commands.shared.workers import WORKER_COMMAND, WorkerError, run_workers
-from switchgnn.host.mixed import write_left_schedules
+from switchgnn.host.hybrid import write_left_schedules
 from switchgnn.host.pace import Pace
 from switchgnn.host.wire.header import LANES
 from switchgnn.host.worker import WorkerTask

@@ -116,7 +116,7 @@ class Testbed:
 
     def _session_entry(self, session: Session, plan: SwitchPlan) -> SessionEntry:
         # The raw load has no barriers, which would advance the switch's turn.
-        return replace(session.entry(self.session, plan), any_turn=1)
+        return replace(session.entry(self.session, plan), any_tag=1)
 
     def _switch_plan(self) -> SwitchPlan:
         return SwitchPlan(self.served.plan.manifest, self.served.switch)

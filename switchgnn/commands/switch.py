@@ -106,14 +106,14 @@ def _no_p4info(path: Path) -> ProgramError:
 
 
 _TABLE = "session"
-_ANY_TURN = "any_turn"
+_ANY_TAG = "any_tag"
 
 
 def forget_turn(p4info: p4i.P4Info, entry: p4r.TableEntry) -> p4r.TableEntry:
     """Return a default action that was kept over a restart, as a controller would write it then.
 
     The registers say whose turn it is, and are lost. A controller that installs a plan on a switch
-    that was restarted says so with `any_turn`; without it the switch would refuse the workers of a
+    that was restarted says so with `any_tag`; without it the switch would refuse the workers of a
     run that goes on.
     """
     called = entry.action.action
@@ -123,7 +123,7 @@ def forget_turn(p4info: p4i.P4Info, entry: p4r.TableEntry) -> p4r.TableEntry:
         if action.preamble.id == called.action_id
         for param in action.params
     }
-    if _ANY_TURN not in names.values() or not any(
+    if _ANY_TAG not in names.values() or not any(
         table.preamble.id == entry.table_id and table.preamble.alias == _TABLE
         for table in p4info.tables
     ):
@@ -131,7 +131,7 @@ def forget_turn(p4info: p4i.P4Info, entry: p4r.TableEntry) -> p4r.TableEntry:
     copy = p4r.TableEntry()
     copy.CopyFrom(entry)
     for param in copy.action.action.params:
-        if names.get(param.param_id) == _ANY_TURN:
+        if names.get(param.param_id) == _ANY_TAG:
             param.value = b"\x01"
     return copy
 

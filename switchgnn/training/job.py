@@ -14,7 +14,7 @@ from switchgnn.base.files import open_regular, replacing
 from switchgnn.base.full_disk import why_not_written
 from switchgnn.base.records import RecordError, make_record, parse_json
 from switchgnn.host.direct.kinds import backward_file
-from switchgnn.host.mixed import write_left_schedules
+from switchgnn.host.hybrid import write_left_schedules
 from switchgnn.p4src import load_program
 from switchgnn.planner.auto import AutoPlan, build_auto
 from switchgnn.planner.build import Left, build_resolved

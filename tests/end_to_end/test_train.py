@@ -25,7 +25,7 @@ from switchgnn.training.layers.models import ModelOptions
 from switchgnn.training.trainer import TrainOptions
 from switchgnn.training.worker import Training
 from tests.end_to_end.conftest import LOOPBACK, succeeded
-from tests.host.mixed.crew import leaving
+from tests.host.hybrid.crew import leaving
 from tests.support.commands import forkserver, started, switchgnn
 from tests.support.gpu import cuda_missing
 from tests.support.kept_logs import take_kept_logs

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from switchgnn.base.tasks import TaskError
-from switchgnn.host import mixed
+from switchgnn.host import hybrid
 from switchgnn.host.errors import LinkError, TransportError
+from switchgnn.host.hybrid import HybridTransport, left_schedules, open_switch, write_left_schedules
 from switchgnn.host.innetwork import exchange
 from switchgnn.host.innetwork.exchange import InNetworkExchange, open_in_network
-from switchgnn.host.mixed import HybridTransport, left_schedules, open_switch, write_left_schedules
 from switchgnn.host.pace import Pace
 from switchgnn.host.registry import AUTO, DEFAULT, TRANSPORTS, transport_kind
 from switchgnn.host.transport import WorkerEnd
@@ -198,7 +198,7 @@ def test_a_schedule_of_another_plan_is_refused(end, graph, plan, tmp_path):
 @pytest.mark.parametrize(("mtu", "longest"), [("1500", 1500), ("100", 174)])
 def test_a_link_must_take_the_longest_frames_of_both(end, monkeypatch, mtu, longest):
     asked = []
-    monkeypatch.setattr(mixed, "check_packets_fit", lambda *what: asked.append(what))
+    monkeypatch.setattr(hybrid, "check_packets_fit", lambda *what: asked.append(what))
     nobody = replace(end, link="eth:nobody", mtu=mtu)
     with pytest.raises(LinkError), open_switch(nobody):
         pass

@@ -30,7 +30,7 @@ from switchgnn.commands.shared.runner import (
     workplace,
 )
 from switchgnn.commands.shared.workers import WorkerOutcome, run_workers
-from switchgnn.host.mixed import write_left_schedules
+from switchgnn.host.hybrid import write_left_schedules
 from switchgnn.host.registry import SWITCH
 from switchgnn.host.wire.header import LANES, WIDEST
 from switchgnn.host.worker import WRITTEN, WorkerTask

@@ -32,8 +32,8 @@ from switchgnn.commands.train.plan import (
     prepare_training,
 )
 from switchgnn.commands.train.report import EpochListener, Recorder, TrainReport
-from switchgnn.host.alone import Exchanges, host_traffic
 from switchgnn.host.direct.framing import USUAL_MTU, Framing
+from switchgnn.host.host_baseline import Exchanges, host_traffic
 from switchgnn.host.metrics import metrics_place
 from switchgnn.host.registry import SWITCH, SwitchProgram
 from switchgnn.host.wire.native import hosts_run_as
