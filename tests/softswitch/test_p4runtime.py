@@ -198,8 +198,6 @@ def test_direct_counters(switch, tables):
     assert read() == 0
 
 
-
-
 def test_counters(switch, tables):
     ident = tables.ident("counters", "probes")
     for _ in range(3):

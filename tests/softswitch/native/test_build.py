@@ -141,8 +141,6 @@ def test_arrays_have_their_own_memory(registers):
             assert register.cells[register.size - 1] == (1 << register.width) - 1
 
 
-
-
 # Of 64-bit words, on vectors of 16 to 64 bytes.
 ADD = re.compile(r"\bv?paddq\s.*%([xyz])mm")
 WIDTHS = {"x": 128, "y": 256, "z": 512}
