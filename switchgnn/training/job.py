@@ -16,10 +16,11 @@ from switchgnn.base.records import RecordError, make_record, parse_json
 from switchgnn.host.direct.kinds import backward_file
 from switchgnn.host.hybrid import write_left_schedules
 from switchgnn.p4src import load_program
-from switchgnn.planner.auto import AutoPlan, build_auto
 from switchgnn.planner.build import Left, build_resolved
 from switchgnn.planner.costs.forecast import (
+    AutoPlan,
     StarForecast,
+    build_auto,
     choose_lanes,
     share_served,
     verdict,

@@ -21,10 +21,9 @@ from switchgnn.host.registry import (
     transport_kind,
 )
 from switchgnn.p4src import Program, load_program, load_strawman
-from switchgnn.planner.auto import AutoPlan, build_auto
 from switchgnn.planner.build import build_resolved
 from switchgnn.planner.costs import forecast
-from switchgnn.planner.costs.forecast import choose_lanes, host_rows
+from switchgnn.planner.costs.forecast import AutoPlan, build_auto, choose_lanes, host_rows
 from switchgnn.planner.costs.host_seconds import packed_frames
 from switchgnn.planner.costs.seconds import NetworkModel, plan_seconds
 from switchgnn.planner.direction import Direction
