@@ -105,7 +105,7 @@ def test_without_a_threshold_sums_are_those_of_plain_rows(method):
 @pytest.mark.parametrize("method", MAKE)
 @pytest.mark.parametrize("bits", [32, 8])
 def test_skipped_rows_are_not_sent(method, bits):
-    """Forward, and after the first exchange of a tensor; a partial sum is skipped if all its rows are."""
+    """Forward, after the first exchange of a tensor; a partial sum only if all its rows are."""
     make, choose = MAKE[method]
     graph, assignment = random_case(120, 500, 4, bits, directed=True)
     hub = Hub(4)
