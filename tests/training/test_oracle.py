@@ -99,11 +99,6 @@ def test_dropout_drops_the_same_however_many_workers(karate):
     assert max(abs(a - b) for a, b in zip(alone, without, strict=True)) > 5 * TOLERANCE
 
 
-def test_another_seed_drops_others(karate):
-    first, second = (losses_with_dropout(karate, 1, seed=seed) for seed in (0, 1))
-    assert max(abs(a - b) for a, b in zip(first, second, strict=True)) > 5 * TOLERANCE
-
-
 # All vertices of karate in two bins, in several, each in one of its own.
 MEMORIES = {"two bins": 10**6, "several": 2000, "one vertex each": 1}
 SEVERAL = BinOptions(MEMORIES["several"])
