@@ -18,8 +18,8 @@ from switchgnn.commands.errors import ProgramError
 from switchgnn.controller.p4runtime.client import program_cookie
 from switchgnn.controller.p4runtime.layout import parse_p4info
 from switchgnn.p4src import Program, load_program, load_strawman
-from switchgnn.softswitch.daemon.command import run_switch
 from switchgnn.softswitch.daemon.options import SwitchOptions
+from switchgnn.softswitch.daemon.serving import run_switch
 
 
 def as_described(options: SwitchOptions, path: Path, name: str | None) -> SwitchOptions:

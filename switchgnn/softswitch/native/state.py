@@ -7,8 +7,8 @@ from ctypes import byref, c_int, c_uint8, c_uint16, c_uint32, c_uint64, string_a
 from typing import Any
 
 from switchgnn.softswitch.native.library import Switch, TableShape, byte_size, cell_bytes, numbers
-from switchgnn.softswitch.p4runtime.schema import TableSchema
 from switchgnn.softswitch.program import CounterArray, LoadedProgram, RegisterArray, TableSpec
+from switchgnn.softswitch.schema import TableSchema
 from switchgnn.softswitch.state import (
     CounterCells,
     ProgramState,
