@@ -8,7 +8,7 @@ from random import Random
 from typing import Protocol, TypeVar
 
 from switchgnn.softswitch.loader import GivenProgram
-from switchgnn.softswitch.p4runtime.device import PreparedProgram
+from switchgnn.softswitch.p4runtime.pipeline_config import PreparedProgram
 from switchgnn.softswitch.p4runtime.service import P4RuntimeService
 from switchgnn.softswitch.replication import ReplicationEngine
 from switchgnn.softswitch.traffic_manager import QueueSettings
