@@ -13,7 +13,6 @@ from switchgnn.lab.simulator import (
     FRAGMENT,
     NetworkOptions,
     SimulatorError,
-    copies_of_plan,
     host_setup,
     plan_setup,
     run_simulation,
@@ -22,7 +21,7 @@ from switchgnn.lab.simulator.simulation import HADOOP
 from switchgnn.planner import build_plan, load_graph
 from tests.support.markers import full
 
-from .scenes import Row, Sent, scene
+from .scenes import Row, Sent, copies_of_plan, scene
 
 WORKERS = 5
 # At 100 Gbit/s a byte takes 80 ps.

@@ -23,13 +23,14 @@ from switchgnn.lab.simulator import (
     SPINE,
     LeafSpineOptions,
     NetworkOptions,
-    copies_of_plan,
     host_setup,
     plan_setup,
     run_simulation,
 )
 from switchgnn.planner import Direction, PlannerError, build_plan, load_graph
 from switchgnn.planner.plan.leaf_spine import predict_leaf_spine, split_for_leaf_spine
+
+from .scenes import copies_of_plan
 
 FORWARD = Direction.FORWARD
 PROGRAM = "0" * 64

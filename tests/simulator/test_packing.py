@@ -18,7 +18,6 @@ from switchgnn.lab.simulator import (
     NetworkOptions,
     SimulatorError,
     compute_seconds,
-    copies_of_plan,
     host_setup,
     parse_mtu,
     run_simulation,
@@ -34,7 +33,7 @@ from switchgnn.planner.strategies import PARTITION_STRATEGIES
 from tests.host.direct.crew import random_case, sizes_of_frames
 from tests.host.direct.test_schedules import smallest_cover
 
-from .scenes import acks_at_workers, arrivals, features_at_switch
+from .scenes import acks_at_workers, arrivals, copies_of_plan, features_at_switch
 from .test_command import as_json
 
 # At 100 Gbit/s a byte takes 80 ps.

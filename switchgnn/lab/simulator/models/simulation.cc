@@ -10,6 +10,7 @@
 #include "options.h"
 #include "worker.h"
 
+#include <sys/prctl.h>
 #include <algorithm>
 #include <chrono>
 #include <csignal>
@@ -20,7 +21,6 @@
 #include <optional>
 #include <ostream>
 #include <string>
-#include <sys/prctl.h>
 
 constexpr int kRefused = 2;
 
