@@ -9,6 +9,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,7 +19,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 
 from switchgnn.base.described import DescribedNetwork, read_network
 from switchgnn.base.network import Network, leaf_spine_networks, star_network
-from switchgnn.base.options import with_groups
+from switchgnn.base.options import option, with_groups
 from switchgnn.controller.controls.congestion import BMV2_QUEUE, DEFAULT_ECN_THRESHOLD
 from switchgnn.controller.errors import ControllerError
 from switchgnn.controller.install import Share, install_each
@@ -30,7 +31,7 @@ from switchgnn.controller.show import print_records, print_state, show_entries
 from switchgnn.controller.show import show as show_switch
 from switchgnn.controller.target import Progress as Teller
 from switchgnn.controller.target import client_of, leaf_spine_plans, parts_for
-from switchgnn.controller.watch import WATCH_DEADLINE, Watched, WatchEvent, WatchEventKind
+from switchgnn.controller.watch import WATCH_DEADLINE, WatchEvent, WatchEventKind
 from switchgnn.controller.watch import watch as keep_installed
 from switchgnn.p4src import Program, load_program, load_strawman
 from switchgnn.planner.check.foreign import trusted_plan
@@ -38,51 +39,6 @@ from switchgnn.planner.partition.leaf_spine import even_leaf_spine
 from switchgnn.planner.plan.files import read_plan
 
 DEFAULT_ADDRESS = "127.0.0.1:9559"
-
-
-@dataclass(frozen=True)
-class Switches:
-    """The switches that a command is for.
-
-    Attributes:
-        network: as a file has them; None: ``addresses`` counts.
-        addresses: of their P4Runtime, leaves first.
-        device_id: of each, where ``addresses`` counts.
-        tls: for each, where ``addresses`` counts; None: without.
-        election_id: of all controllers the one with the highest is obeyed; None: this one only
-            reads.
-        deadline: seconds to wait for an answer.
-    """
-
-    network: DescribedNetwork | None
-    addresses: list[str]
-    device_id: int
-    tls: TlsOptions | None
-    election_id: int | None
-    deadline: float
-
-    def clients(self) -> list[P4RuntimeClient]:
-        """Return a client for each, leaves first, not opened yet."""
-        election_id, primary = self.election_id or 1, self.election_id is not None
-        if self.network is None:
-            return [
-                P4RuntimeClient(
-                    *(address, self.device_id, election_id, self.tls),
-                    primary=primary,
-                    deadline=self.deadline,
-                )
-                for address in self.addresses
-            ]
-        return [
-            client_of(switch, election_id=election_id, primary=primary, deadline=self.deadline)
-            for switch in self.network.in_order
-        ]
-
-    def parts(self, folder: Path, leaves: int, spines: int) -> list[tuple[SwitchPlan, Network]]:
-        """Return what each serves of a plan, and what is around it."""
-        if self.network is None:
-            return parts_by_number(folder, len(self.addresses), leaves, spines)
-        return parts_for(folder, self.network)
 
 
 def parts_by_number(
@@ -135,110 +91,105 @@ AsJson = Annotated[bool, _option(OUTPUT, "Print JSON.", "--json")]
 class Access:
     """How switches are reached; all commands have these options."""
 
-    network: Annotated[
-        Path | None,
-        _option(
-            SWITCHES,
-            "A network file, which says all of this in place of the other options.",
-            metavar="FILE",
-            show_default=False,
-        ),
-    ] = None
-    device_id: Annotated[int, _option(SWITCHES, "The switches' device id.", metavar="N")] = 0
-    tls_root: Annotated[
-        Path | None,
-        _option(
-            _TLS, "Certificate (PEM) to trust; turns TLS on.", metavar="FILE", show_default=False
-        ),
-    ] = None
-    tls_certificate: Annotated[
-        Path | None,
-        _option(_TLS, "This controller's certificate (PEM).", metavar="FILE", show_default=False),
-    ] = None
-    tls_key: Annotated[
-        Path | None,
-        _option(_TLS, "Key (PEM) of that certificate.", metavar="FILE", show_default=False),
-    ] = None
+    network: Path | None = option(
+        SWITCHES, "FILE", "A network file, which says all of this in place of the other options."
+    )
+    device_id: int = option(SWITCHES, "N", "The switches' device id.", default=0)
+    tls_root: Path | None = option(_TLS, "FILE", "Certificate (PEM) to trust; turns TLS on.")
+    tls_certificate: Path | None = option(_TLS, "FILE", "This controller's certificate (PEM).")
+    tls_key: Path | None = option(_TLS, "FILE", "Key (PEM) of that certificate.")
 
-    def switches(
+    @cached_property
+    def described(self) -> DescribedNetwork | None:
+        """The network file, if there is one."""
+        return None if self.network is None else read_network(self.network)
+
+    def clients(
         self,
-        address: list[str] | None,
+        addresses: list[str] | None,
         *,
         election_id: int | None = None,
         deadline: float = DEFAULT_DEADLINE,
-    ) -> Switches:
-        """Return the switches that are meant."""
-        if self.network is not None and address:
-            raise typer.BadParameter("--network says where the switches are: leave out --address")
-        return Switches(
-            network=None if self.network is None else read_network(self.network),
-            addresses=address or [DEFAULT_ADDRESS],
-            device_id=self.device_id,
-            tls=self._tls(),
-            election_id=election_id,
-            deadline=deadline,
-        )
+    ) -> list[P4RuntimeClient]:
+        """Return a client for each switch, leaves first, not opened yet.
 
-    def _tls(self) -> TlsOptions | None:
-        files = (self.tls_root, self.tls_certificate, self.tls_key)
-        return None if files == (None, None, None) else TlsOptions(*files)
+        Args:
+            addresses: where there is no network file; None: the usual one.
+            election_id: of all controllers the one with the highest is obeyed; None: this one
+                only reads.
+            deadline: seconds to wait for an answer.
+        """
+        number, primary = election_id or 1, election_id is not None
+        if self.described is None:
+            files = (self.tls_root, self.tls_certificate, self.tls_key)
+            tls = None if files == (None, None, None) else TlsOptions(*files)
+            return [
+                P4RuntimeClient(
+                    address, self.device_id, number, tls, primary=primary, deadline=deadline
+                )
+                for address in addresses or [DEFAULT_ADDRESS]
+            ]
+        if addresses:
+            raise typer.BadParameter("--network says where the switches are: leave out --address")
+        return [
+            client_of(switch, election_id=number, primary=primary, deadline=deadline)
+            for switch in self.described.in_order
+        ]
+
+    def shares(
+        self, folder: Path, installed: "Installed", clients: list[P4RuntimeClient]
+    ) -> list[Share]:
+        """Return what each switch serves of a plan, and what is around it."""
+        if self.described is None:
+            parts = parts_by_number(folder, len(clients), installed.leaves, installed.spines)
+        else:
+            parts = parts_for(folder, self.described)
+        return [Share(*part, client) for part, client in zip(parts, clients, strict=True)]
 
 
 @dataclass(frozen=True)
 class Installed:
     """How a plan comes to be on switches, once or again and again."""
 
-    leaves: Annotated[
-        int,
-        _option(
-            SWITCHES,
-            "How many of the switches, the first ones, are leaves; 0: none.",
-            min=0,
-            metavar="N",
-        ),
-    ] = 0
-    spines: Annotated[
-        int,
-        _option(SWITCHES, "How many, the others, are spines; with --leaves.", min=1, metavar="N"),
-    ] = 1
-    ecn_threshold: Annotated[
-        int,
-        _option(
-            PLAN,
-            "Packets in a queue from which on they are marked beside ordinary traffic.",
-            min=0,
-            metavar="N",
-        ),
-    ] = DEFAULT_ECN_THRESHOLD
-    queue: Annotated[
-        int,
-        _option(
-            PLAN,
-            "Packets that a queue of the switch holds; without ordinary traffic, those are marked"
-            " that find more than the sums of a block, or three quarters of it.",
-            min=1,
-            metavar="N",
-        ),
-    ] = BMV2_QUEUE
-    largest_feature: Annotated[
-        float | None,
-        _option(
-            PLAN,
-            "The largest magnitude that a worker may report.",
-            min=0.0,
-            metavar="NUMBER",
-            show_default="any of which no sum overflows float32",
-        ),
-    ] = None
-    check: Annotated[
-        bool | None,
-        _option(
-            PLAN,
-            "Check the plan before it is installed.",
-            "--check/--no-check",
-            show_default="if others may have changed it",
-        ),
-    ] = None
+    leaves: int = option(
+        SWITCHES,
+        "N",
+        "How many of the switches, the first ones, are leaves; 0: none.",
+        default=0,
+        min=0,
+    )
+    spines: int = option(
+        SWITCHES, "N", "How many, the others, are spines; with --leaves.", default=1, min=1
+    )
+    ecn_threshold: int = option(
+        PLAN,
+        "N",
+        "Packets in a queue from which on they are marked beside ordinary traffic.",
+        default=DEFAULT_ECN_THRESHOLD,
+        min=0,
+    )
+    queue: int = option(
+        PLAN,
+        "N",
+        "Packets that a queue of the switch holds; without ordinary traffic, those are marked"
+        " that find more than the sums of a block, or three quarters of it.",
+        default=BMV2_QUEUE,
+        min=1,
+    )
+    largest_feature: float | None = option(
+        PLAN,
+        "NUMBER",
+        "The largest magnitude that a worker may report.",
+        min=0.0,
+        shown="any of which no sum overflows float32",
+    )
+    check: bool | None = option(
+        PLAN,
+        None,
+        "Check the plan before it is installed.",
+        "--check/--no-check",
+        shown="if others may have changed it",
+    )
 
 
 app = typer.Typer(
@@ -267,18 +218,17 @@ def install(
     deadline: Deadline = DEFAULT_DEADLINE,
 ) -> None:
     """Bring switches to a plan: all of them, or none."""
-    switches = access.switches(address, election_id=election_id, deadline=deadline)
+    # Not opened yet: a plan that does not fit needs no switch to be told so.
+    clients = access.clients(address, election_id=election_id, deadline=deadline)
     with ExitStack() as stack:
         folder = stack.enter_context(trusted_plan(plan, _warn, check=installed.check))
-        parts = switches.parts(folder, installed.leaves, installed.spines)
-        # Not opened yet: a plan that does not fit needs no switch to be told so.
-        clients = switches.clients()
+        shares = access.shares(folder, installed, clients)
         for client in clients:
             stack.callback(client.close)
         with _progress_bar(visible=not as_json) as tell:
             report = install_each(
-                [Share(*part, client) for part, client in zip(parts, clients, strict=True)],
-                program=_program(parts),
+                shares,
+                program=_program(shares),
                 ecn_threshold=installed.ecn_threshold,
                 queue=installed.queue,
                 new_session=new_session,
@@ -310,7 +260,7 @@ def show(
     """Show what switches hold and have counted."""
     console = Console()
     found: list[object] = []
-    for client in access.switches(address, deadline=deadline).clients():
+    for client in access.clients(address, deadline=deadline):
         with client:
             if entries is not None:
                 records = show_entries(client, entries, limit)
@@ -336,8 +286,7 @@ def clear(
     deadline: Deadline = DEFAULT_DEADLINE,
 ) -> None:
     """Take all entries and groups out of switches; the program stays."""
-    switches = access.switches(address, election_id=election_id, deadline=deadline)
-    for client in switches.clients():
+    for client in access.clients(address, election_id=election_id, deadline=deadline):
         with client:
             counts = clear_switch(client)
         typer.echo(
@@ -363,14 +312,13 @@ def watch(
 
     Prints what moves.
     """
-    switches = access.switches(address, election_id=election_id, deadline=WATCH_DEADLINE)
+    clients = access.clients(address, election_id=election_id, deadline=WATCH_DEADLINE)
     with trusted_plan(plan, _warn, check=installed.check) as folder:
-        parts = switches.parts(folder, installed.leaves, installed.spines)
-    clients = switches.clients()
+        shares = access.shares(folder, installed, clients)
     try:
         keep_installed(
-            [Watched(*part, client) for part, client in zip(parts, clients, strict=True)],
-            program=_program(parts),
+            shares,
+            program=_program(shares),
             on_event=_print_event,
             stop=threading.Event(),
             ecn_threshold=installed.ecn_threshold,
@@ -412,8 +360,7 @@ def metrics(
     from switchgnn.base.metrics import serve_metrics  # noqa: PLC0415
     from switchgnn.controller.metrics import SwitchMetrics  # noqa: PLC0415
 
-    reading = access.switches(address, deadline=deadline)
-    switches = SwitchMetrics(reading.clients(), interval)
+    switches = SwitchMetrics(access.clients(address, deadline=deadline), interval)
     try:
         with serve_metrics(switches.collect, listen, port) as found:
             typer.echo(f"Metrics are on http://{listen}:{found}/metrics until Ctrl-C.")
@@ -423,8 +370,8 @@ def metrics(
         switches.close()
 
 
-def _program(parts: list[tuple[SwitchPlan, Network]]) -> Program:
-    return load_strawman() if parts[0][0].manifest.strawman else load_program()
+def _program(shares: list[Share]) -> Program:
+    return load_strawman() if shares[0].plan.manifest.strawman else load_program()
 
 
 def _warn(sentence: str) -> None:

@@ -2,26 +2,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """The contents of a switch, for people."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from rich.console import Console
 from rich.table import Table
 
 from switchgnn.base.names import no_such
-from switchgnn.controller.controls.access import Destination, Partial, Source
+from switchgnn.controller.controls import KEYED
 from switchgnn.controller.controls.congestion import Congestion, Marking
-from switchgnn.controller.controls.fanout import Fanout
-from switchgnn.controller.controls.forward import Forward
-from switchgnn.controller.controls.loop import Result
 from switchgnn.controller.controls.reduce import Reduce
-from switchgnn.controller.controls.rewrite import Rewrite
-from switchgnn.controller.controls.session import Session, SessionEntry, WorkerPorts
+from switchgnn.controller.controls.session import Session, SessionEntry
 from switchgnn.controller.counters import Counters, read_counters
 from switchgnn.controller.errors import ControllerError
 from switchgnn.controller.p4runtime.client import P4RuntimeClient
-from switchgnn.controller.p4runtime.layout import Layout
-from switchgnn.controller.p4runtime.rows import Record, Rows
+from switchgnn.controller.p4runtime.rows import Record
 from switchgnn.controller.p4runtime.state import (
     keyed_tables,
     read_default,
@@ -47,6 +42,17 @@ class TableState:
 
 
 @dataclass(frozen=True)
+class TablesInUse:
+    """How full the tables of a switch are, and the number of its multicast groups."""
+
+    tables: tuple[TableState, ...]
+    groups: int
+
+
+NO_TABLES = TablesInUse((), 0)
+
+
+@dataclass(frozen=True)
 class SwitchState:
     """A summary of one switch.
 
@@ -54,7 +60,6 @@ class SwitchState:
         cookie: marks its program.
         marking: when packets are marked.
         reduces: contributions to a sum of an all-reduce; 0: there is none.
-        groups: number of multicast groups.
     """
 
     address: str
@@ -62,8 +67,7 @@ class SwitchState:
     session: SessionEntry
     marking: Marking
     reduces: int
-    tables: tuple[TableState, ...]
-    groups: int
+    tables: TablesInUse
     counters: Counters
 
     def as_json(self) -> Mapping[str, object]:
@@ -78,17 +82,22 @@ class SwitchState:
             "ecn_threshold_beside_others": self.marking.beside_others,
             "reduces": self.reduces,
             "tables": {
-                table.name: {"entries": table.entries, "size": table.size} for table in self.tables
+                table.name: {"entries": table.entries, "size": table.size}
+                for table in self.tables.tables
             },
-            "groups": self.groups,
+            "groups": self.tables.groups,
             "counters": self.counters.named(),
             "releases_by_worker": list(self.counters.releases[: self.session.workers]),
             "passes_by_contributions": list(self.counters.passes.by_contributions),
         }
 
 
-def show(client: P4RuntimeClient) -> SwitchState:
+def show(client: P4RuntimeClient, counted: TablesInUse | None = None) -> SwitchState:
     """Return a summary of a switch.
+
+    Args:
+        client: the switch.
+        counted: its tables, if they are known; None: counts them, which reads them whole.
 
     Raises:
         PipelineMissingError: it runs no program.
@@ -102,17 +111,22 @@ def show(client: P4RuntimeClient) -> SwitchState:
         session=session.decode(read_default(client, session.table)),
         marking=congestion.decode(read_default(client, congestion.table)),
         reduces=reduce.decode(read_default(client, reduce.table)),
-        tables=tuple(
-            TableState(
-                name=table.name,
-                entries=sum(map(count_entities, client.read_responses([table_entity(table)]))),
-                size=table.size,
-            )
-            for table in keyed_tables(layout)
-        ),
-        groups=len(read_groups(client)),
+        tables=count_tables(client) if counted is None else counted,
         counters=read_counters(client),
     )
+
+
+def count_tables(client: P4RuntimeClient) -> TablesInUse:
+    """Count the entries and groups of a switch."""
+    tables = (
+        TableState(
+            name=table.name,
+            entries=sum(map(count_entities, client.read_responses([table_entity(table)]))),
+            size=table.size,
+        )
+        for table in keyed_tables(client.get_layout())
+    )
+    return TablesInUse(tuple(tables), len(read_groups(client)))
 
 
 def show_entries(client: P4RuntimeClient, name: str, limit: int | None = None) -> list[Record]:
@@ -130,29 +144,15 @@ def show_entries(client: P4RuntimeClient, name: str, limit: int | None = None) -
         ControllerError: there is no such table.
     """
     layout = client.get_layout()
-    readers = _readers(layout)
+    controls = {control.name: control for control in KEYED}
     if name == "groups":
         groups = sorted(read_groups(client).items())[:limit]
         return [{"group": group, "ports": " ".join(map(str, ports))} for group, ports in groups]
-    if name not in readers:
-        tables = (*sorted(readers), "groups")
+    if name not in controls:
+        tables = (*sorted(controls), "groups")
         raise ControllerError(no_such("table", name, tables, where=" with entries"))
     rows = read_rows(client, layout.table(name))
-    return readers[name](rows.select(slice(limit)))
-
-
-def _readers(layout: Layout) -> dict[str, Callable[[Rows], list[Record]]]:
-    controls = (
-        WorkerPorts(layout),
-        Forward(layout),
-        Source(layout),
-        Destination(layout),
-        Partial(layout),
-        Fanout(layout),
-        Result(layout),
-        Rewrite(layout),
-    )
-    return {control.table.name: control.records for control in controls}
+    return controls[name](layout).records(rows.select(slice(limit)))
 
 
 def print_state(console: Console, state: SwitchState) -> None:
@@ -185,9 +185,9 @@ def _tables(state: SwitchState) -> Table:
     table = Table("table", title="Tables")
     for name in ("entries", "size", "used"):
         table.add_column(name, justify="right")
-    for each in state.tables:
+    for each in state.tables.tables:
         table.add_row(each.name, f"{each.entries:,}", f"{each.size:,}", f"{each.occupancy:.1%}")
-    table.add_row("multicast groups", f"{state.groups:,}", "", "")
+    table.add_row("multicast groups", f"{state.tables.groups:,}", "", "")
     return table
 
 

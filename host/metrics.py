@@ -33,10 +33,8 @@ def metrics_place(place: tuple[str, int], worker: int) -> str:
 class WorkerView:
     """The observable state of a worker.
 
-    Attributes:
-        transport: its transport.
-        seconds: returns the seconds of exchanges, and those of them without computation; None if
-            they are not measured.
+    `seconds`: returns the seconds of exchanges, and those of them without computation; None if they
+    are not measured.
     """
 
     worker: int

@@ -26,7 +26,7 @@ from switchgnn.host.direct.kinds import (
 )
 from switchgnn.host.direct.transport import open_direct
 from switchgnn.host.errors import TransportError
-from switchgnn.host.mixed import open_switch, write_left_schedules
+from switchgnn.host.hybrid import open_switch, write_left_schedules
 from switchgnn.host.strawman import open_strawman
 from switchgnn.host.transport import NO_TRAFFIC, Transport, WorkerEnd, check_rows
 from switchgnn.host.wire.link import Traffic

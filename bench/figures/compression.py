@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bench.line import Goal, Line
-from bench.loads.compressed import Trained, draw_columns, draw_epochs, train_with
-from bench.loads.training import WORKERS, Setting, job_of, lacks_training
+from bench.line import Goal, ResultLine
+from bench.loads.compressed import CompressedRun, draw_columns, draw_epochs, train_with
+from bench.loads.training import WORKERS, TrainingSetting, job_of, lacks_training
 from bench.loads.unchanged import RoundOfPlan
 from bench.measure import Samples, alternate
 from bench.settings import Settings
@@ -19,7 +19,7 @@ from switchgnn.host.registry import HOST, HOST_PARTIAL, SWITCH
 from switchgnn.planner.direction import Direction
 from switchgnn.topologies import FabricKind, Target
 from switchgnn.topologies.mininet_fabric import mininet_missing
-from switchgnn.training.fewer import AUTO, fewer_bytes
+from switchgnn.training.compression import AUTO, CompressionOptions
 
 if TYPE_CHECKING:
     from switchgnn.training.data.dataset import Dataset
@@ -40,27 +40,27 @@ _SHARES = (0.05, 0.2, 0.5, 0.9)
 _DRAWS = 10
 
 # What is left out, with the largest ratio of bytes to a plain training.
-_CACHE = fewer_bytes(32, AUTO)
+_CACHE = CompressionOptions(AUTO)
 _OVER_SWITCH = (
     ("cache", _CACHE, 0.4),
-    (f"cache, epsilon {_FIXED:g}", fewer_bytes(32, _FIXED), 0.4),
-    ("cache, 16 bits", fewer_bytes(16, AUTO), 0.2),
-    ("cache, 8 bits", fewer_bytes(8, AUTO), 0.12),
-    (f"cache, epsilon {_FIXED:g}, 16 bits", fewer_bytes(16, _FIXED), 0.2),
-    (f"cache, epsilon {_FIXED:g}, 8 bits", fewer_bytes(8, _FIXED), 0.12),
-    ("16 bits", fewer_bytes(16, None), None),
-    ("8 bits", fewer_bytes(8, None), None),
+    (f"cache, epsilon {_FIXED:g}", CompressionOptions(str(_FIXED)), 0.4),
+    ("cache, 16 bits", CompressionOptions(AUTO, 16), 0.2),
+    ("cache, 8 bits", CompressionOptions(AUTO, 8), 0.12),
+    (f"cache, epsilon {_FIXED:g}, 16 bits", CompressionOptions(str(_FIXED), 16), 0.2),
+    (f"cache, epsilon {_FIXED:g}, 8 bits", CompressionOptions(str(_FIXED), 8), 0.12),
+    ("16 bits", CompressionOptions(bits=16), None),
+    ("8 bits", CompressionOptions(bits=8), None),
 )
 # As CDFGNN publishes it.
-_OVER_HOSTS = fewer_bytes(8, AUTO)
+_OVER_HOSTS = CompressionOptions(AUTO, 8)
 
 missing = lacks_training
 
 
-def run(settings: Settings) -> Iterator[Line]:
+def run(settings: Settings) -> Iterator[ResultLine]:
     """Measure on the embedded switch over loopback, and in Mininet where it can be had."""
     graph = _GRAPH if settings.data is None else str(settings.data)
-    setting = Setting(
+    setting = TrainingSetting(
         graph, _EPOCHS, Target.EMBEDDED, FabricKind.LOOPBACK, layers=_LAYERS, hidden=_HIDDEN
     )
     yield from _changed_rows(setting)
@@ -75,40 +75,42 @@ def run(settings: Settings) -> Iterator[Line]:
         draw_columns(setting, settings.plots / "columns.png")
 
 
-def _over_switch(setting: Setting, seeds: range) -> Iterator[Line]:
+def _over_switch(setting: TrainingSetting, seeds: range) -> Iterator[ResultLine]:
     plain = [train_with(setting, SWITCH.name, seed=seed) for seed in seeds]
     cached = []
-    for name, fewer, most in _OVER_SWITCH:
-        less = [train_with(setting, SWITCH.name, fewer, seed=seed) for seed in seeds]
+    for name, options, most in _OVER_SWITCH:
+        less = [train_with(setting, SWITCH.name, options, seed=seed) for seed in seeds]
         yield _bytes(f"{setting.graph}, switch: {name}", less, plain, most)
-        if fewer is _CACHE:
+        if options is _CACHE:
             cached = less
     for keep, most in _KEEPS:
-        fewer = replace(_CACHE, keep=keep)
-        kept = [train_with(setting, SWITCH.name, fewer, seed=seed) for seed in seeds]
+        options = replace(_CACHE, keep=keep)
+        kept = [train_with(setting, SWITCH.name, options, seed=seed) for seed in seeds]
         what = f"{setting.graph}, switch: cache, {keep:g} of the columns, against the cache"
         yield _bytes(what, kept, cached, most)
 
 
-def _over_hosts(setting: Setting, seeds: range) -> Iterator[Line]:
+def _over_hosts(setting: TrainingSetting, seeds: range) -> Iterator[ResultLine]:
     keep, most = _KEEPS[0]
     columns = f"{keep:g} of the columns"
     for transport in (HOST.name, HOST_PARTIAL.name):
         plain = [train_with(setting, transport, seed=seed) for seed in seeds]
-        for name, fewer, goal in (
+        for name, options, goal in (
             ("cache, 8 bits", _OVER_HOSTS, None),
-            (columns, fewer_bytes(32, None, keep=keep), most),
+            (columns, CompressionOptions(keep=keep), most),
         ):
-            less = [train_with(setting, transport, fewer, seed=seed) for seed in seeds]
+            less = [train_with(setting, transport, options, seed=seed) for seed in seeds]
             yield _bytes(f"{setting.graph}, {transport}: {name}", less, plain, goal)
 
 
-def _bytes(what: str, less: list[Trained], plain: list[Trained], most: float | None) -> Line:
+def _bytes(
+    what: str, less: list[CompressedRun], plain: list[CompressedRun], most: float | None
+) -> ResultLine:
     """Compare the bytes of trainings with the same seeds, and their accuracies."""
     accuracy, before = (100 * mean(each.accuracy for each in trained) for trained in (less, plain))
     note = f"test accuracy {accuracy:.1f} %, {accuracy - before:+.1f} points"
     skipped = mean(each.skipped for each in less)
-    return Line(
+    return ResultLine(
         NAME,
         f"{what}: bytes of an epoch",
         "MB",
@@ -119,21 +121,21 @@ def _bytes(what: str, less: list[Trained], plain: list[Trained], most: float | N
     )
 
 
-def _time(settings: Settings, setting: Setting) -> Line:
+def _time(settings: Settings, setting: TrainingSetting) -> ResultLine:
     links = replace(setting, epochs=_TIMED_EPOCHS, fabric=FabricKind.MININET, bandwidth=_BANDWIDTH)
     less, plain = alternate(
         settings.pairs,
         (
             "cache, 16 bits",
-            lambda: train_with(links, SWITCH.name, fewer_bytes(16, AUTO)).epoch_seconds,
+            lambda: train_with(links, SWITCH.name, CompressionOptions(AUTO, 16)).epoch_seconds,
         ),
         ("plain", lambda: train_with(links, SWITCH.name).epoch_seconds),
     )
     what = f"{setting.graph}, {_BANDWIDTH:g} Mbit/s, {_TIMED_EPOCHS} epochs: epoch"
-    return Line(NAME, what, "s", less, plain, Goal(ratio_most=_TIME))
+    return ResultLine(NAME, what, "s", less, plain, Goal(ratio_most=_TIME))
 
 
-def _changed_rows(setting: Setting) -> Iterator[Line]:
+def _changed_rows(setting: TrainingSetting) -> Iterator[ResultLine]:
     """Count the bytes of a round of this graph's plan; nothing is sent."""
     from switchgnn.commands.train.plan import plan_of  # noqa: PLC0415
     from switchgnn.training import load_dataset  # noqa: PLC0415
@@ -146,7 +148,7 @@ def _changed_rows(setting: Setting) -> Iterator[Line]:
     for share in _SHARES:
         rounds = [made.bytes_if(generator.random(made.rows) < share) for _ in range(_DRAWS)]
         plain = mean(each.bodiless / each.plain for each in rounds)
-        yield Line(
+        yield ResultLine(
             NAME,
             f"{setting.graph}, {WORKERS} workers, {share:.0%} of rows changed: bytes of a round",
             "kB",

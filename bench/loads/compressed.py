@@ -8,9 +8,9 @@ from pathlib import Path
 from statistics import mean
 from typing import TYPE_CHECKING
 
-from bench.loads.training import Setting, job_of, train
+from bench.loads.training import TrainingSetting, job_of, train
 from switchgnn.host.registry import SWITCH
-from switchgnn.training.fewer import AUTO, NOTHING_LESS, FewerBytes, fewer_bytes
+from switchgnn.training.compression import AUTO, CompressionOptions
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,7 +25,7 @@ _COLUMN_EPOCHS, _CHOSEN_EVERY, _SEEDS = 60, 5, 2
 
 
 @dataclass(frozen=True)
-class Trained:
+class CompressedRun:
     """One training.
 
     Attributes:
@@ -42,12 +42,16 @@ class Trained:
 
 
 def train_with(
-    setting: Setting, transport: str, fewer: FewerBytes = NOTHING_LESS, *, seed: int = 0
-) -> Trained:
+    setting: TrainingSetting,
+    transport: str,
+    compression: CompressionOptions | None = None,
+    *,
+    seed: int = 0,
+) -> CompressedRun:
     """Train once; `seed`: of weights, the split and the plan."""
-    report = _train(setting, transport, fewer, seed=seed)
+    report = _train(setting, transport, compression or CompressionOptions(), seed=seed)
     seconds = report.seconds[1:] or report.seconds
-    return Trained(
+    return CompressedRun(
         report.total_bytes / len(report.seconds),
         mean(seconds),
         report.test_accuracy or 0.0,
@@ -56,9 +60,9 @@ def train_with(
 
 
 def _train(
-    setting: Setting,
+    setting: TrainingSetting,
     transport: str,
-    fewer: FewerBytes,
+    compression: CompressionOptions,
     *,
     seed: int = 0,
     evaluate_every: int | None = None,
@@ -68,21 +72,21 @@ def _train(
     job = job_of(setting, transport)
     training = job.task.training
     options = replace(training.options, seed=seed, evaluate_every=evaluate_every or setting.epochs)
-    task = replace(job.task, training=replace(training, options=options, fewer=fewer))
+    task = replace(job.task, training=replace(training, options=options, compression=compression))
     return train(replace(job, task=task), load_dataset(setting.graph, seed=seed))
 
 
-def draw_epochs(setting: Setting, path: Path) -> None:
+def draw_epochs(setting: TrainingSetting, path: Path) -> None:
     """Train with and without, and draw bytes and accuracy of each epoch as a picture."""
     kinds = {
-        "plain": NOTHING_LESS,
-        "cache": fewer_bytes(32, AUTO),
-        "cache, 16 bits": fewer_bytes(16, AUTO),
-        "cache, 8 bits": fewer_bytes(8, AUTO),
+        "plain": CompressionOptions(),
+        "cache": CompressionOptions(AUTO),
+        "cache, 16 bits": CompressionOptions(AUTO, 16),
+        "cache, 8 bits": CompressionOptions(AUTO, 8),
     }
     reports = {
-        name: _train(setting, SWITCH.name, fewer, evaluate_every=_EVALUATED)
-        for name, fewer in kinds.items()
+        name: _train(setting, SWITCH.name, options, evaluate_every=_EVALUATED)
+        for name, options in kinds.items()
     }
     from matplotlib.figure import Figure  # noqa: PLC0415  only drawing needs it
 
@@ -123,7 +127,7 @@ def _bytes_of_epochs(report: "TrainReport") -> tuple[list[int], list[float]]:
     return epochs, sizes
 
 
-def draw_columns(setting: Setting, path: Path) -> None:
+def draw_columns(setting: TrainingSetting, path: Path) -> None:
     """Draw accuracy and bytes by the share of columns."""
     setting = replace(setting, epochs=_COLUMN_EPOCHS)
     found = [_with_columns(setting, share) for share in _SHARES]
@@ -144,9 +148,9 @@ def draw_columns(setting: Setting, path: Path) -> None:
     figure.savefig(path, dpi=120)
 
 
-def _with_columns(setting: Setting, share: float) -> list[Trained]:
-    fewer = fewer_bytes(32, None, keep=share, every=_CHOSEN_EVERY)
-    return [train_with(setting, SWITCH.name, fewer, seed=seed) for seed in range(_SEEDS)]
+def _with_columns(setting: TrainingSetting, share: float) -> list[CompressedRun]:
+    options = CompressionOptions(keep=share, columns_every=_CHOSEN_EVERY)
+    return [train_with(setting, SWITCH.name, options, seed=seed) for seed in range(_SEEDS)]
 
 
 def _draw_range(axis: "Axes", values: Sequence[Sequence[float]]) -> None:

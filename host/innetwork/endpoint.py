@@ -75,15 +75,10 @@ class InNetworkCounters:
 
 @dataclass(frozen=True)
 class ExchangeStatus:
-    """Progress and window of a worker.
+    """Progress of a worker.
 
-    Attributes:
-        rounds: completed exchanges.
-        blocks: completed fragments of blocks, over all rounds.
-        window: features that may be in flight.
-        exchanging: whether an exchange is under way.
-        stalled: seconds spent at barriers, waiting for other workers.
-        counters: of the worker.
+    `rounds` and `blocks`, the fragments of blocks, are completed; `window` features may be in
+    flight; `stalled` are the seconds spent at barriers, waiting for other workers.
     """
 
     rounds: int
@@ -98,9 +93,8 @@ class ExchangeStatus:
 class Sending:
     """How rows are sent.
 
-    Attributes:
-        narrow: whether frames have the fewest bits that hold their numbers.
-        per_sum: whether a source contributes differently to different sums, as with a cache.
+    `narrow`: in the fewest bits that hold the numbers of a frame. `per_sum`: a source contributes
+    differently to different sums, as with a cache.
     """
 
     narrow: bool = False

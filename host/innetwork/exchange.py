@@ -13,7 +13,7 @@ from switchgnn.base.clock import SYSTEM_CLOCK, Clock
 from switchgnn.host.compression import NO_COMPRESSION, Compression, Savings
 from switchgnn.host.congestion import StallClock
 from switchgnn.host.errors import FeatureError, TransportError
-from switchgnn.host.innetwork.barrier import NEXT_ROUND, Barrier, Following, Opening
+from switchgnn.host.innetwork.barrier import NEXT_ROUND, Barrier, Following, RoundStart
 from switchgnn.host.innetwork.block import BlockExchange, ShareListener
 from switchgnn.host.innetwork.endpoint import ExchangeStatus, new_endpoint
 from switchgnn.host.innetwork.errors import PlanMismatchError, RoundMismatchError
@@ -28,7 +28,7 @@ from switchgnn.host.innetwork.fixed_point import (
 )
 from switchgnn.host.innetwork.outgoing import (
     ChangedRows,
-    Outgoing,
+    OutgoingRows,
     Rounding,
     RowCache,
     RowCaches,
@@ -96,11 +96,9 @@ BlockListener = Callable[[int, int, int], None]
 
 @dataclass(frozen=True)
 class FixedSums:
-    """Sums as the switch computed them.
+    """Sums as the switch computed them, int32[n, F], at a scale.
 
-    Attributes:
-        values: int32[n, F], one row per vertex of the worker; 0 without remote neighbours.
-        fixed_point: the scale of this round.
+    There is one row per vertex of the worker; 0 without remote neighbours.
     """
 
     values: NDArray[np.int32]
@@ -113,15 +111,7 @@ class FixedSums:
 
 @dataclass(frozen=True)
 class _Work:
-    """The arguments of one call.
-
-    Attributes:
-        features: float32[n, F].
-        own: float32 bits of their largest magnitude.
-        steps: the barriers after the opening of a round.
-        site: the number of the tensor.
-        cache: what was sent of it; None: there is no cache.
-    """
+    """The arguments of one call; `own`: float32 bits of the largest magnitude."""
 
     features: NDArray[np.float32]
     own: int
@@ -141,15 +131,15 @@ class _Started:
 
     fixed_point: FixedPoint
     largest: float
-    outgoing: Outgoing
+    outgoing: OutgoingRows
     received: NDArray[np.int32] | None = None
 
 
 class InNetworkExchange(Transport):
-    """One worker's part in the neighbour aggregation of all workers.
+    """One worker's part in the neighbour aggregation of all workers: the transport `switch`.
 
-    The transport `switch`. All workers of the plan call :meth:`aggregate` together, once per round
-    and with the same direction.
+    All workers of the plan call :meth:`aggregate` together, once per round and with the same
+    direction.
 
     Args:
         manifest: the plan's manifest.
@@ -220,7 +210,12 @@ class InNetworkExchange(Transport):
             endpoint, inbox, workers=manifest.workers, plan_id=plan_id(manifest)
         )
         self._block = BlockExchange(
-            endpoint, inbox, barrier=self._barrier, receiver=self._receiver, on_share=on_share
+            endpoint,
+            inbox,
+            barrier=self._barrier,
+            stall=self._stall,
+            receiver=self._receiver,
+            on_share=on_share,
         )
         self.epsilon = 0.0
         self.savings = Savings()
@@ -253,15 +248,7 @@ class InNetworkExchange(Transport):
         self._caches.clear()
 
     def rest(self, site: int, vertices: NDArray[np.bool_] | None) -> None:
-        """Let rows of a site count as unchanged, in its forward exchanges from now on.
-
-        A partial sum counts as unchanged if all its vertices rest. When all rows are sent whole,
-        none rests.
-
-        Args:
-            site: the number of the tensor.
-            vertices: bool[n], those that rest, in the order of the rows; None: none does.
-        """
+        """Let rows of a site count as unchanged; see ``Transport.rest``."""
         self._caches.resting.rest(site, vertices)
 
     def forget(self, site: int) -> None:
@@ -312,7 +299,19 @@ class InNetworkExchange(Transport):
         direction: Direction = Direction.FORWARD,
         site: int = 0,
     ) -> FixedSums:
-        """Sum as :meth:`aggregate`, in the integers of the switch; with a cache, of all rounds."""
+        """Sum as :meth:`aggregate`, in the integers of the switch.
+
+        Args:
+            features: float32[n, F].
+            direction: which neighbours are added up.
+            site: the number of the tensor.
+
+        Returns:
+            The integers that the switch summed; with a cache those of all rounds together.
+
+        Raises:
+            RoundMismatchError: the session has no rounds left; otherwise as :meth:`aggregate`.
+        """
         self._check(features)
         if self._round > LAST_ROUND:
             raise RoundMismatchError(
@@ -366,9 +365,8 @@ class InNetworkExchange(Transport):
         first = work.steps[0]
         limit = fixed_point.limit
         if magnitude_from_bits(work.own) <= limit:
-            opening = Opening(self._barrier, self._stall, limit)
             outgoing = self._outgoing(work, fixed_point)
-            opening.begin(self._round, work.own, first)
+            opening = self._barrier.begin_round(self._round, work.own, first, capacity=limit)
             received = self._run(first, outgoing, opening)
             largest = opening.largest
         else:
@@ -419,7 +417,7 @@ class InNetworkExchange(Transport):
         return FixedSums(values, replace(scale, magnitude=max(scale.magnitude, started.largest)))
 
     def _run(
-        self, step: Following, outgoing: Outgoing, opening: Opening | None = None
+        self, step: Following, outgoing: OutgoingRows, opening: RoundStart | None = None
     ) -> NDArray[np.int32]:
         schedule, sieve = self._schedules[step.block - 1], self._sieves[step.block - 1]
         lanes_sent = outgoing.payloads(schedule, step.fragment)
@@ -456,11 +454,11 @@ class InNetworkExchange(Transport):
         steps = [Following(block, word) for block in blocks for word in words]
         return blocks, steps or [Following(OPENING_BLOCK + 1, 0)]
 
-    def _outgoing(self, work: _Work, fixed_point: FixedPoint) -> Outgoing:
+    def _outgoing(self, work: _Work, fixed_point: FixedPoint) -> OutgoingRows:
         """Return the integers to send, and serve them to other workers."""
         words = fragment_words(work.kind.width, self._manifest.lanes)
         values = self._rounding.encode(work.features, fixed_point, (work.site, work.kind))
-        outgoing: Outgoing
+        outgoing: OutgoingRows
         if work.cache is None:
             outgoing = WholeRows(cut_into_fragments(values, words))
         else:

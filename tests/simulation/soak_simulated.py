@@ -18,9 +18,10 @@ from rich.text import Text
 
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.interruptible import Interruption
-from switchgnn.capture.packet import read_fields
+from switchgnn.capture.lines import flag_names
+from switchgnn.capture.packet import kind_name
 from switchgnn.commands.shared.console import counted, plain_console
-from switchgnn.host.wire.header import HEADER_AT, HEADER_BYTES
+from switchgnn.host.wire.header import HEADER_AT, HEADER_BYTES, fragment_number, parse_header
 from switchgnn.topologies import Backend
 from tests.simulation.draw import Wish
 from tests.simulation.scenario import Scenario, scenario_said, scenario_text
@@ -116,10 +117,11 @@ def _ms(nanoseconds: int) -> str:
 def _named(headers: bytes) -> str:
     if len(headers) < HEADER_BYTES:
         return "another protocol"
-    fields = read_fields(bytes(HEADER_AT) + headers, direct=False)
-    place = f"{fields.session}.{fields.round}.{fields.block_id}.{fields.fragment}"
-    more = f"src {fields.src_id} dst {fields.dst_id} count {fields.count}"
-    return " ".join((fields.kind_name.upper(), place, more, *fields.flags))
+    header = parse_header(bytes(HEADER_AT) + headers).header
+    fragment = fragment_number(header.fragment)
+    place = f"{header.session}.{header.round}.{header.block_id}.{fragment}"
+    more = f"src {header.src_id} dst {header.dst_id} count {header.count}"
+    return " ".join((kind_name(header).upper(), place, more, *flag_names(header)))
 
 
 def _write(path: Path, text: str) -> str:

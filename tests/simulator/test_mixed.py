@@ -11,7 +11,7 @@ from math import ceil
 import numpy as np
 import pytest
 
-from switchgnn.host.mixed import left_schedules
+from switchgnn.host.hybrid import left_schedules
 from switchgnn.host.wire.header import Kind
 from switchgnn.lab.simulator import (
     NetworkOptions,

@@ -42,12 +42,11 @@ from switchgnn.lab.simulator.within import (
     room_for,
 )
 from switchgnn.p4src import load_program
-from switchgnn.planner.auto import AutoPlan, build_auto
 from switchgnn.planner.blocks.mlgp import MIN_SLOTS
 from switchgnn.planner.build import build_plan, build_resolved
 from switchgnn.planner.check.foreign import trusted_plan
 from switchgnn.planner.costs import forecast
-from switchgnn.planner.costs.forecast import left_edges
+from switchgnn.planner.costs.forecast import AutoPlan, build_auto, left_edges
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.boundary import boundary_edges

@@ -19,10 +19,9 @@ from switchgnn.controller.controls.loop import (
     LOOP_LANES,
     result_group,
 )
-from switchgnn.host.wire.header import KIND_AT, Kind
+from switchgnn.host.wire.header import KIND_AT
 from tests.ptf.switchgnn_ptf.packets import (
     STRANGER_PORT,
-    barrier_answer,
     done,
     notice,
     ordinary,
@@ -30,7 +29,7 @@ from tests.ptf.switchgnn_ptf.packets import (
     resigned,
     sum_to,
 )
-from tests.ptf.switchgnn_ptf.switch_test import MEMBERS, PORTS, SwitchTest
+from tests.ptf.switchgnn_ptf.switch_test import PORTS, SwitchTest
 
 COPIES = 40
 TRIES = 50
@@ -44,9 +43,14 @@ WORKER_PORTS = (1, 2, 3)
 class CongestionTest(SwitchTest):
     """Cases that send many copies of a frame to port 2 at once."""
 
+    def mark_from(self, beside_others: int, alone: int) -> None:
+        """Mark packets that find longer queues."""
+        marking = {"beside_others": beside_others, "alone": alone}
+        self.entries.set("threshold", "set_threshold", **marking)
+
     def crowd(self, threshold: int) -> None:
         """Send multicasts for all workers to port 2, many times."""
-        self.entries.set_threshold(threshold)
+        self.mark_from(threshold, threshold)
         self.entries.change_group(ALL_WORKERS_GROUP, [2] * COPIES)
 
     def copies(self, port: int, frame: Packet, outcome: Outcome) -> list[bytes]:
@@ -132,7 +136,7 @@ class OrdinaryTrafficLowersTheThreshold(CongestionTest):
     """On a port with twenty long ordinary frames it holds for some of ours, and then no longer."""
 
     def runTest(self) -> None:
-        self.entries.set_threshold(0, alone=1000)
+        self.mark_from(0, alone=1000)
         self.entries.change_group(ALL_WORKERS_GROUP, [2] * COPIES)
         stranger = ordinary(1, "02:00:00:00:00:02", UDP(), Raw(bytes(600)))
         block = -1
@@ -177,45 +181,11 @@ class DefaultMarksNothing(FloodTest):
         self.check_never_marked(_broadcast(tos=2))
 
 
-class EmptyQueueMarksNothing(SwitchTest):
-    """With a threshold of zero, a frame that comes alone is not marked."""
-
-    def runTest(self) -> None:
-        self.entries.set_threshold(0)
-        self.add_sum(900, {101: 0})
-        frame = ordinary(1, "02:00:00:00:00:02", UDP(), tos=2)
-        with self.counted(Outcome.FORWARDED, marked=0):
-            self.send(1, frame)
-            self.expect(2, frame)
-        with self.counted(Outcome.AGGREGATED, marked=0):
-            self.check_sum(900, {101: 0})
-
-
-class AdvanceIsMarked(CongestionTest):
-    """ADVANCE carries the mark in its own header, under a right checksum."""
-
-    def runTest(self) -> None:
-        self.crowd(threshold=0)
-        for block in range(TRIES):
-            with self.counted(Outcome.DONE_COLLECTED, 2):
-                self.send(1, done(0, block=block))
-                self.send(2, done(1, block=block))
-            before = self.counters().marked
-            last = done(2, block=block)
-            copies = self.copies(3, last, Outcome.DONE_COLLECTED)
-            plain, marked = (
-                barrier_answer(Kind.ADVANCE, last, to=2, workers=MEMBERS, ecn=ecn) for ecn in (0, 1)
-            )
-            if self.check_copies(copies, plain, marked, before):
-                return
-        self.fail(f"No queue was long in {TRIES} tries.")
-
-
 class SumIsMarked(CongestionTest):
     """A sum carries the mark in its own header; the copy in the loop sums on unharmed."""
 
     def runTest(self) -> None:
-        self.entries.set_threshold(0)
+        self.mark_from(0, 0)
         self.add_source(101, worker=0)
         self.entries.add_fanout(block=1, source=101, slots={0: (7, 1), 1: (7, 1)})
         lane = 101 % LOOP_LANES

@@ -143,31 +143,6 @@ class DuplicatesDoNotCount(AcceptedTest):
         self.check_ack(103, 3)
 
 
-class ManyGroupsAreApart(AcceptedTest):
-    """As many groups as may be under way at once, their features mixed."""
-
-    def runTest(self) -> None:
-        groups = range(4, 4 + GROUPS_APART)
-        self.add_sources(*range(100, 100 + 2 * GROUPS_APART))
-        for number in range(2):
-            for at, group in enumerate(groups):
-                self.check_ack(100 + GROUPS_APART * number + at, number + 1, group=group)
-        for at, group in enumerate(groups):
-            self.check_repeated(100 + at, 2, group=group)
-
-
-class NextGroupStartsAnew(AcceptedTest):
-    """A group takes the place of the one 32 before it, up to the largest number."""
-
-    def runTest(self) -> None:
-        groups = (0, GROUPS_APART, 2 * GROUPS_APART, 0x00E0, 0x0100, 0xFFC0, 0xFFE0)
-        self.add_sources(*range(101, 101 + 2 * len(groups)))
-        for number, group in enumerate(groups):
-            first = 101 + 2 * number
-            self.pass_on(first, group=group)
-            self.check_ack(first + 1, 2, group=group)
-
-
 class OlderGroupChangesNothing(AcceptedTest):
     """A delayed duplicate of an older group does not reset the count of a newer one."""
 

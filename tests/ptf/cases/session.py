@@ -4,13 +4,13 @@
 
 from scapy.packet import Packet
 
+from switchgnn.base.network import mac_number
 from switchgnn.controller import Outcome
 from switchgnn.controller.controls.loop import ALL_STATIONS_GROUP
 from switchgnn.host.wire.header import SESSION_MASK, Kind
 from tests.ptf.switchgnn_ptf.bases import ABOVE, ELSEWHERE, LEAF, LeafTest, LeavesTest
 from tests.ptf.switchgnn_ptf.packets import (
     NETWORK,
-    STRANGER_PORT,
     WORKERS,
     barrier_answer,
     done,
@@ -235,7 +235,7 @@ class BroadcastReachesAllStations(LeafTest):
 
     def runTest(self) -> None:
         other = "33:33:00:00:00:01"
-        self.entries.add_flood(mac=other, action="flood_stations")
+        self.entries.add("station", "flood_stations", dst_addr=mac_number(other))
         self.entries.add_group(ALL_STATIONS_GROUP, [1, 2, 3, ABOVE])
         for port in (1, ABOVE):
             frame = ordinary(port, other)
@@ -243,16 +243,3 @@ class BroadcastReachesAllStations(LeafTest):
                 self.send(port, frame)
                 for to in {1, 2, 3, ABOVE} - {port}:
                     self.expect(to, frame)
-
-
-class StrangerSendsNoFeature(SwitchTest):
-    """A port without a worker entry owns no vertex."""
-
-    def runTest(self) -> None:
-        self.add_sum(900, SOURCES)
-        with self.counted(Outcome.WRONG_PORT, 2, passes={}):
-            for echo in (0, 1):
-                packet = feature(101, random_lanes(1), port=STRANGER_PORT, Echo=echo)
-                self.send(STRANGER_PORT, packet)
-        with self.counted(Outcome.AGGREGATED, 2):
-            self.check_sum(900, SOURCES)

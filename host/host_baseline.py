@@ -35,11 +35,8 @@ class Exchanges(NamedTuple):
 class HostTraffic:
     """Bytes that hosts alone would send each other without losses.
 
-    Attributes:
-        mtu: of their frames: bytes of the largest IP packet, or ``fragment``.
-        pairs: int64[W, W], bytes of the frames from worker a to worker b with their headers, and
-            of the acknowledgements for those from b to a: 60 bytes per eight frames, as with any
-            window of 16 frames or more.
+    `mtu` is that of their frames. `pairs`, int64[W, W]: bytes of the frames from worker a to worker
+    b with their headers, and of the acknowledgements for those from b to a, one for eight frames.
     """
 
     mtu: int | str

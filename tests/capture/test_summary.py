@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""The story counts each packet once."""
+"""The summary counts each packet once."""
 
 import pytest
 
 from switchgnn.capture.packet import Captured, decode, usual_names
-from switchgnn.capture.story import Story
+from switchgnn.capture.summary import Summary
 from switchgnn.host.direct.frames import PROTOCOL as DIRECT
 from switchgnn.host.wire.header import Header, Kind
 from tests.capture.drawn import SWITCH, WORD, WORKERS, control, feature, flipped, frame_of
@@ -14,14 +14,14 @@ NAMES = usual_names()
 
 
 def told(frames, link="-", **limits):
-    """The chapters of (ns, frame) or (ns, frame, link), and the story."""
-    story = Story(**limits)
+    """The chapters of (ns, frame) or (ns, frame, link), and the summary."""
+    summary = Summary(**limits)
     chapters = []
     for time, frame, *where in frames:
         packet = decode(Captured(time, where[0] if where else link, frame, len(frame)), NAMES)
-        chapters += story.note(packet)
-    chapters += story.rest()
-    return [each.to_dict() for each in chapters], story
+        chapters += summary.note(packet)
+    chapters += summary.rest()
+    return [each.to_dict() for each in chapters], summary
 
 
 def test_a_block_from_its_first_feature_to_its_advance():
@@ -43,7 +43,7 @@ def test_a_block_from_its_first_feature_to_its_advance():
         (60, control(Kind.RECALL, 1, block_id=2, round=3)),
         (70, control(Kind.ADVANCE, 1, down=True, block_id=2, round=3)),
     ]
-    chapters, story = told(frames)
+    chapters, summary = told(frames)
     opening, block = chapters
     assert (opening["block"], opening["begin_ns"], opening["end_ns"]) == (0, 10, 20)
     assert (block["session"], block["round"], block["block"], block["fragments"]) == (1, 3, 2, 2)
@@ -53,18 +53,18 @@ def test_a_block_from_its_first_feature_to_its_advance():
     }
     assert (block["begin_ns"], block["end_ns"]) == (30, 70)
     assert (block["first_ns"]["feature"], block["last_ns"]["sum"]) == (30, 40)
-    assert (story.late, story.unsound) == (0, 0)
+    assert (summary.late, summary.unsound) == (0, 0)
 
 
 def test_it_reads_like_this():
-    story = Story()
+    summary = Summary()
     for time, frame in (
         (10**9, feature(0, src_id=5, block_id=2, round=3)),
         (2 * 10**9, feature(0, src_id=5, block_id=2, round=3)),
         (3 * 10**9, control(Kind.ADVANCE, 0, down=True, block_id=2, round=3)),
     ):
-        assert not list(story.note(decode(Captured(time, "-", frame, len(frame)), NAMES)))
-    [chapter] = story.rest()
+        assert not list(summary.note(decode(Captured(time, "-", frame, len(frame)), NAMES)))
+    [chapter] = summary.rest()
     assert chapter.lines(10**9) == [
         "session 1, round 3, block 2: 0.000000 to 2.000000 s, 1 fragment; "
         "first feature at 0.000000; last advance at 2.000000",
@@ -85,7 +85,7 @@ def reduce_frame(kind, number, worker=0, *, down=False, **fields):
 
 def test_an_all_reduce_has_a_chapter_for_as_many_fragments_as_there_are_slots():
     first = 2**16 - 512
-    story = Story()
+    summary = Summary()
     chapters = []
     for time, frame in enumerate(
         (
@@ -101,8 +101,8 @@ def test_an_all_reduce_has_a_chapter_for_as_many_fragments_as_there_are_slots():
         )
     ):
         packet = decode(Captured(10**9 * time, "-", frame, len(frame)), NAMES)
-        chapters += story.note(packet)
-    chapters += story.rest()
+        chapters += summary.note(packet)
+    chapters += summary.rest()
     assert [line for chapter in chapters for line in chapter.lines(0)] == [
         f"session 1, all-reduce of fragments {first} to {first + 511}: 1.000000 to 8.000000 s, "
         "2 fragments; first reduce at 1.000000; last reduced at 7.000000",
@@ -115,20 +115,20 @@ def test_an_all_reduce_has_a_chapter_for_as_many_fragments_as_there_are_slots():
 
 
 def test_blocks_are_told_as_soon_as_newer_ones_are_there():
-    story, places = Story(most_open=2), []
+    summary, places = Summary(most_open=2), []
     for block in range(1, 6):
         frame = feature(0, block_id=block)
         packet = decode(Captured(block, "-", frame, len(frame)), NAMES)
-        places += [each.place.block for each in story.note(packet)]
+        places += [each.place.block for each in summary.note(packet)]
     assert places == [1, 2, 3]
     late = feature(0, block_id=1)
-    assert not list(story.note(decode(Captured(9, "-", late, len(late)), NAMES)))
-    assert story.late == 1
+    assert not list(summary.note(decode(Captured(9, "-", late, len(late)), NAMES)))
+    assert summary.late == 1
 
 
 def test_what_is_not_sound_says_nothing():
-    chapters, story = told([(1, flipped(feature(0, block_id=1), 70))])
-    assert (chapters, story.unsound) == ([], 1)
+    chapters, summary = told([(1, flipped(feature(0, block_id=1), 70))])
+    assert (chapters, summary.unsound) == ([], 1)
 
 
 def test_packets_between_hosts_count_at_their_own_ends_only():

@@ -198,10 +198,7 @@ class HybridTransport(InNetworkExchange):
         direction: Direction = Direction.FORWARD,
         site: int = 0,
     ) -> NDArray[np.float32]:
-        """Return float32[n, F]; see ``Transport``.
-
-        Sums of the switch are off by at most ``FixedPoint.error_bound()``; hosts add in float32.
-        """
+        """Return float32[n, F]; sums of the switch are fixed-point, those of hosts float32."""
         fixed, sums = self.aggregate_parts(rows, direction)
         sums += fixed.decode()
         return sums

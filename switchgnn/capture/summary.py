@@ -10,8 +10,8 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from switchgnn.capture.packet import KIND_NAMES, DecodedPacket, Fields
-from switchgnn.host.wire.header import OPENING_BLOCK, Kind
+from switchgnn.capture.packet import KIND_NAMES, DecodedPacket, kind_name
+from switchgnn.host.wire.header import OPENING_BLOCK, Header, Kind, session_and_round
 
 _BILLION = 1_000_000_000
 _WORKER = re.compile(r"w\d+")
@@ -52,23 +52,18 @@ class Place(NamedTuple):
         return f"session {self.session}, round {self.round}, {what}"
 
 
-def place_of(packet: DecodedPacket, fields: Fields) -> Place:
+def place_of(packet: DecodedPacket, header: Header) -> Place:
     """Return the chapter to which a packet belongs."""
     if packet.direct:
-        return Place(True, 0, fields.session << 24 | fields.round, 0)
-    if fields.number is not None:
-        first = fields.block_id // _REDUCED_TOGETHER * _REDUCED_TOGETHER
-        return Place(False, fields.session, fields.round, first, True)
-    return Place(False, fields.session, fields.round, fields.block_id)
+        return Place(True, 0, session_and_round(header.session, header.round), 0)
+    if packet.number is not None:
+        first = header.block_id // _REDUCED_TOGETHER * _REDUCED_TOGETHER
+        return Place(False, header.session, header.round, first, True)
+    return Place(False, header.session, header.round, header.block_id)
 
 
 class Chapter:
-    """Counts the packets of one place by sender and receiver.
-
-    Args:
-        place: the key.
-        begin: time of its first packet, in ns since 1970.
-    """
+    """Counts the packets of one place by sender and receiver; all times are ns since 1970."""
 
     def __init__(self, place: Place, begin: int) -> None:
         self.place = place
@@ -91,21 +86,21 @@ class Chapter:
         self._seen.clear()
         self._forgetful = True
 
-    def note(self, packet: DecodedPacket, fields: Fields) -> None:
+    def note(self, packet: DecodedPacket, header: Header) -> None:
         """Count a packet."""
-        time, kind = packet.captured.time, fields.kind_name
+        time, kind = packet.captured.time, kind_name(header)
         self._begin, self._end = min(self._begin, time), max(self._end, time)
         self._first[kind] = min(self._first.get(kind, time), time)
         self._last[kind] = max(self._last.get(kind, time), time)
-        if fields.kind in (Kind.FEATURE, Kind.SUM):
-            self._fragments.add(fields.fragment)
-        elif fields.kind in (Kind.REDUCE, Kind.REDUCED) and fields.number is not None:
-            self._fragments.add(fields.number)
+        if header.kind in (Kind.FEATURE, Kind.SUM):
+            self._fragments.add(header.fragment)
+        elif header.kind in (Kind.REDUCE, Kind.REDUCED) and packet.number is not None:
+            self._fragments.add(packet.number)
         sends, gets = _ends_that_count(packet)
         if sends:
             self._count(self._sent, packet.sender, kind)
-            if fields.kind in _REPEATED:
-                self._count_feature(packet, fields)
+            if header.kind in _REPEATED:
+                self._count_feature(packet, header)
         if gets:
             self._count(self._got, packet.receiver, kind)
 
@@ -114,15 +109,15 @@ class Chapter:
             party = _OTHERS
         counts.setdefault(party, Counter())[what] += 1
 
-    def _count_feature(self, packet: DecodedPacket, fields: Fields) -> None:
-        if fields.resend and fields.kind == Kind.FEATURE:
+    def _count_feature(self, packet: DecodedPacket, header: Header) -> None:
+        if header.resend and header.kind == Kind.FEATURE:
             self._count(self._sent, packet.sender, RAW)
             return
         if self._forgetful:
             return
         # Between hosts, and from leaves to spines, ids are those of one receiver.
-        part = fields.fragment if fields.number is None else fields.number
-        feature = hash((fields.src_id, part, packet.sender, packet.receiver))
+        part = header.fragment if packet.number is None else packet.number
+        feature = hash((header.src_id, part, packet.sender, packet.receiver))
         if feature in self._seen:
             self._count(self._sent, packet.sender, AGAIN)
         else:
@@ -222,12 +217,11 @@ _MOST_OPEN = 4
 _MOST_REMEMBERED = 1 << 18
 
 
-class Story:
+class Summary:
     """Turns packets in order into chapters.
 
-    Attributes:
-        late: packets of chapters that were already closed.
-        unsound: packets that are invalid or truncated before the end of the header.
+    `late` counts packets of chapters that were already closed, `unsound` those that are invalid or
+    truncated before the end of the header.
     """
 
     def __init__(self, most_open: int = _MOST_OPEN, remembered: int = _MOST_REMEMBERED) -> None:
@@ -240,19 +234,20 @@ class Story:
 
     def note(self, packet: DecodedPacket) -> Iterator[Chapter]:
         """Count a packet; yield chapters that are presumably complete."""
-        if packet.fields is None or packet.problem is not None:
+        if packet.parsed is None or packet.problem is not None:
             self.unsound += 1
             return
-        if packet.fields.number == _NO_FRAGMENT:
+        if packet.number == _NO_FRAGMENT:
             return
-        place = place_of(packet, packet.fields)
+        header = packet.parsed.header
+        place = place_of(packet, header)
         if place in self._told:
             self.late += 1
             return
         chapter = self._open.get(place)
         if chapter is None:
             chapter = self._open[place] = Chapter(place, packet.captured.time)
-        chapter.note(packet, packet.fields)
+        chapter.note(packet, header)
         while len(self._open) > self._most_open:
             yield self._close_first()
         yield from self._keep_memory_small()

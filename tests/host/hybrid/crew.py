@@ -10,8 +10,8 @@ import pytest
 from scipy.sparse import csr_matrix
 
 from switchgnn.host.direct import PROTOCOL as DIRECT_PROTOCOL
+from switchgnn.host.hybrid import HybridTransport, left_schedules
 from switchgnn.host.links.faults import Faults, FaultyLink
-from switchgnn.host.mixed import HybridTransport, left_schedules
 from switchgnn.host.transport import WorkerEnd
 from switchgnn.host.wire.header import PROTOCOL
 from switchgnn.planner.build import build_resolved

@@ -9,7 +9,7 @@ from switchgnn.host.errors import HostError
 from switchgnn.host.pace import Pace
 from switchgnn.topologies import Target
 from tests.host.direct.crew import together
-from tests.host.mixed.crew import BOTH, crew, expected, run, whole_numbers, wrong
+from tests.host.hybrid.crew import BOTH, crew, expected, run, whole_numbers, wrong
 from tests.support.fabrics import bed
 from tests.support.markers import full
 
