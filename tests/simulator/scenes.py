@@ -11,6 +11,9 @@ from switchgnn.host.direct.kinds import copies
 from switchgnn.host.wire.header import Kind
 from switchgnn.lab.simulator.setup import Setup, rows_of_plan
 
+# Picoseconds at 100 Gbit/s, where a byte takes 80, and of a link's delay.
+BYTE, DELAY = 80, 2_000_000
+FEATURE, BARRIER, ACK = 188 * BYTE, 88 * BYTE, 60 * BYTE
 LAST = 1 << 31
 FIRST_BLOCK = 1
 

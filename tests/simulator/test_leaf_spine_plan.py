@@ -98,11 +98,6 @@ NETWORKS = st.builds(
 both_completions = pytest.mark.parametrize("completion", [SPINE, LEAF])
 
 
-@pytest.fixture(scope="module")
-def graph():
-    return load_graph("random:300:1500:1")
-
-
 @pytest.fixture(params=KINDS.values(), ids=KINDS.keys())
 def plan(request, graph):
     return planned(graph, **request.param)

@@ -34,11 +34,6 @@ KINDS = {
 }
 
 
-@pytest.fixture(scope="module")
-def graph():
-    return load_graph("random:300:1500:1")
-
-
 @pytest.fixture(params=KINDS.values(), ids=KINDS.keys())
 def plan(request, graph):
     return build_plan(graph, **{"workers": 5, "slots": 64, "program": PROGRAM, **request.param})
