@@ -24,7 +24,7 @@ class Call:
 
     features: np.ndarray
     direction: Direction
-    site: int
+    tensor_id: int
 
 
 @dataclass
@@ -47,7 +47,7 @@ class Oracle:
     def sums(self, call, scale, *, full):
         """Return int64[V, F], the sums of one round; `full`: all rows were sent whole."""
         fixed = np.rint(call.features.astype(np.float64) * scale).astype(np.int64)
-        key = call.site, call.direction, fixed.shape[1]
+        key = call.tensor_id, call.direction, fixed.shape[1]
         if full or not self._compression.cache:
             self._tensors[key] = Sent(scale)
         sent = self._tensors[key]
@@ -90,21 +90,21 @@ def _entries_of(switch):
 
 
 def calls_of(graph, rounds, *, widths=(33, 7), seed=0, surges=True):
-    """Draw rounds in both directions, of one site per width; some rows change in each.
+    """Draw rounds in both directions, of one tensor per width; some rows change in each.
 
     With surges, features outgrow their scale now and then, or become far smaller.
     """
     generator = np.random.default_rng(seed)
-    sites = [
+    tensors = [
         {way: generator.standard_normal((graph.vertices, width)) for way in Direction}
         for width in widths
     ]
     calls = []
     for index in range(rounds):
-        site = index // len(Direction) % len(sites)
+        tensor_id = index // len(Direction) % len(tensors)
         direction = tuple(Direction)[index % len(Direction)]
-        rows = sites[site][direction]
-        calls.append(Call(rows.astype(np.float32), direction, site))
+        rows = tensors[tensor_id][direction]
+        calls.append(Call(rows.astype(np.float32), direction, tensor_id))
         moved = generator.random(len(rows)) < 0.4
         rows[moved] += 0.2 * generator.standard_normal((moved.sum(), rows.shape[1]))
         if surges and generator.random() < 0.05:
@@ -125,7 +125,7 @@ def run(team, calls, pause=lambda _worker, _index: None):
             for index, call in enumerate(calls):
                 pause(worker, index)
                 before = exchange.savings.full
-                sums = exchange.aggregate_fixed(call.features[rows], call.direction, call.site)
+                sums = exchange.aggregate_fixed(call.features[rows], call.direction, call.tensor_id)
                 results[index][worker] = sums, exchange.savings.full > before
         except Exception as error:
             team.errors[worker] = error
