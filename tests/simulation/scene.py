@@ -4,7 +4,6 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -33,7 +32,7 @@ from tests.simulation.scenario import (
     Scenario,
     ScenarioError,
 )
-from tests.simulation.subject import PlannedSubject, SwitchShare
+from tests.simulation.subject import PlannedSubject, Subjects, SwitchShare
 from tests.simulation.timing import Scheduler, Trace, VirtualClock
 
 # The cookie of an unknown program.
@@ -88,16 +87,6 @@ class FormerLife:
 
 
 _MICROSECOND = 1_000
-
-
-@dataclass(frozen=True, eq=False)
-class Made:
-    """The compiled program that scenarios share."""
-
-    program: Program
-    programs: Programs
-
-
 CRASH = "crash"
 _CHECKOUT = Path(__file__).parents[2]
 _OURS = (_CHECKOUT / "switchgnn", Path(__file__).parent)
@@ -151,14 +140,13 @@ class Scene:
     def __init__(
         self,
         scenario: Scenario,
-        subject: PlannedSubject,
-        made: Made,
-        other: Callable[[], PlannedSubject],
+        subjects: Subjects,
+        programs: Programs,
         *,
         keeps_trace: bool = False,
     ) -> None:
         self.scenario = scenario
-        self.subject = subject
+        self.subject = subjects.of(scenario)
         self.scheduler = Scheduler()
         self.trace = Trace(self.scheduler, keeps=keeps_trace)
         self.fates: Counter[str] = Counter()
@@ -170,13 +158,19 @@ class Scene:
         self.unwatched = 0
         self.violations: list[Violation] = []
         self.spoilt: set[int] = set()
-        self._other = other
+        self._other = partial(subjects.other_than, scenario)
         self._different = {difference.worker for difference in scenario.differences}
+        if len(self._different) < len(scenario.differences) or not self._different <= {
+            *range(scenario.workers)
+        }:
+            raise ScenarioError(
+                f"The differences are those of workers 0 to {scenario.workers - 1}, one of each."
+            )
         if scenario.other_plan:
             self._different.update(range(scenario.workers))
         for difference in scenario.differences:
             if difference.kind is DifferenceKind.MAGNITUDE:
-                self.spoilt |= subject.oracle.part_of(difference.worker)
+                self.spoilt |= self.subject.oracle.part_of(difference.worker)
         self._byzantine: dict[int, ByzantineWorker] = {}
         self._starts = 0
         self._ways = Ways(
@@ -192,24 +186,26 @@ class Scene:
         self.switches = [
             VirtualSwitch(
                 number,
-                made.programs,
+                programs,
                 settings,
                 self.scheduler,
                 self.trace,
                 random=self.source(f"s{number}"),
             )
-            for number in range(len(subject.shares))
+            for number in range(scenario.switches)
         ]
         self.workers = [
-            VirtualWorker(number, subject, self.scheduler, self.trace, self.source(f"w{number}"))
+            VirtualWorker(
+                number, self.subject, self.scheduler, self.trace, self.source(f"w{number}")
+            )
             for number in range(scenario.workers)
         ]
         self.lines = [ControlLine(switch, self.scheduler) for switch in self.switches]
-        installed = other() if scenario.other_plan else subject
+        installed = self._other() if scenario.other_plan else self.subject
         self.controller = VirtualController(
-            installed, self.lines, made.program, self.scheduler, self.trace
+            installed, self.lines, subjects.program, self.scheduler, self.trace
         )
-        self._former_life = FormerLife(made.program, self.scheduler)
+        self._former_life = FormerLife(subjects.program, self.scheduler)
         self._lay_lines()
         self._attach_byzantine()
 

@@ -223,7 +223,7 @@ class Subjects:
     """Makes subjects, and caches some, as scenarios often share a plan."""
 
     def __init__(self, program: Program, most: int = 256) -> None:
-        self._program = program
+        self.program = program
         self._most = most
         self._known: dict[tuple[object, ...], PlannedSubject] = {}
 
@@ -250,7 +250,7 @@ class Subjects:
             workers=scenario.workers,
             slots=scenario.slots,
             lanes=scenario.lanes,
-            program=self._program.digest,
+            program=self.program.digest,
             send=scenario.send,
             directions=scenario.directions,
         )
@@ -271,7 +271,7 @@ class Subjects:
             oracle,
             SwitchSums(plan),
             directions,
-            DesiredStates(self._program),
+            DesiredStates(self.program),
             KnownRows(),
         )
 

@@ -94,7 +94,7 @@ def test_a_mistake_is_noticed(name):
         NOTICED[name](soak)
 
 
-def test_switches_that_need_their_controller_are_noticed(star):
+def test_switches_that_need_their_controller_are_noticed(soak):
     close = VirtualStream.close
 
     def forget(stream):
@@ -102,4 +102,4 @@ def test_switches_that_need_their_controller_are_noticed(star):
         stream._service._device.engine = None
 
     with mock.patch.object(VirtualStream, "close", forget), pytest.raises(AssertionError):
-        check_no_controller(star, STAR, 0)
+        check_no_controller(soak, STAR, 0)
