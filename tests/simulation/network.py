@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import accumulate
 from random import Random
-from typing import Protocol
 
 import numpy as np
 
@@ -52,16 +51,20 @@ class Ways:
     faults: list[Fault]
 
 
-class WireFaults(Protocol):
+class WireFaults:
     """Chooses the frames of a line that have a fault; `next` frames pass before the next one."""
 
     next: int
+    _frames = 0
 
     def passed(self, frames: int) -> None:
         """Note frames without faults, fewer than ``next``."""
+        self._frames += frames
+        self.next -= frames
 
     def fault(self, frame: bytes) -> Fault:
         """Return the fault of the next frame, and go on after it."""
+        raise NotImplementedError
 
 
 class Wire:
@@ -370,7 +373,7 @@ _REORDERED = (10_000, SECOND)
 _LATE = (1_000_000, 200 * SECOND)
 
 
-class Disturbance:
+class Disturbance(WireFaults):
     """Draws faults from rates."""
 
     def __init__(self, line: str, rates: IncidentRates, random: Random) -> None:
@@ -380,7 +383,6 @@ class Disturbance:
         # Cumulative.
         self._chances = list(accumulate(getattr(rates, kind.value) for kind in FaultKind))
         self._total = sum(getattr(rates, kind.value) for kind in FaultKind)
-        self._frames = 0
         self.next = self._gap()
 
     def _gap(self) -> int:
@@ -390,13 +392,7 @@ class Disturbance:
             return 0
         return int(math.log(1.0 - self._random.random()) / math.log(1.0 - self._total))
 
-    def passed(self, frames: int) -> None:
-        """Note frames without faults, fewer than ``next``."""
-        self._frames += frames
-        self.next -= frames
-
     def fault(self, frame: bytes) -> Fault:
-        """Return the fault of the next frame, and go on after it."""
         self._frames += self.next + 1
         self.next = self._gap()
         (kind,) = self._random.choices(self._kinds, cum_weights=self._chances)
@@ -423,7 +419,7 @@ class Disturbance:
 _NEVER = 1 << 62
 
 
-class ListedFaults:
+class ListedFaults(WireFaults):
     """Applies the faults listed in a scenario."""
 
     def __init__(self, faults: Iterable[Fault]) -> None:
@@ -434,19 +430,12 @@ class ListedFaults:
                 f"Two faults of {self._left[0].line} have the same frame, or one has a frame "
                 "below 1: number them from 1, each differently."
             )
-        self._frames = 0
         self.next = self._gap()
 
     def _gap(self) -> int:
         return self._left[-1].frame - self._frames - 1 if self._left else _NEVER
 
-    def passed(self, frames: int) -> None:
-        """Note frames without faults, fewer than ``next``."""
-        self._frames += frames
-        self.next -= frames
-
     def fault(self, _frame: bytes) -> Fault:
-        """Return the fault of the next frame, and go on after it."""
         fault = self._left.pop()
         self._frames = fault.frame
         self.next = self._gap()

@@ -13,8 +13,6 @@ from types import TracebackType
 from switchgnn.controller import P4RuntimeClient
 from switchgnn.controller.install import Share, install_each
 from switchgnn.host.links.faults import worker_link
-from switchgnn.p4src import Program
-from switchgnn.softswitch.p4runtime.service import P4RuntimeService
 from tests.simulation.byzantine import ByzantineWorker, generator_for
 from tests.simulation.network import Deliver, Disturbance, ListedFaults, Ways, Wire, WireFaults
 from tests.simulation.parts.control_line import ControlLine, VirtualConnection
@@ -32,58 +30,13 @@ from tests.simulation.scenario import (
     Scenario,
     ScenarioError,
 )
-from tests.simulation.subject import PlannedSubject, Subjects, SwitchShare
+from tests.simulation.subject import PlannedSubject, Subjects
 from tests.simulation.timing import Scheduler, Trace, VirtualClock
 
 # The cookie of an unknown program.
 _OTHER_COOKIE = 1
 # Older than the first session, as the lower eight bits of sessions are compared.
 _OLDEST = 255
-
-
-class _AtOnce:
-    """A way to a switch that takes no time."""
-
-    def __init__(self, switch: VirtualSwitch) -> None:
-        self.switch = switch
-
-    def pass_word(self, _until: int) -> bool:
-        return self.switch.service is not None
-
-    def reach(self, _seconds: float) -> P4RuntimeService:
-        if self.switch.service is None:
-            raise RuntimeError(f"Switch {self.switch.name} is off.")
-        return self.switch.service
-
-
-@dataclass(frozen=True, eq=False)
-class FormerLife:
-    """Gives a restarted switch an earlier state: another program, or another plan."""
-
-    program: Program
-    scheduler: Scheduler
-
-    def load_other_program(self, switch: VirtualSwitch) -> None:
-        """Let it run a program that its controller does not recognize, without a plan."""
-        with self._client(switch) as client:
-            client.set_pipeline(self.program, _OTHER_COOKIE)
-
-    def install_older(self, switch: VirtualSwitch, share: SwitchShare, session: int) -> None:
-        """Let it serve another plan, in a session older than the given one."""
-        with self._client(switch) as client:
-            install_each(
-                [Share(share.plan, share.network, client)],
-                program=self.program,
-                session=session - 1 if session > 1 else _OLDEST,
-                clock=VirtualClock(self.scheduler),
-                pool=InOrder,
-            )
-
-    def _client(self, switch: VirtualSwitch) -> P4RuntimeClient:
-        def connect(_address: str, _tls: object) -> VirtualConnection:
-            return VirtualConnection(_AtOnce(switch), self.scheduler)
-
-        return P4RuntimeClient(switch.name, connect=connect)
 
 
 _MICROSECOND = 1_000
@@ -205,7 +158,7 @@ class Scene:
         self.controller = VirtualController(
             installed, self.lines, subjects.program, self.scheduler, self.trace
         )
-        self._former_life = FormerLife(subjects.program, self.scheduler)
+        self._program = subjects.program
         self._lay_lines()
         self._attach_byzantine()
 
@@ -270,9 +223,14 @@ class Scene:
         self._byzantine[worker].rave(seconds)
 
     def come_back_with_another_program(self, switch: int, seconds: float) -> None:
-        """Restart a switch with another program than its controller loads."""
+        """Restart a switch with a program that its controller does not know, without a plan."""
         restarted = self.switches[switch]
-        restarted.restart(seconds, partial(self._former_life.load_other_program, restarted))
+
+        def load() -> None:
+            with self._unseen_client(restarted) as client:
+                client.set_pipeline(self._program, _OTHER_COOKIE)
+
+        restarted.restart(seconds, load)
 
     def come_back_with_another_plan(self, switch: int, seconds: float) -> None:
         """Restart a switch with another plan, in a session that is over."""
@@ -280,9 +238,23 @@ class Scene:
 
         def install() -> None:
             session = self.controller.session
-            self._former_life.install_older(restarted, share, session)
+            with self._unseen_client(restarted) as client:
+                install_each(
+                    [Share(share.plan, share.network, client)],
+                    program=self._program,
+                    session=session - 1 if session > 1 else _OLDEST,
+                    clock=VirtualClock(self.scheduler),
+                    pool=InOrder,
+                )
 
         restarted.restart(seconds, install)
+
+    def _unseen_client(self, switch: VirtualSwitch) -> P4RuntimeClient:
+        """Return a client whose calls take no time."""
+        line = ControlLine(switch, self.scheduler)
+        return P4RuntimeClient(
+            switch.name, connect=lambda _address, _tls: VirtualConnection(line, self.scheduler)
+        )
 
     def violated(self, name: str, what: str) -> None:
         """Record a violation, once for each name."""

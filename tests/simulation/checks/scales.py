@@ -12,6 +12,7 @@ import numpy as np
 from switchgnn.host.innetwork.fixed_point import largest_magnitude, magnitude_from_bits
 from switchgnn.host.wire.header import Kind
 from tests.simulation.checks.check import PacketCheck
+from tests.simulation.subject import incidence
 
 _LAST_ROUND = 0xFFFFFF
 _WHOLE = 32
@@ -203,13 +204,15 @@ class PlannedFrames:
     """The frames of all workers and blocks, and the sums that each is part of.
 
     Attributes:
-        block, worker: int64[K], of each frame.
         first: int64[K], the first vertex of each frame.
         place: frames by block, vertex and destination; a frame for all has destination -1.
+        rows: int64[K, V], the vertices whose rows a frame adds up.
+        sums: int64[Q, K], the frames of all sums of all blocks, as in `SwitchSums`.
     """
 
     def __init__(self, plan):
         self.place = {}
+        self._owned = [part.vertices for part in plan.workers]
         blocks, senders, vertices = [], [], []
         for worker, part in enumerate(plan.workers):
             for block, destination, rows in _frames(part):
@@ -218,41 +221,30 @@ class PlannedFrames:
                 blocks.append(block)
                 senders.append(worker)
                 vertices.append(rows)
-        self.block = np.array(blocks, dtype=np.int64)
-        self.worker = np.array(senders, dtype=np.int64)
+        lengths, count = list(map(len, vertices)), len(blocks)
+        self._senders = np.array(senders, dtype=np.int64)
         self.first = np.array([rows[0] for rows in vertices], dtype=np.int64)
-        self._owned = [part.vertices for part in plan.workers]
-        self._vertices = np.concatenate(vertices) if vertices else self.block
-        self._begins = np.cumsum([0, *map(len, vertices)])[:-1]
+        columns = np.concatenate(vertices) if vertices else []
+        shape = count, len(plan.assignment)
+        self.rows = incidence(np.repeat(np.arange(count), lengths), columns, shape)
         sums = [each for part in plan.workers for each in self._sums(part)]
+        lengths = [len(frames) for _, frames in sums]
+        columns = [frame for _, frames in sums for frame in frames]
+        shape = len(sums), count
+        self.sums = incidence(np.repeat(np.arange(len(sums)), lengths), columns, shape)
         self._vertex = np.array([vertex for vertex, _ in sums], dtype=np.int64)
-        self._block_of_sum = np.array([self.block[parts[0]] for _, parts in sums], dtype=np.int64)
-        self._parts = np.array([each for _, parts in sums for each in parts], dtype=np.int64)
-        self._part_begins = np.cumsum([0, *(len(parts) for _, parts in sums)])[:-1]
-
-    def rows_of(self, fixed):
-        """Return int64[K, F], the row or partial sum of each frame; `fixed`: int64[V, F]."""
-        if not len(self.block):
-            return fixed[:0]
-        return np.add.reduceat(fixed[self._vertices], self._begins, axis=0)
+        self._block = np.array([blocks[frames[0]] for _, frames in sums], dtype=np.int64)
 
     def usual_sizes(self, sizes):
         """Return float64[K], the mean size of the rows of each sender; `sizes`: int64[V]."""
         usual = np.array([sizes[owned].mean() if len(owned) else 0.0 for owned in self._owned])
-        return usual[self.worker]
-
-    def sums_of(self, sent):
-        """Return int64[Q, F], the sums of all blocks, as in `SwitchSums`; `sent`: int64[K, F]."""
-        if not len(self._vertex):
-            return sent[:0]
-        return np.add.reduceat(sent[self._parts], self._part_begins, axis=0)
+        return usual[self._senders]
 
     def totals(self, sent, blocks, vertices):
-        """Return int64[V, F], the sums of all vertices over some blocks."""
-        total = np.zeros((vertices, sent.shape[1]), dtype=np.int64)
-        here = np.isin(self._block_of_sum, blocks)
-        np.add.at(total, self._vertex[here], self.sums_of(sent)[here])
-        return total
+        """Return int64[V, F], the sums of all vertices over some blocks; `sent`: int64[K, F]."""
+        here = np.isin(self._block, blocks)
+        of_vertices = incidence(self._vertex[here], np.flatnonzero(here), (vertices, len(here)))
+        return of_vertices @ (self.sums @ sent)
 
     def of(self, block, vertex, destination):
         """Return the frame that brings a vertex to a destination; None if there is none."""
@@ -295,7 +287,7 @@ class SentRows:
         self.changes, self.totals, held = {}, {}, {}
         for place, scaled in enumerate(scales.rounds, 1):
             direction, fixed = scene.job.rounds[scaled.exchange][1], scales.fixed(place)
-            rows = self.frames.rows_of(fixed)
+            rows = self.frames.rows @ fixed
             before = np.zeros_like(rows) if scaled.full else held[direction]
             sizes = np.maximum(_largest(rows), self.frames.usual_sizes(_largest(fixed)))
             moved = _largest(rows - before) > (0.0 if scaled.full else epsilon) * sizes

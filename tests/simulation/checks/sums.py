@@ -92,7 +92,7 @@ class SumsLeaveExact(_RowsLeave):
 
     def _sums(self, place):
         if self._sent is not None:
-            return self._sent.frames.sums_of(self._sent.changes[place])
+            return self._sent.frames.sums @ self._sent.changes[place]
         return self.scene.subject.awaited.of(self._scales.fixed(place))
 
 
@@ -136,7 +136,7 @@ class ResentRight(_RowsLeave):
         if frame is None:
             return False
         # The first vertex of a partial sum has the change of the whole, the others zeros.
-        row = frame if self._sent.frames.first[frame] == source else len(self._sent.frames.block)
+        row = frame if self._sent.frames.first[frame] == source else len(self._sent.frames.first)
         return self._fragments.holds(packet, self.of_round(place, self._changes_and_zeros), row)
 
     def _changes_and_zeros(self, place):

@@ -13,6 +13,7 @@ from tests.planted.planting import changed_program, text_replaced
 from tests.ptf.switchgnn_ptf.mistakes import MISTAKES as IN_PROGRAMS
 from tests.simulation import subject
 from tests.simulation.draw import Wish
+from tests.simulation.scenario import Difference, DifferenceKind, IncidentRates, Scenario
 from tests.simulation.soak import Soak
 from tests.virtual.planted import programs
 
@@ -20,6 +21,8 @@ STAR, LEAF_SPINE = Wish(), Wish(2, 1)
 # Each scenario has a Byzantine or different worker; all-reduces; fewer bits or caches.
 MISFITS, REDUCES, COMPRESSED = Wish(misfits=True), Wish(reduces=True), Wish(compression=True)
 REDUCES_OF_LEAVES = replace(LEAF_SPINE, reduces=True)
+# After changes of the product, another scenario than that of the seed may find a mistake.
+_OTHERS = range(100)
 
 
 @dataclass(frozen=True)
@@ -27,14 +30,14 @@ class Planted:
     """A mistake.
 
     Attributes:
-        seed: of a scenario of the wish that finds it.
+        seed: of a scenario of the wish that finds it; or that scenario, for rare ones.
         text: file, what stands there once, and what does with the mistake; or None.
         in_program: changes the compiled program in place; or None.
         in_plan: returns the switch's part of a plan with it; or None.
     """
 
     name: str
-    seed: int
+    seed: int | Scenario
     wish: Wish = STAR
     text: tuple[str, str, str] | None = None
     in_program: object = None
@@ -46,6 +49,13 @@ class Planted:
         wish = replace(self.wish, backend="python") if self.in_program else self.wish
         with text_replaced(*self.text) if self.text else nullcontext(), self._plan():
             yield Soak(wish, self.program())
+
+    def found_by(self, soak):
+        """Return whether its scenario violates a check, or another one of the wish."""
+        if isinstance(self.seed, Scenario):
+            return bool(soak.run(self.seed).violations)
+        seeds = (self.seed, *_OTHERS)
+        return any(soak.run(soak.scenario(seed)).violations for seed in seeds)
 
     def program(self):
         """Return the program with the mistake, or the product's."""
@@ -106,6 +116,36 @@ BARRIER, BLOCK = "host/innetwork/barrier.py", "host/innetwork/block.py"
 EXCHANGE, OUTGOING = "host/innetwork/exchange.py", "host/innetwork/outgoing.py"
 RECEIVER, RESPONDER = "host/innetwork/receiver.py", "host/innetwork/responder.py"
 REFUSALS = "host/innetwork/refusals.py"
+# Features outgrow their scale in both directions, while some are late.
+OUTGROWN = Scenario(
+    seed=0,
+    graph="random:20:30:2",
+    workers=2,
+    directions="both",
+    width=64,
+    rounds=8,
+    surges=0.6,
+    window=64,
+    latency=500,
+    jitter=0,
+    up=IncidentRates(loss=0.0146, late=0.0024, reorder=0.0092),
+)
+# A worker that differs ends early, and packets of the first session are late.
+DIFFERENT = Scenario(
+    seed=224,
+    workers=5,
+    slots=256,
+    width=64,
+    rounds=8,
+    sessions=2,
+    window=8,
+    patience=5.0,
+    queue_depth=4,
+    queue_rate=200_000.0,
+    up=IncidentRates(duplicate=0.0176),
+    down=IncidentRates(loss=0.0039, duplicate=0.0186, late=0.0093, corrupt=0.0026),
+    differences=(Difference(2, DifferenceKind.DIRECTION),),
+)
 
 MISTAKES = (
     known("lost_sums_not_recalled", 1),
@@ -261,7 +301,7 @@ MISTAKES = (
     ),
     in_text(
         "too_large_features_sent",
-        0,
+        OUTGROWN,
         EXCHANGE,
         "        if magnitude_from_bits(work.own) <= limit:\n",
         "        if limit:\n",
@@ -314,7 +354,7 @@ MISTAKES = (
     ),
     in_text(
         "late_answers_end_a_worker",
-        0,
+        DIFFERENT,
         BARRIER,
         "& SESSION_MASK <= _NEWER:\n",
         "& SESSION_MASK >= 0:\n",
