@@ -30,7 +30,7 @@ from tests.recovery.conftest import (
 )
 from tests.support.compressing import CACHED, calls_of, run, run_and_check
 from tests.support.fabrics import Team
-from tests.support.reducing import SIZES, SharedBed, all_done
+from tests.support.reducing import SIZES, all_done
 from tests.support.reducing import check as check_reduces
 
 PLAN = {"send": "cover", "directions": "both", "slots": 16}
@@ -70,7 +70,7 @@ def test_a_slow_worker_loses_no_change(shared_bed, team):
 
 def test_beside_all_reduces(shared_bed, crew, stack):
     reducing = crew(faults=FEW_FAULTS).begun()
-    workers, jobs = Team(SharedBed(reducing), stack), reducing.submit(1, SIZES)
+    workers, jobs = reducing.team(stack), reducing.submit(1, SIZES)
     run_and_check(workers, calls_of(shared_bed.graph, 16, seed=5), CACHED[16])
     check_reduces(jobs)
     assert all_done(jobs)

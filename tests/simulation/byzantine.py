@@ -75,7 +75,6 @@ class Facts:
 
 
 def facts_of(plan: Plan, width: int, more: Iterable[SwitchPart] = ()) -> Facts:
-    """Return the facts of a plan."""
     part = plan.switch
     counts: dict[tuple[int, int], int] = {}
     for each in (part, *more):
@@ -172,7 +171,6 @@ class Generator:
         ]
 
     def shot(self) -> Shot:
-        """Draw one."""
         sort = self.random.random()
         if sort < 0.45:
             return Shot(bytes(self.packet()), self._ahead())
@@ -185,7 +183,6 @@ class Generator:
         return Shot(self._fit(frame), self._ahead() if sealed and len(frame) >= BODY_AT else None)
 
     def shots(self, count: int) -> list[Shot]:
-        """Draw many."""
         return [self.shot() for _ in range(count)]
 
     def changed(self, frame: bytes) -> bytes:
@@ -434,7 +431,6 @@ class ByzantineWorker:
             self._fire()
 
     def calm(self) -> None:
-        """Stop sending."""
         self._until = self._left = 0
 
     def taken(self, switch: VirtualSwitch, port: int, frames: list[bytes]) -> None:
@@ -507,7 +503,6 @@ _UDP = 17
 def generator_for(
     scenario: Scenario, subject: PlannedSubject, worker: int, random: Random
 ) -> Generator:
-    """Return the generator of a worker's frames."""
     site = subject.site
     spines = [share.plan.switch for share in subject.shares[scenario.leaves or 1 :]]
     facts = facts_of(subject.plan, scenario.width, spines)
@@ -536,7 +531,6 @@ def _template(kind: int, addresses: Addresses, facts: Facts) -> bytes:
 
 
 def _rests(templates: dict[int, bytes]) -> list[bytes]:
-    """Return ordinary frames without their addresses."""
     packet = templates[Kind.SUM][ETHERNET_BYTES:]
     other = bytearray(packet)
     other[9] = _UDP

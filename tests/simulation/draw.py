@@ -77,7 +77,6 @@ def scenarios(wish: Wish) -> st.SearchStrategy[Scenario]:
 
 
 def draw_scenario(source: Random, wish: Wish) -> Scenario:
-    """Draw a scenario of a wish."""
     scenario = _exchanges(source, wish)
     misfit = wish.misfits or _rarely(source, _MISFITS)
     if misfit and _rarely(source, _DIFFERENT):

@@ -80,7 +80,6 @@ class Wire:
         self._forgotten = 0
 
     def silence(self, seconds: float) -> None:
-        """Lose everything for that long."""
         until = self._ways.scheduler.now + int(seconds * SECOND)
         self._silent_until = max(self._silent_until, until)
 
@@ -89,7 +88,6 @@ class Wire:
         self._forgotten += 1
 
     def send(self, frames: list[bytes]) -> None:
-        """Send frames together."""
         ways, trace = self._ways, self._ways.trace
         now = ways.scheduler.now
         if now < self._silent_until:
@@ -109,7 +107,6 @@ class Wire:
             ways.scheduler.at(arrives, self._deliver, frames)
 
     def _pass(self, frames: list[bytes], arrives: int) -> list[bytes]:
-        """Note frames without faults; return them."""
         self._ways.fates[_PASSED] += len(frames)
         for frame in frames:
             self._ways.trace.frame(self.name, _PASSED, arrives, frame)
@@ -247,19 +244,16 @@ def words_of(width: int, lanes: int) -> tuple[int, ...]:
 
 
 def number_of(word: int) -> int:
-    """Return the number of a fragment."""
     return word >> _WIDTH_BITS
 
 
 def write_header(frame: bytearray, **values: int) -> None:
-    """Write header fields by name."""
     for name, value in values.items():
         at, size = FIELDS[name]
         frame[at : at + size] = (value & ((1 << 8 * size) - 1)).to_bytes(size, "big")
 
 
 def read_field(frame: bytes | bytearray, name: str) -> int:
-    """Return the value of a header field."""
     at, size = FIELDS[name]
     return int.from_bytes(frame[at : at + size], "big")
 
@@ -301,12 +295,10 @@ class VirtualLink(Link):
 
     @property
     def name(self) -> str:
-        """The name for messages."""
         return self._name
 
     @property
     def traffic(self) -> Traffic:
-        """What has passed."""
         return Traffic(self._frames_up, self._bytes_up, self._frames_down, self._bytes_down)
 
     def arrive(self, frames: list[bytes]) -> None:
@@ -317,11 +309,9 @@ class VirtualLink(Link):
         self._task.tell(int(self._wakes * self._random.random()))
 
     def send(self, frame: bytes | memoryview) -> None:
-        """Send one frame."""
         self._send([bytes(frame)])
 
     def send_rows(self, rows: FrameRows, first: int, count: int) -> None:
-        """Send `count` frames from place `first`, in order."""
         self._send([bytes(rows.frame(place)) for place in range(first, first + count)])
 
     def _send(self, frames: list[bytes]) -> None:
@@ -332,13 +322,11 @@ class VirtualLink(Link):
         self._up.send(frames)
 
     def receive(self, seconds: float) -> memoryview | None:
-        """Return the next frame, or None after ``seconds``."""
         if not self._wait(seconds):
             return None
         return memoryview(self._take())
 
     def receive_batch(self, seconds: float) -> FrameBatch | None:
-        """Return the next frames, valid until the next call, or None after ``seconds``."""
         if not self._wait(seconds):
             return None
         batch = self._batch
@@ -362,7 +350,6 @@ class VirtualLink(Link):
         return bool(self._arrived)
 
     def close(self) -> None:
-        """Stop receiving."""
         self._closed = True
         self._arrived.clear()
 

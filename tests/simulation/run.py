@@ -40,7 +40,6 @@ _OF_WORKERS = (IncidentKind.STOP, IncidentKind.KILL, IncidentKind.JUMP, Incident
 
 
 def arrange(scene: Scene) -> None:
-    """Schedule all incidents of the scenario."""
     for incident in scene.scenario.incidents:
         known = _places(incident.kind, scene)
         if incident.where not in known:
@@ -209,7 +208,6 @@ class ScenarioOutcome:
 
     @property
     def summary(self) -> str:
-        """One line of numbers."""
         return (
             f"{self.exchanges} exchanges, {self.reduces} all-reduces, {self.frames:,} frames, "
             f"{self.seconds:.3f} virtual seconds; SHA-256 of the trace: {self.digest}"
@@ -219,7 +217,6 @@ class ScenarioOutcome:
 def run_scenario(
     scenario: Scenario, programs: Programs, subjects: Subjects, *, keeps_trace: bool = False
 ) -> ScenarioOutcome:
-    """Run a scenario."""
     try:
         run = _ScenarioRun(Scene(scenario, subjects, programs, keeps_trace=keeps_trace), subjects)
     except SwitchGNNError:

@@ -217,7 +217,6 @@ class Scenario:
 
     @property
     def exchanges(self) -> int:
-        """The number of exchanges."""
         return self.rounds * self.sessions
 
 

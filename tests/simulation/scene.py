@@ -173,14 +173,12 @@ class Scene:
 
     @property
     def worker_ports(self) -> dict[tuple[int, int], int]:
-        """The worker at each (switch, port)."""
         site = self.subject.site
         numbers = range(len(self.workers))
         return {(site.places[number][0], site.port(number)): number for number in numbers}
 
     @property
     def misfits(self) -> set[int]:
-        """The workers that are not honest."""
         return {worker.number for worker in self.workers if not self.honest(worker.number)}
 
     @property
@@ -213,12 +211,10 @@ class Scene:
         self._starts = sum(switch.starts for switch in self.switches)
 
     def session_ends(self) -> None:
-        """End Byzantine behaviour."""
         for each in self._byzantine.values():
             each.calm()
 
     def turn_byzantine(self, worker: int, seconds: float) -> None:
-        """Let a worker send arbitrary frames for some seconds."""
         self.spoilt |= self.subject.oracle.part_of(worker)
         self._byzantine[worker].rave(seconds)
 
@@ -257,7 +253,6 @@ class Scene:
         )
 
     def violated(self, name: str, what: str) -> None:
-        """Record a violation, once for each name."""
         if all(known.name != name for known in self.violations):
             self.violations.append(Violation(name, what))
             self.trace.note("check", f"{name}: {what}")

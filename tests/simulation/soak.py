@@ -27,7 +27,6 @@ class Soak:
         self._subjects = Subjects(program or load_program())
 
     def run(self, scenario: Scenario, *, keeps_trace: bool = False) -> ScenarioOutcome:
-        """Run one scenario."""
         name = scenario.backend
         if name not in self._programs:
             self._programs[name] = Programs(Backend(name))

@@ -171,11 +171,21 @@ def in_threads(work, workers):
 
 
 class Team:
-    """All workers of a bed, each in a thread with its own link."""
+    """All workers of a bed, each in a thread with its own link; `link` opens that of a worker."""
 
     def __init__(
-        self, bed, stack, *, faults="", pace=PATIENT, on_block=None, kind=None, first_round=1
+        self,
+        bed,
+        stack,
+        *,
+        faults="",
+        pace=PATIENT,
+        on_block=None,
+        kind=None,
+        first_round=1,
+        link=None,
     ):
+        open_link = link or bed.link
         self.bed = bed
         self.links = []
         self.exchanges = []
@@ -183,7 +193,7 @@ class Team:
         parsed = Faults.parse(faults)
         kind = kind or (StrawmanExchange if bed.strawman else InNetworkExchange)
         for part in bed.plan.workers:
-            link = stack.enter_context(bed.link(part.worker))
+            link = stack.enter_context(open_link(part.worker))
             if faults:
                 link = FaultyLink(link, parsed, part.worker)
             self.links.append(link)

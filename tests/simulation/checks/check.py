@@ -146,7 +146,6 @@ class CheckedPacket(NamedTuple):
 
     @property
     def envelope(self):
-        """The bytes before the header."""
         return envelope_of(self.frame)
 
     @property
@@ -166,7 +165,6 @@ class CheckedPacket(NamedTuple):
 
     @property
     def level(self):
-        """How many switches have made a partial sum of it."""
         return self.extension >> 1 & 1
 
     @property

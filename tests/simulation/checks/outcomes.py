@@ -93,7 +93,6 @@ class RightParty(Check):
         return {worker for worker in range(len(leaf)) if leaf[worker] in gaps}
 
     def _gone(self):
-        """Return the workers that were killed or restarted, or stood still for long."""
         still = {}
         for _, incident in self.scene.happened[self._known :]:
             if incident.ends_worker:
@@ -207,7 +206,6 @@ class DifferencesTold(Check):
 
 
 def _error(worker):
-    """Return the error of a worker; empty if it has none."""
     error = worker.task.error if worker.task else None
     return str(error) if error is not None else ""
 

@@ -112,7 +112,6 @@ class ExpectedScales:
         return self.rounds[place - 1] if 1 <= place <= len(self.rounds) else None
 
     def of_exchange(self, exchange):
-        """Return the round that brings the sums of an exchange, from 0."""
         return next(each for each in self.rounds if each.exchange == exchange and not each.void)
 
     def largest(self, place):
@@ -126,7 +125,6 @@ class ExpectedScales:
         return oracle.fixed(features, scaled.magnitude, self._job.compression.bits)
 
     def _scaled(self):
-        """Yield all rounds, in order."""
         past, place, cached = [], 1, self._job.compression.cache
         most = max(1, self._job.plan.manifest.max_fan_in)
         scales = CachedScales(self._job.compression.bits, most)
@@ -235,10 +233,20 @@ class PlannedFrames:
         self._vertex = np.array([vertex for vertex, _ in sums], dtype=np.int64)
         self._block = np.array([blocks[frames[0]] for _, frames in sums], dtype=np.int64)
 
-    def usual_sizes(self, sizes):
-        """Return float64[K], the mean size of the rows of each sender; `sizes`: int64[V]."""
+    def sent(self, fixed, before, epsilon):
+        """Return int64[K, F], what receivers hold after a round: rows that changed are new.
+
+        Args:
+            fixed: int64[V, F].
+            before: int64[K, F], what they have held; None: nothing.
+            epsilon: the least change, relative to the row or to the mean one of its sender.
+        """
+        rows, sizes = self.rows @ fixed, _largest(fixed)
+        if before is None:
+            before = np.zeros_like(rows)
         usual = np.array([sizes[owned].mean() if len(owned) else 0.0 for owned in self._owned])
-        return usual[self._senders]
+        least = epsilon * np.maximum(_largest(rows), usual[self._senders])
+        return np.where((_largest(rows - before) > least)[:, np.newaxis], rows, before)
 
     def totals(self, sent, blocks, vertices):
         """Return int64[V, F], the sums of all vertices over some blocks; `sent`: int64[K, F]."""
@@ -287,12 +295,9 @@ class SentRows:
         self.changes, self.totals, held = {}, {}, {}
         for place, scaled in enumerate(scales.rounds, 1):
             direction, fixed = scene.job.rounds[scaled.exchange][1], scales.fixed(place)
-            rows = self.frames.rows @ fixed
-            before = np.zeros_like(rows) if scaled.full else held[direction]
-            sizes = np.maximum(_largest(rows), self.frames.usual_sizes(_largest(fixed)))
-            moved = _largest(rows - before) > (0.0 if scaled.full else epsilon) * sizes
-            now = np.where(moved[:, np.newaxis], rows, before)
-            self.changes[place] = now - before
+            before = None if scaled.full else held[direction]
+            now = self.frames.sent(fixed, before, 0.0 if scaled.full else epsilon)
+            self.changes[place] = now if before is None else now - before
             if not scaled.void:
                 held[direction] = now
                 blocks = plan.manifest.direction(direction).block_numbers

@@ -32,15 +32,12 @@ class RpcError(grpc.RpcError):  # type: ignore[misc]  # gRPC has no types
         self._code, self._details, self._trailing = code, details, trailing
 
     def code(self) -> grpc.StatusCode:
-        """Return the status code."""
         return self._code
 
     def details(self) -> str:
-        """Return the reason."""
         return self._details
 
     def trailing_metadata(self) -> Any:
-        """Return the trailing metadata."""
         return self._trailing
 
 
@@ -113,7 +110,6 @@ class VirtualConnection:
 
     @property
     def broken(self) -> bool:
-        """Whether the switch that was reached is gone."""
         return self._service is not None and self._service is not self._line.switch.service
 
     def Capabilities(  # noqa: N802
@@ -125,15 +121,12 @@ class VirtualConnection:
         return self._call("Capabilities", request, timeout)
 
     def SetForwardingPipelineConfig(self, request: Any, timeout: float) -> Any:  # noqa: N802
-        """Load a program."""
         return self._call("SetForwardingPipelineConfig", request, timeout)
 
     def GetForwardingPipelineConfig(self, request: Any, timeout: float) -> Any:  # noqa: N802
-        """Ask for the program."""
         return self._call("GetForwardingPipelineConfig", request, timeout)
 
     def write(self, request: bytes, timeout: float) -> "Future[Any]":
-        """Do a Write; return a finished call."""
         done: Future[Any] = Future()
         try:
             done.set_result(self._call("Write", request, timeout))
@@ -221,6 +214,5 @@ class VirtualStream:
         return not self._closed and not self._connection.broken
 
     def close(self) -> None:
-        """End it."""
         self._closed = True
         self._service.arbiter.remove(self._client)

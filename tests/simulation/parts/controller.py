@@ -28,7 +28,6 @@ class InOrder(Executor):
         """Accept any number of workers."""
 
     def submit(self, work: Callable[..., Any], /, *arguments: Any, **named: Any) -> "Future[Any]":
-        """Run a task."""
         future: Future[Any] = Future()
         try:
             future.set_result(work(*arguments, **named))
@@ -105,7 +104,6 @@ class VirtualController:
         self._stop = None
 
     def restart(self, seconds: float) -> None:
-        """End the process, and start it again some seconds later."""
         if self._task is None or self._task.ended:
             return
         self._task.kill()
@@ -115,11 +113,9 @@ class VirtualController:
 
     @property
     def error(self) -> Exception | None:
-        """The error that has ended its process, if any."""
         return self._task.error if self._task is not None else None
 
     def end(self) -> None:
-        """End the process for good."""
         if self._task is not None:
             self._task.kill()
 

@@ -64,7 +64,6 @@ class Programs:
         self._native: dict[bytes, NativeProgram] = {}
 
     def give(self, document: bytes) -> GivenProgram:
-        """Return the program in a document of BMv2's."""
         if document not in self._given:
             self._given[document] = GivenProgram(document)
         return self._given[document]
@@ -78,7 +77,6 @@ class Programs:
         ports: Iterable[int],
         scheduler: Scheduler,
     ) -> Engine:
-        """Return an engine with fresh state."""
         if self._backend is Backend.PYTHON:
             return PythonEngine(given.compiled, replication, queues, ports, scheduler)
         if given.document not in self._native:

@@ -47,12 +47,10 @@ class Agreement:
 
     @property
     def missing(self) -> list[int]:
-        """The workers that have not reported a number."""
         return [each for each in range(self._workers) if each not in self._numbers]
 
     @property
     def largest(self) -> int:
-        """The largest number so far."""
         return max(self._numbers.values())
 
 
@@ -186,7 +184,6 @@ class VirtualReducer:
             stream.step(min(left, _IDLE_WAIT))
 
     def _finish(self, stream: ReduceStream, reduced: Callable[[Reduced], None]) -> None:
-        """Wait for all that was submitted."""
         while self._running:
             stream.step(_WAIT)
             for index in [each for each, reduction in self._running.items() if reduction.done]:

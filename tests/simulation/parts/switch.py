@@ -92,7 +92,6 @@ class VirtualSwitch:
         self._random = random
 
     def start(self) -> None:
-        """Start it without a program."""
         self.starts += 1
         self.lost = 0
         self.engine = None
@@ -101,7 +100,6 @@ class VirtualSwitch:
         self._trace.note(self.name, "starts")
 
     def stop(self) -> None:
-        """End it as a power cut would."""
         for onlooker in self.onlookers:
             onlooker.ends(self)
         self.service = self.engine = None
@@ -128,7 +126,6 @@ class VirtualSwitch:
         self._tear = end
 
     def spill(self) -> None:
-        """Lose recirculated packets."""
         if self.engine is not None:
             self.engine.spill()
             self._trace.note(self.name, "spills")
@@ -152,7 +149,6 @@ class VirtualSwitch:
         self.engine = engine
 
     def call(self, function: Callable[[], Result]) -> Result:
-        """Run a function between two packets."""
         return function()
 
     def inject(self, port: int, frame: bytes) -> None:
@@ -160,7 +156,6 @@ class VirtualSwitch:
         self.arrive(port, [frame])
 
     def arrive(self, port: int, frames: list[bytes]) -> None:
-        """Take frames that arrive at a port."""
         engine = self.engine
         if engine is None:
             self.lost += len(frames)
@@ -176,7 +171,6 @@ class VirtualSwitch:
         self._go_on(engine, more)
 
     def _turn(self, engine: Engine) -> None:
-        """Process some recirculated packets."""
         self._turning = False
         if engine is self.engine:
             more = engine.go_around(self._settings.turns or _ALL)
@@ -221,6 +215,5 @@ class VirtualSwitch:
             end()
 
     def _some(self, by_port: dict[int, list[bytes]]) -> dict[int, list[bytes]]:
-        """Return the frames of some ports."""
         number = self._random.randrange(1, len(by_port))
         return {port: by_port[port] for port in self._random.sample(list(by_port), number)}

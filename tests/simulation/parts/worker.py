@@ -120,7 +120,6 @@ class VirtualWorker:
         self._unfinished: set[str] = set()
 
     def arrive(self, frames: list[bytes]) -> None:
-        """Take frames for the worker."""
         if self.reducer is not None:
             of_reduces = [frame for frame in frames if is_of_reduces(frame)]
             if of_reduces:
@@ -187,7 +186,6 @@ class VirtualWorker:
         return link
 
     def kill(self) -> bool:
-        """Kill its process; return whether there was one."""
         if not self._end():
             return False
         if self._ended is not None:
@@ -217,19 +215,16 @@ class VirtualWorker:
 
     @property
     def tasks(self) -> list[Task]:
-        """Those of its process."""
         reducing = [self.reducer.task] if self.reducer is not None else []
         return [*([self.task] if self.task is not None else []), *reducing]
 
     def stand_still(self, seconds: float) -> None:
-        """Suspend its process for some seconds."""
         if self.task is not None:
             self._trace.note(self.name, f"stands still for {seconds:g} s")
         for task in self.tasks:
             task.stand_still(seconds)
 
     def close(self) -> None:
-        """Stop receiving."""
         if self._link is not None:
             self._link.close()
         if self.reducer is not None:

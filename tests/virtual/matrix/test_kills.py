@@ -26,6 +26,7 @@ from tests.support.seeds import seeds
 from tests.virtual.matrix.scenes import (
     LEAF_SPINE,
     SCENES,
+    SENDS,
     STAR,
     faults_on,
     on_each_topology,
@@ -40,7 +41,6 @@ GONE = 0.1
 # Seconds after which workers begin.
 BEGINS = 0.1
 FOR_EVER = 1e6
-SENDS = ("multicast", "cover")
 
 
 class WatchedFirst(Check):
@@ -376,8 +376,3 @@ def test_a_run_ends_when_its_switch_is_installed_anew(soak, scene):
 @on_each_topology
 def test_words_of_an_earlier_session_are_not_heeded(soak, scene):
     check_earlier_words(soak, scene)
-
-
-@on_each_topology
-def test_each_session_is_exact(soak, scene):
-    check_all_sums(soak, replace(scene, sessions=3))
