@@ -33,7 +33,7 @@ TEST_OPTIONS ?=#     more options of pytest
 SCALE   ?= small#    of `make figures`: small takes minutes; medium has more points, full the paper's sizes
 FIGURES_OPTIONS ?=#  more options of `switchgnn figures`, such as figure15 --jobs 1
 GRAPHS  ?= data#     of `make numbers`: a folder with the files that docs/hooks/printed.py names
-NUMBERS ?= README.md $(wildcard docs/*.md)# of `make numbers`: the documents
+NUMBERS ?= README.md $(wildcard docs/*.md docs/evidence/*.md)# of `make numbers`: the documents
 LINKS   ?=#          of `make docs`: --check also requests the links to other sites
 
 # One version for all users; a CPU build suffices.

@@ -7,13 +7,11 @@ import sys
 import typer
 
 from switchgnn.base.errors import SwitchGNNError
-from switchgnn.base.files import open_standard_streams
 from switchgnn.controller.cli import app
 
 
 def main() -> None:
     """Run a command; a failure is one sentence and exit code 2."""
-    open_standard_streams()
     try:
         app(prog_name="python -m switchgnn.controller")
     except SwitchGNNError as error:

@@ -38,11 +38,7 @@ class Compression:
         return self.cache or self.bits < WHOLE_BITS
 
     def refuse(self, transport: str, instead: str) -> None:
-        """Refuse compression for a transport that has none.
-
-        Raises:
-            TransportError: it names the transport, and the option to change.
-        """
+        """Raise TransportError for a transport that has no compression; `instead`: what to do."""
         if self.active:
             raise TransportError(
                 f"The transport {transport} has neither a cache nor fewer bits: {instead}."
@@ -56,10 +52,8 @@ NO_COMPRESSION = Compression()
 class Savings:
     """Counters of one worker.
 
-    Attributes:
-        rows: rows that were due, of vertices or partial sums.
-        skipped: of them, those without changes, which went without a body or not at all.
-        full: exchanges in which all rows were sent whole.
+    Of all `rows` that were due, those `skipped` had not changed, and went without a body or not at
+    all; in `full` exchanges all rows were sent whole.
     """
 
     rows: int = 0
@@ -119,10 +113,10 @@ class RestingRows:
 def all_rest(
     vertices: NDArray[np.bool_], row: NDArray[np.int64], indptr: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
-    """Return bool[S], whether all vertices of each sent row rest.
+    """Return bool[S], whether all vertices of each sent row rest (`vertices`: bool[n]).
 
-    `vertices`: bool[n], those that rest. `row`: int64[K], the vertices of all sent rows; `indptr`:
-    int64[S + 1], where those of each begin, at least one.
+    `row`: int64[K], the vertices of all sent rows; `indptr`: int64[S + 1], where those of each
+    begin.
     """
     rest: NDArray[np.bool_] = np.logical_and.reduceat(vertices[row], indptr[:-1])
     return rest

@@ -19,9 +19,9 @@ from switchgnn.base.full_disk import writing
 from switchgnn.base.network import Station
 from switchgnn.base.tasks import EventWriter, Heartbeat, task_from_json, task_to_json
 from switchgnn.host.direct.framing import USUAL_MTU
-from switchgnn.host.innetwork.transport import InNetworkTransport, Listeners
+from switchgnn.host.hybrid import open_switch
+from switchgnn.host.innetwork.exchange import InNetworkExchange
 from switchgnn.host.metrics import WorkerView, serving_metrics, telling_metrics
-from switchgnn.host.mixed import open_switch
 from switchgnn.host.pace import Pace
 from switchgnn.host.transport import WorkerEnd
 from switchgnn.host.wire.addresses import Addresses
@@ -40,8 +40,7 @@ def features_of_round(features: NDArray[np.float32], index: int) -> NDArray[np.f
 _REPORT_INTERVAL = 0.1
 # The event after each complete file except the last, which ``finished`` follows.
 WRITTEN = "written"
-# The arrays of a worker's file.
-# Of the file of a worker's features.
+# The arrays in the file of a worker's features, and in that of its sums.
 FEATURES = {"features": ArrayKind(("<f4",), (2,))}
 WORKER_RESULT = {
     "fixed": ArrayKind(("<i4",), (3,)),
@@ -54,23 +53,17 @@ WORKER_RESULT = {
 class WorkerTask:
     """The task of one worker process.
 
+    Attributes without a description are those of ``WorkerEnd``.
+
     Attributes:
-        plan: the plan folder.
-        session: the number of the plan's install.
-        link: ``eth:...`` or ``udp:...``.
         features: safetensors file, features float32[n, F] of this worker's rows only.
         rounds: how many exchanges.
         output: the safetensors files to write, named by ``result_file``. One of R rounds holds
             fixed int32[R, n, F] of the switch, sums float32[R, n, F] of the switch and the hosts,
             and scale float64[R].
         rounds_per_file: how many rounds a file holds; the last one may hold fewer.
-        faults: the faults on its link, as for ``--faults``.
-        recording: the file for the frames of its link, or None.
         metrics: ``ADDRESS:PORT`` of its metrics server; empty: none.
         tell_every: seconds between two events with its metrics; 0: none.
-        schedule: the rows that it sends to other hosts, if the plan leaves destinations to them.
-        stations: the addresses of all workers, for the same plans.
-        mtu: of frames between hosts, as for ``Framing.parse`` of host/direct.
     """
 
     plan: Path
@@ -123,15 +116,12 @@ def _exchange(task: WorkerTask, events: EventWriter) -> None:
     manifest = read_manifest(task.plan)
     features = read_arrays(task.features, FEATURES, remedy="run again")["features"]
     progress = _Progress(events, steps_of(manifest, features.shape[1], task.rounds))
-    kept: list[_Round] = []
+    kept: list[_RoundSums] = []
     each: list[float] = []
     processor_seconds = 0.0
-    listeners = Listeners(progress.block_done, progress.share_done)
     end = _end(task, workers=manifest.workers, vertices=len(features))
-    with open_switch(end, listeners) as transport:
-        view = WorkerView(
-            task.worker, lambda: transport.traffic, transport.exchange, injected=transport.injected
-        )
+    with open_switch(end, on_block=progress.block_done, on_share=progress.share_done) as transport:
+        view = WorkerView(task.worker, transport)
         with serving_metrics(task.metrics, view), telling_metrics(events, task.tell_every, view):
             events.write("ready")
             for index in range(task.rounds):
@@ -153,14 +143,14 @@ def _exchange(task: WorkerTask, events: EventWriter) -> None:
         seconds=sum(each),
         round_seconds=each,
         processor_seconds=processor_seconds,
-        counters=asdict(transport.exchange.counters),
+        counters=asdict(transport.counters),
         traffic=traffic._asdict(),
         faults=injected,
     )
 
 
 @dataclass(frozen=True, eq=False)
-class _Round:
+class _RoundSums:
     """The sums of one round."""
 
     fixed: NDArray[np.int32]
@@ -188,16 +178,16 @@ def _end(task: WorkerTask, *, workers: int, vertices: int) -> WorkerEnd:
     )
 
 
-def _round(transport: InNetworkTransport, features: NDArray[np.float32]) -> _Round:
+def _round(transport: InNetworkExchange, features: NDArray[np.float32]) -> _RoundSums:
     """Exchange one round."""
     fixed, sums = transport.aggregate_parts(features, Direction.FORWARD)
     whole = fixed.decode()
     if sums is not None:
         whole += sums
-    return _Round(fixed.values, whole, fixed.fixed_point.scale)
+    return _RoundSums(fixed.values, whole, fixed.fixed_point.scale)
 
 
-def _write(rounds: list[_Round], path: Path) -> None:
+def _write(rounds: list[_RoundSums], path: Path) -> None:
     with writing(path):
         arrays = {
             "fixed": np.stack([each.fixed for each in rounds]),

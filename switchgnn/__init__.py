@@ -2,4 +2,4 @@
 # SPDX-License-Identifier: Apache-2.0
 """SwitchGNN: full-graph GNN neighbour sums, multicast and aggregated in a P4 switch."""
 
-__version__ = "0.3.0"
+__version__ = "0.4.0"

@@ -16,7 +16,7 @@ from tests.support.markers import full
 ROOT = Path(__file__).parent.parent
 PAGES = [
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "examples/README.md")),
-    *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "docs").rglob("*.md")),
 ]
 BLOCK = re.compile(r"^```(sh|python)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
@@ -76,7 +76,7 @@ def test_command(command, folder):
         assert float(carried[1] or carried[2]) > 1, "the README is to show where the switch pays"
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_python(page, tmp_path):
     programs = blocks(page, "python")
     if not programs:
@@ -105,7 +105,7 @@ def test_the_walkthrough_quotes_packets_as_they_are_captured(tmp_path):
     assert [line for line in quoted if line not in captured] == []
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_and_make_targets_lead_somewhere(page):
     text, makefile = page.read_text(), (ROOT / "Makefile").read_text()
     for target in LINK.findall(text):
@@ -139,14 +139,6 @@ def test_make_runs_the_reference_only_where_it_is_asked_to(words, target):
     assert f"--target {target} " in shown.stdout
 
 
-def test_files_named_in_the_architecture_exist():
-    for name in re.findall(
-        r"`([a-z0-9_/]+\.(?:py|p4))`", (ROOT / "docs/architecture.md").read_text()
-    ):
-        if "/" in name:
-            assert (ROOT / name).exists(), name
-
-
 def is_there(name, test):
     """Whether there is such a file or folder, and, if a test is named, one of that name in it."""
     path = ROOT / name
@@ -156,7 +148,7 @@ def is_there(name, test):
     return path.is_file() and beginning.search(path.read_text()) is not None
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_named_tests_exist(page):
     found = TEST.findall(page.read_text())
     assert [f"{name}::{test}" for name, test in found if not is_there(name, test)] == []

@@ -6,7 +6,6 @@ import errno
 import gzip
 import os
 import pwd
-import signal
 import stat
 import subprocess
 import sys
@@ -26,7 +25,7 @@ from switchgnn.base.files import (
     read_regular,
     read_regular_text,
 )
-from switchgnn.base.full_disk import WriteError, keep_room, why_not_written, writing
+from switchgnn.base.full_disk import WriteError, why_not_written, writing
 from switchgnn.base.native import CacheError, cache_folder, compiled_once
 from tests.support.markers import needs_root
 from tests.support.speed import seconds_here
@@ -78,78 +77,11 @@ def test_texts_and_bytes(tmp_path):
         read_regular_text(tmp_path / "file", "ascii")
 
 
-STREAMS = """
-import os, socket, sys
-from pathlib import Path
-from switchgnn.base.files import open_standard_streams
-open_standard_streams()
-used = socket.socket()
-print("lost")
-print("lost", file=sys.stderr)
-child = os.popen("readlink /proc/self/fd/0 /proc/self/fd/1 /proc/self/fd/2 >" + sys.argv[1])
-child.close()
-Path(sys.argv[2]).write_text(f"{used.fileno()} {sys.stdin.read()!r}")
-"""
-
-
-@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&-", "<&- >&- 2>&-"])
-def test_nothing_takes_the_place_of_a_closed_stream(tmp_path, closed):
-    seen, said = tmp_path / "seen", tmp_path / "said"
-    command = [sys.executable, "-c", STREAMS, str(seen), str(said)]
-    subprocess.run(
-        ["sh", "-c", f'exec "$@" {closed}', "sh", *command],
-        input="", text=True, capture_output=True, check=True,
-    )  # fmt: skip
-    places = seen.read_text().splitlines()
-    assert not any("socket" in place for place in places)
-    # readlink itself writes to a file.
-    for number, words in ((0, "<&-"), (2, "2>&-")):
-        assert (places[number] == "/dev/null") == (words in closed)
-    used, read = said.read_text().split()
-    assert int(used) > 2
-    assert read == "''"
-
-
 def test_it_is_for_its_owner_alone_and_gone_afterwards():
     with private_folder("test-") as folder:
         assert stat.S_IMODE(folder.stat().st_mode) & 0o777 == 0o700
         assert folder.name.startswith("test-")
     assert not folder.exists()
-
-
-MAKER = """
-import os, sys, time
-from switchgnn.base.files import private_folder
-with private_folder("switchgnn-", sys.argv[1]) as folder:
-    (folder / "inner").mkdir()
-    if sys.argv[2] == "forks" and os.fork():
-        os._exit(0)
-    print(folder, flush=True)
-    sys.stdin.read()
-"""
-
-
-@pytest.mark.whole
-@pytest.mark.parametrize("how", ["alone", "forks"])
-def test_that_of_a_killed_process_is_removed_by_the_next(tmp_path, how):
-    """A folder stays until all forks of its owner have ended; other folders always stay."""
-    kept = [tmp_path / f"switchgnn-{each}" for each in ("logs-1", "cache", "link")]
-    for each in kept[:2]:
-        each.mkdir(mode=0o700)
-    kept[2].symlink_to(tmp_path)
-    command = [sys.executable, "-c", MAKER, str(tmp_path), how]
-    with subprocess.Popen(
-        command, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
-    ) as maker:
-        left = Path(maker.stdout.readline().strip())
-        if how == "forks":
-            maker.wait(seconds_here())
-        with private_folder("switchgnn-", str(tmp_path)):
-            assert (left / "inner").exists()
-        os.killpg(maker.pid, signal.SIGKILL)
-        maker.stdout.read()
-    with private_folder("switchgnn-", str(tmp_path)) as folder:
-        assert sorted(tmp_path.iterdir()) == sorted([*kept, folder])
 
 
 def test_one_that_cannot_be_made(tmp_path, monkeypatch):
@@ -193,14 +125,6 @@ def test_other_errors_are_told_as_they_are():
     sentence = r"^Cannot write /plan: Read-only file system\.$"
     with pytest.raises(WriteError, match=sentence), writing(Path("/plan")):
         raise error_of(errno.EROFS)
-
-
-def test_room_is_kept_beyond_the_end(tmp_path):
-    path = tmp_path / "log"
-    with path.open("w") as log:
-        keep_room(log.fileno())
-        log.write("first words")
-    assert path.read_text() == "first words"
 
 
 def compiled_in(folder):

@@ -29,7 +29,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 MAKEFILE = (ROOT / "Makefile").read_text()
 HOOKS = ROOT / ".pre-commit-config.yaml"
 WORKFLOW = ROOT / ".github/workflows/ci.yml"
-PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("examples/*.md")]
+PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/*.md")]
 REQUIREMENT = re.compile(
     r"([A-Za-z0-9_.-]+)(>=|==|<)([A-Za-z0-9.]+)(?:,<[0-9.]+)?(?:; python_version < '[0-9.]+')?"
 )
@@ -74,10 +74,10 @@ def test_the_citation_names_this_version():
     assert paper["url"] == PROJECT["urls"]["Paper"]
 
 
-def test_the_changelog_begins_with_what_is_not_released():
+def test_the_changelog_dates_this_version():
     text = (ROOT / "CHANGELOG.md").read_text()
-    headings = re.findall(r"^## \[?([^\]\s]+)", text, re.MULTILINE)
-    assert headings[0] in {"Unreleased", __version__}
+    dated = re.findall(r"^## (.*)", text.partition("\n## Unreleased\n")[2] or text, re.MULTILINE)
+    assert re.fullmatch(rf"{re.escape(__version__)} - \d{{4}}-\d\d-\d\d", dated[0])
 
 
 def make_targets(node):
@@ -153,7 +153,7 @@ def test_an_installation_shows_its_large_downloads_and_is_tried_again(tmp_path, 
         assert set(extras[1].split(",")) == {"mininet", "plots", "training"}
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_documents_install_from_the_checkout(page):
     """The package is not published, so its name alone installs nothing."""
     for words in re.findall(r"pip install ([^`\n]+)", page.read_text()):

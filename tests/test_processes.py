@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ctrl-C ends work and leaves no lock taken; children import nothing from the current folder."""
 
-import ast
 import os
 import signal
 import subprocess
@@ -13,10 +12,8 @@ from pathlib import Path
 import pytest
 
 from switchgnn.base import interruptible as subject
-from switchgnn.base.files import private_folder
 from switchgnn.base.interruptible import interruptible
 from switchgnn.base.machine import module_of, python_program
-from tests.support.speed import seconds_here
 from tests.support.waiting import wait_until
 
 
@@ -67,41 +64,6 @@ def test_a_lock_of_a_library_is_given_back_before():
     assert not lock.taken
 
 
-def test_code_of_ours_is_interrupted_at_once():
-    with handlers_unchanged(), interruptible(), pytest.raises(KeyboardInterrupt):
-        signal.raise_signal(signal.SIGINT)
-        pytest.fail("It went on.")
-
-
-def test_a_folder_that_was_just_made_is_removed(tmp_path, monkeypatch):
-    make = os.mkdir
-
-    def interrupted(*args):
-        make(*args)
-        signal.raise_signal(signal.SIGINT)
-
-    monkeypatch.setattr(os, "mkdir", interrupted)
-    expected = pytest.raises(KeyboardInterrupt)
-    here = private_folder("test-", str(tmp_path))
-    with handlers_unchanged(), interruptible(), expected, here as folder:
-        assert folder.is_dir()
-        be_interrupted()
-    assert not list(tmp_path.iterdir())
-
-
-def test_who_waits_in_a_library_is_interrupted():
-    event = threading.Event()
-    main = threading.main_thread().ident
-    sender = threading.Thread(target=signal.pthread_kill, args=(main, signal.SIGINT))
-    with handlers_unchanged(), interruptible(), pytest.raises(KeyboardInterrupt):
-        sender.start()
-        event.wait(seconds_here())
-        pytest.fail("It waited to the end.")
-    sender.join()
-    # Its lock is free.
-    event.set()
-
-
 def test_work_in_a_library_is_interrupted_in_the_end(monkeypatch):
     monkeypatch.setattr(subject, "_MOST_DELAYS", 20)
     lock = Interrupted(be_interrupted)
@@ -119,7 +81,6 @@ def test_what_is_ignored_stays_so():
 
 
 REPOSITORY = Path(__file__).resolve().parents[1]
-PACKAGES = ("switchgnn", "controller", "host", "topologies", "p4src")
 # The relay ends at once: it has no cables, and its input is at its end.
 RELAY = "switchgnn.topologies.relay"
 
@@ -162,18 +123,3 @@ def test_the_arguments_arrive(tmp_path):
     assert ended.stdout == "['one', 'two words'] __main__\n"
     assert module_of(command) == ["told", "one", "two words"]
     assert module_of(["mnexec", *command]) is None
-
-
-@pytest.mark.whole
-def test_nobody_starts_a_module_in_another_way():
-    files = [
-        path for name in PACKAGES for path in (REPOSITORY / name).rglob("*.py") if path.is_file()
-    ]
-    assert len(files) > 100
-    starting = [
-        path.relative_to(REPOSITORY).as_posix()
-        for path in files
-        for node in ast.walk(ast.parse(path.read_text()))
-        if isinstance(node, ast.Constant) and node.value == "-m"
-    ]
-    assert starting == ["switchgnn/base/machine.py"]

@@ -12,12 +12,12 @@ from switchgnn.base.machine import python_program
 from switchgnn.controller.controls.congestion import BMV2_QUEUE, DEFAULT_ECN_THRESHOLD
 from switchgnn.softswitch.native.build import Backend
 from switchgnn.softswitch.traffic_manager import DEFAULT_DEPTH
+from switchgnn.topologies.child import Child
 from switchgnn.topologies.errors import FabricError
 from switchgnn.topologies.fabric import Fabric
+from switchgnn.topologies.forkserver import Forkserver
 from switchgnn.topologies.loopback_fabric import LoopbackFabric
 from switchgnn.topologies.mininet_fabric import MininetFabric, mininet_missing
-from switchgnn.topologies.processes.child import Child
-from switchgnn.topologies.processes.nursery import Nursery
 from switchgnn.topologies.site import Site
 from switchgnn.topologies.targets import BMV2_PROGRAM, Target, bmv2_installed
 
@@ -68,7 +68,7 @@ class FlowLimits:
 
 
 def usual_limits(target: Target, *, shaped: bool) -> FlowLimits:
-    """Return the default limits (docs/measurements.md, "Slow links").
+    """Return the default limits (docs/evidence/measurements.md, "Slow links").
 
     Args:
         target: the switch.
@@ -130,7 +130,7 @@ def build_fabric(
     folder: Path,
     *,
     cable_faults: str = "",
-    nursery: Nursery | None = None,
+    forkserver: Forkserver | None = None,
     cable_recordings: Mapping[str, Path] | None = None,
     logs: Path | None = None,
 ) -> Fabric:
@@ -141,7 +141,7 @@ def build_fabric(
         site: what to build.
         folder: for the temporary files of its processes, and their logs.
         cable_faults: see ``Fabric``.
-        nursery: see ``Fabric``.
+        forkserver: see ``Fabric``.
         cable_recordings: see ``Fabric``.
         logs: see ``Fabric``.
 
@@ -149,7 +149,7 @@ def build_fabric(
         A fabric in Mininet or over loopback.
     """
     made = MininetFabric if kind is FabricKind.MININET else LoopbackFabric
-    return made(site, folder, cable_faults, nursery, cable_recordings, logs=logs)
+    return made(site, folder, cable_faults, forkserver, cable_recordings, logs=logs)
 
 
 def _pick_fabric(asked: str, no_mininet: str | None) -> tuple[FabricKind, str]:

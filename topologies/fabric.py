@@ -10,9 +10,9 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from switchgnn.base.machine import python_program
-from switchgnn.topologies.processes.child import Child, temporary_files_in
-from switchgnn.topologies.processes.nursery import Nursery
+from switchgnn.base.machine import module_of, python_program
+from switchgnn.topologies.child import Child, temporary_files_in
+from switchgnn.topologies.forkserver import Forkserver
 from switchgnn.topologies.site import Site, Star, SwitchSite
 from switchgnn.topologies.targets import switch_child
 
@@ -108,7 +108,7 @@ class Fabric(ABC):
         folder: for the temporary files of its processes, and their logs.
         cable_faults: the value of ``switchgnn run --faults``, if it applies to cables; cables have
             relays only then, or if they are recorded.
-        nursery: forks embedded switches and workers; None: they are started as programs.
+        forkserver: forks embedded switches and workers; None: they are started as programs.
         cable_recordings: files from ``begin_recording`` for the frames of each cable, by its name.
         logs: another folder for the logs.
 
@@ -121,14 +121,14 @@ class Fabric(ABC):
         site: Site,
         folder: Path,
         cable_faults: str = "",
-        nursery: Nursery | None = None,
+        forkserver: Forkserver | None = None,
         cable_recordings: Mapping[str, Path] | None = None,
         *,
         logs: Path | None = None,
     ) -> None:
         self._require(site)
         self.site = site
-        self._nursery = nursery
+        self._forkserver = forkserver
         self.folder = folder
         self.logs = logs or folder
         self.relay: FaultyCables | None = None
@@ -210,7 +210,7 @@ class Fabric(ABC):
             tls=self.site.tls,
             backend=self.site.backend,
             bandwidth=bandwidth,
-            nursery=self._nursery,
+            forkserver=self._forkserver,
             namespace=namespace,
         )
         self._switches.append(child)
@@ -247,13 +247,16 @@ class Fabric(ABC):
         """
         named, log = f"{name.capitalize()} {worker}", self.logs / f"{name}-{worker}.log"
         variables = {**temporary_files_in(self.folder), **(environment or {})}
-        if self._nursery is not None and self._nursery.forks(command):
-            there = self.worker_namespace(worker)
-            return self._nursery.child(
-                named, command, log, pipe=True, environment=variables, namespace=there
-            )
-        placed = self.worker_command(worker, command)
-        return Child(named, placed, log, pipe=True, environment=variables)
+        forks = self._forkserver is not None and module_of(command) is not None
+        return Child(
+            named,
+            command if forks else self.worker_command(worker, command),
+            log,
+            pipe=True,
+            environment=variables,
+            forkserver=self._forkserver,
+            namespace=self.worker_namespace(worker),
+        )
 
     def __enter__(self) -> "Fabric":
         try:

@@ -15,16 +15,16 @@ from switchgnn.base.native import find_compiler
 from switchgnn.controller.p4runtime.connection import check_tls_files, grpc_target
 from switchgnn.softswitch.native.build import Backend, why_not_kept
 from switchgnn.softswitch.native.engine import Ahead, compile_ahead
+from switchgnn.topologies.child import Child, temporary_files_in
 from switchgnn.topologies.errors import FabricError
+from switchgnn.topologies.forkserver import Forkserver
 from switchgnn.topologies.free_ports import free_tcp_port
-from switchgnn.topologies.processes.child import Child, temporary_files_in
-from switchgnn.topologies.processes.nursery import Nursery
 from switchgnn.topologies.rpc_address import answers
 
 BMV2_PROGRAM = "simple_switch_grpc"
 _READY_SECONDS = 30.0
 _CPU_PORT = 510
-# Of p4src/priority.p4. BMv2 drops packets of a class that it does not have.
+# Of p4src/loop.p4. BMv2 drops packets of a class that it does not have.
 _PRIORITY_QUEUES = 3
 
 
@@ -166,13 +166,13 @@ def switch_child(
     tls: TlsFolder | None = None,
     backend: Backend | None = None,
     bandwidth: float | None = None,
-    nursery: Nursery | None = None,
+    forkserver: Forkserver | None = None,
     namespace: Path | None = None,
     folder: Path | None = None,
 ) -> Child:
     """Return the switch as a child process, not yet started; see ``wait_until_serving``.
 
-    For `backend` and `bandwidth` see ``switch_command``. `nursery`: forks the embedded switch.
+    For `backend` and `bandwidth` see ``switch_command``. `forkserver`: forks the embedded switch.
     `namespace`: the network namespace of its ports, such as ``/proc/PID/ns/net``. `folder`: for its
     temporary files; None: that of the log.
     """
@@ -187,9 +187,15 @@ def switch_child(
     )
     name = f"The {target.value} switch"
     variables = temporary_files_in(folder or log.parent)
-    if nursery is not None and target is Target.EMBEDDED:
-        return nursery.child(name, command, log, environment=variables, namespace=namespace)
-    return Child(name, [*_enter(namespace), *command], log, environment=variables)
+    forks = forkserver is not None and target is Target.EMBEDDED
+    return Child(
+        name,
+        command if forks else [*_enter(namespace), *command],
+        log,
+        environment=variables,
+        forkserver=forkserver if forks else None,
+        namespace=namespace,
+    )
 
 
 def _enter(namespace: Path | None) -> tuple[str, ...]:

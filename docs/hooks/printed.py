@@ -18,6 +18,8 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+from inventory import core_table, error_tree
+
 _ROOT = Path(__file__).parents[2]
 _SWITCHGNN = Path(sys.executable).parent / "switchgnn"
 # A folder with the public graphs that some tables need; without it these tables stay as they are.
@@ -427,6 +429,8 @@ def _cora() -> str:
 
 
 NUMBERS: Mapping[str, Numbers] = {
+    "core": Numbers(core_table),
+    "errors": Numbers(error_tree),
     "pays": Numbers(_pays),
     "rows": Numbers(_rows),
     "table_bytes": Numbers(_table_bytes),

@@ -37,13 +37,9 @@ _EARLY_AT_MOST = 1 << 27
 
 
 class Incoming:
-    """The rows of one round that other workers send.
+    """The rows of one round that other workers send; `frames`: how many frames each of them sends.
 
     It belongs to the thread that exchanges, except for `arrived` and `rows`.
-
-    Attributes:
-        frames: how many frames each worker sends.
-        arrays: where they are stored.
     """
 
     def __init__(self, mark: int, runs: Runs) -> None:

@@ -53,7 +53,7 @@ class _Site(NamedTuple):
         return f"{self.direction.value}/{self.number}/{self.width}/{part}"
 
 
-class _Tables(NamedTuple):
+class _HeldRows(NamedTuple):
     """`sent`: float32[S, F], what receivers hold of the outgoing rows; `held`: float32[R, F]."""
 
     sent: NDArray[np.float32]
@@ -61,14 +61,7 @@ class _Tables(NamedTuple):
 
 
 class CompressedRows:
-    """The compressed exchanges of one worker; all workers make the same calls in the same order.
-
-    Args:
-        compression: what is left out; must be active.
-        worker: its number.
-        sides: both directions, with all rows.
-        savings: counters, which grow.
-    """
+    """The compressed exchanges of one worker; all workers make the same calls in the same order."""
 
     def __init__(
         self,
@@ -80,7 +73,7 @@ class CompressedRows:
         self._compression = compression
         self._sides = sides
         self._savings = savings
-        self._tables: dict[_Site, _Tables] = {}
+        self._tables: dict[_Site, _HeldRows] = {}
         self._residuals: dict[_Site, NDArray[np.float32]] = {}
         self.resting = RestingRows()
         self._quantiser: Quantiser | None = None
@@ -149,7 +142,7 @@ class CompressedRows:
         else:
             # Nothing is held yet: all rows come, and no flags.
             held = np.zeros((side.add.width, key.width), dtype=np.float32)
-            self._tables[key] = _Tables(np.zeros_like(outgoing), held)
+            self._tables[key] = _HeldRows(np.zeros_like(outgoing), held)
             changed, awaited = (np.ones(len(each), np.bool_) for each in self._tables[key])
             self._savings.full += 1
         sent, held = self._tables[key]

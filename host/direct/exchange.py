@@ -39,10 +39,7 @@ _LONGEST_WAIT = 1.0
 class Round:
     """One round of one worker; all workers must have the same `mark`, 32 bits.
 
-    Attributes:
-        outgoing: the rows for the others, as far as they were given.
-        incoming: the rows of the others.
-        complete: whether all rows have arrived, here and at the others.
+    It is `complete` when all rows have arrived, here and at the others.
     """
 
     def __init__(self, number: int, width: int, mark: int, outgoing: Runs, awaited: Runs) -> None:

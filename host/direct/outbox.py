@@ -83,14 +83,7 @@ class Cargo:
 
 @dataclass
 class _Sending:
-    """The outgoing frames of one round.
-
-    Attributes:
-        mark: the mark of the schedule.
-        frames: how many each worker gets.
-        unconfirmed: unacknowledged frames of all workers.
-        groups: by worker and number of the first frame.
-    """
+    """The outgoing frames of one round, by worker, and how many are unacknowledged."""
 
     mark: int
     frames: list[int]
@@ -100,12 +93,11 @@ class _Sending:
 
 @dataclass
 class _Group:
-    """Some frames for one worker.
+    """Some frames for one worker, from its `number` on.
 
     Attributes:
-        number: of the first frame, among those for the worker.
-        missing: a bit for each unacknowledged frame.
-        asks: a bit for each frame that asks for an acknowledgement.
+        missing, asks: a bit for each unacknowledged frame; for each that asks for an
+            acknowledgement.
         queued: how many may leave: the first ones without a gap.
         asked_at: when an acknowledgement was last asked for, or the first frame left; 0 before.
         question: how often something was asked or sent again.

@@ -313,11 +313,7 @@ def schedule_file(worker: int) -> str:
 
 
 def write_schedule(schedule: DirectSchedule, path: str | Path) -> None:
-    """Write one worker's schedule.
-
-    Raises:
-        ScheduleError: the file cannot be written.
-    """
+    """Write one worker's schedule; ScheduleError: the file cannot be written."""
     arrays = {
         "worker": np.array(schedule.worker),
         "vertices": schedule.vertices,
@@ -338,11 +334,7 @@ def write_schedule(schedule: DirectSchedule, path: str | Path) -> None:
 
 
 def read_schedule(path: str | Path) -> DirectSchedule:
-    """Read what ``write_schedule`` wrote.
-
-    Raises:
-        ScheduleError: no such file, or something else in it.
-    """
+    """Read what ``write_schedule`` wrote; ScheduleError: no such file, or something else in it."""
     kinds = {
         name: ArrayKind((kind,), (0,) if name == "worker" else (1,))
         for name, kind in _ARRAYS.items()

@@ -89,14 +89,9 @@ class Stream:
         return self._round.complete
 
     def feed(self, places: NDArray[np.int64], rows: NDArray[np.float32]) -> None:
-        """Feed some rows, and send what is complete with them.
+        """Feed rows, float32[K, F], for distinct places, int64[K], and send what is complete.
 
-        Args:
-            places: int64[K], distinct rows of this worker that were not fed before.
-            rows: float32[K, F].
-
-        Raises:
-            FeatureError: wrong shape or type, or rows that were fed before.
+        FeatureError: wrong shape or type, or rows that were fed before.
         """
         if rows.shape != (len(places), self._round.width) or rows.dtype != np.float32:
             raise FeatureError(
@@ -134,14 +129,7 @@ class Stream:
         return found
 
     def sums(self, places: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Wait for the sums over the remote neighbours of some rows.
-
-        Args:
-            places: int64[K], rows of this worker.
-
-        Returns:
-            float32[K, F], added in float32; 0 without remote neighbours.
-        """
+        """Wait for the sums over the remote neighbours of K rows; return float32[K, F]."""
         needs = self.needs(places)
         self.wait_any([needs])
         add = self._side.add.rows(places)

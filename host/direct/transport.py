@@ -23,7 +23,7 @@ from switchgnn.host.direct.sampling import Sampling, sample_rows
 from switchgnn.host.direct.schedule import DirectSchedule, read_schedule
 from switchgnn.host.direct.stream import Driver, Side, Stream, Waiter, make_side
 from switchgnn.host.pace import Pace
-from switchgnn.host.transport import WorkerEnd, check_rows, traffic_since
+from switchgnn.host.transport import Transport, WorkerEnd, check_rows, traffic_since
 from switchgnn.host.wire.link import Link, Traffic, check_packets_fit
 from switchgnn.planner.direction import Direction
 
@@ -33,11 +33,11 @@ _USUAL = Framing()
 _GLANCE = 0.005
 
 
-class DirectTransport:
+class DirectTransport(Transport):
     """One worker of `host` or `host-partial`, as its schedule says.
 
-    BACKWARD is the transpose of FORWARD, also of a sampled one: it is the gradient of the
-    sums of the same epoch.
+    BACKWARD is the transpose of FORWARD, also of a sampled one: it is the gradient of the sums of
+    the same epoch.
 
     Args:
         schedule: this worker's part.
@@ -50,13 +50,6 @@ class DirectTransport:
         first_round: number of the first round; must grow if a link is used again.
         clock: the clock of the link.
         compression: what `aggregate` leaves out of the rows; streams are plain.
-
-    Attributes:
-        worker: its number.
-        vertices: how many vertices it holds.
-        epsilon: with a cache, how much a row changes before it is sent, as a share: `LeastChange`;
-            may differ between workers and exchanges.
-        savings: counters of compressed exchanges.
 
     Raises:
         DirectError: stations for another number of workers, or sampling with `backward` or
@@ -153,7 +146,7 @@ class DirectTransport:
     def aggregate(
         self, rows: NDArray[np.float32], direction: Direction, site: int = 0
     ) -> NDArray[np.float32]:
-        """Sum over remote neighbours, in float32; see ``Transport``.
+        """Sum over remote neighbours, in float32; see ``Transport.aggregate``.
 
         Args:
             rows: float32[n, F].
@@ -180,15 +173,7 @@ class DirectTransport:
         return stream.sums(everything)
 
     def rest(self, site: int, vertices: NDArray[np.bool_] | None) -> None:
-        """Let rows of a site count as unchanged, in its forward exchanges from now on.
-
-        Only with a cache. A partial sum counts as unchanged if all its vertices rest. In the first
-        exchange of a tensor none rests.
-
-        Args:
-            site: the number of the tensor.
-            vertices: bool[n], those that rest, in the order of the rows; None: none does.
-        """
+        """Let rows of a site count as unchanged; see ``Transport.rest``."""
         if self._compressed is not None:
             self._compressed.resting.rest(site, vertices)
 
@@ -201,10 +186,6 @@ class DirectTransport:
         """Begin a round that is fed piece by piece; all workers begin them in the same order.
 
         Waits until the round before the last is complete, so its rows must have been fed.
-
-        Args:
-            width: F, the elements of a row.
-            direction: which neighbours.
         """
         side = self._sides[direction]
         # Frames of one fragment carry its number; their mark is that of earlier versions.
@@ -219,8 +200,7 @@ class DirectTransport:
     def tend(self, *, arrived: bool) -> float:
         """Send and receive a little without waiting; ``arrived``: whether a frame is here.
 
-        Returns:
-            Seconds without anything to do unless a frame arrives.
+        Returns the seconds without anything to do unless a frame arrives.
         """
         if not arrived and not self._exchange.under_way:
             return float("inf")

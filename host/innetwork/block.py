@@ -9,8 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from switchgnn.host.congestion import StallClock
 from switchgnn.host.errors import named_workers
-from switchgnn.host.innetwork.barrier import Barrier, Opening
+from switchgnn.host.innetwork.barrier import Barrier, RoundStart
 from switchgnn.host.innetwork.endpoint import Endpoint
 from switchgnn.host.innetwork.errors import ExchangeTimeoutError
 from switchgnn.host.innetwork.receiver import FetchedFeatures, SumReceiver, sift
@@ -22,7 +23,7 @@ from switchgnn.host.wire.header import Kind
 from switchgnn.host.wire.native import SumSieve
 
 _BURST = 64
-# GROUPS_PER_WORKER of p4src/seen.p4.
+# GROUPS_PER_WORKER of p4src/dedup.p4.
 _GROUPS_APART = 32
 
 
@@ -203,7 +204,7 @@ class _Fragment:
     sender: FeatureSender
     receiver: SumReceiver
     sieve: SumSieve | None
-    opening: Opening | None = None
+    opening: RoundStart | None = None
 
     @property
     def open(self) -> bool:
@@ -227,6 +228,7 @@ class BlockExchange:
         inbox: Inbox,
         *,
         barrier: Barrier,
+        stall: StallClock,
         receiver: type[SumReceiver] = SumReceiver,
         on_share: ShareListener | None = None,
     ) -> None:
@@ -236,6 +238,7 @@ class BlockExchange:
         self._clock = endpoint.clock
         self._counters = endpoint.counters
         self._barrier = barrier
+        self._stall = stall
         self._receiver = receiver
         self._fetched = FetchedFeatures()
         self._on_share = on_share
@@ -248,7 +251,7 @@ class BlockExchange:
         fragment: int,
         lanes: NDArray[np.int32],
         *,
-        opening: Opening | None = None,
+        opening: RoundStart | None = None,
     ) -> NDArray[np.int32]:
         """Exchange one fragment of one block.
 
@@ -300,12 +303,15 @@ class BlockExchange:
 
     def _tend(self, under_way: _Fragment, now: float) -> None:
         """Continue the opening of the round."""
-        opening, sender, receiver = under_way.opening, under_way.sender, under_way.receiver
-        if opening is not None:
-            opening.tend(idle=sender.done)
-            if opening.done:
-                # The time until all workers were in the round is no part of the block's.
-                receiver.begin_again(now)
+        if (opening := under_way.opening) is None:
+            return
+        opening.tend()
+        if opening.done:
+            self._stall.stop()
+            # The time until all workers were in the round is no part of the block's.
+            under_way.receiver.begin_again(now)
+        elif under_way.sender.done:
+            self._stall.start()
 
     @property
     def _beat(self) -> float:

@@ -73,13 +73,28 @@ class InNetworkCounters:
     noticed: int = 0
 
 
+@dataclass(frozen=True)
+class ExchangeStatus:
+    """Progress of a worker.
+
+    `rounds` and `blocks`, the fragments of blocks, are completed; `window` features may be in
+    flight; `stalled` are the seconds spent at barriers, waiting for other workers.
+    """
+
+    rounds: int
+    blocks: int
+    window: float
+    exchanging: bool = False
+    stalled: float = 0.0
+    counters: InNetworkCounters = field(default_factory=InNetworkCounters)
+
+
 @dataclass
 class Sending:
     """How rows are sent.
 
-    Attributes:
-        narrow: whether frames have the fewest bits that hold their numbers.
-        per_sum: whether a source contributes differently to different sums, as with a cache.
+    `narrow`: in the fewest bits that hold the numbers of a frame. `per_sum`: a source contributes
+    differently to different sums, as with a cache.
     """
 
     narrow: bool = False

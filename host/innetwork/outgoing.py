@@ -17,20 +17,19 @@ from switchgnn.host.compression import (
     Savings,
     all_rest,
 )
-from switchgnn.host.innetwork.fixed_point import ExchangeKind, FixedPoint
+from switchgnn.host.innetwork.fixed_point import ROOM, ExchangeKind, FixedPoint
 from switchgnn.host.innetwork.responder import Fragments
 from switchgnn.host.innetwork.schedule import BlockSchedule
 from switchgnn.host.wire.header import Header, lanes_of
 
-# A cached scale is renewed when the largest feature is above twice its magnitude, or so far below
-# that too few of its steps are left, by the bits of a number.
-ROOM = 2.0
+# A cached scale is renewed when the largest feature is so far below its magnitude that too few of
+# its steps are left, by the bits of a number; see also `ROOM`.
 _LEAST_SHARE = {32: 2.0**-12, 16: 1 / 16, 8: 1 / 4}
 # `send_destination` of a frame that is no partial sum.
 _ALONE = -1
 
 
-class Outgoing(Protocol):
+class OutgoingRows(Protocol):
     """What one round of one worker sends."""
 
     def payloads(self, schedule: BlockSchedule, fragment: int) -> NDArray[np.int32]:
@@ -58,13 +57,10 @@ class WholeRows:
 
 @dataclass(frozen=True, eq=False)
 class ChangedRows:
-    """Changes of what each frame carries, by block; 0 where too little has changed.
+    """Changes of what each frame carries; 0 where too little has changed, in `skipped` rows.
 
-    Attributes:
-        lanes: by the number of a block, int32[S, W] by the word of the fragment.
-        cached: by the number of a block, int32[S, F], what the receivers hold after the round.
-        schedules: of all blocks, from block 1.
-        skipped: how many rows have changed too little.
+    By the number of a block, `lanes`: int32[S, W] by the word of the fragment; `cached`: int32[S,
+    F], what the receivers hold after the round. `schedules`: of all blocks, from block 1.
     """
 
     lanes: Mapping[int, Fragments]
@@ -109,10 +105,8 @@ def _frame_of(schedule: BlockSchedule, destination: int, row: int) -> int | None
 class RowCache:
     """What the receivers hold of one tensor, and the sums that this worker holds.
 
-    Attributes:
-        fixed_point: the scale of all integers here; None: the next round sends all rows whole.
-        sent: by the number of a block, int32[S, F], what was sent of each frame's row.
-        sums: int32[n, F], the sums of what all workers have sent.
+    All integers have the scale `fixed_point`; None: the next round sends all rows whole. `sent`: by
+    the number of a block, int32[S, F], what was sent of each frame's row. `sums`: int32[n, F].
     """
 
     fixed_point: FixedPoint | None = None
@@ -185,18 +179,11 @@ def changed_rows(
     epsilon: float,
     resting: NDArray[np.bool_] | None = None,
 ) -> ChangedRows:
-    """Compare what each frame would carry with what was sent of it.
+    """Compare what each frame would carry with what was sent of it; see ``LeastChange``.
 
-    ``LeastChange`` says which rows are sent.
-
-    Args:
-        values: int32[n, F], the rows of this worker at the cache's scale.
-        cache: of this tensor.
-        schedules: of all blocks, from block 1.
-        blocks: those of the round.
-        words: of the fragments.
-        epsilon: the least change, as a share.
-        resting: bool[n], vertices whose rows count as unchanged, unless all rows are sent whole.
+    `values`: int32[n, F], the rows of this worker at the cache's scale. `schedules`: of all blocks,
+    from block 1. `words`: of the fragments. `resting`: bool[n], vertices whose rows count as
+    unchanged, unless all rows are sent whole.
     """
     lanes, cached, skipped = {}, {}, 0
     whole = cache.sums is None
@@ -225,11 +212,7 @@ def _largest(rows: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 class Rounding:
-    """Rounds rows to integers, as a compression says.
-
-    Attributes:
-        step_error: the largest error of a number, in steps.
-    """
+    """Rounds rows to integers, as a compression says, with errors of up to `step_error` steps."""
 
     def __init__(self, compression: Compression, worker: int) -> None:
         self._stochastic = compression.stochastic

@@ -29,7 +29,7 @@ from switchgnn.host.innetwork.schedule import BlockSchedule
 from switchgnn.host.wire.batches import FrameBatch
 from switchgnn.host.wire.header import BODY_AT, Header, Kind, lanes_of, payload_bytes
 from switchgnn.host.wire.narrow import unpack_lanes
-from switchgnn.host.wire.native import Sifted, SumSieve, native_frames
+from switchgnn.host.wire.native import FastPathResult, SumSieve, native_frames
 
 # int32[W] by vertex; or by vertex and sum, see `SumReceiver`.
 Features = dict[int, NDArray[np.int32]]
@@ -80,13 +80,10 @@ class _Doubt:
 
 
 class SumReceiver:
-    """Receives the sums of one fragment of one block; a sieve may take those that need no repair.
+    """Receives the sums of one fragment of one block; the fast path may take those without repair.
 
     All times are in seconds of the endpoint's clock; `began`: when the fragment was begun.
-
-    Attributes:
-        awaited: uint8[Q], the state of each sum: HERE, AWAITED or IN_DOUBT.
-        payloads: uint8[Q · 4 W], the sums as received.
+    `awaited`: uint8[Q], the state of each sum. `payloads`: uint8[Q · 4 W], the sums as received.
     """
 
     def __init__(
@@ -449,6 +446,6 @@ def sieves(schedules: Sequence[BlockSchedule]) -> tuple[SumSieve | None, ...]:
     )
 
 
-def sift(sieve: SumSieve | None, batch: FrameBatch) -> Sifted:
+def sift(sieve: SumSieve | None, batch: FrameBatch) -> FastPathResult:
     """Take sums and acknowledgements out of a batch; without a sieve all frames are left."""
-    return sieve.sift(batch) if sieve else Sifted(0, (), range(batch.first, batch.count))
+    return sieve.sift(batch) if sieve else FastPathResult(0, (), range(batch.first, batch.count))

@@ -36,9 +36,7 @@ class FaultError(HostError):
 class FaultRates:
     """Probabilities per frame, in one direction of one link.
 
-    Attributes:
-        reorder: up to four later frames overtake it.
-        corrupt: one to three of its bits are flipped.
+    `reorder`: up to four later frames overtake it. `corrupt`: one to three of its bits are flipped.
     """
 
     loss: float = 0.0

@@ -41,12 +41,8 @@ class ReduceTask:
     """The task of all workers; worker ``i`` has rank ``i``.
 
     Attributes:
-        session: the number of the switch's install.
         plan_id: the first 32 bits of the digest of the plan that is installed.
         links: ``eth:...`` or ``udp:...`` of each worker.
-        addresses: of each worker, and of the switch.
-        faults: as for ``--faults``.
-        pace: bounds on sending and waiting.
         carried: the folder for what connections carried; None: nobody asks.
     """
 
@@ -76,10 +72,8 @@ class ReduceTask:
 def task_from_environment(workers: int) -> ReduceTask:
     """Return the task that the launcher wrote for this number of workers.
 
-    Raises:
-        RuntimeError: the launcher did not start this process.
-        ConnectionTaskError: the file cannot be read, or is for another number of workers.
-        TaskError: the file holds no task.
+    RuntimeError: the launcher did not start this process. ConnectionTaskError, TaskError: the file
+    cannot be read, holds no task, or is for another number of workers.
     """
     name = os.environ.get(VARIABLE)
     if not name:
@@ -100,12 +94,12 @@ def task_from_environment(workers: int) -> ReduceTask:
     return task
 
 
-def open_from_environment(rank: int, size: int) -> "Connection":
+def open_from_environment(rank: int, size: int) -> "ReduceConnection":
     """Return the connection of a worker to the switch, before its start."""
-    return Connection(task_from_environment(size), rank)
+    return ReduceConnection(task_from_environment(size), rank)
 
 
-class Connection:
+class ReduceConnection:
     """A worker's connection to the switch, before and after it opens."""
 
     def __init__(self, task: ReduceTask, worker: int) -> None:
@@ -116,11 +110,7 @@ class Connection:
         self._arrays = 0
 
     def open(self, agree: Callable[[int], int]) -> None:
-        """Query the switch, and begin with the largest number of all workers.
-
-        Raises:
-            HostError: the link cannot be opened, or the switch does not answer.
-        """
+        """Query the switch, and begin with the largest number of all workers."""
         task, worker = self._task, self._worker
         check_packets_fit(task.links[worker], _LARGEST_PACKET)
         link = self._open.enter_context(open_worker_link(task.links[worker], task.faults, worker))

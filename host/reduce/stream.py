@@ -25,14 +25,14 @@ from switchgnn.host.reduce.frames import (
     with_number,
 )
 from switchgnn.host.reduce.patience import Patience
-from switchgnn.host.reduce.pipeline import Pipeline, Timers
+from switchgnn.host.reduce.pipeline import FragmentPipeline, Timers
 from switchgnn.host.reduce.reduction import (
     SUM,
     Call,
     DescriptionExchange,
     DifferentMarksError,
     Reduction,
-    Setting,
+    StreamSettings,
     check_tensor,
 )
 from switchgnn.host.round_trip import RoundTrip
@@ -65,12 +65,11 @@ _KINDS = (Kind.REDUCED, Kind.REDUCING)
 _NO_PLAN = 0
 
 
-class Opening(NamedTuple):
+class StreamStart(NamedTuple):
     """What the switch knows before a stream begins.
 
-    Attributes:
-        newest: the newest fragment that it has accepted from any worker.
-        slots: P, how many fragments it adds up at once; a power of two.
+    `newest`: the newest fragment that it has accepted from any worker. `slots`: how many fragments
+    it adds up at once, a power of two.
     """
 
     newest: int
@@ -122,7 +121,7 @@ class ReduceStream:
 
     The caller drives it with :meth:`step`. All workers submit tensors of the same lengths and types
     in the same order. Before the first one, each worker queries the switch, and all start with the
-    same fragment: the largest ``Opening.first``.
+    same fragment: the largest ``StreamStart.first``.
 
     Args:
         link: an open link to the switch.
@@ -158,7 +157,7 @@ class ReduceStream:
         self._pace = pace or Pace()
         self._words, self._generator = words, generator
         self._round_trip = RoundTrip(self._pace.shortest_timeout)
-        self._opening: Opening | None = None
+        self._opening: StreamStart | None = None
         self._flow: _Flow | None = None
         self._pulse = Pulse(self._pace.beat)
         self._pulse_at = self._ask_at = float("-inf")
@@ -171,13 +170,8 @@ class ReduceStream:
         # The first question is enough for all workers, so they do not ask at the same time.
         self._ask_after = _ASK_AFTER + _ASK_WITHIN * worker / workers
 
-    def query(self) -> Opening:
-        """Ask the switch how a stream may begin.
-
-        Raises:
-            ExchangeTimeoutError: the switch does not answer.
-            InNetworkError: the switch does not reduce.
-        """
+    def query(self) -> StreamStart:
+        """Ask the switch how a stream may begin; InNetworkError: it does not reduce."""
         self._opening = None
         opening = self._ask_opening()
         slots = opening.slots
@@ -188,7 +182,7 @@ class ReduceStream:
             )
         return opening
 
-    def _ask_opening(self) -> Opening:
+    def _ask_opening(self) -> StreamStart:
         deadline = self._clock.now() + self._pace.patience
         attempts = 0
         while (now := self._clock.now()) <= deadline:
@@ -210,10 +204,10 @@ class ReduceStream:
         share = max(_LEAST_WINDOW, slots // self._workers)
         pace = replace(self._pace, window=min(self._pace.window, share))
         congestion = CongestionWindow(pace, self._round_trip)
-        pipeline = Pipeline(
+        pipeline = FragmentPipeline(
             self._link, frames, sums, timers=timers, congestion=congestion, first=number
         )
-        setting = Setting(self._workers, slots, self._words, self._generator)
+        setting = StreamSettings(self._workers, slots, self._words, self._generator)
         self._flow = _Flow(slots, setting, frames, sums, timers, congestion, pipeline)
 
     @property
@@ -415,7 +409,7 @@ class ReduceStream:
             self._round_trip.measured(now - self._asked[1])
             self._asked = None
         if flow is None or number == _NO_FRAGMENT:
-            self._opening = Opening((body.magnitude & 0xFF) << 32 | body.round, header.count)
+            self._opening = StreamStart((body.magnitude & 0xFF) << 32 | body.round, header.count)
             return
         self.counters.waiting += 1
         if not flow.sums.awaits(number):
@@ -447,9 +441,9 @@ class _Flow:
     """What a stream has from its start on."""
 
     slots: int
-    setting: Setting
+    setting: StreamSettings
     frames: FragmentFrames
     sums: SumRing
     timers: Timers
     congestion: CongestionWindow
-    pipeline: Pipeline
+    pipeline: FragmentPipeline

@@ -41,16 +41,13 @@ INTEGERS, FLOATS = "int32", "float32"
 class AllReduceTask:
     """The task of one worker process.
 
+    Attributes without a description are those of ``WorkerEnd``.
+
     Attributes:
-        plan: the plan folder.
-        session: the number of the plan's install.
-        link: ``eth:...`` or ``udp:...``.
         elements: numbers of a tensor.
         rounds: all-reduces of integers, and then as many of floats.
         words: int32 of each float, 2 or 1.
         output: the safetensors file with the last sums.
-        faults: the faults on its link, as for ``--faults``.
-        recording: the file for the frames of its link, or None.
     """
 
     worker: int

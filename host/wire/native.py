@@ -22,8 +22,6 @@ from switchgnn.base.native import CompilerError, LibrarySource, compiled_library
 from switchgnn.host.errors import HostError
 from switchgnn.host.wire.batches import FrameBatch
 from switchgnn.host.wire.header import (
-    BITS_AT,
-    BITS_MASK,
     BODY_AT,
     CHECKED_BYTES,
     ETHERNET_BYTES,
@@ -35,6 +33,7 @@ from switchgnn.host.wire.header import (
     Kind,
     payload_bytes,
     session_and_round,
+    spans,
 )
 
 _CHECKSUM_AT = HEADER_AT + CHECKED_BYTES
@@ -123,20 +122,21 @@ def hosts_run_as() -> str:
 
 def _source() -> LibrarySource:
     """Return the C++ of the library: the constants of the header, and the files that use them."""
+    places = {name.upper(): HEADER_AT + span.at for name, span in spans().items()}
+    masks = {name.upper(): span.mask for name, span in spans().items() if span.mask}
     numbers = {
+        **{f"{name}_AT": at for name, at in places.items()},
+        **{f"{name}_MASK": mask for name, mask in masks.items()},
+        **{f"KIND_{kind.name}": int(kind) for kind in Kind},
         "HEADER_AT": HEADER_AT,
         "CHECKED_BYTES": CHECKED_BYTES,
-        "CHECKSUM_AT": _CHECKSUM_AT,
         "BODY_AT": BODY_AT,
         "ETHERNET_BYTES": ETHERNET_BYTES,
         "IPV4_LENGTH_AT": ETHERNET_BYTES + 2,
         "FRAGMENT_BYTES": FRAGMENT_BYTES,
         "VERSION": VERSION,
-        "BITS_AT": BITS_AT,
-        "BITS_MASK": BITS_MASK,
         "LEAST_NARROW_BYTES": LEAST_NARROW_BYTES,
         "PROTOCOL": PROTOCOL,
-        **{f"KIND_{kind.name}": int(kind) for kind in Kind},
     }
     defined = "".join(f"#define {name} {number}\n" for name, number in numbers.items())
     return LibrarySource(
@@ -150,11 +150,7 @@ def _source() -> LibrarySource:
 
 
 def write_checksums(frames: NDArray[np.uint8], sizes: NDArray[np.uint32] | None = None) -> None:
-    """Write the checksum of each frame over its header and its whole body.
-
-    `frames`: uint8[S, L], contiguous, whole frames but for their checksums. `sizes`: uint32[S], how
-    long each is; None: all have L bytes.
-    """
+    """Write the checksums of frames, uint8[S, L], contiguous; `sizes`: uint32[S], else all L."""
     native = native_frames()
     count, room = frames.shape
     if native is not None:
@@ -232,14 +228,11 @@ class _SumSieve(Structure):
     )
 
 
-class Sifted(NamedTuple):
-    """The result of a sieve for one batch.
+class FastPathResult(NamedTuple):
+    """The result of the fast path for one batch: how many sums were stored.
 
-    Attributes:
-        taken: how many sums were stored.
-        acknowledged: for each sound acknowledgement without a mark, the group and how many of its
-            features the switch has.
-        left: the frames that need further processing.
+    `acknowledged`: for each sound acknowledgement without a mark, the group and how many of its
+    features the switch has. `left`: the frames that need further processing.
     """
 
     taken: int
@@ -287,7 +280,7 @@ class SumSieve:
         self._sieve.awaited = awaited.ctypes.data
         self._sieve.payloads = payloads.ctypes.data
 
-    def sift(self, batch: FrameBatch) -> Sifted:
+    def sift(self, batch: FrameBatch) -> FastPathResult:
         """Take sums and acknowledgements out of a batch."""
         if batch is not self._batch:
             self._get_ready(batch)
@@ -299,7 +292,7 @@ class SumSieve:
             if number
             else ()
         )
-        return Sifted(
+        return FastPathResult(
             sieve.taken, acknowledged, self._left[: sieve.left].tolist() if sieve.left else ()
         )
 

@@ -1,17 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Regular files alone are read; standard streams; temporary folders; replacing as a whole."""
+"""Regular files alone are read; temporary folders; replacing as a whole."""
 
-import ctypes
 import errno
-import fcntl
 import gzip
 import io
 import os
 import pwd
-import shutil
 import stat
-import sys
 import tempfile
 import zlib
 from collections.abc import Iterator
@@ -45,18 +41,6 @@ class UnpackLimit:
 # Deflate reaches 1,000:1 at most, and about 20:1 on tables of words; tables of zeros and ones,
 # which compress best, fit into the allowance.
 PACKED = UnpackLimit(allowance=256 << 20, ratio=50)
-
-
-def open_standard_streams() -> None:
-    """Open what is closed of standard input, output and error as ``/dev/null``.
-
-    Otherwise the next files and sockets would get their numbers, and what is printed.
-    """
-    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
-        if getattr(sys, name) is None:
-            number = os.open(os.devnull, os.O_RDWR)
-            os.set_inheritable(number, True)
-            setattr(sys, name, os.fdopen(number, mode, closefd=False))
 
 
 def open_regular(path: Path) -> BinaryIO:
@@ -160,8 +144,6 @@ def user_name(user: int) -> str:
 def private_folder(prefix: str, inside: str | None = None) -> Iterator[Path]:
     """Make a temporary folder for this user alone, removed after the block.
 
-    If this process and its forks are killed before, the next call with that parent removes it.
-
     Args:
         prefix: of its name.
         inside: its parent; by default the folder for temporary files.
@@ -170,7 +152,6 @@ def private_folder(prefix: str, inside: str | None = None) -> Iterator[Path]:
         WriteError: it cannot be made.
     """
     try:
-        _remove_abandoned(Path(inside or tempfile.gettempdir()))
         made = tempfile.TemporaryDirectory(prefix=prefix, dir=inside)
     except FileNotFoundError as error:  # Python found no folder for temporary files
         raise WriteError(
@@ -182,75 +163,33 @@ def private_folder(prefix: str, inside: str | None = None) -> Iterator[Path]:
         raise WriteError(
             f"Cannot make a folder for temporary files in {place}: {why_not_written(error, place)}."
         ) from error
-    with made as name, _opened(Path(name)) as opened:
-        with suppress(OSError):  # some file systems have no locks
-            fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            os.fchmod(opened, _OWNED)
+    with made as name:
         yield Path(name).resolve()
-
-
-# The mode of a temporary folder on which its owner holds a lock, marked by the sticky bit.
-_OWNED = stat.S_ISVTX | stat.S_IRWXU
-
-
-def _remove_abandoned(parent: Path) -> None:
-    """Remove the private folders of this user whose owners have ended."""
-    for folder in parent.glob("switchgnn-*"):
-        with suppress(OSError), _opened(folder) as opened:
-            found = os.fstat(opened)
-            if (found.st_uid, stat.S_IMODE(found.st_mode)) == (os.geteuid(), _OWNED):
-                fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                shutil.rmtree(folder)
-
-
-@contextmanager
-def _opened(folder: Path) -> Iterator[int]:
-    opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-    try:
-        yield opened
-    finally:
-        os.close(opened)
 
 
 _FOR_ALL_TO_READ = 0o644
 
 
-@dataclass(frozen=True)
-class UnfinishedFile:
-    """A temporary file that may replace another.
-
-    Attributes:
-        file: to write to.
-        here: its path.
-        there: the path to replace.
-    """
-
-    file: IO[bytes]
-    here: Path
-    there: Path
-
-    def settle(self) -> None:
-        """Flush it to the disk, which may report only now (OSError) that it is full."""
-        self.file.flush()
-        os.fsync(self.file.fileno())
-
-    def put(self) -> None:
-        """Replace the other file in one step."""
-        self.here.replace(self.there)
-
-
 @contextmanager
-def unfinished_file(path: Path) -> Iterator[UnfinishedFile]:
-    """Yield a file next to a path, removed after the block unless it was put there.
+def whole_file(path: Path, older: Path | None = None) -> Iterator[IO[bytes]]:
+    """Yield a file to write, which replaces a path if the block succeeds.
 
-    A killed process leaves ``.NAME.XXXX.part`` behind, which can be deleted.
+    An earlier file is kept as `older`, if that is given. A killed process leaves
+    ``.NAME.XXXX.part`` behind, which can be deleted.
     """
     handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
     here, file = Path(name), os.fdopen(handle, "wb")
     try:
         # `mkstemp` makes files for their owner alone.
         here.chmod(_FOR_ALL_TO_READ)
-        yield UnfinishedFile(file, here, path)
+        yield file
+        file.flush()
+        # Only now may the disk report that it is full.
+        os.fsync(file.fileno())
+        if older is not None:
+            with suppress(FileNotFoundError):
+                path.replace(older)
+        here.replace(path)
     finally:
         with suppress(OSError):
             file.close()
@@ -258,24 +197,11 @@ def unfinished_file(path: Path) -> Iterator[UnfinishedFile]:
 
 
 @contextmanager
-def whole_file(path: Path) -> Iterator[IO[bytes]]:
-    """Yield a file to write, which replaces a path if the block succeeds."""
-    with unfinished_file(path) as unfinished:
-        yield unfinished.file
-        unfinished.settle()
-        unfinished.put()
-
-
-_AT_FDCWD = -100
-_RENAME_EXCHANGE = 2
-
-
-@contextmanager
 def replacing(target: Path) -> Iterator[Path]:
     """Yield an empty folder next to `target`, which replaces it if the block succeeds.
 
-    Readers see either the old folder or the new one. A killed process leaves a folder
-    `.NAME.XXXX` next to the old one, which can be deleted.
+    Readers never see an unfinished folder. A killed process leaves a folder `.NAME.XXXX` next to
+    the old one, which can be deleted.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
     # After the swap this is the old folder, after a failure the unfinished new one.
@@ -290,29 +216,15 @@ def replacing(target: Path) -> Iterator[Path]:
 
 
 def swap_into_place(new: Path, target: Path) -> None:
-    """Swap `new` and `target`, in one step on Linux.
-
-    Elsewhere there are two renames; a process killed between them leaves `NEW-NAME.old`.
-    """
+    """Swap two folders; a process killed between the renames leaves `NEW-NAME.old`."""
     if not target.exists():
         new.rename(target)
-    elif not _exchange(new, target):
-        old = new.with_name(new.name + ".old")
-        target.rename(old)
-        try:
-            new.rename(target)
-        except OSError:
-            old.rename(target)
-            raise
-        old.rename(new)
-
-
-def _exchange(one: Path, other: Path) -> bool:
-    """Exchange two names in one step; return False where the system cannot."""
+        return
+    old = new.with_name(new.name + ".old")
+    target.rename(old)
     try:
-        renameat2 = ctypes.CDLL(None, use_errno=True).renameat2
-    except (AttributeError, OSError, TypeError):
-        return False
-    names = os.fsencode(one), os.fsencode(other)
-    done: int = renameat2(_AT_FDCWD, names[0], _AT_FDCWD, names[1], _RENAME_EXCHANGE)
-    return done == 0
+        new.rename(target)
+    except OSError:
+        old.rename(target)
+        raise
+    old.rename(new)

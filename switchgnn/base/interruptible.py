@@ -1,62 +1,40 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Ctrl-C that leaves no lock of a library taken and no temporary folder behind."""
+"""Signals that end work: `KeyboardInterrupt` that leaves no lock of a library taken."""
 
-import _thread
-import select
 import signal
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import NoReturn
+from typing import Any
 
 _LIBRARIES = frozenset({"grpc", "mininet", "subprocess", "tempfile", "threading"})
 _DELAY_SECONDS = 0.01
 _MOST_DELAYS = 50
-_WAIT_SECONDS = 1.0
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Interrupt:
     """A signal handler that raises ``KeyboardInterrupt``, up to half a second late.
 
-    Raised within ``threading.Condition.__exit__`` it would leave a lock taken, on which gRPC
-    then waits forever, and within ``tempfile.mkdtemp`` a folder. So it is delayed while the main
-    thread is inside such a library.
+    Raised within ``threading.Condition.__exit__`` it would leave a lock taken, on which gRPC then
+    waits forever, and within ``tempfile.mkdtemp`` a folder. So SIGALRM repeats the signal while the
+    main thread is inside such a library.
     """
 
     def __init__(self) -> None:
         self._delays = 0
-        self._delayed = False
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
         """Raise KeyboardInterrupt, now or later."""
-        if self._delayed:
-            return
-        if self._delays == _MOST_DELAYS or not _in_library(frame):
+        if self._delays < _MOST_DELAYS and _in_library(frame):
+            self._delays += 1
+            signal.signal(signal.SIGALRM, self)
+            signal.setitimer(signal.ITIMER_REAL, _DELAY_SECONDS)
+        else:
             self._delays = 0
             raise KeyboardInterrupt
-        self._delays += 1
-        self._delayed = True
-        # threading.Thread takes locks that the main thread may hold.
-        _thread.start_new_thread(self._send_again, (number,))
-
-    @property
-    def owed(self) -> bool:
-        """Whether a signal has come that has not been raised yet."""
-        return self._delays > 0
-
-    def cancel(self) -> None:
-        """Forget a delayed signal."""
-        self._delays = 0
-        self._delayed = False
-
-    def _send_again(self, number: int) -> None:
-        time.sleep(_DELAY_SECONDS)
-        if self._delayed:
-            self._delayed = False
-            signal.pthread_kill(threading.main_thread().ident or 0, number)
 
 
 def _in_library(frame: FrameType | None) -> bool:
@@ -67,27 +45,60 @@ def _in_library(frame: FrameType | None) -> bool:
     return False
 
 
-def wait_for_interrupt() -> NoReturn:
-    """Wait until a signal handler raises.
-
-    A signal that arrives just before one of the waits is handled after it.
-    """
-    while True:
-        select.select([], [], [], _WAIT_SECONDS)
+def _handle(handler: Interrupt, numbers: tuple[signal.Signals, ...]) -> dict[signal.Signals, Any]:
+    """Install a handler, except for ignored signals; return the handlers before."""
+    heeded = [number for number in numbers if signal.getsignal(number) is not signal.SIG_IGN]
+    return {number: signal.signal(number, handler) for number in heeded}
 
 
 @contextmanager
 def interruptible() -> Iterator[None]:
     """Use `Interrupt` for Ctrl-C in the block, unless it is ignored or this is another thread."""
-    in_main = threading.current_thread() is threading.main_thread()
-    if not in_main or signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    if threading.current_thread() is not threading.main_thread():
         yield
         return
-    interrupt = Interrupt()
-    before = signal.signal(signal.SIGINT, interrupt)
+    before = _handle(Interrupt(), (signal.SIGINT,))
     try:
         yield
     finally:
-        interrupt.cancel()
-        # None: a handler that Python did not install.
-        signal.signal(signal.SIGINT, before if before is not None else signal.SIG_DFL)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def end_like_interrupted() -> None:
+    """Let SIGTERM and SIGHUP, unless ``nohup`` ignores it, raise ``KeyboardInterrupt``."""
+    _handle(Interrupt(), (signal.SIGTERM, signal.SIGHUP))
+
+
+class Interruption(Interrupt):
+    """Takes the signals that ask the program to end, and notes in `came` whether one has come."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.came = False
+        self._at_once = False
+
+    def at_once(self) -> None:
+        """Let the first signal raise ``KeyboardInterrupt`` from now on."""
+        self._at_once = True
+
+    def later(self) -> None:
+        """Only note signals from now on."""
+        self._at_once = False
+
+    def __enter__(self) -> "Interruption":
+        self._before = _handle(self, _ENDING)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.later()
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        """Note the signal; the first one may raise KeyboardInterrupt, now or later."""
+        first = not self.came or number == signal.SIGALRM
+        self.came = True
+        # A second Ctrl-C must not stop the cleaning up.
+        if self._at_once and first:
+            super().__call__(number, frame)

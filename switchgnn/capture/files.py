@@ -28,15 +28,7 @@ _PIECE = 1 << 16
 
 
 class CaptureStream:
-    """A stream of bytes that counts what was read, and reads no more than asked for.
-
-    Args:
-        stream: read from its current position.
-        name: of the stream, for messages.
-
-    Attributes:
-        at: the bytes read so far.
-    """
+    """A stream of bytes that counts what was read, `at`, and reads no more than asked for."""
 
     def __init__(self, stream: BinaryIO, name: str) -> None:
         self._stream = stream
@@ -108,19 +100,11 @@ _FINEST = 30
 
 
 def read_frames(source: CaptureStream, link: str) -> Iterator[Captured]:
-    """Read the frames of a pcap or pcapng stream in their order.
+    """Read the frames of a pcap or pcapng stream in their order; `link`: if it names no interface.
 
-    Args:
-        source: the stream, at its beginning.
-        link: where the frames were seen, if the stream does not name an interface.
-
-    Returns:
-        The frames; those of link types other than Ethernet and Linux cooked are empty. Iterating
-        raises DamageError where the stream is damaged, and CaptureError if a pcap is of another
-        link type.
-
-    Raises:
-        CaptureError: it is neither pcap nor pcapng.
+    Those of link types other than Ethernet and Linux cooked are empty. Iterating raises DamageError
+    where the stream is damaged, and CaptureError if a pcap is of another link type; CaptureError:
+    it is neither pcap nor pcapng.
     """
     try:
         magic = source.take(4, "its first number")
@@ -235,17 +219,9 @@ _GZIP = b"\x1f\x8b"
 class CaptureFiles:
     """Capture files, merged by time and read once. A context manager.
 
-    A damaged file is read up to the damage, and the others to their ends.
-
-    Args:
-        names: files and pipes; a folder stands for its ``.pcap`` and ``.pcapng`` files, gzipped
-            or not, ``-`` for the standard input.
-
-    Attributes:
-        damages: the damages found so far, one per damaged file.
-
-    Raises:
-        CaptureError: a file cannot be opened, or is no capture.
+    A damaged file is read up to the damage, and the others to their ends; `damages` has one per
+    file. A folder stands for its ``.pcap`` and ``.pcapng`` files, gzipped or not, ``-`` for the
+    standard input. CaptureError: a file cannot be opened, or is no capture.
     """
 
     def __init__(self, names: Sequence[str]) -> None:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""`switchgnn capture`: packets of a file or an interface, and the story that they tell."""
+"""`switchgnn capture`: packets of a file or an interface, one by one or as a summary."""
 
 import json
 import sys
@@ -15,11 +15,12 @@ from typing import Annotated
 import typer
 
 from switchgnn.base.described import read_network
+from switchgnn.base.interruptible import end_like_interrupted
 from switchgnn.base.names import no_such
 from switchgnn.base.options import OUTPUT, PACKETS, option, with_groups
 from switchgnn.capture.envelopes import frames_in
 from switchgnn.capture.files import STANDARD_INPUT, CaptureFiles
-from switchgnn.capture.lines import line_of, object_of
+from switchgnn.capture.lines import details_of, line_of, object_of
 from switchgnn.capture.live import ListeningInterface, interfaces
 from switchgnn.capture.packet import (
     Captured,
@@ -28,11 +29,11 @@ from switchgnn.capture.packet import (
     DecodedPacket,
     Wanted,
     decode,
+    kind_name,
     names_in,
     usual_names,
 )
-from switchgnn.capture.story import Chapter, Story
-from switchgnn.commands.shared.console import end_like_interrupted
+from switchgnn.capture.summary import Chapter, Summary
 from switchgnn.commands.shared.options import json_option
 from switchgnn.host.wire.header import Kind
 
@@ -47,13 +48,13 @@ class _PacketCounts:
 
 
 class Telling:
-    """Prints frames; `limit` counts packets, or blocks of a story."""
+    """Prints frames; `limit` counts packets, or blocks of a summary."""
 
     def __init__(
         self, names: Mapping[bytes, str], wanted: Wanted, form: "CaptureOptions", *, live: bool
     ) -> None:
         self._names, self._wanted, self._form, self._live = names, wanted, form, live
-        self._story = Story()
+        self._summary = Summary()
         self._counts = _PacketCounts()
         self._begin: int | None = None
         self._told = 0
@@ -72,16 +73,16 @@ class Telling:
                 self._counts.hidden += 1
                 continue
             self._count(packet)
-            if self._form.story:
-                self._tell_story(packet)
+            if self._form.summary:
+                self._tell_summary(packet)
             else:
                 self._tell_packet(packet)
             if self._full():
                 return
 
     def finish(self, dropped: int = 0) -> None:
-        """Print the end of the story, and the counts on standard error."""
-        for chapter in self._story.rest():
+        """Print the end of the summary, and the counts on standard error."""
+        for chapter in self._summary.rest():
             if not self._full():
                 self._tell_chapter(chapter)
         sys.stdout.flush()
@@ -95,7 +96,7 @@ class Telling:
         words = f"{total:,} packets" + (f": {kinds}" if kinds else "")
         for number, what in (
             (counts.unsound, "not sound"),
-            (self._story.late, "later than their block was told"),
+            (self._summary.late, "later than their block was told"),
             (counts.hidden, "of others than those asked for"),
             (counts.others, "frames of other protocols"),
             (counts.links, "frames of links that are not Ethernet"),
@@ -108,10 +109,10 @@ class Telling:
         return self._form.limit is not None and self._told >= self._form.limit
 
     def _count(self, packet: DecodedPacket) -> None:
-        if packet.fields is None or packet.problem is not None:
+        if packet.parsed is None or packet.problem is not None:
             self._counts.unsound += 1
         else:
-            self._counts.kinds[packet.fields.kind_name] += 1
+            self._counts.kinds[kind_name(packet.parsed.header)] += 1
 
     def _tell_packet(self, packet: DecodedPacket) -> None:
         self._told += 1
@@ -120,13 +121,10 @@ class Telling:
             return
         self._print(line_of(packet, self._begin or 0))
         if self._form.details:
-            # Scapy takes half a second to begin, and is GPL-2.0: see the README.
-            from switchgnn.capture.lines import details_of  # noqa: PLC0415
-
             self._print(details_of(packet))
 
-    def _tell_story(self, packet: DecodedPacket) -> None:
-        for chapter in self._story.note(packet):
+    def _tell_summary(self, packet: DecodedPacket) -> None:
+        for chapter in self._summary.note(packet):
             if not self._full():
                 self._tell_chapter(chapter)
 
@@ -169,10 +167,10 @@ class CaptureOptions:
         PACKETS, "N", "Only to or from this worker; repeatable.", min=0
     )
     limit: int | None = option(
-        PACKETS, "N", "End after N packets, or after N blocks of a story.", min=1
+        PACKETS, "N", "End after N packets, or after N blocks of a summary.", min=1
     )
-    story: bool = option(
-        OUTPUT, None, "Tell what happened, block by block.", "--story", default=False
+    summary: bool = option(
+        OUTPUT, None, "Summarize the packets block by block.", "--summary", "--story", default=False
     )
     details: bool = option(
         OUTPUT, None, "Every field of each packet, with Scapy.", "--details", default=False
@@ -183,8 +181,8 @@ class CaptureOptions:
         """Refuse options that contradict each other."""
         if bool(files) == (self.interface is not None):
             raise CaptureError("Say what to read: files, - for the standard input, or --interface.")
-        if self.details and (self.story or self.as_json):
-            raise CaptureError("--details goes neither with --story nor with --json.")
+        if self.details and (self.summary or self.as_json):
+            raise CaptureError("--details goes neither with --summary nor with --json.")
 
     def telling(self, files: list[str] | None) -> "Telling":
         """Return what prints the packets."""
@@ -218,7 +216,7 @@ def capture(
         ),
     ] = None,
 ) -> None:
-    """Show packets: a line for each, or the story of a run.
+    """Show packets: a line for each, or a summary by block.
 
     `switchgnn run --pcap FOLDER` and `tcpdump -w FILE` write such files. A line
     has the seconds since the first packet, who sends to whom, the fields of the

@@ -16,12 +16,12 @@ import typer
 
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.full_disk import writing
+from switchgnn.base.interruptible import end_like_interrupted
 from switchgnn.base.machine import size_text
 from switchgnn.base.options import NETWORK, option, with_groups
 from switchgnn.commands.allreduce.job import write_empty_plan
 from switchgnn.commands.shared.console import (
     StepBars,
-    end_like_interrupted,
     plain_console,
     progress_bars,
 )
@@ -49,7 +49,7 @@ from switchgnn.host.registry import SWITCH
 from switchgnn.p4src import load_program
 from switchgnn.planner.plan.files import read_manifest
 from switchgnn.topologies import Fabric, free_tcp_port
-from switchgnn.topologies.processes.child import Child, how_it_ended
+from switchgnn.topologies.child import Child, how_it_ended
 
 _MOST_BYTES = 1 << 16
 _EXIT_SECONDS = 10.0

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`switchgnn live`: a job on several machines in the browser, as it goes."""
 
+import signal
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,10 +10,9 @@ from pathlib import Path
 import typer
 
 from switchgnn.base.described import read_network
-from switchgnn.base.interruptible import wait_for_interrupt
+from switchgnn.base.interruptible import end_like_interrupted
 from switchgnn.base.metrics import check_installed
 from switchgnn.base.options import option, with_groups
-from switchgnn.commands.shared.console import end_like_interrupted
 from switchgnn.commands.shared.live import check_page_installed, port_option, tell_address
 from switchgnn.controller.counters import bank_slots
 from switchgnn.controller.target import parts_for
@@ -58,6 +58,6 @@ def live(asked: JobPageOptions) -> None:
         try:
             with Machines(described, board, slots).polling():
                 tell_address(address)
-                wait_for_interrupt()
+                signal.pause()
         except KeyboardInterrupt:
             board.end(JobOutcome.INTERRUPTED, "The page is closed; the job continues.")

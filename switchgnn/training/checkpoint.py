@@ -11,8 +11,8 @@ epoch and the worker (``layers/dropout.py``). Worker 0 writes the file, and read
 """
 
 import json
+import tempfile
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from switchgnn.base.arrays import ArrayKind, ArraysError, read_npz
-from switchgnn.base.files import UnpackLimit, unfinished_file
+from switchgnn.base.files import UnpackLimit, whole_file
 from switchgnn.base.full_disk import why_not_written
 from switchgnn.base.records import RecordError, make_record, parse_json
 from switchgnn.training.errors import TrainingError
@@ -144,12 +144,8 @@ class Checkpoint:
         arrays = {_FACTS: np.frombuffer(json.dumps(facts).encode(), dtype=np.uint8)}
         arrays |= {name: _array(value) for name, value in self._state().items()}
         try:
-            with unfinished_file(self._path) as unfinished:
-                np.savez(unfinished.file, **arrays)  # type: ignore[arg-type]
-                unfinished.settle()
-                with suppress(FileNotFoundError):
-                    self._path.replace(_previous(self._path))
-                unfinished.put()
+            with whole_file(self._path, older=_previous(self._path)) as file:
+                np.savez(file, **arrays)  # type: ignore[arg-type]
         except OSError as error:
             return self._not_written(error)
         return ""
@@ -157,7 +153,7 @@ class Checkpoint:
     def _try_to_write(self) -> None:
         """Find out before the first epoch whether the file can be written."""
         try:
-            with unfinished_file(self._path):
+            with tempfile.TemporaryFile(dir=self._path.parent):
                 pass
         except OSError as error:
             raise TrainingError(self._not_written(error)) from error

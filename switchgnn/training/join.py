@@ -24,8 +24,8 @@ from switchgnn.base.metrics import check_installed
 from switchgnn.controller.install import Share, install_each
 from switchgnn.controller.target import client_of, parts_for
 from switchgnn.host.compression import NO_COMPRESSION, WHOLE_BITS, Compression
+from switchgnn.host.hybrid import open_switch
 from switchgnn.host.metrics import serving_metrics
-from switchgnn.host.mixed import open_switch
 from switchgnn.host.pace import Pace
 from switchgnn.host.transport import Transport, WorkerEnd
 from switchgnn.host.wire.addresses import Addresses

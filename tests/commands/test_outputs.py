@@ -191,14 +191,6 @@ def test_what_needs_no_logs_leaves_none(folder, error, said, capsys):
     assert capsys.readouterr().err == ""
 
 
-def test_a_full_disk_gets_no_more_logs(folder, monkeypatch, capsys):
-    monkeypatch.setattr("switchgnn.commands.shared.outputs.has_room", lambda _: False)
-    with pytest.raises(SwitchGNNError):
-        run(folder, error=SwitchGNNError("it failed"), said="a word")
-    assert kept(folder) == {}
-    assert capsys.readouterr().err == ""
-
-
 @pytest.mark.parametrize("error", [None, KeyboardInterrupt(), SwitchGNNError("it failed")])
 def test_what_was_asked_for_is_kept(folder, error, capsys):
     asked = folder.parent / "logs"

@@ -4,7 +4,6 @@
 
 import os
 import re
-import select
 import signal
 import sys
 import time
@@ -13,10 +12,10 @@ from types import SimpleNamespace
 
 import pytest
 
+from switchgnn.base.interruptible import Interruption
 from switchgnn.commands.shared import console as releases
 from switchgnn.commands.shared import workers
 from switchgnn.commands.shared.console import (
-    Interruption,
     naming_who_releases,
     releases_between,
     too_many_releases,
@@ -24,8 +23,8 @@ from switchgnn.commands.shared.console import (
 from switchgnn.commands.shared.workers import WorkerError, follow_workers
 from switchgnn.host.pace import Pace
 from switchgnn.planner.partition.leaf_spine import LeafSpine
-from switchgnn.topologies.processes import child
-from switchgnn.topologies.processes.child import Child
+from switchgnn.topologies import child
+from switchgnn.topologies.child import Child
 
 PROGRAM = """
 import os, signal, sys, threading, time
@@ -226,27 +225,9 @@ def test_the_first_one_ends_work_and_others_are_noted(number):
 
 
 @pytest.mark.parametrize("number", SIGNALS, ids=lambda number: number.name)
-def test_the_first_one_ends_work_though_it_came_inside_a_library(number):
-    """It comes again once the library is left; it is not taken for a second one."""
-    raise_inside = compile("signal.raise_signal(number)", "<subprocess>", "exec")
-    with Interruption() as interruption:
-        interruption.at_once()
-        exec(raise_inside, {"__name__": "subprocess", "signal": signal, "number": number})  # noqa: S102
-        with pytest.raises(KeyboardInterrupt):
-            select.select([], [], [], 5.0)
-
-
-@pytest.mark.parametrize("number", SIGNALS, ids=lambda number: number.name)
 def test_later_means_later(number):
     with Interruption() as interruption:
         interruption.at_once()
         interruption.later()
         signal.raise_signal(number)
         assert interruption.came
-
-
-def test_handlers_come_back():
-    before = [signal.getsignal(number) for number in SIGNALS]
-    with Interruption():
-        assert [signal.getsignal(number) for number in SIGNALS] != before
-    assert [signal.getsignal(number) for number in SIGNALS] == before

@@ -24,7 +24,7 @@ pytest.importorskip("torch_geometric", reason="PyTorch Geometric is not installe
 pytest.importorskip("prometheus_client", reason="prometheus_client is not installed")
 
 from switchgnn.topologies import Target  # noqa: E402
-from switchgnn.topologies.processes.child import Child, temporary_files_in  # noqa: E402
+from switchgnn.topologies.child import Child, temporary_files_in  # noqa: E402
 from switchgnn.training import load_dataset  # noqa: E402
 from tests.deploy.test_units import DEPLOY  # noqa: E402
 from tests.support.markers import TARGETS, full, needs_bmv2, needs_root  # noqa: E402

@@ -11,7 +11,7 @@ import pytest
 from switchgnn.base.machine import python_program
 from switchgnn.topologies.free_ports import free_udp_addresses
 from tests.deploy.test_units import DEPLOY, settings_of
-from tests.support.commands import nursery, switchgnn
+from tests.support.commands import forkserver, switchgnn
 from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.whole
@@ -34,7 +34,7 @@ class Running:
 
     def __enter__(self):
         command = python_program("switchgnn.commands", *self._words)
-        self.child = nursery().child(
+        self.child = forkserver().child(
             "The switch", [*command], self._folder / "log", folder=self._folder
         )
         self.child.start()

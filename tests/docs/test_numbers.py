@@ -10,14 +10,14 @@ import pytest
 from cogapp import Cog
 
 from tests.support.markers import full
-from tests.test_docs import PAGES
+from tests.test_docs import PAGES, ROOT
 
 HOOKS = Path(__file__).parents[2] / "docs/hooks"
 MARKER = re.compile(r'\[\[\[cog put\("(\w+)"\) \]\]\]')
 # They plan for graphs with a million edges.
 LONG = ("costs.md", "leaf-spine-partitions.md")
 WITH_NUMBERS = [
-    pytest.param(page, marks=full if page.name in LONG else (), id=page.name)
+    pytest.param(page, marks=full if page.name in LONG else (), id=str(page.relative_to(ROOT)))
     for page in PAGES
     if MARKER.search(page.read_text())
 ]

@@ -15,8 +15,8 @@ import pytest
 
 from switchgnn.controller import (
     P4RuntimeClient,
+    Share,
     TlsOptions,
-    Watched,
     WatchEventKind,
     load_plan,
     star_network,
@@ -29,7 +29,7 @@ from switchgnn.planner.graphs.load import load_graph
 from switchgnn.topologies import FabricError, Target, TlsFolder, free_tcp_port
 from switchgnn.topologies.targets import BMV2_PROGRAM, switch_child, wait_until_serving
 from tests.end_to_end.conftest import BOTH_ENDS, MOSTLY_LOOPBACK, run_json, said, succeeded
-from tests.support.commands import nursery, started, switchgnn
+from tests.support.commands import forkserver, started, switchgnn
 from tests.support.listeners import listening, refused_to_nobody, tree_of
 from tests.support.markers import TARGETS, needs_root, some_of, words_of
 from tests.support.networks import in_network
@@ -208,7 +208,7 @@ def serving(target, folder, tmp_path):
         device_id=0,
         log=tmp_path / "switch.log",
         tls=folder and TlsFolder(folder),
-        nursery=nursery(),
+        forkserver=forkserver(),
     )
     with switch:
         wait_until_serving(switch, address)
@@ -264,7 +264,7 @@ def test_a_switch_that_restarts(target, certificates, tmp_path):
             installed.release()
 
     def follow(client):
-        watched = Watched(load_plan((plan.manifest, plan.switch)), network, client)
+        watched = Share(load_plan((plan.manifest, plan.switch)), network, client)
         watch([watched], program=program, on_event=note, stop=stop, interval=0.1)
 
     with (

@@ -23,7 +23,7 @@ from switchgnn.planner.graphs.load import load_graph
 from switchgnn.topologies import FabricKind, Star, Target, build_fabric, socket_address
 from switchgnn.topologies.mininet_fabric import settled_default
 from tests.end_to_end.conftest import LEAF_SPINE, for_test_all, run_json
-from tests.support.commands import nursery
+from tests.support.commands import forkserver
 from tests.support.markers import MININET_COMBINATIONS, full, needs_ping, some_of
 from tests.support.networks import in_network
 from tests.support.speed import seconds_here
@@ -114,7 +114,7 @@ def running(request, tmp_path_factory):
     star = Star(star_network(3), Target(request.param[0]), socket_address(folder))
     program = load_program()
     plan = build_plan(load_graph("karate"), workers=3, slots=64, program=program.digest)
-    with build_fabric(FabricKind.MININET, star, folder, nursery=nursery()) as fabric:
+    with build_fabric(FabricKind.MININET, star, folder, forkserver=forkserver()) as fabric:
         install((plan.manifest, plan.switch), [star.grpc_address], star.network, program=program)
         yield fabric
 

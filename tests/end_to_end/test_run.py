@@ -32,8 +32,8 @@ from tests.end_to_end.conftest import (
     succeeded,
 )
 from tests.host.direct.crew import sizes_of_frames
-from tests.host.mixed.crew import leaving
-from tests.support.commands import nursery, started
+from tests.host.hybrid.crew import leaving
+from tests.support.commands import forkserver, started
 from tests.support.markers import (
     COMBINATIONS,
     full,
@@ -257,7 +257,7 @@ class TestDestinationsLeftToHosts:
         }
         options = RunOptions(**{**options, **changes})
         with leaving(run_module, left):
-            return run_job(options, lambda *_: None, nursery=nursery()).to_dict()
+            return run_job(options, lambda *_: None, forkserver=forkserver()).to_dict()
 
     @pytest.mark.parametrize(
         ("share", "faults"),

@@ -25,8 +25,8 @@ from switchgnn.training.layers.models import ModelOptions
 from switchgnn.training.trainer import TrainOptions
 from switchgnn.training.worker import Training
 from tests.end_to_end.conftest import LOOPBACK, succeeded
-from tests.host.mixed.crew import leaving
-from tests.support.commands import nursery, started, switchgnn
+from tests.host.hybrid.crew import leaving
+from tests.support.commands import forkserver, started, switchgnn
 from tests.support.gpu import cuda_missing
 from tests.support.kept_logs import take_kept_logs
 from tests.support.listeners import listening, tree_of
@@ -470,7 +470,7 @@ def trained(transport, left=None):
     )
     silent = (lambda *_: None, lambda _: None)
     with leaving(train_module, left):
-        return run_training(job, load_dataset("karate"), *silent, nursery=nursery()).to_dict()
+        return run_training(job, load_dataset("karate"), *silent, forkserver=forkserver()).to_dict()
 
 
 @pytest.fixture(scope="module")

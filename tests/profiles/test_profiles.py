@@ -159,14 +159,14 @@ def test_software_switches_have_what_the_program_compiles_to(name):
     assert switch.slots == program.slots
     assert switch.slot_bytes == program.slots * SLOT_BYTES
     assert switch.banks == Banks(layout).banks
-    sizes = (ROOT / "p4src" / "sizes.p4").read_text()
-    assert f"MAX_PORTS = {switch.ports};" in sizes
+    headers = (ROOT / "p4src" / "headers.p4").read_text()
+    assert f"MAX_PORTS = {switch.ports};" in headers
     assert (switch.table_bytes, switch.port_gbits) == (None, None)
 
 
 def test_their_loops_are_as_fast_as_was_measured():
     """Contributions per second of the random graph, and its passes per contribution."""
-    rows = (ROOT / "docs" / "benchmarks.md").read_text().splitlines()
+    rows = (ROOT / "docs/evidence/benchmarks.md").read_text().splitlines()
     (measured,) = (row for row in rows if "embedded`, saturated, against BMv2" in row)
     (share,) = (row for row in rows if row.startswith("| random: passes per contribution"))
     for name, column in (("bmv2", 3), ("embedded", 2)):

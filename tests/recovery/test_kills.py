@@ -22,7 +22,7 @@ from finsy.proto import p4r
 from switchgnn.base.machine import python_program
 from switchgnn.controller import (
     P4RuntimeClient,
-    Watched,
+    Share,
     WatchEventKind,
     install,
     load_plan,
@@ -38,9 +38,9 @@ from switchgnn.planner.plan.files import write_plan
 from switchgnn.softswitch.daemon.state_file import open_state
 from switchgnn.topologies import Target
 from switchgnn.topologies.targets import wait_until_serving
-from tests.host.mixed import crew as mixed
+from tests.host.hybrid import crew as hybrid
 from tests.recovery.conftest import BEDS, FEW_FAULTS, control, made_bed, restarting
-from tests.support.commands import nursery
+from tests.support.commands import forkserver
 from tests.support.fabrics import Bed, Team, bed
 from tests.support.leaf_spine_fabrics import NO_FAULTS
 from tests.support.markers import MININET_TARGETS, TARGETS
@@ -92,11 +92,11 @@ def test_the_switch_is_killed_in_a_mixed_exchange(target, tmp_path):
         control(stack, own_bed)
         on_block = stack.enter_context(restarting(0, own_bed.restart))
         calls = [
-            (mixed.whole_numbers(own_bed, 40, each), way) for each in (0, 1) for way in mixed.BOTH
+            (hybrid.whole_numbers(own_bed, 40, each), way) for each in (0, 1) for way in hybrid.BOTH
         ]
-        transports = stack.enter_context(mixed.crew(own_bed, on_block=on_block))
-        found = mixed.run(own_bed, transports, calls)
-        assert mixed.wrong(own_bed, calls, found) == 0
+        transports = stack.enter_context(hybrid.crew(own_bed, on_block=on_block))
+        found = hybrid.run(own_bed, transports, calls)
+        assert hybrid.wrong(own_bed, calls, found) == 0
 
 
 def test_the_controller_is_killed(own_bed, tmp_path, stack):
@@ -142,7 +142,7 @@ class KeepingBed(Bed):
             *("--state", str(self.folder / "state"), "--state-interval", "0"),
             *(word for port in ports for word in ("--port", port)),
         )
-        self.switch = nursery().child("The switch", [*command], self.folder / "switch.log")
+        self.switch = forkserver().child("The switch", [*command], self.folder / "switch.log")
         self.switch.start()
         wait_until_serving(self.switch, self.address)
 
@@ -153,9 +153,9 @@ class KeepingBed(Bed):
             self.switch.stop()
         self.start()
 
-    def any_turn(self):
+    def any_tag(self):
         with P4RuntimeClient(self.address, primary=False) as client:
-            return show(client).session.any_turn
+            return show(client).session.any_tag
 
 
 @pytest.fixture
@@ -190,9 +190,9 @@ def test_a_run_goes_on_by_itself(keeping, stack, number):
 
 
 def test_it_says_that_it_has_forgotten_whose_turn_it_is(keeping):
-    assert keeping.any_turn() == 0
+    assert keeping.any_tag() == 0
     keeping.begin_again(signal.SIGKILL)
-    assert keeping.any_turn() == 1
+    assert keeping.any_tag() == 1
 
 
 def test_a_controller_has_nothing_to_do(keeping):
@@ -201,7 +201,7 @@ def test_a_controller_has_nothing_to_do(keeping):
     with P4RuntimeClient(keeping.address, deadline=seconds_here(1)) as client:
         watching = threading.Thread(
             target=watch,
-            args=([Watched(plan, keeping.network, client)],),
+            args=([Share(plan, keeping.network, client)],),
             kwargs={
                 "program": keeping.program,
                 "on_event": told.append,

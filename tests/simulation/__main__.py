@@ -6,11 +6,11 @@ import argparse
 import random
 import sys
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 from switchgnn.base.errors import SwitchGNNError
-from switchgnn.capture.packet import read_fields
-from switchgnn.host.wire.header import HEADER_AT, HEADER_BYTES
+from switchgnn.capture.lines import flag_names
+from switchgnn.capture.packet import kind_name
+from switchgnn.host.wire.header import HEADER_AT, HEADER_BYTES, fragment_number, parse_header
 from tests.simulation.draw import Wish
 from tests.simulation.scenario import read_scenario, scenario_text
 from tests.simulation.soak import Soak
@@ -86,10 +86,11 @@ def _milliseconds(nanoseconds: int) -> str:
 def _named(headers: bytes) -> str:
     if len(headers) < HEADER_BYTES:
         return "another protocol"
-    fields: Any = read_fields(bytes(HEADER_AT) + headers, direct=False)
-    place = f"{fields.session}.{fields.round}.{fields.block_id}.{fields.fragment}"
-    more = f"src {fields.src_id} dst {fields.dst_id} count {fields.count}"
-    return " ".join((fields.kind_name.upper(), place, more, *fields.flags))
+    header = parse_header(bytes(HEADER_AT) + headers).header
+    fragment = fragment_number(header.fragment)
+    place = f"{header.session}.{header.round}.{header.block_id}.{fragment}"
+    more = f"src {header.src_id} dst {header.dst_id} count {header.count}"
+    return " ".join((kind_name(header).upper(), place, more, *flag_names(header)))
 
 
 if __name__ == "__main__":

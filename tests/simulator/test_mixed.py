@@ -12,7 +12,7 @@ from math import ceil
 import numpy as np
 import pytest
 
-from switchgnn.host.mixed import left_schedules
+from switchgnn.host.hybrid import left_schedules
 from switchgnn.host.wire.header import Kind
 from switchgnn.lab.simulator import (
     NetworkOptions,
@@ -230,7 +230,7 @@ def test_rows_of_another_graph_are_not_known(plan, graph):
 
 
 # The strawman sends what finds no slot on as it came, and has no blocks: with few slots it may be
-# faster (docs/figures.md).
+# faster (docs/evidence/figures.md).
 OTHERS = ("bns-gcn", "host-partial", "paper", "best")
 MOST = 1.02
 BETWEEN_HOSTS = ("digits", 32, "20kB", 2e7)

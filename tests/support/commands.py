@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Run `switchgnn` as a user does, but forked from a process that has imported it already.
 
-Only tests/test_docs.py starts new processes; elsewhere the nursery of this file imports everything
+Only tests/test_docs.py starts new processes; elsewhere the forkserver of this file imports all
 once.
 """
 
@@ -20,7 +20,8 @@ from pathlib import Path
 
 from switchgnn.commands.application import COMMANDS
 from switchgnn.commands.shared.training import ENVIRONMENT
-from switchgnn.topologies.processes.nursery import Nursery
+from switchgnn.topologies.child import Child
+from switchgnn.topologies.forkserver import Forkserver
 from tests.support.gpu import cuda_missing
 from tests.support.leftovers import lasting
 from tests.support.speed import seconds_here
@@ -66,7 +67,15 @@ def started(*arguments, log, scratch=None, folder=None, disk=None, screen=False,
         variables["TMPDIR"] = str(scratch)
     if screen:
         variables |= {"FORCE_COLOR": "1", "TERM": "xterm", "COLUMNS": "200"}
-    return nursery().child("switchgnn", words, log, pipe=True, environment=variables, folder=folder)
+    return Child(
+        "switchgnn",
+        words,
+        log,
+        pipe=True,
+        environment=variables,
+        forkserver=forkserver(),
+        folder=folder,
+    )
 
 
 def forks_elsewhere(monkeypatch):
@@ -74,12 +83,12 @@ def forks_elsewhere(monkeypatch):
 
     Other tests have left threads of gRPC here, which end what is forked from this process.
     """
-    real = Nursery.__init__
+    real = Forkserver.__init__
 
     def with_a_process(self, preload=None, environment=None):
         real(self, preload or _PRELOAD, environment)
 
-    monkeypatch.setattr(Nursery, "__init__", with_a_process)
+    monkeypatch.setattr(Forkserver, "__init__", with_a_process)
 
 
 @contextmanager
@@ -99,19 +108,19 @@ def _killed_after(seconds, pid):
         timer.join()
 
 
-def nursery():
+def forkserver():
     """The process that forks programs for this process of tests."""
-    return _nursery(os.getpid())
+    return _forkserver(os.getpid())
 
 
 @functools.cache
-def _nursery(_pid):
+def _forkserver(_pid):
     # Where there is a GPU, programs import PyTorch Geometric after the fork.
     preloaded = importlib.util.find_spec("torch_geometric") and cuda_missing() is not None
     training = _TRAINING if preloaded else ()
     # Some programs belong to the tests, and run in other folders.
     known = os.pathsep.join(filter(None, (str(_ROOT), os.environ.get("PYTHONPATH"))))
-    made = Nursery((*_PRELOAD, *training), {**ENVIRONMENT, "PYTHONPATH": known})
+    made = Forkserver((*_PRELOAD, *training), {**ENVIRONMENT, "PYTHONPATH": known})
     with lasting():
         made.start()
     atexit.register(made.stop)

@@ -33,7 +33,7 @@ from switchgnn.topologies.targets import (
     switch_child,
     wait_until_serving,
 )
-from tests.support.commands import nursery
+from tests.support.commands import forkserver
 from tests.support.networks import own_network
 from tests.support.speed import pace_here, seconds_here
 
@@ -90,7 +90,7 @@ class Bed:
             log=self.folder / "switch.log",
             backend=self.backend,
             bandwidth=self.bandwidth,
-            nursery=nursery(),
+            forkserver=forkserver(),
             namespace=self._network and self._network.path,
         )
         self.switch.start()

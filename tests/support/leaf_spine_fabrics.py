@@ -19,7 +19,7 @@ from switchgnn.planner.partition.leaf_spine import even_leaf_spine
 from switchgnn.planner.plan.leaf_spine import split_for_leaf_spine
 from switchgnn.topologies import FabricKind, LeafSpineSite, Target, build_fabric, socket_address
 from switchgnn.topologies.targets import wait_until_serving
-from tests.support.commands import nursery
+from tests.support.commands import forkserver
 from tests.support.networks import in_network
 
 NO_FAULTS = "cables.loss=0"
@@ -50,7 +50,7 @@ class LeafSpineBed:
         self.site = LeafSpineSite(networks, target, addresses)
         kind = FabricKind.LOOPBACK if target is Target.EMBEDDED else FabricKind.MININET
         self.fabric = build_fabric(
-            kind, self.site, Path(folder), cable_faults=NO_FAULTS, nursery=nursery()
+            kind, self.site, Path(folder), cable_faults=NO_FAULTS, forkserver=forkserver()
         )
 
     def shares(self):

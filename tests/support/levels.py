@@ -56,7 +56,7 @@ WHOLE = (
     "host/innetwork/test_partial_sums.py",
     "planner/graphs/test_shaped.py",
     "planner/partition/test_ptscotch.py",
-    "topologies/processes/test_nursery.py",
+    "topologies/test_forkserver.py",
     "topologies/test_relay.py",
     "torch/test_restart.py",
     "training/test_oracle.py",

@@ -10,9 +10,9 @@ from switchgnn.base.described import network_text
 from switchgnn.base.network import leaf_spine_networks, star_network
 from switchgnn.planner.partition.leaf_spine import even_leaf_spine
 from switchgnn.topologies import LeafSpineSite, Star, Target, socket_address
+from switchgnn.topologies.child import Child, temporary_files_in
 from switchgnn.topologies.loopback_fabric import LoopbackFabric
-from switchgnn.topologies.processes.child import Child, temporary_files_in
-from tests.support.commands import nursery
+from tests.support.commands import forkserver
 from tests.support.speed import seconds_here
 
 ROOT = Path(__file__).parent.parent.parent
@@ -60,7 +60,7 @@ class Machine:
 def one_machine(workers, folder, *, leaves=0, spines=1):
     """Start a switch, or leaves and spines, and write a network file with the workers."""
     site = _leaf_spine(workers, leaves, spines, folder) if leaves else _star(workers, folder)
-    with LoopbackFabric(site, folder, nursery=nursery()) as fabric:
+    with LoopbackFabric(site, folder, forkserver=forkserver()) as fabric:
         (folder / "network.toml").write_text(network_text(fabric.describe()))
         yield Machine(workers, folder)
 

@@ -12,9 +12,6 @@ from unittest import mock
 import pytest
 
 from switchgnn.host.innetwork.receiver import SumReceiver
-from switchgnn.host.links.faults import Faults
-from switchgnn.lab.commands.soak_runs import draw_run, scenario_words
-from switchgnn.topologies import choose
 from tests.simulation.__main__ import main, table_of
 from tests.simulation.checks.barriers import BarrierWaits
 from tests.simulation.checks.sums import SumsExact
@@ -24,7 +21,6 @@ from tests.simulation.scenario import (
     IncidentKind,
     IncidentRates,
     Scenario,
-    read_scenario,
     scenario_text,
 )
 from tests.simulation.scene import what_crashed
@@ -148,23 +144,3 @@ TABLE = """\
 
 def test_a_trace_is_a_table_of_events():
     assert list(table_of(TRACE.splitlines())) == TABLE.splitlines()
-
-
-@pytest.mark.parametrize("place", [None, (2, 2)], ids=["star", "leaf-spine"])
-def test_a_run_of_switchgnn_soak_has_a_scenario(soak, place):
-    for number in range(5):
-        run = draw_run(3, number, choose("embedded", "loopback"), place)
-        *words, given = scenario_words(run)
-        assert words == ["python", "-m", "tests.simulation", "--scenario"]
-        scenario = read_scenario(given)
-        assert (scenario.graph, scenario.workers, scenario.width, scenario.rounds) == (
-            *(run.graph, run.workers, run.features, run.rounds),
-        )
-        assert (scenario.slots, scenario.send) == (run.slots, run.asked.send)
-        assert (scenario.leaves, scenario.spines) == (place or (0, 0))
-        faults = Faults.parse(run.faults)
-        for direction, rates in (("up", scenario.up), ("down", scenario.down)):
-            assert rates.loss == faults.of("w1000000", direction).loss
-    outcome = soak.run(replace(scenario, graph="random:20:30:1", rounds=1))
-    assert outcome.violations == ()
-    assert outcome.exchanges == 1

@@ -26,9 +26,9 @@ struct ReducedSieve {
 
     bool sift(const u8* frame, size_t size) {
         if (size < BODY_AT) return false;
-        const u32 kind = frame[HEADER_AT + 12] & 15;
+        const u32 kind = kind_of(frame);
         if (kind != KIND_REDUCED && kind != KIND_REDUCING) return ++ignored;
-        const u32 width = load16(frame + HEADER_AT + 14);
+        const u32 width = load16(frame + FRAGMENT_AT);
         Fields f;
         if (width > MOST_WIDTH || !unpack(frame, size, PROTOCOL, KIND_REDUCED, (size_t)32 << width, f)) return false;
         const u64 number = (u64)(f.round & 0xFFFFFF) << 16 | f.block;

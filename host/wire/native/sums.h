@@ -68,7 +68,7 @@ struct SumSieve {
     bool sift(const u8* frame, size_t size) {
         if (size < BODY_AT) return false;
         Fields f;
-        const u32 bits = BITS_OF[frame[HEADER_AT + 13] >> BITS_AT & BITS_MASK], body = body_bytes / 32 * bits;
+        const u32 bits = BITS_OF[(frame[BITS_AT] & BITS_MASK) >> 2], body = body_bytes / 32 * bits;
         if ((bits == 32 || bits == 0 || body >= LEAST_NARROW_BYTES) && unpack(frame, size, PROTOCOL, KIND_SUM, body, f))
             return take(f, frame + BODY_AT, bits);
         if (unpack(frame, size, PROTOCOL, KIND_ACK, 0, f) && here(f) && !f.ecn) {

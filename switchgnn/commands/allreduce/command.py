@@ -10,6 +10,7 @@ import typer
 from rich.console import Console
 
 from switchgnn.base.errors import SwitchGNNError
+from switchgnn.base.interruptible import end_like_interrupted
 from switchgnn.base.options import DATA, NETWORK, OUTPUT, option, parse_bytes, with_groups
 from switchgnn.commands.allreduce.job import (
     NUMBER_BYTES,
@@ -21,7 +22,6 @@ from switchgnn.commands.shared.config_file import ConfigOption
 from switchgnn.commands.shared.console import (
     StepBars,
     counted,
-    end_like_interrupted,
     plain_console,
     progress_bars,
 )

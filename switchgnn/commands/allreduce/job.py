@@ -42,7 +42,7 @@ from switchgnn.planner.graphs.graph import graph_from_edges
 from switchgnn.planner.plan.files import write_plan
 from switchgnn.planner.plan.leaf_spine import LeafSpineParts, split_for_leaf_spine
 from switchgnn.topologies import Fabric, FabricChoice, WireBytes, carried
-from switchgnn.topologies.processes.nursery import Nursery
+from switchgnn.topologies.forkserver import Forkserver
 
 NUMBER_BYTES = 4
 _WORKER = python_program("switchgnn.commands", "reduce-worker")
@@ -121,7 +121,7 @@ def run_allreduce(
     options: ReduceOptions,
     step: StepListener,
     *,
-    nursery: Nursery | None = None,
+    nursery: Forkserver | None = None,
     log_dir: Path | None = None,
 ) -> ReduceReport:
     """Reduce integers and floats through the switch, check every sum, and compare with Gloo.

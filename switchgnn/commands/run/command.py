@@ -3,6 +3,7 @@
 """`switchgnn run`: everything from a graph to verified sums."""
 
 import json
+import signal
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from switchgnn.base.interruptible import wait_for_interrupt
+from switchgnn.base.interruptible import end_like_interrupted
 from switchgnn.base.options import CONGESTION, DATA, NETWORK, option, with_groups
 from switchgnn.commands.run import RunOptions, run_job
 from switchgnn.commands.run.report import RunReport
@@ -21,7 +22,6 @@ from switchgnn.commands.shared.console import (
     StepBars,
     captured_line,
     counted,
-    end_like_interrupted,
     plain_console,
     progress_bars,
     ran_as,
@@ -326,4 +326,4 @@ def _wait_for_interrupt(console: Console, fabric: Fabric) -> None:
     who = "The switch serves" if len(fabric.site.switches) == 1 else "The switches serve"
     with suppress(KeyboardInterrupt):
         console.print(f"{who} P4Runtime on {addresses}; Ctrl-C ends it.", soft_wrap=True)
-        wait_for_interrupt()
+        signal.pause()

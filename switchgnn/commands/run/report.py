@@ -16,19 +16,18 @@ from switchgnn.commands.shared.console import ran_ahead, releases_between
 from switchgnn.commands.shared.leaf_spine import LeafSpineReport, report_leaf_spine
 from switchgnn.commands.shared.runner import FinishedWorkers, NetworkJob
 from switchgnn.commands.shared.workers import WorkerOutcome
-from switchgnn.host.alone import Exchanges, HostTraffic, host_traffic
 from switchgnn.host.direct.framing import Framing
+from switchgnn.host.host_baseline import Exchanges, HostTraffic, host_traffic
 from switchgnn.host.pace import Pace
 from switchgnn.host.registry import HOST, HOST_PARTIAL
 from switchgnn.host.wire.native import hosts_run_as
 from switchgnn.p4src import Program
-from switchgnn.planner.chosen import strategy_names
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.boundary import boundary_edges
 from switchgnn.planner.graphs.graph import Graph
 from switchgnn.planner.plan.leaf_spine import LeafSpineParts
-from switchgnn.planner.plan.manifest import Manifest
-from switchgnn.planner.presets import Choice as Strategies
+from switchgnn.planner.plan.manifest import Manifest, strategy_names
+from switchgnn.planner.presets import ResolvedStrategies
 from switchgnn.topologies import FabricChoice, WireBytes
 
 
@@ -203,7 +202,7 @@ class PreparedRun:
     features: NDArray[np.float32]
     assignment: NDArray[np.int32]
     left: NDArray[np.bool_] | None
-    strategies: Strategies
+    strategies: ResolvedStrategies
     manifest: Manifest
     parts: LeafSpineParts | None
     seconds: float

@@ -8,7 +8,6 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from types import FrameType
 from typing import Any, Protocol
 
 import typer
@@ -22,7 +21,6 @@ from rich.progress import (
     TimeElapsedColumn,
 )
 
-from switchgnn.base.interruptible import Interrupt
 from switchgnn.commands.shared.workers import WorkerError
 from switchgnn.controller import Counters, P4RuntimeClient, read_counters
 from switchgnn.planner.partition.leaf_spine import LeafSpine
@@ -200,53 +198,6 @@ class Steps:
                 seconds = time.monotonic() - self._start
                 typer.echo(f"{seconds:7.1f} s  {self._pending}", err=True)
                 self._pending = None
-
-
-_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-
-
-def end_like_interrupted() -> None:
-    """Let SIGTERM and SIGHUP, unless ``nohup`` ignores it, raise ``KeyboardInterrupt``."""
-    interrupt = Interrupt()
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) is not signal.SIG_IGN:
-            signal.signal(number, interrupt)
-
-
-class Interruption:
-    """Takes the signals that ask the program to end, and notes in `came` whether one has come."""
-
-    def __init__(self) -> None:
-        self.came = False
-        self._at_once = False
-        self._interrupt = Interrupt()
-        self._before: dict[signal.Signals, Any] = {}
-
-    def at_once(self) -> None:
-        """Let the first signal raise ``KeyboardInterrupt`` from now on."""
-        self._at_once = True
-
-    def later(self) -> None:
-        """Only note signals from now on."""
-        self._at_once = False
-        self._interrupt.cancel()
-
-    def __enter__(self) -> "Interruption":
-        for number in _SIGNALS:
-            if signal.getsignal(number) is not signal.SIG_IGN:
-                self._before[number] = signal.signal(number, self._take)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.later()
-        for number, handler in self._before.items():
-            signal.signal(number, handler)
-
-    def _take(self, number: int, frame: FrameType | None) -> None:
-        first, self.came = not self.came, True
-        # A second Ctrl-C must not stop the cleaning up; a delayed first one comes again.
-        if self._at_once and (first or self._interrupt.owed):
-            self._interrupt(number, frame)
 
 
 _MANY = 100

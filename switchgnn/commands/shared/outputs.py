@@ -16,7 +16,7 @@ from pathlib import Path
 import typer
 
 from switchgnn.base.errors import SwitchGNNError, printable
-from switchgnn.base.full_disk import WriteError, has_room, why_not_written, writing
+from switchgnn.base.full_disk import WriteError, why_not_written, writing
 from switchgnn.base.options import OUTPUT, option
 from switchgnn.commands.shared.live import LiveOptions
 from switchgnn.commands.shared.options import json_option
@@ -149,7 +149,7 @@ def run_logs(asked: Path | None, folder: Path) -> Iterator[RunLogs]:
             yield logs
         except Exception as error:
             _LOG.info("failed: %s", error)
-            logs.failed = has_room(logs.folder)
+            logs.failed = True
             raise
         finally:
             if logs.failed:

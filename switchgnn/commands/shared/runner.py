@@ -41,11 +41,11 @@ from switchgnn.host.links.faults import Faults, worker_link
 from switchgnn.host.metrics import metrics_place
 from switchgnn.host.wire.native import compile_for_hosts
 from switchgnn.p4src import Program
-from switchgnn.planner.chosen import Asked
 from switchgnn.planner.lanes import WIDEST_ANSWER
 from switchgnn.planner.partition.leaf_spine import LeafSpine
 from switchgnn.planner.plan.files import read_manifest
 from switchgnn.planner.plan.leaf_spine import LeafSpineParts
+from switchgnn.planner.presets import PlanRequest
 from switchgnn.topologies import (
     ETHERNET_MTU,
     Ahead,
@@ -68,7 +68,7 @@ from switchgnn.topologies import (
     free_tcp_port,
     socket_address,
 )
-from switchgnn.topologies.processes.nursery import Nursery
+from switchgnn.topologies.forkserver import Forkserver
 
 # Called with (step, done, total); total is 0 when unknown.
 StepListener = Callable[[str, float, int], None]
@@ -104,7 +104,7 @@ class NetworkJob:
     ecn_threshold: int
     queue: int = 0
     background: int = 0
-    asked: Asked = field(default_factory=Asked)
+    asked: PlanRequest = field(default_factory=PlanRequest)
     leaf_spine: LeafSpine | None = None
     backend: Backend | None = None
     metrics: tuple[str, int] | None = None
@@ -123,13 +123,13 @@ class Workplace:
     folder: Path
     logs: RunLogs
     step: StepListener
-    nursery: Nursery | None
+    nursery: Forkserver | None
     onlooker: Onlooker = NOBODY
 
 
 @contextmanager
 def workplace(
-    step: StepListener, nursery: Nursery | None, log_dir: Path | None, onlooker: Onlooker
+    step: StepListener, nursery: Forkserver | None, log_dir: Path | None, onlooker: Onlooker
 ) -> Iterator[Workplace]:
     """Make the folder of a job and remove it after the block; keep the logs if it fails."""
 
@@ -221,7 +221,7 @@ def finished(
                 site,
                 work.folder,
                 cable_faults=cables_with_faults(job),
-                nursery=work.nursery,
+                forkserver=work.nursery,
                 cable_recordings=workers.recordings.cables,
                 logs=work.logs.folder,
             )

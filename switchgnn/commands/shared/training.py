@@ -14,7 +14,7 @@ from typing import Any
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.machine import how_to_install
 from switchgnn.commands.shared.workers import fork_nursery
-from switchgnn.topologies.processes.nursery import Nursery
+from switchgnn.topologies.forkserver import Forkserver
 
 # Threads of OpenMP that wait for each other would spin, and switch and workers share the cores.
 # https://gcc.gnu.org/onlinedocs/libgomp/OMP_005fWAIT_005fPOLICY.html
@@ -70,7 +70,7 @@ def imported_before_forks() -> tuple[str, ...]:
 
 
 @contextmanager
-def training_nursery() -> Iterator[Nursery]:
+def training_nursery() -> Iterator[Forkserver]:
     """Import PyTorch and PyTorch Geometric, and yield a running nursery of training workers.
 
     It is forked before PyTorch computes anything here: a fork of a process with threads of OpenMP

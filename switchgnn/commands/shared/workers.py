@@ -19,8 +19,8 @@ from switchgnn.base.tasks import ALIVE, FAILED
 from switchgnn.host.pace import Pace
 from switchgnn.host.worker import WorkerTask
 from switchgnn.topologies import Fabric
-from switchgnn.topologies.processes.child import Child, how_it_ended
-from switchgnn.topologies.processes.nursery import Nursery
+from switchgnn.topologies.child import Child, how_it_ended
+from switchgnn.topologies.forkserver import Forkserver
 
 WORKER_COMMAND = python_program("switchgnn.commands", "worker")
 # In addition to the patience; a worker must start in this time.
@@ -231,8 +231,8 @@ _MODULES = (
 )
 
 
-def fork_nursery() -> Nursery:
+def fork_nursery() -> Forkserver:
     """Return a nursery, not yet started, that is forked from this process with its modules."""
     for name in _MODULES:
         importlib.import_module(name)
-    return Nursery()
+    return Forkserver()

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from switchgnn.base.interruptible import end_like_interrupted
 from switchgnn.base.options import with_short_help
 from switchgnn.commands.shared.config_file import ConfigOption
 from switchgnn.commands.shared.console import (
     captured_line,
-    end_like_interrupted,
     plain_console,
     ran_as,
     strategies_line,
@@ -35,7 +35,7 @@ from switchgnn.host.registry import AUTO, LOCAL, SWITCH, TransportKind
 from switchgnn.p4src import load_program
 from switchgnn.planner.presets import AUTO as PLAN_AUTO
 from switchgnn.planner.presets import PAPER
-from switchgnn.topologies.processes.nursery import Nursery
+from switchgnn.topologies.forkserver import Forkserver
 from switchgnn.training.asked import AskedTraining, ReduceBy
 from switchgnn.training.device import check_device
 
@@ -102,7 +102,7 @@ def train(context: typer.Context, asked: AskedTrain, config: ConfigOption = None
 
 
 def _in_other_order(
-    job: "TrainJob", data: "Dataset", reports: list[TrainReport], nursery: Nursery
+    job: "TrainJob", data: "Dataset", reports: list[TrainReport], nursery: Forkserver
 ) -> TrainReport | None:
     """Train in one process again with sums in another order, if transports disagree.
 
@@ -184,7 +184,7 @@ def _train_over(
     transport: TransportKind,
     data: "Dataset",
     reached: Reached,
-    nursery: Nursery,
+    nursery: Forkserver,
     onlooker: Onlooker,
 ) -> TrainReport:
     """Train over one transport, or over the one that `auto` chooses."""
@@ -239,7 +239,7 @@ def _reduce_by(asked: AskedTrain, job: "TrainJob", *, auto: bool) -> ReduceBy:
 
 
 def _decided(
-    asked: AskedTrain, job: "TrainJob", data: "Dataset", shown: display.Epochs, nursery: Nursery
+    asked: AskedTrain, job: "TrainJob", data: "Dataset", shown: display.Epochs, nursery: Forkserver
 ) -> tuple["TrainJob", dict[str, float]]:
     """Return the job over the transport that `auto` chooses, and the predicted seconds.
 

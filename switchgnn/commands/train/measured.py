@@ -24,7 +24,7 @@ from switchgnn.p4src import load_program
 from switchgnn.softswitch.native.build import processor
 from switchgnn.softswitch.native.engine import compile_ahead
 from switchgnn.topologies import Target
-from switchgnn.topologies.processes.nursery import Nursery
+from switchgnn.topologies.forkserver import Forkserver
 
 # A small and a large graph in which all workers have rows for each other, and how often these are
 # exchanged; the first time loads code.
@@ -64,7 +64,7 @@ class MeasuredCosts:
 
 
 def measured_here(
-    job: NetworkJob, nursery: Nursery | None, tell: Callable[[str], None]
+    job: NetworkJob, nursery: Forkserver | None, tell: Callable[[str], None]
 ) -> MeasuredCosts | None:
     """Return what exchanges take on this machine, measuring them the first time.
 
@@ -96,7 +96,7 @@ def measured_here(
 
 
 def _exchange(
-    job: NetworkJob, workers: int, nursery: Nursery | None, graph: str, left: bool
+    job: NetworkJob, workers: int, nursery: Forkserver | None, graph: str, left: bool
 ) -> tuple[float, float]:
     """Return the frames of an exchange, or the bytes between hosts if `left`, and its seconds."""
     rounds = _ROUNDS[graph]

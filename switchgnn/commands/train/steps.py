@@ -32,17 +32,17 @@ from switchgnn.commands.train.plan import (
     prepare_training,
 )
 from switchgnn.commands.train.report import EpochListener, Recorder, TrainReport
-from switchgnn.host.alone import Exchanges, host_traffic
 from switchgnn.host.direct.framing import USUAL_MTU, Framing
+from switchgnn.host.host_baseline import Exchanges, host_traffic
 from switchgnn.host.metrics import metrics_place
 from switchgnn.host.registry import SWITCH, SwitchProgram
 from switchgnn.host.wire.native import hosts_run_as
-from switchgnn.planner.chosen import STRATEGY_NAMES, strategy_names
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.boundary import boundary_edges
+from switchgnn.planner.plan.manifest import STRATEGY_NAMES, strategy_names
 from switchgnn.topologies import Ahead, Fabric, Target
-from switchgnn.topologies.processes.child import Child, temporary_files_in
-from switchgnn.topologies.processes.nursery import Nursery
+from switchgnn.topologies.child import Child, temporary_files_in
+from switchgnn.topologies.forkserver import Forkserver
 from switchgnn.training.data.dataset import Dataset
 from switchgnn.training.partition import write_partitions
 from switchgnn.training.worker import TrainTask
@@ -58,7 +58,7 @@ def run_training(
     step: StepListener,
     on_epoch: EpochListener,
     *,
-    nursery: Nursery,
+    nursery: Forkserver,
     log_dir: Path | None = None,
     onlooker: Onlooker = NOBODY,
 ) -> TrainReport:
@@ -133,7 +133,7 @@ def _children(fabric: Fabric) -> list[Child]:
 
 
 def _alone(
-    job: TrainJob, data: Dataset, work: Workplace, nursery: Nursery, on_epoch: EpochListener
+    job: TrainJob, data: Dataset, work: Workplace, nursery: Forkserver, on_epoch: EpochListener
 ) -> TrainReport:
     """Train in one process, without a network."""
     folder = work.folder
@@ -141,12 +141,13 @@ def _alone(
     write_partitions(data, np.zeros(data.vertices, dtype=np.int32), folder / "partitions")
     metrics = metrics_place(job.metrics, 0) if job.metrics else ""
     task = replace(job.task, worker=0, partitions=folder / "partitions", metrics=metrics)
-    child = nursery.child(
+    child = Child(
         "Worker 0",
         TRAIN_WORKER,
         work.logs.folder / "worker-0.log",
         pipe=True,
         environment=temporary_files_in(folder),
+        forkserver=nursery,
     )
     recorder = Recorder(1, on_epoch)
     work.step("training", 0, 0)

@@ -8,7 +8,6 @@ from contextlib import ExitStack
 import numpy as np
 import pytest
 
-from switchgnn.host.alone import Exchanges, HostTraffic, host_traffic
 from switchgnn.host.direct import (
     PROTOCOL,
     DirectError,
@@ -21,6 +20,7 @@ from switchgnn.host.direct import (
 )
 from switchgnn.host.direct.framing import LARGEST_MTU
 from switchgnn.host.errors import FeatureError, LinkError, TransportError
+from switchgnn.host.host_baseline import Exchanges, HostTraffic, host_traffic
 from switchgnn.host.pace import Pace
 from switchgnn.host.registry import LocalTransport
 from switchgnn.host.wire.header import Kind

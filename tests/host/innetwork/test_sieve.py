@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from switchgnn.host.congestion import StallClock
 from switchgnn.host.innetwork.barrier import Barrier
 from switchgnn.host.innetwork.block import BlockExchange, FeatureSender, _Fragment
 from switchgnn.host.innetwork.endpoint import new_endpoint
@@ -56,7 +57,9 @@ class Half:
         responder = Responder(endpoint, np.arange(4))
         inbox = Inbox(endpoint, responder, Notifier(endpoint))
         barrier = Barrier(endpoint, inbox, workers=2, plan_id=1)
-        self.block = BlockExchange(endpoint, inbox, barrier=barrier)
+        self.block = BlockExchange(
+            endpoint, inbox, barrier=barrier, stall=StallClock(endpoint.clock)
+        )
         self.receiver = SumReceiver(endpoint, schedule, place=PLACE, began=1.0)
         self.sender = FeatureSender(
             endpoint,

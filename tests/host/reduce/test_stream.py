@@ -21,9 +21,9 @@ from switchgnn.host.innetwork.errors import (
 )
 from switchgnn.host.pace import Pace
 from switchgnn.host.reduce import frames
-from switchgnn.host.reduce.pipeline import Pipeline
+from switchgnn.host.reduce.pipeline import FragmentPipeline
 from switchgnn.host.reduce.reduction import Call
-from switchgnn.host.reduce.stream import Opening, ReduceStream
+from switchgnn.host.reduce.stream import ReduceStream, StreamStart
 from switchgnn.host.wire.header import Header, Kind
 from tests.host.reduce.switch_model import (
     PLAN,
@@ -403,7 +403,10 @@ def test_steps_wait_for_the_rate_however_short_the_wait_is():
     stream.submit(np.ones(4 * GROUP, dtype=np.int32))
     stream.step(0.0)
     before = table.clock.seconds
-    with mock.patch.object(Pipeline, "wait", lambda _pipeline: 1e-20), awaited(table) as seconds:
+    with (
+        mock.patch.object(FragmentPipeline, "wait", lambda _pipeline: 1e-20),
+        awaited(table) as seconds,
+    ):
         stream.step(0.01)
     assert before + 1e-20 == before
     assert seconds == [1e-20]
@@ -437,7 +440,7 @@ def test_the_next_stream_begins_after_the_newest_fragment():
     table.run()
     # One ahead and 24 with data, from 8 on.
     opening = table.streams[0].query()
-    assert opening == Opening(newest=32, slots=8)
+    assert opening == StreamStart(newest=32, slots=8)
     assert opening.first == 40
 
 

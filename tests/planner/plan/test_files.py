@@ -211,10 +211,7 @@ def test_parts_whose_arrays_do_not_fit(plan, folder, name, change, part):
     assert part in refused(read, folder)
 
 
-@pytest.mark.parametrize("in_one_step", [True, False])
-def test_a_plan_is_replaced_as_a_whole(folder, monkeypatch, in_one_step):
-    if not in_one_step:
-        monkeypatch.setattr(swap, "_exchange", lambda *_: False)
+def test_a_plan_is_replaced_as_a_whole(folder):
     newer = make(seed=4, workers=2)
     write_plan(newer, folder)
     assert read_plan(folder).manifest == newer.manifest
@@ -235,8 +232,6 @@ def test_an_interrupted_write_leaves_the_old_plan(plan, folder, monkeypatch, ste
     def rename_once(self, to):
         return fail() if to == folder and not self.name.endswith(".old") else rename(self, to)
 
-    if step == "second rename":
-        monkeypatch.setattr(swap, "_exchange", lambda *_: False)
     owner, name, instead = {
         "first file": (Path, "write_bytes", fail),
         "last file": (files, "encode_manifest", fail),

@@ -25,7 +25,7 @@ from switchgnn.topologies.targets import (
     switch_child,
     wait_until_serving,
 )
-from tests.support.commands import nursery
+from tests.support.commands import forkserver
 from tests.support.networks import own_network
 from tests.support.speed import seconds_here
 
@@ -185,7 +185,7 @@ class Runner:
                 device_id=0,
                 log=self.folder / "switch.log",
                 backend=self._setting.backend,
-                nursery=nursery(),
+                forkserver=forkserver(),
                 namespace=self._wiring.namespace,
             )
             stack.callback(switch.stop)

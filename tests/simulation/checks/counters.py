@@ -113,7 +113,7 @@ def objects_of(root):
 
 # Block and fragment.
 _PLACE_BITS = 32
-_OF_THE_BARRIER = (".turn_tag", ".early_tag", ".opened", ".collected_tag")
+_OF_THE_BARRIER = (".barrier_tag", ".feature_tag", ".newest_round", ".collected_tag")
 
 
 class TurnsGrow(SwitchCheck):
@@ -147,9 +147,9 @@ class TurnsGrow(SwitchCheck):
         now = _contents(registers)
         self._known[switch.number] = registers, images, now
         back = [name for name in now if now[name] < before[name]]
-        if back and not (back == ["early_tag"] and _corrects(before, now)):
+        if back and not (back == ["feature_tag"] and _corrects(before, now)):
             self.tell(f"{switch.name} goes back: its barrier had {before}, and has {now}")
-        if now["early_tag"] < now["turn_tag"]:
+        if now["feature_tag"] < now["barrier_tag"]:
             self.tell(f"{switch.name} refuses features of the block whose turn it is: {now}")
 
 
@@ -159,5 +159,5 @@ def _contents(registers):
 
 def _corrects(before, now):
     """Return whether a round was opened that begins with an earlier block than foreseen."""
-    same_round = before["early_tag"] >> _PLACE_BITS == now["early_tag"] >> _PLACE_BITS
-    return same_round and before["turn_tag"] < now["turn_tag"] == now["early_tag"]
+    same_round = before["feature_tag"] >> _PLACE_BITS == now["feature_tag"] >> _PLACE_BITS
+    return same_round and before["barrier_tag"] < now["barrier_tag"] == now["feature_tag"]

@@ -13,7 +13,7 @@ from tests.simulation.checks.check import Check, PacketCheck
 from tests.simulation.checks.outcomes import RightParty
 from tests.simulation.scenario import TensorKind
 
-# REDUCE_SLOTS of sizes.p4, and the integers and floats of a fragment.
+# REDUCE_SLOTS of headers.p4, and the integers and floats of a fragment.
 _SLOTS, _LANES, _FLOATS = 512, 256, 128
 _LEAST_EXPONENT = -126
 _BLOCK_BITS = 16

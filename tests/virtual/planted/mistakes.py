@@ -165,7 +165,7 @@ MISTAKES = (
     known_program("count_repeated_done", 1),
     known_program("release_nothing", 27),
     known_program("forget_newer_groups", 8),
-    known_program("let_anything_have_its_turn", 2, MISFITS),
+    known_program("let_any_tag_in", 2, MISFITS),
     known_program("agree_with_all", 4, MISFITS),
     known_program("take_every_pulse", 2),
     known_program("begin_without_the_opening", 5),

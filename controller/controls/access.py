@@ -1,0 +1,142 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""access.p4: the vertices that a switch knows, and the senders of partial sums."""
+
+import numpy as np
+
+from switchgnn.base.network import Network
+from switchgnn.controller.p4runtime.layout import Layout, Table
+from switchgnn.controller.p4runtime.rows import (
+    Numbers,
+    Record,
+    Rows,
+    Value,
+    concatenate,
+    make_rows,
+    records,
+)
+from switchgnn.controller.plan import SwitchPlan
+from switchgnn.planner.plan.leaf_spine import NOBODY, LeafSpinePart, partial_senders
+
+SOURCE_ACTION = "set_source"
+# One cell for each source.
+LAST_TAGS_REGISTER = "last_tag"
+DESTINATION_ACTION = "set_destination"
+DISTANT = "set_distant"
+PARTIAL_ACTION = "set_senders"
+# Of a set of workers, one bit each.
+_SET_BYTES = 16
+
+
+class Source:
+    """The source table."""
+
+    def __init__(self, layout: Layout) -> None:
+        self.table: Table = layout.table("source")
+
+    def count(self, plan: SwitchPlan) -> int:
+        """Return the number of entries."""
+        return len(plan.switch.source_vertex)
+
+    def rows(self, plan: SwitchPlan, network: Network) -> Rows:
+        """Return one entry per vertex and partial sum; its place is its register index."""
+        switch = plan.switch
+        ports = np.array(plan.ports(network), np.int64)
+        values: dict[str, Value] = {
+            "src_id": switch.source_vertex,
+            "port": ports[switch.source_worker],
+            "index": np.arange(len(switch.source_vertex)),
+        }
+        return make_rows(self.table, SOURCE_ACTION, values, len(switch.source_vertex))
+
+    def records(self, rows: Rows) -> list[Record]:
+        """Return vertex, port and register index of each entry."""
+        return records(rows.key_columns() | rows.param_columns(self.table.action(SOURCE_ACTION)))
+
+
+class Destination:
+    """The destination table."""
+
+    def __init__(self, layout: Layout) -> None:
+        self.table: Table = layout.table("destination")
+
+    def count(self, plan: SwitchPlan) -> int:
+        """Return the number of entries."""
+        return len(plan.switch.result_block if plan.part is None else plan.part.route_block)
+
+    def rows(self, plan: SwitchPlan, network: Network) -> Rows:
+        """Return one entry for each destination of each block."""
+        if plan.part is not None:
+            return self._leaf_spine_rows(plan.part, plan.ports(network))
+        switch = plan.switch
+        ports = np.array(plan.ports(network), np.int64)
+        values: dict[str, Value] = {
+            "block_id": switch.result_block,
+            "dst_id": switch.result_vertex,
+            "port": ports[switch.result_worker],
+            "bank": switch.result_bank,
+            "slot": switch.result_slot,
+            "expected": switch.result_expected,
+        }
+        return make_rows(self.table, DESTINATION_ACTION, values, len(switch.result_block))
+
+    def _leaf_spine_rows(self, part: LeafSpinePart, neighbours: list[int]) -> Rows:
+        """Return one entry for each destination that a leaf or a spine knows."""
+        ports, switch, slot = np.array(neighbours, np.int64), part.switch, part.route_result
+        placed = slot >= 0
+        values: dict[str, Numbers] = {
+            "block_id": part.route_block,
+            "dst_id": part.route_vertex,
+            "port": ports[part.route_neighbour],
+        }
+        for name in ("bank", "slot", "expected"):
+            values[name] = np.zeros(len(slot), np.int64)
+            values[name][placed] = getattr(switch, f"result_{name}")[slot[placed]]
+        distant = part.route_above != NOBODY
+        own: dict[str, Value] = {name: column[~distant] for name, column in values.items()}
+        others: dict[str, Value] = {name: column[distant] for name, column in values.items()}
+        others["above"] = ports[part.route_above[distant]]
+        return concatenate(
+            self.table,
+            make_rows(self.table, DESTINATION_ACTION, own, int((~distant).sum())),
+            make_rows(self.table, DISTANT, others, int(distant.sum())),
+        )
+
+    def records(self, rows: Rows) -> list[Record]:
+        """Return vertex, port and slot of each entry."""
+        return records(
+            rows.key_columns() | rows.param_columns(self.table.action(DESTINATION_ACTION))
+        )
+
+
+class Partial:
+    """The table of who sends partial sums."""
+
+    def __init__(self, layout: Layout) -> None:
+        self.table: Table = layout.table("partial")
+
+    def count(self, plan: SwitchPlan) -> int:
+        """Return the number of entries."""
+        return len(np.unique(partial_senders(plan.switch).result))
+
+    def rows(self, plan: SwitchPlan) -> Rows:
+        """Return one entry for each destination of each block that awaits partial sums.
+
+        It has a bit for each worker that sends one; at a spine for each that is behind a leaf
+        that does.
+        """
+        switch, pairs = plan.switch, partial_senders(plan.switch)
+        awaiting, first = np.unique(pairs.result, return_index=True)
+        members = b"".join(each.to_bytes(_SET_BYTES, "big") for each in plan.members)
+        sets = np.frombuffer(members, np.uint8).reshape(-1, _SET_BYTES)[pairs.neighbour]
+        values: dict[str, Value] = {
+            "block_id": switch.result_block[awaiting],
+            "dst_id": switch.result_vertex[awaiting],
+            "senders": np.bitwise_or.reduceat(sets, first, axis=0) if len(first) else sets,
+        }
+        return make_rows(self.table, PARTIAL_ACTION, values, len(awaiting))
+
+    def records(self, rows: Rows) -> list[Record]:
+        """Return vertex and senders, as hexadecimal digits, of each entry."""
+        plain = records(rows.key_columns() | rows.param_columns(self.table.action(PARTIAL_ACTION)))
+        return [each | {"senders": f"{each['senders']:x}"} for each in plain]

@@ -1,0 +1,249 @@
+// SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Checks that a packet may touch what it names: the vertices are known, and the sender owns them
+// (invariant 6). Packets that pass to or from a switch above or recover a sum are sent on.
+// Must be applied once per packet, on its first pass, after WorkerPorts and Tier.
+#pragma once
+
+#include "metadata.p4"
+#include "payload.p4"
+
+// The port and the slot of a destination vertex.
+control Destination(in headers_t hdr, inout metadata_t meta) {
+    action set_destination(port_t port, bit<4> bank, slot_t slot, count_t expected) {
+        meta.destination_port = port;
+        meta.destination_bank = bank;
+        meta.destination_slot = slot;
+        meta.destination_expected = expected;
+    }
+
+    // The sum is completed above; the slot here holds a part, or expected is 0.
+    action set_distant(port_t port, bit<4> bank, slot_t slot, count_t expected, port_t above) {
+        meta.destination_port = port;
+        meta.destination_bank = bank;
+        meta.destination_slot = slot;
+        meta.destination_expected = expected;
+        meta.destination_above = above;
+    }
+
+    action unknown_destination() {
+        meta.outcome = UNKNOWN_VERTEX;
+    }
+
+    table destination {
+        key = {
+            hdr.switchgnn.block_id: exact @name("block_id");
+            hdr.switchgnn.dst_id:   exact @name("dst_id");
+        }
+        actions = {
+            set_destination;
+            set_distant;
+            @defaultonly unknown_destination;
+        }
+        const default_action = unknown_destination;
+        size = MAX_RESULTS;
+    }
+
+    apply {
+        destination.apply();
+    }
+}
+
+// The port of a source vertex.
+control Source(in headers_t hdr, inout metadata_t meta) {
+    // index: of the source in the register of Dedup.
+    action set_source(port_t port, bit<32> index) {
+        meta.source_port = port;
+        meta.source_index = index;
+    }
+
+    action unknown_vertex() {
+        meta.outcome = UNKNOWN_VERTEX;
+    }
+
+    table source {
+        key = {
+            hdr.switchgnn.src_id: exact @name("src_id");
+        }
+        actions = {
+            set_source;
+            @defaultonly unknown_vertex;
+        }
+        const default_action = unknown_vertex;
+        size = MAX_SOURCES;
+    }
+
+    apply {
+        source.apply();
+    }
+}
+
+// A feature speaks for its source, a recall or a fetch for its destination.
+control Ownership(in headers_t hdr, inout metadata_t meta) {
+    apply {
+        if (hdr.switchgnn.kind == kind_t.FEATURE) {
+            if (meta.source_port != meta.loop.port) {
+                meta.outcome = WRONG_PORT;
+            }
+        } else if (meta.destination_port != meta.loop.port) {
+            meta.outcome = WRONG_PORT;
+        }
+    }
+}
+
+// A partial sum goes into the slot of the destination that it names. The destination must
+// expect partial sums of the sender. A count above the expected one would complete or release
+// the slot for all. The switch does not know how many rows were added up.
+control Partial(in headers_t hdr, inout metadata_t meta) {
+    // One bit per worker; on a spine, for each worker below a leaf that sends a part.
+    action set_senders(worker_set_t senders) {
+        meta.partial_senders = senders;
+    }
+
+    action no_senders() {
+        meta.partial_senders = 0;
+    }
+
+    table partial {
+        key = {
+            hdr.switchgnn.block_id: exact @name("block_id");
+            hdr.switchgnn.dst_id:   exact @name("dst_id");
+        }
+        actions = {
+            set_senders;
+            @defaultonly no_senders;
+        }
+        const default_action = no_senders;
+        size = MAX_RESULTS;
+    }
+
+    apply {
+        partial.apply();
+        if ((meta.partial_senders & meta.worker_bit) == 0) {
+            meta.outcome = WRONG_PORT;
+        } else if (hdr.switchgnn.count == 0
+                   || hdr.switchgnn.count > meta.destination_expected) {
+            meta.outcome = WRONG_COUNT;
+        }
+    }
+}
+
+// Between a worker and a switch above: a recall or a fetch of a sum that is completed above
+// goes up, and the answers come down. A switch above has checked the owner.
+//
+// A MISSING from above reports an incomplete sum. With `resend`, this switch's part may have
+// been lost on its way: its slot is looked at as by a recall, and a complete part goes up once
+// more while the MISSING goes down.
+control Passage(inout headers_t hdr,
+                inout metadata_t meta,
+                inout standard_metadata_t standard_metadata) {
+    action pass_on(port_t port) {
+        meta.outcome = PASSED_ON;
+        standard_metadata.egress_spec = port;
+    }
+
+    apply {
+        if (meta.from_above == 0) {
+            if (meta.destination_above != 0 && hdr.switchgnn.kind != kind_t.FEATURE) {
+                pass_on(meta.destination_above);
+            }
+        } else if (hdr.switchgnn.kind == kind_t.FETCH) {
+            pass_on(meta.source_port);
+        } else if (hdr.switchgnn.kind == kind_t.SUM) {
+            pass_on(meta.destination_port);
+        } else if (hdr.switchgnn.kind == kind_t.MISSING) {
+            pass_on(meta.destination_port);
+            meta.look_again = hdr.switchgnn.resend;
+        }
+    }
+}
+
+// How a worker gets a sum that does not come. A recall asks the switch to send it again and adds
+// nothing; with `resend`, it asks for the partial sums of the leaves as well. A fetch asks the
+// owner for a feature and releases the slot: the worker now sums this vertex itself, the slot
+// can no longer complete, and so no sum follows a fetch. The owner's answer, a feature with
+// `resend`, bypasses the slots.
+//
+// A recall and a fetch touch their slot as a contribution of zero lanes, with a count of 0
+// or of RELEASED.
+// Must be applied after Ownership.
+control Recovery(inout headers_t hdr,
+                 inout metadata_t meta,
+                 inout standard_metadata_t standard_metadata) {
+    Zeros() zeros;
+
+    action relay_to(port_t port, outcome_t outcome) {
+        meta.outcome = outcome;
+        standard_metadata.egress_spec = port;
+    }
+
+    action touch(count_t count) {
+        meta.touches_slots = 1;
+        hdr.switchgnn.count = count;
+    }
+
+    apply {
+        if (hdr.switchgnn.kind == kind_t.FEATURE) {
+            // To its worker, the worker's leaf, or a switch above.
+            relay_to(meta.destination_port, RESENT);
+        } else {
+            if (hdr.switchgnn.kind == kind_t.FETCH) {
+                relay_to(meta.source_port, FETCHED);
+                touch(RELEASED);
+            } else if (hdr.switchgnn.kind == kind_t.MISSING) {
+                // Its count goes around the loop with it.
+                meta.loop.accepted = hdr.switchgnn.count;
+                touch(0);
+            } else {
+                meta.outcome = RECALLED;
+                touch(0);
+            }
+            zeros.apply(hdr);
+        }
+    }
+}
+
+control Access(inout headers_t hdr,
+              inout metadata_t meta,
+              inout standard_metadata_t standard_metadata) {
+    Destination() destination;
+    Source()      source;
+    Ownership()   ownership;
+    Partial()     partial;
+    Passage()     passage;
+    Recovery()    recovery;
+
+    // Released slots per worker, to identify workers that release too often.
+    counter(MAX_WORKERS, CounterType.packets) releases;
+
+    apply {
+        // A vertex's feature names no destination. That of a fetch from above is not here.
+        if (!IS_PLAIN_FEATURE(hdr.switchgnn)
+                && (hdr.switchgnn.kind != kind_t.FETCH || meta.from_above == 0)) {
+            destination.apply(hdr, meta);
+        }
+        // The source of a feature from above, or of a fetch that goes up, is not here.
+        if ((hdr.switchgnn.kind == kind_t.FEATURE && meta.from_above == 0)
+                || (hdr.switchgnn.kind == kind_t.FETCH && meta.destination_above == 0)) {
+            source.apply(hdr, meta);
+        }
+        if (meta.outcome == PENDING && meta.from_above == 0) {
+            ownership.apply(hdr, meta);
+            if (meta.outcome == PENDING && hdr.switchgnn.kind == kind_t.FETCH) {
+                releases.count((bit<32>) meta.worker);
+            } else if (meta.outcome == PENDING && hdr.switchgnn.kind == kind_t.FEATURE
+                       && IS_PARTIAL(hdr.switchgnn.src_id)) {
+                partial.apply(hdr, meta);
+            }
+        }
+        if (meta.outcome == PENDING) {
+            passage.apply(hdr, meta, standard_metadata);
+        }
+        if (meta.look_again == 1
+                || (meta.outcome == PENDING
+                    && (hdr.switchgnn.kind != kind_t.FEATURE || hdr.switchgnn.resend == 1))) {
+            recovery.apply(hdr, meta, standard_metadata);
+        }
+    }
+}

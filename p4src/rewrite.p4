@@ -1,0 +1,168 @@
+// SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+// SPDX-License-Identifier: Apache-2.0
+
+// A packet that leaves on a port: a sum, an acknowledgement or another answer, or a packet
+// passed on unchanged, addressed to the worker or the switch at the port.
+#pragma once
+
+#include "metadata.p4"
+#include "payload.p4"
+
+// A complete sum.
+control Sum(inout headers_t hdr, in sum_t sum, in vertex_t destination) {
+    action make_sum() {
+        hdr.switchgnn.kind = kind_t.SUM;
+        hdr.switchgnn.src_id = 0;
+        hdr.switchgnn.dst_id = destination;
+        hdr.switchgnn.count = sum.count;
+        hdr.switchgnn.echo = 0;
+    }
+
+#ifdef STRAWMAN
+    action name_sources() {
+        hdr.switchgnn.src_id = sum.sources;
+    }
+
+    // Still a feature of its source.
+    action make_overflow() {
+        hdr.switchgnn.dst_id = destination;
+        hdr.switchgnn.echo = 0;
+    }
+
+    apply {
+        if (sum.overflow == 1) {
+            make_overflow();
+        } else {
+            make_sum();
+            name_sources();
+        }
+    }
+#else
+    apply {
+        make_sum();
+    }
+#endif
+}
+
+// Must not be applied to the copy that goes around the loop, which stays unchanged.
+control Rewrite(inout headers_t hdr, inout metadata_t meta, in port_t egress_port) {
+    Sum()       sum;
+    Narrow()    narrow;
+    Payload()   payload;
+    NoPayload() no_payload;
+
+    action address(bit<48> switch_mac, bit<48> worker_mac,
+                   bit<32> switch_ip, bit<32> worker_ip) {
+        hdr.ethernet.src_addr = switch_mac;
+        hdr.ethernet.dst_addr = worker_mac;
+        hdr.ipv4.src_addr = switch_ip;
+        hdr.ipv4.dst_addr = worker_ip;
+    }
+
+    table rewrite {
+        key = {
+            egress_port: exact @name("port");
+        }
+        actions = {
+            address;
+            @defaultonly NoAction;
+        }
+        const default_action = NoAction;
+        size = MAX_PORTS;
+    }
+
+    action seal() {
+        hdr.ipv4.dscp = meta.urgent == 1 ? DSCP_CONTROL : DSCP_DEFAULT;
+        hdr.ipv4.ttl = 64;
+        meta.update_ipv4 = 1;
+        meta.seal = 1;
+    }
+
+    // A feature to the switch above; `is_fetch` stays if it was asked for. Only leaves send it,
+    // so its level is 1, whatever the packet that completed it claims.
+    action make_partial() {
+        hdr.switchgnn.kind = kind_t.FEATURE;
+        hdr.switchgnn.src_id = meta.partial;
+        hdr.switchgnn.dst_id = meta.destination;
+        hdr.switchgnn.count = meta.sum.count;
+        hdr.switchgnn.resend = 0;
+        hdr.switchgnn.level = 1;
+        hdr.switchgnn.echo = 0;
+        hdr.switchgnn.feature_group = 0;
+    }
+
+    // A part goes up as one contribution of all workers below.
+    action make_reduce() {
+        hdr.switchgnn.src_id = meta.switch_number;
+        hdr.switchgnn.count = meta.sum.count;
+    }
+
+    action make_reduced() {
+        hdr.switchgnn.kind = kind_t.REDUCED;
+        hdr.switchgnn.src_id = 0;
+        hdr.switchgnn.count = meta.sum.count;
+        hdr.switchgnn.resend = 0;
+    }
+
+    action make_ack() {
+        hdr.switchgnn.kind = kind_t.ACK;
+        hdr.switchgnn.bits = BITS_32;
+        hdr.switchgnn.is_ack = 1;
+        hdr.switchgnn.count = meta.loop.accepted;
+    }
+
+    // A FETCH, or a RECALL to leaves other than the one that asked. Recovery has set a count for
+    // the slot, not for the receiver.
+    action make_question() {
+        hdr.switchgnn.count = 0;
+    }
+
+    // The MISSING from above, after its pass through the loop.
+    action make_missing_again() {
+        hdr.switchgnn.count = meta.loop.accepted;
+    }
+
+    action make_missing() {
+        hdr.switchgnn.kind = kind_t.MISSING;
+        hdr.switchgnn.count = meta.sum.count;
+    }
+
+    apply {
+        if (meta.send_sum == 1 || meta.send_reduced == 1) {
+            if (meta.send_reduced == 1) {
+                if (meta.above_port != 0) {
+                    make_reduce();
+                } else {
+                    make_reduced();
+                }
+            } else if (meta.partial != 0) {
+                make_partial();
+            } else {
+                sum.apply(hdr, meta.sum, meta.destination);
+            }
+            if (meta.loop.narrow == 1) {
+                narrow.apply(hdr, meta.sum.lanes);
+            }
+            if (hdr.switchgnn.bits == BITS_32) {
+                payload.apply(hdr, meta.sum.lanes);
+            }
+        } else if (meta.send_ack == 1 && hdr.switchgnn.kind == kind_t.MISSING) {
+            make_missing_again();
+            no_payload.apply(hdr);
+        } else if (meta.send_ack == 1) {
+            make_ack();
+            no_payload.apply(hdr);
+        } else if (meta.send_missing == 1 && egress_port != meta.loop.port) {
+            make_question();
+            no_payload.apply(hdr);
+        } else if (meta.send_missing == 1) {
+            make_missing();
+            no_payload.apply(hdr);
+        } else if (hdr.switchgnn.kind == kind_t.FETCH) {
+            make_question();
+            no_payload.apply(hdr);
+        }
+        seal();
+        rewrite.apply();
+    }
+}

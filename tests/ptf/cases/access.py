@@ -1,0 +1,309 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""access.p4: the vertices that a packet may name, and the way of packets that add nothing."""
+
+from switchgnn.controller import Outcome
+from switchgnn.host.wire.header import Kind
+from tests.ptf.switchgnn_ptf.bases import ABOVE, LeafTest, RecoveryTest, from_above, sum_from_above
+from tests.ptf.switchgnn_ptf.packets import (
+    PARTIAL,
+    PORTS,
+    RELEASED,
+    STRANGER_PORT,
+    ack_of,
+    done,
+    feature,
+    fetch,
+    random_lanes,
+    recall,
+    relayed,
+    relayed_fetch,
+    sum_to,
+)
+from tests.ptf.switchgnn_ptf.switch_test import SwitchTest
+
+PAIR = {101: 0, 102: 1}
+OWNER = 3  # the port of the destination's worker
+OTHERS = [port for port in PORTS if port != OWNER]
+QUIET = {"passes": {}, "completed": {}}
+
+
+class UnknownVerticesAreDropped(RecoveryTest):
+    """As sources or destinations of any kind of packet; a vertex is known in its block alone."""
+
+    def runTest(self) -> None:
+        self.add_sum(900, PAIR)
+        self.add_destination(910, worker=2, slot=8, expected=2, senders=[0])
+        self.add_source(PARTIAL, worker=0)
+        self.entries.add_fanout(block=1, source=103, slots={0: (7, 2)})
+        recovering = [recall(901, port=3), recall(900, port=3, block=2), fetch(109, 900, port=3)]
+        recovering += [fetch(900, 900, port=3), fetch(101, 901, port=3)]
+        recovering += [fetch(101, 900, port=3, block=2)]
+        features: list[dict[str, int]] = [
+            *({"source": 103}, {"source": 103, "round_": 2}),
+            *(
+                {"source": 109, "Dst_id": 900, "Resend": 1},
+                {"source": 101, "Dst_id": 901, "Resend": 1},
+            ),
+            {"source": 101, "Dst_id": 900, "Resend": 1, "block": 2},
+            {"source": PARTIAL + 1, "Dst_id": 910},
+            *({"source": PARTIAL, "Dst_id": 911}, {"source": PARTIAL, "Dst_id": 910, "block": 2}),
+        ]
+        number = len(recovering) + len(features)
+        with self.counted(Outcome.UNKNOWN_VERTEX, number, passes={}, completed={}):
+            self.send(3, *recovering)
+            for fields in features:
+                self.send_feature(worker=0, Echo=1, **fields)
+        with self.counted(Outcome.AGGREGATED, 2, completed={0: 1}):
+            self.check_sum(900, PAIR)
+        self.check_resent(101, 900, worker=0, owner=2)
+        self.check_fetch(101, 900, owner=0)
+
+
+class PlaceDependsOnBlockAndVertex(RecoveryTest):
+    """The same vertex has another slot in another block; its neighbour has another worker."""
+
+    def runTest(self) -> None:
+        self.add_sum(900, PAIR, slot=7, bank=0, block=1)
+        self.add_sum(900, PAIR, slot=8, bank=3, block=2, known=True)
+        self.add_source(103, worker=1)
+        self.entries.add_fanout(block=1, source=103, slots={5: (7, 2)})
+        self.add_destination(901, worker=0, slot=7, bank=5, expected=2)
+        with self.counted(Outcome.AGGREGATED, 4, completed={0: 1}):
+            first = [self.send_feature(s, worker=own) for s, own in PAIR.items()]
+            self.expect_sum(900, first)
+            self.send_feature(103, worker=1)
+            self.send_feature(101, worker=0, block=2)
+        self.check_recalled(900, first)
+        self.check_missing(901, count=1, worker=0)
+        self.check_missing(900, count=1, block=2)
+
+
+class OnlyTheOwnerIsBelieved(RecoveryTest):
+    """The port identifies the sender, not its addresses; the owner is still heard afterwards.
+
+    Of a feature, first or resent, that is the source's worker, of a recall or fetch the
+    destination's. Nothing is released, or taken over for a newer tag.
+    """
+
+    def runTest(self) -> None:
+        self.add_sum(900, PAIR)
+        with self.counted(Outcome.AGGREGATED):
+            sent = [self.send_feature(101, worker=0)]
+        lanes = random_lanes(1)
+        foreign = [
+            (port, packet)
+            for port in OTHERS
+            for packet in (
+                recall(900, port=port),
+                recall(900, port=port, round_=2),
+                recall(900, port=OWNER),
+                *(fetch(source, 900, port=port) for source in PAIR),
+                fetch(101, 900, port=OWNER),
+            )
+        ]
+        for port in (2, OWNER, STRANGER_PORT):
+            foreign += [
+                (port, feature(101, lanes, port=port, Echo=1)),
+                (port, feature(101, lanes, port=1)),
+                (port, feature(101, lanes, port=port, Resend=1, Dst_id=900)),
+            ]
+        with self.counted(Outcome.WRONG_PORT, len(foreign), **QUIET):
+            for port, packet in foreign:
+                self.send(port, packet)
+        self.check_missing(900, count=1)
+        with self.counted(Outcome.AGGREGATED, completed={0: 1}):
+            sent.append(self.send_feature(102, worker=1))
+            self.expect_sum(900, sent)
+        self.check_recalled(900, sent)
+        self.check_resent(101, 900, worker=0, owner=2)
+        self.check_fetch(102, 900, owner=1)
+
+
+class ImpossibleCountIsDropped(RecoveryTest):
+    """Nothing, more than the whole sum, and the count that releases a slot are not remembered."""
+
+    def runTest(self) -> None:
+        self.add_source(PARTIAL, worker=0)
+        self.add_destination(900, worker=2, slot=7, expected=4, senders=[0])
+        with self.counted(Outcome.WRONG_COUNT, 3, passes={}):
+            for count in (0, 5, RELEASED):
+                self.send_feature(PARTIAL, worker=0, count=count, Dst_id=900, Echo=1)
+        self.check_missing(900, count=0)
+        with self.counted(Outcome.AGGREGATED, completed={0: 1}):
+            packet, lanes = self.send_feature(PARTIAL, worker=0, count=4, Dst_id=900)
+            self.expect(3, sum_to(3, 900, lanes, count=4, completed_by=packet))
+
+
+class OnlyWhoIsAwaitedSends(RecoveryTest):
+    """A worker spoils no sum that awaits none of its partial sums, though the id is its own."""
+
+    def runTest(self) -> None:
+        for worker in (0, 1):
+            self.add_source(PARTIAL + worker, worker=worker)
+        self.add_sum(900, PAIR)
+        self.add_destination(901, worker=2, slot=8, expected=2, senders=[1])
+        with self.counted(Outcome.WRONG_PORT, 4, passes={}):
+            for worker, vertex in ((0, 900), (1, 900), (0, 901)):
+                self.send_feature(PARTIAL + worker, worker=worker, Dst_id=vertex, Echo=1)
+            # Of another worker, for one that may.
+            self.send_feature(PARTIAL, worker=1, Dst_id=901)
+        for vertex in (900, 901):
+            self.check_missing(vertex, count=0)
+        with self.counted(Outcome.AGGREGATED, 3, completed={0: 2}):
+            self.check_sum(900, PAIR)
+            packet, lanes = self.send_feature(PARTIAL + 1, worker=1, count=2, Dst_id=901)
+            self.expect(3, sum_to(3, 901, lanes, count=2, completed_by=packet))
+
+
+class OnceForEachTag(SwitchTest):
+    """An id is accepted once, even if it names another destination the second time."""
+
+    def runTest(self) -> None:
+        self.add_source(PARTIAL, worker=0)
+        for vertex in (900, 901):
+            self.add_destination(vertex, worker=2, slot=vertex - 890, expected=2, senders=[0])
+        with self.counted({Outcome.AGGREGATED: 1, Outcome.DUPLICATE: 2}, passes={1: 1}):
+            for vertex in (900, 900, 901):
+                self.send_feature(PARTIAL, worker=0, Dst_id=vertex)
+
+
+class PartOfASumGoesUp(LeafTest):
+    """As the feature of a partial sum, with all that was added, once; the last one's ACK after.
+
+    Its Level is the leaf's, whatever a worker says.
+    """
+
+    def runTest(self) -> None:
+        self.add_part(900, PAIR, worker=None)
+        with self.counted(Outcome.AGGREGATED, 2, completed={0: 1}):
+            sent = [
+                self.send_feature(101, worker=0),
+                self.send_feature(102, worker=1, Echo=1, Feature_group=3, Level=0),
+            ]
+            self.expect(ABOVE, self.part(sent, sent[-1][0]))
+            self.expect(2, ack_of(sent[-1][0], accepted=1))
+
+
+class PartAndWholeLeaveOnePacket(LeafTest):
+    """A feature may complete a part, and then a sum of this leaf's own."""
+
+    def runTest(self) -> None:
+        self.add_part(900, {101: 0}, worker=None)
+        self.add_destination(901, worker=1, slot=8, bank=1)
+        self.add_source(105, worker=0)
+        self.entries.add_fanout(block=1, source=105, slots={0: (9, 1), 1: (8, 1)})
+        group = {"port": ABOVE, "group": 16 + 3 * 32}
+        place = {"block": 1, "bank": 0, "slot": 9, "vertex": 902}
+        self.entries.add_partial(**place, source=PARTIAL + 1, **group)
+        with self.counted(Outcome.AGGREGATED, completed={0: 1, 1: 1}):
+            sent = [self.send_feature(105, worker=0)]
+            self.expect(ABOVE, self.part(sent, sent[0][0], PARTIAL + 1, vertex=902))
+            self.expect_sum(901, sent, worker=1)
+
+
+class RecallsAndFetchesGoUp(LeafTest):
+    """Where a switch above completes the sum; of a worker's own destination only."""
+
+    def runTest(self) -> None:
+        self.add_part(900, PAIR, worker=2)
+        self.entries.add_distant(block=1, vertex=901, port=3, above=ABOVE)
+        for asked, up in (
+            (recall(900, port=3), relayed),
+            (recall(901, port=3), relayed),
+            # The source is of another leaf: here it is not known.
+            (fetch(555, 901, port=3), relayed_fetch),
+        ):
+            with self.counted(Outcome.PASSED_ON, **QUIET):
+                self.send(3, asked)
+                self.expect(ABOVE, up(asked, to=ABOVE))
+            with self.counted(Outcome.WRONG_PORT):
+                self.send(1, asked)
+
+
+class SumComesDown(LeafTest):
+    """To the destination's worker, unchanged; of an unknown one to no worker."""
+
+    def runTest(self) -> None:
+        self.entries.add_distant(block=1, vertex=900, port=3, above=ABOVE)
+        packet = sum_from_above(900)
+        with self.counted(Outcome.PASSED_ON, **QUIET):
+            self.send(ABOVE, packet)
+            self.expect(3, relayed(packet, to=3))
+        with self.counted(Outcome.UNKNOWN_VERTEX):
+            self.send(ABOVE, sum_from_above(901))
+        with self.counted(Outcome.UNKNOWN_KIND):
+            self.send(1, packet)
+
+
+class MissingComesDown(LeafTest):
+    """With its count. As long as the part here is not complete, that is all."""
+
+    def runTest(self) -> None:
+        self.add_part(900, PAIR)
+        self.entries.add_distant(block=1, vertex=901, port=2, above=ABOVE)
+        for vertex, port in ((900, 3), (901, 2)):
+            word = from_above(Kind.MISSING, vertex, Count=17, Resend=1)
+            with self.counted(Outcome.PASSED_ON, **QUIET):
+                self.send(ABOVE, word)
+                self.expect(port, relayed(word, to=port))
+        with self.counted(Outcome.AGGREGATED, completed={}):
+            self.send_feature(101, worker=0)
+        with self.counted(Outcome.PASSED_ON, **QUIET):
+            word = from_above(Kind.MISSING, 900, Count=17, Resend=1)
+            self.send(ABOVE, word)
+            self.expect(3, relayed(word, to=3))
+
+
+class FetchComesDownToTheSource(LeafTest):
+    """And changes no slot here: the released one is above."""
+
+    def runTest(self) -> None:
+        self.add_part(900, PAIR, worker=None)
+        asked = from_above(Kind.FETCH, 900, Src_id=102)
+        with self.counted(Outcome.PASSED_ON, **QUIET):
+            self.send(ABOVE, asked)
+            self.expect(2, relayed_fetch(asked, to=2))
+
+
+class FetchedFeatureGoesUpAndDown(LeafTest):
+    """Past all slots: up from its worker, down to the destination's."""
+
+    def runTest(self) -> None:
+        self.add_part(900, PAIR, worker=None)
+        self.entries.add_distant(block=1, vertex=901, port=3, above=ABOVE)
+        with self.counted(Outcome.RESENT, **QUIET):
+            sent, _ = self.send_feature(101, worker=0, Resend=1, Dst_id=900)
+            self.expect(ABOVE, relayed(sent, to=ABOVE))
+        coming = feature(555, random_lanes(3), port=ABOVE, Resend=1, Dst_id=901)
+        with self.counted(Outcome.RESENT, **QUIET):
+            self.send(ABOVE, coming)
+            self.expect(3, relayed(coming, to=3))
+
+
+class NothingElseComesDown(LeafTest):
+    """A switch above sends no features of its own and is done with nothing."""
+
+    def runTest(self) -> None:
+        self.add_part(900, PAIR)
+        with self.counted(Outcome.UNKNOWN_KIND, 2):
+            self.send(ABOVE, feature(101, random_lanes(1), port=ABOVE))
+            self.send(ABOVE, done(0, block=1, port=ABOVE))
+
+
+class ReleasesAreCountedForEachWorker(SwitchTest):
+    """Released slots are counted by worker; a refused fetch is not."""
+
+    def runTest(self) -> None:
+        self.add_sum(900, PAIR, worker=2)
+        self.add_destination(901, worker=1, slot=8, expected=1)
+        before = self.counters().releases
+        with self.counted({Outcome.FETCHED: 3, Outcome.WRONG_PORT: 1}, released={0: 3}):
+            self.send(3, fetch(101, 900, port=3), fetch(102, 900, port=3))
+            self.send(2, fetch(101, 901, port=2), fetch(101, 900, port=2))
+            for port in (1, 2, 1):
+                self.receive(port)
+        after = self.counters().releases
+        grown = [late - early for early, late in zip(before, after, strict=True)]
+        self.assertEqual([0, 1, 2], grown[:3])
+        self.assertEqual([0] * len(grown[3:]), grown[3:])

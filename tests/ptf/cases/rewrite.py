@@ -1,0 +1,60 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""rewrite.p4 and rewrite.p4: the contents and addresses of packets that leave."""
+
+from scapy.layers.inet import IP
+from scapy.layers.l2 import Ether
+
+from switchgnn.capture.layers import SwitchGNN
+from switchgnn.controller import Outcome
+from switchgnn.host.wire.header import Kind
+from tests.ptf.switchgnn_ptf.packets import ack_of, feature, random_lanes, resigned, sum_of, sum_to
+from tests.ptf.switchgnn_ptf.switch_test import SwitchTest
+
+SOURCES = {101: 0, 102: 1}
+
+
+class WorkersLengthIsNotBelieved(SwitchTest):
+    """The switch makes IPv4's length and checksum of a sum and an ACK."""
+
+    def runTest(self) -> None:
+        self.add_sum(900, {101: 0})
+        lanes = random_lanes(1)
+        packet = feature(101, lanes, port=1, Echo=1)
+        packet[IP].len, packet[IP].chksum = 999, 0x0BAD
+        with self.counted(Outcome.AGGREGATED):
+            self.send(1, packet)
+            self.expect(3, sum_to(3, 900, lanes, count=1, completed_by=packet))
+            self.expect(1, ack_of(packet, accepted=1))
+
+
+class PortWithoutEntryKeepsAddresses(SwitchTest):
+    """Without an entry the sender's addresses stay; the rest is done all the same."""
+
+    def runTest(self) -> None:
+        self.add_sum(900, {101: 0})
+        self.entries.remove_rewrite(port=3)
+        with self.counted(Outcome.AGGREGATED):
+            packet, lanes = self.send_feature(101, worker=0)
+            expected = sum_to(3, 900, lanes, count=1, completed_by=packet)
+            for layer in (Ether, IP):
+                expected[layer].src, expected[layer].dst = packet[layer].src, packet[layer].dst
+            self.expect(3, resigned(expected))
+
+
+class SumNamesItsDestination(SwitchTest):
+    """And no source, whatever ids the feature that completes it has."""
+
+    def runTest(self) -> None:
+        self.add_sum(900, SOURCES)
+        with self.counted(Outcome.AGGREGATED, 2, completed={0: 1}):
+            sent = [self.send_feature(101, worker=0)]
+            fields = {"Echo": 1, "Feature_group": 7, "Level": 1}
+            sent.append(self.send_feature(102, worker=1, Dst_id=12345, **fields))
+            total = sum_of(lanes for _, lanes in sent)
+            packet = sum_to(3, 900, total, count=2, completed_by=sent[-1][0])
+            header = packet[SwitchGNN]
+            self.assertEqual((header.Kind, header.Src_id, header.Dst_id), (Kind.SUM, 0, 900))
+            self.assertEqual((header.Count, header.Echo), (2, 0))
+            self.expect(3, packet)
+            self.expect(2, ack_of(sent[-1][0], accepted=1))
