@@ -4,16 +4,8 @@
 
 from collections import defaultdict
 
-from switchgnn.controller.controls.outcome import Outcome
 from switchgnn.host.wire.header import SESSION_MASK, Kind
 from tests.simulation.checks.check import PacketCheck, SwitchCheck, kind_in, name_of, read_packet
-
-
-def counted(switch, outcome):
-    """Return how many frames a switch has counted under an outcome."""
-    counters = switch.engine.state.counters.items()
-    cells = next(each for name, each in counters if name.endswith(".outcome"))
-    return cells.packets[outcome] if cells.size > outcome else 0
 
 
 class AcknowledgedArrived(PacketCheck):
@@ -45,6 +37,7 @@ class AcknowledgedArrived(PacketCheck):
             )
 
 
+_AGGREGATED = 0
 # The groups that a switch tells apart.
 _GROUPS_APART = 32
 
@@ -122,40 +115,11 @@ class SourcesOnce(PacketCheck):
         # A spine adds parts from leaves, which are not checked here.
         if switch.engine is None or switch.number >= (self.scene.scenario.leaves or 1):
             return
-        accepted = counted(switch, Outcome.AGGREGATED)
+        counters = switch.engine.state.counters.items()
+        outcomes = next(each for name, each in counters if name.endswith(".outcome"))
+        accepted = outcomes.packets[_AGGREGATED]
         if accepted > came:
             self.tell(f"{switch.name} has let {accepted} features through, of {came} that came")
-
-    def conclude(self, *, in_time):
-        for switch in self.scene.switches:
-            self.ends(switch)
-
-
-class ReducesAddedOnce(SwitchCheck):
-    """Compares the added contributions of a switch with the distinct ones that have come."""
-
-    name = "contributions once"
-
-    def begin(self, scene):
-        super().begin(scene)
-        self._came = defaultdict(set)
-
-    def taken(self, switch, port, frames):
-        for frame in frames:
-            if kind_in(frame) == Kind.REDUCE:
-                packet = read_packet(frame)
-                if packet.is_sound:
-                    key = packet.source, packet.session_and_round, packet.block, packet.fragment
-                    self._came[switch.number].add(key)
-
-    def ends(self, switch):
-        came = len(self._came.pop(switch.number, ()))
-        added = counted(switch, Outcome.REDUCE_ADDED) if switch.engine is not None else 0
-        if added > came:
-            self.tell(
-                f"{switch.name} has added {added} contributions to all-reduces, of {came} that "
-                "have come"
-            )
 
     def conclude(self, *, in_time):
         for switch in self.scene.switches:
