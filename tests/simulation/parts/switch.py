@@ -5,7 +5,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
-from typing import Protocol, TypeVar
+from typing import Any, TypeVar
 
 from switchgnn.softswitch.loader import GivenProgram
 from switchgnn.softswitch.p4runtime.device import PreparedProgram
@@ -38,19 +38,6 @@ class SwitchSettings:
     turns: int
 
 
-class SwitchObserver(Protocol):
-    """Observes the frames that switches take and give."""
-
-    def taken(self, switch: "VirtualSwitch", port: int, frames: list[bytes]) -> None:
-        """Note frames that arrive at a port."""
-
-    def ends(self, switch: "VirtualSwitch") -> None:
-        """Note that a switch is about to end, or to load another program."""
-
-    def given(self, switch: "VirtualSwitch", port: int, frames: list[bytes]) -> None:
-        """Note frames that leave through a port."""
-
-
 class VirtualSwitch:
     """A switch; `Device` of the P4Runtime service.
 
@@ -60,7 +47,7 @@ class VirtualSwitch:
         service: its P4Runtime; None while it is off.
         starts: how often it was started.
         engine: runs its program; None while it has none.
-        lost: frames that came while it was off or had no program, since the last start.
+        onlookers: hear of the frames that it takes and gives, and of its end; see `SwitchCheck`.
     """
 
     def __init__(
@@ -80,8 +67,7 @@ class VirtualSwitch:
         self.service: P4RuntimeService | None = None
         self.starts = 0
         self.engine: Engine | None = None
-        self.lost = 0
-        self.onlookers: list[SwitchObserver] = []
+        self.onlookers: list[Any] = []
         self._programs = programs
         self._settings = settings
         self._scheduler = scheduler
@@ -93,7 +79,6 @@ class VirtualSwitch:
 
     def start(self) -> None:
         self.starts += 1
-        self.lost = 0
         self.engine = None
         self.replication = ReplicationEngine()
         self.service = P4RuntimeService(self, _DEVICE, None, self._programs.give)
@@ -158,7 +143,6 @@ class VirtualSwitch:
     def arrive(self, port: int, frames: list[bytes]) -> None:
         engine = self.engine
         if engine is None:
-            self.lost += len(frames)
             return
         for onlooker in self.onlookers:
             onlooker.taken(self, port, frames)
