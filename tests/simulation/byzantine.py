@@ -49,7 +49,7 @@ from tests.simulation.network import (
 from tests.simulation.parts.switch import VirtualSwitch
 from tests.simulation.scenario import Scenario
 from tests.simulation.subject import PlannedSubject
-from tests.simulation.timing import SECOND, Scheduler, Trace
+from tests.simulation.timing import SECOND, Scheduler
 
 
 @dataclass(frozen=True)
@@ -403,7 +403,6 @@ class ByzantineWorker:
         port: int,
         *,
         scheduler: Scheduler,
-        trace: Trace,
     ) -> None:
         self.began = False
         self._name = f"w{number}"
@@ -412,7 +411,6 @@ class ByzantineWorker:
         self._up = up
         self._port = port
         self._scheduler = scheduler
-        self._trace = trace
         self._passed: dict[int, deque[bytes]] = {}
         self._own: deque[bytes] = deque(maxlen=_MOST_FRAMES)
         self._until = 0
@@ -457,7 +455,7 @@ class ByzantineWorker:
             return
         number = self._random.randint(1, min(_VOLLEY, self._left))
         self._left -= number
-        self._trace.note(self._name, f"is Byzantine, and sends {number} frames")
+        self._scheduler.trace.note(self._name, f"is Byzantine, and sends {number} frames")
         frames = [self._frame() for _ in range(number)]
         self._own.extend(frames)
         self._up.send(frames)

@@ -6,7 +6,7 @@ import math
 import zlib
 from collections import Counter, deque
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import accumulate
 from random import Random
 
@@ -43,12 +43,15 @@ class Ways:
     """
 
     scheduler: Scheduler
-    trace: Trace
     random: Random
     latency: int
     jitter: int
-    fates: Counter[str]
-    faults: list[Fault]
+    fates: Counter[str] = field(default_factory=Counter)
+    faults: list[Fault] = field(default_factory=list)
+
+    @property
+    def trace(self) -> Trace:
+        return self.scheduler.trace
 
 
 class WireFaults:

@@ -368,16 +368,16 @@ class _ScenarioRun:
     def _outcome(self) -> ScenarioOutcome:
         scene, all_of_them = self._scene, len(self._scene.workers)
         incidents = Counter(incident.kind.value for _, incident in scene.happened)
-        faults = {name: n for name, n in scene.fates.items() if name != "passed"}
+        faults = {name: n for name, n in scene.ways.fates.items() if name != "passed"}
         return ScenarioOutcome(
             violations=tuple(scene.violations),
             exchanges=sum(n == all_of_them for n in self._done_by.values()),
             reduces=sum(n == all_of_them for n in self._reduced_by.values()),
             seconds=scene.scheduler.seconds,
             events=scene.scheduler.events,
-            frames=scene.fates.total(),
+            frames=scene.ways.fates.total(),
             faults=dict(sorted({**faults, **incidents}.items())),
-            each_fault=tuple(scene.faults),
+            each_fault=tuple(scene.ways.faults),
             errors=tuple(self._errors),
             digest=scene.trace.digest,
             trace=tuple(scene.trace.lines),

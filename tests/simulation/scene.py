@@ -3,7 +3,6 @@
 """All parts of one scenario, and the lines between them."""
 
 import re
-from collections import Counter
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -19,11 +18,10 @@ from tests.simulation.parts.control_line import ControlLine, VirtualConnection
 from tests.simulation.parts.controller import InOrder, VirtualController
 from tests.simulation.parts.engines import Programs
 from tests.simulation.parts.reducer import ReduceJob
-from tests.simulation.parts.switch import SwitchSettings, VirtualSwitch
+from tests.simulation.parts.switch import VirtualSwitch
 from tests.simulation.parts.worker import ExchangeJob, VirtualWorker
 from tests.simulation.scenario import (
     DifferenceKind,
-    Fault,
     Incident,
     IncidentKind,
     IncidentRates,
@@ -31,7 +29,7 @@ from tests.simulation.scenario import (
     ScenarioError,
 )
 from tests.simulation.subject import PlannedSubject, Subjects
-from tests.simulation.timing import Scheduler, Trace, VirtualClock
+from tests.simulation.timing import Scheduler, VirtualClock
 
 # The cookie of an unknown program.
 _OTHER_COOKIE = 1
@@ -79,8 +77,7 @@ class Scene:
     """The parts of a scenario, not started yet.
 
     Attributes:
-        fates: frames on lines by what became of them.
-        faults: those of single frames.
+        ways: the state that all lines share.
         happened: incidents, with their times in nanoseconds.
         wires: all directions of all lines, by name.
         job: of workers in this session; None before the first one.
@@ -100,10 +97,8 @@ class Scene:
     ) -> None:
         self.scenario = scenario
         self.subject = subjects.of(scenario)
-        self.scheduler = Scheduler()
-        self.trace = Trace(self.scheduler, keeps=keeps_trace)
-        self.fates: Counter[str] = Counter()
-        self.faults: list[Fault] = []
+        self.scheduler = Scheduler(keeps_trace=keeps_trace)
+        self.trace = self.scheduler.trace
         self.happened: list[tuple[int, Incident]] = []
         self.wires: dict[str, Wire] = {}
         self.job: ExchangeJob | None = None
@@ -126,38 +121,29 @@ class Scene:
                 self.spoilt |= self.subject.oracle.part_of(difference.worker)
         self._byzantine: dict[int, ByzantineWorker] = {}
         self._starts = 0
-        self._ways = Ways(
+        self.ways = Ways(
             self.scheduler,
-            self.trace,
             self.source("ways"),
             scenario.latency * _MICROSECOND,
             scenario.jitter * _MICROSECOND,
-            self.fates,
-            self.faults,
         )
-        settings = SwitchSettings(scenario.queue_depth, scenario.queue_rate, scenario.turns)
         self.switches = [
             VirtualSwitch(
                 number,
                 programs,
-                settings,
+                scenario,
                 self.scheduler,
-                self.trace,
                 random=self.source(f"s{number}"),
             )
             for number in range(scenario.switches)
         ]
         self.workers = [
-            VirtualWorker(
-                number, self.subject, self.scheduler, self.trace, self.source(f"w{number}")
-            )
+            VirtualWorker(number, self.subject, self.scheduler, self.source(f"w{number}"))
             for number in range(scenario.workers)
         ]
         self.lines = [ControlLine(switch, self.scheduler) for switch in self.switches]
         installed = self._other() if scenario.other_plan else self.subject
-        self.controller = VirtualController(
-            installed, self.lines, subjects.program, self.scheduler, self.trace
-        )
+        self.controller = VirtualController(installed, self.lines, subjects.program, self.scheduler)
         self._program = subjects.program
         self._lay_lines()
         self._attach_byzantine()
@@ -288,7 +274,7 @@ class Scene:
                 generator = generator_for(self.scenario, self.subject, number, source)
                 port = self.subject.site.port(number)
                 byzantine = self._byzantine[number] = ByzantineWorker(
-                    number, generator, worker.up, port, scheduler=self.scheduler, trace=self.trace
+                    number, generator, worker.up, port, scheduler=self.scheduler
                 )
                 switch = self.switches[self.subject.site.places[number][0]]
                 switch.onlookers.append(byzantine)
@@ -302,5 +288,5 @@ class Scene:
             faults = ListedFaults(fault for fault in listed if fault.line == name)
         else:
             faults = Disturbance(name, rates, self.source(name))
-        wire = self.wires[name] = Wire(name, self._ways, faults, deliver)
+        wire = self.wires[name] = Wire(name, self.ways, faults, deliver)
         return wire

@@ -22,9 +22,11 @@ class Scheduler:
     Attributes:
         now: virtual time in nanoseconds.
         events: the number of past events.
+        trace: what has happened.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, keeps_trace: bool = False) -> None:
+        self.trace = Trace(self, keeps=keeps_trace)
         self.now = BEGIN
         self.events = 0
         self._heap: list[tuple[int, int, Callable[..., None], tuple[Any, ...]]] = []
@@ -118,6 +120,10 @@ class Task:
         until = self._scheduler.now + nanoseconds
         while self._scheduler.now < until:
             self.wait((until - self._scheduler.now) / SECOND)
+
+    def note(self, what: str) -> None:
+        """Note something in the trace."""
+        self._scheduler.trace.note(self.name, what)
 
     def look(self) -> None:
         """Count a poll without waiting."""

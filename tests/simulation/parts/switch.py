@@ -3,7 +3,6 @@
 """A switch in virtual time: a real engine, and a real P4Runtime service before it."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from random import Random
 from typing import Any, TypeVar
 
@@ -14,28 +13,14 @@ from switchgnn.softswitch.replication import ReplicationEngine
 from switchgnn.softswitch.traffic_manager import QueueSettings
 from tests.simulation.network import Wire
 from tests.simulation.parts.engines import Engine, Programs, Sent
-from tests.simulation.timing import SECOND, Scheduler, Trace
+from tests.simulation.scenario import Scenario
+from tests.simulation.timing import SECOND, Scheduler
 
 Result = TypeVar("Result")
 _ALL = 1 << 30
 # Nanoseconds of one turn of recirculated packets.
 _TURN = 2_000
 _DEVICE = 0
-
-
-@dataclass(frozen=True)
-class SwitchSettings:
-    """The settings of all switches of a run.
-
-    Attributes:
-        depth: packets that a port's queue holds.
-        rate: packets per second that a port sends; 0: no limit.
-        turns: recirculated packets that are processed before others; 0: all.
-    """
-
-    depth: int
-    rate: float
-    turns: int
 
 
 class VirtualSwitch:
@@ -54,9 +39,8 @@ class VirtualSwitch:
         self,
         number: int,
         programs: Programs,
-        settings: SwitchSettings,
+        scenario: Scenario,
         scheduler: Scheduler,
-        trace: Trace,
         *,
         random: Random,
     ) -> None:
@@ -69,9 +53,8 @@ class VirtualSwitch:
         self.engine: Engine | None = None
         self.onlookers: list[Any] = []
         self._programs = programs
-        self._settings = settings
+        self._scenario = scenario
         self._scheduler = scheduler
-        self._trace = trace
         self._turning = False
         self._ticks_at = 0
         self._tear: Callable[[], None] | None = None
@@ -82,13 +65,13 @@ class VirtualSwitch:
         self.engine = None
         self.replication = ReplicationEngine()
         self.service = P4RuntimeService(self, _DEVICE, None, self._programs.give)
-        self._trace.note(self.name, "starts")
+        self._scheduler.trace.note(self.name, "starts")
 
     def stop(self) -> None:
         for onlooker in self.onlookers:
             onlooker.ends(self)
         self.service = self.engine = None
-        self._trace.note(self.name, "ends")
+        self._scheduler.trace.note(self.name, "ends")
 
     def restart(self, seconds: float, started: Callable[[], None] = lambda: None) -> None:
         """End it, start it again some seconds later, and call `started`."""
@@ -113,15 +96,19 @@ class VirtualSwitch:
     def spill(self) -> None:
         if self.engine is not None:
             self.engine.spill()
-            self._trace.note(self.name, "spills")
+            self._scheduler.trace.note(self.name, "spills")
 
     def prepare(self, given: GivenProgram) -> PreparedProgram:
         """Make the engine of a program, which replaces the running one."""
-        rates = dict.fromkeys(self.wires, self._settings.rate) if self._settings.rate else {}
+        rates = (
+            dict.fromkeys(self.wires, self._scenario.queue_rate)
+            if self._scenario.queue_rate
+            else {}
+        )
         engine = self._programs.engine(
             given,
             self.replication,
-            queues=QueueSettings(depth=self._settings.depth, port_rates=rates),
+            queues=QueueSettings(depth=self._scenario.queue_depth, port_rates=rates),
             ports=self.wires,
             scheduler=self._scheduler,
         )
@@ -146,7 +133,7 @@ class VirtualSwitch:
             return
         for onlooker in self.onlookers:
             onlooker.taken(self, port, frames)
-        turns = self._settings.turns or _ALL
+        turns = self._scenario.turns or _ALL
         more = False
         engine.tick()
         for frame in frames:
@@ -157,7 +144,7 @@ class VirtualSwitch:
     def _turn(self, engine: Engine) -> None:
         self._turning = False
         if engine is self.engine:
-            more = engine.go_around(self._settings.turns or _ALL)
+            more = engine.go_around(self._scenario.turns or _ALL)
             self._give(engine.sent())
             self._go_on(engine, more)
 
@@ -165,7 +152,7 @@ class VirtualSwitch:
         self._ticks_at = 0
         if engine is self.engine:
             engine.tick()
-            more = engine.go_around(self._settings.turns or _ALL)
+            more = engine.go_around(self._scenario.turns or _ALL)
             self._give(engine.sent())
             self._go_on(engine, more)
 
@@ -176,7 +163,7 @@ class VirtualSwitch:
         if more and not self._turning:
             self._turning = True
             self._scheduler.after(_TURN, self._turn, engine)
-        if self._settings.rate and not self._ticks_at:
+        if self._scenario.queue_rate and not self._ticks_at:
             again = engine.tick()
             if again:
                 self._ticks_at = int(again * SECOND) + 1
