@@ -5,7 +5,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,49 +25,37 @@ NO_TRAFFIC = Traffic(0, 0, 0, 0)
 
 
 @dataclass(frozen=True)
-class WorkerEnd:
-    """The parameters of one worker's end. Each transport uses those that it needs.
+class LinkConfig:
+    """One worker's end of its link: the part that the tasks of all worker processes share.
 
     Attributes:
-        vertices: how many vertices the worker holds.
+        worker: the number of the worker.
         link: ``eth:...`` or ``udp:...``, as for ``open_link``.
-        faults: the faults on the link, as for ``Faults.parse``.
         addresses: those of the worker and of its switch.
         stations: the addresses of all workers.
         plan: the plan folder, if the switch adds up.
         session: the number of its install.
         schedule: the worker's file, if hosts send to each other.
-        sampling: the share of rows that is sent.
-        mtu: of frames between hosts, as for ``Framing.parse`` of host/direct.
-        clock: the clock of the link.
+        faults: the faults on the link, as for ``--faults``.
         recording: the file for the frames of the link, or None.
-        shared: an open link to use instead, of which an all-reduce uses the other half.
-        compression: what workers leave out of the rows that they send.
+        metrics: ``ADDRESS:PORT`` of the worker's metrics; empty for none.
+        tell_every: seconds between two events with its metrics; 0 for none.
     """
 
     worker: int
-    workers: int
-    vertices: int
-    pace: Pace
     link: str
-    faults: str
     addresses: Addresses
-    stations: tuple[Station, ...]
-    plan: Path | None
-    session: int
-    schedule: Path | None
-    sampling: float
-    seed: int
-    mtu: str = "1500"
-    clock: Clock = SYSTEM_CLOCK
+    stations: tuple[Station, ...] = ()
+    plan: Path | None = None
+    session: int = 0
+    schedule: Path | None = None
+    faults: str = ""
     recording: Path | None = None
-    shared: Link | None = None
-    compression: Compression = NO_COMPRESSION
+    metrics: str = ""
+    tell_every: float = 0.0
 
     def open_link(self, *protocols: int) -> Link:
         """Open the link for some IPv4 protocols."""
-        if self.shared is not None:
-            return self.shared
         return open_worker_link(self.link, self.faults, self.worker, protocols, self.recording)
 
     def plan_folder(self) -> Path:
@@ -81,6 +69,39 @@ class WorkerEnd:
         if self.schedule is None:
             raise TransportError(f"Worker {self.worker} needs a schedule for this transport.")
         return self.schedule
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkerEnd(LinkConfig):
+    """The parameters of a transport, which uses those that it needs.
+
+    Attributes:
+        vertices: how many vertices the worker holds.
+        sampling: the share of rows that is sent.
+        mtu: of frames between hosts, as for ``Framing.parse`` of host/direct.
+        clock: the clock of the link.
+        shared: an open link to use instead, of which an all-reduce uses the other half.
+        compression: what workers leave out of the rows that they send.
+    """
+
+    workers: int
+    vertices: int
+    pace: Pace
+    sampling: float = 1.0
+    seed: int = 0
+    mtu: str = "1500"
+    clock: Clock = SYSTEM_CLOCK
+    shared: Link | None = None
+    compression: Compression = NO_COMPRESSION
+
+    @classmethod
+    def of(cls, config: LinkConfig, **more: Any) -> "WorkerEnd":  # noqa: ANN401
+        """Return a configured link with the other parameters."""
+        return cls(**vars(config), **more)
+
+    def open_link(self, *protocols: int) -> Link:
+        """Open the link for some IPv4 protocols, unless it is open already."""
+        return super().open_link(*protocols) if self.shared is None else self.shared
 
 
 class Transport(Protocol):
