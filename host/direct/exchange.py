@@ -185,7 +185,7 @@ class DirectExchange:
         batch = self._link.receive_batch(0.0 if more else min(longest, self._wait(now)))
         now = self._clock.now()
         if batch is not None:
-            left = self._arrivals.sift(batch, now, self._heard)
+            left = self._arrivals.take_plain(batch, now, self._heard)
             news |= len(left) < batch.count - batch.first
             for place in left:
                 news |= self._take(batch.frame(place), now)

@@ -14,13 +14,13 @@ from switchgnn.host.errors import named_workers
 from switchgnn.host.innetwork.barrier import Barrier, RoundStart
 from switchgnn.host.innetwork.endpoint import Endpoint
 from switchgnn.host.innetwork.errors import ExchangeTimeoutError
-from switchgnn.host.innetwork.receiver import FetchedFeatures, SumReceiver, sift
+from switchgnn.host.innetwork.receiver import FetchedFeatures, SumReceiver, take_plain
 from switchgnn.host.innetwork.refusals import where
 from switchgnn.host.innetwork.responder import Inbox, Packet
 from switchgnn.host.innetwork.schedule import BlockSchedule
 from switchgnn.host.wire.batches import FrameBatch, FrameRows
 from switchgnn.host.wire.header import Kind
-from switchgnn.host.wire.native import SumSieve
+from switchgnn.host.wire.native import SumFastPath
 
 _BURST = 64
 # GROUPS_PER_WORKER of p4src/dedup.p4.
@@ -203,7 +203,7 @@ class _Fragment:
     place: tuple[int, int, int]
     sender: FeatureSender
     receiver: SumReceiver
-    sieve: SumSieve | None
+    fast_path: SumFastPath | None
     opening: RoundStart | None = None
 
     @property
@@ -246,7 +246,7 @@ class BlockExchange:
     def run(
         self,
         schedule: BlockSchedule,
-        sieve: SumSieve | None,
+        fast_path: SumFastPath | None,
         round_number: int,
         fragment: int,
         lanes: NDArray[np.int32],
@@ -269,9 +269,9 @@ class BlockExchange:
             began=self._clock.now(),
             fetched=None if sending.per_sum else self._fetched.of(round_number, fragment),
         )
-        if sieve is not None:
-            sieve.open(self._endpoint.session, place, receiver.awaited, receiver.payloads)
-        self._drive(_Fragment(place, sender, receiver, sieve, opening))
+        if fast_path is not None:
+            fast_path.open(self._endpoint.session, place, receiver.awaited, receiver.payloads)
+        self._drive(_Fragment(place, sender, receiver, fast_path, opening))
         return receiver.sums()
 
     def _drive(self, under_way: _Fragment) -> None:
@@ -330,12 +330,12 @@ class BlockExchange:
 
     def _take_batch(self, under_way: _Fragment, batch: FrameBatch, now: float) -> bool:
         """Process a batch; return whether there is progress."""
-        sifted = sift(under_way.sieve, batch)
-        news = under_way.receiver.took(sifted.taken, now)
-        for group, count in sifted.acknowledged:
+        result = take_plain(under_way.fast_path, batch)
+        news = under_way.receiver.took(result.taken, now)
+        for group, count in result.acknowledged:
             self._counters.heard += 1
             news |= under_way.sender.take_ack(group, count, now)
-        for place in sifted.left:
+        for place in result.left:
             packet = self._inbox.open(batch.frame(place))
             if packet is not None:
                 news |= self._take(under_way, packet, now)

@@ -335,13 +335,13 @@ class ReduceStream:
         return True
 
     def _take_batch(self, flow: "_Flow", batch: FrameBatch, now: float) -> None:
-        sifted = flow.sums.sift(batch)
-        self.counters.ignored += sifted.ignored
-        marked = sifted.marked
-        numbers = sifted.numbers
+        result = flow.sums.take_plain(batch)
+        self.counters.ignored += result.ignored
+        marked = result.marked
+        numbers = result.numbers
         others = [
             header
-            for place in sifted.left
+            for place in result.left
             if (header := self._take_frame(flow, batch.frame(place), now))
         ]
         if others:

@@ -304,9 +304,9 @@ MISTAKES = (
         HOST,
         "a worker keeps all blocks that it has done",
         BLOCK,
-        "        self._drive(_Fragment(place, sender, receiver, sieve, opening))\n",
+        "        self._drive(_Fragment(place, sender, receiver, fast_path, opening))\n",
         "        self.__dict__.setdefault('_all', []).append(receiver)\n"
-        "        self._drive(_Fragment(place, sender, receiver, sieve, opening))\n",
+        "        self._drive(_Fragment(place, sender, receiver, fast_path, opening))\n",
     ),
     in_text(
         "sessions_not_compared",
