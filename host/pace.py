@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from switchgnn.host.round_trip import SHORTEST_TIMEOUT
 
 _LARGEST_GROUP = 8
-_LONGEST_BEAT = 0.5
-# A patience must hold many, as beats are lost on bad links.
-_BEATS = 20
+_LONGEST_INTERVAL = 0.5
+# A patience must hold many, as heartbeats are lost on bad links.
+_HEARTBEATS = 20
 
 
 @dataclass(frozen=True)
@@ -43,6 +43,6 @@ class Pace:
         return max(1, min(self.window // 2, _LARGEST_GROUP))
 
     @property
-    def beat(self) -> float:
+    def heartbeat_interval(self) -> float:
         """The longest time between two signs of life of a worker, in seconds."""
-        return min(_LONGEST_BEAT, self.patience / _BEATS)
+        return min(_LONGEST_INTERVAL, self.patience / _HEARTBEATS)

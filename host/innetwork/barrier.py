@@ -9,7 +9,7 @@ from switchgnn.host.errors import named_workers
 from switchgnn.host.innetwork.endpoint import Endpoint
 from switchgnn.host.innetwork.errors import BarrierError, ExchangeTimeoutError, InNetworkError
 from switchgnn.host.innetwork.fixed_point import Largest, magnitude_from_bits
-from switchgnn.host.innetwork.refusals import Pulse, Refusals, SignsOfLife, where
+from switchgnn.host.innetwork.refusals import HeartbeatBit, Refusals, SignsOfLife, where
 from switchgnn.host.innetwork.responder import Inbox, Packet
 from switchgnn.host.wire.header import OPENING_BLOCK, SESSION_MASK, BarrierBody, Header, Kind
 
@@ -49,7 +49,9 @@ class Meeting:
 
     def asked(self, now: float) -> None:
         """Record a `done` that was sent."""
-        self.repeat_at = now + min(self._round_trip.backed_off(self._attempts), self._pace.beat)
+        self.repeat_at = now + min(
+            self._round_trip.backed_off(self._attempts), self._pace.heartbeat_interval
+        )
         self._counters.barriers_repeated += self._attempts > 0
         self._attempts += 1
         self._unanswered += 1
@@ -118,7 +120,7 @@ class Barrier:
         self._workers = workers
         self._plan_id = plan_id
         self._refusals = Refusals(endpoint, workers=workers, plan_id=plan_id)
-        self._pulse = Pulse(endpoint.pace.beat)
+        self._heartbeat = HeartbeatBit(endpoint.pace.heartbeat_interval)
         self._magnitude = 0
         self._last: _Report | None = None
         self._opening: Meeting | None = None
@@ -247,7 +249,7 @@ class Barrier:
 
     def _done(self, report: _Report) -> bytes:
         # Every `done` carries the magnitude, for a switch that was restarted.
-        pulse = self._pulse.bit(self._clock.now()) << self._worker
+        pulse = self._heartbeat.bit(self._clock.now()) << self._worker
         body = BarrierBody(magnitude=report.magnitude, plan=self._plan_id, workers=pulse).pack()
         header = Header(
             kind=Kind.DONE,

@@ -277,7 +277,7 @@ class BlockExchange:
     def _drive(self, under_way: _Fragment) -> None:
         sender, receiver = under_way.sender, under_way.receiver
         now = self._clock.now()
-        deadline, beat_at = now + self._pace.patience, now + self._beat
+        deadline, heartbeat_at = now + self._pace.patience, now + self._heartbeat_interval
         for kept in self._inbox.take_kept():
             self._take(under_way, kept, now)
         while not under_way.done:
@@ -295,9 +295,9 @@ class BlockExchange:
                 self._tend(under_way, now)
                 continue
             asked = sender.done and receiver.ask_for_what_is_late(now)
-            if asked or now > beat_at:
+            if asked or now > heartbeat_at:
                 self._barrier.repeat_last()
-                beat_at = now + self._beat
+                heartbeat_at = now + self._heartbeat_interval
                 if self._on_share is not None:
                     self._on_share((sender.share + receiver.share) / 2)
 
@@ -314,12 +314,12 @@ class BlockExchange:
             self._stall.start()
 
     @property
-    def _beat(self) -> float:
+    def _heartbeat_interval(self) -> float:
         """Seconds between two `done`s, short enough that others get some on bad links."""
-        return min(self._pace.beat, self._endpoint.round_trip.longest())
+        return min(self._pace.heartbeat_interval, self._endpoint.round_trip.longest())
 
     def _wait(self, under_way: _Fragment, now: float) -> float:
-        timer, sender, opening = self._beat, under_way.sender, under_way.opening
+        timer, sender, opening = self._heartbeat_interval, under_way.sender, under_way.opening
         if not sender.done:
             timer = min(timer, sender.next_timer(now))
         elif under_way.open:

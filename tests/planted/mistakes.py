@@ -946,7 +946,7 @@ MISTAKES = (
         "calls_without_end",
         "tests/host",
         "an all-reduce waits for a worker that lives, whatever its timeout is",
-        "host/reduce/patience.py",
+        "host/reduce/timeout.py",
         "        if now - self.progress_at > timeout:\n",
         "        if now - self.progress_at > float('inf'):\n",
         (f"{STREAM}::test_a_call_ends_at_its_timeout_and_names_who_has_not_contributed",),

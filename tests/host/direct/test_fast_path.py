@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Rows that go through the native fast_path first end where those end that are looked at one by one."""
+"""Rows that go through the native fast path end where those end that Python takes."""
 
 import zlib
 from dataclasses import asdict

@@ -384,7 +384,7 @@ def test_steps_of_an_idle_stream_wait():
     for _ in range(20):
         stream.step(1.0)
     # Half of the steps take the answer to a sign of life.
-    assert table.clock.seconds - before > 8 * PACE.beat
+    assert table.clock.seconds - before > 8 * PACE.heartbeat_interval
 
 
 def test_steps_that_await_a_scale_wait():

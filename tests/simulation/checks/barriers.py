@@ -112,7 +112,7 @@ class DoneIsDone(ScaledCheck):
 
 _WORKERS = slice(12, 28)
 # Late copies are fewer `done`s than that: more come from a live worker.
-_PACKETS, _BEATS = 15, 15
+_PACKETS, _HEARTBEATS = 15, 15
 # After a silence of that many beats it may be another process.
 _SILENT = 5
 
@@ -144,16 +144,16 @@ class PulsesBeat(PacketCheck):
         job, now = self.scene.job, self.scene.scheduler.now
         if job is None:
             return
-        beat = int(job.pace.beat * SECOND)
+        interval = int(job.pace.heartbeat_interval * SECOND)
         bit = int.from_bytes(packet.body[_WORKERS], "big") >> worker & 1
         pulse = self._pulses.get(worker)
-        if pulse is None or pulse.bit != bit or now - pulse.last > _SILENT * beat:
+        if pulse is None or pulse.bit != bit or now - pulse.last > _SILENT * interval:
             self._pulses[worker] = _Pulse(bit, now, now)
             return
         pulse.packets += 1
         pulse.last = now
         seconds = (now - pulse.since) / SECOND
-        if pulse.packets > _PACKETS and now - pulse.since > _BEATS * beat:
+        if pulse.packets > _PACKETS and now - pulse.since > _HEARTBEATS * interval:
             self.scene.violated(
                 "pulses beat",
                 f"worker {worker} has sent the same pulse {pulse.packets} times in {seconds:g} s",

@@ -10,7 +10,7 @@ from switchgnn.host.innetwork.refusals import SignsOfLife
 _OWN_PAUSE = 0.25
 
 
-class Patience:
+class SumTimeout:
     """What a worker knows about the switch and the other workers while sums are missing.
 
     `link`: its name, for messages. `seconds`: without progress or signs of life, until it gives up.
