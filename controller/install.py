@@ -329,7 +329,7 @@ def _session_entries(
     """Choose one session for all switches, and return each one's entry.
 
     The plan keeps its session unless a new one is wanted. A restarted switch joins it, but has
-    lost whose turn it is. A new session is newer than all.
+    lost its window of tags. A new session is newer than all.
     """
     present = [target.session for target in team.targets]
 
@@ -346,7 +346,7 @@ def _session_entries(
         )
     ):
         return [
-            replace(entry, any_turn=here.any_turn if here.session == serving else 1)
+            replace(entry, any_tag=here.any_tag if here.session == serving else 1)
             for entry, here in zip(entries(serving), present, strict=True)
         ]
     number = max(entry.session for entry in present) + 1
@@ -363,7 +363,7 @@ def _served(
     """Return the session in which a switch already serves its plan, or None."""
     for place, here in enumerate(present):
         own = entries(here.session)[place]
-        if here.session and here == replace(own, any_turn=here.any_turn):
+        if here.session and here == replace(own, any_tag=here.any_tag):
             return here.session
     return None
 

@@ -179,7 +179,7 @@ control Recovery(inout headers_t hdr,
     }
 
     action touch(count_t count) {
-        meta.touches_slot = 1;
+        meta.touches_slots = 1;
         hdr.switchgnn.count = count;
     }
 
@@ -228,20 +228,20 @@ control Access(inout headers_t hdr,
                 || (hdr.switchgnn.kind == kind_t.FETCH && meta.destination_above == 0)) {
             source.apply(hdr, meta);
         }
-        if (meta.outcome == AGGREGATED && meta.from_above == 0) {
+        if (meta.outcome == PENDING && meta.from_above == 0) {
             ownership.apply(hdr, meta);
-            if (meta.outcome == AGGREGATED && hdr.switchgnn.kind == kind_t.FETCH) {
+            if (meta.outcome == PENDING && hdr.switchgnn.kind == kind_t.FETCH) {
                 releases.count((bit<32>) meta.worker);
-            } else if (meta.outcome == AGGREGATED && hdr.switchgnn.kind == kind_t.FEATURE
+            } else if (meta.outcome == PENDING && hdr.switchgnn.kind == kind_t.FEATURE
                        && IS_PARTIAL(hdr.switchgnn.src_id)) {
                 partial.apply(hdr, meta);
             }
         }
-        if (meta.outcome == AGGREGATED) {
+        if (meta.outcome == PENDING) {
             passage.apply(hdr, meta, standard_metadata);
         }
         if (meta.look_again == 1
-                || (meta.outcome == AGGREGATED
+                || (meta.outcome == PENDING
                     && (hdr.switchgnn.kind != kind_t.FEATURE || hdr.switchgnn.resend == 1))) {
             recovery.apply(hdr, meta, standard_metadata);
         }

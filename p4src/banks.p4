@@ -163,7 +163,7 @@ control Banks(in headers_t hdr, inout metadata_t meta) {
         } else {
             GO_ON(7, 7)
         }
-        if (meta.outcome == AGGREGATED) {
+        if (meta.adds == 1) {
             passes.count((bit<32>) meta.contributions);
         }
     }

@@ -48,7 +48,7 @@ control Accepted(in headers_t hdr, inout metadata_t meta) {
         group = meta.tag ++ hdr.switchgnn.feature_group;
         groups.read(last, index);
         meta.loop.accepted = last[111:16] == group ? last[15:0] : 0;
-        meta.loop.accepted = meta.loop.accepted + (meta.outcome == AGGREGATED ? 16w1 : 16w0);
+        meta.loop.accepted = meta.loop.accepted + (meta.outcome == PENDING ? 16w1 : 16w0);
         groups.write(index, last[111:16] > group ? last : group ++ meta.loop.accepted);
     }
 

@@ -64,7 +64,7 @@ typedef bit<48>   round_t;  // session ++ round
 #define SESSION_OF(tag) tag[79:64]
 #define ROUND_OF(tag)   tag[79:32]
 #define NUMBER_OF(tag)  tag[63:32]  // the round alone
-#define OPENING_OF(tag) (tag[79:32] ++ 32w0)  // the tag of block 0 of the same round
+#define START_OF(tag) (tag[79:32] ++ 32w0)  // the tag of block 0 of the same round
 
 const bit<16> ETHERTYPE_IPV4         = 0x0800;
 const bit<16> ETHERTYPE_VLAN         = 0x8100;
@@ -108,7 +108,7 @@ const bit<16> WAITING_LENGTH = 20 + 26 + 28 + 16;
 const count_t REFUSAL_NONE        = 0;
 const count_t REFUSAL_INCARNATION = 1;
 const count_t REFUSAL_MAGNITUDE   = 2;
-const count_t REFUSAL_TURN        = 3;
+const count_t REFUSAL_TAG        = 3;
 const count_t REFUSAL_NEXT        = 4;
 // The culprit of a refusal that has none.
 const bit<32> NOBODY = 0xffffffff;

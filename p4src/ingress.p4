@@ -24,16 +24,16 @@
 control SwitchIngress(inout headers_t hdr,
                       inout metadata_t meta,
                       inout standard_metadata_t standard_metadata) {
-    register<tag_t>(1) turn_tag;
-    register<tag_t>(1) early_tag;
+    register<tag_t>(1) barrier_tag;
+    register<tag_t>(1) feature_tag;
 
     Session()   session;
     Tier()      tier;
     WorkerPorts() worker;
     Admission() admission;
     Forward()   forward;
-    Turn(turn_tag, early_tag) turn;
-    Barrier(turn_tag, early_tag) barrier;
+    TagWindow(barrier_tag, feature_tag) tag_window;
+    Barrier(barrier_tag, feature_tag) barrier;
     Notice()    notice;
     Access()    access;
     Reduce()    reduce;
@@ -55,7 +55,7 @@ control SwitchIngress(inout headers_t hdr,
     // egress_spec later revives the packet.
     action arrive() {
         mark_to_drop(standard_metadata);
-        meta.outcome = AGGREGATED;
+        meta.outcome = PENDING;
     }
 
     action remember_port() {
@@ -68,7 +68,12 @@ control SwitchIngress(inout headers_t hdr,
             ++ hdr.switchgnn.block_id ++ hdr.switchgnn.fragment ++ hdr.switchgnn.width;
     }
 
-    // A packet stays AGGREGATED until a control finds another outcome.
+    action aggregate() {
+        meta.outcome = AGGREGATED;
+        meta.adds = 1;
+        meta.touches_slots = ~meta.loop.finished;
+    }
+
     apply {
         arrive();
         if (meta.loop.pass_number == 0) {
@@ -80,14 +85,14 @@ control SwitchIngress(inout headers_t hdr,
             remember_port();
             worker.apply(meta, standard_metadata.ingress_port);
             admission.apply(hdr, meta, standard_metadata);
-            if (meta.outcome == AGGREGATED) {
+            if (meta.outcome == PENDING) {
                 if (!hdr.switchgnn.isValid()) {
                     forward.apply(hdr, meta, standard_metadata);
                 } else if (IS_REDUCE(hdr.switchgnn)) {
                     reduce.apply(hdr, meta, standard_metadata);
                 } else {
-                    turn.apply(hdr, meta);
-                    if (meta.outcome == AGGREGATED) {
+                    tag_window.apply(hdr, meta);
+                    if (meta.outcome == PENDING) {
                         if (hdr.barrier.isValid()) {
                             barrier.apply(hdr, meta, standard_metadata);
                         } else if (hdr.switchgnn.kind == kind_t.NOTICE) {
@@ -100,21 +105,23 @@ control SwitchIngress(inout headers_t hdr,
             }
         }
         if (meta.loop.finished == 0) {
-            if (meta.outcome == AGGREGATED && !IS_PARTIAL(hdr.switchgnn.src_id)) {
+            if (meta.outcome == PENDING && !IS_PARTIAL(hdr.switchgnn.src_id)) {
                 fanout.apply(hdr, meta);
-            } else if (meta.outcome == AGGREGATED || meta.touches_slot == 1) {
+            } else if (meta.outcome == PENDING || meta.touches_slots == 1) {
                 own_slot.apply(meta);
             }
         }
+        if (meta.loop.pass_number == 0 && meta.outcome == PENDING) {
+            dedup.apply(meta);
+            accepted.apply(hdr, meta);
+        }
+        if (meta.outcome == PENDING) {
+            aggregate();
+        }
         if (meta.loop.pass_number == 0) {
-            if (meta.outcome == AGGREGATED) {
-                dedup.apply(meta);
-                accepted.apply(hdr, meta);
-            }
             outcome.apply(meta.outcome);
         }
-        if (meta.loop.finished == 0
-                && (meta.outcome == AGGREGATED || meta.touches_slot == 1)) {
+        if (meta.touches_slots == 1) {
             widen.apply(hdr, meta);
             first_chunk.apply(hdr, meta);
             banks.apply(hdr, meta);
@@ -122,7 +129,7 @@ control SwitchIngress(inout headers_t hdr,
                 result.apply(hdr, meta);
             }
         }
-        if (meta.outcome == AGGREGATED) {
+        if (meta.adds == 1) {
             loop.apply(hdr, meta, standard_metadata);
         } else if (IS_REDUCE(hdr.switchgnn)) {
             reduction.apply(hdr, meta, standard_metadata);

@@ -75,7 +75,7 @@ struct metadata_t {
     bit<32>      plan;
     bit<32>      magnitude_limit;
     worker_set_t members;
-    bit<1>       any_turn;
+    bit<1>       any_tag;
     // Tier
     port_t       above_port;     // to the switch above that collects the barrier; 0: none
     bit<32>      switch_number;  // the id of this switch there
@@ -88,12 +88,12 @@ struct metadata_t {
     worker_set_t worker_bit;
     // Ingress
     tag_t        tag;
-    // Turn
-    tag_t        turn;        // the latest tag whose barrier may be reported
-    tag_t        early;       // the latest tag that features may have
-    bit<1>       turn_known;  // whether a barrier of this session is complete
-    // Opening
-    round_t      opening;  // the newest round
+    // TagWindow
+    tag_t        barrier_tag;        // the latest tag whose barrier may be reported
+    tag_t        feature_tag;       // the latest tag that features may have
+    bit<1>       window_known;  // whether a barrier of this session is complete
+    // RoundStart
+    round_t      newest_round;  // the newest round
     bit<64>      largest;  // its largest magnitude ++ the worker of that
     bit<32>      reporter; // the worker of the packet's magnitude
     // Pulse
@@ -111,8 +111,6 @@ struct metadata_t {
     worker_set_t partial_senders;
     // Passage
     bit<1>       look_again;  // the part in the slot here may have been lost on its way up
-    // Recovery
-    bit<1>       touches_slot;  // without adding to it, or for an all-reduce
     // Reduce
     worker_set_t contributors;
     tag_t        newest_fragment;
@@ -120,6 +118,9 @@ struct metadata_t {
     slots_t      slots;
     bit<4>       last_bank;
     bit<1>       last_hop;
+    // Recovery, Reduce and Ingress
+    bit<1>       touches_slots;  // whether this pass goes through the banks
+    bit<1>       adds;           // a feature on its way through its slots
     // FirstChunk
     lanes_t      first;
     // Banks

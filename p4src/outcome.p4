@@ -7,6 +7,8 @@
 
 // Index of the counter.
 typedef bit<8> outcome_t;
+// No control has decided yet; at the end of its first pass such a packet is AGGREGATED.
+const outcome_t PENDING = 0xff;
 const outcome_t AGGREGATED      = 0;
 const outcome_t DUPLICATE       = 1;
 const outcome_t STALE           = 2;
@@ -30,7 +32,7 @@ const outcome_t PASSED_ON       = 19;  // between a worker and a switch above
 const outcome_t WRONG_SESSION   = 20;
 const outcome_t WRONG_INCARNATION = 21;
 const outcome_t WRONG_MAGNITUDE = 22;
-const outcome_t WRONG_TURN      = 23;
+const outcome_t WRONG_TAG      = 23;
 const outcome_t WRONG_NEXT      = 24;
 const outcome_t REDUCE_ADDED    = 25;
 const outcome_t REDUCE_REPEATED = 26;

@@ -80,7 +80,7 @@ control Reduce(inout headers_t hdr,
     }
 
     action touch() {
-        meta.touches_slot = 1;
+        meta.touches_slots = 1;
         meta.loop.width = LANES_256;
         meta.destination_bank = 0;
         meta.destination_slot = (slot_t) (SLOTS_PER_BANK + index);

@@ -13,15 +13,15 @@ control Session(inout metadata_t meta) {
     // members: one bit for every worker of the plan.
     // magnitude_limit: the largest magnitude, as float32 bits, that a worker may report.
     // width: of the slots; no frame may be wider.
-    // any_turn: the switch may have lost its state in the middle of this session.
+    // any_tag: the switch may have lost its state in the middle of this session.
     action set_session(bit<16> session, bit<32> plan, worker_set_t members,
-                       bit<32> magnitude_limit, width_t width, bit<1> any_turn) {
+                       bit<32> magnitude_limit, width_t width, bit<1> any_tag) {
         meta.loop.session = session;
         meta.plan = plan;
         meta.members = members;
         meta.magnitude_limit = magnitude_limit;
         meta.loop.width = width;
-        meta.any_turn = any_turn;
+        meta.any_tag = any_tag;
     }
 
     table session {
@@ -135,7 +135,7 @@ control Admission(in headers_t hdr,
                            || hdr.switchgnn.resend == 0)) {
                 meta.outcome = UNKNOWN_KIND;
             }
-            if (meta.outcome == AGGREGATED && hdr.switchgnn.kind != kind_t.DONE
+            if (meta.outcome == PENDING && hdr.switchgnn.kind != kind_t.DONE
                     && OTHER_SESSION(hdr, meta)) {
                 meta.outcome = WRONG_SESSION;
             }

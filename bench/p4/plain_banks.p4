@@ -102,7 +102,7 @@ control Banks(in headers_t hdr, inout metadata_t meta) {
         meta.oldest = meta.tag ++ 16w0;
         meta.newest = meta.tag ++ 16w0xffff;
         bank0.apply(hdr, meta, meta.slots.slot0, meta.slots.expected0);
-        if (meta.outcome == AGGREGATED) {
+        if (meta.adds == 1) {
             passes.count((bit<32>) meta.contributions);
         }
     }

@@ -23,7 +23,7 @@ control Watch(in headers_t hdr, in metadata_t meta) {
 
     apply {
         watch.apply();
-        if (meta.outcome == AGGREGATED && hdr.switchgnn.isValid()
+        if (meta.outcome == PENDING && hdr.switchgnn.isValid()
                 && watched_vertex != 0 && hdr.switchgnn.src_id == watched_vertex) {
             watched.count(0);
         }

@@ -232,7 +232,7 @@ control Banks(in headers_t hdr, inout metadata_t meta) {
         bank5.apply(hdr, meta, meta.slots.slot5, meta.slots.expected5, limits.limit5);
         bank6.apply(hdr, meta, meta.slots.slot6, meta.slots.expected6, limits.limit6);
         bank7.apply(hdr, meta, meta.slots.slot7, meta.slots.expected7, limits.limit7);
-        if (meta.outcome == AGGREGATED) {
+        if (meta.adds == 1) {
             passes.count((bit<32>) meta.contributions);
         }
     }

@@ -504,7 +504,7 @@ def test_shards_are_written_and_what_to_do_with_them_is_said(tmp_path):
         f"shard-00{rank}.safetensors" for rank in range(3)
     ]
     assert "34 vertices, 3 shards" in text
-    assert f"mpirun -n 3 python -m switchgnn.planner.partition.ptscotch_rank {folder}" in text
+    assert f"mpirun -n 3 switchgnn shard {folder} --assign" in text
     with pytest.raises(SwitchGNNError, match="from 1 to 34 shards"):
         call("shard", "karate", "--ranks", 35, "--out", folder)
 

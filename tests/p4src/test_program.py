@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from bench.beds.plain_program import PLAIN, compile_plain_program
+from bench.testbeds.plain_program import PLAIN, compile_plain_program
 from switchgnn.p4src.build import (
     COMPILER,
     CompileError,

@@ -24,8 +24,7 @@ from switchgnn.planner import Graph, Plan, PlannerError, graph_from_edges, load_
 from switchgnn.planner.blocks.hypergraph import _library, _started
 from switchgnn.planner.build import build_resolved
 from switchgnn.planner.partition.leaf_spine import even_leaf_spine
-from switchgnn.planner.partition.ptscotch import ptscotch_missing
-from switchgnn.planner.partition.ptscotch_library import load_ptscotch
+from switchgnn.planner.partition.ptscotch import load_ptscotch, ptscotch_missing
 from switchgnn.planner.plan.leaf_spine import split_for_leaf_spine
 from switchgnn.planner.plan.manifest import STRAWMAN
 from switchgnn.planner.presets import PlanContext, PlanRequest, resolve_strategies

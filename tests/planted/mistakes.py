@@ -337,8 +337,8 @@ MISTAKES = (
         SOAK,
         "all runs of a soak are the first one again",
         "switchgnn/lab/commands/soak_runs.py",
-        "draw_run(options.seed, number, choice,",
-        "draw_run(options.seed, 0, choice,",
+        "draw_run(seed, number, choice,",
+        "draw_run(seed, 0, choice,",
         (f"{SOAK}::test_each_run_is_the_next_one_of_the_seed",),
     ),
     Mistake(
@@ -346,7 +346,7 @@ MISTAKES = (
         SOAK,
         "a soak does not count wrong sums",
         "switchgnn/lab/commands/soak_runs.py",
-        '        self.numbers["wrong_sums"] += report.wrong_sums\n',
+        "        self.wrong_sums += report.wrong_sums\n",
         "",
         (f"{SOAK}::test_a_wrong_sum_is_exit_code_1",),
     ),
@@ -625,17 +625,15 @@ MISTAKES = (
         "switchgnn/lab/experiments/point.py",
         "{_digest(asdict(self))}",
         "{_digest(asdict(self) | dict(features=0))}",
-        (f"{RUNNER}::test_another_parameter_is_run_again[change7]",),
+        (f"{RUNNER}::test_another_parameter_is_another_result[change7]",),
     ),
     Mistake(
         "points_lost_at_the_end",
         "tests/experiments",
         "a run that ends or is interrupted takes its results with it",
         "switchgnn/lab/experiments/runner.py",
-        "        shutil.rmtree(self.work, ignore_errors=True)\n",
-        "        shutil.rmtree(self.work, ignore_errors=True)\n"
-        "        for kept in self._points.iterdir():\n"
-        "            kept.unlink()\n",
+        "                finally:\n",
+        "                finally:\n                    shutil.rmtree(self._points)\n",
         (f"{RUNNER}::test_results_are_not_made_again",),
     ),
     Mistake(
@@ -643,8 +641,8 @@ MISTAKES = (
         "tests/experiments",
         "points with another order of sending are simulated with the same plan",
         "switchgnn/lab/experiments/point.py",
-        '_NETWORK = (\n    "layers",\n',
-        '_NETWORK = (\n    "order",\n    "layers",\n',
+        '"memory", "order",',
+        '"memory",',
         (f"{RUNNER}::test_points_share_a_plan",),
     ),
     # --- losses, repeats, restarts and deaths

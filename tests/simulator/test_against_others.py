@@ -245,7 +245,7 @@ def program(tmp_path_factory):
     ]
     source = Path(__file__).parent / "point_to_point.cc"
     places = ["-isystem", wheel.include, f"-I{MODELS}", f"-Wl,-rpath,{wheel.core.parent}"]
-    command = [find_compiler(), "-std=c++20", "-O0", *places, source, MODELS / "network/link.cc"]
+    command = [find_compiler(), "-std=c++20", "-O0", *places, source]
     subprocess.run([*command, *libraries, "-o", program], check=True)
     return program
 

@@ -262,10 +262,8 @@ def test_what_lies_in_the_current_folder_is_not_compiled(monkeypatch, tmp_path):
         f"#!/bin/sh\n{find_compiler()} -x c++ -E - | grep -o from_.*_else >&2\nexit 1\n"
     )
     wrapper.chmod(0o755)
-    for path in MODELS.rglob("*.cc"):
-        theirs = tmp_path / path.relative_to(MODELS)
-        theirs.parent.mkdir(parents=True, exist_ok=True)
-        theirs.write_text("int from_somebody_else;\n")
+    for path in MODELS.iterdir():
+        (tmp_path / path.name).write_text("int from_somebody_else;\n")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("CXX", str(wrapper))
@@ -295,7 +293,7 @@ def test_several_processes_compile_once(monkeypatch, tmp_path):
 
 def test_other_models_are_compiled_anew(monkeypatch, tmp_path):
     before = compiled_models()
-    (tmp_path / "main.cc").write_text("int main() { return 7; }\n")
+    (tmp_path / "simulation.cc").write_text("int main() { return 7; }\n")
     monkeypatch.setattr(compiling, "MODELS", tmp_path)
     after = compiled_models()
     try:

@@ -1,29 +1,24 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""One point in a process of its own: `-m switchgnn.lab.experiments.process POINT PLAN PARTITION`.
+"""One point in a process of its own: `-m switchgnn.lab.experiments.process POINT WORK`.
 
-POINT is the point as JSON. PLAN is a folder, and PARTITION a file for load_assignment: with what
-their names say, or to write it to. What `switchgnn simulate --json` prints comes out; or a sentence
-on stderr, and exit code REFUSED if the point cannot be simulated, or else 1.
+POINT is the point as JSON, and WORK the folder with plans and partitions that points share. The
+process prints what `switchgnn simulate --json` does; or a sentence on stderr, with exit code 1.
 """
 
-import ctypes
 import json
-import signal
 import sys
-import tempfile
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from switchgnn.base.errors import SwitchGNNError
+from switchgnn.base.files import whole_file
 from switchgnn.lab.experiments.point import SimulationPoint
-from switchgnn.lab.experiments.runner import REFUSED
 from switchgnn.lab.simulator import ETHERNET_MTU, LeafSpineOptions, NetworkOptions
-from switchgnn.lab.simulator.errors import SimulationStoppedError
 from switchgnn.lab.simulator.job import simulate_job
-from switchgnn.lab.simulator.request import HOSTS_ALONE, SimulateOptions
+from switchgnn.lab.simulator.request import SimulateOptions
 from switchgnn.lab.simulator.within import planned_for, room_for
 from switchgnn.p4src import load_program
 from switchgnn.planner.build import build_plan, build_resolved
@@ -37,30 +32,28 @@ from switchgnn.planner.presets import AUTO, PlanRequest, resolve_strategies, slo
 from switchgnn.planner.strategies import PARTITION_STRATEGIES
 from switchgnn.profiles import find_profile
 
-_PR_SET_PDEATHSIG = 1
-
 
 def main() -> None:
     """Simulate the point in the arguments."""
-    # Where the runner dies, this does, and takes its files with it.
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGINT)
+    words, work = sys.argv[1:]
     try:
-        point, plan, partition = sys.argv[1:]
-        told = _simulate(SimulationPoint(**json.loads(point)), Path(plan), Path(partition))
-        print(json.dumps(told))  # noqa: T201
+        told = _simulate(SimulationPoint(**json.loads(words)), Path(work))
     except (SwitchGNNError, OSError) as error:
         print(f"Error: {error}", file=sys.stderr)  # noqa: T201
-        sys.exit(1 if isinstance(error, (SimulationStoppedError, OSError)) else REFUSED)
+        sys.exit(1)
+    print(json.dumps(told))  # noqa: T201
 
 
-def _simulate(point: SimulationPoint, folder: Path, partition: Path) -> dict[str, object]:
-    planned = point.system not in (*HOSTS_ALONE, AUTO)
-    options = _options(point, folder if planned else None, partition)
-    if not folder.exists() and not partition.exists():
-        _write_partition(point, partition)
-    if planned and not folder.exists():
-        write_plan(_plan(point, options, partition), folder)
-    return {**simulate_job(options, _say).to_dict(), "system": point.system}
+def _simulate(point: SimulationPoint, work: Path) -> dict[str, object]:
+    plan, partition = point.plan_folder, work / point.partition_file
+    folder = None if plan is None else work / plan
+    options = _options(point, folder, partition)
+    if folder is None or not folder.exists():
+        if not partition.exists():
+            _write_partition(point, partition)
+        if folder is not None:
+            write_plan(_plan(point, options, partition), folder)
+    return {**simulate_job(options, lambda _: None).to_dict(), "system": point.system}
 
 
 def _options(point: SimulationPoint, folder: Path | None, partition: Path) -> SimulateOptions:
@@ -101,10 +94,8 @@ def _write_partition(point: SimulationPoint, file: Path) -> None:
     """Make it as planning would; others see all of it or nothing."""
     make = PARTITION_STRATEGIES[point.partition]
     made = make(load_graph(point.graph), point.workers, point.seed)
-    with tempfile.TemporaryDirectory(dir=file.parent) as folder:
-        written = Path(folder) / file.name
+    with whole_file(file) as written:
         np.save(written, made)
-        written.rename(file)
 
 
 def _plan(point: SimulationPoint, options: SimulateOptions, partition: Path) -> Plan:
@@ -140,10 +131,6 @@ def _slots(point: SimulationPoint, each: int) -> int:
     if point.memory is not None:
         return slots_of_memory(point.memory, point.slot_features)
     return each * load_graph(point.graph).vertices
-
-
-def _say(_step: str) -> None:
-    """Nobody reads the steps of one of many."""
 
 
 if __name__ == "__main__":

@@ -37,7 +37,7 @@ class Setup:
 
     Attributes:
         host_based: hosts send rows to each other, and the switch only hands them on.
-        arrays: as `models/base/schedule.h` and `models/simulation.cc` read them.
+        arrays: as `models/schedule.h` and `models/simulation.cc` read them.
         blocks: that are exchanged one after another.
         fragments: of a feature, exchanged one after another; 1 if `host_based`, whose frames are
             listed one by one.

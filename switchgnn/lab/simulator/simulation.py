@@ -79,7 +79,7 @@ _PER_CENT = 100
 
 
 def flow_size_arrays() -> dict[str, NDArray[np.float64]]:
-    """Return the points as `models/background/background.h` reads them; shares from 0 to 1."""
+    """Return the points as `models/background.h` reads them; shares from 0 to 1."""
     size, share = np.array(HADOOP, dtype=np.float64).T
     return {"flow_bytes": size.copy(), "flow_share": share / _PER_CENT}
 
@@ -115,10 +115,10 @@ class Arrival:
         picoseconds: when.
         at_switch: at the switch, or else at the worker.
         worker: at the other end of the link, or at this one. On a link between switches its
-            number in models/switches/fabrics.h, which is no worker's.
+            number in models/fabrics.h, which is no worker's.
         kind: `Kind` of host/wire/header.py.
         id: FEATURE: its place among all packets. SUM, and FEATURE at a worker: the row.
-        count: contributions in it; see models/network/packet.h.
+        count: contributions in it; see models/link.h.
     """
 
     picoseconds: int

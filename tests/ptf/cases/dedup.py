@@ -143,19 +143,6 @@ class DuplicatesDoNotCount(AcceptedTest):
         self.check_ack(103, 3)
 
 
-class ManyGroupsAreApart(AcceptedTest):
-    """As many groups as may be under way at once, their features mixed."""
-
-    def runTest(self) -> None:
-        groups = range(4, 4 + GROUPS_APART)
-        self.add_sources(*range(100, 100 + 2 * GROUPS_APART))
-        for number in range(2):
-            for at, group in enumerate(groups):
-                self.check_ack(100 + GROUPS_APART * number + at, number + 1, group=group)
-        for at, group in enumerate(groups):
-            self.check_repeated(100 + at, 2, group=group)
-
-
 class NextGroupStartsAnew(AcceptedTest):
     """A group takes the place of the one 32 before it, up to the largest number."""
 

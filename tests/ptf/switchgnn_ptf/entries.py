@@ -66,12 +66,12 @@ class Entries:
         members: int,
         magnitude_limit: int = LARGEST_FLOAT,
         lanes: int = LANES,
-        any_turn: int = 1,
+        any_tag: int = 1,
     ) -> None:
         """Serve a session; until a barrier is complete, any tag has its turn by default."""
         self._highest_session = max(self._highest_session, session)
         width = WIDTHS[lanes]
-        self._set_session(SessionEntry(session, plan, members, magnitude_limit, width, any_turn))
+        self._set_session(SessionEntry(session, plan, members, magnitude_limit, width, any_tag))
 
     def set_threshold(self, beside_others: int, alone: int | None = None) -> None:
         """Mark packets that find longer queues; `alone` None: the same on all ports."""
