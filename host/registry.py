@@ -113,6 +113,7 @@ class TransportKind:
             leaves to the hosts; None if no plan leaves any.
         samples: whether a share of the rows may be sent instead of all.
         compresses: whether rows may be sent in fewer bytes, see ``Compression``.
+        binned: whether rows are sent bin by bin, which needs all rows of a bin, on the CPU.
     """
 
     name: str
@@ -128,6 +129,12 @@ class TransportKind:
     write_left: LeftWriter | None = None
     samples: bool = False
     compresses: bool = False
+    binned: bool = False
+
+    @property
+    def in_switch(self) -> bool:
+        """Whether the switch adds up as SwitchGNN does, so that it can add up gradients, too."""
+        return self.program is SwitchProgram.SWITCHGNN
 
     @property
     def needs_plan(self) -> bool:
@@ -182,6 +189,7 @@ G3 = TransportKind(
     strategies=_PARTITION_ONLY,
     partition="g3",
     write_schedules=partial(write_schedules, choose=binned_schedules),
+    binned=True,
 )
 STRAWMAN = TransportKind(
     name="strawman",
