@@ -174,11 +174,6 @@ def test_rounds_in_both_directions_are_exact(faults, seed, send):
         assert np.array_equal(total, expected(plan, graph, features, results[0], direction))
 
 
-def test_aggregate_decodes_within_the_bound(graph):
-    team, features = Team(plan_of(graph, 1)), random_features(graph, 3)
-    assert np.array_equal(team.exchanges[0].aggregate(features), np.zeros_like(features))
-
-
 def test_sums_of_earlier_rounds_are_not_taken(graph):
     """They come before the right one, for the same vertex, whole and with a right checksum."""
     kept = {}

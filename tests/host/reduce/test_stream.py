@@ -242,50 +242,6 @@ def test_the_window_bounds_what_is_on_its_way():
     assert most == 3
 
 
-def test_averages_are_divided_at_the_host():
-    table = bench(5)
-    values = tensors(np.random.default_rng(7), 5, GROUP + 5, floats)
-    reductions = table.submit(values, Call(average=True))
-    table.run()
-    assert_float_sums(reductions, values, divisor=5)
-
-
-def test_stochastic_rounding_has_no_bias():
-    table = bench(2, words=1, generator=np.random.default_rng(5))
-    # Far below a step of the scale that the largest value brings.
-    values = [np.full(GROUP, 2.0**-31 / 4, dtype=np.float32) for _ in range(2)]
-    for each in values:
-        each[0] = 1.0
-    reductions = table.submit(values)
-    table.run()
-    mean = float(reductions[0].result[1:].mean())
-    assert mean == pytest.approx(2.0**-31 / 2, rel=0.2)
-
-
-def test_a_group_with_nan_becomes_nan_and_others_do_not():
-    table = bench(2)
-    values = [np.ones(3 * GROUP, dtype=np.float32) for _ in range(2)]
-    values[1][GROUP + 3] = np.nan
-    values[0][2 * GROUP - 1] = -np.inf
-    reductions = table.submit(values)
-    table.run()
-    for each in reductions:
-        assert np.isnan(each.result[GROUP : 2 * GROUP]).all()
-        ones = np.r_[each.result[:GROUP], each.result[2 * GROUP :]]
-        assert np.allclose(ones, 2.0)
-
-
-def test_extreme_values_do_not_wrap():
-    for workers in (1, 2, 8, 16):
-        table = bench(workers)
-        exponents = np.array([-126, -1, 0, 1, 60, 127 - workers.bit_length() + 1])
-        row = np.concatenate([2.0 ** exponents.repeat(GROUP)]).astype(np.float32)
-        values = [row * (-1) ** (np.arange(len(row)) % 2).astype(np.float32)] * workers
-        reductions = table.submit(values)
-        table.run()
-        assert_float_sums(reductions, values)
-
-
 @pytest.mark.parametrize(
     "values",
     [np.zeros(4), np.zeros((2, 2), dtype=np.float32), np.zeros(8, dtype=np.int32)[::2]],

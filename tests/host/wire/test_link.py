@@ -66,19 +66,6 @@ def received(end, count, *, batches=True):
     return frames
 
 
-@pytest.mark.parametrize("cut", [True, False])
-@pytest.mark.parametrize("batches", [True, False])
-def test_rows_arrive_as_they_left(links, cut, batches):
-    """More than one message, and more than one batch, holds."""
-    a, b = links
-    a._cuts = cut
-    frames = some_rows(200)
-    a.send_rows(FrameRows(frames), 3, 190)
-    assert received(b, 190, batches=batches) == [bytes(row) for row in frames[3:193]]
-    assert a.traffic[:2] == b.traffic[2:] == (190, 190 * SIZE)
-    assert b.receive_batch(0.0) is None
-
-
 def test_who_waits_is_woken(links):
     a, b = links
     sender = threading.Thread(target=a.send, args=(bytes(60),))
