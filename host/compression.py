@@ -67,14 +67,10 @@ class LeastChange:
 
     CDFGNN (section 4) compares with max|z| alone. But rows that are small beside the others, such
     as gradients of vertices that are classified well, change the most and matter the least.
-
-    Attributes:
-        epsilon: ε, a share.
-        usual: the mean of max|z| over all rows of the worker that are finite.
     """
 
-    epsilon: float
-    usual: float
+    epsilon: float  # A share.
+    usual: float  # The mean of max|z| over all rows of the worker that are finite.
 
     @classmethod
     def of(cls, epsilon: float, sizes: NDArray[Any]) -> "LeastChange":

@@ -26,43 +26,27 @@ NO_TRAFFIC = Traffic(0, 0, 0, 0)
 
 @dataclass(frozen=True)
 class WorkerEnd:
-    """The parameters of one worker's end. Each transport uses those that it needs.
-
-    Attributes:
-        vertices: how many vertices the worker holds.
-        link: ``eth:...`` or ``udp:...``, as for ``open_link``.
-        faults: the faults on the link, as for ``Faults.parse``.
-        addresses: those of the worker and of its switch.
-        stations: the addresses of all workers.
-        plan: the plan folder, if the switch adds up.
-        session: the number of its install.
-        schedule: the worker's file, if hosts send to each other.
-        sampling: the share of rows that is sent.
-        mtu: of frames between hosts, as for ``Framing.parse`` of host/direct.
-        clock: the clock of the link.
-        recording: the file for the frames of the link, or None.
-        shared: an open link to use instead, of which an all-reduce uses the other half.
-        compression: what workers leave out of the rows that they send.
-    """
+    """The parameters of one worker's end. Each transport uses those that it needs."""
 
     worker: int
     workers: int
-    vertices: int
+    vertices: int  # How many vertices the worker holds.
     pace: Pace
-    link: str
-    faults: str
-    addresses: Addresses
-    stations: tuple[Station, ...]
-    plan: Path | None
-    session: int
-    schedule: Path | None
-    sampling: float
+    link: str  # `eth:...` or `udp:...`, as for `open_link`.
+    faults: str  # The faults on the link, as for `Faults.parse`.
+    addresses: Addresses  # Those of the worker and of its switch.
+    stations: tuple[Station, ...]  # The addresses of all workers.
+    plan: Path | None  # The plan folder, if the switch adds up.
+    session: int  # The number of its install.
+    schedule: Path | None  # The worker's file, if hosts send to each other.
+    sampling: float  # The share of rows that is sent.
     seed: int
-    mtu: str = "1500"
-    clock: Clock = SYSTEM_CLOCK
-    recording: Path | None = None
+    mtu: str = "1500"  # Of frames between hosts, as for `Framing.parse` of host/direct.
+    clock: Clock = SYSTEM_CLOCK  # The clock of the link.
+    recording: Path | None = None  # The file for the frames of the link, or None.
+    # An open link to use instead, of which an all-reduce uses the other half.
     shared: Link | None = None
-    compression: Compression = NO_COMPRESSION
+    compression: Compression = NO_COMPRESSION  # What workers leave out of the rows that they send.
 
     def open_link(self, *protocols: int) -> Link:
         """Open the link for some IPv4 protocols."""

@@ -54,16 +54,6 @@ class WorkerTask:
     """The task of one worker process.
 
     Attributes without a description are those of ``WorkerEnd``.
-
-    Attributes:
-        features: safetensors file, features float32[n, F] of this worker's rows only.
-        rounds: how many exchanges.
-        output: the safetensors files to write, named by ``result_file``. One of R rounds holds
-            fixed int32[R, n, F] of the switch, sums float32[R, n, F] of the switch and the hosts,
-            and scale float64[R].
-        rounds_per_file: how many rounds a file holds; the last one may hold fewer.
-        metrics: ``ADDRESS:PORT`` of its metrics server; empty: none.
-        tell_every: seconds between two events with its metrics; 0: none.
     """
 
     plan: Path
@@ -71,15 +61,17 @@ class WorkerTask:
     session: int
     link: str
     addresses: Addresses
-    features: Path
-    rounds: int
+    features: Path  # Safetensors file, features float32[n, F] of this worker's rows only.
+    rounds: int  # How many exchanges.
+    # The safetensors files to write, named by `result_file`. One of R rounds holds fixed int32[R,
+    # n, F] of the switch, sums float32[R, n, F] of the switch and the hosts, and scale float64[R].
     output: Path
-    rounds_per_file: int
+    rounds_per_file: int  # How many rounds a file holds; the last one may hold fewer.
     pace: Pace
     faults: str = ""
     recording: Path | None = None
-    metrics: str = ""
-    tell_every: float = 0.0
+    metrics: str = ""  # `ADDRESS:PORT` of its metrics server; empty: none.
+    tell_every: float = 0.0  # Seconds between two events with its metrics; 0: none.
     schedule: Path | None = None
     stations: tuple[Station, ...] = ()
     mtu: str = str(USUAL_MTU)

@@ -38,21 +38,15 @@ class ConnectionTaskError(HostError):
 
 @dataclass(frozen=True)
 class ReduceTask:
-    """The task of all workers; worker ``i`` has rank ``i``.
-
-    Attributes:
-        plan_id: the first 32 bits of the digest of the plan that is installed.
-        links: ``eth:...`` or ``udp:...`` of each worker.
-        carried: the folder for what connections carried; None: nobody asks.
-    """
+    """The task of all workers; worker ``i`` has rank ``i``."""
 
     session: int
-    plan_id: int
-    links: tuple[str, ...]
+    plan_id: int  # The first 32 bits of the digest of the plan that is installed.
+    links: tuple[str, ...]  # `eth:...` or `udp:...` of each worker.
     addresses: tuple[Addresses, ...]
     pace: Pace
     faults: str = ""
-    carried: Path | None = None
+    carried: Path | None = None  # The folder for what connections carried; None: nobody asks.
 
     @property
     def workers(self) -> int:

@@ -83,37 +83,21 @@ class StreamStart(NamedTuple):
 
 @dataclass
 class ReduceCounters:
-    """Counters of one worker.
+    """Counters of one worker."""
 
-    Attributes:
-        sent: fragments sent for the first time.
-        resent: fragments sent again because their sum was overdue.
-        sums: sums received.
-        asked: questions to all workers about a sum that the switch may have lost.
-        answered: sums sent to workers that asked.
-        pulses: signs of life sent.
-        waiting: answers of the switch about fragments that are not complete.
-        marked: sums that came with the ECN mark.
-        late: sums that had arrived already, or are no longer needed; ignored.
-        wrong: sums with a count, width or exponent that does not fit; ignored.
-        foreign: packets of another session; ignored.
-        ignored: frames of other kinds, as of exchanges over the same interface.
-        malformed: frames that were no sound packets; ignored.
-    """
-
-    sent: int = 0
-    resent: int = 0
-    sums: int = 0
-    asked: int = 0
-    answered: int = 0
-    pulses: int = 0
-    waiting: int = 0
-    marked: int = 0
-    late: int = 0
-    wrong: int = 0
-    foreign: int = 0
-    ignored: int = 0
-    malformed: int = 0
+    sent: int = 0  # Fragments sent for the first time.
+    resent: int = 0  # Fragments sent again because their sum was overdue.
+    sums: int = 0  # Sums received.
+    asked: int = 0  # Questions to all workers about a sum that the switch may have lost.
+    answered: int = 0  # Sums sent to workers that asked.
+    pulses: int = 0  # Signs of life sent.
+    waiting: int = 0  # Answers of the switch about fragments that are not complete.
+    marked: int = 0  # Sums that came with the ECN mark.
+    late: int = 0  # Sums that had arrived already, or are no longer needed; ignored.
+    wrong: int = 0  # Sums with a count, width or exponent that does not fit; ignored.
+    foreign: int = 0  # Packets of another session; ignored.
+    ignored: int = 0  # Frames of other kinds, as of exchanges over the same interface.
+    malformed: int = 0  # Frames that were no sound packets; ignored.
 
 
 class ReduceStream:

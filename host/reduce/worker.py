@@ -42,12 +42,6 @@ class AllReduceTask:
     """The task of one worker process.
 
     Attributes without a description are those of ``WorkerEnd``.
-
-    Attributes:
-        elements: numbers of a tensor.
-        rounds: all-reduces of integers, and then as many of floats.
-        words: int32 of each float, 2 or 1.
-        output: the safetensors file with the last sums.
     """
 
     worker: int
@@ -55,11 +49,11 @@ class AllReduceTask:
     session: int
     link: str
     addresses: Addresses
-    elements: int
-    rounds: int
+    elements: int  # Numbers of a tensor.
+    rounds: int  # All-reduces of integers, and then as many of floats.
     seed: int
-    words: int
-    output: Path
+    words: int  # Int32 of each float, 2 or 1.
+    output: Path  # The safetensors file with the last sums.
     pace: Pace
     faults: str = ""
     recording: Path | None = None

@@ -274,20 +274,15 @@ class Header(NamedTuple):
 
 
 class BarrierBody(NamedTuple):
-    """The body of DONE, ADVANCE, WAITING and REDUCING.
+    """The body of DONE, ADVANCE, WAITING and REDUCING."""
 
-    Attributes:
-        magnitude: float32 bits of the largest magnitude of the round; in a REDUCING the upper 8
-            bits of the newest fragment's number, and `round` has its lower 32 bits.
-        plan: first 32 bits of the plan's digest.
-        workers: bit w: worker w is done; in a DONE the sender's pulse, in the same bit.
-        pulses: the latest pulse of each worker in a WAITING or REDUCING; otherwise None.
-    """
-
+    # Float32 bits of the largest magnitude of the round; in a REDUCING the upper 8 bits of the
+    # newest fragment's number, and `round` has its lower 32 bits.
     magnitude: int = 0
-    plan: int = 0
+    plan: int = 0  # First 32 bits of the plan's digest.
     round: int = 0
-    workers: int = 0
+    workers: int = 0  # Bit w: worker w is done; in a DONE the sender's pulse, in the same bit.
+    # The latest pulse of each worker in a WAITING or REDUCING; otherwise None.
     pulses: int | None = None
 
     def pack(self) -> bytes:

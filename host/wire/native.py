@@ -312,25 +312,15 @@ class SumFastPath:
 
 @dataclass(frozen=True, eq=False)
 class RowArrays:
-    """The storage for the frames of a round; W workers, N frames, R rows.
+    """The storage for the frames of a round; W workers, N frames, R rows."""
 
-    Attributes:
-        first: uint32[W], the first frame of each worker.
-        frames: uint32[W], how many each sends.
-        begin: uint64[W + 1], where the rows of each begin in ``payloads``.
-        seen: uint8[N], which frames are here.
-        payloads: uint8[B], the rows of all workers.
-        left_of_row: uint32[R], how many frames of each row are missing.
-        whole: uint8[R], which rows are here.
-    """
-
-    first: NDArray[np.uint32]
-    frames: NDArray[np.uint32]
-    begin: NDArray[np.uint64]
-    seen: NDArray[np.uint8]
-    payloads: NDArray[np.uint8]
-    left_of_row: NDArray[np.uint32]
-    whole: NDArray[np.uint8]
+    first: NDArray[np.uint32]  # Uint32[W], the first frame of each worker.
+    frames: NDArray[np.uint32]  # Uint32[W], how many each sends.
+    begin: NDArray[np.uint64]  # Uint64[W + 1], where the rows of each begin in `payloads`.
+    seen: NDArray[np.uint8]  # Uint8[N], which frames are here.
+    payloads: NDArray[np.uint8]  # Uint8[B], the rows of all workers.
+    left_of_row: NDArray[np.uint32]  # Uint32[R], how many frames of each row are missing.
+    whole: NDArray[np.uint8]  # Uint8[R], which rows are here.
 
 
 class _RowFastPath(Structure):
