@@ -8,7 +8,7 @@ from switchgnn.host.round_trip import SHORTEST_TIMEOUT
 
 _LARGEST_GROUP = 8
 _LONGEST_INTERVAL = 0.5
-# A patience must hold many, as heartbeats are lost on bad links.
+# A timeout must hold many, as heartbeats are lost on bad links.
 _HEARTBEATS = 20
 
 
@@ -19,9 +19,9 @@ class Pace:
     Attributes:
         window: features in flight at most. On interfaces with offloads BMv2 reads each port
             through a ring of about 30 frames and drops the rest (docs/limitations.md).
-        patience: seconds of silence after which the worker gives up the switch or another worker;
+        timeout: seconds of silence after which the worker gives up the switch or another worker;
             also seconds without any progress of its own.
-        skew: seconds beyond the patience that others may be silent while they may be computing:
+        skew: seconds beyond the timeout that others may be silent while they may be computing:
             before they open a round; between hosts always. A worker that computes sends nothing,
             so this also delays the detection of its end.
         congestion_control: slow down when packets come marked.
@@ -31,7 +31,7 @@ class Pace:
     """
 
     window: int = 16
-    patience: float = 20.0
+    timeout: float = 20.0
     congestion_control: bool = True
     shortest_timeout: float = SHORTEST_TIMEOUT
     skew: float = 0.0
@@ -45,4 +45,4 @@ class Pace:
     @property
     def heartbeat_interval(self) -> float:
         """The longest time between two signs of life of a worker, in seconds."""
-        return min(_LONGEST_INTERVAL, self.patience / _HEARTBEATS)
+        return min(_LONGEST_INTERVAL, self.timeout / _HEARTBEATS)

@@ -23,14 +23,14 @@ class Meeting:
         self._counters = endpoint.counters
         self.place = place
         # Before they open a round, workers may be computing.
-        self.patience = self._pace.patience + self._pace.skew * (place[1] == OPENING_BLOCK)
+        self.timeout = self._pace.timeout + self._pace.skew * (place[1] == OPENING_BLOCK)
         self.repeat_at = float("-inf")
         self.answer: tuple[Header, BarrierBody] | None = None
         self._signs = SignsOfLife(workers)
         self._attempts = 0
         # -1: the first `done` is not answered while others are not done.
         self._unanswered = -1
-        self._deadline = endpoint.clock.now() + self._pace.patience
+        self._deadline = endpoint.clock.now() + self._pace.timeout
 
     @property
     def answered(self) -> tuple[Header, BarrierBody]:
@@ -41,7 +41,7 @@ class Meeting:
 
     def silent(self, now: float) -> list[int]:
         """Return the workers that are not done and gave no sign of life for too long."""
-        return self._signs.silent(self.patience, now)
+        return self._signs.silent(self.timeout, now)
 
     def unheard(self, now: float) -> bool:
         """Return whether the switch has not answered for too long."""
@@ -65,7 +65,7 @@ class Meeting:
             self._attempts = self._round_trip.answered(self._attempts)
             self._signs.take(barrier.workers, barrier.pulses or 0, now)
             if self._signs.awaited:
-                self._deadline = now + self._pace.patience
+                self._deadline = now + self._pace.timeout
         elif self.place[1] != OPENING_BLOCK or barrier.round == self.place[0]:
             self.answer = header, barrier
 
@@ -286,19 +286,19 @@ class Barrier:
         if place[1] != OPENING_BLOCK:
             return ExchangeTimeoutError(
                 f"{where(place)}: the switch on {self._link.name} has not reported within "
-                f"{self._pace.patience:g} s whether the block is complete."
+                f"{self._pace.timeout:g} s whether the block is complete."
             )
         return ExchangeTimeoutError(
             f"{where(place)}: no answer from the switch on {self._link.name} after "
-            f"{self._pace.patience:g} s. Is it running, with the plan installed "
+            f"{self._pace.timeout:g} s. Is it running, with the plan installed "
             f"(`switchgnn controller show`)?{self._other_session()}"
         )
 
     def _no_sign_of(self, silent: list[int], meeting: Meeting) -> InNetworkError:
         opening = meeting.place[1] == OPENING_BLOCK
-        slow = " If it is only computing, increase the patience." * opening
+        slow = " If it is only computing, increase --timeout." * opening
         return ExchangeTimeoutError(
-            f"{where(meeting.place)}: worker {self._worker} waited {meeting.patience:g} s, without "
+            f"{where(meeting.place)}: worker {self._worker} waited {meeting.timeout:g} s, without "
             f"a sign of life, for {named_workers(silent)}.{slow}",
             silent,
         )

@@ -277,7 +277,7 @@ class BlockExchange:
     def _drive(self, under_way: _Fragment) -> None:
         sender, receiver = under_way.sender, under_way.receiver
         now = self._clock.now()
-        deadline, heartbeat_at = now + self._pace.patience, now + self._heartbeat_interval
+        deadline, heartbeat_at = now + self._pace.timeout, now + self._heartbeat_interval
         for kept in self._inbox.take_kept():
             self._take(under_way, kept, now)
         while not under_way.done:
@@ -287,7 +287,7 @@ class BlockExchange:
             now = self._clock.now()
             news = batch is not None and self._take_batch(under_way, batch, now)
             if news or not under_way.open:
-                deadline = now + self._pace.patience
+                deadline = now + self._pace.timeout
             if now > deadline:
                 raise self._complaint(under_way)
             sender.repeat_what_is_late(now)
@@ -368,7 +368,7 @@ class BlockExchange:
     def _complaint(self, under_way: _Fragment) -> ExchangeTimeoutError:
         sender, receiver = under_way.sender, under_way.receiver
         here = where(under_way.place)
-        after = f"after {self._pace.patience:g} s without progress"
+        after = f"after {self._pace.timeout:g} s without progress"
         if not sender.done:
             return ExchangeTimeoutError(
                 f"{here}: the switch on {self._endpoint.link.name} has not acknowledged "

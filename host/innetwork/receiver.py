@@ -57,7 +57,7 @@ _STANDSTILL = 0.25
 # questions grows with its logarithm, and the delay is at most that share.
 _RECALL_SHARE = 0.25
 _FETCH_SHARE = 0.5
-_FETCH_PATIENCE = 0.5
+_FETCH_TIMEOUT_SHARE = 0.5
 # Unanswered questions, at most.
 _AT_ONCE = 16
 # Sums to ask for when one comes on request.
@@ -232,8 +232,8 @@ class SumReceiver:
             return True
         share = _FETCH_SHARE * (now - self._began)
         standstill = max(_STANDSTILL, 8 * self._round_trip.timeout, share)
-        # Fetch before the patience ends.
-        standstill = min(standstill, _FETCH_PATIENCE * self._endpoint.pace.patience)
+        # Fetch before the timeout.
+        standstill = min(standstill, _FETCH_TIMEOUT_SHARE * self._endpoint.pace.timeout)
         # While sums still grow, the others are slow, and fetching would slow them down further.
         if now - max(doubt.since, self._grew_at) > standstill:
             self._start_fetching(place, doubt)
@@ -305,7 +305,7 @@ class SumReceiver:
         """Recall or fetch if nothing has come for a while; return whether that was so."""
         if self._quiet_since == 0.0:
             self._quiet_since = now
-        if not self._left or now - self._quiet_since < self._patience(now):
+        if not self._left or now - self._quiet_since < self._silence(now):
             return False
         self._attempts += 1
         self._in_vain = True
@@ -336,9 +336,9 @@ class SumReceiver:
 
     def next_timer(self, now: float) -> float:
         """Return the seconds until something is overdue."""
-        return max(0.0, self._quiet_since + self._patience(now) - now)
+        return max(0.0, self._quiet_since + self._silence(now) - now)
 
-    def _patience(self, now: float) -> float:
+    def _silence(self, now: float) -> float:
         # The first question waits for slow workers. A fetch goes on to the owner of the feature.
         legs = 2 if self._wanted else int(self._in_vain)
         share = min(self._round_trip.longest(legs), _RECALL_SHARE * (now - self._began))

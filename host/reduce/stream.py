@@ -149,7 +149,7 @@ class ReduceStream:
         self._question = self._doubtful_until = _NO_FRAGMENT
         # What the last pulse asked about, and when, until it is answered.
         self._asked: tuple[int, float] | None = None
-        self._timeout = SumTimeout(link.name, worker, workers, self._pace.patience, clock.now())
+        self._timeout = SumTimeout(link.name, worker, workers, self._pace.timeout, clock.now())
         self._answered_at: dict[int, float] = {}
         # The first question is enough for all workers, so they do not ask at the same time.
         self._ask_after = _ASK_AFTER + _ASK_WITHIN * worker / workers
@@ -167,7 +167,7 @@ class ReduceStream:
         return opening
 
     def _ask_opening(self) -> StreamStart:
-        deadline = self._clock.now() + self._pace.patience
+        deadline = self._clock.now() + self._pace.timeout
         attempts = 0
         while (now := self._clock.now()) <= deadline:
             self._send_heartbeat(now)

@@ -51,7 +51,7 @@ HANGS = """
 @dataclass(frozen=True)
 class Task:
     worker: int
-    pace: Pace = field(default_factory=lambda: Pace(patience=0.5))
+    pace: Pace = field(default_factory=lambda: Pace(timeout=0.5))
 
     def to_json(self):
         return "{}"

@@ -80,7 +80,7 @@ TASK = WorkerTask(
     rounds=3,
     output=Path("sums.safetensors"),
     rounds_per_file=2,
-    pace=Pace(window=5, patience=7),
+    pace=Pace(window=5, timeout=7),
     faults="loss=0.1",
 )
 

@@ -68,7 +68,7 @@ def test_without_faults_nothing_is_repaired(crew):
 # --- Workers end, are slow, or start late
 
 
-BRIEF = Pace(patience=1.0)
+BRIEF = Pace(timeout=1.0)
 
 
 @pytest.mark.parametrize("victim", [1, pytest.param(0, marks=full)])
@@ -87,7 +87,7 @@ def test_a_worker_that_ends_is_named(crew, victim, busy):
         error = jobs[0].futures[worker].exception(seconds_here(JOIN_SECONDS))
         assert isinstance(error, ExchangeTimeoutError), error
         assert error.workers == (victim,)
-    assert time.monotonic() - ended < workers.pace.patience + seconds_here(1)
+    assert time.monotonic() - ended < workers.pace.timeout + seconds_here(1)
 
 
 def test_a_worker_that_only_gives_signs_of_life_is_waited_for(crew):

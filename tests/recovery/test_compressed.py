@@ -28,7 +28,7 @@ from tests.support.seeds import seeds
 
 WORKERS = 4
 PLAN = {"send": "cover", "directions": "both", "slots": 16}
-BRIEF = Pace(patience=2.0, skew=1.0)
+BRIEF = Pace(timeout=2.0, skew=1.0)
 FEW_FAULTS = "loss=0.02,duplicate=0.02,reorder=0.02,seed=8"
 
 

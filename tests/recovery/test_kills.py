@@ -124,7 +124,7 @@ def test_the_controller_is_killed(own_bed, tmp_path, seed):
 def test_a_worker_dies(own_bed, victim, after):
     """The others stop in time and name the missing worker."""
     with ExitStack() as stack:
-        team = Team(own_bed, stack, pace=Pace(patience=1.0))
+        team = Team(own_bed, stack, pace=Pace(timeout=1.0))
         team.run(9, stops={victim: after})
     assert set(team.errors) == set(range(WORKERS)) - {victim}
     for error in team.errors.values():

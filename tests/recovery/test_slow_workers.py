@@ -53,7 +53,7 @@ def check(made, *, patience):
         team = Team(
             SlowBed(made, 25 / patience),
             stack,
-            pace=Pace(patience=patience),
+            pace=Pace(timeout=patience),
             on_block=lambda *_: ended.append(time.monotonic()),
         )
         wrong = team.run(1, width=3)

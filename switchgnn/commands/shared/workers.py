@@ -23,7 +23,7 @@ from switchgnn.topologies.child import Child, how_it_ended
 from switchgnn.topologies.forkserver import Forkserver
 
 WORKER_COMMAND = python_program("switchgnn.commands", "worker")
-# In addition to the patience; a worker must start in this time.
+# In addition to the timeout; a worker must start in this time.
 _SILENCE_SECONDS = 10.0
 _EXIT_SECONDS = 10.0
 _LOOK_SECONDS = 1.0
@@ -111,15 +111,15 @@ def follow_workers(
             with suppress(BrokenPipeError):
                 child.stdin.write(task.to_json() + "\n")
                 child.stdin.close()
-        patience = max(task.pace.patience for task in tasks) + _SILENCE_SECONDS
-        return _follow(children, patience, listen)
+        timeout = max(task.pace.timeout for task in tasks) + _SILENCE_SECONDS
+        return _follow(children, timeout, listen)
 
 
 def _follow(
-    children: Sequence[Child], patience: float, listen: EventListener
+    children: Sequence[Child], timeout: float, listen: EventListener
 ) -> list[dict[str, Any]]:
     finished: dict[int, dict[str, Any]] = {}
-    silence = _Silence(len(children), patience)
+    silence = _Silence(len(children), timeout)
     with selectors.DefaultSelector() as selector:
         for worker, child in enumerate(children):
             selector.register(child.stdout, selectors.EVENT_READ, (worker, _ChildLines(child)))

@@ -96,7 +96,7 @@ def test_any_window_will_do(window):
     graph, assignment = random_case(60, 300, 3, seed=5, directed=False)
     features = features_for(graph, 40)
     transports = on_hub(
-        copy_schedules(graph, assignment, 3), pace=Pace(window=window, patience=20.0)
+        copy_schedules(graph, assignment, 3), pace=Pace(window=window, timeout=20.0)
     )
     check_round(transports, graph, assignment, features)
 

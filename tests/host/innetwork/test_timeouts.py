@@ -32,7 +32,7 @@ from tests.host.addresses import ADDRESSES, SESSION, Recorder
 from tests.support.hand_clock import HandClock
 
 PLACE = (1, 1, 0)
-TIMEOUT, PATIENCE = RoundTrip().timeout, Pace().patience
+TIMEOUT, PATIENCE = RoundTrip().timeout, Pace().timeout
 STEP = 0.001
 
 
@@ -280,7 +280,7 @@ def test_an_answer_without_a_question_tells_nothing():
     assert talk.round_trip.timeout == before
 
 
-PACE = Pace(patience=20.0)
+PACE = Pace(timeout=20.0)
 
 
 class TestSigns:

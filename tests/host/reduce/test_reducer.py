@@ -50,7 +50,7 @@ def streams():
             workers=WORKERS,
             session=SESSION,
             plan_id=PLAN,
-            pace=Pace(patience=PATIENCE, shortest_timeout=0.2),
+            pace=Pace(timeout=PATIENCE, shortest_timeout=0.2),
         )
         for worker in range(WORKERS)
     ]

@@ -36,7 +36,7 @@ from tests.host.reduce.switch_model import (
 
 SLOTS = 8
 GROUP = 256 * SLOTS
-PACE = Pace(window=64, first_window=16, patience=5.0)
+PACE = Pace(window=64, first_window=16, timeout=5.0)
 STEP = 0.001
 SIZES = (0, 1, 8, 9, 255, 256, 257, 700, GROUP - 1, GROUP, GROUP + 1, 3 * GROUP + 300)
 
@@ -203,7 +203,7 @@ def test_bad_networks_change_no_sum(workers, weather, slots):
 
 def test_a_lost_sum_is_still_in_the_switch_when_others_go_on():
     """However wide the window is: nobody has to be asked."""
-    table = bench(2, pace=Pace(window=SLOTS, first_window=SLOTS, patience=5.0))
+    table = bench(2, pace=Pace(window=SLOTS, first_window=SLOTS, timeout=5.0))
     lost = []
 
     def lose(up, worker, header):
@@ -221,7 +221,7 @@ def test_a_lost_sum_is_still_in_the_switch_when_others_go_on():
 
 
 def test_the_window_bounds_what_is_on_its_way():
-    table = bench(2, 64, pace=Pace(window=3, patience=5.0, congestion_control=False))
+    table = bench(2, 64, pace=Pace(window=3, timeout=5.0, congestion_control=False))
     most = 0
     pending = set()
 
@@ -486,9 +486,9 @@ def test_a_worker_that_ends_is_named_within_the_patience():
     ended = table.clock.seconds
     rest = [stream for number, stream in enumerate(table.streams) if number != 2]
     with pytest.raises(ExchangeTimeoutError, match="worker 2") as caught:
-        table.run(seconds=3 * PACE.patience, streams=rest)
+        table.run(seconds=3 * PACE.timeout, streams=rest)
     assert caught.value.workers == (2,)
-    assert PACE.patience - 1 < table.clock.seconds - ended < PACE.patience + 2
+    assert PACE.timeout - 1 < table.clock.seconds - ended < PACE.timeout + 2
 
 
 def test_a_worker_that_only_gives_signs_of_life_is_waited_for():
@@ -497,7 +497,7 @@ def test_a_worker_that_only_gives_signs_of_life_is_waited_for():
     reductions = [
         stream.submit(each) for stream, each in zip(table.streams[:2], values[:2], strict=True)
     ]
-    end = table.clock.seconds + 3 * PACE.patience
+    end = table.clock.seconds + 3 * PACE.timeout
     while table.clock.seconds < end:
         table.step()
     reductions.append(table.streams[2].submit(values[2]))
@@ -561,7 +561,7 @@ def test_a_worker_that_was_suspended_does_not_blame_others_for_its_pause():
     reductions = both.submit([np.ones(3 * GROUP, np.int32)] * 2)
     for _ in range(3):
         both.step()
-    both.network.advance(8 * PACE.patience)
+    both.network.advance(8 * PACE.timeout)
     both.run()
     assert_integer_sums(reductions, [np.ones(3 * GROUP, np.int32)] * 2)
 
@@ -572,7 +572,7 @@ def test_a_switch_that_ends_is_blamed_itself():
     table.step()
     table.network.cut = {0, 1}
     with pytest.raises(ExchangeTimeoutError, match="no answer from the switch") as caught:
-        table.run(seconds=3 * PACE.patience)
+        table.run(seconds=3 * PACE.timeout)
     assert caught.value.workers == ()
 
 
@@ -583,7 +583,7 @@ def test_a_switch_that_ends_while_a_worker_is_missing_is_blamed_itself():
         table.step()
     table.network.cut = {0, 1}
     with pytest.raises(ExchangeTimeoutError, match="no answer from the switch") as caught:
-        table.run(seconds=3 * PACE.patience)
+        table.run(seconds=3 * PACE.timeout)
     assert caught.value.workers == ()
 
 
@@ -592,7 +592,7 @@ def test_frames_that_are_too_long_for_the_path_are_blamed():
     table.network.lose = lambda up, worker, header: header.kind is Kind.REDUCE
     table.submit([np.zeros(4, dtype=np.int32)] * 2)
     with pytest.raises(ExchangeTimeoutError):
-        table.run(seconds=3 * PACE.patience)
+        table.run(seconds=3 * PACE.timeout)
 
 
 def test_a_switch_without_an_answer_is_an_error_of_the_query():
