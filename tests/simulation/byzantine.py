@@ -11,7 +11,7 @@ from random import Random
 from switchgnn.host.innetwork.exchange import plan_id
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.header import (
-    BARRIER,
+    BARRIER_BYTES,
     BARRIER_KINDS,
     BODY_AT,
     ETHERNET_BYTES,
@@ -20,8 +20,8 @@ from switchgnn.host.wire.header import (
     KIND_MASK,
     LAST_ROUND,
     PULSE_KINDS,
+    PULSES_BYTES,
     VERSION,
-    WAITING,
     Header,
     Kind,
     session_and_round,
@@ -291,8 +291,8 @@ class Generator:
             draw.choice((7, self._number(4))),
         )
         if frame[KIND_AT] & KIND_MASK in PULSE_KINDS:
-            at = BODY_AT + BARRIER.size
-            frame[at : at + WAITING.size] = draw.randbytes(WAITING.size)
+            at = BODY_AT + BARRIER_BYTES
+            frame[at : at + PULSES_BYTES] = draw.randbytes(PULSES_BYTES)
 
     def _number(self, size: int) -> int:
         draw = self.random
