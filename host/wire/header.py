@@ -60,40 +60,36 @@ class HeaderField(NamedTuple):
     bits: int
 
 
-# The paper's fields (section 4), then our extension.
-HEADER_FIELDS = (
-    *(
-        HeaderField("Src_id", 32),
-        HeaderField("Dst_id", 32),
-        HeaderField("Block_id", 16),
-        HeaderField("Count", 16),
-    ),
-    *(
-        HeaderField("Is_ACK", 1),
-        HeaderField("Is_Fetch", 1),
-        HeaderField("ECN", 1),
-        HeaderField("Resend", 1),
-    ),
-    *(
-        HeaderField("Kind", 4),
-        HeaderField("Version", 4),
-        HeaderField("Bits", 2),
-        HeaderField("Level", 1),
-        HeaderField("Echo", 1),
-    ),
-    *(HeaderField("Fragment", 13), HeaderField("Width", 3), HeaderField("Feature_group", 16)),
-    *(HeaderField("Session", 8), HeaderField("Round", 24), HeaderField("Checksum", 32)),
+def _fields(**bits: int) -> tuple[HeaderField, ...]:
+    return tuple(HeaderField(*each) for each in bits.items())
+
+
+HEADER_FIELDS = _fields(
+    # The paper's fields (section 4).
+    Src_id=32,
+    Dst_id=32,
+    Block_id=16,
+    Count=16,
+    Is_ACK=1,
+    Is_Fetch=1,
+    ECN=1,
+    Resend=1,
+    # Our extension.
+    Kind=4,
+    Version=4,
+    Bits=2,
+    Level=1,
+    Echo=1,
+    Fragment=13,
+    Width=3,
+    Feature_group=16,
+    Session=8,
+    Round=24,
+    Checksum=32,
 )
 # The body of DONE, ADVANCE, WAITING and REDUCING; the last two have the pulses besides.
-BARRIER_FIELDS = (
-    *(
-        HeaderField("magnitude", 32),
-        HeaderField("plan", 32),
-        HeaderField("round", 32),
-        HeaderField("workers", 128),
-    ),
-)
-WAITING_FIELDS = (HeaderField("pulses", 128),)
+BARRIER_FIELDS = _fields(magnitude=32, plan=32, round=32, workers=128)
+WAITING_FIELDS = _fields(pulses=128)
 
 # The header as whole words, named by their first field but for those of several.
 HEADER_WORDS = np.dtype(
