@@ -5,7 +5,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,33 +25,23 @@ NO_TRAFFIC = Traffic(0, 0, 0, 0)
 
 
 @dataclass(frozen=True)
-class WorkerEnd:
-    """The parameters of one worker's end. Each transport uses those that it needs."""
+class LinkConfig:
+    """One worker's end of its link: the part that the tasks of all worker processes share."""
 
-    worker: int
-    workers: int
-    vertices: int  # How many vertices the worker holds.
-    pace: Pace
+    worker: int  # The number of the worker.
     link: str  # `eth:...` or `udp:...`, as for `open_link`.
-    faults: str  # The faults on the link, as for `Faults.parse`.
     addresses: Addresses  # Those of the worker and of its switch.
-    stations: tuple[Station, ...]  # The addresses of all workers.
-    plan: Path | None  # The plan folder, if the switch adds up.
-    session: int  # The number of its install.
-    schedule: Path | None  # The worker's file, if hosts send to each other.
-    sampling: float  # The share of rows that is sent.
-    seed: int
-    mtu: str = "1500"  # Of frames between hosts, as for `Framing.parse` of host/direct.
-    clock: Clock = SYSTEM_CLOCK  # The clock of the link.
+    stations: tuple[Station, ...] = ()  # The addresses of all workers.
+    plan: Path | None = None  # The plan folder, if the switch adds up.
+    session: int = 0  # The number of its install.
+    schedule: Path | None = None  # The worker's file, if hosts send to each other.
+    faults: str = ""  # The faults on the link, as for `--faults`.
     recording: Path | None = None  # The file for the frames of the link, or None.
-    # An open link to use instead, of which an all-reduce uses the other half.
-    shared: Link | None = None
-    compression: Compression = NO_COMPRESSION  # What workers leave out of the rows that they send.
+    metrics: str = ""  # `ADDRESS:PORT` of the worker's metrics; empty for none.
+    tell_every: float = 0.0  # Seconds between two events with its metrics; 0 for none.
 
     def open_link(self, *protocols: int) -> Link:
         """Open the link for some IPv4 protocols."""
-        if self.shared is not None:
-            return self.shared
         return open_worker_link(self.link, self.faults, self.worker, protocols, self.recording)
 
     def plan_folder(self) -> Path:
@@ -65,6 +55,31 @@ class WorkerEnd:
         if self.schedule is None:
             raise TransportError(f"Worker {self.worker} needs a schedule for this transport.")
         return self.schedule
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkerEnd(LinkConfig):
+    """The parameters of a transport, which uses those that it needs."""
+
+    workers: int
+    vertices: int  # How many vertices the worker holds.
+    pace: Pace
+    sampling: float = 1.0  # The share of rows that is sent.
+    seed: int = 0
+    mtu: str = "1500"  # Of frames between hosts, as for `Framing.parse` of host/direct.
+    clock: Clock = SYSTEM_CLOCK  # The clock of the link.
+    # An open link to use instead, of which an all-reduce uses the other half.
+    shared: Link | None = None
+    compression: Compression = NO_COMPRESSION  # What workers leave out of the rows that they send.
+
+    @classmethod
+    def of(cls, config: LinkConfig, **more: Any) -> "WorkerEnd":  # noqa: ANN401
+        """Return a configured link with the other parameters."""
+        return cls(**vars(config), **more)
+
+    def open_link(self, *protocols: int) -> Link:
+        """Open the link for some IPv4 protocols, unless it is open already."""
+        return super().open_link(*protocols) if self.shared is None else self.shared
 
 
 class Transport(Protocol):

@@ -3,7 +3,7 @@
 """forward.p4: the ways of ordinary traffic."""
 
 from switchgnn.base.network import Network, mac_number, mac_text
-from switchgnn.controller.p4runtime.layout import Layout, Table
+from switchgnn.controller.controls.tables import Keyed
 from switchgnn.controller.p4runtime.rows import Record, Rows, Value, concatenate, make_rows
 from switchgnn.controller.plan import SwitchPlan
 
@@ -13,11 +13,10 @@ FLOOD = "flood"
 FLOOD_STATIONS = "flood_stations"
 
 
-class Forward:
+class Forward(Keyed):
     """The station table."""
 
-    def __init__(self, layout: Layout) -> None:
-        self.table: Table = layout.table("station")
+    name, action = "station", FORWARD
 
     def rows(self, plan: SwitchPlan, network: Network) -> Rows:
         """Return one entry for each address, and one for broadcasts."""

@@ -5,18 +5,15 @@
 from ipaddress import IPv4Address
 
 from switchgnn.base.network import Network, mac_number, mac_text
-from switchgnn.controller.p4runtime.layout import Layout, Table
+from switchgnn.controller.controls.tables import Keyed
 from switchgnn.controller.p4runtime.rows import Record, Rows, Value, make_rows
 from switchgnn.controller.plan import SwitchPlan
 
-REWRITE_ACTION = "address"
 
-
-class Rewrite:
+class Rewrite(Keyed):
     """The departure table."""
 
-    def __init__(self, layout: Layout) -> None:
-        self.table: Table = layout.table("rewrite")
+    name, action = "rewrite", "address"
 
     def rows(self, plan: SwitchPlan, network: Network) -> Rows:
         """Return one entry for each neighbour's port."""
@@ -28,11 +25,11 @@ class Rewrite:
             "switch_ip": int(IPv4Address(network.switch.ip)),
             "worker_ip": [int(IPv4Address(each.station.ip)) for each in neighbours],
         }
-        return make_rows(self.table, REWRITE_ACTION, values, len(neighbours))
+        return make_rows(self.table, self.action, values, len(neighbours))
 
     def records(self, rows: Rows) -> list[Record]:
         """Return port and addresses of each entry."""
-        params = rows.param_columns(self.table.action(REWRITE_ACTION))
+        params = rows.param_columns(self.table.action(self.action))
         return [
             {
                 "port": int(port),

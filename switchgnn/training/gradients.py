@@ -90,7 +90,6 @@ def together_in_file(file: Path, rank: int, size: int, pace: Pace) -> Iterator[N
 
 
 def _leave_word(store: Store, worker: int, error: BaseException) -> None:
-    """Store why this worker ends, before the others lose the connection to it."""
     why = str(error) if isinstance(error, SwitchGNNError) else type(error).__name__
     # The store itself may be unreachable.
     with suppress(RuntimeError):
@@ -98,7 +97,6 @@ def _leave_word(store: Store, worker: int, error: BaseException) -> None:
 
 
 def _word_left(store: Store) -> LostWorkerError | None:
-    """Return the stored error of the worker that failed first."""
     with suppress(RuntimeError):
         if store.check([_FAILED]):
             why = store.get(_FAILED).decode(errors="replace")

@@ -111,7 +111,7 @@ def test_an_interrupt_while_it_imports_is_not_traced(monkeypatch, capsys):
     def interrupted():
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(sys.modules["switchgnn.commands.main"], "_application", interrupted)
+    monkeypatch.setattr(sys.modules["switchgnn.commands.main"], "_start", interrupted)
     with pytest.raises(SystemExit) as end:
         main()
     assert end.value.code == INTERRUPTED

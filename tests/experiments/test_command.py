@@ -16,7 +16,9 @@ from switchgnn.lab.experiments.figure import select
 from switchgnn.lab.experiments.paper import FIGURES
 from switchgnn.lab.experiments.runner import point_command
 from switchgnn.lab.simulator.compile import compiled_models
+from switchgnn.lab.simulator.subject import make_plan
 from switchgnn.lab.simulator.within import check_fits
+from switchgnn.planner.graphs.load import load_graph
 from switchgnn.profiles import UNLIMITED
 from tests.experiments.fake_points import point
 from tests.support.levels import simulator_missing
@@ -143,8 +145,9 @@ def points_of_switches():
 def test_points_of_small_figures_fit_their_switch(tmp_path, one):
     partition = tmp_path / "partition.npy"
     process._write_partition(one, partition)
-    options = process._options(one, tmp_path / "plan", partition)
-    assert check_fits(process._plan(one, options, partition), options).table_bytes > 0
+    options = process._options(one, partition)
+    plan = make_plan(one.system, load_graph(one.graph), options, one.workers, lambda _: None)
+    assert check_fits(plan, options).table_bytes > 0
 
 
 @pytest.mark.parametrize(

@@ -179,34 +179,10 @@ def test_the_exchange_begins_when_the_background_has_run_for_a_while(plan):
     assert len(before) > len(run.background.trace) / 2
 
 
-def test_control_shortens_queues():
-    """Four hosts send all they have to a fifth, beside the background."""
-    copies = np.zeros((5, 5), dtype=np.int64)
-    copies[:4, 4] = 3_000
-    with_control, without = (
-        run_simulation(
-            host_setup(copies, LANES, options.pace, FRAGMENT), replace(options, background_load=0.2)
-        )
-        for options in (
-            NetworkOptions(window=1_000, ecn_threshold=100, congestion_control=control)
-            for control in (True, False)
-        )
-    )
-    assert np.mean(with_control.series.queue_bytes) < np.mean(without.series.queue_bytes) / 2
-    assert with_control.marked < without.marked
-    assert with_control.background.high_slowdown < without.background.high_slowdown
-
-
 @pytest.mark.parametrize("load", [-0.1, 1.0, float("nan")])
 def test_a_load_that_is_no_share_is_refused(plan, load):
     with pytest.raises(SimulatorError, match="from 0 and below 1"):
         run_simulation(plan_setup(plan, 1), NetworkOptions(background_load=load))
-
-
-def test_a_buffer_has_room_for_a_full_frame(plan):
-    options = NetworkOptions(background_load=0.1, buffer=1_499)
-    with pytest.raises(SimulatorError, match="must hold a frame of 1500 bytes"):
-        run_simulation(plan_setup(plan, 1), options)
 
 
 def test_one_host_alone_has_none():
@@ -276,13 +252,6 @@ def test_control_pays_where_losses_are_dear(large, load):
     with_control, without = runs(large, SLOW_SHALLOW, load)
     assert seconds(with_control) <= 0.5 * seconds(without)
     assert marked(with_control) < 0.5
-
-
-def test_control_shortens_shallow_queues(large):
-    with_control, without = runs(large, SHALLOW, 0.5)
-    assert marked(with_control) < marked(without)
-    assert sum(run.lost for run in with_control) < sum(run.lost for run in without)
-    assert seconds(with_control) < seconds(without)
 
 
 def test_flows_keep_their_share(large):

@@ -5,7 +5,6 @@
 And `auto`, which leaves sums to hosts where they are faster.
 """
 
-from dataclasses import replace
 from functools import cache
 from math import ceil
 
@@ -26,7 +25,6 @@ from switchgnn.planner import build_plan, load_graph, write_plan
 from switchgnn.planner.costs import forecast as mixed_seconds
 from switchgnn.planner.costs.forecast import left_edges
 from switchgnn.planner.direction import Direction
-from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.sending.between_hosts import fewest_rows, rows_between
 from tests.host.direct.crew import sizes_of_frames
 from tests.support.markers import covering
@@ -201,12 +199,6 @@ def test_a_plan_that_leaves_all_is_hosts_alone(everything_left, graph, folders):
     assert told["rows_between_hosts"] == rows.sum()
 
 
-def test_no_rows_are_the_plan_alone(plan):
-    setup = plan_setup(plan, 1)
-    nothing = np.zeros((WORKERS, WORKERS), dtype=int)
-    assert mixed_setup(setup, nothing, 32, OPTIONS.pace, 1_500) is setup
-
-
 @pytest.mark.parametrize("seed", [0, 1])
 def test_both_parts_survive_losses_beside_other_flows(plan, graph, seed):
     options = NetworkOptions(buffer=9_000, background_load=0.3, background_seed=seed)
@@ -221,12 +213,6 @@ def test_both_parts_survive_losses_beside_other_flows(plan, graph, seed):
 def test_a_mixed_plan_needs_a_star(folders):
     with pytest.raises(SimulatorError, match="a star only: leave out --topology leaf-spine"):
         simulate("--plan", folders / "half", "--topology", "leaf-spine", "--leaves", 2)
-
-
-def test_rows_of_another_graph_are_not_known(plan, graph):
-    other = load_graph("random:300:2000:4")
-    with pytest.raises(PlannerError, match="made for another graph"):
-        left_edges(plan, replace(other, name=graph.name), Direction.FORWARD)
 
 
 # The strawman sends what finds no slot on as it came, and has no blocks: with few slots it may be
@@ -282,11 +268,6 @@ def test_where_the_plan_is_faster_it_is_taken():
     told = check_cell(*IN_THE_SWITCH)
     assert (told["chosen"], told["plan"] is None) == ("switch", False)
     assert told["exchange_seconds"] == pytest.approx(told["predicted_seconds"]["switch"], rel=0.1)
-
-
-def test_other_systems_are_not_chosen():
-    told = simulated("paper", *IN_THE_SWITCH)
-    assert (told["chosen"], told["predicted_seconds"]) == (None, None)
 
 
 def test_a_prediction_without_barriers_is_found(monkeypatch):

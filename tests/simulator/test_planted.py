@@ -8,7 +8,6 @@ from functools import partial
 import pytest
 
 from switchgnn.lab.simulator import compile as compiling
-from switchgnn.lab.simulator import plan_setup
 from switchgnn.planner import build_plan, load_graph
 from tests.support.markers import some_of
 
@@ -83,13 +82,10 @@ def load(patch):
 
 
 def game(patch):
-    graph = load_graph("random:400:4000:3")
     plan = build_plan(
-        graph, workers=6, slots=100, program="0" * 64, blocks="strawman", order="random"
+        small(), workers=5, slots=60, program="0" * 64, blocks="strawman", order="random"
     )
-    test_frames_and_slots.test_overflows_are_those_of_the_planners_game(
-        plan_setup(plan, 1), 100, 512
-    )
+    test_frames_and_slots.test_the_strawmans_slots_are_first_come_first_served(plan, 1, 60, 512)
 
 
 def prediction(patch):

@@ -30,15 +30,6 @@ def tiny(multilabel=False):
     )
 
 
-@pytest.mark.parametrize("multilabel", [False, True])
-def test_what_follows_from_the_graph(multilabel):
-    data = tiny(multilabel)
-    assert (data.name, data.vertices, data.classes) == ("tiny", 6, 2)
-    assert data.multilabel is multilabel
-    assert data.undirected
-    assert data.self_loops.tolist() == [2]
-
-
 @STEADY
 @given(datasets())
 def test_undirected_is_what_the_edges_say(data):
@@ -197,9 +188,3 @@ def test_damaged_files_are_refused(path):
     assert "is refused" in refused(path)
     path.unlink()
     assert "cannot read" in refused(path)
-
-
-def test_a_folder_that_is_not_there(tmp_path):
-    with pytest.raises(DatasetError) as error:
-        write_dataset(load_dataset("karate"), tmp_path / "no" / "d.safetensors")
-    assert "cannot write" in one_sentence(error)

@@ -14,21 +14,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.base.arrays import read_arrays
-from switchgnn.base.machine import python_program, require_memory
+from switchgnn.base.machine import require_memory
 from switchgnn.commands.shared.onlooker import NOBODY
 from switchgnn.commands.shared.outputs import recordings_in
 from switchgnn.commands.shared.runner import (
     FinishedWorkers,
-    LinkSettings,
     NetworkJob,
     StepListener,
     Workers,
     Workplace,
     finished,
-    rank_variables,
     workplace,
 )
-from switchgnn.commands.shared.workers import follow_workers
+from switchgnn.commands.shared.workers import run_workers, worker_command
 from switchgnn.controller.controls.banks import reduce_slots
 from switchgnn.controller.p4runtime.layout import Layout
 from switchgnn.host.pace import Pace
@@ -36,6 +34,7 @@ from switchgnn.host.reduce.frames import LANES
 from switchgnn.host.reduce.scale import GroupScale, group_codes
 from switchgnn.host.reduce.worker import FLOATS, INTEGERS, REDUCED, AllReduceTask, tensor_of
 from switchgnn.host.registry import SWITCH
+from switchgnn.host.transport import LinkConfig
 from switchgnn.p4src import load_program
 from switchgnn.planner.build import build_plan
 from switchgnn.planner.graphs.graph import graph_from_edges
@@ -45,10 +44,6 @@ from switchgnn.topologies import Fabric, FabricChoice, WireBytes, carried
 from switchgnn.topologies.forkserver import Forkserver
 
 NUMBER_BYTES = 4
-_WORKER = python_program("switchgnn.commands", "reduce-worker")
-_GLOO_WORKER = python_program("switchgnn.commands", "gloo-worker")
-# What a task has of the fields that all jobs share.
-_SHARED = ("worker", "plan", "session", "link", "addresses", "faults", "recording")
 # Of a plan without a graph.
 _FEWEST_SLOTS = 8
 _ROUNDING = 2.0**-24  # of float32, relative
@@ -146,19 +141,8 @@ def run_allreduce(
             program=load_program(),
             parts=parts,
             transport=SWITCH.name,
-            task=lambda shared: AllReduceTask(
-                **{name: shared[name] for name in _SHARED},
-                elements=options.elements,
-                rounds=options.rounds,
-                seed=options.seed,
-                words=options.words,
-                output=_output(work.folder, shared["worker"]),
-                pace=options.pace,
-            ),
-            run=lambda fabric, tasks: _reduce(fabric, tasks, options, work),
+            run=lambda fabric, links: _reduce(fabric, links, options, work),
             recordings=recordings,
-            links=LinkSettings(),
-            scheduled=False,
             shows_slots=False,
         )
         with finished(options, choice, workers, work) as done:
@@ -196,29 +180,38 @@ class _Runs:
 
 
 def _reduce(
-    fabric: Fabric, tasks: Sequence[AllReduceTask], options: ReduceOptions, work: Workplace
+    fabric: Fabric, links: Sequence[LinkConfig], options: ReduceOptions, work: Workplace
 ) -> _Runs:
     """Run the workers, and then, on the same links, those of Gloo."""
-    done = [0] * len(tasks)
+    tasks = [
+        AllReduceTask(
+            each,
+            elements=options.elements,
+            rounds=options.rounds,
+            seed=options.seed,
+            words=options.words,
+            output=_output(work.folder, each.worker),
+            pace=options.pace,
+        )
+        for each in links
+    ]
 
-    def hear(worker: int, event: dict[str, Any]) -> None:
-        if event["event"] == "progress":
-            done[worker] = event["done"]
-            work.step("reducing", sum(done), event["steps"] * len(tasks))
+    def show(done: float, total: int) -> None:
+        work.step("reducing", done, total)
 
     before = fabric.wire_bytes()
-    children = [fabric.worker_child(task.worker, _WORKER) for task in tasks]
-    ends = follow_workers(children, tasks, hear)
+    command = worker_command("reduce-worker")
+    ends = run_workers(fabric, command, tasks, options.pace, progress=show)
     after = fabric.wire_bytes()
     if not _gloo_runs_here(options, fabric):
         return _Runs(ends, None, carried(before, after), None)
+    from switchgnn.training.allreduce import GlooTask  # noqa: PLC0415  it needs PyTorch
+
     work.step("reducing with Gloo", 0, 0)
-    return _Runs(
-        ends,
-        _reduce_with_gloo(fabric, options, work.folder),
-        carried(before, after),
-        carried(after, fabric.wire_bytes()),
-    )
+    with_gloo = [GlooTask(task, options.workers, work.folder / "meeting") for task in tasks]
+    gloo_ends = run_workers(fabric, worker_command("gloo-worker"), with_gloo, options.pace)
+    wires, ring_wires = carried(before, after), carried(after, fabric.wire_bytes())
+    return _Runs(ends, gloo_ends, wires, ring_wires)
 
 
 def _gloo_runs_here(options: ReduceOptions, fabric: Fabric) -> bool:
@@ -226,30 +219,6 @@ def _gloo_runs_here(options: ReduceOptions, fabric: Fabric) -> bool:
     if not options.gloo or options.faults or importlib.util.find_spec("torch") is None:
         return False
     return options.bandwidth is None or fabric.workers_have_hosts
-
-
-def _reduce_with_gloo(fabric: Fabric, options: ReduceOptions, folder: Path) -> list[dict[str, Any]]:
-    from switchgnn.training.allreduce import GlooTask  # noqa: PLC0415  it needs PyTorch
-
-    tasks = [
-        GlooTask(
-            worker=worker,
-            workers=options.workers,
-            elements=options.elements,
-            rounds=options.rounds,
-            seed=options.seed,
-            meeting=folder / "meeting",
-            pace=options.pace,
-        )
-        for worker in range(options.workers)
-    ]
-    children = [
-        fabric.worker_child(
-            task.worker, _GLOO_WORKER, environment=rank_variables(fabric, task.worker)
-        )
-        for task in tasks
-    ]
-    return follow_workers(children, tasks, lambda _worker, _event: None)
 
 
 def _report(
@@ -290,7 +259,6 @@ def _report(
 
 
 def _tensors(options: ReduceOptions, kind: str) -> list[NDArray[Any]]:
-    """Return what the workers have reduced last."""
     return [
         tensor_of(
             kind,
@@ -329,7 +297,6 @@ def _compare_floats(options: ReduceOptions, sums: NDArray[np.float32]) -> tuple[
 def _busiest(
     options: ReduceOptions, wires: list[WireBytes] | None, ends: list[dict[str, Any]]
 ) -> int:
-    """Return the bytes of one all-reduce on the busiest link."""
     traffic = [end["traffic"] for end in ends]
     links: list[int] = [each["bytes_up"] + each["bytes_down"] for each in traffic]
     if wires is not None:

@@ -8,12 +8,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from switchgnn.base.network import Station
 from switchgnn.commands.shared.outputs import Recordings
 from switchgnn.commands.shared.runner import NetworkJob, schedule_file_of
 from switchgnn.commands.train.measured import MeasuredCosts
 from switchgnn.host.direct.framing import Framing
-from switchgnn.host.pace import Pace
 from switchgnn.host.registry import (
     HOST,
     HOST_PARTIAL,
@@ -22,12 +20,10 @@ from switchgnn.host.registry import (
     TransportKind,
     transport_kind,
 )
-from switchgnn.host.wire.addresses import Addresses
 from switchgnn.p4src import Program, load_program, load_strawman
-from switchgnn.planner.auto import AutoPlan, build_auto
 from switchgnn.planner.build import build_resolved
 from switchgnn.planner.costs import forecast
-from switchgnn.planner.costs.forecast import choose_lanes, host_rows
+from switchgnn.planner.costs.forecast import AutoPlan, build_auto, choose_lanes, host_rows
 from switchgnn.planner.costs.host_seconds import packed_frames
 from switchgnn.planner.costs.seconds import NetworkModel, plan_seconds
 from switchgnn.planner.direction import Direction
@@ -67,8 +63,8 @@ class TrainJob(NetworkJob):
     is G3's unless another is asked for by name.
 
     Attributes:
-        task: the options that are the same for all workers; the worker, its link, addresses
-            and files are filled in later.
+        task: the options that are the same for all workers; the link and files of each are filled
+            in later.
         recordings: the files that keep the packets of the links.
         planned: a plan that exists already, and its strategies.
     """
@@ -98,17 +94,6 @@ class TrainJob(NetworkJob):
     def context(self) -> PlanContext:
         """The facts that strategies depend on."""
         return PlanContext(self.workers, self.slots, leaf_spine=self.leaf_spine)
-
-
-def default_task(**changes: Any) -> TrainTask:  # noqa: ANN401
-    """Return a task without a worker, transport, files and addresses."""
-    nobody = Station("00:00:00:00:00:00", "0.0.0.0")  # noqa: S104
-    nowhere = Addresses(nobody, nobody)
-    fields = {
-        **{"worker": 0, "partitions": Path(), "transport": "", "link": ""},
-        **{"pace": Pace(), "addresses": nowhere},
-    }
-    return TrainTask(**{**fields, **changes})
 
 
 @dataclass(frozen=True)
@@ -267,7 +252,7 @@ def predict_transport(
     expected = _expected(job, data, job.choose_site().target, measured)
     context, asked = _situation(job, data, progress)
     strategies = _strategies(job, data, context)
-    whole = job.task.training.fewer.compression.active
+    whole = job.task.training.compression.of_rows(0).active
     if whole:
         # The sums of such a plan come from both, and only one of them could be cached.
         strategies = replace(strategies, leaves=False)

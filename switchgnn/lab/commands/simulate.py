@@ -31,8 +31,7 @@ from switchgnn.lab.simulator import (
     SimulatorError,
     parse_mtu,
 )
-from switchgnn.lab.simulator.job import simulate_job
-from switchgnn.lab.simulator.report import SimulateReport
+from switchgnn.lab.simulator.job import SimulateReport, simulate_job
 from switchgnn.lab.simulator.request import HOSTS_ALONE, SYSTEMS, SimulateOptions
 from switchgnn.lab.simulator.subject import SimulatedSystem
 from switchgnn.planner.costs.forecast import told_seconds

@@ -7,15 +7,15 @@
 """
 
 from switchgnn.lab.simulator.errors import SimulatorError
-from switchgnn.lab.simulator.leaf_spine import (
+from switchgnn.lab.simulator.job import compute_seconds
+from switchgnn.lab.simulator.plan_setup import plan_setup
+from switchgnn.lab.simulator.request import (
     COMPLETIONS,
     LEAF,
     SPINE,
-    InsideLinks,
     LeafSpineOptions,
+    NetworkOptions,
 )
-from switchgnn.lab.simulator.plan_setup import plan_setup
-from switchgnn.lab.simulator.request import BackgroundRun, NetworkOptions, compute_seconds
 from switchgnn.lab.simulator.setup import (
     BIN_SIZE,
     ETHERNET_MTU,
@@ -29,7 +29,12 @@ from switchgnn.lab.simulator.setup import (
     overlapped_seconds,
     parse_mtu,
 )
-from switchgnn.lab.simulator.simulation import SimulationRun, run_simulation
+from switchgnn.lab.simulator.simulation import (
+    BackgroundRun,
+    InsideLinks,
+    SimulationRun,
+    run_simulation,
+)
 
 __all__ = [
     "BIN_SIZE",

@@ -42,12 +42,11 @@ from switchgnn.lab.simulator.within import (
     room_for,
 )
 from switchgnn.p4src import load_program
-from switchgnn.planner.auto import AutoPlan, build_auto
 from switchgnn.planner.blocks.mlgp import MIN_SLOTS
 from switchgnn.planner.build import build_plan, build_resolved
 from switchgnn.planner.check.foreign import trusted_plan
 from switchgnn.planner.costs import forecast
-from switchgnn.planner.costs.forecast import left_edges
+from switchgnn.planner.costs.forecast import AutoPlan, build_auto, left_edges
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.boundary import boundary_edges
@@ -140,7 +139,7 @@ def make_subject(options: SimulateOptions, tell: Progress) -> SimulatedSystem:
         return _hosts_alone(options.system, options, graph, options.workers, tell)
     if options.system == AUTO and options.leaf_spine is None:
         return _made_auto(graph, options, options.workers, tell)
-    plan = _make_plan(options.system, graph, options, options.workers, tell)
+    plan = make_plan(options.system, graph, options, options.workers, tell)
     return _planned(options.system, plan, options, graph)
 
 
@@ -233,9 +232,10 @@ def _alone(
     )
 
 
-def _make_plan(
+def make_plan(
     system: str, graph: Graph, options: SimulateOptions, workers: int, tell: Progress
 ) -> Plan:
+    """Make the plan of a system."""
     context, asked = _situation(options, workers), options.asked
     assignment = asked.load_assignment()
     program, seed = load_program().digest, options.seed

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Planetoid data sets (Cora, Citeseer, Pubmed) in their original files."""
 
-import copyreg
 import io
 import pickle
 import re
@@ -30,6 +29,10 @@ class InertMatrix:
     def __init__(self, *_: object) -> None: ...
 
 
+def _reconstruct(cls: type, *_: object) -> object:
+    return object.__new__(cls)
+
+
 def _encode(text: str, encoding: str = "latin1") -> bytes:
     if encoding != "latin1":
         raise _RefusedError(f"it has text in the encoding {encoding!r}")
@@ -44,7 +47,7 @@ _ADMITTED: dict[tuple[str, str], object] = {
         for it in ("core", "_core")
     },
     **{(f"scipy.sparse.{it}", "csr_matrix"): InertMatrix for it in ("csr", "_csr")},
-    **{(it, "_reconstructor"): copyreg._reconstructor for it in ("copy_reg", "copyreg")},
+    **{(it, "_reconstructor"): _reconstruct for it in ("copy_reg", "copyreg")},
     ("_codecs", "encode"): _encode,
     ("collections", "defaultdict"): defaultdict,
     **{

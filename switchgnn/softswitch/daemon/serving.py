@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 
 from finsy.proto import p4i, p4r, rpc_code
 from google.protobuf.message import DecodeError
@@ -51,12 +50,7 @@ class StopSignals:
             signal.signal(number, lambda _number, _frame: None)
         return self
 
-    def __exit__(
-        self,
-        _kind: type[BaseException] | None,
-        _error: BaseException | None,
-        _trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         # The handlers stay, so that another signal does not disturb the shutdown.
         signal.set_wakeup_fd(-1)
         self._notices.close()

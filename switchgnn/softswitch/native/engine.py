@@ -7,7 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Mapping
 from ctypes import c_int32, c_int64, c_uint32, c_uint64, create_string_buffer
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import IntEnum
 from functools import cached_property
 from pathlib import Path
@@ -32,15 +32,7 @@ from switchgnn.softswitch.replication import CloneSession, Replica, ReplicationE
 from switchgnn.softswitch.traffic_manager import CLASSES, QueueSettings
 
 PORTS = 512
-_SCALARS = (
-    "ingress_drops",
-    "egress_drops",
-    "recirculated",
-    "resubmitted",
-    "again_drops",
-    "without_program",
-    "failures",
-)
+_SCALARS = [each.name for each in fields(ForwardingCounts) if each.default == 0]
 # Captured frames, each after its port and length.
 _FRAME_HEAD = Struct("=II")
 _LONGEST = _FRAME_HEAD.size + (1 << 17)
@@ -167,8 +159,11 @@ class NativeEngine:
     def counts(self) -> ForwardingCounts:
         """Return the packet counts."""
         values = list(self._counts)
-        by_port = [_by_port(values[i * PORTS : (i + 1) * PORTS]) for i in range(4)]
-        counts = ForwardingCounts(*by_port, _by_port(self._tail_drops))
+        received, sent, unattached, errors = (
+            _by_port(values[i * PORTS : (i + 1) * PORTS]) for i in range(4)
+        )
+        tail_drops = _by_port(self._tail_drops)
+        counts = ForwardingCounts(received, sent, unattached, errors, tail_drops)
         for name, value in zip(_SCALARS, values[4 * PORTS :], strict=True):
             setattr(counts, name, value)
         return counts

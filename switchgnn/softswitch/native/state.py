@@ -281,7 +281,7 @@ class NativeBatch:
 def _fits(table: TableSchema, shape: TableShape) -> bool:
     """Return whether a P4Info, which may be wrong, agrees with an exact table."""
     actions = table.entry_actions
-    lists = [table.fields, *(action.parameters for action in actions)]
+    lists: list[Sequence[Any]] = [table.fields, *(action.parameters for action in actions)]
     return (
         shape.kind == "exact"
         and tuple(field.bitwidth for field in table.fields) == shape.widths

@@ -5,7 +5,6 @@
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 from finsy.proto import p4r
 from google.protobuf.empty_pb2 import Empty
@@ -29,10 +28,8 @@ _Get = p4r.GetForwardingPipelineConfigRequest
 Give = Callable[[bytes], GivenProgram]
 
 
-@dataclass(frozen=True)
-class _Wanted:
-    pipeline: InstalledPipeline
-    install: Callable[[], None]
+# A verified configuration and the function that installs its program.
+_Verified = tuple[InstalledPipeline, Callable[[], None]]
 
 
 class PipelineConfigs:
@@ -42,7 +39,7 @@ class PipelineConfigs:
         self._device = device
         self._give = give
         self._lock = threading.Lock()
-        self._saved: _Wanted | None = None
+        self._saved: _Verified | None = None
         self._installed: InstalledPipeline | None = None
 
     @property
@@ -90,9 +87,10 @@ class PipelineConfigs:
                 "Another program cannot take over the entries: use VERIFY_AND_COMMIT."
             )
 
-    def _install(self, wanted: _Wanted) -> None:
-        wanted.install()
-        self._installed = wanted.pipeline
+    def _install(self, verified: _Verified) -> None:
+        pipeline, install = verified
+        install()
+        self._installed = pipeline
         self._saved = None
 
     def get(self, response_type: int) -> p4r.ForwardingPipelineConfig:
@@ -107,7 +105,7 @@ class PipelineConfigs:
             answer.ClearField("cookie")
         return answer
 
-    def _verify(self, config: p4r.ForwardingPipelineConfig) -> _Wanted:
+    def _verify(self, config: p4r.ForwardingPipelineConfig) -> _Verified:
         """Do all that can fail, so that installing cannot."""
         if not config.HasField("p4info"):
             raise invalid("The configuration has no P4Info: send that of the program with it.")
@@ -122,7 +120,7 @@ class PipelineConfigs:
         if isinstance(state, NativeState):
             batches = NativeBatches(state, schema.tables.values())
         pipeline = InstalledPipeline(copy, schema, state, batches)
-        return _Wanted(pipeline, prepared.install)
+        return pipeline, prepared.install
 
 
 # https://github.com/p4lang/PI/blob/main/proto/p4/tmp/p4config.proto

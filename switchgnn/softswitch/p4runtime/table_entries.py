@@ -361,7 +361,7 @@ def write_replication(
         raise unimplemented("Classes of service are not supported: leave class_of_service at 0.")
     else:
         replicas = _replicas(session.replicas)
-        engine.sessions[ident] = CloneSession(replicas, 0, session.packet_length_bytes)
+        engine.sessions[ident] = CloneSession(replicas, session.packet_length_bytes)
     kept = p4r.PacketReplicationEngineEntry()
     kept.CopyFrom(message)
     pipeline.replication[which, ident] = kept

@@ -3,8 +3,7 @@
 """Orders, partial sums and their weights against literal searches and all choices."""
 
 from dataclasses import fields, replace
-from itertools import permutations, product
-from math import ceil
+from itertools import product
 
 import numpy as np
 import pytest
@@ -57,18 +56,6 @@ def literal_search(neighbours, starts, by_degree):
     return sequence
 
 
-def completion_time(neighbours, sequence, k=1):
-    """The model of section 3.2.1: k packets in and k packets out per time slot."""
-    n = len(sequence)
-    arrived, done, queue = set(), set(), 0
-    for t in range(ceil(n / k)):
-        arrived.update(sequence[t * k : (t + 1) * k])
-        completed = {v for v in neighbours if v not in done and neighbours[v] <= arrived}
-        done |= completed
-        queue = max(len(completed) + queue - k, 0)
-    return ceil(n / k) + ceil(queue / k)
-
-
 def rows(edges, n):
     neighbours = {v: set() for v in range(n)}
     for u, v in edges:
@@ -84,27 +71,6 @@ def test_against_the_literal_search(graph, seed, by_degree):
     expected = literal_search(rows(edges, graph.vertices), starts, by_degree)
     assert search(edges, starts, by_degree=by_degree) == expected
     assert sorted(expected) == list(range(graph.vertices))
-
-
-def test_stars_and_rings_of_section_3_2_2():
-    """A star from its centre takes n slots, from a leaf one more; a ring one more than the least.
-
-    The paper says 2n - 1 and n + 2 for the worst orders; its own model, in which a packet leaves
-    in the slot in which it completes, gives 2n - 2, and from n = 7 on more for rings.
-    """
-    n = 7
-    star, ring = [(0, v) for v in range(1, n)], [(v, (v + 1) % n) for v in range(n)]
-    orders = list(permutations(range(n)))
-    times = {completion_time(rows(star, n), order) for order in orders}
-    assert (min(times), max(times)) == (n, 2 * n - 2)
-    assert completion_time(rows(star, n), search(star, range(n))) == n
-    starts = [1, *range(2, n), 0]
-    assert search(star, starts)[:2] == [1, 0]
-    assert completion_time(rows(star, n), search(star, starts)) <= n + 1
-    times = {completion_time(rows(ring, n), order) for order in orders}
-    assert (min(times), max(times)) == (n + 1, n + n // 2)
-    ours = {completion_time(rows(ring, n), search(ring, [s, *range(n)])) for s in range(n)}
-    assert ours == {n + 2}
 
 
 def test_the_papers_example():
@@ -249,16 +215,6 @@ def test_what_is_sent(data, blocks, weight):
     for worker in range(len(raw)):
         assert raw[worker] == sum(w == worker for w, _, _ in features)
         assert summed[worker] == sum(w == worker for w, _, _ in partials)
-
-
-def test_scarce_recirculation_prefers_partial_sums():
-    """Two sources of the same three destinations: 2 features or 3 sums, 6 additions or 3."""
-    graph = graph_of([0, 0, 0, 1, 1, 1], [2, 3, 4, 2, 3, 4], 5, directed=True)
-    boundary = boundary_of(graph, [0, 0, 1, 1, 1])
-    block = np.ones(6, dtype=np.int32)
-    assert cover_edges(boundary, block, 0.0).all()
-    assert cover_edges(boundary, block, 0.3).all()
-    assert not cover_edges(boundary, block, 0.4).any()
 
 
 @pytest.mark.parametrize("weight", [0.0, 0.3])

@@ -193,9 +193,7 @@ class PartAndWholeLeaveOnePacket(LeafTest):
         self.add_destination(901, worker=1, slot=8, bank=1)
         self.add_source(105, worker=0)
         self.entries.add_fanout(block=1, source=105, slots={0: (9, 1), 1: (8, 1)})
-        group = {"port": ABOVE, "group": 16 + 3 * 32}
-        place = {"block": 1, "bank": 0, "slot": 9, "vertex": 902}
-        self.entries.add_partial(**place, source=PARTIAL + 1, **group)
+        self.add_partial(902, slot=9, source=PARTIAL + 1)
         with self.counted(Outcome.AGGREGATED, completed={0: 1, 1: 1}):
             sent = [self.send_feature(105, worker=0)]
             self.expect(ABOVE, self.part(sent, sent[0][0], PARTIAL + 1, vertex=902))
@@ -207,7 +205,7 @@ class RecallsAndFetchesGoUp(LeafTest):
 
     def runTest(self) -> None:
         self.add_part(900, PAIR, worker=2)
-        self.entries.add_distant(block=1, vertex=901, port=3, above=ABOVE)
+        self.entries.add_distant(vertex=901, port=3, above=ABOVE)
         for asked, up in (
             (recall(900, port=3), relayed),
             (recall(901, port=3), relayed),
@@ -225,7 +223,7 @@ class SumComesDown(LeafTest):
     """To the destination's worker, unchanged; of an unknown one to no worker."""
 
     def runTest(self) -> None:
-        self.entries.add_distant(block=1, vertex=900, port=3, above=ABOVE)
+        self.entries.add_distant(vertex=900, port=3, above=ABOVE)
         packet = sum_from_above(900)
         with self.counted(Outcome.PASSED_ON, **QUIET):
             self.send(ABOVE, packet)
@@ -241,7 +239,7 @@ class MissingComesDown(LeafTest):
 
     def runTest(self) -> None:
         self.add_part(900, PAIR)
-        self.entries.add_distant(block=1, vertex=901, port=2, above=ABOVE)
+        self.entries.add_distant(vertex=901, port=2, above=ABOVE)
         for vertex, port in ((900, 3), (901, 2)):
             word = from_above(Kind.MISSING, vertex, Count=17, Resend=1)
             with self.counted(Outcome.PASSED_ON, **QUIET):
@@ -271,7 +269,7 @@ class FetchedFeatureGoesUpAndDown(LeafTest):
 
     def runTest(self) -> None:
         self.add_part(900, PAIR, worker=None)
-        self.entries.add_distant(block=1, vertex=901, port=3, above=ABOVE)
+        self.entries.add_distant(vertex=901, port=3, above=ABOVE)
         with self.counted(Outcome.RESENT, **QUIET):
             sent, _ = self.send_feature(101, worker=0, Resend=1, Dst_id=900)
             self.expect(ABOVE, relayed(sent, to=ABOVE))

@@ -143,18 +143,6 @@ class DuplicatesDoNotCount(AcceptedTest):
         self.check_ack(103, 3)
 
 
-class NextGroupStartsAnew(AcceptedTest):
-    """A group takes the place of the one 32 before it, up to the largest number."""
-
-    def runTest(self) -> None:
-        groups = (0, GROUPS_APART, 2 * GROUPS_APART, 0x00E0, 0x0100, 0xFFC0, 0xFFE0)
-        self.add_sources(*range(101, 101 + 2 * len(groups)))
-        for number, group in enumerate(groups):
-            first = 101 + 2 * number
-            self.pass_on(first, group=group)
-            self.check_ack(first + 1, 2, group=group)
-
-
 class OlderGroupChangesNothing(AcceptedTest):
     """A delayed duplicate of an older group does not reset the count of a newer one."""
 

@@ -23,7 +23,7 @@ enum class Completion {
 };
 
 struct Options {
-    /// The file of the arrays.
+    /// The folder of the arrays.
     std::string arrays;
     uint32_t workers;
     /// Numbers of leaves and spines; 0 for a star.

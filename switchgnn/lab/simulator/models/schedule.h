@@ -7,90 +7,44 @@
 #include "events.h"
 
 #include <algorithm>
-#include <cstring>
 #include <fcntl.h>
-#include <map>
 #include <span>
 #include <string>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <utility>
 #include <vector>
 
-constexpr char kMagic[] = "SGNNSIM1";
-constexpr size_t kMagicBytes = 8;
-
-struct Entry {
-    char name[40];
-    uint64_t item_bytes;
-    uint64_t length;
-    uint64_t offset;
-};
-
-/// The arrays that Python has written for a simulation; mapped, not copied.
+/// The arrays that Python has written into a folder, a file each; mapped, not copied.
 class Arrays {
   public:
-    explicit Arrays(const std::string& path) {
-        const int file = open(path.c_str(), O_RDONLY);
-        struct stat status;
-        if (file < 0 || fstat(file, &status) != 0) {
-            throw SimulationError("Cannot read " + path + ".");
-        }
-        bytes_ = static_cast<size_t>(status.st_size);
-        mapped_ = mmap(nullptr, bytes_, PROT_READ, MAP_PRIVATE, file, 0);
-        close(file);
-        if (mapped_ == MAP_FAILED) {
-            mapped_ = nullptr;
-            throw SimulationError("Cannot map " + path + ".");
-        }
-        const char* start = static_cast<const char*>(mapped_);
-        if (bytes_ < kMagicBytes + sizeof(uint64_t) ||
-            std::memcmp(start, kMagic, kMagicBytes) != 0) {
-            throw SimulationError(path + " holds no arrays of a simulation.");
-        }
-        uint64_t count;
-        std::memcpy(&count, start + kMagicBytes, sizeof(count));
-        for (uint64_t i = 0; i < count; ++i) {
-            Entry entry;
-            std::memcpy(&entry, start + kMagicBytes + sizeof(count) + i * sizeof(Entry),
-                        sizeof(Entry));
-            blocks_[entry.name] = {start + entry.offset, entry.length, entry.item_bytes};
-        }
-    }
-
-    ~Arrays() {
-        if (mapped_) {
-            munmap(mapped_, bytes_);
-        }
-    }
-
-    Arrays(const Arrays&) = delete;
-    Arrays& operator=(const Arrays&) = delete;
+    explicit Arrays(std::string folder) : folder_(std::move(folder)) {}
 
     template <typename T>
     std::span<const T> Get(const std::string& name) const {
-        const Block& block = Find(name, sizeof(T));
-        return {reinterpret_cast<const T*>(block.data), block.length};
+        const auto bytes = Map(name);
+        return {reinterpret_cast<const T*>(bytes.data()), bytes.size() / sizeof(T)};
     }
 
   private:
-    struct Block {
-        const char* data;
-        size_t length;
-        size_t item_bytes;
-    };
-
-    const Block& Find(const std::string& name, size_t item_bytes) const {
-        const auto found = blocks_.find(name);
-        if (found == blocks_.end() || found->second.item_bytes != item_bytes) {
-            throw SimulationError("The simulation has no array " + name + " of that type.");
+    std::span<const char> Map(const std::string& name) const {
+        const int file = open((folder_ + "/" + name).c_str(), O_RDONLY);
+        struct stat status;
+        if (file < 0 || fstat(file, &status) != 0) {
+            throw SimulationError("Cannot read the array " + name + ".");
         }
-        return found->second;
+        const auto bytes = static_cast<size_t>(status.st_size);
+        // Nothing cannot be mapped.
+        void* start = bytes ? mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE, file, 0) : nullptr;
+        close(file);
+        if (start == MAP_FAILED) {
+            throw SimulationError("Cannot map the array " + name + ".");
+        }
+        return {static_cast<const char*>(start), bytes};
     }
 
-    void* mapped_ = nullptr;
-    size_t bytes_ = 0;
-    std::map<std::string, Block> blocks_;
+    std::string folder_;
 };
 
 /// The sends of each worker in each block, and the rows that they contribute to. Packets are

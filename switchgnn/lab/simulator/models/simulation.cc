@@ -274,7 +274,8 @@ class Simulation {
     void ReportTrace(std::ostream& out) const {
         const auto& all = trace_.Arrivals();
         List(out, "trace_at", all, [this](const auto& it) { return it.at - began_; });
-        List(out, "trace_at_switch", all, [](const auto& it) { return it.at_switch ? 1 : 0; });
+        List(out, "trace_at_switch", all,
+             [](const auto& it) { return it.at_switch ? "true" : "false"; });
         List(out, "trace_worker", all, [](const auto& it) { return it.worker; });
         List(out, "trace_kind", all,
              [](const auto& it) { return static_cast<int>(it.packet.kind); });

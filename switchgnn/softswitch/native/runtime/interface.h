@@ -1,13 +1,19 @@
 // SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Functions for Python; native/library.py has the same signatures.
+// Functions for Python, whose signatures native/library.py reads here.
 #pragma once
 
 #include "batches.h"
 #include "engine.h"
 
 typedef Engine<Program> Switch;
+
+static std::vector<Replica> replicas(const i32* ports, const u32* instances, u64 count) {
+    std::vector<Replica> made;
+    for (u64 i = 0; i < count; i++) made.push_back({ports[i], instances[i]});
+    return made;
+}
 
 extern "C" {
 const char* program_messages() { return program_text; }
@@ -109,15 +115,11 @@ u64* switch_tail_drops(Switch* s) { return s->queues.tail_drops; }
 // By port and class.
 i64* switch_lengths(Switch* s) { return &s->queues.lengths[0][0]; }
 void switch_group(Switch* s, u64 group, const i32* ports, const u32* instances, u64 count) {
-    std::vector<Replica> replicas;
-    for (u64 i = 0; i < count; i++) replicas.push_back({ports[i], instances[i]});
-    s->groups[group] = replicas;
+    s->groups[group] = replicas(ports, instances, count);
 }
 void switch_no_group(Switch* s, u64 group) { s->groups.erase(group); }
 void switch_session(Switch* s, u64 session, const i32* ports, const u32* instances, u64 count, i64 length) {
-    std::vector<Replica> replicas;
-    for (u64 i = 0; i < count; i++) replicas.push_back({ports[i], instances[i]});
-    s->sessions[session] = {replicas, length};
+    s->sessions[session] = {replicas(ports, instances, count), length};
 }
 void switch_no_session(Switch* s, u64 session) { s->sessions.erase(session); }
 

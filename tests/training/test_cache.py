@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Training with cached rows: when epsilon changes, what is reported, and what stays the same."""
+"""Training with cached and skipped rows: which they are, what is reported, what stays the same."""
 
 import numpy as np
 import pytest
@@ -8,29 +8,29 @@ import pytest
 pytest.importorskip("torch", reason="PyTorch is not installed")
 pytest.importorskip("torch_geometric", reason="PyTorch Geometric is not installed")
 
+import torch
 from torch_geometric.nn import GCN
 
 from switchgnn.host.compression import Compression
 from switchgnn.planner.direction import Direction
-from switchgnn.training.asked import AskedFewer, AskedTraining
+from switchgnn.training.asked import AskedTraining
+from switchgnn.training.cache import LEAST, MOST, FollowingEpsilon, SkippedRows
+from switchgnn.training.compression import CompressionOptions
 from switchgnn.training.data.load import load_dataset
-from switchgnn.training.epsilon import (
-    LEAST,
-    MOST,
-    FollowingEpsilon,
-)
 from switchgnn.training.errors import TrainingError
-from switchgnn.training.fewer import fewer_bytes
-from switchgnn.training.join import Worker
+from switchgnn.training.join import Seat, Worker
 from switchgnn.training.partition import partition_dataset
 from switchgnn.training.sums import RemoteSum
-from tests.training.gathering import Gathering
+from tests.training.gathering import Gathering, in_threads
 from tests.training.plain_loop import train_plainly
-from tests.training.threads import EPOCHS, train_in_threads
+from tests.training.test_columns import WORKERS as GRAPH_WORKERS
+from tests.training.test_columns import Graph
+from tests.training.threads import train_in_threads
 
 # Two workers: the sum of two numbers does not depend on their order.
 WORKERS, LAYERS = 2, 3
-AUTO = fewer_bytes(32, "auto")
+AUTO, EXACT = CompressionOptions("auto"), CompressionOptions("0")
+HALF, SITE = CompressionOptions("0", rest=0.5), 5
 
 
 @pytest.fixture(scope="module")
@@ -61,52 +61,49 @@ def test_epsilon_stays_in_its_range():
     ("options", "words"),
     [
         ({"bits": 12}, "32, 16 or 8 bits in exchanges, not 12"),
-        ({"cache": 1.0}, "from 0 to below 1, not 1.0"),
-        ({"cache": -0.1}, "from 0 to below 1, not -0.1"),
+        ({"cache": "1.0"}, "from 0 to below 1, not 1.0"),
         ({"cache": "on"}, "is auto, or a number from 0 to below 1, not on"),
-        ({"feedback": True}, "numbers of 32 bits are not rounded"),
-        ({"stochastic": True}, "numbers of 32 bits are not rounded"),
+        ({"error_feedback": True}, "numbers of 32 bits are not rounded"),
+        ({"stochastic_rounding": True}, "numbers of 32 bits are not rounded"),
         ({"rest": 0.25}, "--rest 0.25 needs a cache"),
-        ({"rest": 1.0, "cache": 0.1}, "share of --rest is from 0 to below 1, not 1"),
-        ({"rest": float("nan"), "cache": 0.1}, "not nan"),
+        ({"rest": float("nan"), "cache": "0.1"}, "not nan"),
     ],
 )
 def test_what_does_not_go_together_is_a_sentence(options, words):
     with pytest.raises(TrainingError, match=words):
-        fewer_bytes(**{"bits": 32, "cache": None} | options)
+        CompressionOptions(**options).check()
 
 
 @pytest.mark.parametrize(
-    ("asked", "compression", "epsilon"),
+    ("options", "compression", "epsilon"),
     [
-        (AskedFewer(), Compression(seed=7), 0.0),
-        (AskedFewer(cache="0"), Compression(cache=True, seed=7), 0.0),
-        (AskedFewer(cache="0.2", bits=8), Compression(8, True, True, seed=7), 0.2),
-        (AskedFewer(cache="0", rest=0.5), Compression(cache=True, seed=7), 0.0),
-        (AskedFewer(bits=16, error_feedback=False), Compression(16, seed=7), 0.0),
-        (AskedFewer(bits=8, stochastic_rounding=True), Compression(8, False, True, True, 7), 0.0),
+        (CompressionOptions(), Compression(seed=7), 0.0),
+        (CompressionOptions("0.2", 8), Compression(8, True, True, seed=7), 0.2),
+        (AUTO, Compression(cache=True, seed=7), 0.1),
+        (CompressionOptions(bits=16, error_feedback=False), Compression(16, seed=7), 0.0),
+        (
+            CompressionOptions(bits=8, stochastic_rounding=True),
+            Compression(8, False, True, True, 7),
+            0.0,
+        ),
     ],
 )
-def test_options_are_what_transports_are_told(asked, compression, epsilon):
-    made = asked.fewer(7)
-    assert (made.compression, made.epsilon, made.follows) == (compression, epsilon, False)
-    assert made.active == bool(asked.named)
-
-
-def test_auto_begins_with_a_small_epsilon_that_follows():
-    made = AskedFewer(cache="auto").fewer(0)
-    assert (made.compression.cache, made.epsilon, made.follows) == (True, 0.1, True)
+def test_options_are_what_transports_are_told(options, compression, epsilon):
+    options.check()
+    assert (options.of_rows(7), options.epsilon) == (compression, epsilon)
+    assert options.follows == (options is AUTO)
+    assert options.active == bool(options.named)
 
 
 def test_there_is_no_dropout_with_a_cache_unless_it_is_asked_for():
-    cached = AskedFewer(cache="auto")
-    asked = AskedTraining(less=cached)
+    cached = AUTO
+    asked = AskedTraining(compression=cached)
     asked.check_dropout()
     shape = asked.shape()
     assert (shape.dropout, asked.options(shape, 0).input_dropout) == (0, 0)
     for options in ({"dropout": 0.5}, {"input_dropout": 0.1}):
         with pytest.raises(TrainingError, match=r"--cache and --(input-)?dropout 0"):
-            AskedTraining(less=cached, **options).check_dropout()
+            AskedTraining(compression=cached, **options).check_dropout()
         AskedTraining(**options).check_dropout()
 
 
@@ -116,9 +113,9 @@ def losses(results):
 
 def test_without_any_change_allowed_the_losses_are_the_same(karate):
     plain = train_in_threads(karate, WORKERS, model="gcn")
-    cached = train_in_threads(karate, WORKERS, model="gcn", fewer=fewer_bytes(32, 0.0))
+    cached = train_in_threads(karate, WORKERS, model="gcn", compression=EXACT)
     assert losses(cached) == losses(plain)
-    coarse = train_in_threads(karate, WORKERS, model="gcn", fewer=fewer_bytes(32, 0.5))
+    coarse = train_in_threads(karate, WORKERS, model="gcn", compression=CompressionOptions("0.5"))
     assert losses(coarse) != losses(plain)
 
 
@@ -136,7 +133,7 @@ def test_epsilon_follows_the_training_accuracy_of_all_workers(karate):
     """The accuracy of a step is that after the step before it, which an evaluation reports."""
     sums = []
     results = train_in_threads(
-        karate, WORKERS, model="gcn", fewer=AUTO, evaluate_every=1, epochs=30, kept=sums
+        karate, WORKERS, model="gcn", compression=AUTO, evaluate_every=1, epochs=30, kept=sums
     )
     reports = results[0][0]
     first = train_plainly(karate, model="gcn", layers=LAYERS, hidden=8, epochs=0, seed=0)[2]
@@ -152,7 +149,9 @@ def test_epsilon_follows_the_training_accuracy_of_all_workers(karate):
 def test_reports_have_what_was_left_out(karate):
     ends = []
     (reports, _), *_ = train_in_threads(
-        karate, WORKERS, model="gcn", fewer=fewer_bytes(32, 0.3), ends=ends, precompute=False
+        *(karate, WORKERS),
+        **{"model": "gcn", "compression": CompressionOptions("0.3"), "ends": ends},
+        precompute=False,
     )
     skipped = [report.skipped_rows for report in reports]
     assert skipped == sorted(skipped)
@@ -164,15 +163,6 @@ def test_reports_have_what_was_left_out(karate):
     assert nothing | {reports[0].bytes_without} == {None}
 
 
-def test_a_resumed_training_begins_with_empty_caches(karate, tmp_path):
-    how = {"model": "gcn", "fewer": fewer_bytes(32, 0.0), "precompute": False}
-    whole = train_in_threads(karate, WORKERS, epochs=EPOCHS, **how)
-    file = tmp_path / "saved"
-    train_in_threads(karate, WORKERS, epochs=EPOCHS // 2, checkpoint=file, **how)
-    rest = train_in_threads(karate, WORKERS, epochs=EPOCHS, checkpoint=file, **how)
-    assert losses(rest) == losses(whole)[EPOCHS // 2 :]
-
-
 @pytest.fixture
 def worker(karate):
     """A worker that has joined a job of its own; no exchange compresses."""
@@ -180,7 +170,7 @@ def worker(karate):
     gathering = Gathering(karate.graph, assignment, compression=Compression(cache=True))
     (part,) = partition_dataset(karate, assignment)
     with RemoteSum(gathering.transports[0]) as remote:
-        yield Worker(None, None, part, remote, first=0, session=0, seed=5)
+        yield Worker(Seat(None, None, part, remote.transport, 0, 0), remote, seed=5)
 
 
 def test_a_script_sets_bits_and_epsilon(karate, worker):
@@ -204,3 +194,61 @@ def test_the_epsilon_of_a_script_follows_its_accuracies(karate, worker):
     assert worker.epsilon == pytest.approx(AUTO.epsilon * 1.05)
     with pytest.raises(TrainingError, match="not 9"):
         worker.wrap(GCN(karate.features.shape[1], 4, 1, karate.classes), bits=9)
+
+
+def test_the_least_important_rows_of_each_worker_are_skipped():
+    graph = Graph()
+    gathering = Gathering(graph.graph, graph.assignment)
+
+    def work(worker):
+        mine, told = graph.mine(worker), []
+        with RemoteSum(gathering.transports[worker]) as remote:
+            remote.skipped = SkippedRows(0.45, lambda *what: told.append(what))
+            neighbours = graph.neighbours(worker, remote)
+            rows = torch.from_numpy(graph.rows[mine]).requires_grad_()
+            sums = neighbours(rows, SITE)
+            (sums * torch.from_numpy(graph.weights[mine])).sum().backward()
+            neighbours(rows.detach(), SITE)
+        return mine, told
+
+    gradients = (graph.local + graph.remote).T @ graph.weights
+    importance = abs(gradients * graph.rows).sum(axis=1)
+    for mine, told in in_threads(work, GRAPH_WORKERS, gathering.barrier):
+        # Forward twice; the exchange of gradients tells nothing.
+        assert told[0] == (SITE, None)
+        site, resting = told[1]
+        assert (len(told), site, resting.sum()) == (2, SITE, int(0.45 * len(mine)))
+        assert importance[mine[resting]].max() < importance[mine[~resting]].min()
+
+
+def test_every_fourth_epoch_no_row_is_skipped():
+    told = []
+    skipped = SkippedRows(0.5, lambda *what: told.append(what))
+    rows = torch.tensor([[1.0], [4.0], [2.0], [3.0], [9.0]])
+    for epoch in range(1, 9):
+        skipped.begin_epoch(epoch)
+        # The exchange may have the number of the columns that are sent.
+        skipped.before(SITE, 7)
+        skipped.note(SITE, rows, torch.ones_like(rows))
+    assert [site for site, _ in told] == [7] * 8
+    resting = [None if mask is None else np.flatnonzero(mask).tolist() for _, mask in told]
+    assert resting == [None, [0, 2], [0, 2], None, [0, 2], [0, 2], [0, 2], None]
+
+
+def test_in_a_training_half_of_the_rows_are_skipped_but_for_every_fourth_epoch(karate):
+    ends = []
+    train_in_threads(karate, 2, model="gcn", compression=HALF, ends=ends)
+    resting = [mask if mask is None else mask.sum() for site, mask in ends[0].told if site == 1]
+    half = karate.vertices // 4
+    # The last one is of the evaluation after the eighth epoch.
+    assert resting == [None, half, half, None, half, half, half, None, None]
+
+
+def test_rows_of_few_columns_are_skipped_at_the_site_of_these_columns(karate):
+    ends = []
+    both = CompressionOptions("0", rest=0.5, keep=0.5, columns_every=2)
+    train_in_threads(karate, 2, model="gcn", hidden=40, compression=both, ends=ends)
+    forward = [site for site, direction, _ in ends[0].sites if direction is Direction.FORWARD]
+    assert [site for site, _ in ends[0].told] == forward
+    layers = set(range(3))
+    assert any(mask is not None for site, mask in ends[0].told if site not in layers)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""How much a row must change before it is sent again, and whether that follows the accuracy.
+"""The cache in training: how much a row must change before it is sent again, and skipped rows.
 
 With a cache, a row is sent if its largest change exceeds epsilon times its largest number, or that
 of an average row (CDFGNN, section 4; ``LeastChange``). Epsilon may follow the training accuracy
@@ -9,16 +9,17 @@ falls, epsilon shrinks. The equations as printed have the two cases the other wa
 text, and this module follows the text.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from switchgnn.host.compression import Compression, Savings
-from switchgnn.training.fewer import FIRST, FewerBytes
-from switchgnn.training.rest import Rest
+from switchgnn.training.compression import FIRST, CompressionOptions
 
 LEAST, MOST = 0.001, 0.3
 # Changes of accuracy that count: a small fall, but only a larger rise.
@@ -78,20 +79,66 @@ class FollowingEpsilon:
         return self.epsilon
 
 
+# In each epoch whose number is a multiple of this one, no row is skipped.
+EVERY = 4
+
+
+class SkippedRows:
+    """The rows of one worker that are sent less often (the importance of nodes in DGS).
+
+    A row is as important as the sum of |gradient * value| over its columns: to first order, the
+    change of the loss without it. Each worker decides by itself which of its rows are skipped: for
+    the others they have not changed.
+
+    Args:
+        share: of the worker's vertices those that are skipped, 0 < share < 1, rounded down.
+        tell: the transport's `rest`, called before each forward exchange.
+    """
+
+    def __init__(self, share: float, tell: Callable[[int, NDArray[np.bool_] | None], None]) -> None:
+        self._share = share
+        self._tell = tell
+        self._skipped: dict[int, NDArray[np.bool_]] = {}
+        self._all_are_due = False
+
+    def begin_epoch(self, epoch: int) -> None:
+        """Begin an epoch, the first of which is 1."""
+        self._all_are_due = epoch % EVERY == 0
+
+    def before(self, site: int, sent_as: int) -> None:
+        """Tell which rows are skipped in the next forward exchange of a site.
+
+        `sent_as`: the site of its rows in the exchange, where only some columns are sent.
+        """
+        self._tell(sent_as, None if self._all_are_due else self._skipped.get(site))
+
+    def note(self, site: int, rows: Tensor, gradient: Tensor) -> None:
+        """Choose the rows of a site that are skipped from now on.
+
+        `rows`, `gradient`: [n, F], those that go into the sum. Rows of the same importance are
+        skipped in their order.
+        """
+        importance = (rows * gradient).abs().sum(dim=1, dtype=torch.float64).cpu().numpy()
+        least = np.argsort(importance, kind="stable")[: int(self._share * len(importance))]
+        skipped = np.zeros(len(importance), dtype=np.bool_)
+        skipped[least] = True
+        self._skipped[site] = skipped
+
+
 class CacheControl:
     """The cache of one worker's transport, in training.
 
     Attributes:
-        rest: lets rows that matter little rest; None: all are sent that have changed.
+        skipped: the rows that are sent less often; None: all are sent that have changed.
     """
 
-    def __init__(self, transport: Compressing, fewer: FewerBytes) -> None:
+    def __init__(self, transport: Compressing, options: CompressionOptions) -> None:
         self._transport = transport
-        self._cached = fewer.compression.cache
-        self._following = FollowingEpsilon(fewer.epsilon) if fewer.follows else None
-        self.rest = Rest(fewer.rest, transport.rest) if fewer.rest else None
+        self._cached = options.caches
+        self._following = FollowingEpsilon(options.epsilon) if options.follows else None
+        self.skipped = SkippedRows(options.rest, transport.rest) if options.rest else None
         if self._cached:
-            transport.epsilon = fewer.epsilon
+            transport.epsilon = options.epsilon
 
     @property
     def follows(self) -> bool:
