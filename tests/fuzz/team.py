@@ -25,7 +25,7 @@ WORKERS = 3
 WIDTH = 33
 FRAGMENTS = 2
 JOIN_SECONDS = 60
-PATIENT = Pace(patience=30.0)
+PATIENT = Pace(timeout=30.0)
 ALL = os.environ.get("SWITCHGNN_LEVEL") == "all"
 
 

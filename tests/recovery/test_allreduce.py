@@ -98,7 +98,7 @@ def test_a_sum_that_only_others_have_is_asked_for(which, tmp_path):
             assert workers.total()["answered"] > 0
 
 
-BRIEF = Pace(patience=1.0)
+BRIEF = Pace(timeout=1.0)
 
 
 @of_stars
@@ -117,7 +117,7 @@ def test_a_worker_that_ends_is_named(crew, busy):
         error = jobs[0].futures[worker].exception(seconds_here(JOIN_SECONDS))
         assert isinstance(error, ExchangeTimeoutError), error
         assert error.workers == (victim,)
-    assert time.monotonic() - ended < workers.pace.patience + seconds_here(1)
+    assert time.monotonic() - ended < workers.pace.timeout + seconds_here(1)
 
 
 def contribute_late(jobs, reducers, worker):

@@ -34,7 +34,7 @@ from tests.support.reducing import SIZES, all_done
 from tests.support.reducing import check as check_reduces
 
 PLAN = {"send": "cover", "directions": "both", "slots": 16}
-BRIEF = Pace(patience=2.0, skew=1.0)
+BRIEF = Pace(timeout=2.0, skew=1.0)
 of_stars = pytest.mark.parametrize("shared_bed", STARS, indirect=True)
 
 

@@ -44,7 +44,7 @@ def test_without_faults_nothing_is_repaired_needlessly(team):
     assert total["features_resent"] <= total["features_sent"] // 50
 
 
-BRIEF = Pace(patience=5.0)
+BRIEF = Pace(timeout=5.0)
 
 
 @contextmanager

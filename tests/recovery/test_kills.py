@@ -122,7 +122,7 @@ def test_a_worker_dies(which, tmp_path, stack):
     with made_bed(which, tmp_path) as made, ExitStack() as stack:
         made.install()
         note = lambda *_: died.append(time.monotonic())  # noqa: E731
-        team = Team(made, stack, pace=Pace(patience=1.0), on_block=note)
+        team = Team(made, stack, pace=Pace(timeout=1.0), on_block=note)
         team.run(9, stops={victim: 1})
         assert time.monotonic() - max(died) < seconds_here(20)
     assert set(team.errors) == set(range(made.workers)) - {victim}

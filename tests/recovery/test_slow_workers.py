@@ -73,7 +73,7 @@ def test_a_slow_worker_is_waited_for(which, tmp_path):
         made.install()
         began = time.monotonic()
         note = lambda *_: ended.append(time.monotonic())  # noqa: E731
-        team = Team(made, stack, pace=Pace(patience=patience), on_block=note, link=link)
+        team = Team(made, stack, pace=Pace(timeout=patience), on_block=note, link=link)
         assert team.run(1, width=3) == 0, team.errors
     assert min(ended) - began > 1.5 * patience
 

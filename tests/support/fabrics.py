@@ -38,7 +38,7 @@ from tests.support.networks import own_network
 from tests.support.speed import pace_here, seconds_here
 
 JOIN_SECONDS = 100
-PATIENT = Pace(patience=30.0)
+PATIENT = Pace(timeout=30.0)
 
 
 class Bed:

@@ -258,7 +258,7 @@ def predict_transport(
         strategies = replace(strategies, leaves=False)
     made = build_auto(data.graph, strategies, context, expected, **settings)
     chosen = _RUN_BY[made.chosen]
-    planned = (strategies, made.plan) if chosen is SWITCH else None
+    planned = (strategies, made.plan) if chosen.in_switch else None
     why = f"{_why(made)}{_WITHOUT_MIXED if whole else ''}"
     return TransportPrediction(made.seconds, chosen, why, planned)
 

@@ -173,7 +173,7 @@ class MagnitudesAgree(ScaledCheck):
 # The masks of workers in the bodies of DONE and WAITING.
 _WORKERS, _PULSES = slice(12, 28), slice(28, 44)
 # Late copies are fewer `done`s than that: more come from a live worker.
-_PACKETS, _BEATS = 15, 15
+_PACKETS, _HEARTBEATS = 15, 15
 # After a silence of that many beats it may be another process.
 _SILENT = 5
 
@@ -207,7 +207,7 @@ class PulsesBeat(PacketCheck):
             # Frames of a worker that has ended or stands still are the network's copies.
             self._pulses.pop(worker, None)
             return
-        now, beat = self.scene.scheduler.now, int(self.scene.job.pace.beat * SECOND)
+        now, beat = self.scene.scheduler.now, int(self.scene.job.pace.heartbeat_interval * SECOND)
         bit, pulse = _bit(packet.body[_WORKERS], worker), self._pulses.get(worker)
         if pulse is None or pulse.bit != bit or now - pulse.last > _SILENT * beat:
             self._pulses[worker] = _Pulse(bit, now, now)

@@ -167,7 +167,7 @@ class VirtualReducer:
         self.link.close()
 
     def _agree(self, first: int) -> int:
-        agreement, deadline = self._job.agreement, self._clock.now() + self._job.pace.patience
+        agreement, deadline = self._job.agreement, self._clock.now() + self._job.pace.timeout
         agreement.tell(self._worker, first, self.task)
         while missing := agreement.missing:
             left = deadline - self._clock.now()

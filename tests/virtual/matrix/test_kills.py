@@ -249,7 +249,7 @@ def test_a_worker_stands_still(soak, scene, seed):
 
 
 @on_each_topology
-@pytest.mark.parametrize("patience", [1.0, pytest.param(Pace().patience, marks=full)])
+@pytest.mark.parametrize("patience", [1.0, pytest.param(Pace().timeout, marks=full)])
 def test_a_slow_worker_is_waited_for(soak, scene, patience):
     check_patience(soak, scene, patience=patience)
 
@@ -260,7 +260,7 @@ def test_a_slow_worker_is_waited_for(soak, scene, patience):
 def test_a_slow_worker_that_loses_a_third_is_waited_for(soak, scene):
     """Its questions back off to a second, so the patience is what users have."""
     faults = faults_on((f"w{SLOW}.up", f"w{SLOW}.down"), {"loss": 0.3}, seed=1)
-    check_patience(soak, scene, patience=Pace().patience, faults=faults)
+    check_patience(soak, scene, patience=Pace().timeout, faults=faults)
 
 
 BRIEF = 5.0

@@ -218,7 +218,7 @@ MISTAKES = (
         "silent_in_a_block",
         57,
         BLOCK,
-        "            if asked or now > beat_at:",
+        "            if asked or now > heartbeat_at:",
         "            if asked and now < 0.0:",
     ),
     in_text(
@@ -274,9 +274,9 @@ MISTAKES = (
         "receivers_kept",
         5,
         BLOCK,
-        "        self._drive(_Fragment(place, sender, receiver, sieve, opening))\n",
+        "        self._drive(_Fragment(place, sender, receiver, fast_path, opening))\n",
         "        self.__dict__.setdefault('_all', []).append(receiver)\n"
-        "        self._drive(_Fragment(place, sender, receiver, sieve, opening))\n",
+        "        self._drive(_Fragment(place, sender, receiver, fast_path, opening))\n",
     ),
     in_text(
         "sessions_not_compared",
@@ -453,8 +453,8 @@ MISTAKES = (
         "idle_without_pulse",
         2,
         "host/reduce/stream.py",
-        "        if now >= self._pulse_at:\n",
-        "        if now >= self._pulse_at and flow.pipeline.in_flight:\n",
+        "        if now >= self._heartbeat_at:\n",
+        "        if now >= self._heartbeat_at and flow.pipeline.in_flight:\n",
         REDUCES,
     ),
     in_text(
