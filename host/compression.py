@@ -16,21 +16,15 @@ WHOLE_BITS = 32
 
 @dataclass(frozen=True)
 class Compression:
-    """What workers leave out of the rows that they send.
+    """What workers leave out of the rows that they send."""
 
-    Attributes:
-        bits: 32, 16 or 8: a number has at most 2^bits - 1 levels.
-        cache: whether rows are sent as changes, and only where they have changed enough.
-        feedback: whether what rounding takes away is added to the row of the next round.
-        stochastic: whether numbers are rounded up with the probability of their rest.
-        seed: of stochastic rounding.
-    """
-
-    bits: int = WHOLE_BITS
+    bits: int = WHOLE_BITS  # 32, 16 or 8: a number has at most 2^bits - 1 levels.
+    # Whether rows are sent as changes, and only where they have changed enough.
     cache: bool = False
+    # Whether what rounding takes away is added to the row of the next round.
     feedback: bool = False
-    stochastic: bool = False
-    seed: int = 0
+    stochastic: bool = False  # Whether numbers are rounded up with the probability of their rest.
+    seed: int = 0  # Of stochastic rounding.
 
     @property
     def active(self) -> bool:
@@ -67,14 +61,10 @@ class LeastChange:
 
     CDFGNN (section 4) compares with max|z| alone. But rows that are small beside the others, such
     as gradients of vertices that are classified well, change the most and matter the least.
-
-    Attributes:
-        epsilon: ε, a share.
-        usual: the mean of max|z| over all rows of the worker that are finite.
     """
 
-    epsilon: float
-    usual: float
+    epsilon: float  # A share.
+    usual: float  # The mean of max|z| over all rows of the worker that are finite.
 
     @classmethod
     def of(cls, epsilon: float, sizes: NDArray[Any]) -> "LeastChange":

@@ -26,33 +26,19 @@ NO_TRAFFIC = Traffic(0, 0, 0, 0)
 
 @dataclass(frozen=True)
 class LinkConfig:
-    """One worker's end of its link: the part that the tasks of all worker processes share.
+    """One worker's end of its link: the part that the tasks of all worker processes share."""
 
-    Attributes:
-        worker: the number of the worker.
-        link: ``eth:...`` or ``udp:...``, as for ``open_link``.
-        addresses: those of the worker and of its switch.
-        stations: the addresses of all workers.
-        plan: the plan folder, if the switch adds up.
-        session: the number of its install.
-        schedule: the worker's file, if hosts send to each other.
-        faults: the faults on the link, as for ``--faults``.
-        recording: the file for the frames of the link, or None.
-        metrics: ``ADDRESS:PORT`` of the worker's metrics; empty for none.
-        tell_every: seconds between two events with its metrics; 0 for none.
-    """
-
-    worker: int
-    link: str
-    addresses: Addresses
-    stations: tuple[Station, ...] = ()
-    plan: Path | None = None
-    session: int = 0
-    schedule: Path | None = None
-    faults: str = ""
-    recording: Path | None = None
-    metrics: str = ""
-    tell_every: float = 0.0
+    worker: int  # The number of the worker.
+    link: str  # `eth:...` or `udp:...`, as for `open_link`.
+    addresses: Addresses  # Those of the worker and of its switch.
+    stations: tuple[Station, ...] = ()  # The addresses of all workers.
+    plan: Path | None = None  # The plan folder, if the switch adds up.
+    session: int = 0  # The number of its install.
+    schedule: Path | None = None  # The worker's file, if hosts send to each other.
+    faults: str = ""  # The faults on the link, as for `--faults`.
+    recording: Path | None = None  # The file for the frames of the link, or None.
+    metrics: str = ""  # `ADDRESS:PORT` of the worker's metrics; empty for none.
+    tell_every: float = 0.0  # Seconds between two events with its metrics; 0 for none.
 
     def open_link(self, *protocols: int) -> Link:
         """Open the link for some IPv4 protocols."""
@@ -73,26 +59,18 @@ class LinkConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class WorkerEnd(LinkConfig):
-    """The parameters of a transport, which uses those that it needs.
-
-    Attributes:
-        vertices: how many vertices the worker holds.
-        sampling: the share of rows that is sent.
-        mtu: of frames between hosts, as for ``Framing.parse`` of host/direct.
-        clock: the clock of the link.
-        shared: an open link to use instead, of which an all-reduce uses the other half.
-        compression: what workers leave out of the rows that they send.
-    """
+    """The parameters of a transport, which uses those that it needs."""
 
     workers: int
-    vertices: int
+    vertices: int  # How many vertices the worker holds.
     pace: Pace
-    sampling: float = 1.0
+    sampling: float = 1.0  # The share of rows that is sent.
     seed: int = 0
-    mtu: str = "1500"
-    clock: Clock = SYSTEM_CLOCK
+    mtu: str = "1500"  # Of frames between hosts, as for `Framing.parse` of host/direct.
+    clock: Clock = SYSTEM_CLOCK  # The clock of the link.
+    # An open link to use instead, of which an all-reduce uses the other half.
     shared: Link | None = None
-    compression: Compression = NO_COMPRESSION
+    compression: Compression = NO_COMPRESSION  # What workers leave out of the rows that they send.
 
     @classmethod
     def of(cls, config: LinkConfig, **more: Any) -> "WorkerEnd":  # noqa: ANN401

@@ -36,7 +36,7 @@ from switchgnn.host.innetwork.outgoing import (
     changed_rows,
     cut_into_fragments,
 )
-from switchgnn.host.innetwork.receiver import SumReceiver, sieves
+from switchgnn.host.innetwork.receiver import SumReceiver, fast_paths
 from switchgnn.host.innetwork.responder import Inbox, Responder, new_notifier
 from switchgnn.host.innetwork.schedule import block_schedules
 from switchgnn.host.links.faults import FaultCounts, injected_faults
@@ -205,7 +205,7 @@ class InNetworkExchange(Transport):
         self._schedules = block_schedules(part, addresses, pace.group_size, session)
         notifier = new_notifier(endpoint, manifest, self._schedules)
         inbox = Inbox(endpoint, self._responder, notifier)
-        self._sieves = sieves(self._schedules)
+        self._fast_paths = fast_paths(self._schedules)
         self._barrier = Barrier(
             endpoint, inbox, workers=manifest.workers, plan_id=plan_id(manifest)
         )
@@ -419,10 +419,10 @@ class InNetworkExchange(Transport):
     def _run(
         self, step: Following, outgoing: OutgoingRows, opening: RoundStart | None = None
     ) -> NDArray[np.int32]:
-        schedule, sieve = self._schedules[step.block - 1], self._sieves[step.block - 1]
+        schedule, fast_path = self._schedules[step.block - 1], self._fast_paths[step.block - 1]
         lanes_sent = outgoing.payloads(schedule, step.fragment)
         return self._block.run(
-            schedule, sieve, self._round, step.fragment, lanes_sent, opening=opening
+            schedule, fast_path, self._round, step.fragment, lanes_sent, opening=opening
         )
 
     def _close(self, step: Following, following: Following) -> None:

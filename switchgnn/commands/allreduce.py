@@ -343,7 +343,7 @@ class AskedReduce:
     seed: int = seed_option("For the numbers.")
     site: SiteOptions
     limits: LimitOptions
-    patience: float = option(
+    timeout: float = option(
         NETWORK, "SECONDS", "Without progress, until a worker gives up.", default=20.0, min=0.1
     )
     gloo: bool = option(
@@ -375,7 +375,7 @@ class AskedReduce:
             seed=self.seed,
             words=self.words,
             gloo=self.gloo,
-            pace=Pace(window=self.limits.window or limits.window, patience=self.patience),
+            pace=Pace(window=self.limits.window or limits.window, timeout=self.timeout),
             pcap=self.pcap,
         )
 

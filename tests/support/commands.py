@@ -28,7 +28,7 @@ from tests.support.speed import seconds_here
 
 _PRELOAD = (
     *(command.module for command in COMMANDS),
-    "switchgnn.softswitch.daemon.command",
+    "switchgnn.softswitch.daemon.serving",
 )
 _ROOT = Path(__file__).parent.parent.parent
 # Optional imports of `switchgnn train`.

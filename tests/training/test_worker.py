@@ -82,7 +82,7 @@ from switchgnn.training.gradients import together_in_file
 
 how, file, rank = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
 try:
-    with together_in_file(file, rank, 2, Pace(patience=100)):
+    with together_in_file(file, rank, 2, Pace(timeout=100)):
         GradientSums().add(torch.ones(1))
         if rank == 1 and how == "error":
             raise SwitchGNNError("The link is\x1b[2J down.")

@@ -371,7 +371,7 @@ def g3_end():
 def test_workers_at_other_sites_do_not_add_up():
     graph, assignment = random_case(60, 400, 2, 4, directed=False)
     schedules, parts = copy_schedules(graph, assignment, 2), parts_of(assignment, 2)
-    transports = on_hub(schedules, pace=Pace(patience=0.25), compression=Compression(cache=True))
+    transports = on_hub(schedules, pace=Pace(timeout=0.25), compression=Compression(cache=True))
 
     def work(worker):
         rows = np.ones((len(parts[worker]), 3), dtype=np.float32)
