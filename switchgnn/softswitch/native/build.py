@@ -58,6 +58,15 @@ def compiled_library(document: bytes, translate: Callable[[], str]) -> Path:
         raise NoCompilerError(str(error)) from error
 
 
+def why_not_kept() -> str | None:
+    """Return why compiled programs cannot be cached, or None."""
+    try:
+        cache_folder(_CACHE)
+    except CompilerError as error:
+        return str(error)
+    return None
+
+
 def translator_files() -> Iterator[Path]:
     """Yield the files of the translator in a fixed order."""
     for pattern in TRANSLATOR:
