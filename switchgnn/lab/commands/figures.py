@@ -46,9 +46,7 @@ class FiguresOptions:
     )
     seeds: int | None = option(None, "N", "Draws of graph and orders.", min=1, shown="the scale's")
     graph: list[str] | None = option(
-        None,
-        "NAME=GRAPH",
-        "Your own instead of a generated one, as Reddit=reddit.npz; repeatable.",
+        None, "NAME=GRAPH", "Your own instead of a generated one, as Reddit=reddit.npz; repeatable."
     )
     jobs: int | None = option(None, "N", "Simulations at a time.", min=1, shown="one per core")
     out: Path | None = option(OUTPUT, "FOLDER", "For all files.", shown=f"{_RESULTS}/SCALE")

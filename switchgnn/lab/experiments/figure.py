@@ -118,7 +118,7 @@ class Panel:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Ratio:
     """A series beside another one, at the place where that gives the largest number.
 
     Attributes:
@@ -150,7 +150,7 @@ class Claim:
         why: why both differ.
     """
 
-    ours: Comparison
+    ours: Ratio
     paper: str
     why: str
 
