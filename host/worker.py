@@ -47,23 +47,17 @@ WORKER_RESULT = {
 
 @dataclass(frozen=True)
 class WorkerTask:
-    """The task of one worker process.
+    """The task of one worker process."""
 
-    Attributes:
-        config: has a plan; a schedule and stations, too, if the plan leaves destinations to hosts.
-        features: safetensors file, features float32[n, F] of this worker's rows only.
-        rounds: how many exchanges.
-        output: the safetensors files to write, named by ``result_file``. One of R rounds holds
-            fixed int32[R, n, F] of the switch, sums float32[R, n, F] of the switch and the hosts,
-            and scale float64[R].
-        rounds_per_file: how many rounds a file holds; the last one may hold fewer.
-    """
-
+    # Has a plan; a schedule and stations, too, if the plan leaves destinations to hosts.
     config: LinkConfig
-    features: Path
-    rounds: int
+    features: Path  # Safetensors file, features float32[n, F] of this worker's rows only.
+    rounds: int  # How many exchanges.
+    # The safetensors files to write, named by `result_file`. One of R rounds holds fixed int32[R,
+    # n, F] of the switch, sums float32[R, n, F] of the switch and the hosts, and scale float64[R].
     output: Path
-    rounds_per_file: int
+    # How many rounds a file holds; the last one may hold fewer.
+    rounds_per_file: int  # How many rounds a file holds; the last one may hold fewer.
     pace: Pace
 
 

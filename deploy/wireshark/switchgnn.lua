@@ -23,7 +23,7 @@ local KINDS = {
     [REDUCING] = "reducing",
 }
 local REFUSALS = {
-    [0] = "none", [1] = "incarnation", [2] = "magnitude", [3] = "turn", [4] = "next",
+    [0] = "none", [1] = "incarnation", [2] = "magnitude", [3] = "tag", [4] = "next",
 }
 -- By Width. Of kinds with lanes it tells the length.
 local LANES = { [0] = 8, [1] = 16, [2] = 32, [3] = 64, [4] = 128, [5] = 256 }
@@ -44,8 +44,8 @@ local ip_len, ip_hdr_len = Field.new("ip.len"), Field.new("ip.hdr_len")
 
 local switchgnn = Proto("switchgnn", "SwitchGNN")
 
--- The fields of the header, as in HEADER_FIELDS of host/wire/header.py, which a test compares: name,
--- first byte, bytes, and mask of its bits.
+-- The fields of the header, as in HEADER_FIELDS of host/wire/header.py, which a test compares:
+-- name, first byte, bytes, and mask of its bits.
 local HEADER = {
     { "Src_id", 0, 4 },
     { "Dst_id", 4, 4 },

@@ -51,23 +51,17 @@ _CONTROL_KINDS = (Kind.ACK, Kind.RECALL, Kind.DONE)
 
 
 class Packet(NamedTuple):
-    """A sound frame.
-
-    Attributes:
-        number: FEATURE: of the frame, from 0 for each receiver and round. ACK, RECALL: of the first
-            frame of the group.
-        tag: ACK: one bit for each frame of the group. Otherwise the schedule's mark.
-        question: ACK, RECALL: the number of the question; 0 is a FEATURE with `echo`.
-        marked: FEATURE: a queue on the way was long. ACK: one was, for the frames it covers.
-    """
+    """A sound frame."""
 
     kind: Kind
     sender: int
+    # FEATURE: of the frame, from 0 for each receiver and round. ACK, RECALL: of the first frame of
+    # the group.
     number: int
-    tag: int
-    question: int
+    tag: int  # ACK: one bit for each frame of the group. Otherwise the schedule's mark.
+    question: int  # ACK, RECALL: the number of the question; 0 is a FEATURE with `echo`.
     echo: bool
-    marked: bool
+    marked: bool  # FEATURE: a queue on the way was long. ACK: one was, for the frames it covers.
     round: int
     body: memoryview
 

@@ -9,7 +9,7 @@ from switchgnn.host.errors import named_workers
 from switchgnn.host.innetwork.endpoint import Endpoint
 from switchgnn.host.innetwork.errors import BarrierError, ExchangeTimeoutError, InNetworkError
 from switchgnn.host.innetwork.fixed_point import Largest, magnitude_from_bits
-from switchgnn.host.innetwork.refusals import Pulse, Refusals, SignsOfLife, where
+from switchgnn.host.innetwork.refusals import HeartbeatBit, Refusals, SignsOfLife, where
 from switchgnn.host.innetwork.responder import Inbox, Packet
 from switchgnn.host.wire.header import OPENING_BLOCK, SESSION_MASK, BarrierBody, Header, Kind
 
@@ -23,14 +23,14 @@ class Meeting:
         self._counters = endpoint.counters
         self.place = place
         # Before they open a round, workers may be computing.
-        self.patience = self._pace.patience + self._pace.skew * (place[1] == OPENING_BLOCK)
+        self.timeout = self._pace.timeout + self._pace.skew * (place[1] == OPENING_BLOCK)
         self.repeat_at = float("-inf")
         self.answer: tuple[Header, BarrierBody] | None = None
         self._signs = SignsOfLife(workers)
         self._attempts = 0
         # -1: the first `done` is not answered while others are not done.
         self._unanswered = -1
-        self._deadline = endpoint.clock.now() + self._pace.patience
+        self._deadline = endpoint.clock.now() + self._pace.timeout
 
     @property
     def answered(self) -> tuple[Header, BarrierBody]:
@@ -41,7 +41,7 @@ class Meeting:
 
     def silent(self, now: float) -> list[int]:
         """Return the workers that are not done and gave no sign of life for too long."""
-        return self._signs.silent(self.patience, now)
+        return self._signs.silent(self.timeout, now)
 
     def unheard(self, now: float) -> bool:
         """Return whether the switch has not answered for too long."""
@@ -49,7 +49,9 @@ class Meeting:
 
     def asked(self, now: float) -> None:
         """Record a `done` that was sent."""
-        self.repeat_at = now + min(self._round_trip.backed_off(self._attempts), self._pace.beat)
+        self.repeat_at = now + min(
+            self._round_trip.backed_off(self._attempts), self._pace.heartbeat_interval
+        )
         self._counters.barriers_repeated += self._attempts > 0
         self._attempts += 1
         self._unanswered += 1
@@ -63,7 +65,7 @@ class Meeting:
             self._attempts = self._round_trip.answered(self._attempts)
             self._signs.take(barrier.workers, barrier.pulses or 0, now)
             if self._signs.awaited:
-                self._deadline = now + self._pace.patience
+                self._deadline = now + self._pace.timeout
         elif self.place[1] != OPENING_BLOCK or barrier.round == self.place[0]:
             self.answer = header, barrier
 
@@ -118,7 +120,7 @@ class Barrier:
         self._workers = workers
         self._plan_id = plan_id
         self._refusals = Refusals(endpoint, workers=workers, plan_id=plan_id)
-        self._pulse = Pulse(endpoint.pace.beat)
+        self._heartbeat = HeartbeatBit(endpoint.pace.heartbeat_interval)
         self._magnitude = 0
         self._last: _Report | None = None
         self._opening: Meeting | None = None
@@ -247,7 +249,7 @@ class Barrier:
 
     def _done(self, report: _Report) -> bytes:
         # Every `done` carries the magnitude, for a switch that was restarted.
-        pulse = self._pulse.bit(self._clock.now()) << self._worker
+        pulse = self._heartbeat.bit(self._clock.now()) << self._worker
         body = BarrierBody(magnitude=report.magnitude, plan=self._plan_id, workers=pulse).pack()
         header = Header(
             kind=Kind.DONE,
@@ -284,19 +286,19 @@ class Barrier:
         if place[1] != OPENING_BLOCK:
             return ExchangeTimeoutError(
                 f"{where(place)}: the switch on {self._link.name} has not reported within "
-                f"{self._pace.patience:g} s whether the block is complete."
+                f"{self._pace.timeout:g} s whether the block is complete."
             )
         return ExchangeTimeoutError(
             f"{where(place)}: no answer from the switch on {self._link.name} after "
-            f"{self._pace.patience:g} s. Is it running, with the plan installed "
+            f"{self._pace.timeout:g} s. Is it running, with the plan installed "
             f"(`switchgnn controller show`)?{self._other_session()}"
         )
 
     def _no_sign_of(self, silent: list[int], meeting: Meeting) -> InNetworkError:
         opening = meeting.place[1] == OPENING_BLOCK
-        slow = " If it is only computing, increase the patience." * opening
+        slow = " If it is only computing, increase --timeout." * opening
         return ExchangeTimeoutError(
-            f"{where(meeting.place)}: worker {self._worker} waited {meeting.patience:g} s, without "
+            f"{where(meeting.place)}: worker {self._worker} waited {meeting.timeout:g} s, without "
             f"a sign of life, for {named_workers(silent)}.{slow}",
             silent,
         )

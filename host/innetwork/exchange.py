@@ -36,7 +36,7 @@ from switchgnn.host.innetwork.outgoing import (
     changed_rows,
     cut_into_fragments,
 )
-from switchgnn.host.innetwork.receiver import SumReceiver, sieves
+from switchgnn.host.innetwork.receiver import SumReceiver, fast_paths
 from switchgnn.host.innetwork.responder import Inbox, Responder, new_notifier
 from switchgnn.host.innetwork.schedule import block_schedules
 from switchgnn.host.links.faults import FaultCounts, injected_faults
@@ -118,7 +118,7 @@ class _Work:
     kind: ExchangeKind
     blocks: range
     steps: list[Following]
-    site: int
+    tensor_id: int
     cache: RowCache | None
 
 
@@ -205,7 +205,7 @@ class InNetworkExchange(Transport):
         self._schedules = block_schedules(part, addresses, pace.group_size, session)
         notifier = new_notifier(endpoint, manifest, self._schedules)
         inbox = Inbox(endpoint, self._responder, notifier)
-        self._sieves = sieves(self._schedules)
+        self._fast_paths = fast_paths(self._schedules)
         self._barrier = Barrier(
             endpoint, inbox, workers=manifest.workers, plan_id=plan_id(manifest)
         )
@@ -247,20 +247,20 @@ class InNetworkExchange(Transport):
         self._foreseen = None
         self._caches.clear()
 
-    def rest(self, site: int, vertices: NDArray[np.bool_] | None) -> None:
-        """Let rows of a site count as unchanged; see ``Transport.rest``."""
-        self._caches.resting.rest(site, vertices)
+    def skip(self, tensor_id: int, vertices: NDArray[np.bool_] | None) -> None:
+        """Take rows of a tensor as unchanged; see ``Transport.skip``."""
+        self._caches.skipped.skip(tensor_id, vertices)
 
-    def forget(self, site: int) -> None:
-        """Drop all that is kept of a site, as all workers must between the same exchanges."""
-        self._caches.forget(site)
-        self._rounding.forget(site)
+    def forget(self, tensor_id: int) -> None:
+        """Drop all that is kept of a tensor, as all workers must between the same exchanges."""
+        self._caches.forget(tensor_id)
+        self._rounding.forget(tensor_id)
 
     def aggregate(
         self,
         rows: NDArray[np.float32],
         direction: Direction = Direction.FORWARD,
-        site: int = 0,
+        tensor_id: int = 0,
     ) -> NDArray[np.float32]:
         """Sum the features of each vertex's remote in-neighbours or out-neighbours.
 
@@ -269,7 +269,7 @@ class InNetworkExchange(Transport):
                 of ``WorkerPart.vertices``; any F from 1, the same for all workers.
             direction: FORWARD sums in-neighbours; BACKWARD sums out-neighbours, for the
                 gradients of forward sums. The same for all workers.
-            site: the number of the tensor, for a cache; see ``Transport.aggregate``.
+            tensor_id: the number of the tensor, for a cache; see ``Transport.aggregate``.
 
         Returns:
             float32[n, F]; off by at most ``FixedPoint.error_bound()`` per element, with a cache
@@ -282,7 +282,7 @@ class InNetworkExchange(Transport):
             ExchangeTimeoutError: the switch or a worker does not answer.
             PlannerError: the plan was made without that direction.
         """
-        return self.aggregate_fixed(rows, direction, site).decode()
+        return self.aggregate_fixed(rows, direction, tensor_id).decode()
 
     def aggregate_parts(
         self, rows: NDArray[np.float32], direction: Direction
@@ -297,14 +297,14 @@ class InNetworkExchange(Transport):
         self,
         features: NDArray[np.float32],
         direction: Direction = Direction.FORWARD,
-        site: int = 0,
+        tensor_id: int = 0,
     ) -> FixedSums:
         """Sum as :meth:`aggregate`, in the integers of the switch.
 
         Args:
             features: float32[n, F].
             direction: which neighbours are added up.
-            site: the number of the tensor.
+            tensor_id: the number of the tensor.
 
         Returns:
             The integers that the switch summed; with a cache those of all rounds together.
@@ -320,20 +320,20 @@ class InNetworkExchange(Transport):
             )
         self._exchanging = True
         try:
-            return self._aggregate(features, direction, site)
+            return self._aggregate(features, direction, tensor_id)
         finally:
             self._exchanging = False
 
     def _aggregate(
-        self, features: NDArray[np.float32], direction: Direction, site: int
+        self, features: NDArray[np.float32], direction: Direction, tensor_id: int
     ) -> FixedSums:
         own = largest_magnitude(features)
         # Check locally first, so that the offending worker reports the error.
         self._scales.check_own(direction, own)
         kind = ExchangeKind(direction, features.shape[1])
         foreseen, self._foreseen = self._foreseen, None
-        cache = self._caches.of(site, kind) if self._cached else None
-        work = _Work(features, own, kind, *self._steps(kind), site, cache)
+        cache = self._caches.of(tensor_id, kind) if self._cached else None
+        work = _Work(features, own, kind, *self._steps(kind), tensor_id, cache)
         # A lasting scale is chosen by the round's own features.
         scale = None if foreseen is None else foreseen.fixed_point
         if cache is not None:
@@ -419,10 +419,10 @@ class InNetworkExchange(Transport):
     def _run(
         self, step: Following, outgoing: OutgoingRows, opening: RoundStart | None = None
     ) -> NDArray[np.int32]:
-        schedule, sieve = self._schedules[step.block - 1], self._sieves[step.block - 1]
+        schedule, fast_path = self._schedules[step.block - 1], self._fast_paths[step.block - 1]
         lanes_sent = outgoing.payloads(schedule, step.fragment)
         return self._block.run(
-            schedule, sieve, self._round, step.fragment, lanes_sent, opening=opening
+            schedule, fast_path, self._round, step.fragment, lanes_sent, opening=opening
         )
 
     def _close(self, step: Following, following: Following) -> None:
@@ -457,7 +457,7 @@ class InNetworkExchange(Transport):
     def _outgoing(self, work: _Work, fixed_point: FixedPoint) -> OutgoingRows:
         """Return the integers to send, and serve them to other workers."""
         words = fragment_words(work.kind.width, self._manifest.lanes)
-        values = self._rounding.encode(work.features, fixed_point, (work.site, work.kind))
+        values = self._rounding.encode(work.features, fixed_point, (work.tensor_id, work.kind))
         outgoing: OutgoingRows
         if work.cache is None:
             outgoing = WholeRows(cut_into_fragments(values, words))
@@ -465,7 +465,7 @@ class InNetworkExchange(Transport):
             outgoing = changed_rows(
                 *(values, work.cache, self._schedules, work.blocks, words),
                 epsilon=self.epsilon,
-                resting=self._caches.resting.of(work.site, work.kind.direction),
+                to_skip=self._caches.skipped.of(work.tensor_id, work.kind.direction),
             )
         self._responder.serve(self._round, work.blocks, outgoing.contribution)
         return outgoing

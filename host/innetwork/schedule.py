@@ -124,30 +124,23 @@ def _headers_of(frames: NDArray[np.uint8]) -> NDArray[np.void]:
 
 @dataclass(frozen=True)
 class BlockSchedule:
-    """One block of one worker's part of the plan, with S frames to send and Q sums to receive.
-
-    Attributes:
-        send_row_indptr: int64[S + 1], where the local rows of each frame begin in `send_row`.
-        send_destination: int64[S], the vertex of each partial sum, otherwise -1.
-        receive_row: int64[Q], the local rows of the vertices `receive_vertex`, uint32[Q].
-        receive_count: the contributions each sum must have, in the same order.
-        receive_place: place of a vertex among them.
-        neighbour_indptr: int64[Q + 1], where the vertices that each sum adds up begin.
-        neighbour_owner: the worker of each such vertex.
-    """
+    """One block of one worker's part of the plan, with S frames to send and Q sums to receive."""
 
     block_id: int
     frames: FeatureFrames
+    # Int64[S + 1], where the local rows of each frame begin in `send_row`.
     send_row_indptr: NDArray[np.int64]
     send_row: NDArray[np.int64]
-    send_destination: NDArray[np.int64]
+    send_destination: NDArray[np.int64]  # Int64[S], the vertex of each partial sum, otherwise -1.
     receive_vertex: NDArray[np.uint32]
+    # Int64[Q], the local rows of the vertices `receive_vertex`, uint32[Q].
     receive_row: NDArray[np.int64]
-    receive_count: list[int]
-    receive_place: dict[int, int]
+    receive_count: list[int]  # The contributions each sum must have, in the same order.
+    receive_place: dict[int, int]  # Place of a vertex among them.
+    # Int64[Q + 1], where the vertices that each sum adds up begin.
     neighbour_indptr: NDArray[np.int64]
     neighbour_vertex: NDArray[np.uint32]
-    neighbour_owner: dict[int, int]
+    neighbour_owner: dict[int, int]  # The worker of each such vertex.
 
     def payloads(self, lanes: NDArray[np.int32]) -> NDArray[np.int32]:
         """Return int32[S, W], the content of each frame in send order: a row or the sum of several.

@@ -51,14 +51,11 @@ class Faults:
 
     The link of worker 3 is ``w3``; ``l0s1`` is the cable from leaf 0 to spine 1. Up is away from
     the workers.
-
-    Attributes:
-        seed: all draws follow from it, the link and the direction.
-        rates: by (link, ``workers``, ``cables``, or None for all; direction or None for both),
-            the given probabilities by the names of ``FaultRates``.
     """
 
-    seed: int = 0
+    seed: int = 0  # All draws follow from it, the link and the direction.
+    # By (link, `workers`, `cables`, or None for all; direction or None for both), the given
+    # probabilities by the names of `FaultRates`.
     rates: Mapping[tuple[str | None, str | None], Mapping[str, float]] = field(default_factory=dict)
 
     @classmethod

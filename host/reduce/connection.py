@@ -40,17 +40,11 @@ class ConnectionTaskError(HostError):
 
 @dataclass(frozen=True)
 class ReduceTask:
-    """The task of all workers; worker ``i`` has rank ``i``.
+    """The task of all workers; worker ``i`` has rank ``i``."""
 
-    Attributes:
-        ends: the link of each worker, with the plan that is installed.
-        pace: bounds on sending and waiting.
-        carried: the folder for what connections carried; None: nobody asks.
-    """
-
-    ends: tuple[LinkConfig, ...]
-    pace: Pace
-    carried: Path | None = None
+    ends: tuple[LinkConfig, ...]  # The link of each worker, with the plan that is installed.
+    pace: Pace  # Bounds on sending and waiting.
+    carried: Path | None = None  # The folder for what connections carried; None: nobody asks.
 
 
 def task_from_environment(workers: int) -> ReduceTask:

@@ -159,8 +159,8 @@ def _head(addresses: Addresses, header: Header, width: int) -> bytes:
     return addresses.frame(header._replace(fragment=width).pack(body))[:BODY_AT]
 
 
-class _Sieve(Structure):
-    """Struct ReducedSieve of reduced.h."""
+class _FastPath(Structure):
+    """Struct ReducedFastPath of reduced.h."""
 
     _fields_ = (
         *((name, c_uint32) for name in ("session", "workers")),
@@ -207,7 +207,7 @@ class SumRing:
         self.lanes = np.zeros((slots, LANES), dtype=_LANE)
         self._bodies = self.lanes.view(np.uint8).reshape(-1).data
         self._native = native_frames()
-        self._sieve = _Sieve(
+        self._fast_path = _FastPath(
             session=session,
             workers=workers,
             mask=slots - 1,
@@ -236,17 +236,19 @@ class SumRing:
             begin += here
         return self._end
 
-    def sift(self, batch: FrameBatch) -> ReducedBatch:
+    def take_plain(self, batch: FrameBatch) -> ReducedBatch:
         """Store the awaited sums of a batch; without native code all frames are left."""
         if self._native is None:
             return _left(list(range(batch.first, batch.count)))
         if batch is not self._batch:
             self._get_ready(batch)
-        sieve = self._sieve
-        sieve.begin, sieve.end = self._begin, self._end
-        self._native.sift_reduced(addressof(sieve), self._arrived, batch.first, batch.count)
-        left = self._left[: sieve.left].tolist() if sieve.left else []
-        return ReducedBatch(self._taken[: sieve.taken], sieve.marked, sieve.ignored, left)
+        fast_path = self._fast_path
+        fast_path.begin, fast_path.end = self._begin, self._end
+        self._native.take_reduced(addressof(fast_path), self._arrived, batch.first, batch.count)
+        left = self._left[: fast_path.left].tolist() if fast_path.left else []
+        return ReducedBatch(
+            self._taken[: fast_path.taken], fast_path.marked, fast_path.ignored, left
+        )
 
     def _get_ready(self, batch: FrameBatch) -> None:
         """Make room for the results of a batch; links reuse the same one."""
@@ -255,8 +257,8 @@ class SumRing:
         self._arrived = addressof(self._where)
         self._taken = np.zeros(len(batch.sizes), dtype=np.int64)
         self._left = np.zeros(len(batch.sizes), dtype=np.uint32)
-        self._sieve.numbers = self._taken.ctypes.data
-        self._sieve.left_frames = self._left.ctypes.data
+        self._fast_path.numbers = self._taken.ctypes.data
+        self._fast_path.left_frames = self._left.ctypes.data
 
     def awaits(self, number: int) -> bool:
         """Return whether the sum of a fragment is awaited."""

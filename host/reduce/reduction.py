@@ -25,17 +25,12 @@ _BITS = np.dtype("<u8")
 
 @dataclass(frozen=True)
 class Call:
-    """How to reduce a tensor.
+    """How to reduce a tensor."""
 
-    Attributes:
-        average: divide by the number of workers; quotients of integers are rounded towards 0.
-        type: that of the caller's tensor, one of TYPES; None: that of the values.
-        timeout: seconds without a sum, until the call fails.
-    """
-
+    # Divide by the number of workers; quotients of integers are rounded towards 0.
     average: bool = False
-    type: str | None = None
-    timeout: float = float("inf")
+    type: str | None = None  # That of the caller's tensor, one of TYPES; None: that of the values.
+    timeout: float = float("inf")  # Seconds without a sum, until the call fails.
 
 
 SUM = Call()

@@ -33,22 +33,15 @@ INTEGERS, FLOATS = "int32", "float32"
 
 @dataclass(frozen=True)
 class AllReduceTask:
-    """The task of one worker process.
+    """The task of one worker process."""
 
-    Attributes:
-        config: has a plan.
-        elements: numbers of a tensor.
-        rounds: all-reduces of integers, and then as many of floats.
-        words: int32 of each float, 2 or 1.
-        output: the safetensors file with the last sums.
-    """
-
-    config: LinkConfig
-    elements: int
-    rounds: int
+    config: LinkConfig  # Has a plan.
+    elements: int  # Numbers of a tensor.
+    rounds: int  # All-reduces of integers, and then as many of floats.
     seed: int
-    words: int
-    output: Path
+    words: int  # Int32 of each float, 2 or 1.  # Int32 of each float, 2 or 1.
+    # The safetensors file with the last sums.
+    output: Path  # The safetensors file with the last sums.
     pace: Pace
 
 

@@ -195,7 +195,7 @@ _SILENCE = 0.002
 _SPACING_WEIGHT = 0.25
 
 
-class Trickle:
+class ReceiveCoalescer:
     """Pauses between batches, so that frames of a slow line arrive several at a time.
 
     On a slow line every frame arrives alone, and waking up for each one takes two fifths of the

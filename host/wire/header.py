@@ -60,40 +60,36 @@ class HeaderField(NamedTuple):
     bits: int
 
 
-# The paper's fields (section 4), then our extension.
-HEADER_FIELDS = (
-    *(
-        HeaderField("Src_id", 32),
-        HeaderField("Dst_id", 32),
-        HeaderField("Block_id", 16),
-        HeaderField("Count", 16),
-    ),
-    *(
-        HeaderField("Is_ACK", 1),
-        HeaderField("Is_Fetch", 1),
-        HeaderField("ECN", 1),
-        HeaderField("Resend", 1),
-    ),
-    *(
-        HeaderField("Kind", 4),
-        HeaderField("Version", 4),
-        HeaderField("Bits", 2),
-        HeaderField("Level", 1),
-        HeaderField("Echo", 1),
-    ),
-    *(HeaderField("Fragment", 13), HeaderField("Width", 3), HeaderField("Feature_group", 16)),
-    *(HeaderField("Session", 8), HeaderField("Round", 24), HeaderField("Checksum", 32)),
+def _fields(**bits: int) -> tuple[HeaderField, ...]:
+    return tuple(HeaderField(*each) for each in bits.items())
+
+
+HEADER_FIELDS = _fields(
+    # The paper's fields (section 4).
+    Src_id=32,
+    Dst_id=32,
+    Block_id=16,
+    Count=16,
+    Is_ACK=1,
+    Is_Fetch=1,
+    ECN=1,
+    Resend=1,
+    # Our extension.
+    Kind=4,
+    Version=4,
+    Bits=2,
+    Level=1,
+    Echo=1,
+    Fragment=13,
+    Width=3,
+    Feature_group=16,
+    Session=8,
+    Round=24,
+    Checksum=32,
 )
 # The body of DONE, ADVANCE, WAITING and REDUCING; the last two have the pulses besides.
-BARRIER_FIELDS = (
-    *(
-        HeaderField("magnitude", 32),
-        HeaderField("plan", 32),
-        HeaderField("round", 32),
-        HeaderField("workers", 128),
-    ),
-)
-WAITING_FIELDS = (HeaderField("pulses", 128),)
+BARRIER_FIELDS = _fields(magnitude=32, plan=32, round=32, workers=128)
+WAITING_FIELDS = _fields(pulses=128)
 
 # The header as whole words, named by their first field but for those of several.
 HEADER_WORDS = np.dtype(
@@ -274,20 +270,15 @@ class Header(NamedTuple):
 
 
 class BarrierBody(NamedTuple):
-    """The body of DONE, ADVANCE, WAITING and REDUCING.
+    """The body of DONE, ADVANCE, WAITING and REDUCING."""
 
-    Attributes:
-        magnitude: float32 bits of the largest magnitude of the round; in a REDUCING the upper 8
-            bits of the newest fragment's number, and `round` has its lower 32 bits.
-        plan: first 32 bits of the plan's digest.
-        workers: bit w: worker w is done; in a DONE the sender's pulse, in the same bit.
-        pulses: the latest pulse of each worker in a WAITING or REDUCING; otherwise None.
-    """
-
+    # Float32 bits of the largest magnitude of the round; in a REDUCING the upper 8 bits of the
+    # newest fragment's number, and `round` has its lower 32 bits.
     magnitude: int = 0
-    plan: int = 0
+    plan: int = 0  # First 32 bits of the plan's digest.
     round: int = 0
-    workers: int = 0
+    workers: int = 0  # Bit w: worker w is done; in a DONE the sender's pulse, in the same bit.
+    # The latest pulse of each worker in a WAITING or REDUCING; otherwise None.
     pulses: int | None = None
 
     def pack(self) -> bytes:

@@ -49,19 +49,12 @@ class DamageError(CaptureError):
 
 
 class Captured(NamedTuple):
-    """A frame, and when and where it was seen.
+    """A frame, and when and where it was seen."""
 
-    Attributes:
-        time: nanoseconds since 1970.
-        link: the name of the interface, or of the file without its ending.
-        frame: the captured bytes, from the Ethernet header on.
-        size: the length of the whole frame in bytes.
-    """
-
-    time: int
-    link: str
-    frame: bytes
-    size: int
+    time: int  # Nanoseconds since 1970.
+    link: str  # The name of the interface, or of the file without its ending.
+    frame: bytes  # The captured bytes, from the Ethernet header on.
+    size: int  # The length of the whole frame in bytes.
 
 
 _MOST = 128
@@ -132,26 +125,16 @@ def kind_name(header: Header) -> str:
 
 
 class DecodedPacket(NamedTuple):
-    """A decoded SwitchGNN packet.
-
-    Attributes:
-        captured: the frame.
-        sender, receiver: names of its Ethernet addresses.
-        direct: whether it travels between workers, without the switch.
-        parsed: the header, if all of it was captured.
-        body: the body of DONE, ADVANCE, WAITING and REDUCING, if all of it was captured.
-        cut: whether the capture is truncated, so that the packet cannot be validated.
-        problem: why it is invalid; None if no problem was found.
-    """
+    """A decoded SwitchGNN packet; `sender` and `receiver` are names of its Ethernet addresses."""
 
     captured: Captured
     sender: str
     receiver: str
-    direct: bool
-    parsed: ParsedHeader | None
-    body: BarrierBody | None
-    cut: bool
-    problem: str | None
+    direct: bool  # Whether it travels between workers, without the switch.
+    parsed: ParsedHeader | None  # The header, if all of it was captured.
+    body: BarrierBody | None  # The body of a barrier, if all of it was captured.
+    cut: bool  # Whether the capture is truncated, so that the packet cannot be validated.
+    problem: str | None  # Why it is invalid; None if no problem was found.
 
     @property
     def number(self) -> int | None:

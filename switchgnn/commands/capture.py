@@ -47,7 +47,7 @@ class _PacketCounts:
     links: int = 0
 
 
-class Telling:
+class PacketPrinter:
     """Prints frames; `limit` counts packets, or blocks of a summary."""
 
     def __init__(
@@ -57,9 +57,9 @@ class Telling:
         self._summary = Summary()
         self._counts = _PacketCounts()
         self._begin: int | None = None
-        self._told = 0
+        self._printed = 0
 
-    def tell(self, frames: Iterable[Captured]) -> None:
+    def print_frames(self, frames: Iterable[Captured]) -> None:
         """Print packets until there are no more, or the limit is reached."""
         for captured in chain.from_iterable(map(frames_in, frames)):
             packet = decode(captured, self._names)
@@ -74,9 +74,9 @@ class Telling:
                 continue
             self._count(packet)
             if self._form.summary:
-                self._tell_summary(packet)
+                self._print_summary(packet)
             else:
-                self._tell_packet(packet)
+                self._print_packet(packet)
             if self._full():
                 return
 
@@ -84,7 +84,7 @@ class Telling:
         """Print the end of the summary, and the counts on standard error."""
         for chapter in self._summary.rest():
             if not self._full():
-                self._tell_chapter(chapter)
+                self._print_chapter(chapter)
         sys.stdout.flush()
         counts = self._counts
         kinds = ", ".join(
@@ -96,7 +96,7 @@ class Telling:
         words = f"{total:,} packets" + (f": {kinds}" if kinds else "")
         for number, what in (
             (counts.unsound, "not sound"),
-            (self._summary.late, "later than their block was told"),
+            (self._summary.late, "later than their block was printed"),
             (counts.hidden, "of others than those asked for"),
             (counts.others, "frames of other protocols"),
             (counts.links, "frames of links that are not Ethernet"),
@@ -106,7 +106,7 @@ class Telling:
         typer.echo(f"{words}.", err=True)
 
     def _full(self) -> bool:
-        return self._form.limit is not None and self._told >= self._form.limit
+        return self._form.limit is not None and self._printed >= self._form.limit
 
     def _count(self, packet: DecodedPacket) -> None:
         if packet.parsed is None or packet.problem is not None:
@@ -114,8 +114,8 @@ class Telling:
         else:
             self._counts.kinds[kind_name(packet.parsed.header)] += 1
 
-    def _tell_packet(self, packet: DecodedPacket) -> None:
-        self._told += 1
+    def _print_packet(self, packet: DecodedPacket) -> None:
+        self._printed += 1
         if self._form.as_json:
             self._print(json.dumps(object_of(packet)))
             return
@@ -123,13 +123,13 @@ class Telling:
         if self._form.details:
             self._print(details_of(packet))
 
-    def _tell_summary(self, packet: DecodedPacket) -> None:
+    def _print_summary(self, packet: DecodedPacket) -> None:
         for chapter in self._summary.note(packet):
             if not self._full():
-                self._tell_chapter(chapter)
+                self._print_chapter(chapter)
 
-    def _tell_chapter(self, chapter: Chapter) -> None:
-        self._told += 1
+    def _print_chapter(self, chapter: Chapter) -> None:
+        self._printed += 1
         if self._form.as_json:
             self._print(json.dumps(chapter.to_dict()))
             return
@@ -184,7 +184,7 @@ class CaptureOptions:
         if self.details and (self.summary or self.as_json):
             raise CaptureError("--details goes neither with --summary nor with --json.")
 
-    def telling(self, files: list[str] | None) -> "Telling":
+    def printer(self, files: list[str] | None) -> "PacketPrinter":
         """Return what prints the packets."""
         wanted = Wanted(
             frozenset(int(Kind[each.name]) for each in self.kind or ()),
@@ -196,7 +196,7 @@ class CaptureOptions:
         pipes = (each == STANDARD_INPUT or Path(each).is_fifo() for each in files or ())
         live = self.interface is not None or any(pipes)
         names = usual_names() if self.network is None else names_in(read_network(self.network))
-        return Telling(names, wanted, self, live=live)
+        return PacketPrinter(names, wanted, self, live=live)
 
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
@@ -225,35 +225,35 @@ def capture(
     """
     asked.check(files)
     end_like_interrupted()
-    telling = asked.telling(files)
-    code = _from_files(files, telling) if files else _from_interface(str(asked.interface), telling)
+    printer = asked.printer(files)
+    code = _from_files(files, printer) if files else _from_interface(str(asked.interface), printer)
     if code:
         raise typer.Exit(code)
 
 
-def _from_files(names: list[str], telling: Telling) -> int:
+def _from_files(names: list[str], printer: PacketPrinter) -> int:
     with CaptureFiles(names) as opened:
         try:
-            telling.tell(opened)
+            printer.print_frames(opened)
         except KeyboardInterrupt:
-            telling.finish()
+            printer.finish()
             return _INTERRUPTED
-        telling.finish()
+        printer.finish()
     if opened.damages:
         raise DamageError("\n".join(map(str, opened.damages)))
     return 0
 
 
-def _from_interface(name: str, telling: Telling) -> int:
+def _from_interface(name: str, printer: PacketPrinter) -> int:
     """Listen until Ctrl-C, which is no failure: nothing else ends it."""
     if name not in interfaces():
         raise CaptureError(no_such("interface", name, interfaces(), where=" here"))
     with ListeningInterface(name) as listening:
         typer.echo(f"Listening at {name}; Ctrl-C ends it.", err=True)
         try:
-            telling.tell(listening)
+            printer.print_frames(listening)
         except KeyboardInterrupt:
             pass
         finally:
-            telling.finish(dropped=listening.dropped())
+            printer.finish(dropped=listening.dropped())
     return 0

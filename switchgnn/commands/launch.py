@@ -18,7 +18,7 @@ from switchgnn.base.interruptible import end_like_interrupted
 from switchgnn.base.machine import size_text
 from switchgnn.base.options import NETWORK, option, with_groups
 from switchgnn.base.tasks import task_to_json
-from switchgnn.commands.allreduce.job import write_empty_plan
+from switchgnn.commands.allreduce import write_empty_plan
 from switchgnn.commands.shared.console import (
     StepBars,
     plain_console,
@@ -60,7 +60,7 @@ class AskedLaunch:
     workers: int = workers_option(4)
     site: SiteOptions
     limits: LimitOptions
-    patience: float = option(
+    timeout: float = option(
         NETWORK, "SECONDS", "Without progress, until a worker gives up.", default=60.0, min=0.1
     )
     faults: FaultsOption = ""
@@ -74,7 +74,7 @@ class AskedLaunch:
     def pace(self) -> Pace:
         """The bounds of the all-reduces."""
         window = self.limits.window or self.limits.usual(self.site).window
-        return Pace(window=window, patience=self.patience)
+        return Pace(window=window, timeout=self.timeout)
 
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)

@@ -26,9 +26,9 @@ from switchgnn.training.errors import LostWorkerError, TrainingError
 _FAILED, _MOST_LETTERS = "failed", 1000
 
 
-def patience_of(pace: Pace) -> timedelta:
+def timeout_of(pace: Pace) -> timedelta:
     """Return how long workers wait for each other in a collective operation."""
-    return timedelta(seconds=pace.patience + pace.skew)
+    return timedelta(seconds=pace.timeout + pace.skew)
 
 
 def share_cores(processes: int) -> None:
@@ -60,7 +60,7 @@ def together(
 ) -> Iterator[None]:
     """Join the group of all workers for the block."""
     dist.init_process_group(
-        "gloo", store=store, rank=rank, world_size=size, timeout=patience_of(pace)
+        "gloo", store=store, rank=rank, world_size=size, timeout=timeout_of(pace)
     )
     try:
         yield

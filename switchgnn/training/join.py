@@ -36,8 +36,8 @@ from switchgnn.training.errors import JobError
 from switchgnn.training.gradients import (
     GradientSums,
     collective,
-    patience_of,
     share_cores,
+    timeout_of,
     together,
 )
 from switchgnn.training.job import PLAN_FOLDER, Job, job_schedule, read_job, read_part
@@ -481,7 +481,7 @@ def _together(interface: str, size: int, pace: Pace, number: int) -> Iterator[No
         os.environ.setdefault("GLOO_SOCKET_IFNAME", interface)
     with ExitStack() as stack:
         with collective():
-            store, rank, _ = next(iter(rendezvous("env://", timeout=patience_of(pace))))
+            store, rank, _ = next(iter(rendezvous("env://", timeout=timeout_of(pace))))
             # Restarted workers must not find the addresses of the last time.
             times = store.add(f"switchgnn/{rank}", 1)
             meeting = dist.PrefixStore(  # type: ignore[attr-defined]

@@ -51,17 +51,6 @@ def test_scapy_says_the_same(drawn):
         assert int(told[each.name.lower()]) == layer.getfieldval(each.name), each.name
 
 
-@given(packets())
-def test_the_object_is_the_header(drawn):
-    header, frame = drawn
-    told = json.loads(json.dumps(object_of(decoded(frame))))
-    assert told["lanes"] == 8 << told["width"]
-    told["fragment"] = told["fragment"] << 3 | told["width"]
-    named = {name: told[name] for name in Header._fields if name != "kind"}
-    assert Header(kind=Kind[told["kind"].upper()], **named) == header
-    assert (told["bytes"], told["problem"], told["link"]) == (len(frame), None, "w0")
-
-
 @given(packets(), st.integers(0, 2**16))
 def test_it_is_sound_for_us_when_it_is_for_workers(drawn, bit):
     frame = flipped(drawn[1], bit)

@@ -161,21 +161,6 @@ def test_sentences(tmp_path, file, refused):
     assert "No interface 'nowhere0' here" in refused("--interface", "nowhere0")[0]
 
 
-@pytest.mark.parametrize(("cut", "code"), [(None, 0), (-9, 2)])
-@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])
-def test_closed_streams_change_nothing_else(file, tmp_path, cut, code, closed):
-    path = tmp_path / "some.pcap"
-    path.write_bytes(file.read_bytes()[:cut])
-    done = subprocess.run(
-        ["sh", "-c", f'exec "$@" {closed}', "sh", *CAPTURE, path],
-        capture_output=True, text=True, check=False, timeout=seconds_here(60),
-    )  # fmt: skip
-    assert done.returncode == code, done
-    assert ("some.pcap is damaged" in done.stderr) == (code == 2 and closed == ">&-")
-    assert "Traceback" not in done.stderr
-    assert bool(done.stdout) == (closed == "2>&-")
-
-
 @whole
 @needs("setpriv", "util-linux")
 def test_listening_needs_root():

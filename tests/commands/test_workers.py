@@ -57,7 +57,7 @@ def follow(tmp_path, programs, listen=lambda worker, event: None):
         )
         for worker, does in enumerate(programs)
     ]
-    return follow_workers(children, [{}] * len(programs), Pace(patience=0.5), listen)
+    return follow_workers(children, [{}] * len(programs), Pace(timeout=0.5), listen)
 
 
 FAILED_LINE = b'{"event": "failed", "message": "it was I", "details": ""}\n'

@@ -216,7 +216,7 @@ def test_the_columns(tmp_path):
     )  # fmt: skip
     assert "SwitchGNN" in result.stdout
     assert result.stdout.rstrip().endswith(description(decoded(frame)))
-    assert description(decoded(frame)).endswith("refused: turn")
+    assert description(decoded(frame)).endswith("refused: tag")
 
 
 MISTAKES = [

@@ -83,7 +83,7 @@ def test_arguments_are_passed_on_and_lines_have_their_worker(tmp_path):
 
 def test_a_worker_that_fails_ends_the_job_and_is_named(tmp_path):
     # Failed jobs keep their logs.
-    words = ("--patience", "300", "--log-dir", tmp_path, program(tmp_path, ends=1))
+    words = ("--timeout", "300", "--log-dir", tmp_path, program(tmp_path, ends=1))
     result = switchgnn("launch", *LOOPBACK, "--workers", 3, *words)
     assert result.returncode == 2
     assert "[1] this one has enough" in result.stdout

@@ -184,7 +184,7 @@ def test_logs_where_they_are_wanted(command, place, tmp_path):
 
 
 def test_a_run_that_fails_says_where_its_logs_are(tmp_path):
-    options = ("--faults", "w1.up.loss=0.9999999", "--patience", 0.5)
+    options = ("--faults", "w1.up.loss=0.9999999", "--timeout", 0.5)
     done = switchgnn(*KARATE, *options, scratch=tmp_path)
     assert done.returncode == 2
     [place] = tmp_path.iterdir()

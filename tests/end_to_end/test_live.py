@@ -215,7 +215,7 @@ def test_ctrl_c_is_told_and_ends_as_without(tmp_path):
 
 
 def test_a_run_that_fails_is_told(tmp_path):
-    options = ("--faults", "w1.up.loss=0.9999999", "--patience", 0.5)
+    options = ("--faults", "w1.up.loss=0.9999999", "--timeout", 0.5)
     where = (*LOOPBACK, "--log-dir", tmp_path / "logs")
     with live(tmp_path, *RUN, "--rounds", 2, *where, *options) as running:
         _, _, (outcome, words) = running.finish(2)

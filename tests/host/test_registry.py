@@ -84,7 +84,7 @@ TASK = WorkerTask(
     rounds=3,
     output=Path("sums.safetensors"),
     rounds_per_file=2,
-    pace=Pace(window=5, patience=7),
+    pace=Pace(window=5, timeout=7),
 )
 
 

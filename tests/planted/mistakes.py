@@ -37,9 +37,9 @@ PARTS = "tests/host/test_strawman.py"
 DIRECT = "tests/host/direct/test_faults.py"
 FRAMING = "tests/host/direct/test_framing.py"
 BLOCKS = "tests/planner/blocks/test_leaf_spine.py"
-SIEVE = "tests/host/innetwork/test_sieve.py"
+FAST_PATH = "tests/host/innetwork/test_fast_path.py"
 STREAM, SCALES = "tests/host/reduce/test_stream.py", "tests/host/reduce/test_scale.py"
-ROW_SIEVE = "tests/host/direct/test_sieve.py"
+ROW_FAST_PATH = "tests/host/direct/test_fast_path.py"
 
 
 @dataclass(frozen=True)
@@ -857,7 +857,7 @@ MISTAKES = (
         "host/direct/arrivals.py",
         "        if incoming.seen(peer, number):\n",
         "        if number < 0:\n",
-        (f"{ROW_SIEVE}::test_a_frame_that_comes_twice_counts_once",),
+        (f"{ROW_FAST_PATH}::test_a_frame_that_comes_twice_counts_once",),
     ),
     Mistake(
         "rows_given_out_early",
@@ -896,22 +896,22 @@ MISTAKES = (
         (f"{DIRECT}::test_a_farewell_acknowledges_all_that_came_before",),
     ),
     Mistake(
-        "sieve_takes_any_count",
+        "fast_path_takes_any_count",
         "tests/host",
         "native code takes sums that are not complete",
         "host/wire/native/sums.h",
         " || counts[low] != f.count) return false;\n",
         ") return false;\n",
-        (f"{SIEVE}::test_the_sieve_changes_nothing",),
+        (f"{FAST_PATH}::test_the_fast_path_changes_nothing",),
     ),
     Mistake(
-        "sieve_takes_any_mark",
+        "fast_path_takes_any_mark",
         "tests/host",
         "native code takes rows of workers with another schedule",
         "host/wire/native/rows.h",
         " || f.destination != mark) return false;\n",
         ") return false;\n",
-        (f"{ROW_SIEVE}::test_the_sieve_changes_nothing",),
+        (f"{ROW_FAST_PATH}::test_the_fast_path_changes_nothing",),
     ),
     Mistake(
         "places_not_compared",
@@ -944,7 +944,7 @@ MISTAKES = (
         "calls_without_end",
         "tests/host",
         "an all-reduce waits for a worker that lives, whatever its timeout is",
-        "host/reduce/patience.py",
+        "host/reduce/timeout.py",
         "        if now - self.progress_at > timeout:\n",
         "        if now - self.progress_at > float('inf'):\n",
         (f"{STREAM}::test_a_call_ends_at_its_timeout_and_names_who_has_not_contributed",),
@@ -956,10 +956,7 @@ MISTAKES = (
         "host/reduce/scale.py",
         "        steps = words[:, -1] / self.finer\n",
         "        steps = words[:, -1] / self.finer * (self.words == 1)\n",
-        (
-            f"{SCALES}::test_two_words_are_exact_to_the_rounding_of_float32[8]",
-            "tests/training/test_words.py::test_losses_of_two_words_are_those_of_exact_sums",
-        ),
+        (f"{SCALES}::test_two_words_are_exact_to_the_rounding_of_float32[8]",),
     ),
     # --- forged frames
     Mistake(

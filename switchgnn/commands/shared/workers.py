@@ -21,7 +21,7 @@ from switchgnn.topologies import Fabric
 from switchgnn.topologies.child import Child, how_it_ended
 from switchgnn.topologies.forkserver import Forkserver
 
-# In addition to the patience; a worker must start in this time.
+# In addition to the timeout; a worker must start in this time.
 _SILENCE_SECONDS = 10.0
 _EXIT_SECONDS = 10.0
 _LOOK_SECONDS = 1.0
@@ -126,14 +126,14 @@ def follow_workers(
             with suppress(BrokenPipeError):
                 child.stdin.write(task_to_json(task) + "\n")
                 child.stdin.close()
-        return _follow(children, pace.patience + _SILENCE_SECONDS, listen)
+        return _follow(children, pace.timeout + _SILENCE_SECONDS, listen)
 
 
 def _follow(
-    children: Sequence[Child], patience: float, listen: EventListener
+    children: Sequence[Child], timeout: float, listen: EventListener
 ) -> list[dict[str, Any]]:
     finished: dict[int, dict[str, Any]] = {}
-    silence = _Silence(len(children), patience)
+    silence = _Silence(len(children), timeout)
     with ChildLines(children) as output:
         _LOG.info("%d workers begin", len(children))
         while len(finished) < len(children):
@@ -244,7 +244,7 @@ def _traceback(child: Child) -> str:
 
 # The imports of the forked processes.
 _MODULES = (
-    "switchgnn.softswitch.daemon.command",
+    "switchgnn.softswitch.daemon.serving",
     "switchgnn.host.worker",
     "switchgnn.host.reduce.worker",
 )

@@ -31,7 +31,7 @@ from switchgnn.commands.train.options import COMMON, AskedTrain
 from switchgnn.commands.train.plots import draw_plots
 from switchgnn.commands.train.report import EpochListener, TrainReport
 from switchgnn.host.pace import Pace
-from switchgnn.host.registry import AUTO, LOCAL, SWITCH, TransportKind
+from switchgnn.host.registry import AUTO, LOCAL, SWITCH, TransportKind, transport_kind
 from switchgnn.p4src import load_program
 from switchgnn.planner.presets import AUTO as PLAN_AUTO
 from switchgnn.planner.presets import PAPER
@@ -110,7 +110,7 @@ def _in_other_order(
     """
     from switchgnn.commands.train.steps import run_training  # noqa: PLC0415
 
-    alone = next((each for each in reports if each.transport == LOCAL.name), None)
+    alone = next((each for each in reports if not transport_kind(each.transport).networked), None)
     if alone is None or display.agree(reports) or sum(alone.seconds) > _MOST_SECONDS:
         return None
     training = job.task.training
@@ -226,7 +226,7 @@ def _train_over(
 def _reduce_by(asked: AskedTrain, job: "TrainJob", *, auto: bool) -> ReduceBy:
     from switchgnn.commands.train.plan import switch_reduces_faster  # noqa: PLC0415
 
-    if job.transport is not SWITCH:
+    if not job.transport.in_switch:
         return ReduceBy.GLOO
     if asked.over.reduce is not None:
         return asked.over.reduce

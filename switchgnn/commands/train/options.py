@@ -173,7 +173,7 @@ class TransportOptions:
         """Return the transports in their order."""
         chosen = [_KINDS[name] for name in self.transport or [DEFAULT.name]]
         by = self.reduce
-        if by and by.words and any(each not in (SWITCH, AUTO) for each in chosen):
+        if by and by.words and not all(each.in_switch for each in chosen):
             raise SwitchGNNError(
                 f"--reduce {by.value} is for --transport {SWITCH.name} alone: over the "
                 "others the switch adds up no gradients."
@@ -243,7 +243,7 @@ class AskedTrain:
                 "--checkpoint is for one --transport: each would go on from the last."
             )
         self._check_compression(chosen)
-        if self.training.device is not DeviceName.CPU and G3 in chosen:
+        if self.training.device is not DeviceName.CPU and any(each.binned for each in chosen):
             raise SwitchGNNError(
                 f"--transport {G3.name} computes its bins on the CPU: leave --device out."
             )
@@ -267,7 +267,7 @@ class AskedTrain:
                 f"{named} and --sampling do not go together: with sampling other rows "
                 "are due in each epoch."
             )
-        whole = [each.name for each in chosen if each is G3 or not each.networked]
+        whole = [each.name for each in chosen if each.binned or not each.networked]
         if compression.keep < 1 and whole:
             raise SwitchGNNError(
                 f"--keep is not for --transport {whole[0]}, which exchanges all columns or nothing."

@@ -37,7 +37,7 @@ from switchgnn.commands.train.report import EpochListener, Recorder, TrainReport
 from switchgnn.host.direct.framing import USUAL_MTU, Framing
 from switchgnn.host.host_baseline import Exchanges, host_traffic
 from switchgnn.host.metrics import metrics_place
-from switchgnn.host.registry import SWITCH, SwitchProgram
+from switchgnn.host.registry import SwitchProgram
 from switchgnn.host.transport import LinkConfig
 from switchgnn.host.wire.native import hosts_run_as
 from switchgnn.planner.direction import Direction
@@ -81,7 +81,7 @@ def run_training(
         with finished(job, choice, _workers(job, prepared, recorder, work), work) as done:
             ends, counts = done.result, done.counts
         what = _what(job, data, choice.reason, done.ahead) | _planned(job, prepared)
-        if choice.target is Target.BMV2 and job.transport is SWITCH and prepared.parts is None:
+        if choice.target is Target.BMV2 and job.transport.in_switch and prepared.parts is None:
             what["embedded_seconds"] = embedded_seconds(job, data, prepared.plan)
         between = _leaf_spine_report(job, data, prepared, ends, counts)
         wires = None if counts.wires is None else [wire._asdict() for wire in counts.wires]

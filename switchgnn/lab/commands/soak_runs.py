@@ -98,7 +98,7 @@ def command_of(run: RunOptions) -> list[str]:
         "fabric": run.fabric,
         "backend": run.backend.value if run.backend else None,
         "window": run.pace.window,
-        "patience": run.pace.patience,
+        "timeout": run.pace.timeout,
         "ecn-threshold": run.ecn_threshold,
         "seed": run.seed,
         "faults": run.faults,

@@ -135,7 +135,7 @@ def test_a_silent_worker_is_named_once(karate):
     """Every other worker ends with one sentence about it, whichever part notices first."""
     karate.install()
     features = whole_numbers(karate, 8)
-    with crew(karate, pace=Pace(patience=0.5)) as transports:
+    with crew(karate, pace=Pace(timeout=0.5)) as transports:
 
         def work(worker):
             rows = karate.plan.workers[worker].vertices

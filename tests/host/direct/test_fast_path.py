@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Rows that go through the native sieve first end where those end that are looked at one by one."""
+"""Rows that go through the native fast path end where those end that Python takes."""
 
 import zlib
 from dataclasses import asdict
@@ -61,7 +61,7 @@ def frames_of(sender, round_number, mark, asks, framing):
 class End:
     """The receiver, with two open rounds."""
 
-    def __init__(self, framing, *, sieve):
+    def __init__(self, framing, *, fast_path):
         self.counters, self.link, self.heard = DirectCounters(), Sink(), {}
         self.arrivals = Arrivals(
             RECEIVER,
@@ -71,8 +71,8 @@ class End:
             round_number=ROUNDS[0] - 1,
             counters=self.counters,
         )
-        if not sieve:
-            self.arrivals._sifter = None
+        if not fast_path:
+            self.arrivals._native = None
         runs = Runs(FRAMINGS[framing], WIDTH, np.cumsum([0, *ROWS]))
         self.incoming = [Incoming(MARK, runs) for _ in ROUNDS]
         for number, incoming in zip(ROUNDS, self.incoming, strict=True):
@@ -84,7 +84,7 @@ class End:
         batch.first = 1
         for frame in frames:
             batch.put(frame)
-        left = self.arrivals.sift(batch, 1.0, self.heard)
+        left = self.arrivals.take_plain(batch, 1.0, self.heard)
         news = len(left) < len(frames)
         for place in left:
             packet = unpack(batch.frame(place), RECEIVER)
@@ -149,8 +149,8 @@ def resealed(frame):
 @pytest.mark.parametrize("framing", FRAMINGS)
 @settings(max_examples=100, deadline=None)
 @given(batches=st.lists(st.lists(one_frame(), min_size=1, max_size=60), max_size=4))
-def test_the_sieve_changes_nothing(framing, batches):
-    quick, careful = End(framing, sieve=True), End(framing, sieve=False)
+def test_the_fast_path_changes_nothing(framing, batches):
+    quick, careful = End(framing, fast_path=True), End(framing, fast_path=False)
     for batch in batches:
         frames = [as_it_arrives(framing, *each) for each in batch]
         assert quick.take(frames)[0] == careful.take(frames)[0]
@@ -160,7 +160,7 @@ def test_the_sieve_changes_nothing(framing, batches):
 @pytest.mark.parametrize("framing", FRAMINGS)
 def test_what_is_plainly_right_is_taken(framing):
     """Of each group but one frame, which is to be acknowledged."""
-    end = End(framing, sieve=True)
+    end = End(framing, fast_path=True)
     frames = [frame for kind in PLAIN for frame in FRAMES[framing, kind]]
     news, left = end.take(frames)
     groups = sum(-(-len(FRAMES[framing, kind]) // GROUP) for kind in PLAIN)
@@ -168,19 +168,19 @@ def test_what_is_plainly_right_is_taken(framing):
     assert all(incoming.done for incoming in end.incoming)
 
 
-@pytest.mark.parametrize("sieve", [True, False])
-def test_a_frame_that_comes_twice_counts_once(sieve):
-    end = End("packed", sieve=sieve)
+@pytest.mark.parametrize("fast_path", [True, False])
+def test_a_frame_that_comes_twice_counts_once(fast_path):
+    end = End("packed", fast_path=fast_path)
     frame = FRAMES["packed", PLAIN[0]][0]
     end.take([frame, frame])
     assert (end.counters.repeated, end.counters.data_received) == (1, 1)
 
 
-@pytest.mark.parametrize("sieve", [True, False])
+@pytest.mark.parametrize("fast_path", [True, False])
 @pytest.mark.parametrize("change", [-4, 4])
-def test_a_frame_of_another_length_is_dropped(sieve, change):
+def test_a_frame_of_another_length_is_dropped(fast_path, change):
     """Sound, and of our schedule: but what it says of its length cannot be."""
-    end = End("packed", sieve=sieve)
+    end = End("packed", fast_path=fast_path)
     frame = bytearray(FRAMES["packed", PLAIN[0]][0])
     other = frame[:change] if change < 0 else frame + bytes(change)
     assert end.take([bytes(resealed(other))]) == (False, 1)
@@ -190,8 +190,8 @@ def test_a_frame_of_another_length_is_dropped(sieve, change):
 
 @pytest.mark.parametrize("size", [0, BODY_AT, 9000])
 def test_frames_of_any_length_are_no_danger(size):
-    end = End("packed", sieve=True)
+    end = End("packed", fast_path=True)
     batch = new_batch(2, 100)
     batch.put(FRAMES["packed", PLAIN[0]][0][:100])
     batch.sizes[0] = size
-    assert list(end.arrivals.sift(batch, 1.0, {})) == [0]
+    assert list(end.arrivals.take_plain(batch, 1.0, {})) == [0]

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""A worker whose frames go through the native sieve first ends like one that looks at each."""
+"""A worker whose frames go through the native fast path ends like one of which Python takes all."""
 
 from dataclasses import asdict
 
@@ -13,7 +13,7 @@ from switchgnn.host.congestion import StallClock
 from switchgnn.host.innetwork.barrier import Barrier
 from switchgnn.host.innetwork.block import BlockExchange, FeatureSender, _Fragment
 from switchgnn.host.innetwork.endpoint import new_endpoint
-from switchgnn.host.innetwork.receiver import SumReceiver, sieves
+from switchgnn.host.innetwork.receiver import SumReceiver, fast_paths
 from switchgnn.host.innetwork.responder import Inbox, Notifier, Responder
 from switchgnn.host.innetwork.schedule import block_schedules
 from switchgnn.host.pace import Pace
@@ -52,7 +52,7 @@ def schedule():
 class Half:
     """One worker in the middle of a block."""
 
-    def __init__(self, schedule, sieve):
+    def __init__(self, schedule, fast_path):
         endpoint = new_endpoint(0, SESSION, Recorder(), ADDRESSES, Pace(window=1024))
         responder = Responder(endpoint, np.arange(4))
         inbox = Inbox(endpoint, responder, Notifier(endpoint))
@@ -69,9 +69,9 @@ class Half:
         )
         while self.sender.send_some(1.0):
             pass
-        if sieve is not None:
-            sieve.open(SESSION, PLACE, self.receiver.awaited, self.receiver.payloads)
-        self.under_way = _Fragment(PLACE, self.sender, self.receiver, sieve)
+        if fast_path is not None:
+            fast_path.open(SESSION, PLACE, self.receiver.awaited, self.receiver.payloads)
+        self.under_way = _Fragment(PLACE, self.sender, self.receiver, fast_path)
         self.counters = endpoint.counters
 
     def take(self, frames):
@@ -168,14 +168,14 @@ def damaged(frame, damage):
 
 @settings(max_examples=60, deadline=None)
 @given(data=st.data())
-def test_the_sieve_changes_nothing(schedule, data):
+def test_the_fast_path_changes_nothing(schedule, data):
     damage = st.tuples(
         st.sampled_from(["not", "not", "not", "not", "flipped", "cut"]), st.integers(0, 4000)
     )
     one = st.tuples(st.one_of(sums(schedule), sums(schedule), answers(schedule)), damage)
     batches = data.draw(st.lists(st.lists(one, min_size=1, max_size=40), max_size=4))
-    (sieve,) = sieves([schedule])
-    quick, careful = Half(schedule, sieve), Half(schedule, None)
+    (fast_path,) = fast_paths([schedule])
+    quick, careful = Half(schedule, fast_path), Half(schedule, None)
     for batch in batches:
         frames = [damaged(ADDRESSES.frame(header.pack(body)), how) for (header, body), how in batch]
         assert quick.take(frames) == careful.take(frames)
@@ -183,32 +183,32 @@ def test_the_sieve_changes_nothing(schedule, data):
 
 
 def test_what_is_plainly_right_is_taken(schedule):
-    """Else the property above would hold of a sieve that lets everything through."""
-    (sieve,) = sieves([schedule])
-    half = Half(schedule, sieve)
+    """Else the property above would hold of a fast path that lets everything through."""
+    (fast_path,) = fast_paths([schedule])
+    half = Half(schedule, fast_path)
     batch = new_batch(len(schedule.receive_vertex) + 1, 256)
     for vertex, count in zip(schedule.receive_vertex, schedule.receive_count, strict=True):
         header = header_of(Kind.SUM, vertex, count=count)
         batch.put(ADDRESSES.frame(header.pack(int(vertex).to_bytes(4, "big") * 32)))
     batch.put(ADDRESSES.frame(header_of(Kind.ACK, 0, count=GROUP).pack(b"")))
-    sifted = sieve.sift(batch)
-    assert (sifted.taken, sifted.acknowledged, sifted.left) == (batch.count - 1, [(0, GROUP)], ())
-    assert half.receiver.took(sifted.taken, 2.0)
+    result = fast_path.take_plain(batch)
+    assert (result.taken, result.acknowledged, result.left) == (batch.count - 1, [(0, GROUP)], ())
+    assert half.receiver.took(result.taken, 2.0)
     assert half.receiver.done
     assert (half.receiver.sums() == schedule.receive_vertex[:, np.newaxis]).all()
 
 
 def test_frames_of_any_length_are_no_danger(schedule):
     """The size of a frame is the sender's word."""
-    (sieve,) = sieves([schedule])
-    half = Half(schedule, sieve)
+    (fast_path,) = fast_paths([schedule])
+    half = Half(schedule, fast_path)
     batch = new_batch(4, BODY_AT)
     batch.put(bytes(BODY_AT))
     batch.put(b"")
     # As a kernel would say of a frame that did not fit.
     batch.sizes[:2] = 9000, 0
-    sifted = sieve.sift(batch)
-    assert list(sifted.left) == [0, 1]
+    result = fast_path.take_plain(batch)
+    assert list(result.left) == [0, 1]
     assert not half.receiver.done
 
 

@@ -6,11 +6,11 @@ from switchgnn.host.errors import named_workers
 from switchgnn.host.innetwork.errors import ExchangeTimeoutError
 from switchgnn.host.innetwork.refusals import SignsOfLife
 
-# The share of the patience for which a worker may do nothing, and still have waited.
+# The share of the timeout for which a worker may do nothing, and still have waited.
 _OWN_PAUSE = 0.25
 
 
-class Patience:
+class SumTimeout:
     """What a worker knows about the switch and the other workers while sums are missing.
 
     `link`: its name, for messages. `seconds`: without progress or signs of life, until it gives up.
