@@ -106,11 +106,10 @@ def _tell(line: str) -> None:
 
 
 def _show(rows: list[list[str]]) -> None:
-    """Print the table; what it leaves out is in the file."""
-    columns = len(HEADINGS) - 2
-    table = Table(*HEADINGS[:columns])
+    """Print the table without the reasons, which are in the file."""
+    table = Table(*HEADINGS[:-1])
     for row in rows:
-        table.add_row(*row[:columns])
+        table.add_row(*row[:-1])
     if rows:
         plain_console(highlight=False).print(table)
 
