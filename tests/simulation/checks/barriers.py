@@ -207,14 +207,17 @@ class PulsesBeat(PacketCheck):
             # Frames of a worker that has ended or stands still are the network's copies.
             self._pulses.pop(worker, None)
             return
-        now, beat = self.scene.scheduler.now, int(self.scene.job.pace.heartbeat_interval * SECOND)
+        now, interval = (
+            self.scene.scheduler.now,
+            int(self.scene.job.pace.heartbeat_interval * SECOND),
+        )
         bit, pulse = _bit(packet.body[_WORKERS], worker), self._pulses.get(worker)
-        if pulse is None or pulse.bit != bit or now - pulse.last > _SILENT * beat:
+        if pulse is None or pulse.bit != bit or now - pulse.last > _SILENT * interval:
             self._pulses[worker] = _Pulse(bit, now, now)
             return
         pulse.packets += 1
         pulse.last = now
-        if pulse.packets > _PACKETS and now - pulse.since > _BEATS * beat:
+        if pulse.packets > _PACKETS and now - pulse.since > _HEARTBEATS * interval:
             self.tell(
                 f"worker {worker} has sent the same pulse {pulse.packets} times in "
                 f"{(now - pulse.since) / SECOND:g} s"
