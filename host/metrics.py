@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 
 from switchgnn.base.metrics import Histogram, Metric, MetricKind, MetricsError, serve_metrics
 from switchgnn.base.tasks import EventWriter
-from switchgnn.host.innetwork.endpoint import ExchangeStatus
+from switchgnn.host.status import ExchangeStatus
 from switchgnn.host.transport import Transport
 
 # The event that has all values of a worker's metrics.
