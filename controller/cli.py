@@ -3,7 +3,6 @@
 """The controller's commands."""
 
 import json
-import signal
 import sys
 import threading
 from collections.abc import Iterator
@@ -365,7 +364,7 @@ def metrics(
         with serve_metrics(switches.collect, listen, port) as found:
             typer.echo(f"Metrics are on http://{listen}:{found}/metrics until Ctrl-C.")
             sys.stdout.flush()
-            signal.pause()
+            threading.Event().wait()
     finally:
         switches.close()
 

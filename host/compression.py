@@ -83,30 +83,30 @@ class LeastChange:
         return reached
 
 
-class RestingRows:
-    """The vertices whose rows count as unchanged, by the site of their tensor."""
+class SkipMasks:
+    """The vertices whose rows count as unchanged, by the id of their tensor."""
 
     def __init__(self) -> None:
         self._vertices: dict[int, NDArray[np.bool_]] = {}
 
-    def rest(self, site: int, vertices: NDArray[np.bool_] | None) -> None:
-        """Let rows of a site rest in its forward exchanges; `vertices`: bool[n]; None: none do."""
-        self._vertices.pop(site, None)
+    def skip(self, tensor_id: int, vertices: NDArray[np.bool_] | None) -> None:
+        """Skip rows in the forward exchanges of a tensor; `vertices`: bool[n]; None: none."""
+        self._vertices.pop(tensor_id, None)
         if vertices is not None:
-            self._vertices[site] = vertices
+            self._vertices[tensor_id] = vertices
 
-    def of(self, site: int, direction: Direction) -> NDArray[np.bool_] | None:
-        """Return bool[n], the vertices whose rows rest in an exchange; None: none do."""
-        return self._vertices.get(site) if direction is Direction.FORWARD else None
+    def of(self, tensor_id: int, direction: Direction) -> NDArray[np.bool_] | None:
+        """Return bool[n], the vertices whose rows are skipped in an exchange; None: none are."""
+        return self._vertices.get(tensor_id) if direction is Direction.FORWARD else None
 
 
-def all_rest(
+def all_skipped(
     vertices: NDArray[np.bool_], row: NDArray[np.int64], indptr: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
-    """Return bool[S], whether all vertices of each sent row rest (`vertices`: bool[n]).
+    """Return bool[S], whether all vertices of each sent row are skipped (`vertices`: bool[n]).
 
     `row`: int64[K], the vertices of all sent rows; `indptr`: int64[S + 1], where those of each
     begin.
     """
-    rest: NDArray[np.bool_] = np.logical_and.reduceat(vertices[row], indptr[:-1])
-    return rest
+    skipped: NDArray[np.bool_] = np.logical_and.reduceat(vertices[row], indptr[:-1])
+    return skipped

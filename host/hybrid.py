@@ -196,7 +196,7 @@ class HybridTransport(InNetworkExchange):
         self,
         rows: NDArray[np.float32],
         direction: Direction = Direction.FORWARD,
-        site: int = 0,
+        tensor_id: int = 0,
     ) -> NDArray[np.float32]:
         """Return float32[n, F]; sums of the switch are fixed-point, those of hosts float32."""
         fixed, sums = self.aggregate_parts(rows, direction)

@@ -48,7 +48,7 @@ class LocalTransport(Transport):
         self._vertices = vertices
 
     def aggregate(
-        self, rows: NDArray[np.float32], _direction: Direction, _site: int = 0
+        self, rows: NDArray[np.float32], _direction: Direction, _tensor_id: int = 0
     ) -> NDArray[np.float32]:
         """Return float32[n, F] zeros; see ``Transport``."""
         check_rows(rows, self._vertices, 0)

@@ -89,14 +89,14 @@ class Transport(Protocol):
     """
 
     def aggregate(
-        self, rows: NDArray[np.float32], direction: Direction, site: int = 0
+        self, rows: NDArray[np.float32], direction: Direction, tensor_id: int = 0
     ) -> NDArray[np.float32]:
         """Sum over the remote neighbours of each of this worker's vertices.
 
         `rows`: float32[n, F], one row per vertex of this worker, ids ascending; any F from 1, the
-        same for all workers. They are not used after the return. `site` numbers the tensor: a cache
-        compares it with the last one of the same site, direction and width. Returns float32[n, F];
-        0 for a vertex without remote neighbours.
+        same for all workers. They are not used after the return. `tensor_id` numbers the tensor: a
+        cache compares it with the last one of the same id, direction and width. Returns float32[n,
+        F]; 0 for a vertex without remote neighbours.
         """
 
     def attend(self, until: Callable[[], bool]) -> None:
@@ -121,16 +121,17 @@ class Transport(Protocol):
         """Return the faults on the link to the switch so far, by direction."""
         return {}
 
-    def rest(self, site: int, vertices: NDArray[np.bool_] | None) -> None:
-        """Let rows of a site count as unchanged, in its forward exchanges from now on.
+    def skip(self, tensor_id: int, vertices: NDArray[np.bool_] | None) -> None:
+        """Take rows of a tensor as unchanged, in its forward exchanges from now on.
 
-        Only with a cache. A partial sum counts as unchanged if all its vertices rest. When all rows
-        are sent whole, none rests. `vertices`: bool[n], those that rest; None: none does.
+        Only with a cache. A partial sum counts as unchanged if all its vertices are skipped. When
+        all rows are sent whole, none is skipped. `vertices`: bool[n], those that are skipped;
+        None: none is.
         """
         return
 
-    def forget(self, site: int) -> None:
-        """Drop all that is kept of a site, as all workers must between the same exchanges."""
+    def forget(self, tensor_id: int) -> None:
+        """Drop all that is kept of a tensor, as all workers must between the same exchanges."""
         return
 
     @property

@@ -17,7 +17,7 @@ from switchgnn.controller.p4runtime.rows import (
 from switchgnn.controller.plan import SwitchPlan
 
 
-class _Table:
+class _NamedTable:
     """A table, by its name, and its usual action."""
 
     name: ClassVar[str]
@@ -27,7 +27,7 @@ class _Table:
         self.table = layout.table(self.name)
 
 
-class Setting(_Table):
+class Setting(_NamedTable):
     """A table without a key: its default action is the setting."""
 
     def encode_values(self, values: Mapping[str, int]) -> bytes:
@@ -39,7 +39,7 @@ class Setting(_Table):
         return decode_default(self.table, self.action, default)
 
 
-class Keyed(_Table):
+class Keyed(_NamedTable):
     """A table with a key."""
 
     def count(self, plan: SwitchPlan, network: Network) -> int:

@@ -144,14 +144,14 @@ class DirectTransport(Transport):
             self._sides = self._draw()
 
     def aggregate(
-        self, rows: NDArray[np.float32], direction: Direction, site: int = 0
+        self, rows: NDArray[np.float32], direction: Direction, tensor_id: int = 0
     ) -> NDArray[np.float32]:
         """Sum over remote neighbours, in float32; see ``Transport.aggregate``.
 
         Args:
             rows: float32[n, F].
             direction: which neighbours.
-            site: the number of the tensor.
+            tensor_id: the number of the tensor.
 
         Returns:
             float32[n, F].
@@ -164,7 +164,7 @@ class DirectTransport(Transport):
         check_rows(rows, self.vertices, self.worker)
         if self._compressed is not None:
             return self._compressed.aggregate(
-                rows, direction, site, epsilon=self.epsilon, swap=self._swap
+                rows, direction, tensor_id, epsilon=self.epsilon, swap=self._swap
             )
         stream = self.begin(rows.shape[1], direction)
         everything = np.arange(self.vertices)
@@ -172,15 +172,15 @@ class DirectTransport(Transport):
         self.wait_for(stream)
         return stream.sums(everything)
 
-    def rest(self, site: int, vertices: NDArray[np.bool_] | None) -> None:
-        """Let rows of a site count as unchanged; see ``Transport.rest``."""
+    def skip(self, tensor_id: int, vertices: NDArray[np.bool_] | None) -> None:
+        """Take rows of a tensor as unchanged; see ``Transport.skip``."""
         if self._compressed is not None:
-            self._compressed.resting.rest(site, vertices)
+            self._compressed.skipped.skip(tensor_id, vertices)
 
-    def forget(self, site: int) -> None:
-        """Drop all that is kept of a site, as all workers must between the same exchanges."""
+    def forget(self, tensor_id: int) -> None:
+        """Drop all that is kept of a tensor, as all workers must between the same exchanges."""
         if self._compressed is not None:
-            self._compressed.forget(site)
+            self._compressed.forget(tensor_id)
 
     def begin(self, width: int, direction: Direction) -> Stream:
         """Begin a round that is fed piece by piece; all workers begin them in the same order.

@@ -119,7 +119,7 @@ class _Work:
     kind: ExchangeKind
     blocks: range
     steps: list[Following]
-    site: int
+    tensor_id: int
     cache: RowCache | None
 
 
@@ -248,20 +248,20 @@ class InNetworkExchange(Transport):
         self._foreseen = None
         self._caches.clear()
 
-    def rest(self, site: int, vertices: NDArray[np.bool_] | None) -> None:
-        """Let rows of a site count as unchanged; see ``Transport.rest``."""
-        self._caches.resting.rest(site, vertices)
+    def skip(self, tensor_id: int, vertices: NDArray[np.bool_] | None) -> None:
+        """Take rows of a tensor as unchanged; see ``Transport.skip``."""
+        self._caches.skipped.skip(tensor_id, vertices)
 
-    def forget(self, site: int) -> None:
-        """Drop all that is kept of a site, as all workers must between the same exchanges."""
-        self._caches.forget(site)
-        self._rounding.forget(site)
+    def forget(self, tensor_id: int) -> None:
+        """Drop all that is kept of a tensor, as all workers must between the same exchanges."""
+        self._caches.forget(tensor_id)
+        self._rounding.forget(tensor_id)
 
     def aggregate(
         self,
         rows: NDArray[np.float32],
         direction: Direction = Direction.FORWARD,
-        site: int = 0,
+        tensor_id: int = 0,
     ) -> NDArray[np.float32]:
         """Sum the features of each vertex's remote in-neighbours or out-neighbours.
 
@@ -270,7 +270,7 @@ class InNetworkExchange(Transport):
                 of ``WorkerPart.vertices``; any F from 1, the same for all workers.
             direction: FORWARD sums in-neighbours; BACKWARD sums out-neighbours, for the
                 gradients of forward sums. The same for all workers.
-            site: the number of the tensor, for a cache; see ``Transport.aggregate``.
+            tensor_id: the number of the tensor, for a cache; see ``Transport.aggregate``.
 
         Returns:
             float32[n, F]; off by at most ``FixedPoint.error_bound()`` per element, with a cache
@@ -283,7 +283,7 @@ class InNetworkExchange(Transport):
             ExchangeTimeoutError: the switch or a worker does not answer.
             PlannerError: the plan was made without that direction.
         """
-        return self.aggregate_fixed(rows, direction, site).decode()
+        return self.aggregate_fixed(rows, direction, tensor_id).decode()
 
     def aggregate_parts(
         self, rows: NDArray[np.float32], direction: Direction
@@ -298,14 +298,14 @@ class InNetworkExchange(Transport):
         self,
         features: NDArray[np.float32],
         direction: Direction = Direction.FORWARD,
-        site: int = 0,
+        tensor_id: int = 0,
     ) -> FixedSums:
         """Sum as :meth:`aggregate`, in the integers of the switch.
 
         Args:
             features: float32[n, F].
             direction: which neighbours are added up.
-            site: the number of the tensor.
+            tensor_id: the number of the tensor.
 
         Returns:
             The integers that the switch summed; with a cache those of all rounds together.
@@ -321,20 +321,20 @@ class InNetworkExchange(Transport):
             )
         self._exchanging = True
         try:
-            return self._aggregate(features, direction, site)
+            return self._aggregate(features, direction, tensor_id)
         finally:
             self._exchanging = False
 
     def _aggregate(
-        self, features: NDArray[np.float32], direction: Direction, site: int
+        self, features: NDArray[np.float32], direction: Direction, tensor_id: int
     ) -> FixedSums:
         own = largest_magnitude(features)
         # Check locally first, so that the offending worker reports the error.
         self._scales.check_own(direction, own)
         kind = ExchangeKind(direction, features.shape[1])
         foreseen, self._foreseen = self._foreseen, None
-        cache = self._caches.of(site, kind) if self._cached else None
-        work = _Work(features, own, kind, *self._steps(kind), site, cache)
+        cache = self._caches.of(tensor_id, kind) if self._cached else None
+        work = _Work(features, own, kind, *self._steps(kind), tensor_id, cache)
         # A lasting scale is chosen by the round's own features.
         scale = None if foreseen is None else foreseen.fixed_point
         if cache is not None:
@@ -458,7 +458,7 @@ class InNetworkExchange(Transport):
     def _outgoing(self, work: _Work, fixed_point: FixedPoint) -> OutgoingRows:
         """Return the integers to send, and serve them to other workers."""
         words = fragment_words(work.kind.width, self._manifest.lanes)
-        values = self._rounding.encode(work.features, fixed_point, (work.site, work.kind))
+        values = self._rounding.encode(work.features, fixed_point, (work.tensor_id, work.kind))
         outgoing: OutgoingRows
         if work.cache is None:
             outgoing = WholeRows(cut_into_fragments(values, words))
@@ -466,7 +466,7 @@ class InNetworkExchange(Transport):
             outgoing = changed_rows(
                 *(values, work.cache, self._schedules, work.blocks, words),
                 epsilon=self.epsilon,
-                resting=self._caches.resting.of(work.site, work.kind.direction),
+                to_skip=self._caches.skipped.of(work.tensor_id, work.kind.direction),
             )
         self._responder.serve(self._round, work.blocks, outgoing.contribution)
         return outgoing

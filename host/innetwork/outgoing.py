@@ -13,9 +13,9 @@ from switchgnn.host.compression import (
     WHOLE_BITS,
     Compression,
     LeastChange,
-    RestingRows,
     Savings,
-    all_rest,
+    SkipMasks,
+    all_skipped,
 )
 from switchgnn.host.innetwork.fixed_point import ROOM, ExchangeKind, FixedPoint
 from switchgnn.host.innetwork.responder import Fragments
@@ -147,25 +147,25 @@ class RowCaches:
 
     def __init__(self) -> None:
         self._caches: dict[tuple[int, ExchangeKind], RowCache] = {}
-        self.resting = RestingRows()
+        self.skipped = SkipMasks()
 
-    def of(self, site: int, kind: ExchangeKind) -> RowCache:
+    def of(self, tensor_id: int, kind: ExchangeKind) -> RowCache:
         """Return the cache of a tensor."""
-        return self._caches.setdefault((site, kind), RowCache())
+        return self._caches.setdefault((tensor_id, kind), RowCache())
 
-    def forget(self, site: int) -> None:
-        """Forget the tensors of a site, and which of its rows rest."""
-        _forget(self._caches, site)
-        self.resting.rest(site, None)
+    def forget(self, tensor_id: int) -> None:
+        """Forget the rows of a tensor, and which of them are skipped."""
+        _forget(self._caches, tensor_id)
+        self.skipped.skip(tensor_id, None)
 
     def clear(self) -> None:
         """Forget all tensors."""
         self._caches.clear()
-        self.resting = RestingRows()
+        self.skipped = SkipMasks()
 
 
-def _forget(tensors: dict[tuple[int, ExchangeKind], Any], site: int) -> None:
-    for key in [key for key in tensors if key[0] == site]:
+def _forget(tensors: dict[tuple[int, ExchangeKind], Any], tensor_id: int) -> None:
+    for key in [key for key in tensors if key[0] == tensor_id]:
         del tensors[key]
 
 
@@ -177,12 +177,12 @@ def changed_rows(
     words: Sequence[int],
     *,
     epsilon: float,
-    resting: NDArray[np.bool_] | None = None,
+    to_skip: NDArray[np.bool_] | None = None,
 ) -> ChangedRows:
     """Compare what each frame would carry with what was sent of it; see ``LeastChange``.
 
     `values`: int32[n, F], the rows of this worker at the cache's scale. `schedules`: of all blocks,
-    from block 1. `words`: of the fragments. `resting`: bool[n], vertices whose rows count as
+    from block 1. `words`: of the fragments. `to_skip`: bool[n], vertices whose rows count as
     unchanged, unless all rows are sent whole.
     """
     lanes, cached, skipped = {}, {}, 0
@@ -196,8 +196,8 @@ def changed_rows(
             sent = np.zeros_like(rows)
         change = rows.astype(np.int64) - sent
         moved = least.reached(_largest(change), _largest(rows.astype(np.int64)))
-        if resting is not None and not whole:
-            moved &= ~all_rest(resting, schedule.send_row, schedule.send_row_indptr)
+        if to_skip is not None and not whole:
+            moved &= ~all_skipped(to_skip, schedule.send_row, schedule.send_row_indptr)
         skipped += len(rows) - int(moved.sum())
         change[~moved] = 0
         cached[block] = np.where(moved[:, np.newaxis], rows, sent)
@@ -251,9 +251,9 @@ class Rounding:
         self._rests.update(self._next)
         self._next.clear()
 
-    def forget(self, site: int) -> None:
-        """Forget what the rows of a site lack."""
-        _forget(self._rests, site)
+    def forget(self, tensor_id: int) -> None:
+        """Forget what the rows of a tensor lack."""
+        _forget(self._rests, tensor_id)
 
 
 def cut_into_fragments(values: NDArray[np.int32], words: Sequence[int]) -> Fragments:

@@ -16,7 +16,6 @@ from switchgnn import __version__
 _MODULES = {
     "train": "switchgnn.commands.train.command",
     "run": "switchgnn.commands.run.command",
-    "allreduce": "switchgnn.commands.allreduce.command",
     "plan": "switchgnn.commands.plan.command",
     "soak": "switchgnn.lab.commands.soak",
     "simulate": "switchgnn.lab.commands.simulate",

@@ -18,7 +18,7 @@ from switchgnn.base.interruptible import end_like_interrupted
 from switchgnn.base.machine import size_text
 from switchgnn.base.options import NETWORK, option, with_groups
 from switchgnn.base.tasks import task_to_json
-from switchgnn.commands.allreduce.job import write_empty_plan
+from switchgnn.commands.allreduce import write_empty_plan
 from switchgnn.commands.shared.console import (
     StepBars,
     plain_console,

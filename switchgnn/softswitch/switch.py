@@ -19,9 +19,8 @@ from switchgnn.softswitch.errors import PortError, SoftSwitchError, UnsupportedP
 from switchgnn.softswitch.forwarding import Forwarder, ForwardingCounts, Sender
 from switchgnn.softswitch.loader import GivenProgram
 from switchgnn.softswitch.native.build import Backend, NoCompilerError
-from switchgnn.softswitch.native.engine import NativeEngine, load_native
-from switchgnn.softswitch.native.loop import NativeLoop
-from switchgnn.softswitch.p4runtime.device import PreparedProgram
+from switchgnn.softswitch.native.engine import NativeEngine, NativeLoop, load_native
+from switchgnn.softswitch.p4runtime.pipeline_config import PreparedProgram
 from switchgnn.softswitch.p4runtime.server import P4RuntimeServer, ServerTls
 from switchgnn.softswitch.p4runtime.service import P4RuntimeService
 from switchgnn.softswitch.ports import Port, PortSpec, open_ports

@@ -44,11 +44,11 @@ class Compressing(Protocol):
     def compress(self, compression: Compression) -> None:
         """Begin to compress, before the first exchange."""
 
-    def rest(self, site: int, vertices: NDArray[np.bool_] | None) -> None:
-        """Let rows of a site count as unchanged; see ``InNetworkExchange.rest``."""
+    def skip(self, tensor_id: int, vertices: NDArray[np.bool_] | None) -> None:
+        """Take rows of a tensor as unchanged; see ``InNetworkExchange.skip``."""
 
-    def forget(self, site: int) -> None:
-        """Drop all that is kept of a site, as all workers must between the same exchanges."""
+    def forget(self, tensor_id: int) -> None:
+        """Drop all that is kept of a tensor, as all workers must between the same exchanges."""
 
 
 @dataclass
@@ -92,7 +92,7 @@ class SkippedRows:
 
     Args:
         share: of the worker's vertices those that are skipped, 0 < share < 1, rounded down.
-        tell: the transport's `rest`, called before each forward exchange.
+        tell: the transport's `skip`, called before each forward exchange.
     """
 
     def __init__(self, share: float, tell: Callable[[int, NDArray[np.bool_] | None], None]) -> None:
@@ -105,15 +105,15 @@ class SkippedRows:
         """Begin an epoch, the first of which is 1."""
         self._all_are_due = epoch % EVERY == 0
 
-    def before(self, site: int, sent_as: int) -> None:
-        """Tell which rows are skipped in the next forward exchange of a site.
+    def before(self, tensor_id: int, sent_as: int) -> None:
+        """Tell which rows are skipped in the next forward exchange of a tensor.
 
-        `sent_as`: the site of its rows in the exchange, where only some columns are sent.
+        `sent_as`: the id of its rows in the exchange, where only some columns are sent.
         """
-        self._tell(sent_as, None if self._all_are_due else self._skipped.get(site))
+        self._tell(sent_as, None if self._all_are_due else self._skipped.get(tensor_id))
 
-    def note(self, site: int, rows: Tensor, gradient: Tensor) -> None:
-        """Choose the rows of a site that are skipped from now on.
+    def note(self, tensor_id: int, rows: Tensor, gradient: Tensor) -> None:
+        """Choose the rows of a tensor that are skipped from now on.
 
         `rows`, `gradient`: [n, F], those that go into the sum. Rows of the same importance are
         skipped in their order.
@@ -122,7 +122,7 @@ class SkippedRows:
         least = np.argsort(importance, kind="stable")[: int(self._share * len(importance))]
         skipped = np.zeros(len(importance), dtype=np.bool_)
         skipped[least] = True
-        self._skipped[site] = skipped
+        self._skipped[tensor_id] = skipped
 
 
 class CacheControl:
@@ -136,7 +136,7 @@ class CacheControl:
         self._transport = transport
         self._cached = options.caches
         self._following = FollowingEpsilon(options.epsilon) if options.follows else None
-        self.skipped = SkippedRows(options.rest, transport.rest) if options.rest else None
+        self.skipped = SkippedRows(options.rest, transport.skip) if options.rest else None
         if self._cached:
             transport.epsilon = options.epsilon
 
@@ -155,10 +155,10 @@ class CacheControl:
         """What was left out so far."""
         return self._transport.savings
 
-    def forget(self, sites: Iterable[int]) -> None:
-        """Drop all that is kept of some sites, as all workers must between the same exchanges."""
-        for site in sites:
-            self._transport.forget(site)
+    def forget(self, tensor_ids: Iterable[int]) -> None:
+        """Drop all that is kept of some tensors, as all workers must between the same exchanges."""
+        for tensor_id in tensor_ids:
+            self._transport.forget(tensor_id)
 
     def note(self, accuracy: float) -> None:
         """Take the training accuracy of an epoch, over all workers."""

@@ -198,8 +198,8 @@ class RemoteSum:
         transport: carries the rows.
         columns: those that are exchanged; None: all.
         skipped: the rows that are sent less often; None: none.
-        sites: the numbers of the tensors that layers exchange, see `Transport.aggregate`.
-        new_site: returns another such number at each call.
+        tensor_ids: the numbers of the tensors that layers exchange, see `Transport.aggregate`.
+        new_tensor_id: returns another such number at each call.
     """
 
     def __init__(
@@ -207,9 +207,9 @@ class RemoteSum:
     ) -> None:
         self.clock = ExchangeClock()
         self.ledger = Ledger()
-        self.new_site = itertools.count().__next__
-        self.sites: dict[nn.Module, int] = {}
-        self.columns = Columns(keep, self.new_site) if keep < 1 else None
+        self.new_tensor_id = itertools.count().__next__
+        self.tensor_ids: dict[nn.Module, int] = {}
+        self.columns = Columns(keep, self.new_tensor_id) if keep < 1 else None
         self.skipped: SkippedRows | None = None
         self.transport = transport
         self._staging = staging or Staging()
@@ -238,14 +238,16 @@ class RemoteSum:
         attendant.result()
 
     def submit(
-        self, rows: Tensor, direction: Direction, site: int = 0, whole: int | None = None
+        self, rows: Tensor, direction: Direction, tensor_id: int = 0, whole: int | None = None
     ) -> "Future[Callable[[], Tensor]]":
         """Queue an exchange of [n, F]; the rows must not change until :meth:`result` returns.
 
         `whole`: all columns, where only some are exchanged.
         """
         on_host = self._staging.to_host(rows)
-        return self._thread.submit(self._exchange, on_host, direction, rows.device, site, whole)
+        return self._thread.submit(
+            self._exchange, on_host, direction, rows.device, tensor_id, whole
+        )
 
     def result(self, future: "Future[Callable[[], Tensor]]") -> Tensor:
         """Wait for an exchange and return its sums, float32[n, F]."""
@@ -259,13 +261,13 @@ class RemoteSum:
         rows: Callable[[], NDArray[np.float32]],
         direction: Direction,
         device: torch.device,
-        site: int,
+        tensor_id: int,
         whole: int | None,
     ) -> Callable[[], Tensor]:
         values = rows()
         started = time.perf_counter()
         try:
-            sums = self.transport.aggregate(values, direction, site)
+            sums = self.transport.aggregate(values, direction, tensor_id)
         finally:
             self.clock.exchanging += time.perf_counter() - started
         self.ledger.enter(self.transport, values.shape[1], direction, whole)
@@ -360,12 +362,12 @@ class NeighbourSum:
         self._local = local
         self._remote = remote
 
-    def __call__(self, rows: Tensor, site: int = 0, *, whole: bool = False) -> Tensor:
+    def __call__(self, rows: Tensor, tensor_id: int = 0, *, whole: bool = False) -> Tensor:
         """Return [n, F], the sums of [n, F].
 
         Args:
             rows: one for each vertex of this worker.
-            site: the number of the tensor, see `Transport.aggregate`.
+            tensor_id: the number of the tensor, see `Transport.aggregate`.
             whole: whether all columns are exchanged, even where only some are chosen.
         """
         columns = None if self._remote is None or whole else self._remote.columns
@@ -374,25 +376,27 @@ class NeighbourSum:
         if local:
             rows = rows.detach().requires_grad_()
         skipped = None if self._remote is None or local else self._remote.skipped
-        what = _Summed(site, columns, scored=scored, local=local, skipped=skipped)
+        what = _Summed(tensor_id, columns, scored=scored, local=local, skipped=skipped)
         sums: Tensor = _Sum.apply(rows, self, what)  # type: ignore[no-untyped-call]
         return sums
 
     def directed(
-        self, rows: Tensor, direction: Direction, site: int, columns: Columns | None
+        self, rows: Tensor, direction: Direction, tensor_id: int, columns: Columns | None
     ) -> Tensor:
         """Return the sums over the neighbours of one direction, without autograd."""
         if self._remote is None:
             return self.local(rows, direction)
-        chosen = None if columns is None else columns.of(site, rows.shape[1])
+        chosen = None if columns is None else columns.of(tensor_id, rows.shape[1])
         if self._remote.skipped is not None and direction is Direction.FORWARD:
-            self._remote.skipped.before(site, site if chosen is None else chosen.site)
+            self._remote.skipped.before(
+                tensor_id, tensor_id if chosen is None else chosen.tensor_id
+            )
         if chosen is None:
-            exchange = self._remote.submit(rows, direction, site)
+            exchange = self._remote.submit(rows, direction, tensor_id)
             sums = self.local(rows, direction)
             return sums.add_(self._remote.result(exchange))
         kept = chosen.columns.to(rows.device)
-        exchange = self._remote.submit(rows[:, kept], direction, chosen.site, rows.shape[1])
+        exchange = self._remote.submit(rows[:, kept], direction, chosen.tensor_id, rows.shape[1])
         sums = self.local(rows, direction)
         return sums.index_add_(1, kept, self._remote.result(exchange).to(sums.dtype))
 
@@ -412,7 +416,7 @@ class _Summed:
         skipped: takes the importances of the rows, if there is any.
     """
 
-    site: int
+    tensor_id: int
     columns: Columns | None
     scored: bool
     local: bool
@@ -435,7 +439,7 @@ class _Sum(torch.autograd.Function):
         ctx.neighbours, ctx.what = neighbours, what
         if what.weighed:
             ctx.save_for_backward(rows)
-        return neighbours.directed(rows, Direction.FORWARD, what.site, what.columns)
+        return neighbours.directed(rows, Direction.FORWARD, what.tensor_id, what.columns)
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, None, None]:  # noqa: ANN401
@@ -443,11 +447,11 @@ class _Sum(torch.autograd.Function):
         if what.local:
             total = neighbours.local(gradient, Direction.BACKWARD)
         else:
-            total = neighbours.directed(gradient, Direction.BACKWARD, what.site, what.columns)
+            total = neighbours.directed(gradient, Direction.BACKWARD, what.tensor_id, what.columns)
         if what.weighed:
             (rows,) = ctx.saved_tensors
             if what.scored:
-                what.columns.note(what.site, rows, total)
+                what.columns.note(what.tensor_id, rows, total)
             if what.skipped is not None:
-                what.skipped.note(what.site, rows, total)
+                what.skipped.note(what.tensor_id, rows, total)
         return None if what.local else total, None, None

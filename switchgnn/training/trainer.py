@@ -6,7 +6,7 @@ import gc
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
@@ -201,28 +201,25 @@ class Trainer:
         loss = self._step(epoch)
         seconds = time.perf_counter() - started
         clock = self._remote.clock
-        waited = clock.waiting - waiting
+        waited, exchange = clock.waiting - waiting, clock.exchanging - exchange
+        all_reduce = self._sums.seconds - reduce
         due = epoch % self._options.evaluate_every == 0 or epoch == self._options.epochs
-        report = EpochReport(
+        accuracy = self.evaluate() if due else None
+        plain = self._remote.ledger.plain if self._compression.active else None
+        saved = None if self._cache is None else self._cache.savings
+        return EpochReport(
             epoch=epoch,
             loss=loss,
+            accuracy=accuracy,
             seconds=seconds,
-            exchange=max(clock.exchanging - exchange, waited),
+            exchange=max(exchange, waited),
             waiting=waited,
-            all_reduce=self._sums.seconds - reduce,
-            accuracy=self.evaluate() if due else None,
+            all_reduce=all_reduce,
             epsilon=epsilon,
+            rows=None if saved is None else saved.rows,
+            skipped_rows=None if saved is None else saved.skipped,
+            bytes_without=None if plain is None else plain.bytes_up + plain.bytes_down,
         )
-        return self._with_savings(report)
-
-    def _with_savings(self, report: EpochReport) -> EpochReport:
-        if self._compression.active:
-            plain = self._remote.ledger.plain
-            report = replace(report, bytes_without=plain.bytes_up + plain.bytes_down)
-        if self._cache is not None:
-            saved = self._cache.savings
-            report = replace(report, rows=saved.rows, skipped_rows=saved.skipped)
-        return report
 
     def _choose_columns(self, columns: Columns) -> None:
         replaced = columns.choose(columns.take(), self._sums)

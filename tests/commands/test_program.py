@@ -124,7 +124,7 @@ def test_an_error_does_nothing_to_the_terminal(monkeypatch, capsys):
     def failed():
         raise SwitchGNNError("field \x1b]0;title\x07 is\nnot \x9b2J known: [red]é[/red]")
 
-    monkeypatch.setattr(sys.modules["switchgnn.commands.main"], "_application", failed)
+    monkeypatch.setattr(sys.modules["switchgnn.commands.main"], "_start", failed)
     with pytest.raises(SystemExit):
         main()
     assert (

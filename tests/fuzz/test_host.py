@@ -20,8 +20,7 @@ from switchgnn.host.wire.header import (
     unpack_header,
 )
 from tests.fuzz.frames import Generator
-from tests.fuzz.links import WrappedLink
-from tests.fuzz.team import ALL, WORKERS, Team, star_world
+from tests.fuzz.team import ALL, WORKERS, Team, WrappedLink, star_world
 from tests.host.addresses import SESSION, SWITCH
 from tests.host.model_switch import ModelSwitch
 from tests.simulation.network import LANE_KINDS, body_bytes, body_end, has_body_of

@@ -956,10 +956,7 @@ MISTAKES = (
         "host/reduce/scale.py",
         "        steps = words[:, -1] / self.finer\n",
         "        steps = words[:, -1] / self.finer * (self.words == 1)\n",
-        (
-            f"{SCALES}::test_two_words_are_exact_to_the_rounding_of_float32[8]",
-            "tests/training/test_words.py::test_losses_of_two_words_are_those_of_exact_sums",
-        ),
+        (f"{SCALES}::test_two_words_are_exact_to_the_rounding_of_float32[8]",),
     ),
     # --- forged frames
     Mistake(

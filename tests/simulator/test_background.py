@@ -13,7 +13,6 @@ from switchgnn.lab.simulator import (
     FRAGMENT,
     NetworkOptions,
     SimulatorError,
-    copies_of_plan,
     host_setup,
     plan_setup,
     run_simulation,
@@ -22,19 +21,16 @@ from switchgnn.lab.simulator.simulation import HADOOP
 from switchgnn.planner import build_plan, load_graph
 from tests.support.markers import full
 
-from .scenes import Row, Sent, scene
+from .scenes import BYTE, DELAY, Row, Sent, copies_of_plan, scene
 
 WORKERS = 5
-# At 100 Gbit/s a byte takes 80 ps.
-BYTE = 80
-DELAY = 2_000_000
 # What the background sends alone before an exchange: 25 MB of a link.
 WARM_UP = 25_000_000 * BYTE
 
 
 @pytest.fixture(scope="module")
-def plan():
-    return build_plan(load_graph("random:300:1500:1"), workers=WORKERS, slots=64, program="0" * 64)
+def plan(graph):
+    return build_plan(graph, workers=WORKERS, slots=64, program="0" * 64)
 
 
 def long_scene():

@@ -16,11 +16,20 @@ from switchgnn.lab.simulator import (
     run_simulation,
 )
 
-from .scenes import Row, Sent, acks_at_workers, arrivals, features_at_switch, scene, sums_at_workers
+from .scenes import (
+    ACK,
+    BARRIER,
+    DELAY,
+    FEATURE,
+    Row,
+    Sent,
+    acks_at_workers,
+    arrivals,
+    features_at_switch,
+    scene,
+    sums_at_workers,
+)
 
-# At 100 Gbit/s a byte takes 80 ps.
-FEATURE, BARRIER, ACK = 188 * 80, 88 * 80, 60 * 80
-DELAY = 2_000_000
 # DONE up and ADVANCE down.
 OPENING = 2 * (BARRIER + DELAY)
 # When the first features are at the switch.

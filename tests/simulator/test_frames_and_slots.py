@@ -10,11 +10,11 @@ import pytest
 
 from switchgnn.host.wire.header import Kind
 from switchgnn.lab.simulator import NetworkOptions, SimulatorError, plan_setup, run_simulation
-from switchgnn.planner import Direction, PlannerError, build_plan, load_graph
+from switchgnn.planner import Direction, PlannerError, build_plan
 from switchgnn.planner.lanes import fragment_lanes
 
-from .scenes import Row, Sent, arrivals, features_at_switch, scene, sums_at_workers
-from .test_by_hand import DELAY, FEATURE, OPENING, THERE
+from .scenes import DELAY, FEATURE, Row, Sent, arrivals, features_at_switch, scene, sums_at_workers
+from .test_by_hand import OPENING, THERE
 from .test_command import GRAPH, as_json, simulate
 
 FRAGMENTS = 3
@@ -42,11 +42,6 @@ def test_a_slot_is_taken_from_the_first_to_the_last_fragment():
         packets = [Sent(0, [[0]]), Sent(0, [[1]]), *(Sent(1, [[row]]) for row in second)]
         run = run_simulation(together(scene(3, rows, packets), FRAGMENTS), NetworkOptions())
         assert run.max_slots == most
-
-
-@pytest.fixture(scope="module")
-def graph():
-    return load_graph("random:300:1500:1")
 
 
 @pytest.mark.parametrize("slots", [16, 64, 4_000])
@@ -179,8 +174,8 @@ def test_a_lost_sum_comes_again_as_wide():
 
 
 @pytest.mark.parametrize("lanes", [8, 32, 128])
-def test_bytes_are_those_of_the_plans_packets(lanes):
-    plan = build_plan(load_graph("random:300:1500:1"), workers=5, slots=64, program="0" * 64)
+def test_bytes_are_those_of_the_plans_packets(graph, lanes):
+    plan = build_plan(graph, workers=5, slots=64, program="0" * 64)
     fragments = fragment_lanes(140, lanes)
     run = run_simulation(plan_setup(plan, len(fragments), lanes=fragments), NetworkOptions())
     told = plan.manifest.direction(Direction.FORWARD)

@@ -22,11 +22,9 @@ from switchgnn.lab.simulator import (
     run_simulation,
 )
 
-from .scenes import Row, Sent, acks_at_workers, arrivals, scene
+from .scenes import ACK, BARRIER, DELAY, FEATURE, Row, Sent, acks_at_workers, arrivals, scene
 
-# At 100 Gbit/s a byte takes 80 ps.
-FEATURE, BARRIER, ACK, NOTICE = 188 * 80, 88 * 80, 60 * 80, 60 * 80
-DELAY = 2_000_000
+NOTICE = ACK
 # DONE to the leaf, to the spine; ADVANCE to the leaf, to the worker.
 OPENING = 4 * (BARRIER + DELAY)
 # When the first features are at their leaf; and what a sum takes from there to a worker.

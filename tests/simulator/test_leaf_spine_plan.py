@@ -23,13 +23,14 @@ from switchgnn.lab.simulator import (
     SPINE,
     LeafSpineOptions,
     NetworkOptions,
-    copies_of_plan,
     host_setup,
     plan_setup,
     run_simulation,
 )
 from switchgnn.planner import Direction, PlannerError, build_plan, load_graph
 from switchgnn.planner.plan.leaf_spine import predict_leaf_spine, split_for_leaf_spine
+
+from .scenes import copies_of_plan
 
 FORWARD = Direction.FORWARD
 PROGRAM = "0" * 64
@@ -95,11 +96,6 @@ NETWORKS = st.builds(
     recirculation_rate=st.sampled_from([None, 1e5, 1e9]),
 )
 both_completions = pytest.mark.parametrize("completion", [SPINE, LEAF])
-
-
-@pytest.fixture(scope="module")
-def graph():
-    return load_graph("random:300:1500:1")
 
 
 @pytest.fixture(params=KINDS.values(), ids=KINDS.keys())

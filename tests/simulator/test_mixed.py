@@ -29,12 +29,9 @@ from switchgnn.planner.sending.between_hosts import fewest_rows, rows_between
 from tests.host.direct.crew import sizes_of_frames
 from tests.support.markers import covering
 
-from .scenes import Row, Sent, scene
+from .scenes import ACK, BARRIER, BYTE, DELAY, FEATURE, Row, Sent, scene
 from .test_command import as_json, simulate
 
-# Picoseconds at 100 Gbit/s, where a byte takes 80.
-BYTE, WAY = 80, 2_000_000
-FEATURE, ACK, BARRIER = 188 * BYTE, 60 * BYTE, 88 * BYTE
 GRAPH, WORKERS, SLOTS = "random:300:2000:3", 5, 24
 OPTIONS = NetworkOptions()
 
@@ -54,12 +51,12 @@ def test_a_row_follows_a_feature_and_a_sum():
     run = beside(one_sum(), [[0, 0, 1], [0, 0, 0], [0, 0, 0]], trace=True)
     at_worker = [(it.picoseconds, it.kind) for it in run.trace if not it.at_switch]
     # Worker 0 sends both; on the link of worker 2 the row leaves after the sum.
-    summed = 2 * FEATURE + 2 * WAY
+    summed = 2 * FEATURE + 2 * DELAY
     assert (summed, Kind.SUM) in at_worker
     assert (summed + FEATURE, Kind.FEATURE) in at_worker
-    last_done = summed + BARRIER + WAY
-    row_confirmed = summed + FEATURE + 2 * (ACK + WAY)
-    switch_through = last_done + BARRIER + WAY
+    last_done = summed + BARRIER + DELAY
+    row_confirmed = summed + FEATURE + 2 * (ACK + DELAY)
+    switch_through = last_done + BARRIER + DELAY
     assert row_confirmed > switch_through
     assert run.finished == (row_confirmed, switch_through, switch_through)
 
@@ -70,7 +67,7 @@ def test_sums_wait_for_the_rows_before_them():
     packets = [*(Sent(0, [[row]]) for row in range(9)), Sent(1, [[8]])]
     setup = scene(3, [Row(2, 1)] * 8 + [Row(2, 2)], packets)
     alone = run_simulation(setup, OPTIONS)
-    assert alone.finished[2] == FEATURE + 9 * FEATURE + 4 * WAY + 2 * BARRIER
+    assert alone.finished[2] == FEATURE + 9 * FEATURE + 4 * DELAY + 2 * BARRIER
     # One frame has all nine rows. It comes to the link of worker 2 after the seventh sum.
     frame = (60 + 9 * 128) * BYTE
     assert 7 * FEATURE < FEATURE + frame < 8 * FEATURE
@@ -79,9 +76,9 @@ def test_sums_wait_for_the_rows_before_them():
 
 def test_done_overtakes_rows():
     """Worker 0 has nothing to wait for but an acknowledgement, and is still sending rows."""
-    setup, options = scene(2, [Row(1, 1)], [Sent(0, [[0]])]), NetworkOptions(delay=WAY / 1e7)
+    setup, options = scene(2, [Row(1, 1)], [Sent(0, [[0]])]), NetworkOptions(delay=DELAY / 1e7)
     run = beside(setup, [[0, 100], [0, 0]], options=options, trace=True)
-    way, frame = WAY // 10, 1_512 * BYTE
+    way, frame = DELAY // 10, 1_512 * BYTE
     begins = FEATURE + ceil((ACK + 2 * way) / frame) * frame
     assert begins < 100 * 128 * BYTE
     done = [it.picoseconds for it in run.trace if (it.kind, it.worker) == (Kind.DONE, 0)]

@@ -18,7 +18,6 @@ from switchgnn.lab.simulator import (
     NetworkOptions,
     SimulatorError,
     compute_seconds,
-    copies_of_plan,
     host_setup,
     parse_mtu,
     run_simulation,
@@ -34,12 +33,9 @@ from switchgnn.planner.strategies import PARTITION_STRATEGIES
 from tests.host.direct.crew import random_case, sizes_of_frames
 from tests.host.direct.test_schedules import smallest_cover
 
-from .scenes import acks_at_workers, arrivals, features_at_switch
+from .scenes import ACK, BYTE, DELAY, acks_at_workers, arrivals, copies_of_plan, features_at_switch
 from .test_command import as_json
 
-# At 100 Gbit/s a byte takes 80 ps.
-BYTE, DELAY = 80, 2_000_000
-ACK = 60 * BYTE
 # A full frame: 14 + 20 + 26 bytes of headers, and 1,452 of the 1,454 that an MTU of 1,500 leaves.
 FULL_BYTES, PAYLOAD = 1_512, 1_452
 FULL = FULL_BYTES * BYTE

@@ -16,16 +16,13 @@ from switchgnn.lab.simulator import (
     LeafSpineOptions,
     NetworkOptions,
     SimulatorError,
-    copies_of_edges,
-    copies_of_plan,
     host_setup,
     plan_setup,
     run_simulation,
 )
 from switchgnn.planner import Direction, build_plan, load_graph
-from switchgnn.planner.graphs.boundary import boundary_edges
 
-from .scenes import Row, Sent, acks_at_workers, features_at_switch, scene
+from .scenes import Row, Sent, acks_at_workers, copies_of_plan, features_at_switch, scene
 
 PROGRAM = "0" * 64
 KINDS = {
@@ -35,11 +32,6 @@ KINDS = {
     "narrow": {"slots": 8},
     "strawman": {"blocks": "strawman", "order": "random", "slots": 4_000},
 }
-
-
-@pytest.fixture(scope="module")
-def graph():
-    return load_graph("random:300:1500:1")
 
 
 @pytest.fixture(params=KINDS.values(), ids=KINDS.keys())
@@ -121,9 +113,7 @@ def test_a_packet_that_is_never_sent_is_missed(options):
 @pytest.mark.parametrize("window", [1, 5, 512])
 def test_hosts_alone_send_what_the_transport_does(graph, window):
     plan = build_plan(graph, workers=5, slots=64, program=PROGRAM)
-    boundary = boundary_edges(graph, plan.assignment)
-    copies = copies_of_edges(boundary, 5)
-    assert np.array_equal(copies, copies_of_plan(plan))
+    copies = copies_of_plan(plan)
     assert np.array_equal(copies, rows_per_pair(copy_schedules(graph, plan.assignment, workers=5)))
     options = NetworkOptions(window=window)
     fragments = 3

@@ -22,8 +22,8 @@ from switchgnn.profiles import ProfileError, known_profiles
 from tests.planner.forgery import content_of, write_content
 from tests.planner.helpers import random_graph
 
-from .scenes import Row, Sent, scene
-from .test_by_hand import ACK, DELAY, FEATURE, OPENING
+from .scenes import ACK, DELAY, FEATURE, Row, Sent, scene
+from .test_by_hand import OPENING
 from .test_command import as_json, simulate
 
 KARATE = ("--graph", "karate", "--workers", 4, "--memory", "2kB")

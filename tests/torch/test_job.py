@@ -168,19 +168,6 @@ def test_schedules_are_under_a_digest(tmp_path, karate):
     check_that_every_file_counts(tmp_path / "job", 13)
 
 
-def test_a_missing_schedule_is_one_sentence(tmp_path, karate):
-    left = np.ones(karate.vertices, dtype=bool)
-    made = sg.write_job(karate, 2, tmp_path / "job", slots=16, left=left)
-    for name in ("schedule-1.safetensors", "schedule-1-backward.safetensors"):
-        file = tmp_path / "job" / "parts" / name
-        content = file.read_bytes()
-        file.unlink()
-        check_part(tmp_path / "job", made, 0)
-        with pytest.raises(sg.JobError, match=f"Worker 1 has no part .*{name}: No such file"):
-            check_part(tmp_path / "job", made, 1)
-        file.write_bytes(content)
-
-
 def check_that_every_file_counts(folder, number):
     files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
     assert len(files) == number

@@ -16,7 +16,6 @@ from switchgnn.planner.direction import Direction
 from switchgnn.training.asked import AskedTraining
 from switchgnn.training.cache import LEAST, MOST, FollowingEpsilon, SkippedRows
 from switchgnn.training.compression import CompressionOptions
-from switchgnn.training.data.load import load_dataset
 from switchgnn.training.errors import TrainingError
 from switchgnn.training.join import Seat, Worker
 from switchgnn.training.partition import partition_dataset
@@ -25,17 +24,12 @@ from tests.training.gathering import Gathering, in_threads
 from tests.training.plain_loop import train_plainly
 from tests.training.test_columns import WORKERS as GRAPH_WORKERS
 from tests.training.test_columns import Graph
-from tests.training.threads import train_in_threads
+from tests.training.threads import losses, train_in_threads
 
 # Two workers: the sum of two numbers does not depend on their order.
 WORKERS, LAYERS = 2, 3
 AUTO, EXACT = CompressionOptions("auto"), CompressionOptions("0")
-HALF, SITE = CompressionOptions("0", rest=0.5), 5
-
-
-@pytest.fixture(scope="module")
-def karate():
-    return load_dataset("karate")
+HALF, TENSOR_ID = CompressionOptions("0", rest=0.5), 5
 
 
 def test_a_rise_relaxes_epsilon_and_a_fall_tightens_it():
@@ -107,10 +101,6 @@ def test_there_is_no_dropout_with_a_cache_unless_it_is_asked_for():
         AskedTraining(**options).check_dropout()
 
 
-def losses(results):
-    return [report.loss for report in results[0][0]]
-
-
 def test_without_any_change_allowed_the_losses_are_the_same(karate):
     plain = train_in_threads(karate, WORKERS, model="gcn")
     cached = train_in_threads(karate, WORKERS, model="gcn", compression=EXACT)
@@ -124,9 +114,9 @@ def test_each_layer_has_a_site_and_evaluation_uses_the_same(karate):
     train_in_threads(karate, WORKERS, model="gin", epochs=1, ends=ends, precompute=False)
     forward, backward = Direction.FORWARD, Direction.BACKWARD
     widths = (karate.features.shape[1], 8, 8)
-    there = [(site, forward, width) for site, width in enumerate(widths)]
-    back = [(site, backward, width) for site, width in enumerate(widths)][:0:-1]
-    assert ends[0].sites == [*there, *back, *there]
+    there = [(tensor_id, forward, width) for tensor_id, width in enumerate(widths)]
+    back = [(tensor_id, backward, width) for tensor_id, width in enumerate(widths)][:0:-1]
+    assert ends[0].tensor_ids == [*there, *back, *there]
 
 
 def test_epsilon_follows_the_training_accuracy_of_all_workers(karate):
@@ -157,7 +147,7 @@ def test_reports_have_what_was_left_out(karate):
     assert skipped == sorted(skipped)
     assert 0 < skipped[-1] == ends[0].savings.skipped < reports[-1].rows == ends[0].savings.rows
     # The transport of these tests expects a byte for each column.
-    assert reports[-1].bytes_without == sum(width for _, _, width in ends[0].sites)
+    assert reports[-1].bytes_without == sum(width for _, _, width in ends[0].tensor_ids)
     (reports, _), *_ = train_in_threads(karate, WORKERS, model="gcn", epochs=1)
     nothing = {reports[0].epsilon, reports[0].rows, reports[0].skipped_rows}
     assert nothing | {reports[0].bytes_without} == {None}
@@ -206,18 +196,18 @@ def test_the_least_important_rows_of_each_worker_are_skipped():
             remote.skipped = SkippedRows(0.45, lambda *what: told.append(what))
             neighbours = graph.neighbours(worker, remote)
             rows = torch.from_numpy(graph.rows[mine]).requires_grad_()
-            sums = neighbours(rows, SITE)
+            sums = neighbours(rows, TENSOR_ID)
             (sums * torch.from_numpy(graph.weights[mine])).sum().backward()
-            neighbours(rows.detach(), SITE)
+            neighbours(rows.detach(), TENSOR_ID)
         return mine, told
 
     gradients = (graph.local + graph.remote).T @ graph.weights
     importance = abs(gradients * graph.rows).sum(axis=1)
     for mine, told in in_threads(work, GRAPH_WORKERS, gathering.barrier):
         # Forward twice; the exchange of gradients tells nothing.
-        assert told[0] == (SITE, None)
-        site, resting = told[1]
-        assert (len(told), site, resting.sum()) == (2, SITE, int(0.45 * len(mine)))
+        assert told[0] == (TENSOR_ID, None)
+        tensor_id, resting = told[1]
+        assert (len(told), tensor_id, resting.sum()) == (2, TENSOR_ID, int(0.45 * len(mine)))
         assert importance[mine[resting]].max() < importance[mine[~resting]].min()
 
 
@@ -228,9 +218,9 @@ def test_every_fourth_epoch_no_row_is_skipped():
     for epoch in range(1, 9):
         skipped.begin_epoch(epoch)
         # The exchange may have the number of the columns that are sent.
-        skipped.before(SITE, 7)
-        skipped.note(SITE, rows, torch.ones_like(rows))
-    assert [site for site, _ in told] == [7] * 8
+        skipped.before(TENSOR_ID, 7)
+        skipped.note(TENSOR_ID, rows, torch.ones_like(rows))
+    assert [tensor_id for tensor_id, _ in told] == [7] * 8
     resting = [None if mask is None else np.flatnonzero(mask).tolist() for _, mask in told]
     assert resting == [None, [0, 2], [0, 2], None, [0, 2], [0, 2], [0, 2], None]
 
@@ -238,7 +228,9 @@ def test_every_fourth_epoch_no_row_is_skipped():
 def test_in_a_training_half_of_the_rows_are_skipped_but_for_every_fourth_epoch(karate):
     ends = []
     train_in_threads(karate, 2, model="gcn", compression=HALF, ends=ends)
-    resting = [mask if mask is None else mask.sum() for site, mask in ends[0].told if site == 1]
+    resting = [
+        mask if mask is None else mask.sum() for tensor_id, mask in ends[0].told if tensor_id == 1
+    ]
     half = karate.vertices // 4
     # The last one is of the evaluation after the eighth epoch.
     assert resting == [None, half, half, None, half, half, half, None, None]
@@ -248,7 +240,11 @@ def test_rows_of_few_columns_are_skipped_at_the_site_of_these_columns(karate):
     ends = []
     both = CompressionOptions("0", rest=0.5, keep=0.5, columns_every=2)
     train_in_threads(karate, 2, model="gcn", hidden=40, compression=both, ends=ends)
-    forward = [site for site, direction, _ in ends[0].sites if direction is Direction.FORWARD]
-    assert [site for site, _ in ends[0].told] == forward
+    forward = [
+        tensor_id
+        for tensor_id, direction, _ in ends[0].tensor_ids
+        if direction is Direction.FORWARD
+    ]
+    assert [tensor_id for tensor_id, _ in ends[0].told] == forward
     layers = set(range(3))
-    assert any(mask is not None for site, mask in ends[0].told if site not in layers)
+    assert any(mask is not None for tensor_id, mask in ends[0].told if tensor_id not in layers)

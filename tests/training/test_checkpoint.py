@@ -14,10 +14,9 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 pytest.importorskip("torch_geometric", reason="PyTorch Geometric is not installed")
 
 from switchgnn.training.checkpoint import Checkpoint, Trained, TrainingProgress  # noqa: E402
-from switchgnn.training.data.load import load_dataset  # noqa: E402
 from switchgnn.training.errors import TrainingError  # noqa: E402
 from switchgnn.training.gradients import GradientSums  # noqa: E402
-from tests.training.threads import train_in_threads  # noqa: E402
+from tests.training.threads import losses, train_in_threads  # noqa: E402
 
 TRAINED = Trained("karate", 34, 3, 2, train=20, validation=7, test=7, seed=0)
 DONE = TrainingProgress(7, 0.5, 2)
@@ -231,15 +230,6 @@ def test_a_state_that_is_no_array_is_refused_at_once(tmp_path):
     model.register_buffer("halves", torch.zeros(2, dtype=torch.bfloat16))
     with pytest.raises(TrainingError, match="The model's halves cannot be saved"):
         checkpoint(tmp_path / "saved", (model, optimizer))
-
-
-@pytest.fixture(scope="module")
-def karate():
-    return load_dataset("karate")
-
-
-def losses(results):
-    return [report.loss for report in results[0][0]]
 
 
 HALF, WHOLE = 4, 8

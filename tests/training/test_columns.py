@@ -15,11 +15,10 @@ from switchgnn.planner.graphs.graph import graph_from_edges
 from switchgnn.training.columns import Chosen, Columns, number_kept
 from switchgnn.training.compression import CompressionOptions
 from switchgnn.training.data.dataset import Dataset
-from switchgnn.training.data.load import load_dataset
 from switchgnn.training.gradients import GradientSums
 from switchgnn.training.sums import LocalSum, NeighbourSum, RemoteSum
 from tests.training.gathering import Gathering, in_threads
-from tests.training.threads import shared_out, train_in_threads
+from tests.training.threads import losses, shared_out, train_in_threads
 
 WORKERS, WIDTH, KEPT = 3, 24, 8
 HALF = CompressionOptions(keep=0.5, columns_every=2)
@@ -110,41 +109,32 @@ def test_columns_that_are_left_out_count_as_zero_on_the_way(graph):
     assert importance == pytest.approx(abs(back * graph.rows).sum(axis=0), rel=1e-4)
     # They travel as a tensor of their own, both ways.
     both = [(6, direction, len(kept)) for direction in Direction]
-    assert all(end.sites == both for end in ends)
+    assert all(end.tensor_ids == both for end in ends)
 
 
 def test_rows_without_a_gradient_are_scored_by_local_neighbours_without_an_exchange(graph):
     _, _, importance, ends = graph.passed(needs_gradient=False)
     back = graph.local.T @ graph.weights
     assert importance == pytest.approx(abs(back * graph.rows).sum(axis=0), rel=1e-4)
-    assert all(end.sites == [(5, Direction.FORWARD, WIDTH)] for end in ends)
+    assert all(end.tensor_ids == [(5, Direction.FORWARD, WIDTH)] for end in ends)
 
 
 def test_the_columns_with_the_highest_scores_are_chosen_in_order():
-    sites = iter(range(10, 20))
-    columns = Columns(0.3, sites.__next__)
+    tensor_ids = iter(range(10, 20))
+    columns = Columns(0.3, tensor_ids.__next__)
     scores = torch.arange(WIDTH, dtype=torch.float64)
     narrow = torch.ones(KEPT, dtype=torch.float64)
     assert columns.choose({(0, WIDTH): scores, (1, KEPT): narrow}, GradientSums()) == []
     assert columns.of(0, WIDTH).columns.tolist() == list(range(WIDTH - KEPT, WIDTH))
-    assert columns.of(0, WIDTH).site == 10
+    assert columns.of(0, WIDTH).tensor_id == 10
     assert columns.of(1, KEPT) is None
     assert columns.of(1, WIDTH) is None
     # The same columns stay the same tensor, which a cache knows; others are another one.
     assert columns.choose({(0, WIDTH): 2 * scores}, GradientSums()) == []
-    assert columns.of(0, WIDTH).site == 10
+    assert columns.of(0, WIDTH).tensor_id == 10
     assert columns.choose({(0, WIDTH): -scores}, GradientSums()) == [10]
     assert columns.of(0, WIDTH).columns.tolist() == list(range(KEPT))
-    assert columns.of(0, WIDTH).site == 11
-
-
-@pytest.fixture(scope="module")
-def karate():
-    return load_dataset("karate")
-
-
-def losses(results):
-    return [report.loss for report in results[0][0]]
+    assert columns.of(0, WIDTH).tensor_id == 11
 
 
 def test_fewer_columns_travel_after_the_first_choice(karate):
@@ -195,9 +185,9 @@ def test_columns_that_are_replaced_are_forgotten(karate):
     )
     assert ends[0].forgotten == ends[1].forgotten != []
     for end, remote in zip(ends, remotes, strict=True):
-        of_layers = set(remote.sites.values())
-        now = {chosen.site for chosen in remote.columns._chosen.values()}
-        assert {site for site, *_ in end.held} <= of_layers | now
+        of_layers = set(remote.tensor_ids.values())
+        now = {chosen.tensor_id for chosen in remote.columns._chosen.values()}
+        assert {tensor_id for tensor_id, *_ in end.held} <= of_layers | now
 
 
 PLANTED = 17

@@ -232,16 +232,6 @@ def test_planetoid_from_raw_files(tmp_path, place):
     assert 3 in data.self_loops
 
 
-def test_planetoid_features_are_normalised_if_nothing_else_is_said(tmp_path):
-    write_planetoid(tmp_path)
-    raw = load_dataset("cora", tmp_path, normalize_features=False).features
-    features = load_dataset("cora", tmp_path).features
-    sums = raw.sum(axis=1, keepdims=True)
-    assert np.allclose(features, raw / np.maximum(sums, 1))
-    assert not features[1].any()
-    assert features.dtype == np.float32
-
-
 @pytest.mark.whole
 def test_options_and_bundled_data_sets_need_no_torch():
     code = (

@@ -4,7 +4,6 @@
 import numpy as np
 import pytest
 from hypothesis import given
-from safetensors.numpy import load_file, save_file
 
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.planner import boundary_edges, build_plan
@@ -161,21 +160,3 @@ def test_a_bad_description_is_refused(folder, text, part):
     if text is not None:
         path.write_text(text)
     assert part in refused(folder)
-
-
-def test_a_bad_file_is_refused(folder):
-    path = folder / "partition-000.safetensors"
-    arrays = load_file(path)
-    for changes, part in (
-        (
-            {"train": arrays["train"].astype(int)},
-            "train: it is <i8[12], not a 1-D array of |b1",
-        ),
-        ({"more": arrays["train"]}, "'more', which does not belong there"),
-        ({"train": arrays["train"][1:]}, "belong together"),
-        ({"edges": arrays["edges"] + 30}, "belong together"),
-    ):
-        save_file(arrays | changes, path)
-        assert part in refused(folder)
-    path.write_bytes(b"not safetensors")
-    assert "is refused" in refused(folder)

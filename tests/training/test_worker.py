@@ -3,7 +3,6 @@
 """Workers that train: their tasks, their share of the cores, and how they report failures."""
 
 import gc
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -245,36 +244,6 @@ def test_a_recursion_without_an_end_is_bounded(file):
     error = build(file, "deep")
     assert "RecursionError" in str(error)
     assert len(error.details) < 21_000
-
-
-# A process of its own: PyG makes the file for a kind of layer once.
-BUILD = """
-import tempfile, sys
-from pathlib import Path
-from switchgnn.training.layers.models import build_model
-from switchgnn.training.layers.pyg_layers import templates_removed
-from switchgnn.training.shape import MODELS, ModelOptions
-
-with templates_removed():
-    for name in MODELS:
-        build_model(ModelOptions(model=name), 3, 2)
-    made = list(Path(tempfile.gettempdir()).iterdir())
-print(len(made))
-"""
-
-
-@pytest.mark.whole
-def test_models_leave_no_files(tmp_path):
-    """PyG makes a file for each kind of layer; PyTorch may make folders."""
-    told = subprocess.run(
-        [sys.executable, "-c", BUILD],
-        env={**os.environ, "TMPDIR": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert int(told.stdout) >= 3
-    assert not [file for file in tmp_path.iterdir() if file.suffix == ".py"]
 
 
 def refused(monkeypatch, capsys, *words):

@@ -143,6 +143,11 @@ def train_in_threads(
     )
 
 
+def losses(results):
+    """Return the losses of `train_in_threads`, epoch by epoch."""
+    return [report.loss for report in results[0][0]]
+
+
 def distance(data, results, *, model, hidden=8):
     """Return the largest difference of losses and weights from the plain loop, and its accuracies.
 

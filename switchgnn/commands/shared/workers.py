@@ -244,7 +244,7 @@ def _traceback(child: Child) -> str:
 
 # The imports of the forked processes.
 _MODULES = (
-    "switchgnn.softswitch.daemon.command",
+    "switchgnn.softswitch.daemon.serving",
     "switchgnn.host.worker",
     "switchgnn.host.reduce.worker",
 )

@@ -141,9 +141,9 @@ def plan_of(
     """Plan the exchanges of a training, unless they are planned already."""
     if job.planned is not None:
         return job.planned
-    context, asked = _situation(job, data, progress)
+    context, settings = _context(job, data, progress)
     strategies = _strategies(job, data, context)
-    return strategies, build_resolved(data.graph, strategies, context, **asked)
+    return strategies, build_resolved(data.graph, strategies, context, **settings)
 
 
 def _widths(job: TrainJob, data: Dataset) -> dict[int, float]:
@@ -159,7 +159,7 @@ def _widths(job: TrainJob, data: Dataset) -> dict[int, float]:
     return {width: times / options.epochs for width, times in found.items()}
 
 
-def _situation(
+def _context(
     job: TrainJob, data: Dataset, progress: Callable[[str], None]
 ) -> tuple[PlanContext, dict[str, Any]]:
     """Return what strategies depend on, and the arguments that all plans of a training share."""
@@ -169,7 +169,7 @@ def _situation(
     seed = job.task.training.options.seed
     progress("partition the vertices over the workers")
     context, assignment = choose_lanes(
-        _asked(job),
+        _request(job),
         data.graph,
         job.context,
         _widths(job, data),
@@ -186,17 +186,17 @@ def _situation(
     }
 
 
-def _asked(job: TrainJob) -> PlanRequest:
+def _request(job: TrainJob) -> PlanRequest:
     """Return what is asked for, with the partition of a transport that has its own."""
-    asked, own = job.asked, job.transport.partition
-    alone = own is not None and asked.partition is None and asked.assignment is None
-    return replace(asked, partition=own) if alone else asked
+    request, own = job.asked, job.transport.partition
+    alone = own is not None and request.partition is None and request.assignment is None
+    return replace(request, partition=own) if alone else request
 
 
 def _strategies(job: TrainJob, data: Dataset, context: PlanContext) -> ResolvedStrategies:
     """Return the strategies that the transport uses: all, or only the partition."""
     transport = job.transport
-    chosen = resolve_strategies(_asked(job), data.graph, context)
+    chosen = resolve_strategies(_request(job), data.graph, context)
     if transport.strategies is None:
         return chosen
     plain = preset_strategies(PAPER, data.graph, context)
@@ -250,13 +250,13 @@ def predict_transport(
             {}, SWITCH, "auto takes switch: only exchanges around one switch are predicted."
         )
     expected = _expected(job, data, job.choose_site().target, measured)
-    context, asked = _situation(job, data, progress)
+    context, settings = _context(job, data, progress)
     strategies = _strategies(job, data, context)
     whole = job.task.training.compression.of_rows(0).active
     if whole:
         # The sums of such a plan come from both, and only one of them could be cached.
         strategies = replace(strategies, leaves=False)
-    made = build_auto(data.graph, strategies, context, expected, **asked)
+    made = build_auto(data.graph, strategies, context, expected, **settings)
     chosen = _RUN_BY[made.chosen]
     planned = (strategies, made.plan) if chosen.in_switch else None
     why = f"{_why(made)}{_WITHOUT_MIXED if whole else ''}"

@@ -276,7 +276,7 @@ class AskedSimulation:
             network=self._network(profile),
             leaf_spine=self._leaf_spine(),
             slot_features=self.slot_features,
-            asked=self.strategies.asked(PAPER),
+            request=self.strategies.asked(PAPER),
             bin_size=self.bin_size,
             lanes=None if lanes is None else parse_lanes(lanes, [self.features]),
             check=self.check,

@@ -31,30 +31,15 @@ _METIS = "metis"
 
 @dataclass(frozen=True)
 class SimulationPoint:
-    """What one process simulates.
+    """What one process simulates, as SimulateOptions and NetworkOptions have it, but for these.
 
     Attributes:
-        graph: as load_graph takes it.
-        system: one of SYSTEMS in `simulator/request.py`.
         memory: bytes of the switch; None: it never overflows, or has no part in it.
-        order: a key of ORDER_STRATEGIES in place of the system's, or None.
+        order: a key of ORDER_STRATEGIES instead of the system's, or None.
         seed: for partition, blocks, order and background.
-        layers: exchanges in an epoch.
-        features: width F.
-        bandwidth: Mbit/s.
-        delay: microseconds on each link.
-        congestion_control: hosts slow down when packets come marked.
-        recirculation_rate: passes per second of the switch's loop, or None for no limit.
-        window: features in flight at most, of each worker.
         leaves, spines: of a leaf-spine; 0: a star.
-        completion: which switches of a leaf-spine complete sums, one of COMPLETIONS.
-        slot_features: numbers in a slot that holds a whole feature; None: it holds a fragment.
-        bin_size: vertices of a bin of G3, or None.
-        background: share of the links' rate that other flows take; `seed` draws them.
-        buffer: bytes of each queue of the switch, or None for no limit.
-        mtu: of the frames of hosts alone, see SimulateOptions; None where the switch adds.
+        mtu: of the frames of hosts alone; None where the switch adds.
         switch: the name of a profile, for its banks and ports.
-        table_memory: the most bytes that the switch's tables may take, or None for no limit.
     """
 
     graph: str

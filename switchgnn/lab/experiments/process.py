@@ -57,7 +57,7 @@ def _simulate(point: SimulationPoint, work: Path) -> dict[str, object]:
             workers=None,
             slots=None,
             system=None,
-            asked=PlanRequest(),
+            request=PlanRequest(),
         )
     return {**simulate_job(options, _quiet).to_dict(), "system": point.system}
 
@@ -86,7 +86,7 @@ def _options(point: SimulationPoint, partition: Path) -> SimulateOptions:
         if point.leaves
         else None,
         slot_features=point.slot_features,
-        asked=PlanRequest(order=point.order, assignment=partition),
+        request=PlanRequest(order=point.order, assignment=partition),
         bin_size=point.bin_size,
         mtu=point.mtu or ETHERNET_MTU,
         # The point determines its memory, which shrinks with the graph.

@@ -82,7 +82,7 @@ class SimulateReport:
         options: what was asked for.
         subject: what was simulated.
         run: one exchange, of one layer.
-        compute_seconds: of an epoch, by the model of `switchgnn/lab/simulator/request.py`.
+        compute_seconds: of an epoch, see `compute_seconds`.
     """
 
     options: SimulateOptions
@@ -211,8 +211,7 @@ def simulate_job(options: SimulateOptions, tell: Progress) -> SimulateReport:
     """Plan or read a plan, simulate one exchange, and work out an epoch."""
     if options.leaf_spine is not None and options.workers is not None:
         options.leaf_spine.words(options.workers)  # refuse early, before planning
-    _check_slots(options)
-    _check_background(options)
+    _check(options)
     tell("compile the models")
     compiled_models()  # fail before minutes of planning
     subject = make_subject(options, tell)
@@ -227,15 +226,12 @@ def simulate_job(options: SimulateOptions, tell: Progress) -> SimulateReport:
     return SimulateReport(options, subject, run, computing)
 
 
-def _check_slots(options: SimulateOptions) -> None:
+def _check(options: SimulateOptions) -> None:
     if options.slot_features is not None and options.slot_features < options.features:
         raise SimulatorError(
             f"A slot of {options.slot_features} numbers does not hold a feature of "
             f"{options.features}: give a larger --slot-features, or none."
         )
-
-
-def _check_background(options: SimulateOptions) -> None:
     if options.leaf_spine is not None and options.network.background_load:
         raise SimulatorError(
             "Background traffic has a model in a star only: leave out --background-load, or "

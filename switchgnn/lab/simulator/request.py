@@ -201,7 +201,7 @@ class SimulateOptions:
         network: links, switches and hosts.
         leaf_spine: leaves and spines; None: a star, one switch with all workers.
         slot_features: numbers in a slot that holds a whole feature; None: it holds a fragment.
-        asked: what takes the place of the system's strategies; the preset is the system's.
+        request: replaces the system's strategies; the preset is the system's.
         bin_size: vertices of a bin of G3, or None for its own.
         mtu: of the frames of HOSTS_ALONE: bytes of the largest IP packet, or FRAGMENT.
         check: whether to check the plan first; None: if others could have made or changed it.
@@ -221,7 +221,7 @@ class SimulateOptions:
     network: NetworkOptions
     leaf_spine: LeafSpineOptions | None = None
     slot_features: int | None = None
-    asked: PlanRequest = field(default_factory=PlanRequest)
+    request: PlanRequest = field(default_factory=PlanRequest)
     bin_size: int | None = None
     mtu: Mtu = ETHERNET_MTU
     check: bool | None = None

@@ -165,7 +165,7 @@ def host_rows(
 
 
 def choose_lanes(
-    asked: PlanRequest,
+    request: PlanRequest,
     graph: Graph,
     context: PlanContext,
     exchanges: Mapping[int, float],
@@ -181,12 +181,12 @@ def choose_lanes(
     and `widest` is the widest frame of the switch. Where a width is asked for, and no assignment,
     this is None: `build_resolved` makes it.
     """
-    owner: NDArray[np.integer] | None = asked.load_assignment()
-    if asked.lanes is not None:
-        return replace(context, lanes=asked.lanes), owner
+    owner: NDArray[np.integer] | None = request.load_assignment()
+    if request.lanes is not None:
+        return replace(context, lanes=request.lanes), owner
     check_workers(graph, context.workers)
     if owner is None:
-        name = resolve_strategies(asked, graph, context).partition
+        name = resolve_strategies(request, graph, context).partition
         make = find_strategy("partition", name, PARTITION_STRATEGIES)
         owner = make(graph, context.workers, seed)
     on, owner = network or NetworkModel(), check_assignment(graph, context.workers, owner)

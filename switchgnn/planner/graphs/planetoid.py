@@ -4,6 +4,7 @@
 
 import io
 import pickle
+import pickletools
 import re
 from collections import defaultdict
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from switchgnn.planner.graphs.graph import SPLIT_TEST, SPLIT_TRAIN, SPLIT_VALIDA
 from switchgnn.planner.graphs.graph import graph_from_edges as build
 
 _NUMBER_KINDS = "biuf"
+_REMEMBERING = ("PUT", "BINPUT", "LONG_BINPUT")
 
 
 class _RefusedError(Exception): ...
@@ -69,10 +71,19 @@ class InertUnpickler(pickle.Unpickler):
             raise _RefusedError(f"it asks for {module_name}.{global_name}") from None
 
 
+def _check_numbers(data: bytes) -> None:
+    """Refuse large memo numbers: Python allocates all below, 32 GiB for a file of 10 bytes."""
+    for operation, number, _ in pickletools.genops(data):
+        if operation.name in _REMEMBERING and not 0 <= int(number or 0) < len(data):
+            raise _RefusedError(f"it remembers an object as number {number:,}")
+
+
 def read_inert_pickle(path: Path) -> object:
     """Read numbers, lists, dictionaries, arrays of numbers and CSR matrices (InertMatrix)."""
     try:
-        value: object = InertUnpickler(io.BytesIO(read_regular(path)), encoding="latin1").load()
+        data = read_regular(path)
+        _check_numbers(data)
+        value: object = InertUnpickler(io.BytesIO(data), encoding="latin1").load()
         if isinstance(value, np.ndarray) and value.dtype.kind not in _NUMBER_KINDS:
             raise _RefusedError(f"it has an array of {value.dtype}")
     except OSError as error:

@@ -1,10 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Forwarding pipeline configurations: verify, save, install and return."""
+"""The switch as the P4Runtime service sees it, and the configurations of its pipeline."""
 
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Protocol, TypeVar
 
 from finsy.proto import p4r
 from google.protobuf.empty_pb2 import Empty
@@ -14,13 +16,59 @@ from google.protobuf.unknown_fields import UnknownFieldSet
 from switchgnn.softswitch.errors import MalformedProgramError, RequestError, SoftSwitchError
 from switchgnn.softswitch.loader import GivenProgram
 from switchgnn.softswitch.native.state import NativeBatches, NativeState
-from switchgnn.softswitch.p4runtime.device import Device, InstalledPipeline
-from switchgnn.softswitch.p4runtime.schema import (
+from switchgnn.softswitch.replication import ReplicationEngine
+from switchgnn.softswitch.schema import (
+    Schema,
     build_schema,
     invalid,
     precondition,
     unimplemented,
 )
+from switchgnn.softswitch.state import ProgramState
+
+Result = TypeVar("Result")
+
+
+class Device(Protocol):
+    """A switch on which programs are installed."""
+
+    @property
+    def replication(self) -> ReplicationEngine:
+        """Multicast groups and clone sessions."""
+
+    def call(self, function: Callable[[], Result]) -> Result:
+        """Run a function between two packets and return its result."""
+
+    def prepare(self, given: GivenProgram) -> "PreparedProgram":
+        """Make all that a program needs to run; raise SoftSwitchError if it cannot run."""
+
+    def inject(self, port: int, frame: bytes) -> None:
+        """Process a frame as if it had arrived at a port."""
+
+
+@dataclass(frozen=True)
+class PreparedProgram:
+    """A program's fresh state, and the function that replaces the running program by it."""
+
+    state: ProgramState
+    install: Callable[[], None]
+
+
+@dataclass
+class InstalledPipeline:
+    """An installed program; ``batches`` needs native code.
+
+    ``replication`` has multicast groups and clone sessions by the name of their field and id.
+    """
+
+    config: p4r.ForwardingPipelineConfig
+    schema: Schema
+    state: ProgramState
+    batches: NativeBatches | None
+    replication: dict[tuple[str, int], p4r.PacketReplicationEngineEntry] = field(
+        default_factory=dict
+    )
+
 
 _Set = p4r.SetForwardingPipelineConfigRequest
 _Get = p4r.GetForwardingPipelineConfigRequest

@@ -7,8 +7,10 @@ from collections.abc import Iterable, Iterator, MutableSequence
 from finsy.proto import p4i, p4r
 
 from switchgnn.softswitch.errors import RequestError
-from switchgnn.softswitch.p4runtime.device import InstalledPipeline
-from switchgnn.softswitch.p4runtime.schema import (
+from switchgnn.softswitch.p4runtime.pipeline_config import InstalledPipeline
+from switchgnn.softswitch.program import DROP_PORT
+from switchgnn.softswitch.replication import CloneSession, Replica, ReplicationEngine
+from switchgnn.softswitch.schema import (
     COUNT_MASK,
     ActionSchema,
     Schema,
@@ -23,8 +25,6 @@ from switchgnn.softswitch.p4runtime.schema import (
     not_found,
     unimplemented,
 )
-from switchgnn.softswitch.program import DROP_PORT
-from switchgnn.softswitch.replication import CloneSession, Replica, ReplicationEngine
 from switchgnn.softswitch.tables import (
     Entry,
     EntryTable,

@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 
 from switchgnn.planner import ORDER_STRATEGIES, boundary_edges
 from switchgnn.planner.blocks.mlgp import mlgp
+from switchgnn.planner.build import build_resolved
 from switchgnn.planner.partition.metis import symmetric_rows
 from switchgnn.planner.plan.banks import BANKS_OF_SWITCHES
+from switchgnn.planner.presets import PlanContext, ResolvedStrategies
 from switchgnn.planner.sending import cover
 from switchgnn.planner.sending.cover import cover_edges, packets_up, peel
 from switchgnn.planner.sending.order import WEIGHTS, Rates, exchange_seconds, gamr, priority_bfs
@@ -24,7 +26,6 @@ from tests.planner.helpers import (
     given,
     graph_of,
     graphs,
-    plan_of,
     random_graph,
     split_graphs,
     tuples,
@@ -233,9 +234,10 @@ GRAPH = random_graph(120, 1600, 3)
 RATES = [Rates(link, loop, 1.0) for link, loop in ((1e6, 1e7), (1e6, 1e6), (1e6, 1e12), (1e3, 1.0))]
 
 
-def planned(**options):
-    options |= {"blocks": "destination", "send": "cover", "banks": 1}
-    return plan_of(GRAPH, WORKERS, SLOTS, **options)
+def planned(weight=0.0, rates=None, fits=None):
+    strategies = ResolvedStrategies("metis", "destination", "cover", weight, "gamr", rates=rates)
+    context = PlanContext(WORKERS, SLOTS, banks=1)
+    return build_resolved(GRAPH, strategies, context, program="ab", seed=0, fits=fits)
 
 
 def counted(plan, rates):

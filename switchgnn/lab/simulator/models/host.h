@@ -196,6 +196,17 @@ inline PaceOptions PaceInFrames(const PaceOptions& workers, uint32_t frame_bytes
     return pace;
 }
 
+/// What hosts have done about losses and marks.
+struct HostTally {
+    /// How often windows were narrowed.
+    uint64_t cuts = 0;
+    /// Questions about missing packets.
+    uint64_t recalled = 0;
+    uint64_t sent_again = 0;
+    /// Data packets that arrived a second time.
+    uint64_t repeated = 0;
+};
+
 /// The end of a link that takes part in the exchange.
 class Participant : public Receiver {
   public:
@@ -204,15 +215,7 @@ class Participant : public Receiver {
     virtual void Start(Picoseconds now) = 0;
     virtual bool Finished() const = 0;
     virtual Picoseconds FinishedAt() const = 0;
-    /// How often windows were narrowed.
-    virtual uint64_t Cuts() const = 0;
-
-    /// Questions about missing packets.
-    virtual uint64_t Recalled() const { return 0; }
-    /// Data packets that this host sent again.
-    virtual uint64_t SentAgain() const { return 0; }
-    /// Data packets that arrived a second time.
-    virtual uint64_t Repeated() const { return 0; }
+    virtual void CountInto(HostTally& total) const = 0;
 };
 
 /// A participant with one window.
@@ -224,7 +227,15 @@ class Host : public Participant {
     void Attach(Link& up) override { up_ = &up; }
     bool Finished() const override { return finished_; }
     Picoseconds FinishedAt() const override { return finished_at_; }
-    uint64_t Cuts() const override { return congestion_.Cuts(); }
+
+    void CountInto(HostTally& total) const override {
+        total.cuts += Cuts();
+        total.recalled += tally_.recalled;
+        total.sent_again += tally_.sent_again;
+        total.repeated += tally_.repeated;
+    }
+
+    uint64_t Cuts() const { return congestion_.Cuts(); }
 
   protected:
     /// Send the next data packet.
@@ -258,6 +269,7 @@ class Host : public Participant {
     PaceOptions pace_;
     Congestion congestion_;
     Link* up_ = nullptr;
+    HostTally tally_;
 
   private:
     class Pacer : public Alarm {

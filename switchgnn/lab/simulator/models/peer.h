@@ -172,10 +172,6 @@ class Peer : public Host {
                           });
     }
 
-    uint64_t Recalled() const override { return recalled_; }
-    uint64_t SentAgain() const override { return sent_again_; }
-    uint64_t Repeated() const override { return repeated_; }
-
   protected:
     void SendNext(Picoseconds now) override {
         const Packet packet = FrameAt(sent_, now);
@@ -193,7 +189,7 @@ class Peer : public Host {
     void TakeFrame(const Packet& packet, Picoseconds now) {
         marked_[packet.worker] = marked_[packet.worker] || packet.ecn;
         if (arrived_ && !arrived_->Take(packet.worker, packet.group)) {
-            ++repeated_;
+            ++tally_.repeated;
         } else {
             --awaited_;
         }
@@ -231,7 +227,7 @@ class Peer : public Host {
         for (const uint32_t place : answer.lost) {
             Packet packet = FrameAt(place, now);
             packet.echo = false;
-            ++sent_again_;
+            ++tally_.sent_again;
             up_->Send(packet, now);
         }
         if (!answer.lost.empty()) {
@@ -260,7 +256,7 @@ class Peer : public Host {
         question.count = length;
         question.group = place;
         question.between_hosts = true;
-        ++recalled_;
+        ++tally_.recalled;
         up_->Send(question, now);
     }
 
@@ -281,7 +277,4 @@ class Peer : public Host {
     // Only where packets can be lost.
     Arrived* arrived_ = nullptr;
     std::optional<Resender> resender_;
-    uint64_t recalled_ = 0;
-    uint64_t sent_again_ = 0;
-    uint64_t repeated_ = 0;
 };

@@ -6,13 +6,13 @@
 
 #include "events.h"
 
-#include <algorithm>
 #include <fcntl.h>
-#include <span>
-#include <string>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <algorithm>
+#include <span>
+#include <string>
 #include <utility>
 #include <vector>
 

@@ -10,6 +10,7 @@
 #include "options.h"
 #include "worker.h"
 
+#include <sys/prctl.h>
 #include <algorithm>
 #include <chrono>
 #include <csignal>
@@ -20,7 +21,6 @@
 #include <optional>
 #include <ostream>
 #include <string>
-#include <sys/prctl.h>
 
 constexpr int kRefused = 2;
 
@@ -100,28 +100,22 @@ class Simulation {
                 lost += link->Lost();
             }
         }
-        uint64_t cuts = 0;
-        uint64_t recalled = 0;
         const Tally tally = fabric_->Count();
-        uint64_t sent_again = tally.sent_again;
-        uint64_t repeated = 0;
+        HostTally hosts;
         for (const auto& host : hosts_) {
-            cuts += host->Cuts();
-            recalled += host->Recalled();
-            sent_again += host->SentAgain();
-            repeated += host->Repeated();
+            host->CountInto(hosts);
         }
         out << std::setprecision(15);
         out << "{\"events\": " << events_ << ", \"wall_seconds\": " << seconds_
             << ", \"peak_memory_bytes\": " << PeakMemory()
             << ",\n \"max_queue_bytes\": " << options_.down.BytesIn(largest_queue_)
             << ", \"max_port_queue_bytes\": " << options_.down.BytesIn(largest_port_queue_)
-            << ",\n \"marked\": " << marked << ", \"window_cuts\": " << cuts
-            << ",\n \"lost\": " << lost << ", \"recalled\": " << recalled
-            << ", \"sent_again\": " << sent_again << ", \"repeated\": " << repeated
-            << ",\n \"barriers\": " << tally.barriers << ", \"sums\": " << tally.sums
-            << ", \"overflowed\": " << tally.overflowed << ", \"passes\": " << tally.passes
-            << ", \"contributions\": " << tally.contributions
+            << ",\n \"marked\": " << marked << ", \"window_cuts\": " << hosts.cuts
+            << ",\n \"lost\": " << lost << ", \"recalled\": " << hosts.recalled
+            << ", \"sent_again\": " << tally.sent_again + hosts.sent_again
+            << ", \"repeated\": " << hosts.repeated << ",\n \"barriers\": " << tally.barriers
+            << ", \"sums\": " << tally.sums << ", \"overflowed\": " << tally.overflowed
+            << ", \"passes\": " << tally.passes << ", \"contributions\": " << tally.contributions
             << ",\n \"loop_passes\": " << tally.loop_passes
             << ", \"max_loop_queue\": " << tally.max_loop_queue
             << ", \"max_slots\": " << tally.max_slots;

@@ -177,9 +177,6 @@ class Worker : public Host, public Expectant {
         }
     }
 
-    uint64_t Recalled() const override { return recalled_; }
-    uint64_t Repeated() const override { return repeated_; }
-
   protected:
     void SendNext(Picoseconds now) override {
         Packet packet{
@@ -213,7 +210,7 @@ class Worker : public Host, public Expectant {
     }
 
     void Recall(uint32_t row, Picoseconds now) override {
-        ++recalled_;
+        ++tally_.recalled;
         Packet recall{.kind = Kind::RECALL, .worker = static_cast<uint16_t>(worker_), .id = row};
         recall.group = Round();
         up_->Send(recall, now);
@@ -292,7 +289,7 @@ class Worker : public Host, public Expectant {
         // An ADVANCE overtakes what was recalled for nothing.
         const bool late = packet.group != 0 && packet.group != Round();
         if (recaller_ && (left == 0 || late)) {
-            ++repeated_;
+            ++tally_.repeated;
             return;
         }
         if (packet.count > left) {
@@ -351,8 +348,6 @@ class Worker : public Host, public Expectant {
     uint32_t untold_ = 0;
     // Only where packets can be lost.
     std::optional<Recaller> recaller_;
-    uint64_t recalled_ = 0;
-    uint64_t repeated_ = 0;
 };
 
 /// Both parts share a link, begin at once, and have a window each.
@@ -385,10 +380,10 @@ class MixedHost : public Participant {
         return std::max(worker_->FinishedAt(), peer_->FinishedAt());
     }
 
-    uint64_t Cuts() const override { return worker_->Cuts() + peer_->Cuts(); }
-    uint64_t Recalled() const override { return worker_->Recalled() + peer_->Recalled(); }
-    uint64_t SentAgain() const override { return worker_->SentAgain() + peer_->SentAgain(); }
-    uint64_t Repeated() const override { return worker_->Repeated() + peer_->Repeated(); }
+    void CountInto(HostTally& total) const override {
+        worker_->CountInto(total);
+        peer_->CountInto(total);
+    }
 
   private:
     std::unique_ptr<Worker> worker_;
