@@ -24,8 +24,6 @@ from switchgnn.commands.shared.console import (
     counted,
     plain_console,
     progress_bars,
-    ran_as,
-    strategies_line,
     too_many_releases,
 )
 from switchgnn.commands.shared.leaf_spine import leaf_spine_table
@@ -67,8 +65,8 @@ def print_report(console: Console, report: RunReport) -> None:
         f"{report.slots:,} slots, frames of up to {report.lanes} numbers; "
         f"{report.rounds} rounds of {report.features} features"
     )
-    say(f"Ran on: {report.reason}{ran_as(report, report.hosts)}.")
-    say(f"Plan: {strategies_line(report)}.")
+    say(f"Ran on: {report.ran_on(report.hosts)}")
+    say(f"Plan: {report.strategies}.")
     for why in report.why if report.strategy != PAPER else ():
         say(f"  {why}")
     console.print(_worker_table(report))

@@ -16,8 +16,6 @@ from switchgnn.commands.shared.config_file import ConfigOption
 from switchgnn.commands.shared.console import (
     captured_line,
     plain_console,
-    ran_as,
-    strategies_line,
 )
 from switchgnn.commands.shared.leaf_spine import leaf_spine_table
 from switchgnn.commands.shared.onlooker import Onlooker
@@ -279,9 +277,9 @@ def _show(
         f"{first.dataset}: {first.vertices:,} vertices, {first.edges:,} directed edges; "
         f"{first.model}, {first.workers} workers, {len(first.losses)} epochs"
     )
-    say(f"Ran on: {first.reason}{ran_as(first, first.hosts)}.")
+    say(f"Ran on: {first.ran_on(first.hosts)}")
     for report in reports:
-        if words := strategies_line(report):
+        if words := report.strategies:
             say(f"Plan of {report.transport}: {words}.")
     console.print(display.transports_table(reports))
     links = display.links_table(reports)

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from switchgnn.base.machine import python_program
-from switchgnn.commands.shared.console import ran_ahead
 from switchgnn.commands.shared.leaf_spine import LeafSpineReport, report_leaf_spine
 from switchgnn.commands.shared.onlooker import NOBODY, Onlooker
+from switchgnn.commands.shared.report import ran_ahead
 from switchgnn.commands.shared.runner import (
     ExchangeCounts,
     LinkSettings,
@@ -37,7 +37,7 @@ from switchgnn.host.direct.framing import USUAL_MTU, Framing
 from switchgnn.host.metrics import metrics_place
 from switchgnn.host.registry import SWITCH, SwitchProgram
 from switchgnn.host.wire.native import hosts_run_as
-from switchgnn.planner.chosen import STRATEGY_NAMES, strategy_names
+from switchgnn.planner.chosen import strategy_names
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.boundary import boundary_edges
 from switchgnn.topologies import Ahead, Fabric, Target
@@ -48,7 +48,6 @@ from switchgnn.training.partition import write_partitions
 from switchgnn.training.worker import TrainTask
 
 _LOG = logging.getLogger(__name__)
-_NO_PLAN: dict[str, Any] = dict.fromkeys(STRATEGY_NAMES)
 TRAIN_WORKER = python_program("switchgnn.commands", "train-worker")
 
 
@@ -154,7 +153,7 @@ def _alone(
     with work.onlooker.over_one_process(job.task.transport):
         ends = follow_workers([child], [task], _heard_by(recorder, work.onlooker))
     what = _what(replace(job, workers=1), data, "one process, without a network")
-    return recorder.report(ends, None, **what, **_NO_PLAN, strategy=job.asked.preset, why=[])
+    return recorder.report(ends, None, **what, strategy=job.asked.preset)
 
 
 def _leaf_spine_report(
@@ -200,10 +199,10 @@ def _planned(job: TrainJob, prepared: PreparedTraining) -> dict[str, Any]:
     manifest = prepared.plan.manifest
     names = strategy_names(manifest)
     if not job.transport.needs_plan:
-        names = _NO_PLAN | {"partition": names["partition"]}
+        names = {"partition": names["partition"]}
     return {
         **names,
         "lanes": manifest.lanes if job.transport.needs_plan else None,
         "strategy": job.asked.preset,
-        "why": list(prepared.strategies.because.values()),
+        "why": tuple(prepared.strategies.because.values()),
     }

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from switchgnn.base.options import option, with_groups
 from switchgnn.commands.run.report import RunOptions
-from switchgnn.commands.shared.console import counted, plain_console, ran_as
+from switchgnn.commands.shared.console import counted, plain_console
 from switchgnn.commands.shared.options import SiteOptions, json_option
 from switchgnn.commands.shared.outputs import LogOptions, check_outputs, told_aloud
 from switchgnn.commands.shared.workers import fork_nursery
@@ -108,7 +108,7 @@ class _Bar:
 
 def _print_report(console: Console, report: SoakReport) -> None:
     lines = [
-        f"Soaked on: {report.reason}{ran_as(report)}.",
+        f"Soaked on: {report.ran_on()}",
         f"{report.runs:,} runs, {report.rounds:,} rounds, {report.packets:,} packets in "
         f"{report.seconds:.0f} s{', interrupted' if report.interrupted else ''}; "
         f"seed {report.seed}",

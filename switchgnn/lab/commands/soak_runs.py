@@ -10,12 +10,13 @@ from collections import Counter
 from dataclasses import asdict, dataclass, field
 from itertools import count
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.interruptible import Interruption
 from switchgnn.commands.run.job import COMPARING, run_job
 from switchgnn.commands.run.report import RunOptions, RunReport
+from switchgnn.commands.shared.report import RanOn
 from switchgnn.controller.controls.congestion import DEFAULT_ECN_THRESHOLD
 from switchgnn.host.links.faults import DIRECTIONS, Faults
 from switchgnn.host.pace import Pace
@@ -208,16 +209,13 @@ class Failure:
     simulated: str
 
 
-@dataclass(frozen=True)
-class SoakReport:
+@dataclass(frozen=True, kw_only=True)
+class SoakReport(RanOn):
     """A whole soak. Runs that failed or were interrupted count only as such.
 
     Attributes:
-        target, fabric, reason: what was used and why.
-        backend: what the embedded switch ran the program as; None for BMv2, and where no run
-            came to its end.
-        backend_reason: why that is Python where native code might have been; None elsewhere.
-        compile_seconds: how long all compilations took; None where ``backend`` is.
+        backend: None also where no run came to its end.
+        compile_seconds: of all compilations.
         seed: the seed that all runs follow from.
         seconds: how long it took.
         interrupted: whether it ended because it was asked to.
@@ -230,10 +228,6 @@ class SoakReport:
 
     target: str
     fabric: str
-    reason: str
-    backend: str | None
-    backend_reason: str | None
-    compile_seconds: float | None
     seed: int
     seconds: float
     interrupted: bool
@@ -251,10 +245,6 @@ class SoakReport:
         if self.wrong_sums:
             return WRONG
         return FAILED if self.failures else EXACT
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the report as plain data, for JSON."""
-        return asdict(self)
 
 
 class SoakListener(Protocol):
