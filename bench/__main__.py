@@ -17,7 +17,6 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from bench.beds.namespace import Namespace
 from bench.figures import allreduce as fig_allreduce
 from bench.figures import auto as fig_auto
 from bench.figures import clone as fig_clone
@@ -40,9 +39,10 @@ from bench.figures import stream as fig_stream
 from bench.figures import targets as fig_targets
 from bench.figures import training as fig_training
 from bench.figures import wire as fig_wire
-from bench.line import Line
+from bench.line import ResultLine
 from bench.settings import Settings
 from bench.table import make_console, render
+from bench.testbeds.namespace import Namespace
 from switchgnn.base.errors import SwitchGNNError
 
 _FIGURES = (
@@ -112,8 +112,8 @@ def main(  # noqa: PLR0917 - typer makes options of them
 
 def _measure(
     settings: Settings, only: list[str] | None, console: Console
-) -> tuple[list[Line], dict[str, str]]:
-    lines: list[Line] = []
+) -> tuple[list[ResultLine], dict[str, str]]:
+    lines: list[ResultLine] = []
     left_out: dict[str, str] = {}
     for figure in _chosen(settings, only, left_out):
         started = time.monotonic()
@@ -142,8 +142,8 @@ def _chosen(
             yield figure
 
 
-def _measured(figure: ModuleType, settings: Settings) -> list[Line]:
-    run: Callable[[Settings], Iterator[Line]] = figure.run
+def _measured(figure: ModuleType, settings: Settings) -> list[ResultLine]:
+    run: Callable[[Settings], Iterator[ResultLine]] = figure.run
     # Most figures make their interfaces in a namespace, which ends together with them.
     own_namespace = getattr(figure, "OWN_NAMESPACE", True)
     with ExitStack() as stack:
@@ -151,7 +151,7 @@ def _measured(figure: ModuleType, settings: Settings) -> list[Line]:
         return list(run(settings))
 
 
-def _document(lines: list[Line], left_out: dict[str, str]) -> dict[str, object]:
+def _document(lines: list[ResultLine], left_out: dict[str, str]) -> dict[str, object]:
     return {
         "time": datetime.now(timezone.utc).isoformat(timespec="seconds"),
         "cores": os.cpu_count(),

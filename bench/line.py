@@ -28,7 +28,7 @@ class Goal:
 
 
 @dataclass(frozen=True)
-class Line:
+class ResultLine:
     """One line of the result.
 
     Attributes:

@@ -8,7 +8,7 @@ from statistics import median
 from rich.console import Console
 from rich.table import Table
 
-from bench.line import Goal, Line
+from bench.line import Goal, ResultLine
 from bench.measure import Samples
 
 _WIDTH = 150  # where the output is not a terminal, which would have a width
@@ -22,7 +22,7 @@ def make_console() -> Console:
     return console if console.is_terminal else Console(width=_WIDTH)
 
 
-def render(lines: Iterable[Line]) -> Table:
+def render(lines: Iterable[ResultLine]) -> Table:
     """Return the table of all lines; notes follow as lines of their own."""
     table = Table(title="Medians; ratios are of measurements made in turn")
     for heading in _HEADINGS:

@@ -18,7 +18,7 @@ from switchgnn.controller.p4runtime.client import P4RuntimeClient, program_cooki
 from switchgnn.controller.p4runtime.connection import TlsOptions
 from switchgnn.controller.plan import SwitchPlan, leaf_spine_switch_plan, load_plan
 from switchgnn.controller.show import SwitchState, TableState, show, show_entries
-from switchgnn.controller.watch import Watched, WatchEvent, WatchEventKind, watch
+from switchgnn.controller.watch import WatchEvent, WatchEventKind, watch
 
 __all__ = [
     "ControllerError",
@@ -37,7 +37,6 @@ __all__ = [
     "TlsOptions",
     "WatchEvent",
     "WatchEventKind",
-    "Watched",
     "clear",
     "install",
     "install_each",

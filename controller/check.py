@@ -5,8 +5,8 @@
 import numpy as np
 
 from switchgnn.base.network import Network
+from switchgnn.controller.controls.access import LAST_TAGS_REGISTER
 from switchgnn.controller.controls.banks import Banks, Pool, has_pool
-from switchgnn.controller.controls.claim import LAST_TAGS_REGISTER
 from switchgnn.controller.controls.fanout import Fanout
 from switchgnn.controller.controls.loop import FIRST_LOOP_PORT
 from switchgnn.controller.controls.session import Session

@@ -9,6 +9,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -30,7 +31,7 @@ from switchgnn.controller.show import print_records, print_state, show_entries
 from switchgnn.controller.show import show as show_switch
 from switchgnn.controller.target import Progress as Teller
 from switchgnn.controller.target import client_of, leaf_spine_plans, parts_for
-from switchgnn.controller.watch import WATCH_DEADLINE, Watched, WatchEvent, WatchEventKind
+from switchgnn.controller.watch import WATCH_DEADLINE, WatchEvent, WatchEventKind
 from switchgnn.controller.watch import watch as keep_installed
 from switchgnn.p4src import Program, load_program, load_strawman
 from switchgnn.planner.check.foreign import trusted_plan
@@ -38,51 +39,6 @@ from switchgnn.planner.partition.leaf_spine import even_leaf_spine
 from switchgnn.planner.plan.files import read_plan
 
 DEFAULT_ADDRESS = "127.0.0.1:9559"
-
-
-@dataclass(frozen=True)
-class Switches:
-    """The switches that a command is for.
-
-    Attributes:
-        network: as a file has them; None: ``addresses`` counts.
-        addresses: of their P4Runtime, leaves first.
-        device_id: of each, where ``addresses`` counts.
-        tls: for each, where ``addresses`` counts; None: without.
-        election_id: of all controllers the one with the highest is obeyed; None: this one only
-            reads.
-        deadline: seconds to wait for an answer.
-    """
-
-    network: DescribedNetwork | None
-    addresses: list[str]
-    device_id: int
-    tls: TlsOptions | None
-    election_id: int | None
-    deadline: float
-
-    def clients(self) -> list[P4RuntimeClient]:
-        """Return a client for each, leaves first, not opened yet."""
-        election_id, primary = self.election_id or 1, self.election_id is not None
-        if self.network is None:
-            return [
-                P4RuntimeClient(
-                    *(address, self.device_id, election_id, self.tls),
-                    primary=primary,
-                    deadline=self.deadline,
-                )
-                for address in self.addresses
-            ]
-        return [
-            client_of(switch, election_id=election_id, primary=primary, deadline=self.deadline)
-            for switch in self.network.in_order
-        ]
-
-    def parts(self, folder: Path, leaves: int, spines: int) -> list[tuple[SwitchPlan, Network]]:
-        """Return what each serves of a plan, and what is around it."""
-        if self.network is None:
-            return parts_by_number(folder, len(self.addresses), leaves, spines)
-        return parts_for(folder, self.network)
 
 
 def parts_by_number(
@@ -160,28 +116,52 @@ class Access:
         _option(_TLS, "Key (PEM) of that certificate.", metavar="FILE", show_default=False),
     ] = None
 
-    def switches(
+    @cached_property
+    def described(self) -> DescribedNetwork | None:
+        """The network file, if there is one."""
+        return None if self.network is None else read_network(self.network)
+
+    def clients(
         self,
-        address: list[str] | None,
+        addresses: list[str] | None,
         *,
         election_id: int | None = None,
         deadline: float = DEFAULT_DEADLINE,
-    ) -> Switches:
-        """Return the switches that are meant."""
-        if self.network is not None and address:
-            raise typer.BadParameter("--network says where the switches are: leave out --address")
-        return Switches(
-            network=None if self.network is None else read_network(self.network),
-            addresses=address or [DEFAULT_ADDRESS],
-            device_id=self.device_id,
-            tls=self._tls(),
-            election_id=election_id,
-            deadline=deadline,
-        )
+    ) -> list[P4RuntimeClient]:
+        """Return a client for each switch, leaves first, not opened yet.
 
-    def _tls(self) -> TlsOptions | None:
-        files = (self.tls_root, self.tls_certificate, self.tls_key)
-        return None if files == (None, None, None) else TlsOptions(*files)
+        Args:
+            addresses: where there is no network file; None: the usual one.
+            election_id: of all controllers the one with the highest is obeyed; None: this one
+                only reads.
+            deadline: seconds to wait for an answer.
+        """
+        number, primary = election_id or 1, election_id is not None
+        if self.described is None:
+            files = (self.tls_root, self.tls_certificate, self.tls_key)
+            tls = None if files == (None, None, None) else TlsOptions(*files)
+            return [
+                P4RuntimeClient(
+                    address, self.device_id, number, tls, primary=primary, deadline=deadline
+                )
+                for address in addresses or [DEFAULT_ADDRESS]
+            ]
+        if addresses:
+            raise typer.BadParameter("--network says where the switches are: leave out --address")
+        return [
+            client_of(switch, election_id=number, primary=primary, deadline=deadline)
+            for switch in self.described.in_order
+        ]
+
+    def shares(
+        self, folder: Path, installed: "Installed", clients: list[P4RuntimeClient]
+    ) -> list[Share]:
+        """Return what each switch serves of a plan, and what is around it."""
+        if self.described is None:
+            parts = parts_by_number(folder, len(clients), installed.leaves, installed.spines)
+        else:
+            parts = parts_for(folder, self.described)
+        return [Share(*part, client) for part, client in zip(parts, clients, strict=True)]
 
 
 @dataclass(frozen=True)
@@ -267,18 +247,17 @@ def install(
     deadline: Deadline = DEFAULT_DEADLINE,
 ) -> None:
     """Bring switches to a plan: all of them, or none."""
-    switches = access.switches(address, election_id=election_id, deadline=deadline)
+    # Not opened yet: a plan that does not fit needs no switch to be told so.
+    clients = access.clients(address, election_id=election_id, deadline=deadline)
     with ExitStack() as stack:
         folder = stack.enter_context(trusted_plan(plan, _warn, check=installed.check))
-        parts = switches.parts(folder, installed.leaves, installed.spines)
-        # Not opened yet: a plan that does not fit needs no switch to be told so.
-        clients = switches.clients()
+        shares = access.shares(folder, installed, clients)
         for client in clients:
             stack.callback(client.close)
         with _progress_bar(visible=not as_json) as tell:
             report = install_each(
-                [Share(*part, client) for part, client in zip(parts, clients, strict=True)],
-                program=_program(parts),
+                shares,
+                program=_program(shares),
                 ecn_threshold=installed.ecn_threshold,
                 queue=installed.queue,
                 new_session=new_session,
@@ -310,7 +289,7 @@ def show(
     """Show what switches hold and have counted."""
     console = Console()
     found: list[object] = []
-    for client in access.switches(address, deadline=deadline).clients():
+    for client in access.clients(address, deadline=deadline):
         with client:
             if entries is not None:
                 records = show_entries(client, entries, limit)
@@ -336,8 +315,7 @@ def clear(
     deadline: Deadline = DEFAULT_DEADLINE,
 ) -> None:
     """Take all entries and groups out of switches; the program stays."""
-    switches = access.switches(address, election_id=election_id, deadline=deadline)
-    for client in switches.clients():
+    for client in access.clients(address, election_id=election_id, deadline=deadline):
         with client:
             counts = clear_switch(client)
         typer.echo(
@@ -363,14 +341,13 @@ def watch(
 
     Prints what moves.
     """
-    switches = access.switches(address, election_id=election_id, deadline=WATCH_DEADLINE)
+    clients = access.clients(address, election_id=election_id, deadline=WATCH_DEADLINE)
     with trusted_plan(plan, _warn, check=installed.check) as folder:
-        parts = switches.parts(folder, installed.leaves, installed.spines)
-    clients = switches.clients()
+        shares = access.shares(folder, installed, clients)
     try:
         keep_installed(
-            [Watched(*part, client) for part, client in zip(parts, clients, strict=True)],
-            program=_program(parts),
+            shares,
+            program=_program(shares),
             on_event=_print_event,
             stop=threading.Event(),
             ecn_threshold=installed.ecn_threshold,
@@ -412,8 +389,7 @@ def metrics(
     from switchgnn.base.metrics import serve_metrics  # noqa: PLC0415
     from switchgnn.controller.metrics import SwitchMetrics  # noqa: PLC0415
 
-    reading = access.switches(address, deadline=deadline)
-    switches = SwitchMetrics(reading.clients(), interval)
+    switches = SwitchMetrics(access.clients(address, deadline=deadline), interval)
     try:
         with serve_metrics(switches.collect, listen, port) as found:
             typer.echo(f"Metrics are on http://{listen}:{found}/metrics until Ctrl-C.")
@@ -423,8 +399,8 @@ def metrics(
         switches.close()
 
 
-def _program(parts: list[tuple[SwitchPlan, Network]]) -> Program:
-    return load_strawman() if parts[0][0].manifest.strawman else load_program()
+def _program(shares: list[Share]) -> Program:
+    return load_strawman() if shares[0].plan.manifest.strawman else load_program()
 
 
 def _warn(sentence: str) -> None:

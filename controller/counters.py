@@ -9,7 +9,7 @@ from finsy.proto import p4r
 
 from switchgnn.controller.controls.banks import PASSES_COUNTER, BankEvents, Banks, Passes
 from switchgnn.controller.controls.outcome import COUNTER as OUTCOME_COUNTER
-from switchgnn.controller.controls.outcome import Outcome, decode_outcomes
+from switchgnn.controller.controls.outcome import Outcome
 from switchgnn.controller.errors import ControllerError, SwitchUnreachableError
 from switchgnn.controller.p4runtime.client import P4RuntimeClient
 from switchgnn.controller.p4runtime.layout import Array, Layout
@@ -103,11 +103,10 @@ def _names_of_totals(layout: Layout) -> tuple[str, ...]:
 
 
 def _totals(layout: Layout, cells: Mapping[str, list[int]]) -> Totals:
-    banks = Banks(layout)
     return Totals(
-        outcomes=decode_outcomes(cells[OUTCOME_COUNTER]),
+        outcomes={outcome: cells[OUTCOME_COUNTER][outcome] for outcome in Outcome},
         passes=Passes(tuple(cells[PASSES_COUNTER])),
-        banks=tuple(banks.decode_events(cells[name]) for name in banks.event_counters),
+        banks=tuple(BankEvents(*cells[name]) for name in Banks(layout).event_counters),
         unrouted=cells[UNROUTED_COUNTER][0],
         marked=cells[MARKED_COUNTER][0],
     )

@@ -13,19 +13,19 @@ from switchgnn.base.clock import SYSTEM_CLOCK, Clock
 from switchgnn.base.network import Network
 from switchgnn.controller.change import ChangeCounts, InstallReport, change_between
 from switchgnn.controller.check import check_plan, check_rows
+from switchgnn.controller.controls.access import Destination, Partial, Source
 from switchgnn.controller.controls.banks import Pool, has_pool
-from switchgnn.controller.controls.claim import Destination, Partial, Source
 from switchgnn.controller.controls.congestion import (
     BMV2_QUEUE,
     DEFAULT_ECN_THRESHOLD,
     Congestion,
     marking,
 )
-from switchgnn.controller.controls.departure import Departure
 from switchgnn.controller.controls.fanout import Fanout
 from switchgnn.controller.controls.forward import Forward
 from switchgnn.controller.controls.loop import Loop, Result
 from switchgnn.controller.controls.reduce import Reduce
+from switchgnn.controller.controls.rewrite import Rewrite
 from switchgnn.controller.controls.session import Session, SessionEntry, Tier, WorkerPorts
 from switchgnn.controller.errors import (
     ControllerError,
@@ -55,7 +55,7 @@ def desired_state(
         Partial(layout).rows(plan),
         Fanout(layout).rows(plan),
         Result(layout).rows(plan, network),
-        Departure(layout).rows(plan, network),
+        Rewrite(layout).rows(plan, network),
     )
     for rows in tables:
         check_rows(rows)
@@ -329,7 +329,7 @@ def _session_entries(
     """Choose one session for all switches, and return each one's entry.
 
     The plan keeps its session unless a new one is wanted. A restarted switch joins it, but has
-    lost whose turn it is. A new session is newer than all.
+    lost its window of tags. A new session is newer than all.
     """
     present = [target.session for target in team.targets]
 
@@ -346,7 +346,7 @@ def _session_entries(
         )
     ):
         return [
-            replace(entry, any_turn=here.any_turn if here.session == serving else 1)
+            replace(entry, any_tag=here.any_tag if here.session == serving else 1)
             for entry, here in zip(entries(serving), present, strict=True)
         ]
     number = max(entry.session for entry in present) + 1
@@ -363,7 +363,7 @@ def _served(
     """Return the session in which a switch already serves its plan, or None."""
     for place, here in enumerate(present):
         own = entries(here.session)[place]
-        if here.session and here == replace(own, any_turn=here.any_turn):
+        if here.session and here == replace(own, any_tag=here.any_tag):
             return here.session
     return None
 

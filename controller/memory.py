@@ -6,12 +6,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from switchgnn.base.network import Network
+from switchgnn.controller.controls.access import LAST_TAGS_REGISTER, Destination, Partial, Source
 from switchgnn.controller.controls.banks import reduce_slots
-from switchgnn.controller.controls.claim import LAST_TAGS_REGISTER, Destination, Partial, Source
-from switchgnn.controller.controls.departure import Departure
 from switchgnn.controller.controls.fanout import Fanout
 from switchgnn.controller.controls.forward import Forward
 from switchgnn.controller.controls.loop import Result
+from switchgnn.controller.controls.rewrite import Rewrite
 from switchgnn.controller.controls.session import Session, WorkerPorts
 from switchgnn.controller.errors import (
     NoPrimaryError,
@@ -82,7 +82,7 @@ def memory_of(
     ``banks``: of a switch that adds to fewer slots per pass than the program; its fanout entries
     have the parameters of these alone.
     """
-    worker, forward, departure = WorkerPorts(layout), Forward(layout), Departure(layout)
+    worker, forward, departure = WorkerPorts(layout), Forward(layout), Rewrite(layout)
     fanout, source = Fanout(layout), Source(layout)
     destination, partial, result = Destination(layout), Partial(layout), Result(layout)
     tables = (

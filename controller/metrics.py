@@ -3,51 +3,18 @@
 """Prometheus metrics of switches, which are only read: another controller may be the primary."""
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from switchgnn.base.clock import SYSTEM_CLOCK, Clock
 from switchgnn.base.metrics import Histogram, Metric, MetricKind
-from switchgnn.controller.controls.congestion import Congestion, Marking
-from switchgnn.controller.controls.session import Session, SessionEntry
-from switchgnn.controller.counters import Counters, read_counters
-from switchgnn.controller.errors import (
-    ControllerError,
-    OtherProgramError,
-    PipelineMissingError,
-)
+from switchgnn.controller.controls.session import SessionEntry
+from switchgnn.controller.errors import ControllerError, OtherProgramError, PipelineMissingError
 from switchgnn.controller.p4runtime.client import P4RuntimeClient
-from switchgnn.controller.p4runtime.layout import Layout
-from switchgnn.controller.p4runtime.state import (
-    keyed_tables,
-    read_default,
-    read_groups,
-    table_entity,
-)
-from switchgnn.controller.p4runtime.wire import count_entities
-
-_SWITCH = ("switch",)
-
-
-@dataclass(frozen=True)
-class Reading:
-    """One reading of a switch.
-
-    Attributes:
-        marking: when packets are marked.
-        tables: entries and size of each table, by its name.
-        groups: number of multicast groups.
-        seconds: that reading took.
-    """
-
-    session: SessionEntry
-    marking: Marking
-    counters: Counters
-    tables: dict[str, tuple[int, int]]
-    groups: int
-    seconds: float
+from switchgnn.controller.show import NO_TABLES, SwitchState, TablesInUse, count_tables, show
 
 
 @dataclass
@@ -58,14 +25,14 @@ class _Watched:
     clock: Clock
     with_tables: bool = True
     up: bool = False
-    reading: Reading | None = None
+    state: SwitchState | None = None
+    seconds: float = 0.0
     _counted: tuple[int, SessionEntry] | None = None
-    _tables: dict[str, tuple[int, int]] = field(default_factory=dict)
-    _groups: int = 0
+    _tables: TablesInUse = NO_TABLES
 
     def read(self) -> None:
         """Read the switch; failures only make it ``down``."""
-        self.reading = None
+        self.state = None
         begin = self.clock.now()
         try:
             self.client.open()
@@ -74,7 +41,8 @@ class _Watched:
                 # A restarted switch may run another program, or none.
                 self.client.layout = None
             self.up = True
-            self.reading = self._read(cookie or 0, begin)
+            self.state = self._read()
+            self.seconds = self.clock.now() - begin
         except (PipelineMissingError, OtherProgramError):
             self._counted = None
         except ControllerError:
@@ -84,32 +52,15 @@ class _Watched:
             with suppress(ControllerError):
                 self.client.close()
 
-    def _read(self, cookie: int, begin: float) -> Reading:
-        layout = self.client.get_layout()
-        session, congestion = Session(layout), Congestion(layout)
-        entry = session.decode(read_default(self.client, session.table))
-        if self._counted != (cookie, entry):
-            if self.with_tables:
-                self._count(layout)
-            self._counted = cookie, entry
-        return Reading(
-            session=entry,
-            marking=congestion.decode(read_default(self.client, congestion.table)),
-            counters=read_counters(self.client),
-            tables=self._tables,
-            groups=self._groups,
-            seconds=self.clock.now() - begin,
-        )
-
-    def _count(self, layout: Layout) -> None:
-        self._tables = {
-            table.name: (
-                sum(map(count_entities, self.client.read_responses([table_entity(table)]))),
-                table.size,
-            )
-            for table in keyed_tables(layout)
-        }
-        self._groups = len(read_groups(self.client))
+    def _read(self) -> SwitchState:
+        state = show(self.client, self._tables)
+        now = state.cookie, state.session
+        if self._counted == now:
+            return state
+        if self.with_tables:
+            self._tables = count_tables(self.client)
+        self._counted = now
+        return replace(state, tables=self._tables)
 
 
 class SwitchMetrics:
@@ -135,14 +86,11 @@ class SwitchMetrics:
     def collect(self) -> list[Metric]:
         """Return the metrics."""
         with self._lock:
-            self._read()
+            if self._clock.now() - self._read_at >= self._interval:
+                with ThreadPoolExecutor(len(self._switches)) as pool:
+                    list(pool.map(_Watched.read, self._switches))
+                self._read_at = self._clock.now()
             return list(self._metrics())
-
-    def _read(self) -> None:
-        if self._clock.now() - self._read_at >= self._interval:
-            with ThreadPoolExecutor(len(self._switches)) as pool:
-                list(pool.map(_Watched.read, self._switches))
-            self._read_at = self._clock.now()
 
     def close(self) -> None:
         """Disconnect from all switches."""
@@ -150,157 +98,55 @@ class SwitchMetrics:
             switch.client.close()
 
     def _metrics(self) -> Iterator[Metric]:
+        up = [((each.client.address,), float(each.up)) for each in self._switches]
         yield Metric(
-            "switchgnn_switch_up",
-            MetricKind.GAUGE,
-            "Whether the switch answers.",
-            _SWITCH,
-            [((each.client.address,), float(each.up)) for each in self._switches],
+            "switchgnn_switch_up", MetricKind.GAUGE, "Whether the switch answers.", ("switch",), up
         )
-        read = [(each.client.address, each.reading) for each in self._switches if each.reading]
-        yield from _of_sessions(read)
-        yield from _of_tables(read)
-        yield from _of_counters(read)
-        yield _gauge(
+        states = [each.state for each in self._switches if each.state]
+        for kind in _KINDS:
+            samples = [
+                ((state.address, *labels), value)
+                for state in states
+                for labels, value in kind.values(state)
+            ]
+            yield Metric(
+                f"switchgnn_{kind.name}", kind.type, kind.text, ("switch", *kind.labels), samples
+            )
+        seconds = [((each.client.address,), each.seconds) for each in self._switches if each.state]
+        yield Metric(
             "switchgnn_switch_read_seconds",
+            MetricKind.GAUGE,
             "How long it took to read the switch.",
-            [((name,), reading.seconds) for name, reading in read],
+            ("switch",),
+            seconds,
         )
 
 
-_Read = Sequence[tuple[str, Reading]]
-_Samples = Sequence[tuple[tuple[str, ...], float]]
+_Values = Iterable[tuple[tuple[str, ...], float | Histogram]]
 
 
-def _gauge(name: str, text: str, samples: _Samples, *labels: str) -> Metric:
-    return Metric(name, MetricKind.GAUGE, text, (*_SWITCH, *labels), samples)
+class _Kind(NamedTuple):
+    """A metric: its name, its text, its values by its labels, and those labels besides `switch`."""
+
+    name: str
+    text: str
+    values: Callable[[SwitchState], _Values]
+    labels: tuple[str, ...] = ()
+
+    @property
+    def type(self) -> MetricKind:
+        if self.name.endswith("_total"):
+            return MetricKind.COUNTER
+        return MetricKind.HISTOGRAM if self.values is _queue_lengths else MetricKind.GAUGE
 
 
-def _counter(name: str, text: str, samples: _Samples, *labels: str) -> Metric:
-    return Metric(name, MetricKind.COUNTER, text, (*_SWITCH, *labels), samples)
+def _one(value: Callable[[SwitchState], float]) -> Callable[[SwitchState], _Values]:
+    return lambda state: [((), value(state))]
 
 
-def _of_sessions(read: _Read) -> Iterator[Metric]:
-    yield _gauge(
-        "switchgnn_session",
-        "Number of the session that the switch serves; 0 before the first.",
-        [((name,), reading.session.session) for name, reading in read],
-    )
-    yield _gauge(
-        "switchgnn_plan_info",
-        "The plan that the switch serves, by the beginning of its digest.",
-        [
-            ((name, f"{reading.session.plan:08x}"), 1.0)
-            for name, reading in read
-            if reading.session.plan
-        ],
-        "plan",
-    )
-    yield _gauge(
-        "switchgnn_plan_workers",
-        "Workers of the plan.",
-        [((name,), reading.session.workers) for name, reading in read],
-    )
-    yield _gauge(
-        "switchgnn_ecn_threshold_packets",
-        "Length of a queue from which on packets are marked.",
-        [((name,), reading.marking.alone) for name, reading in read],
-    )
-    yield _gauge(
-        "switchgnn_ecn_threshold_beside_others_packets",
-        "The same, on a port with ordinary traffic.",
-        [((name,), reading.marking.beside_others) for name, reading in read],
-    )
-
-
-def _of_tables(read: _Read) -> Iterator[Metric]:
-    tables = [
-        (name, table, entries, size)
-        for name, reading in read
-        for table, (entries, size) in reading.tables.items()
-    ]
-    yield _gauge(
-        "switchgnn_table_entries",
-        "Entries of a table, counted when the session changes.",
-        [((name, table), entries) for name, table, entries, _ in tables],
-        "table",
-    )
-    yield _gauge(
-        "switchgnn_table_capacity_entries",
-        "The most entries of a table.",
-        [((name, table), size) for name, table, _, size in tables],
-        "table",
-    )
-    yield _gauge(
-        "switchgnn_multicast_groups",
-        "Multicast groups, counted when the session changes.",
-        [((name,), reading.groups) for name, reading in read],
-    )
-
-
-def _of_counters(read: _Read) -> Iterator[Metric]:
-    counted = [(name, reading.counters) for name, reading in read]
-    yield _counter(
-        "switchgnn_frames_total",
-        "Frames by what became of them; each has one outcome.",
-        [
-            ((name, outcome.name.lower()), frames)
-            for name, counters in counted
-            for outcome, frames in counters.outcomes.items()
-        ],
-        "outcome",
-    )
-    yield _counter(
-        "switchgnn_slot_events_total",
-        "Contributions that did not just add, by the bank of their slot.",
-        [
-            ((name, str(bank), event), count)
-            for name, counters in counted
-            for bank, events in enumerate(counters.banks)
-            for event, count in vars(events).items()
-        ],
-        "bank",
-        "event",
-    )
-    for name, text in (
-        ("passes", "Passes of packets through the banks."),
-        ("contributions", "Features that were added, or tried to be."),
-    ):
-        yield _counter(
-            f"switchgnn_{name}_total",
-            text,
-            [((switch,), getattr(counters.passes, name)) for switch, counters in counted],
-        )
-    for field_name, name, text in (
-        ("unrouted", "unrouted_sums", "Complete sums that no result entry was for."),
-        ("marked", "marked_packets", "Packets that were marked for congestion."),
-    ):
-        yield _counter(
-            f"switchgnn_{name}_total",
-            text,
-            [((switch,), getattr(counters, field_name)) for switch, counters in counted],
-        )
-    yield _counter(
-        "switchgnn_releases_total",
-        "Slots that a worker has had released; on a spine, a leaf.",
-        [
-            ((name, str(worker)), count)
-            for name, reading in read
-            for worker, count in enumerate(reading.counters.releases[: reading.session.workers])
-        ],
-        "worker",
-    )
-    yield Metric(
-        "switchgnn_queue_length_packets",
-        MetricKind.HISTOGRAM,
-        "Packets by the length of the queue that they found at their port.",
-        _SWITCH,
-        [((name,), _queue(counters.port_queue)) for name, counters in counted],
-    )
-
-
-def _queue(packets: Sequence[int]) -> Histogram:
+def _queue_lengths(state: SwitchState) -> _Values:
     """Return the lengths in buckets of powers of two; the last cell includes longer ones."""
+    packets = state.counters.port_queue
     bounds = [0]
     while bounds[-1] < len(packets) - 2:
         bounds.append(max(1, 2 * bounds[-1]))
@@ -310,4 +156,99 @@ def _queue(packets: Sequence[int]) -> Histogram:
         if bound < len(packets) - 1
     ]
     total = sum(length * count for length, count in enumerate(packets))
-    return Histogram([*buckets, ("+Inf", float(sum(packets)))], float(total))
+    return [((), Histogram([*buckets, ("+Inf", float(sum(packets)))], float(total)))]
+
+
+_KINDS = (
+    _Kind(
+        "session",
+        "Number of the session that the switch serves; 0 before the first.",
+        _one(lambda state: state.session.session),
+    ),
+    _Kind(
+        "plan_info",
+        "The plan that the switch serves, by the beginning of its digest.",
+        lambda state: [((f"{state.session.plan:08x}",), 1.0)] if state.session.plan else [],
+        ("plan",),
+    ),
+    _Kind("plan_workers", "Workers of the plan.", _one(lambda state: state.session.workers)),
+    _Kind(
+        "ecn_threshold_packets",
+        "Length of a queue from which on packets are marked.",
+        _one(lambda state: state.marking.alone),
+    ),
+    _Kind(
+        "ecn_threshold_beside_others_packets",
+        "The same, on a port with ordinary traffic.",
+        _one(lambda state: state.marking.beside_others),
+    ),
+    _Kind(
+        "table_entries",
+        "Entries of a table, counted when the session changes.",
+        lambda state: [((each.name,), each.entries) for each in state.tables.tables],
+        ("table",),
+    ),
+    _Kind(
+        "table_capacity_entries",
+        "The most entries of a table.",
+        lambda state: [((each.name,), each.size) for each in state.tables.tables],
+        ("table",),
+    ),
+    _Kind(
+        "multicast_groups",
+        "Multicast groups, counted when the session changes.",
+        _one(lambda state: state.tables.groups),
+    ),
+    _Kind(
+        "frames_total",
+        "Frames by what became of them; each has one outcome.",
+        lambda state: [
+            ((each.name.lower(),), frames) for each, frames in state.counters.outcomes.items()
+        ],
+        ("outcome",),
+    ),
+    _Kind(
+        "slot_events_total",
+        "Contributions that did not just add, by the bank of their slot.",
+        lambda state: [
+            ((str(bank), event), count)
+            for bank, events in enumerate(state.counters.banks)
+            for event, count in vars(events).items()
+        ],
+        ("bank", "event"),
+    ),
+    _Kind(
+        "passes_total",
+        "Passes of packets through the banks.",
+        _one(lambda state: state.counters.passes.passes),
+    ),
+    _Kind(
+        "contributions_total",
+        "Features that were added, or tried to be.",
+        _one(lambda state: state.counters.passes.contributions),
+    ),
+    _Kind(
+        "unrouted_sums_total",
+        "Complete sums that no result entry was for.",
+        _one(lambda state: state.counters.unrouted),
+    ),
+    _Kind(
+        "marked_packets_total",
+        "Packets that were marked for congestion.",
+        _one(lambda state: state.counters.marked),
+    ),
+    _Kind(
+        "releases_total",
+        "Slots that a worker has had released; on a spine, a leaf.",
+        lambda state: [
+            ((str(worker),), count)
+            for worker, count in enumerate(state.counters.releases[: state.session.workers])
+        ],
+        ("worker",),
+    ),
+    _Kind(
+        "queue_length_packets",
+        "Packets by the length of the queue that they found at their port.",
+        _queue_lengths,
+    ),
+)

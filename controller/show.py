@@ -9,13 +9,13 @@ from rich.console import Console
 from rich.table import Table
 
 from switchgnn.base.names import no_such
-from switchgnn.controller.controls.claim import Destination, Partial, Source
+from switchgnn.controller.controls.access import Destination, Partial, Source
 from switchgnn.controller.controls.congestion import Congestion, Marking
-from switchgnn.controller.controls.departure import Departure
 from switchgnn.controller.controls.fanout import Fanout
 from switchgnn.controller.controls.forward import Forward
 from switchgnn.controller.controls.loop import Result
 from switchgnn.controller.controls.reduce import Reduce
+from switchgnn.controller.controls.rewrite import Rewrite
 from switchgnn.controller.controls.session import Session, SessionEntry, WorkerPorts
 from switchgnn.controller.counters import Counters, read_counters
 from switchgnn.controller.errors import ControllerError
@@ -47,6 +47,17 @@ class TableState:
 
 
 @dataclass(frozen=True)
+class TablesInUse:
+    """How full the tables of a switch are, and the number of its multicast groups."""
+
+    tables: tuple[TableState, ...]
+    groups: int
+
+
+NO_TABLES = TablesInUse((), 0)
+
+
+@dataclass(frozen=True)
 class SwitchState:
     """A summary of one switch.
 
@@ -54,7 +65,6 @@ class SwitchState:
         cookie: marks its program.
         marking: when packets are marked.
         reduces: contributions to a sum of an all-reduce; 0: there is none.
-        groups: number of multicast groups.
     """
 
     address: str
@@ -62,8 +72,7 @@ class SwitchState:
     session: SessionEntry
     marking: Marking
     reduces: int
-    tables: tuple[TableState, ...]
-    groups: int
+    tables: TablesInUse
     counters: Counters
 
     def as_json(self) -> Mapping[str, object]:
@@ -78,17 +87,22 @@ class SwitchState:
             "ecn_threshold_beside_others": self.marking.beside_others,
             "reduces": self.reduces,
             "tables": {
-                table.name: {"entries": table.entries, "size": table.size} for table in self.tables
+                table.name: {"entries": table.entries, "size": table.size}
+                for table in self.tables.tables
             },
-            "groups": self.groups,
+            "groups": self.tables.groups,
             "counters": self.counters.named(),
             "releases_by_worker": list(self.counters.releases[: self.session.workers]),
             "passes_by_contributions": list(self.counters.passes.by_contributions),
         }
 
 
-def show(client: P4RuntimeClient) -> SwitchState:
+def show(client: P4RuntimeClient, counted: TablesInUse | None = None) -> SwitchState:
     """Return a summary of a switch.
+
+    Args:
+        client: the switch.
+        counted: its tables, if they are known; None: counts them, which reads them whole.
 
     Raises:
         PipelineMissingError: it runs no program.
@@ -102,17 +116,22 @@ def show(client: P4RuntimeClient) -> SwitchState:
         session=session.decode(read_default(client, session.table)),
         marking=congestion.decode(read_default(client, congestion.table)),
         reduces=reduce.decode(read_default(client, reduce.table)),
-        tables=tuple(
-            TableState(
-                name=table.name,
-                entries=sum(map(count_entities, client.read_responses([table_entity(table)]))),
-                size=table.size,
-            )
-            for table in keyed_tables(layout)
-        ),
-        groups=len(read_groups(client)),
+        tables=count_tables(client) if counted is None else counted,
         counters=read_counters(client),
     )
+
+
+def count_tables(client: P4RuntimeClient) -> TablesInUse:
+    """Count the entries and groups of a switch."""
+    tables = (
+        TableState(
+            name=table.name,
+            entries=sum(map(count_entities, client.read_responses([table_entity(table)]))),
+            size=table.size,
+        )
+        for table in keyed_tables(client.get_layout())
+    )
+    return TablesInUse(tuple(tables), len(read_groups(client)))
 
 
 def show_entries(client: P4RuntimeClient, name: str, limit: int | None = None) -> list[Record]:
@@ -150,7 +169,7 @@ def _readers(layout: Layout) -> dict[str, Callable[[Rows], list[Record]]]:
         Partial(layout),
         Fanout(layout),
         Result(layout),
-        Departure(layout),
+        Rewrite(layout),
     )
     return {control.table.name: control.records for control in controls}
 
@@ -185,9 +204,9 @@ def _tables(state: SwitchState) -> Table:
     table = Table("table", title="Tables")
     for name in ("entries", "size", "used"):
         table.add_column(name, justify="right")
-    for each in state.tables:
+    for each in state.tables.tables:
         table.add_row(each.name, f"{each.entries:,}", f"{each.size:,}", f"{each.occupancy:.1%}")
-    table.add_row("multicast groups", f"{state.groups:,}", "", "")
+    table.add_row("multicast groups", f"{state.tables.groups:,}", "", "")
     return table
 
 

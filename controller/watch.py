@@ -5,12 +5,11 @@
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Protocol
 
 from switchgnn.base.clock import SYSTEM_CLOCK, Clock
-from switchgnn.base.network import Network
 from switchgnn.controller.change import InstallReport
 from switchgnn.controller.controls.congestion import BMV2_QUEUE, DEFAULT_ECN_THRESHOLD
 from switchgnn.controller.controls.session import Session
@@ -68,17 +67,8 @@ class WatchEvent:
     counters: Mapping[str, int] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class Watched:
-    """A switch and its share of a plan; as ``Share``, with a client."""
-
-    plan: SwitchPlan
-    network: Network
-    client: P4RuntimeClient
-
-
 def watch(
-    shares: Sequence[Watched],
+    shares: Sequence[Share],
     *,
     program: Program,
     on_event: Callable[[WatchEvent], None],
@@ -98,7 +88,7 @@ def watch(
     installed later, are left alone.
 
     Args:
-        shares: what each switch serves, all of the same plan; the clients are closed at the end.
+        shares: what each switch serves, all of the same plan; clients are closed at the end.
         program: what the switches run.
         on_event: called from this thread with everything that happens.
         stop: ends the watch within about a second.
@@ -116,7 +106,12 @@ def watch(
         OtherPlanError: a switch serves another plan.
         ControllerError: the first install failed, or a switch stayed away.
     """
-    clients = [share.client for share in shares]
+    clients = [
+        share.switch
+        if isinstance(share.switch, P4RuntimeClient)
+        else P4RuntimeClient(share.switch, deadline=WATCH_DEADLINE)
+        for share in shares
+    ]
     known = desired or DesiredStates(program, ecn_threshold, queue)
     watcher = _Watcher(
         clients=clients,
@@ -128,7 +123,7 @@ def watch(
         patience=patience,
         clock=clock,
         bring=lambda session: install_each(
-            [Share(share.plan, share.network, share.client) for share in shares],
+            [replace(share, switch=client) for share, client in zip(shares, clients, strict=True)],
             program=program,
             desired=known,
             session=session,

@@ -5,15 +5,14 @@
 import math
 import re
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 
 from switchgnn.base.metrics import Histogram, Metric, MetricKind, MetricsError, serve_metrics
 from switchgnn.base.tasks import EventWriter
-from switchgnn.host.innetwork.exchange import InNetworkExchange
-from switchgnn.host.links.faults import FaultCounts
-from switchgnn.host.wire.link import Traffic
+from switchgnn.host.innetwork.endpoint import ExchangeStatus
+from switchgnn.host.transport import Transport
 
 # The event that has all values of a worker's metrics.
 METRICS_EVENT = "metrics"
@@ -35,22 +34,18 @@ class WorkerView:
     """The observable state of a worker.
 
     Attributes:
-        traffic: returns the traffic of its link.
-        exchange: its exchange over the switch; None if hosts exchange alone.
+        transport: its transport.
         seconds: returns the seconds of exchanges, and those of them without computation; None if
             they are not measured.
-        injected: returns the faults on its link by direction.
     """
 
     worker: int
-    traffic: Callable[[], Traffic]
-    exchange: InNetworkExchange | None = None
+    transport: Transport
     seconds: Callable[[], tuple[float, float]] | None = None
-    injected: Callable[[], Mapping[str, FaultCounts]] | None = None
 
     def metrics(self) -> Iterator[Metric]:
         """Yield the current values."""
-        traffic = self.traffic()
+        traffic = self.transport.traffic
         ways = ((traffic.frames_up, traffic.bytes_up), (traffic.frames_down, traffic.bytes_down))
         for place, what in enumerate(("frames", "bytes")):
             yield Metric(
@@ -63,7 +58,7 @@ class WorkerView:
                     for way, counts in zip(_WAYS, ways, strict=True)
                 ],
             )
-        if self.injected is not None:
+        if injected := self.transport.injected():
             yield Metric(
                 f"{PREFIX}injected_faults_total",
                 MetricKind.COUNTER,
@@ -71,12 +66,12 @@ class WorkerView:
                 LABELS,
                 [
                     ((str(self.worker), way, kind), float(count))
-                    for way, counts in self.injected().items()
+                    for way, counts in injected.items()
                     for kind, count in asdict(counts).items()
                 ],
             )
-        if self.exchange is not None:
-            yield from self._of_exchange(self.exchange)
+        if (status := self.transport.status) is not None:
+            yield from self._of_exchange(status)
         if self.seconds is not None:
             exchanging, waiting = self.seconds()
             yield self._one(
@@ -86,14 +81,13 @@ class WorkerView:
                 "waiting_seconds_total", "Part of it in which nothing else was done.", waiting
             )
 
-    def _of_exchange(self, exchange: InNetworkExchange) -> Iterator[Metric]:
-        status = exchange.status
+    def _of_exchange(self, status: ExchangeStatus) -> Iterator[Metric]:
         yield self._one("rounds_total", "Completed exchanges.", status.rounds)
         yield self._one("blocks_total", "Completed fragments of blocks.", status.blocks)
         yield self._one("window_features", "Features that may be in flight.", status.window)
         yield self._one("exchanging", "Whether an exchange is under way.", status.exchanging)
         yield self._one("barrier_seconds_total", "Time spent waiting at barriers.", status.stalled)
-        for name, count in asdict(exchange.counters).items():
+        for name, count in asdict(status.counters).items():
             yield self._one(
                 f"{name}_total", f"The worker's counter: {name.replace('_', ' ')}.", count
             )

@@ -24,14 +24,15 @@ from switchgnn.host.direct.kinds import BinnedSchedule, read_binned_schedule, wr
 from switchgnn.host.direct.schedule import DirectSchedule, check_workers, cut_schedules
 from switchgnn.host.direct.transport import DirectTransport
 from switchgnn.host.errors import TransportError
-from switchgnn.host.innetwork.exchange import FixedSums, InNetworkExchange
-from switchgnn.host.innetwork.fixed_point import FixedPoint
-from switchgnn.host.innetwork.transport import (
-    InNetworkTransport,
-    Listeners,
-    new_exchange,
+from switchgnn.host.innetwork.block import ShareListener
+from switchgnn.host.innetwork.exchange import (
+    BlockListener,
+    FixedSums,
+    InNetworkExchange,
     open_in_network,
 )
+from switchgnn.host.innetwork.fixed_point import FixedPoint
+from switchgnn.host.links.faults import FaultCounts, injected_faults
 from switchgnn.host.transport import NO_TRAFFIC, WorkerEnd, add_traffic, check_rows
 from switchgnn.host.wire.batches import FrameBatch, FrameRows, new_batch
 from switchgnn.host.wire.header import ETHERNET_BYTES, PROTOCOL, feature_frame_bytes
@@ -142,25 +143,45 @@ class PartLink(WrappedLink):
                 return
 
 
-class MixedTransport(InNetworkTransport):
+class HybridTransport(InNetworkExchange):
     """Sums of a plan that leaves some destinations to the hosts.
 
-    A direction without blocks does not use the switch at all. `hosts` exchanges on
-    ``split.second``.
+    A direction without blocks does not use the switch at all.
     """
 
     def __init__(
         self,
+        end: WorkerEnd,
         manifest: Manifest,
-        exchange: InNetworkExchange,
-        hosts: DirectTransport,
-        split: SplitLink,
+        part: WorkerPart,
+        schedule: BinnedSchedule,
         link: Link,
+        *,
+        on_block: BlockListener | None = None,
+        on_share: ShareListener | None = None,
     ) -> None:
-        super().__init__(exchange, link)
-        self._manifest = manifest
-        self._hosts = hosts
-        self._arrivals = split.second
+        split = SplitLink(link, DIRECT_PROTOCOL, end.clock)
+        self._hosts = DirectTransport(
+            schedule.forward,
+            split.second,
+            end.stations,
+            pace=end.pace,
+            backward=schedule.backward,
+            framing=Framing.parse(end.mtu),
+            clock=end.clock,
+        )
+        super().__init__(
+            manifest,
+            part,
+            split.first,
+            end.addresses,
+            session=end.session,
+            pace=end.pace,
+            on_block=on_block,
+            on_share=on_share,
+            clock=end.clock,
+        )
+        self._whole, self._arrivals = link, split.second
         split.first.meanwhile = self._tend_hosts
 
     def compress(self, compression: Compression) -> None:
@@ -169,9 +190,13 @@ class MixedTransport(InNetworkTransport):
             "switch with a plan that leaves sums to the hosts",
             "plan with the strategy best, or take host or host-partial",
         )
+        super().compress(compression)
 
     def aggregate(
-        self, rows: NDArray[np.float32], direction: Direction, _site: int = 0
+        self,
+        rows: NDArray[np.float32],
+        direction: Direction = Direction.FORWARD,
+        site: int = 0,
     ) -> NDArray[np.float32]:
         """Return float32[n, F]; see ``Transport``.
 
@@ -184,25 +209,25 @@ class MixedTransport(InNetworkTransport):
     def aggregate_parts(
         self, rows: NDArray[np.float32], direction: Direction
     ) -> tuple[FixedSums, NDArray[np.float32]]:
-        """Return the sums of both parts; see ``InNetworkTransport.aggregate_parts``."""
+        """Return the sums of both parts; see ``InNetworkExchange.aggregate_parts``."""
         over_switch = self._uses_switch(direction)
         check_rows(rows, self._hosts.vertices, self._hosts.worker)
         everything = np.arange(len(rows))
         stream = self._hosts.begin(rows.shape[1], direction)
         stream.feed(everything, rows)
         if over_switch:
-            fixed = self.exchange.aggregate_fixed(rows, direction)
+            fixed = self.aggregate_fixed(rows, direction)
         else:
             nothing = np.zeros(rows.shape, dtype=np.int32)
             fixed = FixedSums(nothing, FixedPoint.for_exchange(1, 0.0))
         self._hosts.wait_for(stream)
         return fixed, stream.sums(everything)
 
-    def expected_traffic(self, width: int, direction: Direction) -> Traffic:
+    def expected_traffic(self, width: int, direction: Direction = Direction.FORWARD) -> Traffic:
         """Return what plan and schedule predict for one exchange."""
         switch = NO_TRAFFIC
         if self._uses_switch(direction):
-            switch = self.exchange.expected_traffic(width, direction)
+            switch = super().expected_traffic(width, direction)
         return add_traffic(switch, self._hosts.expected_traffic(width, direction))
 
     def attend(self, until: Callable[[], bool]) -> None:
@@ -212,6 +237,10 @@ class MixedTransport(InNetworkTransport):
     def next_epoch(self) -> None:
         """Begin another epoch between the hosts; nothing is sampled."""
         self._hosts.next_epoch()
+
+    def injected(self) -> Mapping[str, FaultCounts]:
+        """Return the faults on the shared link so far, by direction."""
+        return injected_faults(self._whole)
 
     def close(self) -> None:
         """Take leave of the other hosts; takes two seconds at most."""
@@ -227,12 +256,17 @@ class MixedTransport(InNetworkTransport):
 
 
 @contextmanager
-def open_switch(end: WorkerEnd, listeners: Listeners | None = None) -> Iterator[InNetworkTransport]:
+def open_switch(
+    end: WorkerEnd,
+    *,
+    on_block: BlockListener | None = None,
+    on_share: ShareListener | None = None,
+) -> Iterator[InNetworkExchange]:
     """Open the transport `switch`, with an exchange between hosts if the plan needs one."""
-    plan, listeners = end.plan_folder(), listeners or Listeners()
+    plan = end.plan_folder()
     part = read_worker_part(plan, end.worker)
     if not part.leaves_any:
-        with open_in_network(end, listeners=listeners) as transport:
+        with open_in_network(end, on_block=on_block, on_share=on_share) as transport:
             yield transport
         return
     manifest = read_manifest(plan)
@@ -241,33 +275,11 @@ def open_switch(end: WorkerEnd, listeners: Listeners | None = None) -> Iterator[
     over_switch = feature_frame_bytes(manifest.lanes) - ETHERNET_BYTES
     check_packets_fit(end.link, max(over_switch, Framing.parse(end.mtu).packet_bytes))
     with end.open_link(PROTOCOL, DIRECT_PROTOCOL) as link:
-        mixed = mixed_transport(end, manifest, part, schedule, link, listeners=listeners)
-        mixed.compress(end.compression)
-        yield mixed
-
-
-def mixed_transport(
-    end: WorkerEnd,
-    manifest: Manifest,
-    part: WorkerPart,
-    schedule: BinnedSchedule,
-    link: Link,
-    *,
-    listeners: Listeners,
-) -> MixedTransport:
-    """Put both exchanges of a worker on one link."""
-    split = SplitLink(link, DIRECT_PROTOCOL, end.clock)
-    hosts = DirectTransport(
-        schedule.forward,
-        split.second,
-        end.stations,
-        pace=end.pace,
-        backward=schedule.backward,
-        framing=Framing.parse(end.mtu),
-        clock=end.clock,
-    )
-    exchange = new_exchange(end, manifest, part, split.first, listeners=listeners)
-    return MixedTransport(manifest, exchange, hosts, split, link)
+        hybrid = HybridTransport(
+            end, manifest, part, schedule, link, on_block=on_block, on_share=on_share
+        )
+        hybrid.compress(end.compression)
+        yield hybrid
 
 
 def _check_schedule(part: WorkerPart, schedule: BinnedSchedule) -> None:

@@ -36,7 +36,7 @@ from switchgnn.planner.plan.manifest import STRAWMAN as STRAWMAN_BLOCKS
 from switchgnn.planner.plan.plan import Plan
 
 
-class LocalTransport:
+class LocalTransport(Transport):
     """Sums over no remote neighbours: zeros."""
 
     def __init__(self, vertices: int, workers: int = 1) -> None:
@@ -48,7 +48,7 @@ class LocalTransport:
         self._vertices = vertices
 
     def aggregate(
-        self, rows: NDArray[np.float32], direction: Direction, _site: int = 0
+        self, rows: NDArray[np.float32], _direction: Direction, _site: int = 0
     ) -> NDArray[np.float32]:
         """Return float32[n, F] zeros; see ``Transport``."""
         check_rows(rows, self._vertices, 0)
@@ -58,19 +58,10 @@ class LocalTransport:
         """Return no traffic."""
         return NO_TRAFFIC
 
-    def attend(self, until: Callable[[], bool]) -> None:
-        """Do nothing: there is no other worker."""
-
-    def next_epoch(self) -> None:
-        """Do nothing: nothing is sampled."""
-
     @property
     def traffic(self) -> Traffic:
         """None at all."""
         return NO_TRAFFIC
-
-    def close(self) -> None:
-        """Do nothing: there is no other worker."""
 
 
 @contextmanager

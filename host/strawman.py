@@ -13,10 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.host.innetwork.endpoint import Endpoint
-from switchgnn.host.innetwork.exchange import InNetworkExchange
+from switchgnn.host.innetwork.exchange import InNetworkExchange, open_in_network
 from switchgnn.host.innetwork.receiver import IN_DOUBT, Features, SumReceiver
 from switchgnn.host.innetwork.schedule import BlockSchedule
-from switchgnn.host.innetwork.transport import InNetworkTransport, open_in_network
 from switchgnn.host.transport import WorkerEnd
 from switchgnn.host.wire.header import Header
 
@@ -151,7 +150,7 @@ class StrawmanExchange(InNetworkExchange):
     _receiver = PartReceiver
 
 
-def open_strawman(end: WorkerEnd) -> AbstractContextManager[InNetworkTransport]:
+def open_strawman(end: WorkerEnd) -> AbstractContextManager[InNetworkExchange]:
     """Open the transport `strawman`; see ``open_in_network``."""
     return open_in_network(end, StrawmanExchange)
 

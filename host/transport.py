@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """One interface for every way to get the sums over remote neighbours."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -14,7 +14,8 @@ from switchgnn.base.clock import SYSTEM_CLOCK, Clock
 from switchgnn.base.network import Station
 from switchgnn.host.compression import NO_COMPRESSION, Compression
 from switchgnn.host.errors import FeatureError, TransportError
-from switchgnn.host.links.faults import open_worker_link
+from switchgnn.host.innetwork.endpoint import ExchangeStatus
+from switchgnn.host.links.faults import FaultCounts, open_worker_link
 from switchgnn.host.pace import Pace
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.link import Link, Traffic
@@ -83,7 +84,10 @@ class WorkerEnd:
 
 
 class Transport(Protocol):
-    """One worker's end. All workers make the same calls in the same order."""
+    """One worker's end. All workers make the same calls in the same order.
+
+    What a transport does not override does nothing, or is empty.
+    """
 
     def aggregate(
         self, rows: NDArray[np.float32], direction: Direction, site: int = 0
@@ -98,9 +102,25 @@ class Transport(Protocol):
 
     def attend(self, until: Callable[[], bool]) -> None:
         """Answer workers that may have missed our last frames, while nothing is exchanged."""
+        return
 
     def next_epoch(self) -> None:
         """Begin another epoch: a transport that samples draws again."""
+        return
+
+    @property
+    def status(self) -> ExchangeStatus | None:
+        """The progress of an exchange over the switch; None: hosts exchange alone."""
+        return None
+
+    @property
+    def report(self) -> dict[str, int]:
+        """Counters of an exchange over the switch for reports."""
+        return {}
+
+    def injected(self) -> Mapping[str, FaultCounts]:
+        """Return the faults on the link to the switch so far, by direction."""
+        return {}
 
     @property
     def traffic(self) -> Traffic:
@@ -111,6 +131,7 @@ class Transport(Protocol):
 
     def close(self) -> None:
         """Take leave of the other workers; the link stays open."""
+        return
 
 
 def check_rows(rows: NDArray[np.float32], vertices: int, worker: int) -> None:

@@ -19,7 +19,7 @@ from switchgnn.base.full_disk import writing
 from switchgnn.base.network import Station
 from switchgnn.base.tasks import EventWriter, Heartbeat, task_from_json, task_to_json
 from switchgnn.host.direct.framing import USUAL_MTU
-from switchgnn.host.innetwork.transport import InNetworkTransport, Listeners
+from switchgnn.host.innetwork.exchange import InNetworkExchange
 from switchgnn.host.metrics import WorkerView, serving_metrics, telling_metrics
 from switchgnn.host.mixed import open_switch
 from switchgnn.host.pace import Pace
@@ -126,12 +126,9 @@ def _exchange(task: WorkerTask, events: EventWriter) -> None:
     kept: list[_Round] = []
     each: list[float] = []
     processor_seconds = 0.0
-    listeners = Listeners(progress.block_done, progress.share_done)
     end = _end(task, workers=manifest.workers, vertices=len(features))
-    with open_switch(end, listeners) as transport:
-        view = WorkerView(
-            task.worker, lambda: transport.traffic, transport.exchange, injected=transport.injected
-        )
+    with open_switch(end, on_block=progress.block_done, on_share=progress.share_done) as transport:
+        view = WorkerView(task.worker, transport)
         with serving_metrics(task.metrics, view), telling_metrics(events, task.tell_every, view):
             events.write("ready")
             for index in range(task.rounds):
@@ -153,7 +150,7 @@ def _exchange(task: WorkerTask, events: EventWriter) -> None:
         seconds=sum(each),
         round_seconds=each,
         processor_seconds=processor_seconds,
-        counters=asdict(transport.exchange.counters),
+        counters=asdict(transport.counters),
         traffic=traffic._asdict(),
         faults=injected,
     )
@@ -188,7 +185,7 @@ def _end(task: WorkerTask, *, workers: int, vertices: int) -> WorkerEnd:
     )
 
 
-def _round(transport: InNetworkTransport, features: NDArray[np.float32]) -> _Round:
+def _round(transport: InNetworkExchange, features: NDArray[np.float32]) -> _Round:
     """Exchange one round."""
     fixed, sums = transport.aggregate_parts(features, Direction.FORWARD)
     whole = fixed.decode()

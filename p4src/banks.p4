@@ -1,18 +1,14 @@
 // SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The aggregator memory: eight banks of slots, each bank touched at most once per pass.
+// The aggregator memory: eight banks of slots, each bank touched at most once per pass. Here it
+// is decided what is added; addition.p4 adds.
 //
 // A slot of 64, 128 or 256 lanes has two, four or eight banks side by side: its state is in
 // the first one, and the others follow its decision.
-#ifndef _BANKS_
-#define _BANKS_
+#pragma once
 
-#include "metadata.p4"
-
-const addition_t NO_ADDITION = 0;
-const addition_t ADD = 1;
-const addition_t OVERWRITE = 2;
+#include "addition.p4"
 
 // The states of the slots of one bank: the tag of the block that a slot serves, and its number
 // of contributions. The first contribution under a newer tag overwrites, so no slot is ever
@@ -34,13 +30,13 @@ control Aggregator(in headers_t hdr,
     }
 
     // The count saturates, so that a released slot stays released.
-    action add() {
+    action count() {
         meta.addition = ADD;
         meta.sum.count = content[15:0] |+| hdr.switchgnn.count;
         state.write(meta.index, meta.tag ++ meta.sum.count);
     }
 
-    action overwrite() {
+    action start_over() {
         meta.addition = OVERWRITE;
         meta.sum.count = hdr.switchgnn.count;
         state.write(meta.index, meta.tag ++ hdr.switchgnn.count);
@@ -58,9 +54,9 @@ control Aggregator(in headers_t hdr,
                 events.count(SLOT_STALE);
             } else {
                 if (content >= meta.oldest) {
-                    add();
+                    count();
                 } else {
-                    overwrite();
+                    start_over();
                 }
                 if (meta.sum.count == expected) {
                     events.count(SLOT_COMPLETED);
@@ -77,32 +73,6 @@ control Aggregator(in headers_t hdr,
             }
         } else {
             leave_alone();
-        }
-    }
-}
-
-// The lanes of one bank; Aggregator has chosen the addition.
-control Lanes(in addition_t addition, in bit<32> index, in lanes_t chunk, inout lanes_t sum) {
-    register<lanes_t>(SLOTS_PER_BANK + REDUCE_SLOTS) value;
-
-    // Read, added and written through one variable: p4c would otherwise repeat the whole sum
-    // in the write, and BMv2 would compute it twice.
-    action add() {
-        value.read(sum, index);
-        sum = PACKED_ADD(sum, chunk);
-        value.write(index, sum);
-    }
-
-    action overwrite() {
-        sum = chunk;
-        value.write(index, chunk);
-    }
-
-    apply {
-        if (addition == ADD) {
-            add();
-        } else {
-            overwrite();
         }
     }
 }
@@ -193,10 +163,8 @@ control Banks(in headers_t hdr, inout metadata_t meta) {
         } else {
             GO_ON(7, 7)
         }
-        if (meta.outcome == AGGREGATED) {
+        if (meta.adds == 1) {
             passes.count((bit<32>) meta.contributions);
         }
     }
 }
-
-#endif

@@ -1,48 +1,49 @@
 // SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The block barrier, and the tags that may pass: Turn for every packet, Barrier for each `done`.
-#ifndef _BARRIER_
-#define _BARRIER_
+// The block barrier, and the window of tags that may pass: TagWindow for every packet, Barrier for
+// each `done`.
+#pragma once
 
 #include "metadata.p4"
 
-// Only the tag after the last complete barrier has its turn. A packet with a later one, which only
-// a faulty worker sends, would take slots from the current block: it is refused. (Invariant 3
+// The window ends with the tag after the last complete barrier. A packet with a later one, which
+// only a faulty worker sends, would take slots from the current block: it is refused. (Invariant 3
 // keeps out earlier ones.)
 //
 // Features may be one step ahead of the barrier: those of a round's first block may arrive while
-// the round is being opened. So there are two tags: that of the barrier, and the latest one that
+// the round is being started. So there are two tags: that of the barrier, and the latest one that
 // features may have.
 //
 // The workers choose the tag that follows a barrier: each `done` carries its block and fragment in
-// Count and Feature_group, block 0 for the opening of the next round. The switch knows
+// Count and Feature_group, block 0 for the start of the next round. The switch knows
 // neither the width of features nor the number of blocks. Barrier requires all workers to agree,
 // and writes the tag with the last `done`; a leaf writes it when the switch above confirms.
 //
-// A restarted switch does not know whose turn it is, nor does a spine that no barrier passes. The
-// controller sets `any_turn` there: until a barrier is complete, every tag is accepted.
+// A restarted switch does not know its window, nor does a spine that no barrier passes. The
+// controller sets `any_tag` there: until a barrier is complete, every tag is accepted.
 // Must be applied on the first pass only, after Session and Worker.
-control Turn(in headers_t hdr, inout metadata_t meta)
-            (register<tag_t> turn, register<tag_t> early) {
+control TagWindow(in headers_t hdr, inout metadata_t meta)
+            (register<tag_t> barrier_tag, register<tag_t> feature_tag) {
     apply {
-        turn.read(meta.turn, 0);
-        early.read(meta.early, 0);
-        meta.turn_known = SESSION_OF(meta.turn) == meta.loop.session ? 1w1 : 1w0;
-        if (meta.turn_known == 0) {
-            meta.turn = meta.loop.session ++ (meta.any_turn == 1 ? 64w0xffffffffffffffff : 64w0);
-            meta.early = meta.turn;
+        barrier_tag.read(meta.barrier_tag, 0);
+        feature_tag.read(meta.feature_tag, 0);
+        meta.window_known = SESSION_OF(meta.barrier_tag) == meta.loop.session ? 1w1 : 1w0;
+        if (meta.window_known == 0) {
+            meta.barrier_tag = meta.loop.session
+                ++ (meta.any_tag == 1 ? 64w0xffffffffffffffff : 64w0);
+            meta.feature_tag = meta.barrier_tag;
         }
         if (!hdr.barrier.isValid() && hdr.switchgnn.kind != kind_t.NOTICE
-                && meta.from_above == 0 && meta.tag > meta.early) {
-            meta.outcome = WRONG_TURN;
+                && meta.from_above == 0 && meta.tag > meta.feature_tag) {
+            meta.outcome = WRONG_TAG;
         }
     }
 }
 
 // A process that restarts in the middle of a session would get the sums of its predecessor: the
 // switch has seen its sources under these tags. So each process draws a number, its incarnation, and
-// sends it in every `done`. A new one may only join where a later round is opened. The last
+// sends it in every `done`. A new one may only join at the start of a later round. The last
 // `done` of a round may announce features of the next one (Echo), which then is the latest round of
 // the process.
 // Must be applied to a `done` of a worker, after Session and Worker, not to one of a leaf.
@@ -68,19 +69,19 @@ control Incarnation(in headers_t hdr, inout metadata_t meta) {
 // The largest magnitude of the newest round, and its worker. All scales follow from it: the bits of
 // non-negative float32 numbers compare like integers.
 //
-// It may grow until all workers have opened the round, and not afterwards: workers with different
+// It may grow until all workers have started the round, and not afterwards: workers with different
 // maxima would use different scales. Every `done` of a later block carries the magnitude that
-// its worker knows. A switch that was restarted during an opening learns it from
+// its worker knows. A switch that was restarted during the start of a round learns it from
 // there; otherwise it must be the same. A leaf asks the switch above, which knows all workers.
 // Must be applied to an admitted `done`, after Session and Worker.
-control Opening(in headers_t hdr, inout metadata_t meta, in bit<1> closed) {
-    register<round_t>(1) opened;
+control RoundStart(in headers_t hdr, inout metadata_t meta, in bit<1> closed) {
+    register<round_t>(1) newest_round;
     register<bit<64>>(1) largest;  // magnitude ++ worker
 
     action learn() {
-        meta.opening = ROUND_OF(meta.tag);
+        meta.newest_round = ROUND_OF(meta.tag);
         meta.largest = hdr.barrier.magnitude ++ meta.reporter;
-        opened.write(0, meta.opening);
+        newest_round.write(0, meta.newest_round);
         largest.write(0, meta.largest);
     }
 
@@ -88,13 +89,13 @@ control Opening(in headers_t hdr, inout metadata_t meta, in bit<1> closed) {
         // A leaf names the worker with the largest magnitude.
         meta.reporter = meta.leaves_below == 1
             ? hdr.switchgnn.dst_id : (bit<32>) meta.worker;
-        opened.read(meta.opening, 0);
+        newest_round.read(meta.newest_round, 0);
         largest.read(meta.largest, 0);
         if (hdr.barrier.magnitude > meta.magnitude_limit) {
             meta.outcome = WRONG_MAGNITUDE;
-        } else if (ROUND_OF(meta.tag) > meta.opening) {
+        } else if (ROUND_OF(meta.tag) > meta.newest_round) {
             learn();
-        } else if (ROUND_OF(meta.tag) == meta.opening) {
+        } else if (ROUND_OF(meta.tag) == meta.newest_round) {
             if (closed == 0 || (hdr.switchgnn.block_id != 0 && meta.above_port != 0)) {
                 if (hdr.barrier.magnitude > meta.largest[63:32]) {
                     learn();
@@ -129,28 +130,28 @@ control Pulse(in headers_t hdr, inout metadata_t meta) {
 
 // Workers report `done`; the switch keeps one bit for each and multicasts `advance` with the
 // last one. Bits, not a count: a repeated `done` changes nothing. A `done` for an earlier tag than
-// the current one (Turn) is answered, one for a later tag refused. Only a switch
-// that does not know whose turn it is accepts it: there a `done` for a later block than the
+// the current one (TagWindow) is answered, one for a later tag refused. Only a switch
+// that does not know its window accepts it: there a `done` for a later block than the
 // one being collected proves that the earlier one is complete, so a restarted switch finds its
 // place by itself (invariant 5).
 //
 // In a new session the first `done` chooses the round, as rounds may begin with any number
-// from 1. A worker that then opens another one is refused, and the answer names the first worker.
+// from 1. A worker that then starts another one is refused, and the answer names the first worker.
 //
 // The last `done` of a round may admit features of the next round's first block at once, with
-// Echo: the opening is then collected while they arrive (Turn).
+// Echo: the start is then collected while they arrive (TagWindow).
 //
-// Block 0 of a round is its opening. Its `done`s carry each worker's largest magnitude and
-// its `advance` the maximum (Opening). A refused `done` gets WAITING, with the reason in Count.
+// Block 0 of a round is its start. Its `done`s carry each worker's largest magnitude and
+// its `advance` the maximum (RoundStart). A refused `done` gets WAITING, with the reason in Count.
 //
 // A leaf never decides that all are done: when its own workers are, it reports to the spine as a
 // worker does, again whenever one of them asks again, and passes the answer on to its workers.
 control Barrier(inout headers_t hdr,
                 inout metadata_t meta,
                 inout standard_metadata_t standard_metadata)
-               (register<tag_t> turn, register<tag_t> early) {
+               (register<tag_t> barrier_tag, register<tag_t> feature_tag) {
     Incarnation() incarnation;
-    Opening()     opening;
+    RoundStart()  round_start;
     Pulse()       pulse;
 
     register<tag_t>(1) collected_tag;
@@ -167,7 +168,7 @@ control Barrier(inout headers_t hdr,
     worker_set_t after;
     bit<1> passed;
     bit<1> closed;
-    bit<1> opens;
+    bit<1> starts;
 
     action answer(kind_t kind) {
         hdr.switchgnn.kind = kind;
@@ -178,7 +179,7 @@ control Barrier(inout headers_t hdr,
         hdr.switchgnn.echo = 0;
         hdr.barrier.magnitude = meta.largest[63:32];
         hdr.barrier.plan = meta.plan;
-        hdr.barrier.round = meta.opening[31:0];
+        hdr.barrier.round = meta.newest_round[31:0];
         hdr.barrier.workers = after | meta.elsewhere;
         standard_metadata.egress_spec = standard_metadata.ingress_port;
     }
@@ -200,10 +201,10 @@ control Barrier(inout headers_t hdr,
 
     // With the maximum of the tag's own round only.
     action report() {
-        hdr.switchgnn.dst_id = ROUND_OF(meta.tag) == meta.opening
+        hdr.switchgnn.dst_id = ROUND_OF(meta.tag) == meta.newest_round
             ? meta.largest[31:0] : hdr.switchgnn.src_id;
         hdr.switchgnn.src_id = meta.switch_number;
-        hdr.barrier.magnitude = ROUND_OF(meta.tag) == meta.opening
+        hdr.barrier.magnitude = ROUND_OF(meta.tag) == meta.newest_round
             ? meta.largest[63:32] : hdr.barrier.magnitude;
         hdr.barrier.workers = meta.pulses;
         standard_metadata.egress_spec = meta.above_port;
@@ -230,24 +231,25 @@ control Barrier(inout headers_t hdr,
         next = hdr.switchgnn.echo ++ hdr.switchgnn.count ++ hdr.switchgnn.feature_group;
     }
 
-    // Whether all are done with this tag, and whether all have opened its round.
+    // Whether all are done with this tag, and whether all have started its round.
     action compare() {
-        passed = meta.turn_known == 1
-            ? (meta.tag < meta.turn ? 1w1 : 1w0)
+        passed = meta.window_known == 1
+            ? (meta.tag < meta.barrier_tag ? 1w1 : 1w0)
             : (meta.tag < tag ? 1w1 : 1w0);
-        closed = meta.turn_known == 1
-            ? (meta.turn > OPENING_OF(meta.tag) ? 1w1 : 1w0)
-            : (tag > OPENING_OF(meta.tag)
-               || (tag == OPENING_OF(meta.tag) && held == meta.members) ? 1w1 : 1w0);
-        opens = meta.turn_known == 0 && meta.tag[31:0] == 0
+        closed = meta.window_known == 1
+            ? (meta.barrier_tag > START_OF(meta.tag) ? 1w1 : 1w0)
+            : (tag > START_OF(meta.tag)
+               || (tag == START_OF(meta.tag) && held == meta.members) ? 1w1 : 1w0);
+        starts = meta.window_known == 0 && meta.tag[31:0] == 0
             && (tag == meta.tag || SESSION_OF(tag) != SESSION_OF(meta.tag)) ? 1w1 : 1w0;
     }
 
-    action next_turn() {
+    action move_window() {
         following_tag = meta.tag[79:56]
-            ++ (meta.tag[55:32] + (next[32:32] == 1 || next[31:16] == 0 ? 24w1 : 24w0)) ++ next[31:0];
-        turn.write(0, next[32:32] == 1 ? OPENING_OF(following_tag) : following_tag);
-        early.write(0, following_tag);
+            ++ (meta.tag[55:32] + (next[32:32] == 1 || next[31:16] == 0 ? 24w1 : 24w0))
+            ++ next[31:0];
+        barrier_tag.write(0, next[32:32] == 1 ? START_OF(following_tag) : following_tag);
+        feature_tag.write(0, following_tag);
     }
 
     action advance_all() {
@@ -262,7 +264,7 @@ control Barrier(inout headers_t hdr,
             standard_metadata.mcast_grp = ALL_WORKERS_GROUP;
             if (hdr.switchgnn.kind == kind_t.ADVANCE && before == meta.members) {
                 next = first[64:32];
-                next_turn();
+                move_window();
             }
         } else if (!SPEAKS_FOR_ITSELF(hdr, meta)) {
             meta.outcome = WRONG_PORT;
@@ -270,38 +272,39 @@ control Barrier(inout headers_t hdr,
             meta.outcome = WRONG_PLAN;
         } else if (OTHER_SESSION(hdr, meta)) {
             meta.outcome = WRONG_SESSION;
-        } else if (NUMBER_OF(meta.tag) == 0 || (meta.tag > meta.turn && opens == 0)) {
-            meta.outcome = WRONG_TURN;
-            // While the first round is being opened, the answer names the first worker. Before the
+        } else if (NUMBER_OF(meta.tag) == 0 || (meta.tag > meta.barrier_tag && starts == 0)) {
+            meta.outcome = WRONG_TAG;
+            // While the first round is being started, the answer names the first worker. Before the
             // first `done` of a session there is no round.
-            if (meta.turn_known == 0 && SESSION_OF(tag) == SESSION_OF(meta.tag)) {
-                meta.turn = tag;
+            if (meta.window_known == 0 && SESSION_OF(tag) == SESSION_OF(meta.tag)) {
+                meta.barrier_tag = tag;
             } else {
                 first = (bit<65>) NOBODY;
-                meta.turn = meta.turn_known == 1 ? meta.turn : meta.loop.session ++ 64w0;
+                meta.barrier_tag = meta.window_known == 1
+                    ? meta.barrier_tag : meta.loop.session ++ 64w0;
             }
-            meta.opening = ROUND_OF(meta.turn);
+            meta.newest_round = ROUND_OF(meta.barrier_tag);
         } else if (meta.leaves_below == 0) {
             incarnation.apply(hdr, meta);
         }
-        if (meta.outcome == AGGREGATED) {
-            opening.apply(hdr, meta, closed);
+        if (meta.outcome == PENDING) {
+            round_start.apply(hdr, meta, closed);
         }
-        if (meta.outcome == AGGREGATED && passed == 0
+        if (meta.outcome == PENDING && passed == 0
                 && before != 0 && first[64:32] != next) {
             meta.outcome = WRONG_NEXT;
         }
         if (meta.outcome == WRONG_PLAN || meta.outcome == WRONG_SESSION) {
             refuse(REFUSAL_NONE, 0);
-        } else if (meta.outcome == WRONG_TURN) {
-            refuse(REFUSAL_TURN, first[31:0]);
+        } else if (meta.outcome == WRONG_TAG) {
+            refuse(REFUSAL_TAG, first[31:0]);
         } else if (meta.outcome == WRONG_INCARNATION) {
             refuse(REFUSAL_INCARNATION, 0);
         } else if (meta.outcome == WRONG_MAGNITUDE) {
             refuse(REFUSAL_MAGNITUDE, meta.reporter);
         } else if (meta.outcome == WRONG_NEXT) {
             refuse(REFUSAL_NEXT, first[31:0]);
-        } else if (meta.outcome == AGGREGATED) {
+        } else if (meta.outcome == PENDING) {
             pulse.apply(hdr, meta);
             if (passed == 1) {
                 repeat();
@@ -313,7 +316,7 @@ control Barrier(inout headers_t hdr,
                 report();
             } else if (after == meta.members) {
                 if (passed == 0) {
-                    next_turn();
+                    move_window();
                 }
                 answer(kind_t.ADVANCE);
                 if (meta.outcome == DONE_COLLECTED) {
@@ -325,5 +328,3 @@ control Barrier(inout headers_t hdr,
         }
     }
 }
-
-#endif

@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Explicit congestion notification, from the marked packet to the senders.
-#ifndef _CONGESTION_
-#define _CONGESTION_
+#pragma once
 
 #include "metadata.p4"
 
@@ -104,5 +103,3 @@ control Notice(inout headers_t hdr,
         }
     }
 }
-
-#endif

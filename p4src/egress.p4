@@ -2,18 +2,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The way of each copy of a packet that leaves on a port.
-#ifndef _EGRESS_
-#define _EGRESS_
+#pragma once
 
 #include "metadata.p4"
 #include "congestion.p4"
-#include "departure.p4"
+#include "rewrite.p4"
 
 control SwitchEgress(inout headers_t hdr,
                      inout metadata_t meta,
                      inout standard_metadata_t standard_metadata) {
     Congestion() congestion;
-    Departure()  departure;
+    Rewrite()    rewrite;
 
     action loop_again() {
         meta.send_sum = 0;
@@ -26,12 +25,10 @@ control SwitchEgress(inout headers_t hdr,
         if (standard_metadata.egress_port >= FIRST_LOOP_PORT) {
             loop_again();
         } else if (hdr.switchgnn.isValid()) {
-            departure.apply(hdr, meta, standard_metadata.egress_port);
+            rewrite.apply(hdr, meta, standard_metadata.egress_port);
         } else if (meta.flood == 1
                    && standard_metadata.egress_port == standard_metadata.ingress_port) {
             mark_to_drop(standard_metadata);
         }
     }
 }
-
-#endif

@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The slots that a packet adds to.
-#ifndef _FANOUT_
-#define _FANOUT_
+#pragma once
 
 #include "metadata.p4"
 
@@ -90,5 +89,3 @@ control OwnSlot(inout metadata_t meta) {
         }
     }
 }
-
-#endif

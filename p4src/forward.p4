@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Ordinary traffic between the hosts: Ethernet switching by destination.
-#ifndef _FORWARD_
-#define _FORWARD_
+#pragma once
 
 #include "metadata.p4"
 
@@ -50,5 +49,3 @@ control Forward(in headers_t hdr,
         station.apply();
     }
 }
-
-#endif

@@ -1,11 +1,51 @@
 // SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Types and headers. docs/protocol.md draws the headers.
-#ifndef _HEADERS_
-#define _HEADERS_
+// Sizes, types and headers. docs/protocol.md draws the headers.
+#pragma once
 
-#include "sizes.p4"
+#include <core.p4>
+#include <v1model.p4>
+
+// Every table and register takes its size from here; the Python side reads them from the
+// compiled program.
+
+// Aggregator memory, in bytes of feature data. The paper's testbed switch has
+// 10 MB. One slot of a bank holds 32 lanes of 32 bits. A wider fragment takes the slots of
+// several banks.
+const bit<32> SLOT_MEMORY_BYTES = 10485760;
+
+// A pass of a packet may touch each bank once, the rule of the hardware that
+// the paper recirculates for. Eight banks are eight additions per pass.
+const bit<32> BANKS = 8;
+const bit<32> SLOTS_PER_BANK = SLOT_MEMORY_BYTES / 128 / BANKS;
+// Slots of the all-reduce, behind those of plans; each goes across all banks. Their number is a power
+// of two, and SwitchML's for links of 100 Gbit/s.
+const bit<32> REDUCE_SLOTS = 512;
+// Bits of a slot's number in its bank; no more than needed, as each entry has eight of them.
+// A main file may define more.
+#ifndef SLOT_BITS
+#define SLOT_BITS 14
+#endif
+const bool SLOTS_HAVE_NUMBERS = static_assert(SLOTS_PER_BANK + REDUCE_SLOTS <= 32w1 << SLOT_BITS,
+                                              "SLOT_BITS is too small for SLOTS_PER_BANK");
+
+const bit<32> MAX_SOURCES = 1 << 18;
+const bit<32> MAX_ENTRIES = 1 << 22;
+const bit<32> MAX_RESULTS = 1 << 20;
+const bit<32> MAX_WORKERS = 128;
+const bit<32> MAX_PORTS = 256;
+const bit<32> MAX_STATIONS = 1024;
+
+// Virtual ports: packets sent there are recirculated. BMv2 gives each port an egress queue of
+// 64 packets, so one port would lose longer bursts: there are 2^LOOP_LANE_BITS.
+// https://github.com/p4lang/behavioral-model/blob/main/docs/simple_switch.md
+const bit<9> FIRST_LOOP_PORT = 256;
+#define LOOP_LANE_BITS 5
+
+// The neighbours below, and those that a broadcast reaches.
+const bit<16> ALL_WORKERS_GROUP = 1;
+const bit<16> ALL_STATIONS_GROUP = 2;
 
 typedef bit<9>    port_t;
 typedef bit<32>   vertex_t;
@@ -24,7 +64,7 @@ typedef bit<48>   round_t;  // session ++ round
 #define SESSION_OF(tag) tag[79:64]
 #define ROUND_OF(tag)   tag[79:32]
 #define NUMBER_OF(tag)  tag[63:32]  // the round alone
-#define OPENING_OF(tag) (tag[79:32] ++ 32w0)  // the tag of block 0 of the same round
+#define START_OF(tag) (tag[79:32] ++ 32w0)  // the tag of block 0 of the same round
 
 const bit<16> ETHERTYPE_IPV4         = 0x0800;
 const bit<16> ETHERTYPE_VLAN         = 0x8100;
@@ -68,7 +108,7 @@ const bit<16> WAITING_LENGTH = 20 + 26 + 28 + 16;
 const count_t REFUSAL_NONE        = 0;
 const count_t REFUSAL_INCARNATION = 1;
 const count_t REFUSAL_MAGNITUDE   = 2;
-const count_t REFUSAL_TURN        = 3;
+const count_t REFUSAL_TAG        = 3;
 const count_t REFUSAL_NEXT        = 4;
 // The culprit of a refusal that has none.
 const bit<32> NOBODY = 0xffffffff;
@@ -141,7 +181,7 @@ header switchgnn_t {
 }
 
 // Follow the SwitchGNN header in FEATURE, SUM, REDUCE and REDUCED: one chunk per bank, or less than a bank has.
-// Lanes of fewer bits have the body of fewer lanes of 32 bits (narrow.p4).
+// Lanes of fewer bits have the body of fewer lanes of 32 bits (payload.p4).
 header lanes8_t {
     bit<256> lanes;
 }
@@ -196,5 +236,3 @@ struct headers_t {
     barrier_t   barrier;
     waiting_t   waiting;
 }
-
-#endif

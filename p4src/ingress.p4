@@ -6,44 +6,40 @@
 //
 // All state is in ingress: BMv2 runs it in one thread, egress in four, and ignores @atomic.
 // https://github.com/p4lang/behavioral-model/blob/main/docs/simple_switch.md
-#ifndef _INGRESS_
-#define _INGRESS_
+#pragma once
 
 #include "metadata.p4"
 #include "session.p4"
-#include "admission.p4"
 #include "forward.p4"
 #include "barrier.p4"
 #include "congestion.p4"
-#include "claim.p4"
+#include "access.p4"
 #include "reduce.p4"
 #include "fanout.p4"
-#include "seen.p4"
+#include "dedup.p4"
 #include "outcome.p4"
 #include "payload.p4"
-#include "narrow.p4"
 #include "loop.p4"
-#include "priority.p4"
 
 control SwitchIngress(inout headers_t hdr,
                       inout metadata_t meta,
                       inout standard_metadata_t standard_metadata) {
-    register<tag_t>(1) turn_tag;
-    register<tag_t>(1) early_tag;
+    register<tag_t>(1) barrier_tag;
+    register<tag_t>(1) feature_tag;
 
     Session()   session;
     Tier()      tier;
     WorkerPorts() worker;
     Admission() admission;
     Forward()   forward;
-    Turn(turn_tag, early_tag) turn;
-    Barrier(turn_tag, early_tag) barrier;
+    TagWindow(barrier_tag, feature_tag) tag_window;
+    Barrier(barrier_tag, feature_tag) barrier;
     Notice()    notice;
-    Claim()     claim;
+    Access()    access;
     Reduce()    reduce;
     Fanout()    fanout;
     OwnSlot()   own_slot;
-    Seen()      seen;
+    Dedup()     dedup;
     Accepted()  accepted;
     Outcome()   outcome;
     Widen()     widen;
@@ -59,7 +55,7 @@ control SwitchIngress(inout headers_t hdr,
     // egress_spec later revives the packet.
     action arrive() {
         mark_to_drop(standard_metadata);
-        meta.outcome = AGGREGATED;
+        meta.outcome = PENDING;
     }
 
     action remember_port() {
@@ -72,7 +68,12 @@ control SwitchIngress(inout headers_t hdr,
             ++ hdr.switchgnn.block_id ++ hdr.switchgnn.fragment ++ hdr.switchgnn.width;
     }
 
-    // A packet stays AGGREGATED until a control finds another outcome.
+    action aggregate() {
+        meta.outcome = AGGREGATED;
+        meta.adds = 1;
+        meta.touches_slots = ~meta.loop.finished;
+    }
+
     apply {
         arrive();
         if (meta.loop.pass_number == 0) {
@@ -84,41 +85,43 @@ control SwitchIngress(inout headers_t hdr,
             remember_port();
             worker.apply(meta, standard_metadata.ingress_port);
             admission.apply(hdr, meta, standard_metadata);
-            if (meta.outcome == AGGREGATED) {
+            if (meta.outcome == PENDING) {
                 if (!hdr.switchgnn.isValid()) {
                     forward.apply(hdr, meta, standard_metadata);
                 } else if (IS_REDUCE(hdr.switchgnn)) {
                     reduce.apply(hdr, meta, standard_metadata);
                 } else {
-                    turn.apply(hdr, meta);
-                    if (meta.outcome == AGGREGATED) {
+                    tag_window.apply(hdr, meta);
+                    if (meta.outcome == PENDING) {
                         if (hdr.barrier.isValid()) {
                             barrier.apply(hdr, meta, standard_metadata);
                         } else if (hdr.switchgnn.kind == kind_t.NOTICE) {
                             notice.apply(hdr, meta, standard_metadata);
                         } else {
-                            claim.apply(hdr, meta, standard_metadata);
+                            access.apply(hdr, meta, standard_metadata);
                         }
                     }
                 }
             }
         }
         if (meta.loop.finished == 0) {
-            if (meta.outcome == AGGREGATED && !IS_PARTIAL(hdr.switchgnn.src_id)) {
+            if (meta.outcome == PENDING && !IS_PARTIAL(hdr.switchgnn.src_id)) {
                 fanout.apply(hdr, meta);
-            } else if (meta.outcome == AGGREGATED || meta.touches_slot == 1) {
+            } else if (meta.outcome == PENDING || meta.touches_slots == 1) {
                 own_slot.apply(meta);
             }
         }
+        if (meta.loop.pass_number == 0 && meta.outcome == PENDING) {
+            dedup.apply(meta);
+            accepted.apply(hdr, meta);
+        }
+        if (meta.outcome == PENDING) {
+            aggregate();
+        }
         if (meta.loop.pass_number == 0) {
-            if (meta.outcome == AGGREGATED) {
-                seen.apply(meta);
-                accepted.apply(hdr, meta);
-            }
             outcome.apply(meta.outcome);
         }
-        if (meta.loop.finished == 0
-                && (meta.outcome == AGGREGATED || meta.touches_slot == 1)) {
+        if (meta.touches_slots == 1) {
             widen.apply(hdr, meta);
             first_chunk.apply(hdr, meta);
             banks.apply(hdr, meta);
@@ -126,7 +129,7 @@ control SwitchIngress(inout headers_t hdr,
                 result.apply(hdr, meta);
             }
         }
-        if (meta.outcome == AGGREGATED) {
+        if (meta.adds == 1) {
             loop.apply(hdr, meta, standard_metadata);
         } else if (IS_REDUCE(hdr.switchgnn)) {
             reduction.apply(hdr, meta, standard_metadata);
@@ -136,5 +139,3 @@ control SwitchIngress(inout headers_t hdr,
         priority.apply(hdr, meta, standard_metadata.priority);
     }
 }
-
-#endif

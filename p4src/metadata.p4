@@ -1,14 +1,55 @@
 // SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What the controls know of the current packet; each part is named after the control that sets
-// it. The main file includes its own `sum_t` before this.
-#ifndef _METADATA_
-#define _METADATA_
+// What the controls know of the current packet; each part is named after the control that sets it.
+#pragma once
 
 #include "headers.p4"
 #include "outcome.p4"
-#include "slots.p4"
+
+// The count of a released slot. Counts saturate here, so that no later contribution can
+// complete the slot.
+const count_t RELEASED = 0xffff;
+
+// Index of the counter `events` of a bank.
+const bit<32> SLOT_COMPLETED = 0;
+const bit<32> SLOT_STALE     = 1;  // the slot already belongs to a later block
+const bit<32> SLOT_OVERFULL  = 2;  // more contributions than expected: never completes
+const bit<32> SLOT_RELEASED  = 3;  // the worker sums this vertex itself
+const bit<32> SLOT_EVENTS    = 4;
+
+// The slots of one table entry, one per bank; expected 0 means none.
+struct slots_t {
+    slot_t  slot0;
+    count_t expected0;
+    slot_t  slot1;
+    count_t expected1;
+    slot_t  slot2;
+    count_t expected2;
+    slot_t  slot3;
+    count_t expected3;
+    slot_t  slot4;
+    count_t expected4;
+    slot_t  slot5;
+    count_t expected5;
+    slot_t  slot6;
+    count_t expected6;
+    slot_t  slot7;
+    count_t expected7;
+}
+
+typedef bit<2> addition_t;
+
+// A sum that leaves.
+struct sum_t {
+    chunks_t lanes;
+    count_t  count;  // contributions
+#ifdef STRAWMAN
+    // The destination's worker must add the features that found no slot.
+    vertex_t sources;   // the ids of those in the sum, added up
+    bit<1>   overflow;  // no slot was free: the feature itself leaves
+#endif
+}
 
 // The progress of a packet through its slots; kept when it recirculates.
 struct loop_t {
@@ -34,7 +75,7 @@ struct metadata_t {
     bit<32>      plan;
     bit<32>      magnitude_limit;
     worker_set_t members;
-    bit<1>       any_turn;
+    bit<1>       any_tag;
     // Tier
     port_t       above_port;     // to the switch above that collects the barrier; 0: none
     bit<32>      switch_number;  // the id of this switch there
@@ -47,12 +88,12 @@ struct metadata_t {
     worker_set_t worker_bit;
     // Ingress
     tag_t        tag;
-    // Turn
-    tag_t        turn;        // the latest tag whose barrier may be reported
-    tag_t        early;       // the latest tag that features may have
-    bit<1>       turn_known;  // whether a barrier of this session is complete
-    // Opening
-    round_t      opening;  // the newest round
+    // TagWindow
+    tag_t        barrier_tag;        // the latest tag whose barrier may be reported
+    tag_t        feature_tag;       // the latest tag that features may have
+    bit<1>       window_known;  // whether a barrier of this session is complete
+    // RoundStart
+    round_t      newest_round;  // the newest round
     bit<64>      largest;  // its largest magnitude ++ the worker of that
     bit<32>      reporter; // the worker of the packet's magnitude
     // Pulse
@@ -70,8 +111,6 @@ struct metadata_t {
     worker_set_t partial_senders;
     // Passage
     bit<1>       look_again;  // the part in the slot here may have been lost on its way up
-    // Recovery
-    bit<1>       touches_slot;  // without adding to it, or for an all-reduce
     // Reduce
     worker_set_t contributors;
     tag_t        newest_fragment;
@@ -79,6 +118,9 @@ struct metadata_t {
     slots_t      slots;
     bit<4>       last_bank;
     bit<1>       last_hop;
+    // Recovery, Reduce and Ingress
+    bit<1>       touches_slots;  // whether this pass goes through the banks
+    bit<1>       adds;           // a feature on its way through its slots
     // FirstChunk
     lanes_t      first;
     // Banks
@@ -106,5 +148,3 @@ struct metadata_t {
     bit<1>       update_ipv4;
     bit<1>       seal;
 }
-
-#endif

@@ -3,11 +3,12 @@
 
 // The fate of a frame that a port received. Every frame is counted under exactly one
 // outcome, on its first pass.
-#ifndef _OUTCOME_
-#define _OUTCOME_
+#pragma once
 
 // Index of the counter.
 typedef bit<8> outcome_t;
+// No control has decided yet; at the end of its first pass such a packet is AGGREGATED.
+const outcome_t PENDING = 0xff;
 const outcome_t AGGREGATED      = 0;
 const outcome_t DUPLICATE       = 1;
 const outcome_t STALE           = 2;
@@ -31,7 +32,7 @@ const outcome_t PASSED_ON       = 19;  // between a worker and a switch above
 const outcome_t WRONG_SESSION   = 20;
 const outcome_t WRONG_INCARNATION = 21;
 const outcome_t WRONG_MAGNITUDE = 22;
-const outcome_t WRONG_TURN      = 23;
+const outcome_t WRONG_TAG      = 23;
 const outcome_t WRONG_NEXT      = 24;
 const outcome_t REDUCE_ADDED    = 25;
 const outcome_t REDUCE_REPEATED = 26;
@@ -46,5 +47,3 @@ control Outcome(in outcome_t found) {
         outcome.count((bit<32>) found);
     }
 }
-
-#endif

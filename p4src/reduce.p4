@@ -11,8 +11,7 @@
 //
 // A leaf sends the sum of its workers up, as one contribution of them all, and passes on what comes
 // down.
-#ifndef _REDUCE_
-#define _REDUCE_
+#pragma once
 
 #include "metadata.p4"
 #include "payload.p4"
@@ -22,8 +21,7 @@
 control Reduce(inout headers_t hdr,
                inout metadata_t meta,
                inout standard_metadata_t standard_metadata) {
-    Payload() payload;
-    chunks_t zeros;
+    Zeros() zeros;
 
     // Of each slot: its fragment, who has contributed, and their largest exponent.
     register<tag_t>(REDUCE_SLOTS) fragment_tag;
@@ -82,7 +80,7 @@ control Reduce(inout headers_t hdr,
     }
 
     action touch() {
-        meta.touches_slot = 1;
+        meta.touches_slots = 1;
         meta.loop.width = LANES_256;
         meta.destination_bank = 0;
         meta.destination_slot = (slot_t) (SLOTS_PER_BANK + index);
@@ -99,7 +97,6 @@ control Reduce(inout headers_t hdr,
     action repeat() {
         meta.outcome = REDUCE_REPEATED;
         hdr.switchgnn.count = 0;
-        zeros = { 0, 0, 0, 0, 0, 0, 0, 0 };
     }
 
     apply {
@@ -141,7 +138,7 @@ control Reduce(inout headers_t hdr,
                     }
                 } else {
                     repeat();
-                    payload.apply(hdr, zeros);
+                    zeros.apply(hdr);
                 }
             }
         }
@@ -218,5 +215,3 @@ control Reduction(inout headers_t hdr,
         }
     }
 }
-
-#endif

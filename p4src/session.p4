@@ -3,8 +3,7 @@
 
 // What the controller has set: the install that the switch serves, its place among
 // several switches, and the worker of each port.
-#ifndef _SESSION_
-#define _SESSION_
+#pragma once
 
 #include "metadata.p4"
 
@@ -14,15 +13,15 @@ control Session(inout metadata_t meta) {
     // members: one bit for every worker of the plan.
     // magnitude_limit: the largest magnitude, as float32 bits, that a worker may report.
     // width: of the slots; no frame may be wider.
-    // any_turn: the switch may have lost its state in the middle of this session.
+    // any_tag: the switch may have lost its state in the middle of this session.
     action set_session(bit<16> session, bit<32> plan, worker_set_t members,
-                       bit<32> magnitude_limit, width_t width, bit<1> any_turn) {
+                       bit<32> magnitude_limit, width_t width, bit<1> any_tag) {
         meta.loop.session = session;
         meta.plan = plan;
         meta.members = members;
         meta.magnitude_limit = magnitude_limit;
         meta.loop.width = width;
-        meta.any_turn = any_turn;
+        meta.any_tag = any_tag;
     }
 
     table session {
@@ -95,4 +94,51 @@ control WorkerPorts(inout metadata_t meta, in port_t ingress_port) {
     }
 }
 
-#endif
+// A port may bring in whole frames with a right checksum, and of our own kinds only those that
+// workers send, or a switch above. A packet of our protocol in a fragment, with options or
+// after a VLAN tag, which a host's kernel removes, would be forwarded like ordinary traffic, and a
+// host might take it for one of the switch. A packet of another session is left over from an
+// earlier install, or its worker does not know of this one yet; Barrier answers the latter.
+// Must be applied on the first pass only, after Session and Worker.
+control Admission(in headers_t hdr,
+                  inout metadata_t meta,
+                  in standard_metadata_t standard_metadata) {
+    apply {
+        if (standard_metadata.parser_error != error.NoError
+                || standard_metadata.checksum_error == 1
+                || hdr.ethernet.ether_type == ETHERTYPE_VLAN
+                || hdr.ethernet.ether_type == ETHERTYPE_SERVICE_VLAN
+                || (hdr.ipv4.isValid() && hdr.ipv4.protocol == PROTOCOL_SWITCHGNN
+                    && !hdr.switchgnn.isValid())) {
+            meta.outcome = MALFORMED;
+        } else if (hdr.switchgnn.isValid()) {
+            if (hdr.switchgnn.version != SWITCHGNN_VERSION
+                    || (hdr.switchgnn.width > meta.loop.width
+                        && (!IS_REDUCE(hdr.switchgnn) || hdr.switchgnn.width > LANES_256))
+                    || (hdr.barrier.isValid() && hdr.barrier.magnitude > LARGEST_FLOAT)) {
+                meta.outcome = MALFORMED;
+            } else if (meta.from_above == 1) {
+                if (hdr.switchgnn.kind == kind_t.DONE
+                        || hdr.switchgnn.kind == kind_t.REDUCE
+                        || (hdr.switchgnn.kind == kind_t.FEATURE
+                            && hdr.switchgnn.resend == 0)) {
+                    meta.outcome = UNKNOWN_KIND;
+                }
+            } else if (hdr.switchgnn.kind != kind_t.FEATURE
+                       && hdr.switchgnn.kind != kind_t.DONE
+                       && hdr.switchgnn.kind != kind_t.RECALL
+                       && hdr.switchgnn.kind != kind_t.FETCH
+                       && hdr.switchgnn.kind != kind_t.NOTICE
+                       && hdr.switchgnn.kind != kind_t.REDUCE
+                       && hdr.switchgnn.kind != kind_t.REDUCING
+                       && (hdr.switchgnn.kind != kind_t.REDUCED
+                           || hdr.switchgnn.resend == 0)) {
+                meta.outcome = UNKNOWN_KIND;
+            }
+            if (meta.outcome == PENDING && hdr.switchgnn.kind != kind_t.DONE
+                    && OTHER_SESSION(hdr, meta)) {
+                meta.outcome = WRONG_SESSION;
+            }
+        }
+    }
+}

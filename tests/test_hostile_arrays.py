@@ -24,7 +24,7 @@ from switchgnn.host.direct import partial_schedules, read_schedule, write_schedu
 from switchgnn.planner import build_plan, read_switch_part, read_worker_part, write_plan
 from switchgnn.planner.check.plan import check_plan
 from switchgnn.planner.graphs.load import load_graph
-from switchgnn.planner.partition.shards import read_shard, write_shards
+from switchgnn.planner.partition.ptscotch import read_shard, write_shards
 from switchgnn.planner.partition.simple import load_assignment
 from switchgnn.planner.plan.files import read_assignment
 from switchgnn.training import load_dataset, load_files

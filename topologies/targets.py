@@ -24,7 +24,7 @@ from switchgnn.topologies.rpc_address import answers
 BMV2_PROGRAM = "simple_switch_grpc"
 _READY_SECONDS = 30.0
 _CPU_PORT = 510
-# Of p4src/priority.p4. BMv2 drops packets of a class that it does not have.
+# Of p4src/loop.p4. BMv2 drops packets of a class that it does not have.
 _PRIORITY_QUEUES = 3
 
 

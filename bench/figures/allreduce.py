@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from bench.line import Goal, Line
-from bench.loads.training import WORKERS, Setting, job_of, lacks_training, train
+from bench.line import Goal, ResultLine
+from bench.loads.training import WORKERS, TrainingSetting, job_of, lacks_training, train
 from bench.measure import Samples, alternate
 from bench.settings import Settings
 from switchgnn.commands.allreduce.job import ReduceOptions, ReduceReport, run_allreduce
@@ -37,7 +37,7 @@ def missing() -> str | None:
     return lacks_training() or mininet_missing()
 
 
-def run(settings: Settings) -> Iterator[Line]:
+def run(settings: Settings) -> Iterator[ResultLine]:
     """Measure on the embedded switch, in Mininet."""
     yield from _beside_gloo(settings)
     yield _with_loss(settings)
@@ -68,13 +68,13 @@ def _reduced(options: ReduceOptions) -> ReduceReport:
     return run_allreduce(options, lambda *_: None)
 
 
-def _beside_gloo(settings: Settings) -> Iterator[Line]:
+def _beside_gloo(settings: Settings) -> Iterator[ResultLine]:
     """Compare times on slow and fast links; each job runs the switch and then Gloo."""
     what = f"{_BYTES / 1e6:g} MB, {WORKERS} workers"
     for bandwidth, most in ((_BANDWIDTH, _SHAPED), (None, _UNSHAPED)):
         reports = [_reduced(_options(bandwidth)) for _ in range(settings.pairs)]
         links = "no limit" if bandwidth is None else f"{bandwidth:g} Mbit/s"
-        yield Line(
+        yield ResultLine(
             NAME,
             f"{what}, {links}: time of an all-reduce",
             "s",
@@ -84,7 +84,7 @@ def _beside_gloo(settings: Settings) -> Iterator[Line]:
         )
         if bandwidth is not None:
             payload = 2 * _BYTES / max(each.bytes_per_link for each in reports)
-            yield Line(
+            yield ResultLine(
                 NAME,
                 f"{what}: bytes on the busiest link",
                 "MB",
@@ -95,7 +95,7 @@ def _beside_gloo(settings: Settings) -> Iterator[Line]:
             )
 
 
-def _with_loss(settings: Settings) -> Line:
+def _with_loss(settings: Settings) -> ResultLine:
     def seconds(loss: float) -> float:
         faults = f"loss={loss},seed=1"
         return _reduced(replace(_options(_BANDWIDTH, faults), gloo=False)).seconds
@@ -107,10 +107,10 @@ def _with_loss(settings: Settings) -> Line:
         (f"{_LOSS:.0%} lost", lambda: seconds(_LOSS)),
     )
     what = f"{_BANDWIDTH:g} Mbit/s, {_LOSS:.0%} of all frames lost: rate against none"
-    return Line(NAME, what, "s", none, some, Goal(ratio=_RATE))
+    return ResultLine(NAME, what, "s", none, some, Goal(ratio=_RATE))
 
 
-def _in_training(settings: Settings) -> Iterator[Line]:
+def _in_training(settings: Settings) -> Iterator[ResultLine]:
     """Compare the share of an epoch, and the losses of a long training."""
     from switchgnn.training import load_dataset  # noqa: PLC0415
     from switchgnn.training.asked import ReduceBy  # noqa: PLC0415
@@ -119,13 +119,13 @@ def _in_training(settings: Settings) -> Iterator[Line]:
     data = load_dataset(graph)
     both = ReduceBy.SWITCH, ReduceBy.GLOO
     seconds: dict[ReduceBy, list[float]] = {each: [] for each in both}
-    setting = Setting(graph, _EPOCHS, Target.EMBEDDED, FabricKind.MININET, _SLOW, hidden=16)
+    setting = TrainingSetting(graph, _EPOCHS, Target.EMBEDDED, FabricKind.MININET, _SLOW, hidden=16)
     for _ in range(settings.pairs):
         for by, found in seconds.items():
             job = job_of(setting, SWITCH.name)
             report = train(replace(job, task=replace(job.task, reduce=by)), data)
             found.append(report.split["all_reduce"])
-    yield Line(
+    yield ResultLine(
         NAME,
         f"{graph}, {WORKERS} workers, {_SLOW:g} Mbit/s: time of gradients in an epoch",
         "s",
@@ -139,4 +139,4 @@ def _in_training(settings: Settings) -> Iterator[Line]:
         losses.append(train(replace(job, task=replace(job.task, reduce=by)), data).losses)
     apart = float(np.abs(np.subtract(*losses)).max())
     what = f"{graph}, {_LONG} epochs: largest difference of losses between switch and gloo"
-    yield Line(NAME, what, "", Samples("difference", (apart,)), goal=Goal(most=_LOSSES_OFF))
+    yield ResultLine(NAME, what, "", Samples("difference", (apart,)), goal=Goal(most=_LOSSES_OFF))

@@ -4,8 +4,8 @@
 
 from collections.abc import Iterator
 
-from bench.line import Goal, Line
-from bench.loads.training import WORKERS, Setting, Trainings, lacks_training
+from bench.line import Goal, ResultLine
+from bench.loads.training import WORKERS, Trainings, TrainingSetting, lacks_training
 from bench.settings import Settings
 from switchgnn.host.registry import HOST, HOST_PARTIAL, SWITCH
 from switchgnn.planner.presets import AUTO
@@ -27,7 +27,7 @@ _KINDS = (SWITCH, HOST_PARTIAL, HOST)
 missing = lacks_training
 
 
-def run(settings: Settings) -> Iterator[Line]:
+def run(settings: Settings) -> Iterator[ResultLine]:
     """Train on each graph over each transport that `auto` may take."""
     for graph, slots in _CASES:
         yield _compared(settings, graph, slots)
@@ -35,8 +35,8 @@ def run(settings: Settings) -> Iterator[Line]:
         yield _compared(settings, str(settings.data), None)
 
 
-def _compared(settings: Settings, graph: str, slots: int | None) -> Line:
-    setting = Setting(
+def _compared(settings: Settings, graph: str, slots: int | None) -> ResultLine:
+    setting = TrainingSetting(
         *(graph, _EPOCHS, Target.EMBEDDED, FabricKind.LOOPBACK),
         *(_BANDWIDTH, _LAYERS, _HIDDEN, slots),
     )
@@ -49,4 +49,4 @@ def _compared(settings: Settings, graph: str, slots: int | None) -> Line:
         what += f", {slots} slots"
     chosen = trainings.reports[AUTO][0].transport
     note = f"auto takes {chosen}"
-    return Line(NAME, f"{what}: epoch", "s", taken, fastest, Goal(ratio_most=_RATIO), note)
+    return ResultLine(NAME, f"{what}: epoch", "s", taken, fastest, Goal(ratio_most=_RATIO), note)

@@ -11,7 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from bench.errors import BenchError
-from bench.line import Goal, Line
+from bench.line import Goal, ResultLine
 from bench.measure import Samples
 from bench.settings import Settings
 
@@ -29,7 +29,7 @@ def missing() -> str | None:
     return None if (_REPOSITORY / ".git").exists() else "needs the repository, not a package"
 
 
-def run(_settings: Settings) -> Iterator[Line]:
+def run(_settings: Settings) -> Iterator[ResultLine]:
     """Measure once: the first run installs everything, the second one only runs."""
     with TemporaryDirectory(prefix="bench-clone-") as folder:
         started = time.perf_counter()
@@ -37,8 +37,10 @@ def run(_settings: Settings) -> Iterator[Line]:
         first = _make_run(Path(folder) / "clone", started)
         second = _make_run(Path(folder) / "clone", time.perf_counter())
     note = "committed state of the repository; the cache of pip as it is"
-    yield Line(NAME, "git clone, make run", "s", first, goal=Goal(most=_FIRST_SECONDS), note=note)
-    yield Line(NAME, "make run again", "s", second, goal=Goal(most=_SECOND_SECONDS))
+    yield ResultLine(
+        NAME, "git clone, make run", "s", first, goal=Goal(most=_FIRST_SECONDS), note=note
+    )
+    yield ResultLine(NAME, "make run again", "s", second, goal=Goal(most=_SECOND_SECONDS))
 
 
 def _make_run(clone: Path, started: float) -> Samples:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bench.line import Goal, Line
-from bench.loads.compressed import Trained, draw_columns, draw_epochs, train_with
-from bench.loads.training import WORKERS, Setting, job_of, lacks_training
+from bench.line import Goal, ResultLine
+from bench.loads.compressed import CompressedRun, draw_columns, draw_epochs, train_with
+from bench.loads.training import WORKERS, TrainingSetting, job_of, lacks_training
 from bench.loads.unchanged import RoundOfPlan
 from bench.measure import Samples, alternate
 from bench.settings import Settings
@@ -57,10 +57,10 @@ _OVER_HOSTS = fewer_bytes(8, AUTO)
 missing = lacks_training
 
 
-def run(settings: Settings) -> Iterator[Line]:
+def run(settings: Settings) -> Iterator[ResultLine]:
     """Measure on the embedded switch over loopback, and in Mininet where it can be had."""
     graph = _GRAPH if settings.data is None else str(settings.data)
-    setting = Setting(
+    setting = TrainingSetting(
         graph, _EPOCHS, Target.EMBEDDED, FabricKind.LOOPBACK, layers=_LAYERS, hidden=_HIDDEN
     )
     yield from _changed_rows(setting)
@@ -75,7 +75,7 @@ def run(settings: Settings) -> Iterator[Line]:
         draw_columns(setting, settings.plots / "columns.png")
 
 
-def _over_switch(setting: Setting, seeds: range) -> Iterator[Line]:
+def _over_switch(setting: TrainingSetting, seeds: range) -> Iterator[ResultLine]:
     plain = [train_with(setting, SWITCH.name, seed=seed) for seed in seeds]
     cached = []
     for name, fewer, most in _OVER_SWITCH:
@@ -90,7 +90,7 @@ def _over_switch(setting: Setting, seeds: range) -> Iterator[Line]:
         yield _bytes(what, kept, cached, most)
 
 
-def _over_hosts(setting: Setting, seeds: range) -> Iterator[Line]:
+def _over_hosts(setting: TrainingSetting, seeds: range) -> Iterator[ResultLine]:
     keep, most = _KEEPS[0]
     columns = f"{keep:g} of the columns"
     for transport in (HOST.name, HOST_PARTIAL.name):
@@ -103,12 +103,14 @@ def _over_hosts(setting: Setting, seeds: range) -> Iterator[Line]:
             yield _bytes(f"{setting.graph}, {transport}: {name}", less, plain, goal)
 
 
-def _bytes(what: str, less: list[Trained], plain: list[Trained], most: float | None) -> Line:
+def _bytes(
+    what: str, less: list[CompressedRun], plain: list[CompressedRun], most: float | None
+) -> ResultLine:
     """Compare the bytes of trainings with the same seeds, and their accuracies."""
     accuracy, before = (100 * mean(each.accuracy for each in trained) for trained in (less, plain))
     note = f"test accuracy {accuracy:.1f} %, {accuracy - before:+.1f} points"
     skipped = mean(each.skipped for each in less)
-    return Line(
+    return ResultLine(
         NAME,
         f"{what}: bytes of an epoch",
         "MB",
@@ -119,7 +121,7 @@ def _bytes(what: str, less: list[Trained], plain: list[Trained], most: float | N
     )
 
 
-def _time(settings: Settings, setting: Setting) -> Line:
+def _time(settings: Settings, setting: TrainingSetting) -> ResultLine:
     links = replace(setting, epochs=_TIMED_EPOCHS, fabric=FabricKind.MININET, bandwidth=_BANDWIDTH)
     less, plain = alternate(
         settings.pairs,
@@ -130,10 +132,10 @@ def _time(settings: Settings, setting: Setting) -> Line:
         ("plain", lambda: train_with(links, SWITCH.name).epoch_seconds),
     )
     what = f"{setting.graph}, {_BANDWIDTH:g} Mbit/s, {_TIMED_EPOCHS} epochs: epoch"
-    return Line(NAME, what, "s", less, plain, Goal(ratio_most=_TIME))
+    return ResultLine(NAME, what, "s", less, plain, Goal(ratio_most=_TIME))
 
 
-def _changed_rows(setting: Setting) -> Iterator[Line]:
+def _changed_rows(setting: TrainingSetting) -> Iterator[ResultLine]:
     """Count the bytes of a round of this graph's plan; nothing is sent."""
     from switchgnn.commands.train.plan import plan_of  # noqa: PLC0415
     from switchgnn.training import load_dataset  # noqa: PLC0415
@@ -146,7 +148,7 @@ def _changed_rows(setting: Setting) -> Iterator[Line]:
     for share in _SHARES:
         rounds = [made.bytes_if(generator.random(made.rows) < share) for _ in range(_DRAWS)]
         plain = mean(each.bodiless / each.plain for each in rounds)
-        yield Line(
+        yield ResultLine(
             NAME,
             f"{setting.graph}, {WORKERS} workers, {share:.0%} of rows changed: bytes of a round",
             "kB",

@@ -8,11 +8,11 @@ from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
 
-from bench.beds.queue_trace import QueueTrace, QueueWatch, draw
-from bench.line import Goal, Line
+from bench.line import Goal, ResultLine
 from bench.machine import lacks_bmv2
 from bench.measure import Samples
 from bench.settings import Settings
+from bench.testbeds.queue_trace import QueueTrace, QueueWatch, draw
 from switchgnn.commands.run import RunOptions, run_job
 from switchgnn.commands.shared.runner import address_in
 from switchgnn.controller.controls.congestion import BMV2_QUEUE, DEFAULT_ECN_THRESHOLD
@@ -48,7 +48,7 @@ def missing() -> str | None:
     return lacks_bmv2() or mininet_missing()
 
 
-def run(settings: Settings) -> Iterator[Line]:
+def run(settings: Settings) -> Iterator[ResultLine]:
     """Measure on BMv2; with ``--plots`` also draw the queues of the median run."""
     results: dict[bool, list[_Result]] = {False: [], True: []}
     for _ in range(settings.pairs):
@@ -56,7 +56,7 @@ def run(settings: Settings) -> Iterator[Line]:
             results[controlled].append(_measure(controlled))
     without, with_ = results[False], results[True]
     what = f"{_BANDWIDTH:g} Mbit/s, {_FLOWS} TCP flow per link"
-    yield Line(
+    yield ResultLine(
         NAME,
         f"{what}: exchange of {_ROUNDS} rounds",
         "s",
@@ -65,7 +65,7 @@ def run(settings: Settings) -> Iterator[Line]:
         Goal(ratio=1.0),
     )
     above = [tuple(_above(result) for result in each) for each in (with_, without)]
-    yield Line(
+    yield ResultLine(
         NAME,
         f"{what}: packets that found more than {DEFAULT_ECN_THRESHOLD} waiting",
         "%",
@@ -73,7 +73,7 @@ def run(settings: Settings) -> Iterator[Line]:
         Samples("without", above[1]),
         Goal(most=100 * _MOST_ABOVE),
     )
-    yield Line(
+    yield ResultLine(
         NAME,
         f"{what}: TCP beside it, all flows",
         "Mbit/s",

@@ -1,15 +1,15 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Contributions per second of two beds under the same two loads."""
+"""Contributions per second of two testbeds under the same two loads."""
 
 from collections.abc import Callable
 
-from bench.beds.bed import Bed
-from bench.line import Goal, Line
+from bench.line import Goal, ResultLine
 from bench.loads.exchange import exchange
 from bench.loads.raw import Rate, RawLoad
 from bench.measure import alternate
 from bench.settings import Settings
+from bench.testbeds.testbed import Testbed
 
 _UNIT = "contributions/s"
 # These rounds take about as long as the processes need to start.
@@ -19,13 +19,13 @@ _ROUNDS = 3
 def saturated(
     figure: str,
     settings: Settings,
-    a: tuple[str, Bed],
-    b: tuple[str, Bed],
+    a: tuple[str, Testbed],
+    b: tuple[str, Testbed],
     ratio: float,
     *,
     numbers: bool = False,
-) -> Line:
-    """Compare the beds under one sender that waits for nobody."""
+) -> ResultLine:
+    """Compare the testbeds under one sender that waits for nobody."""
     rates: list[Rate] = []
     with RawLoad(a[1]) as load_a, RawLoad(b[1]) as load_b:
 
@@ -38,7 +38,7 @@ def saturated(
 
         samples = alternate(settings.pairs, (a[0], measure(load_a)), (b[0], measure(load_b)))
     lost = max(rate.lost for rate in rates)
-    return Line(
+    return ResultLine(
         figure,
         "saturated: one sender for all ports",
         "numbers/s" if numbers else _UNIT,
@@ -49,14 +49,14 @@ def saturated(
 
 
 def exchanging(
-    figure: str, settings: Settings, a: tuple[str, Bed], b: tuple[str, Bed], ratio: float
-) -> Line:
-    """Compare the beds under worker processes that exchange neighbour sums."""
+    figure: str, settings: Settings, a: tuple[str, Testbed], b: tuple[str, Testbed], ratio: float
+) -> ResultLine:
+    """Compare the testbeds under worker processes that exchange neighbour sums."""
     repeated = {a[0]: 0, b[0]: 0}
 
-    def measure(label: str, bed: Bed) -> Callable[[], float]:
+    def measure(label: str, testbed: Testbed) -> Callable[[], float]:
         def once() -> float:
-            result = exchange(bed, _ROUNDS)
+            result = exchange(testbed, _ROUNDS)
             repeated[label] += result.repeated
             return result.contributions
 
@@ -64,7 +64,7 @@ def exchanging(
 
     samples = alternate(settings.pairs, (a[0], measure(*a)), (b[0], measure(*b)))
     lost = ", ".join(f"{label} {count}" for label, count in repeated.items() if count)
-    return Line(
+    return ResultLine(
         figure,
         f"exchange of {a[1].fabric.star.workers} worker processes",
         _UNIT,

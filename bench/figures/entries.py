@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from bench.errors import BenchError
-from bench.line import Goal, Line
+from bench.line import Goal, ResultLine
 from bench.measure import Samples
 from bench.settings import Settings
 from switchgnn.base.machine import python_program
@@ -48,7 +48,7 @@ class _Measured:
     size: float  # bytes of an entry
 
 
-def run(settings: Settings) -> Iterator[Line]:
+def run(settings: Settings) -> Iterator[ResultLine]:
     """Measure writing, reading and memory."""
     count = _FULL if settings.full else _QUICK if settings.pairs < _TIMES else _USUAL
     program = _roomy(load_program())
@@ -59,9 +59,9 @@ def run(settings: Settings) -> Iterator[Line]:
     def samples(name: str) -> Samples:
         return Samples(label, tuple(getattr(each, name) for each in measured))
 
-    yield Line(NAME, "written", "entries/s", samples("written"), goal=Goal(least=_RATE))
-    yield Line(NAME, "memory", "bytes/entry", samples("size"), goal=Goal(most=_BYTES))
-    yield Line(NAME, "read back and compared", "entries/s", samples("read"))
+    yield ResultLine(NAME, "written", "entries/s", samples("written"), goal=Goal(least=_RATE))
+    yield ResultLine(NAME, "memory", "bytes/entry", samples("size"), goal=Goal(most=_BYTES))
+    yield ResultLine(NAME, "read back and compared", "entries/s", samples("read"))
 
 
 def _roomy(program: Program) -> Program:

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product
 
-from bench.line import Goal, Line
-from bench.loads.training import WORKERS, Setting, Trainings, lacks_training
+from bench.line import Goal, ResultLine
+from bench.loads.training import WORKERS, Trainings, TrainingSetting, lacks_training
 from bench.measure import Samples
 from bench.settings import Settings
 from switchgnn.host.registry import HOST, HOST_PARTIAL, SWITCH
@@ -31,22 +31,24 @@ _BYTE_EPOCHS = 3
 missing = lacks_training
 
 
-def run(settings: Settings) -> Iterator[Line]:
+def run(settings: Settings) -> Iterator[ResultLine]:
     """Measure on the embedded switch, in Mininet where it can be had, and over loopback."""
     fabrics = [FabricKind.LOOPBACK] if mininet_missing() else list(FabricKind)
     for fabric, bandwidth, layers in product(fabrics, _BANDWIDTHS, _LAYERS):
-        setting = Setting(_GRAPH, _EPOCHS, Target.EMBEDDED, fabric, bandwidth, layers, _HIDDEN)
+        setting = TrainingSetting(
+            _GRAPH, _EPOCHS, Target.EMBEDDED, fabric, bandwidth, layers, _HIDDEN
+        )
         yield _against_fastest(settings, setting)
     if settings.data is not None:
         graph = str(settings.data)
         yield _against_fastest(
-            settings, Setting(graph, _EPOCHS, Target.EMBEDDED, FabricKind.LOOPBACK)
+            settings, TrainingSetting(graph, _EPOCHS, Target.EMBEDDED, FabricKind.LOOPBACK)
         )
     for width in _WIDTHS:
         yield _bytes(settings, width)
 
 
-def _against_fastest(settings: Settings, setting: Setting) -> Line:
+def _against_fastest(settings: Settings, setting: TrainingSetting) -> ResultLine:
     trainings = Trainings(settings, setting, (SWITCH.name, *_RIVALS))
     rival = min(_RIVALS, key=lambda name: trainings.epoch_seconds(name).median)
     links = "no limit" if setting.bandwidth is None else f"{setting.bandwidth:g} Mbit/s"
@@ -54,8 +56,8 @@ def _against_fastest(settings: Settings, setting: Setting) -> Line:
     return trainings.epochs(NAME, f"{what}, {setting.fabric.value}, {links}", rival, _RATIO)
 
 
-def _bytes(settings: Settings, width: int) -> Line:
-    setting = Setting(
+def _bytes(settings: Settings, width: int) -> ResultLine:
+    setting = TrainingSetting(
         _GRAPH, _BYTE_EPOCHS, Target.EMBEDDED, FabricKind.LOOPBACK, layers=3, hidden=width
     )
     transports = SWITCH.name, HOST_PARTIAL.name
@@ -65,4 +67,4 @@ def _bytes(settings: Settings, width: int) -> Line:
         for name in transports
     )
     what = f"{_GRAPH}, {WORKERS} workers, 3 layers of {width}: bytes of an epoch"
-    return Line(NAME, what, "MB", ours, others, Goal(ratio_most=_RATIO))
+    return ResultLine(NAME, what, "MB", ours, others, Goal(ratio_most=_RATIO))

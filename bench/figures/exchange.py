@@ -4,13 +4,13 @@
 
 from collections.abc import Callable, Iterator
 
-from bench.beds.bed import Bed, Served
-from bench.beds.workload import digits_plan, standard_plan
-from bench.line import Line
+from bench.line import ResultLine
 from bench.loads.exchange import Exchanged, exchange
 from bench.machine import lacks, lacks_bmv2
 from bench.measure import Samples, alternate, repeat
 from bench.settings import Settings
+from bench.testbeds.testbed import Served, Testbed
+from bench.testbeds.workload import digits_plan, standard_plan
 from switchgnn.host.direct.frames import GROUP
 from switchgnn.host.direct.framing import USUAL_MTU
 from switchgnn.host.wire.header import BODY_AT
@@ -29,35 +29,37 @@ _GRAPHS: dict[str, tuple[Callable[[], Plan], int, int]] = {
 missing = lacks
 
 
-def run(settings: Settings) -> Iterator[Line]:
+def run(settings: Settings) -> Iterator[ResultLine]:
     """Measure both targets; without BMv2 only the embedded switch."""
     for name, (make_plan, width, rounds) in _GRAPHS.items():
         plan = make_plan()
         yield from _graph(settings, f"{name}, {plan.manifest.blocks} blocks", plan, width, rounds)
 
 
-def _graph(settings: Settings, name: str, plan: Plan, width: int, rounds: int) -> Iterator[Line]:
+def _graph(
+    settings: Settings, name: str, plan: Plan, width: int, rounds: int
+) -> Iterator[ResultLine]:
     served = Served.whole(plan)
     results: list[Exchanged] = []
 
-    def measure(bed: Bed) -> Callable[[], float]:
+    def measure(testbed: Testbed) -> Callable[[], float]:
         def once() -> float:
-            results.append(exchange(bed, rounds, width))
+            results.append(exchange(testbed, rounds, width))
             return results[-1].seconds * 1000
 
         return once
 
     b: Samples | None = None
-    with Bed(Target.EMBEDDED, served) as embedded:
+    with Testbed(Target.EMBEDDED, served) as embedded:
         if lacks_bmv2() is None:
-            with Bed(Target.BMV2, served) as bmv2:
+            with Testbed(Target.BMV2, served) as bmv2:
                 a, b = alternate(
                     settings.pairs, ("embedded", measure(embedded)), ("BMv2", measure(bmv2))
                 )
         else:
             a = repeat(settings.pairs, "embedded", measure(embedded))
-    yield Line(NAME, f"{name}: time per round", "ms", a, b)
-    yield Line(
+    yield ResultLine(NAME, f"{name}: time per round", "ms", a, b)
+    yield ResultLine(
         NAME,
         f"{name}: passes per contribution",
         "passes",
@@ -66,13 +68,13 @@ def _graph(settings: Settings, name: str, plan: Plan, width: int, rounds: int) -
     yield _bytes(name, plan, width, results)
 
 
-def _bytes(name: str, plan: Plan, width: int, results: list[Exchanged]) -> Line:
+def _bytes(name: str, plan: Plan, width: int, results: list[Exchanged]) -> ResultLine:
     """Compare the wires with hosts alone that send copies or partial sums in packed frames."""
     rows = rows_of_plan(plan, fewest_rows).rows
     frames, sizes = packed_frames(rows, width, USUAL_MTU)
     acknowledged = int((-(-frames // GROUP)).sum())
     alone = 2 * (int(sizes.sum()) + BODY_AT * acknowledged)
-    return Line(
+    return ResultLine(
         NAME,
         f"{name}: bytes of a round, both ways",
         "B",

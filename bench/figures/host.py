@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from bench.beds.veth import make_pair, remove_pair
-from bench.line import Goal, Line
+from bench.line import Goal, ResultLine
 from bench.machine import lacks
 from bench.measure import alternate
 from bench.settings import Settings
+from bench.testbeds.veth import make_pair, remove_pair
 from switchgnn.controller import star_network
 from switchgnn.host.innetwork.schedule import FeatureFrames
 from switchgnn.host.wire.addresses import Addresses
@@ -28,7 +28,7 @@ _HERE, _THERE = "benchhost0", "benchhost1"
 missing = lacks
 
 
-def run(settings: Settings) -> Iterator[Line]:
+def run(settings: Settings) -> Iterator[ResultLine]:
     """Measure both senders; the other end of the pair does not read."""
     make_pair(_HERE, _THERE)
     try:
@@ -38,7 +38,7 @@ def run(settings: Settings) -> Iterator[Line]:
             samples = alternate(settings.pairs, a, b)
     finally:
         remove_pair(_HERE)
-    yield Line(
+    yield ResultLine(
         NAME,
         "features packed and sent, one core",
         _UNIT,

@@ -9,13 +9,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from bench.beds.veth import VethStar
-from bench.beds.workload import WORKERS, random_plan
 from bench.errors import BenchError
-from bench.line import Goal, Line
+from bench.line import Goal, ResultLine
 from bench.machine import lacks_bmv2
 from bench.measure import alternate, repeat
 from bench.settings import Settings
+from bench.testbeds.veth import VethStar
+from bench.testbeds.workload import WORKERS, random_plan
 from switchgnn.controller import P4RuntimeClient, SwitchPlan, install, program_cookie, star_network
 from switchgnn.controller.controls.fanout import Fanout
 from switchgnn.controller.p4runtime.layout import Layout
@@ -38,7 +38,7 @@ _SHELL_SECONDS = 120
 missing = lacks_bmv2
 
 
-def run(settings: Settings) -> Iterator[Line]:
+def run(settings: Settings) -> Iterator[ResultLine]:
     """Measure both clients; without p4runtime-shell only our own."""
     plan = random_plan(_VERTICES, _NEIGHBOURS)
     with TemporaryDirectory(prefix="bench-") as name:
@@ -48,18 +48,18 @@ def run(settings: Settings) -> Iterator[Line]:
             yield _verified(settings, plan, star.grpc_address)
 
 
-def _against_shell(settings: Settings, plan: Plan, address: str, folder: Path) -> Line:
+def _against_shell(settings: Settings, plan: Plan, address: str, folder: Path) -> ResultLine:
     count = len(plan.switch.entry_block)
     ours = (f"{count:,} fanout entries", lambda: _insert(plan, address))
     what, goal = "fanout entries, not read back", Goal(least=_LEAST)
     if not SHELL_PYTHON.exists():
         samples = repeat(settings.pairs, *ours)
         note = "not compared: `make .venv-shell/ready` installs p4runtime-shell"
-        return Line(NAME, what, _UNIT, samples, goal=goal, note=note)
+        return ResultLine(NAME, what, _UNIT, samples, goal=goal, note=note)
     _write_program(folder)
     shell = (f"p4runtime-shell, {_SHELL_ENTRIES:,}", lambda: _shell(address, folder))
     pair = alternate(settings.pairs, ours, shell)
-    return Line(NAME, what, _UNIT, *pair, goal=Goal(ratio=_RATIO, least=_LEAST))
+    return ResultLine(NAME, what, _UNIT, *pair, goal=Goal(ratio=_RATIO, least=_LEAST))
 
 
 def _insert(plan: Plan, address: str) -> float:
@@ -73,10 +73,10 @@ def _insert(plan: Plan, address: str) -> float:
         return written / (time.perf_counter() - started)
 
 
-def _verified(settings: Settings, plan: Plan, address: str) -> Line:
+def _verified(settings: Settings, plan: Plan, address: str) -> ResultLine:
     samples = repeat(settings.pairs, "install()", lambda: _install(plan, address))
     what = "all entries, read back and compared"
-    return Line(NAME, what, _UNIT, samples, goal=Goal(least=_LEAST))
+    return ResultLine(NAME, what, _UNIT, samples, goal=Goal(least=_LEAST))
 
 
 def _install(plan: Plan, address: str) -> float:

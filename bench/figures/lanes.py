@@ -4,12 +4,12 @@
 
 from collections.abc import Iterator
 
-from bench.beds.bed import Bed, Served
-from bench.beds.workload import standard_plan, wide_plan
 from bench.figures.data_plane import saturated
-from bench.line import Line
+from bench.line import ResultLine
 from bench.machine import installed_targets, lacks
 from bench.settings import Settings
+from bench.testbeds.testbed import Served, Testbed
+from bench.testbeds.workload import standard_plan, wide_plan
 from switchgnn.planner.lanes import BANK_LANES, LANES
 
 NAME = "lanes"
@@ -18,7 +18,7 @@ _WIDEST = LANES[-1]
 missing = lacks
 
 
-def run(settings: Settings) -> Iterator[Line]:
+def run(settings: Settings) -> Iterator[ResultLine]:
     """Measure each width on each switch of the machine; the goal is for the widest frames."""
     for target in installed_targets():
         for lanes in LANES:
@@ -26,8 +26,8 @@ def run(settings: Settings) -> Iterator[Line]:
                 continue
             ratio = _RATIO if lanes == _WIDEST else 0.0
             with (
-                Bed(target, Served.whole(wide_plan(lanes))) as a,
-                Bed(target, Served.whole(standard_plan())) as b,
+                Testbed(target, Served.whole(wide_plan(lanes))) as a,
+                Testbed(target, Served.whole(standard_plan())) as b,
             ):
                 labels = (f"{target.value}, {lanes} lanes", a), (f"{BANK_LANES} lanes", b)
                 yield saturated(NAME, settings, *labels, ratio, numbers=True)

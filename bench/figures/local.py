@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bench.line import Goal, Line
+from bench.line import Goal, ResultLine
 from bench.measure import alternate
 from bench.settings import Settings
 
@@ -35,7 +35,7 @@ def missing() -> str | None:
     return None
 
 
-def run(settings: Settings) -> Iterator[Line]:
+def run(settings: Settings) -> Iterator[ResultLine]:
     """Measure epochs of two layers, without dropout and evaluation."""
     data = _data()
     what = f"{data.vertices:,} vertices, {len(data.graph.indices):,} directed edges"
@@ -47,7 +47,7 @@ def run(settings: Settings) -> Iterator[Line]:
             ("--transport local", lambda epoch=ours: _seconds(epoch, settings.seconds)),
             ("by hand, torch CSR", lambda: _seconds(by_hand, settings.seconds)),
         )
-        yield Line(NAME, f"{what}: epoch, {words}", "s", a, b, Goal(ratio_most=_RATIO))
+        yield ResultLine(NAME, f"{what}: epoch, {words}", "s", a, b, Goal(ratio_most=_RATIO))
 
 
 def _seconds(epoch: Callable[[], object], at_least: float) -> float:

@@ -5,13 +5,13 @@
 from collections.abc import Callable, Iterator
 from itertools import count
 
-from bench.beds.bed import Bed, Served
-from bench.beds.workload import digits_plan
-from bench.line import Goal, Line
+from bench.line import Goal, ResultLine
 from bench.loads.exchange import exchange
 from bench.machine import installed_targets, lacks
 from bench.measure import alternate
 from bench.settings import Settings
+from bench.testbeds.testbed import Served, Testbed
+from bench.testbeds.workload import digits_plan
 from switchgnn.topologies import Target
 
 NAME = "loss"
@@ -24,17 +24,19 @@ _ROUNDS = 10
 missing = lacks
 
 
-def run(settings: Settings) -> Iterator[Line]:
+def run(settings: Settings) -> Iterator[ResultLine]:
     """Measure on the targets that are installed."""
     plan = digits_plan()
     served = Served.whole(plan)
     for target in installed_targets():
-        with Bed(target, served) as bed:
+        with Testbed(target, served) as testbed:
             for loss, most in _GOALS.items():
-                yield _line(settings, bed, target, loss, most)
+                yield _line(settings, testbed, target, loss, most)
 
 
-def _line(settings: Settings, bed: Bed, target: Target, loss: float, most: float) -> Line:
+def _line(
+    settings: Settings, testbed: Testbed, target: Target, loss: float, most: float
+) -> ResultLine:
     # The losses differ from one exchange to the next, but not between runs of the benchmark.
     seeds = count()
     lost: list[int] = []
@@ -42,7 +44,7 @@ def _line(settings: Settings, bed: Bed, target: Target, loss: float, most: float
 
     def measure(rate: float) -> Callable[[], float]:
         def once() -> float:
-            result = exchange(bed, _ROUNDS, _WIDTH, f"loss={rate},seed={next(seeds)}")
+            result = exchange(testbed, _ROUNDS, _WIDTH, f"loss={rate},seed={next(seeds)}")
             repeated.append(result.repeated)
             if rate == loss:
                 lost.append(result.injected)
@@ -54,7 +56,7 @@ def _line(settings: Settings, bed: Bed, target: Target, loss: float, most: float
         settings.pairs, (f"{loss:.1%} lost", measure(loss)), ("none", measure(_AS_GOOD_AS_NONE))
     )
     failed = f"; {sum(repeated)} exchanges failed and were repeated" if sum(repeated) else ""
-    return Line(
+    return ResultLine(
         NAME,
         f"digits on {target.value}, {loss:.1%} of all frames lost: time per round",
         "ms",

@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from bench.errors import BenchError
-from bench.line import Goal, Line
+from bench.line import Goal, ResultLine
 from bench.measure import Samples
 from bench.settings import Settings
 from switchgnn.planner import load_graph
@@ -34,7 +34,7 @@ def missing() -> str | None:
     return None
 
 
-def run(settings: Settings) -> Iterator[Line]:
+def run(settings: Settings) -> Iterator[ResultLine]:
     """Measure METIS and the plan in turn, each in a process of its own."""
     scale = 1.0 if settings.full else _SCALE
     name = f"reddit-like:{scale:g}:{_SEED}"
@@ -47,14 +47,16 @@ def run(settings: Settings) -> Iterator[Line]:
             yield from _lines(settings, path, name, memory, max(8, round(slots * scale)))
 
 
-def _lines(settings: Settings, path: Path, name: str, memory: str, slots: int) -> Iterator[Line]:
+def _lines(
+    settings: Settings, path: Path, name: str, memory: str, slots: int
+) -> Iterator[ResultLine]:
     alone, whole = [], []
     for _ in range(settings.pairs):
         alone.append(_measure("metis", path, slots))
         whole.append(_measure("plan", path, slots))
     last = whole[-1]
     what = f"{name}, {_WORKERS} workers, {slots:,} slots ({memory} at scale 1)"
-    yield Line(
+    yield ResultLine(
         NAME,
         f"{what}: best plan",
         "s",
@@ -63,7 +65,7 @@ def _lines(settings: Settings, path: Path, name: str, memory: str, slots: int) -
         Goal(ratio_most=_TIMES),
         note=f"{last['edges']:,.0f} directed edges, {last['blocks']:.0f} blocks",
     )
-    yield Line(
+    yield ResultLine(
         NAME,
         f"{what}: peak of memory beyond the graph",
         "bytes per directed edge",
@@ -71,14 +73,14 @@ def _lines(settings: Settings, path: Path, name: str, memory: str, slots: int) -
         goal=Goal(most=_BYTES),
         note=f"METIS alone takes {alone[-1]['bytes'] / last['edges']:.1f}",
     )
-    yield Line(
+    yield ResultLine(
         NAME,
         f"{what}: packets",
         "of host-based",
         Samples("plan", (last["fraction"],)),
         goal=Goal(most=_FRACTIONS[memory]),
     )
-    yield Line(
+    yield ResultLine(
         NAME,
         f"{what}: passes",
         "per contribution",

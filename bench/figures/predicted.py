@@ -10,13 +10,13 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from itertools import product
 
-from bench.beds.namespace import Namespace
-from bench.line import Goal, Line
+from bench.line import Goal, ResultLine
 from bench.loads.processors import processor_seconds
-from bench.loads.training import WORKERS, Setting, Trainings, job_of, lacks_training
+from bench.loads.training import WORKERS, Trainings, TrainingSetting, job_of, lacks_training
 from bench.machine import installed_targets
 from bench.measure import Samples
 from bench.settings import Settings
+from bench.testbeds.namespace import Namespace
 from switchgnn.host.registry import HOST, HOST_PARTIAL, SWITCH
 from switchgnn.profiles import find_profile
 from switchgnn.topologies import FabricKind, Target
@@ -35,7 +35,7 @@ _MILLI = 1e-3
 missing = lacks_training
 
 
-def run(settings: Settings) -> Iterator[Line]:
+def run(settings: Settings) -> Iterator[ResultLine]:
     """Measure processors, and then exchanges."""
     for target in installed_targets():
         yield from _processors(settings, target)
@@ -46,21 +46,23 @@ def run(settings: Settings) -> Iterator[Line]:
             yield from _exchanges(settings, _setting(_GRAPHS[1], _LAYERS[1], bandwidth, slots))
 
 
-def _setting(graph: str, layers: int, bandwidth: float | None, slots: int | None = None) -> Setting:
-    return Setting(
+def _setting(
+    graph: str, layers: int, bandwidth: float | None, slots: int | None = None
+) -> TrainingSetting:
+    return TrainingSetting(
         *(graph, _EPOCHS, Target.EMBEDDED, FabricKind.LOOPBACK),
         *(bandwidth, layers, _HIDDEN, slots),
     )
 
 
-def _processors(settings: Settings, target: Target) -> Iterator[Line]:
+def _processors(settings: Settings, target: Target) -> Iterator[ResultLine]:
     profile = find_profile(target.value)
     with Namespace():
         found = [processor_seconds(target) for _ in range(settings.pairs)]
     for name, first in asdict(found[0]).items():
         if first is None:
             continue
-        yield Line(
+        yield ResultLine(
             NAME,
             f"{target.value}: {name}",
             "ms",
@@ -70,7 +72,7 @@ def _processors(settings: Settings, target: Target) -> Iterator[Line]:
         )
 
 
-def _exchanges(settings: Settings, setting: Setting) -> Iterator[Line]:
+def _exchanges(settings: Settings, setting: TrainingSetting) -> Iterator[ResultLine]:
     from switchgnn.commands.train.plan import predict_transport  # noqa: PLC0415
     from switchgnn.training import load_dataset  # noqa: PLC0415
 
@@ -86,7 +88,7 @@ def _exchanges(settings: Settings, setting: Setting) -> Iterator[Line]:
     for kind in kinds:
         reports = trainings.reports[kind]
         measured = tuple((report.exchange_seconds or 0.0) / _MILLI for report in reports)
-        yield Line(
+        yield ResultLine(
             NAME,
             f"{what}, {kind}: exchanges of an epoch",
             "ms",

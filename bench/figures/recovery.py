@@ -5,16 +5,16 @@
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
-from bench.beds.bed import Bed, Served
-from bench.beds.wiretap import Wiretap
-from bench.beds.workload import digits_plan, standard_plan
 from bench.errors import BenchError
-from bench.line import Goal, Line
+from bench.line import Goal, ResultLine
 from bench.loads.bare_worker import COMMAND as BARE_COMMAND
 from bench.loads.exchange import Exchanged, exchange
 from bench.machine import installed_targets, lacks
 from bench.measure import Samples, alternate, repeat
 from bench.settings import Settings
+from bench.testbeds.testbed import Served, Testbed
+from bench.testbeds.wiretap import Wiretap
+from bench.testbeds.workload import digits_plan, standard_plan
 from switchgnn.commands.shared.workers import WORKER_COMMAND
 from switchgnn.host.wire.header import Kind
 from switchgnn.topologies import Target
@@ -31,22 +31,22 @@ _REPAIRS = ("features_resent", "probes", "recalls", "fetches")
 missing = lacks
 
 
-def run(settings: Settings) -> Iterator[Line]:
+def run(settings: Settings) -> Iterator[ResultLine]:
     """Measure on the targets that are installed; bytes do not depend on the target."""
     for target in installed_targets():
-        with Bed(target, Served.whole(digits_plan())) as bed:
-            yield _time(settings, bed, target)
+        with Testbed(target, Served.whole(digits_plan())) as testbed:
+            yield _time(settings, testbed, target)
     for name, plan in (("digits", digits_plan()), ("random", standard_plan())):
-        with Bed(Target.EMBEDDED, Served.whole(plan)) as bed:
-            yield _acknowledgements(settings, bed, name)
+        with Testbed(Target.EMBEDDED, Served.whole(plan)) as testbed:
+            yield _acknowledgements(settings, testbed, name)
 
 
-def _time(settings: Settings, bed: Bed, target: Target) -> Line:
+def _time(settings: Settings, testbed: Testbed, target: Target) -> ResultLine:
     results: list[Exchanged] = []
 
     def measure(command: Sequence[str]) -> Callable[[], float]:
         def once() -> float:
-            result = exchange(bed, _ROUNDS, _WIDTH, command=command)
+            result = exchange(testbed, _ROUNDS, _WIDTH, command=command)
             results.append(result)
             return result.seconds * 1000
 
@@ -59,7 +59,7 @@ def _time(settings: Settings, bed: Bed, target: Target) -> Line:
     )
     needless = sum(result.repairs[name] for result in results for name in _REPAIRS)
     failed = sum(result.repeated for result in results)
-    return Line(
+    return ResultLine(
         NAME,
         f"digits on {target.value}, nothing lost: time per round",
         "ms",
@@ -70,16 +70,16 @@ def _time(settings: Settings, bed: Bed, target: Target) -> Line:
     )
 
 
-def _acknowledgements(settings: Settings, bed: Bed, name: str) -> Line:
+def _acknowledgements(settings: Settings, testbed: Testbed, name: str) -> ResultLine:
     interfaces = [
-        bed.fabric.worker_link(w).partition(":")[2] for w in range(bed.fabric.star.workers)
+        testbed.fabric.worker_link(w).partition(":")[2] for w in range(testbed.fabric.star.workers)
     ]
     kinds: Counter[str] = Counter()
     with Wiretap(interfaces) as tap:
 
         def once() -> float:
             tap.bytes_by_kind()
-            result = exchange(bed, _TAPPED_ROUNDS, _WIDTH)
+            result = exchange(testbed, _TAPPED_ROUNDS, _WIDTH)
             seen = tap.bytes_by_kind()
             _check(seen, round(result.wire_bytes * _TAPPED_ROUNDS))
             kinds.update(seen)
@@ -89,7 +89,7 @@ def _acknowledgements(settings: Settings, bed: Bed, name: str) -> Line:
     others = ", ".join(
         f"{kind} {size / kinds.total():.1%}" for kind, size in kinds.most_common() if kind != "ACK"
     )
-    return Line(
+    return ResultLine(
         NAME,
         f"{name}, nothing lost: bytes of acknowledgements",
         "%",

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from bench.errors import BenchError
-from bench.line import Goal, Line
+from bench.line import Goal, ResultLine
 from bench.measure import Samples, repeat
 from bench.settings import Settings
 from switchgnn.base.native import find_compiler
@@ -29,13 +29,13 @@ def missing() -> str | None:
     return None if find_compiler() else "needs a C++ compiler (apt-get install g++)"
 
 
-def run(settings: Settings) -> Iterator[Line]:
+def run(settings: Settings) -> Iterator[ResultLine]:
     """Measure sessions of one exchange, which install a plan each, and of several."""
     soak = Soak(Wish())
     for rounds in _ROUNDS:
         scenario = replace(_SCENARIO, rounds=rounds)
         soak.run(scenario)
-        yield Line(
+        yield ResultLine(
             NAME,
             f"4 workers, 201 boundary vertices, {rounds} in a session",
             "exchanges/min",

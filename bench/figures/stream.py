@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from bench.beds.bed import Bed, Served
-from bench.line import Goal, Line
+from bench.line import Goal, ResultLine
 from bench.loads.frames import echo, stream_rate
 from bench.machine import lacks
 from bench.measure import alternate
 from bench.settings import Settings
+from bench.testbeds.testbed import Served, Testbed
 from switchgnn.host.innetwork.exchange import plan_id
 from switchgnn.host.wire.link import open_link
 from switchgnn.p4src import load_program
@@ -25,7 +25,7 @@ _OF_KERNEL = 0.5
 missing = lacks
 
 
-def run(settings: Settings) -> Iterator[Line]:
+def run(settings: Settings) -> Iterator[ResultLine]:
     """Measure one stream, and as many frames to a process that returns them."""
     nothing = np.zeros(0, dtype=np.int64)
     graph = graph_from_edges(nothing, nothing, name="none", vertices=1, directed=False)
@@ -33,17 +33,17 @@ def run(settings: Settings) -> Iterator[Line]:
     plan = build_plan(graph, workers=1, slots=8, program=program.digest)
     number = plan_id(plan.manifest)
     with (
-        Bed(Target.EMBEDDED, Served.whole(plan)) as bed,
-        open_link(bed.fabric.worker_link(0)) as link,
+        Testbed(Target.EMBEDDED, Served.whole(plan)) as testbed,
+        open_link(testbed.fabric.worker_link(0)) as link,
         echo() as kernel,
     ):
 
         def stream() -> float:
-            session = {"session": bed.session, "plan": number}
-            return stream_rate(link, bed.addresses(0), fragments=_FRAGMENTS, **session) / 1e6
+            session = {"session": testbed.session, "plan": number}
+            return stream_rate(link, testbed.addresses(0), fragments=_FRAGMENTS, **session) / 1e6
 
         ours, theirs = alternate(
             settings.pairs, ("stream", stream), ("kernel", lambda: kernel(_FRAGMENTS) / 1e6)
         )
     what = "one worker: numbers added, against those in frames that come back"
-    yield Line(NAME, what, "million/s", ours, theirs, Goal(ratio=_OF_KERNEL))
+    yield ResultLine(NAME, what, "million/s", ours, theirs, Goal(ratio=_OF_KERNEL))

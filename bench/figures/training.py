@@ -4,8 +4,8 @@
 
 from collections.abc import Iterator
 
-from bench.line import Goal, Line
-from bench.loads.training import WORKERS, Setting, Trainings, lacks_training
+from bench.line import Goal, ResultLine
+from bench.loads.training import WORKERS, Trainings, TrainingSetting, lacks_training
 from bench.machine import installed_targets
 from bench.measure import Samples
 from bench.settings import Settings
@@ -30,20 +30,20 @@ def missing() -> str | None:
     return lacks_training() or mininet_missing()
 
 
-def run(settings: Settings) -> Iterator[Line]:
+def run(settings: Settings) -> Iterator[ResultLine]:
     """Measure on the targets that are installed."""
     for target in installed_targets():
         yield from _lines(settings, target)
 
 
-def _lines(settings: Settings, target: Target) -> Iterator[Line]:
-    setting = Setting(_GRAPH, _EPOCHS, target, FabricKind.MININET, _BANDWIDTH)
+def _lines(settings: Settings, target: Target) -> Iterator[ResultLine]:
+    setting = TrainingSetting(_GRAPH, _EPOCHS, target, FabricKind.MININET, _BANDWIDTH)
     trainings = Trainings(settings, setting, (SWITCH.name, *_RIVALS))
     what = f"{_GRAPH}, {WORKERS} workers, {_BANDWIDTH:g} Mbit/s, {target.value}"
     for rival, most in _RIVALS.items():
         yield trainings.epochs(NAME, what, rival, most)
     ours = trainings.reports[SWITCH.name]
-    yield Line(
+    yield ResultLine(
         NAME,
         f"{what}: bytes of all exchanges",
         "MB",

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from itertools import product
 from typing import TYPE_CHECKING
 
-from bench.line import Goal, Line
-from bench.loads.training import WORKERS, Setting, Trainings, lacks_training
+from bench.line import Goal, ResultLine
+from bench.loads.training import WORKERS, Trainings, TrainingSetting, lacks_training
 from bench.measure import Samples
 from bench.settings import Settings
 from switchgnn.host.registry import HOST_PARTIAL, SWITCH
@@ -33,7 +33,7 @@ _SMALL_GOALS = {5.0: 1.1, 20.0: 1.4}
 missing = lacks_training
 
 
-def run(settings: Settings) -> Iterator[Line]:
+def run(settings: Settings) -> Iterator[ResultLine]:
     """Measure on the embedded switch over loopback, and once in Mininet where it can be had."""
     graphs = [(_GRAPH, 64, _SMALL_GOALS)]
     if settings.data is not None:
@@ -42,11 +42,15 @@ def run(settings: Settings) -> Iterator[Line]:
     if mininet_missing() is None:
         places.append((FabricKind.MININET, _IN_MININET))
     for (graph, hidden, goals), (fabric, bandwidth) in product(graphs, places):
-        setting = Setting(graph, _EPOCHS, Target.EMBEDDED, fabric, bandwidth, _LAYERS, hidden)
+        setting = TrainingSetting(
+            graph, _EPOCHS, Target.EMBEDDED, fabric, bandwidth, _LAYERS, hidden
+        )
         yield from _compare(settings, setting, goals.get(bandwidth))
 
 
-def _compare(settings: Settings, setting: Setting, most: float | None) -> Iterator[Line]:
+def _compare(
+    settings: Settings, setting: TrainingSetting, most: float | None
+) -> Iterator[ResultLine]:
     trainings = Trainings(settings, setting, (SWITCH.name, HOST_PARTIAL.name))
     ours, theirs = (trainings.reports[name] for name in (SWITCH.name, HOST_PARTIAL.name))
     bandwidth = setting.bandwidth or 0.0
@@ -57,8 +61,8 @@ def _compare(settings: Settings, setting: Setting, most: float | None) -> Iterat
     wire = Samples("busiest link", tuple(_wire(each, bandwidth) for each in ours))
     taken = _exchanges(SWITCH.name, ours)
     note = "; ".join(_note(each, bandwidth) for each in ours)
-    yield Line(NAME, what, "ms", taken, wire, Goal(ratio_most=most), note)
-    yield Line(NAME, what, "ms", taken, _exchanges(HOST_PARTIAL.name, theirs))
+    yield ResultLine(NAME, what, "ms", taken, wire, Goal(ratio_most=most), note)
+    yield ResultLine(NAME, what, "ms", taken, _exchanges(HOST_PARTIAL.name, theirs))
 
 
 def _exchanges(name: str, reports: "list[TrainReport]") -> Samples:

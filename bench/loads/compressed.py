@@ -8,7 +8,7 @@ from pathlib import Path
 from statistics import mean
 from typing import TYPE_CHECKING
 
-from bench.loads.training import Setting, job_of, train
+from bench.loads.training import TrainingSetting, job_of, train
 from switchgnn.host.registry import SWITCH
 from switchgnn.training.fewer import AUTO, NOTHING_LESS, FewerBytes, fewer_bytes
 
@@ -25,7 +25,7 @@ _COLUMN_EPOCHS, _CHOSEN_EVERY, _SEEDS = 60, 5, 2
 
 
 @dataclass(frozen=True)
-class Trained:
+class CompressedRun:
     """One training.
 
     Attributes:
@@ -42,12 +42,12 @@ class Trained:
 
 
 def train_with(
-    setting: Setting, transport: str, fewer: FewerBytes = NOTHING_LESS, *, seed: int = 0
-) -> Trained:
+    setting: TrainingSetting, transport: str, fewer: FewerBytes = NOTHING_LESS, *, seed: int = 0
+) -> CompressedRun:
     """Train once; `seed`: of weights, the split and the plan."""
     report = _train(setting, transport, fewer, seed=seed)
     seconds = report.seconds[1:] or report.seconds
-    return Trained(
+    return CompressedRun(
         report.total_bytes / len(report.seconds),
         mean(seconds),
         report.test_accuracy or 0.0,
@@ -56,7 +56,7 @@ def train_with(
 
 
 def _train(
-    setting: Setting,
+    setting: TrainingSetting,
     transport: str,
     fewer: FewerBytes,
     *,
@@ -72,7 +72,7 @@ def _train(
     return train(replace(job, task=task), load_dataset(setting.graph, seed=seed))
 
 
-def draw_epochs(setting: Setting, path: Path) -> None:
+def draw_epochs(setting: TrainingSetting, path: Path) -> None:
     """Train with and without, and draw bytes and accuracy of each epoch as a picture."""
     kinds = {
         "plain": NOTHING_LESS,
@@ -123,7 +123,7 @@ def _bytes_of_epochs(report: "TrainReport") -> tuple[list[int], list[float]]:
     return epochs, sizes
 
 
-def draw_columns(setting: Setting, path: Path) -> None:
+def draw_columns(setting: TrainingSetting, path: Path) -> None:
     """Draw accuracy and bytes by the share of columns."""
     setting = replace(setting, epochs=_COLUMN_EPOCHS)
     found = [_with_columns(setting, share) for share in _SHARES]
@@ -144,7 +144,7 @@ def draw_columns(setting: Setting, path: Path) -> None:
     figure.savefig(path, dpi=120)
 
 
-def _with_columns(setting: Setting, share: float) -> list[Trained]:
+def _with_columns(setting: TrainingSetting, share: float) -> list[CompressedRun]:
     fewer = fewer_bytes(32, None, keep=share, every=_CHOSEN_EVERY)
     return [train_with(setting, SWITCH.name, fewer, seed=seed) for seed in range(_SEEDS)]
 

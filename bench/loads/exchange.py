@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from bench.beds.bed import Bed
+from bench.testbeds.testbed import Testbed
 from switchgnn.base.arrays import pack_arrays
 from switchgnn.commands.shared.workers import WORKER_COMMAND, WorkerError, run_workers
 from switchgnn.host.mixed import write_left_schedules
@@ -49,7 +49,7 @@ class Exchanged:
 
 
 def exchange(
-    bed: Bed,
+    testbed: Testbed,
     rounds: int,
     width: int = LANES,
     faults: str = "",
@@ -58,30 +58,32 @@ def exchange(
     """Exchange features for some rounds; start again when an attempt fails."""
     for attempt in range(_ATTEMPTS):
         try:
-            return replace(_exchange(bed, rounds, width, faults, command), repeated=attempt)
+            return replace(_exchange(testbed, rounds, width, faults, command), repeated=attempt)
         except WorkerError:
             if attempt == _ATTEMPTS - 1:
                 raise
     raise AssertionError
 
 
-def _exchange(bed: Bed, rounds: int, width: int, faults: str, command: Sequence[str]) -> Exchanged:
-    bed.new_session()
+def _exchange(
+    testbed: Testbed, rounds: int, width: int, faults: str, command: Sequence[str]
+) -> Exchanged:
+    testbed.new_session()
     tasks = [
-        replace(_task(bed, worker, rounds, width), faults=faults)
-        for worker in range(bed.fabric.star.workers)
+        replace(_task(testbed, worker, rounds, width), faults=faults)
+        for worker in range(testbed.fabric.star.workers)
     ]
-    if bed.served.graph is not None:
+    if testbed.served.graph is not None:
         files = [task.features.with_stem(f"schedule-{task.worker}") for task in tasks]
-        write_left_schedules(bed.served.graph, bed.served.plan, files)
-        stations = tuple(neighbour.station for neighbour in bed.network.neighbours)
+        write_left_schedules(testbed.served.graph, testbed.served.plan, files)
+        stations = tuple(neighbour.station for neighbour in testbed.network.neighbours)
         tasks = [
             replace(task, schedule=file, stations=stations)
             for task, file in zip(tasks, files, strict=True)
         ]
-    before, wire_before = bed.counters(), bed.fabric.wire_bytes()
-    outcomes = run_workers(bed.fabric, tasks, lambda _done, _total: None, command=command)
-    after, wire_after = bed.counters(), bed.fabric.wire_bytes()
+    before, wire_before = testbed.counters(), testbed.fabric.wire_bytes()
+    outcomes = run_workers(testbed.fabric, tasks, lambda _done, _total: None, command=command)
+    after, wire_after = testbed.counters(), testbed.fabric.wire_bytes()
     # A worker's clock starts when it is ready, so the last worker's has no waiting in it.
     seconds = min(outcome.seconds for outcome in outcomes)
     contributions = after["contributions"] - before["contributions"]
@@ -116,21 +118,21 @@ def _total(wires: list[WireBytes] | None) -> int:
     return sum(wire.up + wire.down for wire in wires or [])
 
 
-def _task(bed: Bed, worker: int, rounds: int, width: int) -> WorkerTask:
-    part = bed.served.plan.workers[worker]
-    features = bed.folder / f"features-{worker}.safetensors"
+def _task(testbed: Testbed, worker: int, rounds: int, width: int) -> WorkerTask:
+    part = testbed.served.plan.workers[worker]
+    features = testbed.folder / f"features-{worker}.safetensors"
     generator = np.random.default_rng(worker)
     rows = generator.standard_normal((len(part.vertices), width), dtype=np.float32)
     features.write_bytes(pack_arrays({"features": rows}))
     return WorkerTask(
-        plan=bed.plan_folder,
+        plan=testbed.plan_folder,
         worker=worker,
-        session=bed.session,
-        link=bed.fabric.worker_link(worker),
-        addresses=bed.addresses(worker),
+        session=testbed.session,
+        link=testbed.fabric.worker_link(worker),
+        addresses=testbed.addresses(worker),
         features=features,
         rounds=rounds,
-        output=bed.folder / f"sums-{worker}.safetensors",
+        output=testbed.folder / f"sums-{worker}.safetensors",
         rounds_per_file=rounds,
-        pace=Pace(usual_limits(bed.target, shaped=False).window, _PATIENCE),
+        pace=Pace(usual_limits(testbed.target, shaped=False).window, _PATIENCE),
     )

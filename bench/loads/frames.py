@@ -11,8 +11,8 @@ from multiprocessing.connection import Connection
 
 import numpy as np
 
-from bench.beds.veth import make_pair, remove_pair
 from bench.errors import BenchError
+from bench.testbeds.veth import make_pair, remove_pair
 from switchgnn.host.pace import Pace
 from switchgnn.host.reduce.frames import LANES
 from switchgnn.host.reduce.stream import ReduceStream

@@ -10,11 +10,11 @@ from pathlib import Path
 import numpy as np
 
 from switchgnn.base.machine import PeakMemory
-from switchgnn.planner.chosen import build_chosen
+from switchgnn.planner.build import build_resolved
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.array_file import load_npz
 from switchgnn.planner.graphs.graph import Graph
-from switchgnn.planner.presets import Situation, choose
+from switchgnn.planner.presets import PlanContext, preset_strategies
 
 
 def metis(graph: Graph, workers: int) -> dict[str, float]:
@@ -35,10 +35,10 @@ def plan(graph: Graph, workers: int, slots: int) -> dict[str, float]:
     Returns:
         The time in seconds, the memory in bytes, and what the plan predicts.
     """
-    situation = Situation(workers, slots)
-    choice = choose("best", graph, situation)
+    context = PlanContext(workers, slots)
+    choice = preset_strategies("best", graph, context)
     memory, start = PeakMemory(), time.perf_counter()
-    made = build_chosen(graph, choice, situation, program="0", seed=0)
+    made = build_resolved(graph, choice, context, program="0", seed=0)
     seconds = time.perf_counter() - start
     said = made.manifest.direction(Direction.FORWARD).prediction
     host = sum(said.host_packets_up) + sum(said.host_packets_down)

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
-from bench.beds.bed import Bed, Served
 from bench.loads.exchange import exchange
 from bench.loads.training import WORKERS
+from bench.testbeds.testbed import Served, Testbed
 from switchgnn.p4src import load_program
 from switchgnn.planner import Plan, build_plan, load_graph
 from switchgnn.planner.costs.seconds import plan_seconds
@@ -39,7 +39,7 @@ class ProcessorSeconds:
 
 
 @dataclass(frozen=True)
-class _Round:
+class _ProcessorTimes:
     """One round of an exchange, or more rounds together.
 
     Attributes:
@@ -111,24 +111,24 @@ def _plan(slots: int, *, leave: bool = False) -> Plan:
     )
 
 
-def _round(target: Target, plan: Plan) -> _Round:
+def _round(target: Target, plan: Plan) -> _ProcessorTimes:
     """Return the mean round but the first, whose processes also start."""
     more = _ROUNDS[target]
     graph = load_graph(_GRAPH) if plan.leaves_any else None
     served = Served(plan, plan.switch, load_program(), graph)
-    with Bed(target, served, loopback=target is Target.EMBEDDED) as bed:
-        first, all_of_them = (_rounds(bed, rounds) for rounds in (1, 1 + more))
+    with Testbed(target, served, loopback=target is Target.EMBEDDED) as testbed:
+        first, all_of_them = (_rounds(testbed, rounds) for rounds in (1, 1 + more))
     pairs = zip(astuple(first), astuple(all_of_them), strict=True)
-    return _Round(*((last - begun) / more for begun, last in pairs))
+    return _ProcessorTimes(*((last - begun) / more for begun, last in pairs))
 
 
-def _rounds(bed: Bed, rounds: int) -> _Round:
-    processes = bed.fabric.switch_processes
+def _rounds(testbed: Testbed, rounds: int) -> _ProcessorTimes:
+    processes = testbed.fabric.switch_processes
     before = sum(map(_seconds_of, processes))
-    done = exchange(bed, rounds, _WIDTH)
+    done = exchange(testbed, rounds, _WIDTH)
     up, down = (done.traffic[f"frames_{way}"] for way in ("up", "down"))
     seconds = done.seconds * rounds
-    return _Round(
+    return _ProcessorTimes(
         seconds,
         done.processor_seconds * rounds,
         sum(map(_seconds_of, processes)) - before,

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bench.beds.bed import Bed
 from bench.errors import BenchError
+from bench.testbeds.testbed import Testbed
 from switchgnn.host.innetwork.schedule import FeatureFrames
 from switchgnn.host.wire.header import HEADER_AT, Kind, fragment_words
 from switchgnn.host.wire.link import InterfaceLink, Link
@@ -42,18 +42,18 @@ class Rate:
 
 
 class RawLoad:
-    """Features of a plan's only block on all ports of a bed. Use it as a context manager."""
+    """Features of a plan's only block on all ports of a testbed. Use it as a context manager."""
 
-    def __init__(self, bed: Bed) -> None:
-        if bed.served.plan.manifest.blocks != 1:
+    def __init__(self, testbed: Testbed) -> None:
+        if testbed.served.plan.manifest.blocks != 1:
             raise BenchError("The raw load needs a plan with one block.")
-        self._bed = bed
+        self._testbed = testbed
         self._stack = ExitStack()
         self._round = 0
 
     def __enter__(self) -> "RawLoad":
         with self._stack:
-            self._ports = [self._open(part) for part in self._bed.served.plan.workers]
+            self._ports = [self._open(part) for part in self._testbed.served.plan.workers]
             self._stack = self._stack.pop_all()
         self._poll = select.epoll()
         self._by_fd = {port.link._socket.fileno(): port for port in self._ports}
@@ -67,35 +67,35 @@ class RawLoad:
 
     def run(self, seconds: float) -> Rate:
         """Load the switch for at least ``seconds`` seconds, in whole rounds."""
-        before = self._bed.counters()
+        before = self._testbed.counters()
         rounds, started = 0, time.perf_counter()
         while rounds == 0 or time.perf_counter() - started < seconds:
             self._one_round()
             rounds += 1
         elapsed = time.perf_counter() - started
-        after = self._bed.counters()
+        after = self._testbed.counters()
         sums = after["completed"] - before["completed"]
-        wanted = rounds * len(self._bed.served.switch.result_vertex)
+        wanted = rounds * len(self._testbed.served.switch.result_vertex)
         contributions = (after["contributions"] - before["contributions"]) / elapsed
         return Rate(
             contributions=contributions,
-            numbers=contributions * self._bed.served.plan.manifest.lanes,
+            numbers=contributions * self._testbed.served.plan.manifest.lanes,
             sums=sums / elapsed,
             lost=1 - sums / wanted,
         )
 
     def _open(self, part: WorkerPart) -> "_Port":
-        interface = self._bed.fabric.worker_link(part.worker).removeprefix("eth:")
+        interface = self._testbed.fabric.worker_link(part.worker).removeprefix("eth:")
         link = self._stack.enter_context(InterfaceLink(interface))
         frames = FeatureFrames(
-            self._bed.addresses(part.worker),
+            self._testbed.addresses(part.worker),
             1,
             part.send_source,
             group_size=_GROUP,
             destinations=part.send_destination,
-            session=self._bed.session,
+            session=self._testbed.session,
         )
-        return _Port(link, frames, part, self._bed.served.plan.manifest.lanes)
+        return _Port(link, frames, part, self._testbed.served.plan.manifest.lanes)
 
     def _one_round(self) -> None:
         self._round += 1

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from bench.line import Goal, Line
+from bench.line import Goal, ResultLine
 from bench.machine import lacks
 from bench.measure import Samples
 from bench.settings import Settings
@@ -30,7 +30,7 @@ WORKERS = 8
 
 
 @dataclass(frozen=True)
-class Setting:
+class TrainingSetting:
     """What is trained, and where.
 
     Attributes:
@@ -62,7 +62,9 @@ class Trainings:
         copies: remote copies of a boundary vertex, in words.
     """
 
-    def __init__(self, settings: Settings, setting: Setting, transports: Sequence[str]) -> None:
+    def __init__(
+        self, settings: Settings, setting: TrainingSetting, transports: Sequence[str]
+    ) -> None:
         from switchgnn.training import load_dataset  # noqa: PLC0415
 
         data = load_dataset(setting.graph)
@@ -72,10 +74,12 @@ class Trainings:
             for transport, made in self.reports.items():
                 made.append(_train(setting, data, transport))
 
-    def epochs(self, name: str, what: str, rival: str, most: float) -> Line:
+    def epochs(self, name: str, what: str, rival: str, most: float) -> ResultLine:
         """Compare the epochs over the switch with those over another transport."""
         ours, others = self.epoch_seconds(SWITCH.name), self.epoch_seconds(rival)
-        return Line(name, f"{what}: epoch", "s", ours, others, Goal(ratio_most=most), self.copies)
+        return ResultLine(
+            name, f"{what}: epoch", "s", ours, others, Goal(ratio_most=most), self.copies
+        )
 
     def epoch_seconds(self, transport: str) -> Samples:
         """Return the seconds of an epoch over a transport, of each training."""
@@ -97,7 +101,7 @@ def _copies(data: "Dataset") -> str:
     return f"{copies:.1f} remote copies of a boundary vertex on average"
 
 
-def _train(setting: Setting, data: "Dataset", transport: str) -> "TrainReport":
+def _train(setting: TrainingSetting, data: "Dataset", transport: str) -> "TrainReport":
     make = {AUTO: lambda: auto_job(setting, data)}
     return train(make.get(transport, lambda: job_of(setting, transport))(), data)
 
@@ -110,21 +114,21 @@ def train(job: "TrainJob", data: "Dataset") -> "TrainReport":
         return run_training(job, data, lambda *_: None, lambda _: None, nursery=nursery)
 
 
-def auto_job(setting: Setting, data: "Dataset") -> "TrainJob":
+def auto_job(setting: TrainingSetting, data: "Dataset") -> "TrainJob":
     """Return what `train --transport auto` does, which may leave destinations to the hosts."""
     from switchgnn.commands.train.plan import predict_transport  # noqa: PLC0415
-    from switchgnn.planner.chosen import Asked  # noqa: PLC0415
+    from switchgnn.planner.presets import PlanRequest  # noqa: PLC0415
 
-    job = replace(job_of(setting, SWITCH.name), asked=Asked(preset=AUTO))
+    job = replace(job_of(setting, SWITCH.name), asked=PlanRequest(preset=AUTO))
     found = predict_transport(job, data, lambda _: None)
     task = replace(job.task, transport=found.chosen.name)
     return replace(job, task=task, planned=found.planned)
 
 
-def job_of(setting: Setting, transport: str) -> "TrainJob":
+def job_of(setting: TrainingSetting, transport: str) -> "TrainJob":
     """Return what a training does."""
     from switchgnn.commands.train.plan import TrainJob, default_task  # noqa: PLC0415
-    from switchgnn.planner.chosen import Asked  # noqa: PLC0415
+    from switchgnn.planner.presets import PlanRequest  # noqa: PLC0415
     from switchgnn.training.shape import ModelOptions  # noqa: PLC0415
     from switchgnn.training.trainer import TrainOptions  # noqa: PLC0415
     from switchgnn.training.worker import Training  # noqa: PLC0415
@@ -142,7 +146,7 @@ def job_of(setting: Setting, transport: str) -> "TrainJob":
         ),
         workers=WORKERS,
         slots=setting.slots or load_program().slots,
-        asked=Asked(partition="metis"),
+        asked=PlanRequest(partition="metis"),
         target=setting.target.value,
         fabric=setting.fabric.value,
         bandwidth=setting.bandwidth,

@@ -4,8 +4,7 @@
 // The baseline of the product's banks: one slot per pass and one register of
 // 32 bits per lane, the usual form of in-network aggregation. Only bank 0 of a
 // fanout entry is used, and it has the memory of all banks.
-#ifndef _BANKS_
-#define _BANKS_
+#pragma once
 
 #include "../../p4src/metadata.p4"
 
@@ -103,10 +102,8 @@ control Banks(in headers_t hdr, inout metadata_t meta) {
         meta.oldest = meta.tag ++ 16w0;
         meta.newest = meta.tag ++ 16w0xffff;
         bank0.apply(hdr, meta, meta.slots.slot0, meta.slots.expected0);
-        if (meta.outcome == AGGREGATED) {
+        if (meta.adds == 1) {
             passes.count((bit<32>) meta.contributions);
         }
     }
 }
-
-#endif

@@ -2,49 +2,36 @@
 # SPDX-License-Identifier: Apache-2.0
 """banks.p4: the sizes and counters of the banks, and the pool of the strawman's."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import IntEnum
 
 from switchgnn.controller.errors import OtherProgramError
 from switchgnn.controller.p4runtime.layout import Layout, Table
 from switchgnn.controller.p4runtime.rows import decode_default, encode_default
 
 PASSES_COUNTER = "passes"
-# A cell that only the banks of the strawman have, behind the others.
-OVERFLOWED_CELL = 4
 # One cell for each slot of the all-reduce.
 FRAGMENTS_REGISTER = "fragment_tag"
 POOL_ACTION = "set_limits"
 TABLE = "pool"
 
 
-class SlotEvent(IntEnum):
-    """What became of a contribution in its slot, beyond being added."""
-
-    SLOT_COMPLETED = 0
-    SLOT_STALE = 1
-    SLOT_OVERFULL = 2
-    SLOT_RELEASED = 3
-
-
 @dataclass(frozen=True)
 class BankEvents:
-    """Contributions to one bank that did not just add.
+    """Contributions to one bank that did not just add, in the order of the counter's cells.
 
     Attributes:
         completed: they completed a slot.
         stale: they came too late.
         overfull: they were one too many.
         released: the worker of the slot's vertex sums for itself.
-        overflowed: they found no slot and went to the worker as they came.
+        overflowed: they found no slot and went to the worker as they came; the strawman's only.
     """
 
     completed: int
     stale: int
     overfull: int
     released: int
-    overflowed: int
+    overflowed: int = 0
 
 
 @dataclass(frozen=True)
@@ -91,17 +78,6 @@ class Banks:
     def slots_per_bank(self) -> int:
         """Slots of the smallest bank that a plan may use."""
         return min(value.size for value in self._values) - self._reserved
-
-    @staticmethod
-    def decode_events(cells: Sequence[int]) -> BankEvents:
-        """Return one bank's events from the cells of its counter."""
-        return BankEvents(
-            completed=cells[SlotEvent.SLOT_COMPLETED],
-            stale=cells[SlotEvent.SLOT_STALE],
-            overfull=cells[SlotEvent.SLOT_OVERFULL],
-            released=cells[SlotEvent.SLOT_RELEASED],
-            overflowed=sum(cells[OVERFLOWED_CELL : OVERFLOWED_CELL + 1]),
-        )
 
 
 def has_pool(layout: Layout) -> bool:

@@ -11,7 +11,7 @@ from switchgnn.controller.plan import SwitchPlan
 
 RESULT_ACTION = "set_result"
 PARTIAL = "set_partial"
-# As in sizes.p4.
+# As in headers.p4.
 FIRST_LOOP_PORT = 256
 LOOP_LANES = 32
 ALL_WORKERS_GROUP = 1

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """outcome.p4: the fate of each frame."""
 
-from collections.abc import Mapping, Sequence
 from enum import IntEnum
 
 COUNTER = "outcome"
@@ -34,14 +33,9 @@ class Outcome(IntEnum):
     WRONG_SESSION = 20
     WRONG_INCARNATION = 21
     WRONG_MAGNITUDE = 22
-    WRONG_TURN = 23
+    WRONG_TAG = 23
     WRONG_NEXT = 24
     REDUCE_ADDED = 25
     REDUCE_REPEATED = 26
     REDUCE_STALE = 27
     REDUCE_ASKED = 28
-
-
-def decode_outcomes(cells: Sequence[int]) -> Mapping[Outcome, int]:
-    """Return the frames of each outcome from the cells of the counter."""
-    return {outcome: cells[outcome] for outcome in Outcome}

@@ -36,7 +36,7 @@ class SessionEntry:
         magnitude_limit: the largest magnitude, as the bits of a float32, that a worker may
             report.
         width: of the slots, and of the widest frames: 8 << width numbers.
-        any_turn: 1 where the switch may have forgotten whose turn it is, or never hears of it.
+        any_tag: 1 where the switch may have forgotten its window of tags, or never hears of one.
     """
 
     session: int
@@ -44,7 +44,7 @@ class SessionEntry:
     members: int
     magnitude_limit: int
     width: int = 0
-    any_turn: int = 0
+    any_tag: int = 0
 
     @property
     def workers(self) -> int:
@@ -88,7 +88,7 @@ class Session:
             sum(plan.members),
             int(limit.view(np.uint32)),
             LANES.index(plan.manifest.lanes),
-            any_turn=int(not plan.hears_barriers),
+            any_tag=int(not plan.hears_barriers),
         )
 
     def encode(self, entry: SessionEntry) -> bytes:

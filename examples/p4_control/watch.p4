@@ -3,10 +3,8 @@
 
 // Counts the well-formed SwitchGNN frames whose source is one vertex, which an
 // operator chooses, whatever becomes of them afterwards. 0: none is watched.
-#ifndef _WATCH_
-#define _WATCH_
+#pragma once
 
-#include "headers.p4"
 #include "metadata.p4"
 
 control Watch(in headers_t hdr, in metadata_t meta) {
@@ -25,11 +23,9 @@ control Watch(in headers_t hdr, in metadata_t meta) {
 
     apply {
         watch.apply();
-        if (meta.outcome == AGGREGATED && hdr.switchgnn.isValid()
+        if (meta.outcome == PENDING && hdr.switchgnn.isValid()
                 && watched_vertex != 0 && hdr.switchgnn.src_id == watched_vertex) {
             watched.count(0);
         }
     }
 }
-
-#endif

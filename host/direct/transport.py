@@ -23,7 +23,7 @@ from switchgnn.host.direct.sampling import Sampling, sample_rows
 from switchgnn.host.direct.schedule import DirectSchedule, read_schedule
 from switchgnn.host.direct.stream import Driver, Side, Stream, Waiter, make_side
 from switchgnn.host.pace import Pace
-from switchgnn.host.transport import WorkerEnd, check_rows, traffic_since
+from switchgnn.host.transport import Transport, WorkerEnd, check_rows, traffic_since
 from switchgnn.host.wire.link import Link, Traffic, check_packets_fit
 from switchgnn.planner.direction import Direction
 
@@ -33,7 +33,7 @@ _USUAL = Framing()
 _GLANCE = 0.005
 
 
-class DirectTransport:
+class DirectTransport(Transport):
     """One worker of `host` or `host-partial`, as its schedule says.
 
     BACKWARD is the transpose of FORWARD, also of a sampled one: it is the gradient of the

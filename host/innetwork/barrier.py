@@ -9,7 +9,7 @@ from switchgnn.host.congestion import StallClock
 from switchgnn.host.errors import named_workers
 from switchgnn.host.innetwork.endpoint import Endpoint
 from switchgnn.host.innetwork.errors import BarrierError, ExchangeTimeoutError, InNetworkError
-from switchgnn.host.innetwork.fixed_point import magnitude_from_bits
+from switchgnn.host.innetwork.fixed_point import Largest, magnitude_from_bits
 from switchgnn.host.innetwork.refusals import Pulse, Refusals, SignsOfLife, where
 from switchgnn.host.innetwork.responder import Inbox, Packet
 from switchgnn.host.wire.header import OPENING_BLOCK, SESSION_MASK, BarrierBody, Header, Kind
@@ -99,17 +99,6 @@ class Following(NamedTuple):
 
 
 NEXT_ROUND = Following(OPENING_BLOCK, 0)
-
-
-@dataclass(frozen=True)
-class Largest:
-    """The largest magnitude of a round, as float32 bits, and the worker that reported it.
-
-    After a restart of a switch in the round, `worker` may be another one.
-    """
-
-    bits: int
-    worker: int
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from switchgnn.host.wire.header import Kind
 from switchgnn.host.wire.native import SumSieve
 
 _BURST = 64
-# GROUPS_PER_WORKER of p4src/seen.p4.
+# GROUPS_PER_WORKER of p4src/dedup.p4.
 _GROUPS_APART = 32
 
 

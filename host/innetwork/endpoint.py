@@ -73,6 +73,27 @@ class InNetworkCounters:
     noticed: int = 0
 
 
+@dataclass(frozen=True)
+class ExchangeStatus:
+    """Progress and window of a worker.
+
+    Attributes:
+        rounds: completed exchanges.
+        blocks: completed fragments of blocks, over all rounds.
+        window: features that may be in flight.
+        exchanging: whether an exchange is under way.
+        stalled: seconds spent at barriers, waiting for other workers.
+        counters: of the worker.
+    """
+
+    rounds: int
+    blocks: int
+    window: float
+    exchanging: bool = False
+    stalled: float = 0.0
+    counters: InNetworkCounters = field(default_factory=InNetworkCounters)
+
+
 @dataclass
 class Sending:
     """How rows are sent.

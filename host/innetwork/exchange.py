@@ -2,31 +2,31 @@
 # SPDX-License-Identifier: Apache-2.0
 """The exchange: features in, sums over remote neighbours out, in either direction."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.base.clock import SYSTEM_CLOCK, Clock
-from switchgnn.host.compression import NO_COMPRESSION, WHOLE_BITS, Compression, Savings
+from switchgnn.host.compression import NO_COMPRESSION, Compression, Savings
 from switchgnn.host.congestion import StallClock
 from switchgnn.host.errors import FeatureError, TransportError
-from switchgnn.host.innetwork.barrier import NEXT_ROUND, Barrier, Following, Largest, Opening
+from switchgnn.host.innetwork.barrier import NEXT_ROUND, Barrier, Following, Opening
 from switchgnn.host.innetwork.block import BlockExchange, ShareListener
-from switchgnn.host.innetwork.endpoint import new_endpoint
-from switchgnn.host.innetwork.errors import MagnitudeError, PlanMismatchError, RoundMismatchError
+from switchgnn.host.innetwork.endpoint import ExchangeStatus, new_endpoint
+from switchgnn.host.innetwork.errors import PlanMismatchError, RoundMismatchError
 from switchgnn.host.innetwork.fixed_point import (
-    LARGEST_SUM,
     ExchangeKind,
     FixedPoint,
     Foreseen,
     Foresight,
+    Scales,
     largest_magnitude,
     magnitude_from_bits,
 )
 from switchgnn.host.innetwork.outgoing import (
-    ROOM,
     ChangedRows,
     Outgoing,
     Rounding,
@@ -39,22 +39,27 @@ from switchgnn.host.innetwork.outgoing import (
 from switchgnn.host.innetwork.receiver import SumReceiver, sieves
 from switchgnn.host.innetwork.responder import Inbox, Responder, new_notifier
 from switchgnn.host.innetwork.schedule import block_schedules
+from switchgnn.host.links.faults import FaultCounts, injected_faults
 from switchgnn.host.pace import Pace
+from switchgnn.host.transport import Transport, WorkerEnd, check_rows, traffic_since
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.header import (
     BARRIER_FRAME_BYTES,
     BODY_AT,
+    ETHERNET_BYTES,
     LAST_FRAGMENT,
     LAST_ROUND,
     OPENING_BLOCK,
+    PROTOCOL,
     feature_frame_bytes,
     fragment_number,
     fragment_words,
     lanes_of,
 )
-from switchgnn.host.wire.link import Link, Traffic
+from switchgnn.host.wire.link import Link, Traffic, check_packets_fit
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.lanes import fragment_lanes
+from switchgnn.planner.plan.files import read_manifest, read_worker_part
 from switchgnn.planner.plan.manifest import Manifest
 from switchgnn.planner.plan.plan import WorkerPart
 
@@ -86,88 +91,7 @@ def expected_traffic(
     )
 
 
-# In steps of the fixed point: smaller values are rounded to zero.
-_HALF_A_STEP = 0.5
-
-
-class Scales:
-    """Chooses scales; rejects those that overflow or round all features of this worker to zero."""
-
-    def __init__(
-        self, worker: int, max_fan_in: int, bits: int = WHOLE_BITS, step_error: float = 0.5
-    ) -> None:
-        self._worker = worker
-        self._max_fan_in = max_fan_in
-        self._bits, self._step_error = bits, step_error
-        self._peaks: dict[Direction, float] = {}
-
-    def check_own(self, direction: Direction, own: int) -> None:
-        """Reject features whose sums would overflow; `own`: float32 bits of the largest one."""
-        magnitude = magnitude_from_bits(own)
-        try:
-            FixedPoint.for_exchange(self._max_fan_in, magnitude)
-        except FeatureError as error:
-            raise FeatureError(
-                f"Worker {self._worker} has features of up to {magnitude:g}. {error}"
-            ) from error
-        self._peaks[direction] = max(self._peaks.get(direction, 0.0), magnitude)
-
-    def choose(self, round_number: int, largest: Largest, *, lasting: bool = False) -> FixedPoint:
-        """Choose the scale of a round by its largest feature; `lasting`: of a cache."""
-        fan_in, magnitude = self._max_fan_in, magnitude_from_bits(largest.bits)
-        if lasting and self._bits == WHOLE_BITS and ROOM * fan_in * magnitude < LARGEST_SUM:
-            magnitude *= ROOM
-        try:
-            return FixedPoint.for_exchange(fan_in, magnitude, self._bits, self._step_error)
-        except FeatureError as error:
-            raise MagnitudeError(
-                f"Round {round_number}: worker {largest.worker} reports features of up to "
-                f"{magnitude:g}; a sum of {fan_in} of them overflows float32, unlike those of "
-                f"worker {self._worker}. If that worker works correctly, scale its features "
-                "down. If it reported less, the switch is broken.",
-                [largest.worker],
-            ) from error
-
-    def check(
-        self, round_number: int, direction: Direction, largest: Largest, fixed_point: FixedPoint
-    ) -> None:
-        """Reject a scale at which this worker's largest features so far become zero.
-
-        Later features may be that small, as gradients are.
-        """
-        magnitude = self._peaks[direction]
-        if self._bits < WHOLE_BITS:
-            return  # that is the price of few bits
-        if magnitude and largest.bits and magnitude * fixed_point.scale < _HALF_A_STEP:
-            raise MagnitudeError(
-                f"Round {round_number}: worker {largest.worker} reports features of up to "
-                f"{magnitude_from_bits(largest.bits):g}. At that scale all features of worker "
-                f"{self._worker}, of up to {magnitude:g}, would be rounded to zero. If that "
-                "worker works correctly, scale its features down.",
-                [largest.worker],
-            )
-
-
 BlockListener = Callable[[int, int, int], None]
-
-
-@dataclass(frozen=True)
-class ExchangeStatus:
-    """Progress and window of a worker.
-
-    Attributes:
-        rounds: completed exchanges.
-        blocks: completed fragments of blocks, over all rounds.
-        window: features that may be in flight.
-        exchanging: whether an exchange is under way.
-        stalled: seconds spent at barriers, waiting for other workers.
-    """
-
-    rounds: int
-    blocks: int
-    window: float
-    exchanging: bool = False
-    stalled: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -221,11 +145,11 @@ class _Started:
     received: NDArray[np.int32] | None = None
 
 
-class InNetworkExchange:
+class InNetworkExchange(Transport):
     """One worker's part in the neighbour aggregation of all workers.
 
-    All workers of the plan call :meth:`aggregate` together, once per round and with the
-    same direction.
+    The transport `switch`. All workers of the plan call :meth:`aggregate` together, once per round
+    and with the same direction.
 
     Args:
         manifest: the plan's manifest.
@@ -280,6 +204,8 @@ class InNetworkExchange:
         self._stall = StallClock(clock)
         self._manifest = manifest
         self._part = part
+        self._link = link
+        self._start_traffic = link.traffic
         self._group_size = pace.group_size
         self._foreseen: Foreseen | None = None
         self._sending = endpoint.sending
@@ -300,11 +226,6 @@ class InNetworkExchange:
         self.savings = Savings()
         self._caches = RowCaches()
         self.compress(NO_COMPRESSION)
-
-    @property
-    def window_cuts(self) -> int:
-        """How often the window shrank."""
-        return self._congestion.cuts
 
     def compress(self, compression: Compression) -> None:
         """Send rows in fewer bytes from the next exchange on, as all workers must.
@@ -350,14 +271,14 @@ class InNetworkExchange:
 
     def aggregate(
         self,
-        features: NDArray[np.float32],
+        rows: NDArray[np.float32],
         direction: Direction = Direction.FORWARD,
         site: int = 0,
     ) -> NDArray[np.float32]:
         """Sum the features of each vertex's remote in-neighbours or out-neighbours.
 
         Args:
-            features: float32[n, F], one row per vertex of this worker, in the order
+            rows: float32[n, F], one row per vertex of this worker, in the order
                 of ``WorkerPart.vertices``; any F from 1, the same for all workers.
             direction: FORWARD sums in-neighbours; BACKWARD sums out-neighbours, for the
                 gradients of forward sums. The same for all workers.
@@ -374,7 +295,16 @@ class InNetworkExchange:
             ExchangeTimeoutError: the switch or a worker does not answer.
             PlannerError: the plan was made without that direction.
         """
-        return self.aggregate_fixed(features, direction, site).decode()
+        return self.aggregate_fixed(rows, direction, site).decode()
+
+    def aggregate_parts(
+        self, rows: NDArray[np.float32], direction: Direction
+    ) -> tuple[FixedSums, NDArray[np.float32] | None]:
+        """Return the integers that the switch summed, and float32[n, F], the sums of the hosts.
+
+        Each part has 0 where the other one has the sum; None if hosts sum nothing.
+        """
+        return self.aggregate_fixed(rows, direction), None
 
     def aggregate_fixed(
         self,
@@ -382,19 +312,7 @@ class InNetworkExchange:
         direction: Direction = Direction.FORWARD,
         site: int = 0,
     ) -> FixedSums:
-        """Sum as :meth:`aggregate`, in the integers of the switch.
-
-        Args:
-            features: float32[n, F].
-            direction: which neighbours are added up.
-            site: the number of the tensor.
-
-        Returns:
-            The integers that the switch summed; with a cache those of all rounds together.
-
-        Raises:
-            FeatureError: as there, and MagnitudeError, ExchangeTimeoutError and PlannerError.
-        """
+        """Sum as :meth:`aggregate`, in the integers of the switch; with a cache, of all rounds."""
         self._check(features)
         if self._round > LAST_ROUND:
             raise RoundMismatchError(
@@ -563,7 +481,24 @@ class InNetworkExchange:
             self._congestion.window,
             self._exchanging,
             self._stall.seconds,
+            self.counters,
         )
+
+    @property
+    def report(self) -> dict[str, int]:
+        """The barriers and void rounds so far, and what was lost, late or marked."""
+        names = ("barriers", "void", "recalls", "sums_recalled", "marked")
+        counts = {name: getattr(self.counters, name) for name in names}
+        return {**counts, "window_cuts": self._congestion.cuts}
+
+    @property
+    def traffic(self) -> Traffic:
+        """Frames and bytes of the exchange so far."""
+        return traffic_since(self._start_traffic, self._link.traffic)
+
+    def injected(self) -> Mapping[str, FaultCounts]:
+        """Return the faults on the link so far, by direction."""
+        return injected_faults(self._link)
 
     def expected_traffic(self, width: int, direction: Direction = Direction.FORWARD) -> Traffic:
         """Return what one exchange of that width puts on the link when nothing is lost."""
@@ -573,20 +508,41 @@ class InNetworkExchange:
         )
 
     def _check(self, features: NDArray[np.float32]) -> None:
-        rows = len(self._part.vertices)
-        if features.ndim != 2 or features.shape[0] != rows or features.shape[1] < 1:
-            raise FeatureError(
-                f"Worker {self._part.worker} holds {rows} vertices: features must have the shape "
-                f"({rows}, F) with F from 1, not {features.shape}."
-            )
-        if features.dtype != np.float32:
-            raise FeatureError(f"Features must be float32, not {features.dtype}.")
+        check_rows(features, len(self._part.vertices), self._part.worker)
         widest = self._manifest.lanes * (LAST_FRAGMENT + 1)
         if features.shape[1] > widest:
             raise FeatureError(
                 f"A row of {features.shape[1]:,} numbers is too wide: at most {widest:,} fit into "
                 "the frames that a header can count."
             )
+
+
+@contextmanager
+def open_in_network(
+    end: WorkerEnd,
+    kind: type[InNetworkExchange] = InNetworkExchange,
+    *,
+    on_block: BlockListener | None = None,
+    on_share: ShareListener | None = None,
+) -> Iterator[InNetworkExchange]:
+    """Open the transport `switch`, or another with the same packets."""
+    plan = end.plan_folder()
+    manifest, part = read_manifest(plan), read_worker_part(plan, end.worker)
+    check_packets_fit(end.link, feature_frame_bytes(manifest.lanes) - ETHERNET_BYTES)
+    with end.open_link(PROTOCOL) as link:
+        exchange = kind(
+            manifest,
+            part,
+            link,
+            end.addresses,
+            session=end.session,
+            pace=end.pace,
+            on_block=on_block,
+            on_share=on_share,
+            clock=end.clock,
+        )
+        exchange.compress(end.compression)
+        yield exchange
 
 
 def plan_id(manifest: Manifest) -> int:

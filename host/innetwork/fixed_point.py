@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from switchgnn.host.compression import WHOLE_BITS
 from switchgnn.host.errors import FeatureError
+from switchgnn.host.innetwork.errors import MagnitudeError
 from switchgnn.planner.direction import Direction
 
 LARGEST_SUM = float(np.finfo(np.float32).max)
@@ -213,3 +214,78 @@ def _common(past: list[tuple[ExchangeKind, int]], end: int) -> int:
         if past[end - count][0] != past[last - count][0]:
             return count
     return most
+
+
+@dataclass(frozen=True)
+class Largest:
+    """The largest magnitude of a round, as float32 bits, and the worker that reported it.
+
+    After a restart of a switch in the round, `worker` may be another one.
+    """
+
+    bits: int
+    worker: int
+
+
+# A cached scale is renewed when the largest feature is above this multiple of its magnitude.
+ROOM = 2.0
+# In steps of the fixed point: smaller values are rounded to zero.
+_HALF_A_STEP = 0.5
+
+
+class Scales:
+    """Chooses scales; rejects those that overflow or round all features of this worker to zero."""
+
+    def __init__(
+        self, worker: int, max_fan_in: int, bits: int = WHOLE_BITS, step_error: float = 0.5
+    ) -> None:
+        self._worker = worker
+        self._max_fan_in = max_fan_in
+        self._bits, self._step_error = bits, step_error
+        self._peaks: dict[Direction, float] = {}
+
+    def check_own(self, direction: Direction, own: int) -> None:
+        """Reject features whose sums would overflow; `own`: float32 bits of the largest one."""
+        magnitude = magnitude_from_bits(own)
+        try:
+            FixedPoint.for_exchange(self._max_fan_in, magnitude)
+        except FeatureError as error:
+            raise FeatureError(
+                f"Worker {self._worker} has features of up to {magnitude:g}. {error}"
+            ) from error
+        self._peaks[direction] = max(self._peaks.get(direction, 0.0), magnitude)
+
+    def choose(self, round_number: int, largest: Largest, *, lasting: bool = False) -> FixedPoint:
+        """Choose the scale of a round by its largest feature; `lasting`: of a cache."""
+        fan_in, magnitude = self._max_fan_in, magnitude_from_bits(largest.bits)
+        if lasting and self._bits == WHOLE_BITS and ROOM * fan_in * magnitude < LARGEST_SUM:
+            magnitude *= ROOM
+        try:
+            return FixedPoint.for_exchange(fan_in, magnitude, self._bits, self._step_error)
+        except FeatureError as error:
+            raise MagnitudeError(
+                f"Round {round_number}: worker {largest.worker} reports features of up to "
+                f"{magnitude:g}; a sum of {fan_in} of them overflows float32, unlike those of "
+                f"worker {self._worker}. If that worker works correctly, scale its features "
+                "down. If it reported less, the switch is broken.",
+                [largest.worker],
+            ) from error
+
+    def check(
+        self, round_number: int, direction: Direction, largest: Largest, fixed_point: FixedPoint
+    ) -> None:
+        """Reject a scale at which this worker's largest features so far become zero.
+
+        Later features may be that small, as gradients are.
+        """
+        magnitude = self._peaks[direction]
+        if self._bits < WHOLE_BITS:
+            return  # that is the price of few bits
+        if magnitude and largest.bits and magnitude * fixed_point.scale < _HALF_A_STEP:
+            raise MagnitudeError(
+                f"Round {round_number}: worker {largest.worker} reports features of up to "
+                f"{magnitude_from_bits(largest.bits):g}. At that scale all features of worker "
+                f"{self._worker}, of up to {magnitude:g}, would be rounded to zero. If that "
+                "worker works correctly, scale its features down.",
+                [largest.worker],
+            )

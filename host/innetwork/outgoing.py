@@ -17,14 +17,13 @@ from switchgnn.host.compression import (
     Savings,
     all_rest,
 )
-from switchgnn.host.innetwork.fixed_point import ExchangeKind, FixedPoint
+from switchgnn.host.innetwork.fixed_point import ROOM, ExchangeKind, FixedPoint
 from switchgnn.host.innetwork.responder import Fragments
 from switchgnn.host.innetwork.schedule import BlockSchedule
 from switchgnn.host.wire.header import Header, lanes_of
 
-# A cached scale is renewed when the largest feature is above twice its magnitude, or so far below
-# that too few of its steps are left, by the bits of a number.
-ROOM = 2.0
+# A cached scale is renewed when the largest feature is so far below its magnitude that too few of
+# its steps are left, by the bits of a number; see also `ROOM`.
 _LEAST_SHARE = {32: 2.0**-12, 16: 1 / 16, 8: 1 / 4}
 # `send_destination` of a frame that is no partial sum.
 _ALONE = -1

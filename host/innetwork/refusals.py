@@ -49,7 +49,7 @@ class Refusals:
                 f"Another process was already worker {self._worker} in this round of this session: "
                 f"{_NEW_SESSION}"
             )
-        if header.count == Refusal.TURN:
+        if header.count == Refusal.TAG:
             known = header.dst_id < self._workers
             first = f", where worker {header.dst_id} was the first" if known else ""
             raise RoundMismatchError(

@@ -91,7 +91,7 @@ class Refusal(IntEnum):
     NONE = 0
     INCARNATION = 1
     MAGNITUDE = 2
-    TURN = 3
+    TAG = 3
     NEXT = 4
 
 

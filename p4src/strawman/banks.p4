@@ -4,10 +4,9 @@
 // The strawman's banks, instead of ../banks.p4. A slot in an entry of `fanout` is here the
 // number of a destination in its bank. Each bank hands its slots out to destinations in the order
 // of their first contributions.
-#ifndef _BANKS_
-#define _BANKS_
+#pragma once
 
-#include "../metadata.p4"
+#include "../addition.p4"
 
 // The slots of each bank that may be handed out: the strawman's memory.
 struct limits_t {
@@ -233,10 +232,8 @@ control Banks(in headers_t hdr, inout metadata_t meta) {
         bank5.apply(hdr, meta, meta.slots.slot5, meta.slots.expected5, limits.limit5);
         bank6.apply(hdr, meta, meta.slots.slot6, meta.slots.expected6, limits.limit6);
         bank7.apply(hdr, meta, meta.slots.slot7, meta.slots.expected7, limits.limit7);
-        if (meta.outcome == AGGREGATED) {
+        if (meta.adds == 1) {
             passes.count((bit<32>) meta.contributions);
         }
     }
 }
-
-#endif

@@ -21,7 +21,7 @@ _MOST_PARTIES = 512
 _OTHERS = "others"
 # A repeated FEATURE or REDUCE, and a raw FEATURE on request.
 AGAIN, RAW = "again", "raw"
-# REDUCE_SLOTS of sizes.p4.
+# REDUCE_SLOTS of headers.p4.
 _REDUCED_TOGETHER = 512
 # In signs of life while nothing is reduced; they would keep a chapter open.
 _NO_FRAGMENT = 0

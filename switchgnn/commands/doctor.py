@@ -38,7 +38,7 @@ from switchgnn.controller.p4runtime.state import read_default
 from switchgnn.controller.target import client_of
 from switchgnn.host.wire.header import FEATURE_FRAME_BYTES
 from switchgnn.p4src import load_program
-from switchgnn.planner.partition.ptscotch_library import load_ptscotch
+from switchgnn.planner.partition.ptscotch import load_ptscotch
 from switchgnn.topologies.mininet_fabric import mininet_missing
 from switchgnn.topologies.targets import backend_of_auto
 

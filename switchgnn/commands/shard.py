@@ -10,8 +10,7 @@ import typer
 from switchgnn.commands.shared.console import Steps
 from switchgnn.commands.shared.outputs import check_outputs
 from switchgnn.planner.graphs.load import load_graph
-from switchgnn.planner.partition.ptscotch import RANK_PROGRAM
-from switchgnn.planner.partition.shards import shard_file, write_shards
+from switchgnn.planner.partition.ptscotch import partition_shards, shard_file, write_shards
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
@@ -20,26 +19,48 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 def shard(
     graph: Annotated[
         str,
-        typer.Argument(metavar="GRAPH", show_default=False, help="As `switchgnn plan` takes it."),
+        typer.Argument(
+            metavar="GRAPH",
+            show_default=False,
+            help="As `switchgnn plan` takes it; with --assign, the folder of the shards.",
+        ),
     ],
     ranks: Annotated[
         int,
         typer.Option(
             min=1, metavar="N", show_default=False, help="Processes that partition: a shard each."
         ),
-    ],
+    ] = 0,
     out: Annotated[
-        Path, typer.Option(metavar="FOLDER", show_default=False, help="To write the shards to.")
-    ],
+        Path | None,
+        typer.Option(metavar="FOLDER", show_default=False, help="To write the shards to."),
+    ] = None,
     ignore_weights: Annotated[
         bool, typer.Option("--ignore-weights", help="As `switchgnn plan` does.")
     ] = False,
+    assign: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            show_default=False,
+            help="Partition the shards in `mpirun`, and write each vertex's worker (.npy).",
+        ),
+    ] = None,
+    workers: Annotated[
+        int, typer.Option(min=1, metavar="N", show_default=False, help="Workers, for --assign.")
+    ] = 1,
+    seed: Annotated[int, typer.Option(metavar="N", help="Of the partition.")] = 0,
 ) -> None:
-    """Write a graph as shards, for `mpirun` elsewhere.
+    """Write a graph as shards, or partition them as a rank of `mpirun`.
 
     Each has the rows of some vertices. `switchgnn plan --partition ptscotch:N`
-    does this itself when one machine is enough.
+    does both itself when one machine is enough.
     """
+    if assign is not None:
+        partition_shards(Path(graph), assign, workers, seed)
+        return
+    if not ranks or out is None:
+        raise typer.BadParameter("give --ranks and --out, or --assign and --workers")
     check_outputs(replaced={"--out": out})
     steps = Steps()
     with steps:
@@ -51,5 +72,5 @@ def shard(
     files = shard_file(0) if ranks == 1 else f"{shard_file(0)} to {shard_file(ranks - 1)}"
     typer.echo(f"{loaded.name}: {loaded.vertices:,} vertices, {ranks} shards: {out}, {files}")
     typer.echo(
-        f"Partition: mpirun -n {ranks} python -m {RANK_PROGRAM} {out} assignment.npy --workers N"
+        f"Partition: mpirun -n {ranks} switchgnn shard {out} --assign assignment.npy --workers N"
     )

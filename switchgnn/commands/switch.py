@@ -20,7 +20,6 @@ from switchgnn.controller.p4runtime.layout import parse_p4info
 from switchgnn.p4src import Program, load_program, load_strawman
 from switchgnn.softswitch.daemon.command import run_switch
 from switchgnn.softswitch.daemon.options import SwitchOptions
-from switchgnn.softswitch.daemon.serving import Beginning
 
 
 def as_described(options: SwitchOptions, path: Path, name: str | None) -> SwitchOptions:
@@ -107,14 +106,14 @@ def _no_p4info(path: Path) -> ProgramError:
 
 
 _TABLE = "session"
-_ANY_TURN = "any_turn"
+_ANY_TAG = "any_tag"
 
 
 def forget_turn(p4info: p4i.P4Info, entry: p4r.TableEntry) -> p4r.TableEntry:
     """Return a default action that was kept over a restart, as a controller would write it then.
 
     The registers say whose turn it is, and are lost. A controller that installs a plan on a switch
-    that was restarted says so with `any_turn`; without it the switch would refuse the workers of a
+    that was restarted says so with `any_tag`; without it the switch would refuse the workers of a
     run that goes on.
     """
     called = entry.action.action
@@ -124,7 +123,7 @@ def forget_turn(p4info: p4i.P4Info, entry: p4r.TableEntry) -> p4r.TableEntry:
         if action.preamble.id == called.action_id
         for param in action.params
     }
-    if _ANY_TURN not in names.values() or not any(
+    if _ANY_TAG not in names.values() or not any(
         table.preamble.id == entry.table_id and table.preamble.alias == _TABLE
         for table in p4info.tables
     ):
@@ -132,7 +131,7 @@ def forget_turn(p4info: p4i.P4Info, entry: p4r.TableEntry) -> p4r.TableEntry:
     copy = p4r.TableEntry()
     copy.CopyFrom(entry)
     for param in copy.action.action.params:
-        if names.get(param.param_id) == _ANY_TURN:
+        if names.get(param.param_id) == _ANY_TAG:
             param.value = b"\x01"
     return copy
 
@@ -181,6 +180,5 @@ def switch(asked: ServiceOptions) -> None:
     elif asked.name is not None:
         raise NetworkError("--name is that of a switch in a network file: add --network.")
     program = find_program(asked.program, asked.p4info)
-    beginning = Beginning(program, options.state, options.state_interval, forget_turn)
-    if run_switch(options, beginning) is signal.SIGINT:
+    if run_switch(options, program, forget_turn) is signal.SIGINT:
         raise typer.Exit(_INTERRUPTED)

@@ -20,7 +20,13 @@ from switchgnn.planner.plan.files import (
 )
 from switchgnn.planner.plan.manifest import DirectionRecord, Manifest, Prediction
 from switchgnn.planner.plan.plan import Plan, SwitchPart, WorkerPart
-from switchgnn.planner.presets import PRESETS, Choice, Situation, choose
+from switchgnn.planner.presets import (
+    PRESETS,
+    PlanContext,
+    PlanRequest,
+    ResolvedStrategies,
+    resolve_strategies,
+)
 from switchgnn.planner.strategies import (
     BLOCK_STRATEGIES,
     ORDER_STRATEGIES,
@@ -41,7 +47,6 @@ __all__ = [
     "SEND_STRATEGIES",
     "BlockStrategy",
     "BoundaryEdges",
-    "Choice",
     "Direction",
     "DirectionRecord",
     "Graph",
@@ -49,15 +54,16 @@ __all__ = [
     "OrderStrategy",
     "PartitionStrategy",
     "Plan",
+    "PlanContext",
+    "PlanRequest",
     "PlannerError",
     "Prediction",
+    "ResolvedStrategies",
     "SendStrategy",
-    "Situation",
     "SwitchPart",
     "WorkerPart",
     "boundary_edges",
     "build_plan",
-    "choose",
     "graph_from_edges",
     "load_assignment",
     "load_graph",
@@ -68,5 +74,6 @@ __all__ = [
     "read_switch_part",
     "read_worker_part",
     "reference_sums",
+    "resolve_strategies",
     "write_plan",
 ]

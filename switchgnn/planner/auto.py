@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.planner.arrays import distinct_pairs
-from switchgnn.planner.build import Progress
-from switchgnn.planner.chosen import build_chosen
+from switchgnn.planner.build import Progress, build_resolved
 from switchgnn.planner.costs.forecast import (
     HOST,
     HOST_PARTIAL,
@@ -25,7 +24,7 @@ from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.boundary import BoundaryEdges, boundary_edges
 from switchgnn.planner.graphs.graph import Graph
 from switchgnn.planner.plan.plan import Plan
-from switchgnn.planner.presets import Choice, Situation
+from switchgnn.planner.presets import PlanContext, ResolvedStrategies
 
 # The most boundary edges with which a second plan is made that serves nearly all of them.
 _MOST_TRIED_EDGES = 4_000_000
@@ -43,8 +42,8 @@ class AutoPlan:
 
 def build_auto(
     graph: Graph,
-    choice: Choice,
-    situation: Situation,
+    choice: ResolvedStrategies,
+    context: PlanContext,
     forecast: Forecast,
     *,
     program: str,
@@ -63,11 +62,11 @@ def build_auto(
     tell = progress or (lambda _step: None)
     room_for = fits or (lambda _plan: True)
     make = partial(
-        build_chosen, graph, choice, situation, program=program, seed=seed, directions=directions
+        build_resolved, graph, choice, context, program=program, seed=seed, directions=directions
     )
     whole = make(assignment=assignment, fits=fits, progress=progress)
     boundary = boundary_edges(graph, whole.assignment)
-    count = partial(host_rows, boundary, situation.workers, forecast.directions)
+    count = partial(host_rows, boundary, context.workers, forecast.directions)
     leaving = partial(make, assignment=whole.assignment, fits=fits)
 
     tell("predict the seconds of exchanges")
@@ -77,16 +76,16 @@ def build_auto(
     }
     plans = {}
     if room_for(whole):
-        nothing = {it: np.zeros((situation.workers,) * 2, np.int64) for it in forecast.directions}
+        nothing = {it: np.zeros((context.workers,) * 2, np.int64) for it in forecast.directions}
         plans[SWITCH], seconds[SWITCH] = whole, forecast.of_plan(whole, nothing)
     ranked = _ranked(boundary, graph.vertices, forecast.directions)
-    blocks = -(-max(map(len, ranked.values())) // situation.room)
+    blocks = -(-max(map(len, ranked.values())) // context.room)
     more = True
     for number in _numbers_of_blocks(blocks, len(boundary)) if choice.leaves else ():
         if not more and number < blocks - 1:
             continue
         tell(f"leave all but {number} of {blocks} blocks to the hosts")
-        left = _all_but(ranked, number * situation.room, graph.vertices)
+        left = _all_but(ranked, number * context.room, graph.vertices)
         plan = leaving(left=left)
         found = np.inf
         if room_for(plan):

@@ -41,6 +41,7 @@ from switchgnn.planner.plan.manifest import (
 )
 from switchgnn.planner.plan.parts import awaited_sums, switch_part, worker_part
 from switchgnn.planner.plan.plan import Plan, SwitchPart, WorkerPart
+from switchgnn.planner.presets import GIVEN, PlanContext, ResolvedStrategies
 from switchgnn.planner.sending.order import Rates, quickest_first
 from switchgnn.planner.sending.packets import make_packets, make_sends
 from switchgnn.planner.strategies import (
@@ -49,9 +50,6 @@ from switchgnn.planner.strategies import (
     PARTITION_STRATEGIES,
     SEND_STRATEGIES,
     BlockStrategy,
-    OrderStrategy,
-    PartitionStrategy,
-    SendStrategy,
     check_blocks,
     check_order,
     check_sends,
@@ -63,8 +61,6 @@ Progress = Callable[[str], None]
 # bool[V] for both directions, or one for each.
 Left = NDArray[np.bool_] | Mapping[Direction, NDArray[np.bool_]]
 _MULTICAST, _METIS = "multicast", "metis"
-# The partition of an assignment that was not made by any of PARTITION_STRATEGIES.
-GIVEN = "given"
 
 
 def build_plan(
@@ -128,50 +124,80 @@ def build_plan(
     Raises:
         PlannerError: arguments out of range, or a plan beyond the limits of the protocol.
     """
-    options = _Options(
-        workers=workers,
-        slots=slots,
+    chosen = partition or (_METIS if assignment is None else GIVEN)
+    return build_resolved(
+        graph,
+        ResolvedStrategies(chosen, blocks, send, weight, order, rates=rates),
+        PlanContext(workers, slots, banks=banks, lanes=lanes),
         program=program,
         seed=seed,
-        partition=partition or (_METIS if assignment is None else GIVEN),
-        blocks=blocks,
-        send=send,
-        order=order,
-        banks=banks,
-        lanes=lanes,
+        directions=directions,
+        assignment=assignment,
+        fits=fits,
+        left=left,
+        progress=progress,
     )
-    options.check(graph, weight)
+
+
+def build_resolved(
+    graph: Graph,
+    strategies: ResolvedStrategies,
+    context: PlanContext,
+    *,
+    program: str,
+    seed: int,
+    directions: str = "forward",
+    assignment: NDArray[np.integer] | None = None,
+    fits: Callable[[Plan], bool] | None = None,
+    left: Left | None = None,
+    progress: Progress | None = None,
+) -> Plan:
+    """Plan with these strategies; the other arguments are those of `build_plan`."""
+    strawman = strategies.blocks == STRAWMAN
+    _check_arguments(graph, strategies, context, program=program, seed=seed)
+    choose = find_strategy("send", strategies.send, SEND_STRATEGIES)
+    make_blocks = _find_blocks(strategies, context)
     wanted = find_directions(directions)
     tell = progress or (lambda _step: None)
 
     tell("partition the vertices over the workers")
-    check_workers(graph, workers)
+    check_workers(graph, context.workers)
     if assignment is None:
-        assignment = options.make_assignment(graph, workers, seed)
-    owner = check_assignment(graph, workers, assignment)
+        partition = find_strategy("partition", strategies.partition, PARTITION_STRATEGIES)
+        assignment = partition(graph, context.workers, seed)
+    owner = check_assignment(graph, context.workers, assignment)
     boundary = boundary_edges(graph, owner)
     left_to_hosts = _left_to_hosts(left, boundary, graph.vertices, wanted)
-    if left_to_hosts is not None and options.strawman:
+    if left_to_hosts is not None and strawman:
         raise PlannerError("the strawman's switch serves all destinations: leave none to the hosts")
 
     tell("form blocks")
     formed = [
-        replace(each, block=options.make_blocks(each.boundary, options.room, seed))
+        replace(each, block=make_blocks(each.boundary, context.room, seed))
         for each in edge_sets(boundary, wanted, left_to_hosts)
     ]
     stages = _Stages(
-        options, graph, owner, left_to_hosts, formed, _checked_room(options, formed), tell
+        strategies,
+        context,
+        program,
+        seed,
+        graph,
+        owner,
+        left_to_hosts,
+        formed,
+        _checked_room(strategies.blocks, context, formed),
+        tell,
     )
 
     tell("choose what to send")
-    if rates is None:
-        return stages.finish(weight)
+    if strategies.rates is None:
+        return stages.finish(strategies.weight)
     weights = quickest_first(
         [(each.boundary, each.block) for each in formed],
-        options.choose,
-        rates,
+        choose,
+        strategies.rates,
         vertices=graph.vertices,
-        workers=workers,
+        workers=context.workers,
     )
     for quickest in weights:
         plan = stages.finish(quickest)
@@ -180,107 +206,80 @@ def build_plan(
     return stages.finish(max(weights))
 
 
-@dataclass(frozen=True)
-class _Options:
-    """The arguments of `build_plan` that hold for all stages."""
+def _find_blocks(strategies: ResolvedStrategies, context: PlanContext) -> BlockStrategy:
+    known = {**BLOCK_STRATEGIES, STRAWMAN: one_block}
+    return find_blocks(strategies.blocks, context.workers, known)
 
-    workers: int
-    slots: int
-    program: str
-    seed: int
-    partition: str
-    blocks: str
-    send: str
-    order: str
-    banks: int
-    lanes: int
 
-    @property
-    def strawman(self) -> bool:
-        return self.blocks == STRAWMAN
+def _check_arguments(
+    graph: Graph,
+    strategies: ResolvedStrategies,
+    context: PlanContext,
+    *,
+    program: str,
+    seed: int,
+) -> None:
+    if graph.vertices > FIRST_RESERVED_ID:
+        raise PlannerError(
+            f"graph {graph.name} has {graph.vertices} vertices; ids from 2^31 on are reserved"
+        )
+    if not re.fullmatch(r"[0-9a-f]+", program):
+        raise PlannerError(f"the digest of the P4 program must be lower-case hex, not {program!r}")
+    if seed < 0:
+        raise PlannerError(f"the seed must not be negative, but it is {seed}")
+    _check_switch(context, strawman=strategies.blocks == STRAWMAN)
+    if not 0 <= strategies.weight < math.inf:
+        raise PlannerError(
+            f"the weight of a contribution must be a number from 0, not {strategies.weight}"
+        )
+    if strategies.blocks == STRAWMAN and strategies.send != _MULTICAST:
+        raise PlannerError(
+            f"the strawman's switch forwards features unchanged: its workers send "
+            f"{_MULTICAST}, not {strategies.send}"
+        )
+    # Each lookup raises for a name that is not known.
+    _find_blocks(strategies, context)
+    find_strategy("send", strategies.send, SEND_STRATEGIES)
+    find_strategy("order", strategies.order, ORDER_STRATEGIES)
+    if strategies.partition != GIVEN:
+        find_strategy("partition", strategies.partition, PARTITION_STRATEGIES)
 
-    @property
-    def room(self) -> int:
-        """The sums that have a slot at once."""
-        return self.slots // banks_of_slot(self.lanes)
 
-    @property
-    def make_assignment(self) -> PartitionStrategy:
-        return find_strategy("partition", self.partition, PARTITION_STRATEGIES)
-
-    @property
-    def make_blocks(self) -> BlockStrategy:
-        known = {**BLOCK_STRATEGIES, STRAWMAN: one_block}
-        return find_blocks(self.blocks, self.workers, known)
-
-    @property
-    def choose(self) -> SendStrategy:
-        return find_strategy("send", self.send, SEND_STRATEGIES)
-
-    @property
-    def make_order(self) -> OrderStrategy:
-        return find_strategy("order", self.order, ORDER_STRATEGIES)
-
-    def check(self, graph: Graph, weight: float) -> None:
-        if graph.vertices > FIRST_RESERVED_ID:
-            raise PlannerError(
-                f"graph {graph.name} has {graph.vertices} vertices; ids from 2^31 on are reserved"
-            )
-        if not 1 <= self.slots < 2**32:
-            raise PlannerError(
-                f"{self.slots} slots are not possible: give at least 1 and at most {2**32 - 1:,}"
-            )
-        if not re.fullmatch(r"[0-9a-f]+", self.program):
-            raise PlannerError(
-                f"the digest of the P4 program must be lower-case hex, not {self.program!r}"
-            )
-        if self.seed < 0:
-            raise PlannerError(f"the seed must not be negative, but it is {self.seed}")
-        self._check_switch()
-        if not 0 <= weight < math.inf:
-            raise PlannerError(
-                f"the weight of a contribution must be a number from 0, not {weight}"
-            )
-        if self.strawman and self.send != _MULTICAST:
-            raise PlannerError(
-                f"the strawman's switch forwards features unchanged: its workers send "
-                f"{_MULTICAST}, not {self.send}"
-            )
-        # Each lookup raises for a name that is not known.
-        _ = self.make_blocks, self.choose, self.make_order
-        if self.partition != GIVEN:
-            _ = self.make_assignment
-
-    def _check_switch(self) -> None:
-        if self.banks not in BANKS_OF_SWITCHES:
-            known = ", ".join(map(str, BANKS_OF_SWITCHES))
-            raise PlannerError(
-                f"a switch with {self.banks} banks cannot be planned for; known: {known}"
-            )
-        wide = banks_of_slot(self.lanes)
-        if self.lanes not in LANES or wide > self.banks:
-            known = ", ".join(str(each) for each in LANES if banks_of_slot(each) <= self.banks)
-            raise PlannerError(
-                f"frames of {self.lanes} numbers cannot be planned for a switch with {self.banks} "
-                f"banks; possible: {known}"
-            )
-        if wide > self.slots:
-            raise PlannerError(
-                f"{self.slots} slots of {BANK_LANES} numbers have no room for one sum of "
-                f"{self.lanes}: give at least {wide}"
-            )
-        if self.strawman and wide > 1:
-            raise PlannerError(
-                f"the strawman's switch adds frames of at most {BANK_LANES} numbers, not "
-                f"{self.lanes}"
-            )
+def _check_switch(context: PlanContext, *, strawman: bool) -> None:
+    slots, banks, lanes = context.slots, context.banks, context.lanes
+    if not 1 <= slots < 2**32:
+        raise PlannerError(
+            f"{slots} slots are not possible: give at least 1 and at most {2**32 - 1:,}"
+        )
+    if banks not in BANKS_OF_SWITCHES:
+        known = ", ".join(map(str, BANKS_OF_SWITCHES))
+        raise PlannerError(f"a switch with {banks} banks cannot be planned for; known: {known}")
+    wide = banks_of_slot(lanes)
+    if lanes not in LANES or wide > banks:
+        known = ", ".join(str(each) for each in LANES if banks_of_slot(each) <= banks)
+        raise PlannerError(
+            f"frames of {lanes} numbers cannot be planned for a switch with {banks} banks; "
+            f"possible: {known}"
+        )
+    if wide > slots:
+        raise PlannerError(
+            f"{slots} slots of {BANK_LANES} numbers have no room for one sum of {lanes}: "
+            f"give at least {wide}"
+        )
+    if strawman and wide > 1:
+        raise PlannerError(
+            f"the strawman's switch adds frames of at most {BANK_LANES} numbers, not {lanes}"
+        )
 
 
 @dataclass(frozen=True, eq=False)
 class _Stages:
     """The stages from the blocks of each direction to the plan."""
 
-    options: _Options
+    strategies: ResolvedStrategies
+    context: PlanContext
+    program: str
+    seed: int
     graph: Graph
     owner: NDArray[np.int32]  # [V], the worker of each vertex
     # [V] by direction, the destinations that are left to the hosts
@@ -291,7 +290,6 @@ class _Stages:
 
     def finish(self, weight: float) -> Plan:
         """Make the plan for a contribution of that weight."""
-        options = self.options
         served = [self._serve(each, weight) for each in self.formed]
         self.tell("order the packets")
         ordered = [self._order(each) for each in served]
@@ -304,8 +302,8 @@ class _Stages:
             packets.block,
             self.room,
             packets.count if len(packets.sums.block) else None,
-            banks=options.banks,
-            lanes=options.lanes,
+            banks=self.context.banks,
+            lanes=self.context.lanes,
         )
 
         self.tell("write the parts of the switch and the workers")
@@ -321,28 +319,30 @@ class _Stages:
                 blocks=whole.blocks,
                 left=self.left,
             )
-            for worker in range(options.workers)
+            for worker in range(self.context.workers)
         )
         records = direction_records(ordered, switch, parts)
         manifest = self._manifest(whole.blocks, records, switch, parts, weight)
         return Plan(seal(manifest), switch, parts, self.owner)
 
     def _serve(self, each: DirectionPlan, weight: float) -> DirectionPlan:
-        by_vertex = self.options.choose(each.boundary, each.block, weight)
-        check_sends(self.options.send, each.boundary, by_vertex)
+        choose = find_strategy("send", self.strategies.send, SEND_STRATEGIES)
+        by_vertex = choose(each.boundary, each.block, weight)
+        check_sends(self.strategies.send, each.boundary, by_vertex)
         packets = make_packets(
             each.boundary,
             each.block,
             by_vertex,
             vertices=self.graph.vertices,
-            workers=self.options.workers,
+            workers=self.context.workers,
         )
         return replace(each, packets=packets)
 
     def _order(self, each: DirectionPlan) -> DirectionPlan:
         edges, block = each.packets.edges, each.packets.block
-        order = self.options.make_order(edges, block, self.options.seed)
-        check_order(self.options.order, edges, block, order)
+        make_order = find_strategy("order", self.strategies.order, ORDER_STRATEGIES)
+        order = make_order(edges, block, self.seed)
+        check_order(self.strategies.order, edges, block, order)
         return replace(each, order=order)
 
     def _manifest(
@@ -353,29 +353,29 @@ class _Stages:
         parts: tuple[WorkerPart, ...],
         weight: float,
     ) -> Manifest:
-        options, graph = self.options, self.graph
+        strategies, context, graph = self.strategies, self.context, self.graph
         files = render_parts(switch, parts, self.owner)
         return Manifest(
             format=PLAN_FORMAT,
             version=PLAN_VERSION,
-            workers=options.workers,
-            slots=options.slots,
+            workers=context.workers,
+            slots=context.slots,
             banks=BANKS,
-            slots_per_bank=slots_per_bank(options.slots),
-            lanes=options.lanes,
+            slots_per_bank=slots_per_bank(context.slots),
+            lanes=context.lanes,
             blocks=blocks,
             directions=records,
             max_fan_in=max(each.boundary.max_fan_in() for each in self.formed),
             graph=GraphRecord(graph.name, graph.vertices, len(graph.indices), graph.digest()),
             partition=PartitionRecord(
-                method=options.partition,
-                seed=options.seed,
+                method=strategies.partition,
+                seed=self.seed,
                 digest=hashlib.sha256(self.owner.astype("<i4").data).hexdigest(),
             ),
             strategy=StrategyRecord(
-                options.blocks, options.send, float(weight), options.order, options.seed
+                strategies.blocks, strategies.send, float(weight), strategies.order, self.seed
             ),
-            program=options.program,
+            program=self.program,
             files={name: hashlib.sha256(data).hexdigest() for name, data in files},
             digest="",
         )
@@ -436,22 +436,18 @@ def one_block(boundary: BoundaryEdges, slots: int, seed: int) -> NDArray[np.int3
     return np.ones(len(boundary), dtype=np.int32)
 
 
-def _checked_room(options: _Options, formed: Sequence[DirectionPlan]) -> int:
-    """Return the slots of the plan's one switch: those of `options`, or the largest block's need.
-
-    Raises:
-        PlannerError: blocks that do not fit the slots.
-    """
-    slots = options.room
-    if options.strawman:
+def _checked_room(blocks: str, context: PlanContext, formed: Sequence[DirectionPlan]) -> int:
+    """Return the sums that have a slot at once in the plan's one switch; check the blocks."""
+    slots = context.room
+    if blocks == STRAWMAN:
         slots = max([1, *(len(np.unique(each.boundary.destination)) for each in formed)])
-    over = find_blocks_over(options.blocks)
+    over = find_blocks_over(blocks)
     largest = slots
     for each in formed:
         most = slots if over is None else max(len(each.boundary), 1)
-        check_blocks(options.blocks, each.boundary, each.block, most)
+        check_blocks(blocks, each.boundary, each.block, most)
         if over is not None:
-            over.check(each.boundary, each.block, slots, options.workers)
+            over.check(each.boundary, each.block, slots, context.workers)
         block = distinct_pairs(each.block, each.boundary.destination)[0]
         largest = max(largest, int(np.bincount(block).max(initial=0)))
     return largest

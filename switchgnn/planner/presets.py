@@ -1,10 +1,17 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Sets of strategies: `paper` follows the paper, `best` sends the fewest packets."""
+"""From a request to the strategies of a plan.
+
+Of the presets, `paper` follows the paper, and `best` sends the fewest packets.
+"""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Protocol
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
 
 from switchgnn.base.machine import how_to_install
 from switchgnn.base.names import no_such
@@ -15,12 +22,30 @@ from switchgnn.planner.graphs.graph import Graph
 from switchgnn.planner.lanes import BANK_LANES, banks_of_slot
 from switchgnn.planner.partition.leaf_spine import LeafSpine
 from switchgnn.planner.partition.metis_leaf_spine import metis_leaf_spine_name
+from switchgnn.planner.partition.simple import load_assignment
 from switchgnn.planner.plan.banks import BANKS
 from switchgnn.planner.sending.order import Rates
-from switchgnn.planner.strategies import BLOCK_STRATEGIES
+from switchgnn.planner.strategies import (
+    BLOCK_NAMES,
+    BLOCK_STRATEGIES,
+    ORDER_STRATEGIES,
+    PARTITION_STRATEGIES,
+    SEND_STRATEGIES,
+    find_strategy,
+)
 
 # The send strategy for which some block strategies are refined, and the end of their names.
 COVER = "cover"
+# The partition of an assignment that was not made by any of PARTITION_STRATEGIES.
+GIVEN = "given"
+# What can be requested by name.
+KNOWN: Mapping[str, Mapping[str, object]] = {
+    "partition": PARTITION_STRATEGIES,
+    "blocks": BLOCK_NAMES,
+    "send": SEND_STRATEGIES,
+    "order": ORDER_STRATEGIES,
+}
+PAPER, BEST, AUTO = "paper", "best", "auto"
 # A slot of a bank is 32 lanes of four bytes; one fragment at a time shares the slots.
 NUMBER_BYTES, SLOT_BYTES = 4, 128
 # The most directed edges with which Mt-KaHyPar takes only seconds.
@@ -34,8 +59,43 @@ _MOST_WEIGHT = 1.0
 
 
 @dataclass(frozen=True)
-class Situation:
-    """The conditions of a choice.
+class PlanRequest:
+    """A preset, and replacements for its strategies; None keeps those of the preset."""
+
+    preset: str = PAPER
+    partition: str | None = None
+    blocks: str | None = None  # a key of BLOCK_NAMES; None: those of `best` follow `send`
+    send: str | None = None
+    order: str | None = None
+    assignment: Path | None = None  # a file for load_assignment that replaces any partition
+    # numbers of the widest frame, one of LANES; None: with the least predicted time
+    lanes: int | None = None
+
+    def checked(self) -> "PlanRequest":
+        """Return the same after checking all names."""
+        find_preset(self.preset)
+        for part, name in self.named().items():
+            find_strategy(part.removesuffix("s"), name, KNOWN[part])
+        if self.assignment is not None and self.partition is not None:
+            raise PlannerError(
+                f"the assignment {self.assignment} leaves no choice to the partition "
+                f"{self.partition}; give one of them"
+            )
+        return self
+
+    def load_assignment(self) -> NDArray[np.int64] | None:
+        """Return the assignment in the file, or None without one."""
+        return None if self.assignment is None else load_assignment(self.assignment)
+
+    def named(self) -> dict[str, str]:
+        """Return the replacements of the preset's strategies."""
+        names = {part: getattr(self, part) for part in KNOWN}
+        return {part: name for part, name in names.items() if name is not None}
+
+
+@dataclass(frozen=True)
+class PlanContext:
+    """The workers, the switch and the network that a plan is for.
 
     Attributes:
         slots: the aggregators of the switch.
@@ -77,8 +137,8 @@ class Situation:
 
 
 @dataclass(frozen=True)
-class Choice:
-    """A strategy of each kind, by name.
+class ResolvedStrategies:
+    """A strategy of each kind, by name, as `build_plan` takes them.
 
     Attributes:
         send: `multicast`, or `cover`: partial sums of the workers where they are fewer.
@@ -93,7 +153,7 @@ class Choice:
     send: str
     weight: float
     order: str
-    because: Mapping[str, str]
+    because: Mapping[str, str] = field(default_factory=dict)
     rates: Rates | None = None
     leaves: bool = False
 
@@ -101,13 +161,13 @@ class Choice:
 class Preset(Protocol):
     """Chooses the strategies for a graph."""
 
-    def __call__(self, graph: Graph, situation: Situation) -> Choice:
+    def __call__(self, graph: Graph, context: PlanContext) -> ResolvedStrategies:
         """See the class."""
 
 
-def paper(graph: Graph, situation: Situation) -> Choice:
+def paper(graph: Graph, context: PlanContext) -> ResolvedStrategies:
     """Choose the strategies of the paper: METIS, MLGP, GAMR, and every source multicast."""
-    return Choice(
+    return ResolvedStrategies(
         partition="metis",
         blocks="mlgp",
         send="multicast",
@@ -117,26 +177,26 @@ def paper(graph: Graph, situation: Situation) -> Choice:
     )
 
 
-def best(graph: Graph, situation: Situation) -> Choice:
+def best(graph: Graph, context: PlanContext) -> ResolvedStrategies:
     """Choose the strategies that measured best, as far as the size of the graph allows."""
-    partition, why_partition = _partition(situation.leaf_spine)
-    blocks, why_blocks = _blocks(graph, situation)
-    send, weight, why_send = _send(situation)
+    partition, why_partition = _partition(context.leaf_spine)
+    blocks, why_blocks = _blocks(graph, context)
+    send, weight, why_send = _send(context)
     blocks = blocks_for(blocks, send)
-    if situation.over is not None and situation.room < graph.vertices:
-        blocks = name_over(blocks, *situation.over)
+    if context.over is not None and context.room < graph.vertices:
+        blocks = name_over(blocks, *context.over)
         why_blocks = (
-            f"{why_blocks} Each leaf and spine has {situation.room:,} slots for what comes to it, "
+            f"{why_blocks} Each leaf and spine has {context.room:,} slots for what comes to it, "
             "so a block has more destinations than one switch has slots, spread over the workers."
         )
-    rates = _rates(graph, situation)
+    rates = _rates(graph, context)
     if rates is not None:
         why_send = (
             "Workers send a cover of sources and partial sums whose blocks take the least time: "
             f"each link carries {rates.link:,.0f} packets per second and the switch's loop "
             f"{rates.loop:,.0f} passes."
         )
-    return Choice(
+    return ResolvedStrategies(
         partition=partition,
         blocks=blocks,
         send=send,
@@ -152,34 +212,51 @@ def best(graph: Graph, situation: Situation) -> Choice:
     )
 
 
-def auto(graph: Graph, situation: Situation) -> Choice:
+def auto(graph: Graph, context: PlanContext) -> ResolvedStrategies:
     """Choose as `best` does, and leave to the hosts what they are predicted to do faster."""
-    return replace(best(graph, situation), leaves=situation.leaf_spine is None)
+    return replace(best(graph, context), leaves=context.leaf_spine is None)
 
 
-PAPER, BEST, AUTO = "paper", "best", "auto"
 PRESETS: Mapping[str, Preset] = {PAPER: paper, BEST: best, AUTO: auto}
 
 
-def choose(name: str, graph: Graph, situation: Situation) -> Choice:
-    """Let a preset choose.
+def preset_strategies(name: str, graph: Graph, context: PlanContext) -> ResolvedStrategies:
+    """Return the strategies of a preset, a key of PRESETS."""
+    preset = find_preset(name)
+    for rate in (context.link_rate, context.recirculation_rate):
+        if rate is not None and not rate > 0:
+            raise PlannerError(f"a rate must be above 0 packets per second, but it is {rate}")
+    return preset(graph, context)
+
+
+def resolve_strategies(
+    request: PlanRequest, graph: Graph, context: PlanContext
+) -> ResolvedStrategies:
+    """Return the preset's strategies with the replacements.
 
     Args:
-        name: a key of PRESETS.
+        request: the preset, and what replaces its strategies.
         graph: the graph of the plan.
-        situation: the conditions of the choice.
+        context: the workers, the switch and the network that the plan is for.
 
     Returns:
         A strategy of each kind.
 
     Raises:
-        PlannerError: there is no such preset, or a rate is not above 0.
+        PlannerError: a name that is not known, or a rate that is not above 0.
     """
-    preset = find_preset(name)
-    for rate in (situation.link_rate, situation.recirculation_rate):
-        if rate is not None and not rate > 0:
-            raise PlannerError(f"a rate must be above 0 packets per second, but it is {rate}")
-    return preset(graph, situation)
+    request.checked()
+    chosen = preset_strategies(request.preset, graph, context)
+    named: dict[str, Any] = {**request.named()}
+    because = {part: f"{part.capitalize()} {name}: as asked." for part, name in named.items()}
+    if request.assignment is not None:
+        named["partition"] = GIVEN
+        because["partition"] = f"Workers as {request.assignment} assigns them."
+    if request.send is not None:
+        named.setdefault("blocks", blocks_for(chosen.blocks, request.send))
+    if named.get("send", chosen.send) != COVER:
+        named |= {"weight": 0.0, "rates": None}
+    return replace(chosen, **named, because={**chosen.because, **because})
 
 
 def find_preset(name: str) -> Preset:
@@ -221,10 +298,10 @@ def _partition(leaf_spine: LeafSpine | None) -> tuple[str, str]:
     )
 
 
-def _blocks(graph: Graph, situation: Situation) -> tuple[str, str]:
+def _blocks(graph: Graph, context: PlanContext) -> tuple[str, str]:
     edges = len(graph.indices)
-    if situation.room >= graph.vertices:
-        why = f"One block: {situation.room:,} slots hold all {graph.vertices:,} vertices."
+    if context.room >= graph.vertices:
+        why = f"One block: {context.room:,} slots hold all {graph.vertices:,} vertices."
     elif edges > _MOST_HYPERGRAPH_EDGES:
         why = f"Destination blocks by METIS: {edges:,} edges are too many for Mt-KaHyPar."
     elif not has_mtkahypar():
@@ -238,16 +315,16 @@ def _blocks(graph: Graph, situation: Situation) -> tuple[str, str]:
     return "destination", why
 
 
-def _rates(graph: Graph, situation: Situation) -> Rates | None:
-    link, passes = situation.link_rate, situation.recirculation_rate
+def _rates(graph: Graph, context: PlanContext) -> Rates | None:
+    link, passes = context.link_rate, context.recirculation_rate
     few = len(graph.indices) <= _MOST_TRIED_EDGES
-    if not (situation.within and few) or link is None or passes is None:
+    if not (context.within and few) or link is None or passes is None:
         return None
-    return Rates(link, passes, _CONTRIBUTIONS_PER_PASS[situation.banks_apart])
+    return Rates(link, passes, _CONTRIBUTIONS_PER_PASS[context.banks_apart])
 
 
-def _send(situation: Situation) -> tuple[str, float, str]:
-    link, passes = situation.link_rate, situation.recirculation_rate
+def _send(context: PlanContext) -> tuple[str, float, str]:
+    link, passes = context.link_rate, context.recirculation_rate
     if link is None or passes is None:
         why = (
             "Workers send a minimum cover of sources and partial sums: the fewest packets, as "
@@ -255,11 +332,11 @@ def _send(situation: Situation) -> tuple[str, float, str]:
         )
         return COVER, 0.0, why
     # All links carry packets at once, while one switch makes all passes.
-    weight = situation.workers * link / (passes * _CONTRIBUTIONS_PER_PASS[situation.banks_apart])
+    weight = context.workers * link / (passes * _CONTRIBUTIONS_PER_PASS[context.banks_apart])
     weight = min(round(weight, 3), _MOST_WEIGHT)
     why = (
         f"Workers send a cover in which a contribution costs {weight:g} packets: the links "
-        f"carry {situation.workers * link:,.0f} packets per second and the switch makes "
+        f"carry {context.workers * link:,.0f} packets per second and the switch makes "
         f"{passes:,.0f} passes."
     )
     return COVER, weight, why

@@ -36,7 +36,7 @@ class SwitchProfile:
         passes_per_second: of all pipelines, without the first pass of each packet.
         ports: their number.
         port_gbits: Gbit/s of each port, in each direction.
-        program_sizes: whether tables and registers have the sizes of `p4src/sizes.p4`.
+        program_sizes: whether tables and registers have the sizes of `p4src/headers.p4`.
         frame_seconds: processor time of a software switch for each received frame.
         host_frame_seconds: processor time of a host for each frame that it sends or receives in
             an exchange over the switch.

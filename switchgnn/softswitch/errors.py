@@ -6,7 +6,10 @@ from switchgnn.base.errors import SwitchGNNError
 
 
 class SoftSwitchError(SwitchGNNError):
-    """Base of all errors of the software switch."""
+    """Base of all errors of the software switch; each is one line, whatever names it repeats."""
+
+    def __str__(self) -> str:
+        return " ".join(super().__str__().split())
 
 
 class UnsupportedProgramError(SoftSwitchError):

@@ -28,12 +28,13 @@ Sender = Callable[[bytes], bool]
 
 @dataclass
 class ForwardingCounts:
-    """Packets by their fate; the Counters are by port."""
+    """Packets by their fate; the Counters are by port, ``tail_drops`` those of full queues."""
 
     received: Counter[int] = field(default_factory=Counter)
     sent: Counter[int] = field(default_factory=Counter)
     unattached: Counter[int] = field(default_factory=Counter)
     send_errors: Counter[int] = field(default_factory=Counter)
+    tail_drops: Counter[int] = field(default_factory=Counter)
     ingress_drops: int = 0
     egress_drops: int = 0
     recirculated: int = 0
@@ -73,11 +74,8 @@ class Forwarder:
         self._uses_time = compiled.uses_time
         # Frames refused by their ports; the packets after them stay queued.
         self.held: dict[int, bytes] = {}
-        self._unlimited = not queues.settings.limited
-        self._direct = self._unlimited
         self._clock = clock
         self._started = clock()
-        # While no packet waits, unlimited ports skip the queue: the result is the same.
         self._waiting = False
 
     @property
@@ -117,14 +115,12 @@ class Forwarder:
             return
         self._queues.unblock(port, self._clock())
         self._transmit(port, frame)
-        self._direct = self._unlimited and not self.held
         self._waiting = True
         self.drain()
 
     def _hold(self, port: int, frame: bytes) -> None:
         self.held[port] = frame
         self._queues.block(port)
-        self._direct = False
 
     def _now(self) -> int:
         """Return the microseconds since the program was loaded; 0 if it reads no time."""
@@ -149,9 +145,6 @@ class Forwarder:
             self._replicate(self._replication.groups.get(group, ()), packet, priority)
         elif spec == DROP_PORT:
             self._counts.ingress_drops += 1
-        elif self._direct and not self._waiting:
-            now = self._now()
-            self._egress(spec, (state, data, pos, NORMAL, new_length, cut, length, -1, now), 0, 0)
         else:
             alone = (state, data, pos, NORMAL, new_length, cut, length, -1)
             self._enqueue(spec, alone, priority)

@@ -4,9 +4,6 @@
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Any
-
-from msgspec import UNSET, UnsetType
 
 from switchgnn.softswitch import document as bmv2
 from switchgnn.softswitch.codegen.compiler import CompiledProgram, compile_program
@@ -16,42 +13,26 @@ from switchgnn.softswitch.program import (
     PORT_BITS,
     ActionCall,
     ActionSpec,
-    Calculation,
-    Checksum,
-    Conditional,
     ConstEntry,
-    CounterArray,
-    DirectCall,
+    Control,
     FieldRef,
     FieldType,
     HeaderSpec,
-    HeaderStack,
     HeaderUnion,
     KeyField,
     LoadedProgram,
     Parser,
-    ParserState,
-    Pipeline,
-    Primitive,
-    RegisterArray,
+    Stack,
     TableSpec,
-    Transition,
-    UnionStack,
 )
 from switchgnn.softswitch.tables import Exact, Match, Prefix, Range, Ternary
 
 # The first parser of a program for another architecture, as p4c names it.
 _ARCHITECTURES = {"ingress_parser": "PSA", "main_parser": "PNA"}
-_SECTIONS = {
-    "meter_arrays": ("meters", "count packets or use registers instead"),
-    "learn_lists": ("digests", "send a copy to the controller as a packet-in instead"),
-    "extern_instances": ("extern instances", "use the externs of v1model"),
-    "parse_vsets": ("parser value sets", "match constants instead"),
-}
-_KEY_KINDS = {"exact", "valid", "lpm", "ternary", "range"}
+_KEY_KINDS = {"exact", "lpm", "ternary", "range"}
 _KINDS = {
-    "exact": {"exact", "valid"},
-    "lpm": {"exact", "valid", "lpm"},
+    "exact": {"exact"},
+    "lpm": {"exact", "lpm"},
     "ternary": _KEY_KINDS,
     "range": _KEY_KINDS,
 }
@@ -74,21 +55,6 @@ def _refuse_other_architectures(document: bmv2.Document) -> None:
         )
 
 
-def _refuse_unsupported_sections(document: bmv2.Document) -> None:
-    for section, (feature, hint) in _SECTIONS.items():
-        for item in getattr(document, section):
-            raise UnsupportedProgramError(feature, f"'{item.get('name', section)}'", hint)
-    for header_type in document.header_types:
-        _refuse_other_lengths(header_type)
-    for pipeline in document.pipelines:
-        for profile in pipeline.action_profiles:
-            raise UnsupportedProgramError(
-                "action profiles and selectors",
-                f"'{profile.get('name')}'",
-                "put the actions into the table itself",
-            )
-
-
 def _refuse_wide_ports(headers: Mapping[str, HeaderSpec]) -> None:
     """Refuse other ports than v1model's, as each port has a queue and counters of its own."""
     metadata = headers.get("standard_metadata")
@@ -99,24 +65,6 @@ def _refuse_wide_ports(headers: Mapping[str, HeaderSpec]) -> None:
                 "standard_metadata.egress_spec",
                 f"compile it for v1model, whose ports have {PORT_BITS}",
             )
-
-
-def _refuse_other_lengths(header_type: bmv2.JsonHeaderType) -> None:
-    where = f"header type '{header_type.name}'"
-    if header_type.length_exp is not None:
-        raise UnsupportedProgramError(
-            "header types with a length expression",
-            where,
-            "give the length to extract, as P4_16 does",
-        )
-    if any(field[3:] == [True] for field in header_type.fields):
-        raise UnsupportedProgramError(
-            "fields that saturate", where, "use the operators |+| and |-| of P4_16"
-        )
-    if header_type.max_length is None and any(f[1] == "*" for f in header_type.fields):
-        raise UnsupportedProgramError(
-            "fields of variable length without a maximum", where, "compile the program with p4c"
-        )
 
 
 def _refuse_unsupported_table(table: bmv2.JsonTable) -> None:
@@ -144,71 +92,76 @@ def load_program(config: bytes) -> LoadedProgram:
     """Read a program from a BMv2 JSON document."""
     document = bmv2.read_document(config)
     _refuse_other_architectures(document)
-    _refuse_unsupported_sections(document)
     try:
         return _program(document)
-    except (KeyError, IndexError, TypeError, ValueError) as error:
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
         raise inconsistent(error) from error
 
 
 def _program(document: bmv2.Document) -> LoadedProgram:
-    by_ident = _headers(document)
+    types = {item.name: _fields(item) for item in document.header_types}
+    by_ident = {
+        item.id: HeaderSpec(item.name, item.metadata, types[item.header_type], item.header_type)
+        for item in document.headers
+    }
     headers = {header.name: header for header in by_ident.values()}
     _refuse_wide_ports(headers)
     unions = _unions(document, by_ident)
-    actions = {item.id: _action(item) for item in document.actions}
-    pipelines = {item.name: _pipeline(item, actions, headers) for item in document.pipelines}
+    actions = {item.ident: item for item in document.actions}
+    controls = {item.name: _control(item, actions, headers) for item in document.pipelines}
     return LoadedProgram(
         headers=headers,
-        stacks=_stacks(document, by_ident),
+        stacks={
+            item.name: Stack(item.name, tuple(by_ident[ident].name for ident in item.header_ids))
+            for item in document.header_stacks
+        },
         unions={union.name: union for union in unions.values()},
         union_stacks=_union_stacks(document, unions),
         errors=dict(document.errors),
         parser=_parser(document),
         deparse_order=tuple(document.deparsers[0].order) if document.deparsers else (),
         actions=actions,
-        ingress=pipelines["ingress"],
-        egress=pipelines["egress"],
-        registers={
-            a.name: RegisterArray(a.name, a.size, a.bitwidth) for a in document.register_arrays
-        },
-        counters={a.name: _counter(a) for a in document.counter_arrays},
-        calculations={
-            c.name: Calculation(c.name, c.algo, tuple(c.input)) for c in document.calculations
-        },
-        checksums=tuple(map(_checksum, document.checksums)),
+        ingress=controls["ingress"],
+        egress=controls["egress"],
+        registers={item.name: item for item in document.register_arrays},
+        counters={item.name: item for item in document.counter_arrays},
+        calculations={item.name: item for item in document.calculations},
+        checksums=tuple(document.checksums),
         field_lists={item.id: _field_list(item) for item in document.field_lists},
         aliases=dict(document.field_aliases),
     )
 
 
-def _headers(document: bmv2.Document) -> dict[int, HeaderSpec]:
-    types = {item.name: item for item in document.header_types}
-    return {
-        item.id: HeaderSpec(
-            item.name, item.metadata, _fields(types[item.header_type]), item.header_type
-        )
-        for item in document.headers
-    }
-
-
 def _fields(kind: bmv2.JsonHeaderType) -> tuple[FieldType, ...]:
-    fixed = sum(field[1] for field in kind.fields if isinstance(field[1], int))
-    return tuple(_field(field, kind, fixed) for field in kind.fields)
-
-
-def _field(field: list[Any], kind: bmv2.JsonHeaderType, fixed: int) -> FieldType:
-    signed = bool(len(field) > 2 and field[2])
-    if field[1] == "*":
-        return FieldType(field[0], 8 * (kind.max_length or 0) - fixed, signed=False, varbit=True)
-    return FieldType(field[0], field[1], signed)
-
-
-def _stacks(document: bmv2.Document, headers: dict[int, HeaderSpec]) -> dict[str, HeaderStack]:
-    return {
-        item.name: HeaderStack(item.name, tuple(headers[ident].name for ident in item.header_ids))
-        for item in document.header_stacks
-    }
+    where = f"header type '{kind.name}'"
+    if kind.length_exp is not None:
+        raise UnsupportedProgramError(
+            "header types with a length expression",
+            where,
+            "give the length to extract, as P4_16 does",
+        )
+    if any(field.saturates for field in kind.fields):
+        raise UnsupportedProgramError(
+            "fields that saturate", where, "use the operators |+| and |-| of P4_16"
+        )
+    varying = sum(field.width == "*" for field in kind.fields)
+    if varying and kind.max_length is None:
+        raise UnsupportedProgramError(
+            "fields of variable length without a maximum", where, "compile the program with p4c"
+        )
+    fixed = sum(field.width for field in kind.fields if field.width != "*")
+    rest = fixed if kind.max_length is None else 8 * kind.max_length - fixed
+    if varying > 1 or rest < 0:
+        raise MalformedProgramError(
+            f"Header type '{kind.name}' has two fields of variable length, or is longer than its "
+            "max_length."
+        )
+    return tuple(
+        FieldType(field.name, rest, signed=False, varbit=True)
+        if field.width == "*"
+        else FieldType(field.name, field.width, bool(field.signed))
+        for field in kind.fields
+    )
 
 
 def _unions(document: bmv2.Document, headers: dict[int, HeaderSpec]) -> dict[int, HeaderUnion]:
@@ -231,13 +184,13 @@ def _unions(document: bmv2.Document, headers: dict[int, HeaderSpec]) -> dict[int
     return unions
 
 
-def _union_stacks(document: bmv2.Document, unions: dict[int, HeaderUnion]) -> dict[str, UnionStack]:
+def _union_stacks(document: bmv2.Document, unions: dict[int, HeaderUnion]) -> dict[str, Stack]:
     stacks = {}
     for item in document.header_union_stacks:
         elements = [unions[ident] for ident in item.header_union_ids]
         if any(union.type_name != item.union_type for union in elements):
             raise MalformedProgramError(f"Stack '{item.name}' has unions of several types.")
-        stacks[item.name] = UnionStack(item.name, tuple(u.name for u in elements))
+        stacks[item.name] = Stack(item.name, tuple(u.name for u in elements))
     return stacks
 
 
@@ -245,55 +198,24 @@ def _parser(document: bmv2.Document) -> Parser:
     if not document.parsers:
         return Parser(None, {})
     parser = document.parsers[0]
-    return Parser(parser.init_state, {item.name: _state(item) for item in parser.parse_states})
+    return Parser(parser.init_state, {state.name: state for state in parser.parse_states})
 
 
-def _state(item: bmv2.JsonState) -> ParserState:
-    return ParserState(
-        item.name,
-        tuple(map(_primitive, item.parser_ops)),
-        tuple(item.transition_key),
-        tuple(_transition(case, item.name) for case in item.transitions),
-    )
-
-
-def _primitive(item: bmv2.JsonOperation) -> Primitive:
-    return Primitive(item.op, tuple(item.parameters or ()))
-
-
-def _transition(case: bmv2.JsonCase, state: str) -> Transition:
-    if case.type == "parse_vset":
+def _control(
+    item: bmv2.JsonControl, actions: Mapping[int, ActionSpec], headers: Mapping[str, HeaderSpec]
+) -> Control:
+    for profile in item.action_profiles:
         raise UnsupportedProgramError(
-            "parser value sets", f"parser state '{state}'", "match constants instead"
+            "action profiles and selectors",
+            f"'{profile.name}'",
+            "put the actions into the table itself",
         )
-    if case.type == "default" or case.value == "default":
-        return Transition(None, None, case.next_state)
-    mask = None if case.mask is None else int(case.mask, 16)
-    return Transition(int(case.value or "", 16), mask, case.next_state)
-
-
-def _action(item: bmv2.JsonAction) -> ActionSpec:
-    return ActionSpec(
-        item.name,
-        item.id,
-        tuple(data.name for data in item.runtime_data),
-        tuple(data.bitwidth for data in item.runtime_data),
-        tuple(map(_primitive, item.primitives)),
-    )
-
-
-def _pipeline(
-    item: bmv2.JsonPipeline, actions: Mapping[int, ActionSpec], headers: Mapping[str, HeaderSpec]
-) -> Pipeline:
-    return Pipeline(
+    return Control(
         item.name,
         item.init_table,
         {table.name: _Table(table, actions, headers).spec for table in item.tables},
-        {
-            c.name: Conditional(c.name, c.expression, c.true_next, c.false_next)
-            for c in item.conditionals
-        },
-        {c.name: DirectCall(c.name, c.action_id, c.next_node) for c in item.action_calls},
+        {branch.name: branch for branch in item.conditionals},
+        {call.name: call for call in item.action_calls},
     )
 
 
@@ -313,42 +235,38 @@ class _Table:
             item.match_type == "lpm" and kinds.count("lpm") != 1
         ):
             raise self._malformed(f"has the match type {item.match_type}, but other keys")
-        # Compilers for P4_14 wrote no ids.
-        names = {action.name: ident for ident, action in reversed(list(actions.items()))}
-        idents = item.action_ids or [names[name] for name in item.actions]
         self._key = tuple(_key_field(field, headers) for field in item.key)
-        self._actions = {ident: actions[ident] for ident in idents}
+        self._actions = {ident: actions[ident] for ident in item.action_ids}
+        default = item.default_entry
         self.spec = TableSpec(
             name=item.name,
             match_type=item.match_type,
             key=self._key,
-            actions=dict(zip(item.actions, idents, strict=True)),
+            actions=dict(zip(item.actions, item.action_ids, strict=True)),
             next_tables=item.next_tables,
             base_default_next=item.base_default_next,
-            default=None if item.default_entry is None else self._call(item.default_entry),
-            default_is_const=bool(item.default_entry and item.default_entry.action_const),
-            entries=tuple(map(self._entry, item.entries or ())),
-            with_counters=bool(item.with_counters),
-            max_size=item.max_size or len(item.entries or ()),
+            default=None if default is None else self._call(default),
+            default_is_const=default is not None and default.action_const,
+            entries=tuple(map(self._entry, item.entries)),
+            with_counters=item.with_counters,
         )
 
     def _malformed(self, what: str) -> MalformedProgramError:
         return MalformedProgramError(f"Table '{self._name}' {what}: compile the program again.")
 
     def _call(self, item: bmv2.JsonDefault) -> ActionCall:
-        action, data = self._actions.get(item.action_id), item.action_data or []
-        if action is None or len(data) != len(action.parameter_widths):
+        action, data = self._actions.get(item.action_id), item.action_data
+        if action is None or len(data) != len(action.parameters):
             called = f"action {item.action_id} with {len(data)} parameters"
             raise self._malformed(f"has no {called}, which an entry calls")
         return ActionCall(action.ident, tuple(map(self._number, data, action.parameter_widths)))
 
     def _entry(self, item: bmv2.JsonEntry) -> ConstEntry:
-        priority = item.priority or 0
         kinds = [match.match_type for match in item.match_key]
-        if priority > MOST_PRIORITY or kinds != [field.match_type for field in self._key]:
-            raise self._malformed(f"has an entry of priority {priority} with the key {kinds}")
+        if item.priority > MOST_PRIORITY or kinds != [field.match_type for field in self._key]:
+            raise self._malformed(f"has an entry of priority {item.priority} with the key {kinds}")
         matches = tuple(map(self._match, item.match_key, self._key))
-        return ConstEntry(matches, self._call(item.action_entry), priority)
+        return ConstEntry(matches, self._call(item.action_entry), item.priority)
 
     def _match(self, item: bmv2.JsonMatch, field: KeyField) -> Match:
         kind, width = field.match_type, field.width
@@ -356,7 +274,7 @@ class _Table:
             return Range(self._number(item.start, width), self._number(item.end, width))
         value = self._number(item.key, width)
         if kind == "lpm":
-            if item.prefix_length is UNSET or item.prefix_length > width:
+            if item.prefix_length is None or item.prefix_length > width:
                 raise self._malformed("has an entry without a prefix")
             prefix = Prefix(value, item.prefix_length, width)
             return Prefix(value & prefix.mask, prefix.length, width)
@@ -365,54 +283,30 @@ class _Table:
             return Ternary(value & mask, mask)
         return Exact(value)
 
-    def _number(self, value: str | bool | UnsetType, width: int) -> int:
-        if value is UNSET:
+    def _number(self, value: int | None, width: int) -> int:
+        if value is None:
             raise self._malformed("has an entry without all of its key")
-        number = int(value, 16) if isinstance(value, str) else int(value)
-        if not -(1 << width - 1) <= number < 1 << width:
+        if not -(1 << width - 1) <= value < 1 << width:
             raise self._malformed(f"has an entry with {value}, not of {width} bits")
-        return number & ((1 << width) - 1)
+        return value & ((1 << width) - 1)
 
 
 def _key_field(field: bmv2.JsonKey, headers: Mapping[str, HeaderSpec]) -> KeyField:
-    target = field.target
-    named = target if isinstance(target, str) else ".".join(target)
-    return KeyField(
-        field.match_type,
-        field.name or named,
-        target,
-        None if field.mask is None else int(field.mask, 16),
-        _key_width(target, headers),
-    )
-
-
-def _key_width(target: list[str] | str, headers: Mapping[str, HeaderSpec]) -> int:
-    if isinstance(target, str) or target[1] == "$valid$":
-        return 1  # a header stands for its validity
-    return {field.name: field.width for field in headers[target[0]].fields}[target[1]]
-
-
-def _counter(item: bmv2.JsonCounter) -> CounterArray:
-    return CounterArray(item.name, item.size or 0, item.binding if item.is_direct else None)
-
-
-def _checksum(item: bmv2.JsonChecksum) -> Checksum:
-    return Checksum(
-        item.name, item.target, item.calculation, item.verify, item.update, item.if_cond
-    )
+    header, name = field.target
+    widths = {each.name: each.width for each in headers[header].fields} | {"$valid$": 1}
+    named = field.name or f"{header}.{name}"
+    return KeyField(field.match_type, named, field.target, field.mask, widths[name])
 
 
 def _field_list(item: bmv2.JsonFieldList) -> tuple[FieldRef, ...]:
     for element in item.elements:
-        if element["type"] not in {"field", "hexstr"}:
+        if element["type"] != "field":
             raise UnsupportedProgramError(
                 f"an element of type {element['type']}",
                 f"field list {item.name or item.id}",
                 "preserve metadata fields only",
             )
-    # As in BMv2, constants are not preserved.
-    fields = [element["value"] for element in item.elements if element["type"] == "field"]
-    return tuple((header, name) for header, name in fields)
+    return tuple((header, name) for header, name in (each["value"] for each in item.elements))
 
 
 class GivenProgram:

@@ -8,7 +8,6 @@ import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from ipaddress import ip_address
-from typing import Protocol
 
 from switchgnn.base.udp_socket import connected_udp, why_not_bound
 from switchgnn.softswitch.errors import PortError
@@ -90,37 +89,16 @@ def _port_number(number: int, text: str) -> int:
     return number
 
 
-class Port(Protocol):
-    """An attached port; neither receiving nor sending ever blocks."""
+class Port:
+    """An attached port over a non-blocking socket.
 
-    @property
-    def receive(self) -> Callable[[int], bytes]:
-        """Function that returns the next frame, cut to a length, or raises BlockingIOError."""
-
-    @property
-    def frame_bytes(self) -> int:
-        """The length of the longest frame."""
-
-    @property
-    def may_refuse(self) -> bool:
-        """Whether the kernel may queue frames, or refuse them for a time.
-
-        Such a port gets one frame at a time, so that others wait in the egress queue, whose depth
-        the program reads.
-        """
-
-    def fileno(self) -> int:
-        """Return the file descriptor to wait on."""
-
-    def send(self, frame: bytes) -> bool:
-        """Send a frame; return False if it is lost, raise BlockingIOError if it must wait."""
-
-    def close(self) -> None:
-        """Detach the port."""
-
-
-class SocketPort:
-    """A port over a non-blocking socket."""
+    Attributes:
+        receive: returns the next frame, cut to a length, or raises BlockingIOError.
+        frame_bytes: the length of the longest frame.
+        may_refuse: whether the kernel may queue frames, or refuse them for a time. Such a port gets
+            one frame at a time, so that others wait in the egress queue, whose depth the program
+            reads.
+    """
 
     def __init__(self, sock: socket.socket, frame_bytes: int, *, may_refuse: bool = True) -> None:
         self._socket = sock
@@ -148,7 +126,7 @@ class SocketPort:
         self._socket.close()
 
 
-class EthernetPort(SocketPort):
+class EthernetPort(Port):
     """A port over a packet socket.
 
     The kernel takes a VLAN tag out of the frame and delivers it separately; the port puts
@@ -223,7 +201,7 @@ def _packet_socket(number: int) -> socket.socket:
         ) from None
 
 
-def open_udp(spec: UdpSpec) -> SocketPort:
+def open_udp(spec: UdpSpec) -> Port:
     """Open a connected UDP socket."""
     try:
         sock = connected_udp(spec.local, spec.peer)
@@ -236,7 +214,7 @@ def open_udp(spec: UdpSpec) -> SocketPort:
     _enlarge_buffer(sock)
     # Over loopback a datagram has reached its receiver when the call returns.
     local = ip_address(sock.getpeername()[0]).is_loopback
-    return SocketPort(sock, _UDP_FRAME_BYTES, may_refuse=not local)
+    return Port(sock, _UDP_FRAME_BYTES, may_refuse=not local)
 
 
 def _enlarge_buffer(sock: socket.socket) -> None:

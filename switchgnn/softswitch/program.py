@@ -1,19 +1,31 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""The BMv2 JSON document as frozen dataclasses."""
+"""A loaded program. Records that stand in BMv2's JSON as they are here are read by msgspec."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
+
+from msgspec import Meta, Struct
 
 from switchgnn.softswitch.tables import Match
-
-Json = Any
-FieldRef = tuple[str, str]
 
 PORT_BITS = 9
 DROP_PORT = 511  # the egress port of dropped packets
 MOST_PRIORITY = 1 << 24  # of a constant entry
+MOST_BITS = 1 << 16  # of a field, a parameter or a constant
+MOST_CELLS = 1 << 26  # of an array
+
+Json = Any  # an expression: its sizes are checked when it is read, its contents where it is used
+Name = Annotated[str, Meta(min_length=1, max_length=1024)]
+Number = Annotated[int, Meta(ge=0, lt=1 << 32)]
+Bits = Annotated[int, Meta(ge=1, le=MOST_BITS)]
+Cells = Annotated[int, Meta(ge=0, le=MOST_CELLS)]
+FieldRef = tuple[Name, Name]
+
+
+class Hex(int):
+    """A number that is hexadecimal text in the JSON."""
 
 
 @dataclass(frozen=True)
@@ -53,8 +65,8 @@ class HeaderSpec:
 
 
 @dataclass(frozen=True)
-class HeaderStack:
-    """A header stack: the names of its elements, first to last."""
+class Stack:
+    """A stack of headers or unions: the names of its elements, first to last."""
 
     name: str
     elements: tuple[str, ...]
@@ -69,47 +81,48 @@ class HeaderUnion:
     members: Mapping[str, str]
 
 
-@dataclass(frozen=True)
-class UnionStack:
-    """A stack of header unions: the names of its elements, first to last."""
-
-    name: str
-    elements: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Primitive:
+class Primitive(Struct, frozen=True):
     """One call inside an action or a parser state."""
 
-    op: str
-    parameters: tuple[Json, ...]
+    op: Name
+    parameters: tuple[Json, ...] = ()
 
 
-@dataclass(frozen=True)
-class ActionSpec:
-    """An action; ``parameter_widths`` are the bits of its runtime data."""
+class Parameter(Struct, frozen=True, rename={"width": "bitwidth"}):
+    """A parameter of an action."""
 
-    name: str
-    ident: int
-    parameter_names: tuple[str, ...]
-    parameter_widths: tuple[int, ...]
+    name: Name
+    width: Bits
+
+
+class ActionSpec(Struct, frozen=True, rename={"ident": "id", "parameters": "runtime_data"}):
+    """An action."""
+
+    name: Name
+    ident: Number
+    parameters: tuple[Parameter, ...]
     primitives: tuple[Primitive, ...]
 
+    @property
+    def parameter_widths(self) -> tuple[int, ...]:
+        """Bits of each parameter."""
+        return tuple(parameter.width for parameter in self.parameters)
 
-@dataclass(frozen=True)
-class Transition:
+
+class Transition(Struct, frozen=True):
     """One case of a parser state; ``value`` is None for the default case."""
 
-    value: int | None
-    mask: int | None
-    next_state: str | None
+    value: Hex | None
+    mask: Hex | None
+    next_state: Name | None
 
 
-@dataclass(frozen=True)
-class ParserState:
+class ParserState(
+    Struct, frozen=True, rename={"operations": "parser_ops", "key": "transition_key"}
+):
     """A parser state: operations, selection key and cases in order."""
 
-    name: str
+    name: Name
     operations: tuple[Primitive, ...]
     key: tuple[Json, ...]
     transitions: tuple[Transition, ...]
@@ -125,14 +138,11 @@ class Parser:
 
 @dataclass(frozen=True)
 class KeyField:
-    """One field of a table key; ``mask`` is applied before the match when present.
-
-    ``width`` is in bits; a header as the target stands for its validity.
-    """
+    """One field of a table key of ``width`` bits; ``mask`` is applied before the match."""
 
     match_type: str
     name: str
-    target: Json
+    target: FieldRef
     mask: int | None
     width: int
 
@@ -168,31 +178,28 @@ class TableSpec:
     default_is_const: bool
     entries: tuple[ConstEntry, ...]
     with_counters: bool
-    max_size: int
 
 
-@dataclass(frozen=True)
-class Conditional:
+class Conditional(Struct, frozen=True):
     """A branch of the control flow."""
 
-    name: str
+    name: Name
     expression: Json
-    true_next: str | None
-    false_next: str | None
+    true_next: Name | None = None
+    false_next: Name | None = None
 
 
-@dataclass(frozen=True)
-class DirectCall:
+class DirectCall(Struct, frozen=True, rename={"action": "action_id"}):
     """An action called by the control flow without a table."""
 
-    name: str
-    action: int
-    next_node: str | None
+    name: Name
+    action: Number
+    next_node: Name | None = None
 
 
 @dataclass(frozen=True)
-class Pipeline:
-    """A control: its nodes by name and the first one."""
+class Control:
+    """Ingress or egress: its nodes by name and the first one."""
 
     name: str
     initial: str | None
@@ -201,43 +208,39 @@ class Pipeline:
     calls: Mapping[str, DirectCall]
 
 
-@dataclass(frozen=True)
-class RegisterArray:
+class RegisterArray(Struct, frozen=True, rename={"width": "bitwidth"}):
     """A register array of ``size`` cells of ``width`` bits."""
 
-    name: str
-    size: int
-    width: int
+    name: Name
+    size: Cells
+    width: Bits
 
 
-@dataclass(frozen=True)
-class CounterArray:
-    """A counter array; a direct one is bound to a table."""
+class CounterArray(Struct, frozen=True):
+    """A counter array; the counters of a direct one are in the entries of a table."""
 
-    name: str
-    size: int
-    table: str | None
+    name: Name
+    size: Cells = 0
+    is_direct: bool = False
 
 
-@dataclass(frozen=True)
-class Calculation:
+class Calculation(Struct, frozen=True, rename={"algorithm": "algo", "inputs": "input"}):
     """A named hash or checksum over fields, constants, headers and payload."""
 
-    name: str
-    algorithm: str
+    name: Name
+    algorithm: Name
     inputs: tuple[Json, ...]
 
 
-@dataclass(frozen=True)
-class Checksum:
+class Checksum(Struct, frozen=True, rename={"condition": "if_cond"}):
     """A checksum that is verified after parsing or written before deparsing."""
 
-    name: str
+    name: Name
     target: FieldRef
-    calculation: str
-    verify: bool
-    update: bool
-    condition: Json
+    calculation: Name
+    verify: bool = True
+    update: bool = True
+    condition: Json = None
 
 
 @dataclass(frozen=True)
@@ -245,15 +248,15 @@ class LoadedProgram:
     """A program, as the code generators read it."""
 
     headers: Mapping[str, HeaderSpec]
-    stacks: Mapping[str, HeaderStack]
+    stacks: Mapping[str, Stack]
     unions: Mapping[str, HeaderUnion]
-    union_stacks: Mapping[str, UnionStack]
+    union_stacks: Mapping[str, Stack]
     errors: Mapping[str, int]
     parser: Parser
     deparse_order: tuple[str, ...]
     actions: Mapping[int, ActionSpec]
-    ingress: Pipeline
-    egress: Pipeline
+    ingress: Control
+    egress: Control
     registers: Mapping[str, RegisterArray]
     counters: Mapping[str, CounterArray]
     calculations: Mapping[str, Calculation]
@@ -263,7 +266,7 @@ class LoadedProgram:
 
     @property
     def tables(self) -> dict[str, TableSpec]:
-        """Tables of both pipelines by name."""
+        """Tables of both controls by name."""
         return {**self.ingress.tables, **self.egress.tables}
 
     def stack_size(self, name: str) -> int:

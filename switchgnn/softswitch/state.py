@@ -18,15 +18,9 @@ from switchgnn.softswitch.program import (
     TableSpec,
 )
 from switchgnn.softswitch.tables import (
-    Batches,
     Entry,
-    EntryFormat,
     EntryTable,
-    ExactMatcher,
-    Matcher,
     MatchTable,
-    PrefixMatcher,
-    PriorityMatcher,
     Target,
 )
 
@@ -43,10 +37,6 @@ class RegisterCells:
         """Return a comparable copy of the first cells."""
         return self.cells[:number]
 
-    def reset(self) -> None:
-        """Set every cell to zero."""
-        self.cells[:] = [0] * self.size
-
 
 class CounterCells:
     """Packet and byte counts of an indirect counter array."""
@@ -55,11 +45,6 @@ class CounterCells:
         self.size = size
         self.packets: MutableSequence[int] = [0] * size
         self.bytes: MutableSequence[int] = [0] * size
-
-    def reset(self) -> None:
-        """Set every count to zero."""
-        self.packets[:] = [0] * self.size
-        self.bytes[:] = [0] * self.size
 
 
 _LOG = logging.getLogger("softswitch.program")
@@ -79,7 +64,7 @@ class ProgramState(ABC):
         self.counters: Mapping[str, CounterCells] = {
             name: self._counter(array)
             for name, array in program.counters.items()
-            if array.table is None
+            if not array.is_direct
         }
 
     @abstractmethod
@@ -91,19 +76,6 @@ class ProgramState(ABC):
     @abstractmethod
     def _counter(self, array: CounterArray) -> CounterCells: ...
 
-    @abstractmethod
-    def batches(self, formats: Sequence[EntryFormat]) -> Batches | None:
-        """Return the batch reader of entries of these formats, or None."""
-
-    def reset(self) -> None:
-        """Restore the initial state."""
-        for table in self.tables.values():
-            table.reset()
-        for register in self.registers.values():
-            register.reset()
-        for counter in self.counters.values():
-            counter.reset()
-
 
 class PythonState(ProgramState):
     """The state of a program that runs as Python."""
@@ -111,16 +83,15 @@ class PythonState(ProgramState):
     tables: Mapping[str, MatchTable]
 
     def _table(self, table: TableSpec) -> MatchTable:
-        return MatchTable(_matcher(table), default_target(table), constant_entries(table))
+        return MatchTable(
+            table.match_type == "exact", default_target(table), constant_entries(table)
+        )
 
     def _register(self, array: RegisterArray) -> RegisterCells:
         return RegisterCells(array.size, array.width)
 
     def _counter(self, array: CounterArray) -> CounterCells:
         return CounterCells(array.size)
-
-    def batches(self, _formats: Sequence[EntryFormat]) -> None:
-        """Return None: entries are written one by one."""
 
 
 def bind(compiled: CompiledProgram, state: PythonState) -> Functions:
@@ -153,7 +124,7 @@ def _bind_state(
 ) -> None:
     names = compiled.names
     for name, table in state.tables.items():
-        namespace[names.lookup(name)] = table.matcher.lookup
+        namespace[names.lookup(name)] = table.lookup
         namespace[names.default(name)] = table.default
     for name, register in state.registers.items():
         namespace[names.register(name)] = register.cells
@@ -186,15 +157,6 @@ def default_target(table: TableSpec) -> Target:
 def constant_entries(table: TableSpec) -> tuple[Entry, ...]:
     """Return the constant entries."""
     return tuple(_constant_entry(table, entry) for entry in table.entries)
-
-
-def _matcher(table: TableSpec) -> Matcher:
-    if table.match_type == "exact":
-        return ExactMatcher()
-    if table.match_type == "lpm":
-        position = [field.match_type for field in table.key].index("lpm")
-        return PrefixMatcher(position, table.key[position].width, len(table.key) == 1)
-    return PriorityMatcher()
 
 
 def _constant_entry(table: TableSpec, entry: ConstEntry) -> Entry:

@@ -7,7 +7,7 @@ import os
 import select
 import threading
 import time
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from functools import partial
@@ -181,29 +181,6 @@ class EventLoop:
 _SWITCH_LOG = logging.getLogger("softswitch.switch")
 
 
-class QueueCounts:
-    """Counts of the egress queues, for either back end."""
-
-    def __init__(
-        self, settings: QueueSettings, queues: TrafficManager, engine: NativeEngine | None
-    ) -> None:
-        self.settings = settings
-        self._queues = queues
-        self._engine = engine
-
-    @property
-    def tail_drops(self) -> Counter[int]:
-        """Packets dropped because their queue was full, by port."""
-        drops = Counter(self._queues.tail_drops)
-        if self._engine is not None:
-            drops.update(self._engine.tail_drops())
-        return drops
-
-    def length(self, port: int) -> int:
-        """Return the number of packets queued for a port."""
-        return self._queues.length(port) if self._engine is None else self._engine.length(port)
-
-
 class SoftSwitch:
     """A switch that runs programs compiled by p4c for BMv2's simple_switch.
 
@@ -240,14 +217,13 @@ class SoftSwitch:
             )
         self.device_id = device_id
         self.backend = backend
-        self.compile_seconds = 0.0
-        self._counts = ForwardingCounts()
         self.replication = ReplicationEngine()
         self.given: GivenProgram | None = None
         self.state: ProgramState | None = None
         self._port_specs = dict(ports or {})
         self._queue_settings = queues or QueueSettings()
         self._queues = TrafficManager(self._queue_settings, self._port_specs)
+        self._counts = ForwardingCounts(tail_drops=self._queues.tail_drops)
         self._grpc = grpc
         self._cpu_port = cpu_port
         self._tls = tls
@@ -265,10 +241,9 @@ class SoftSwitch:
         """Packet counts since the switch was created."""
         return self._counts if self._engine is None else self._counts + self._engine.counts()
 
-    @property
-    def queues(self) -> QueueCounts:
-        """Counts of the egress queues."""
-        return QueueCounts(self._queue_settings, self._queues, self._engine)
+    def queued(self, port: int) -> int:
+        """Return the number of packets queued for a port."""
+        return self._queues.length(port) if self._engine is None else self._engine.length(port)
 
     @property
     def grpc_address(self) -> str:
@@ -403,9 +378,8 @@ class SoftSwitch:
             running = self._loop is not None
             if self._loop is not None:
                 self._loop.stop()
-            if self._engine is not None:
-                self._counts = self.counts
-                self._queues.tail_drops.update(self._engine.tail_drops())
+            self._counts = self.counts
+            self._queues.tail_drops = self._counts.tail_drops
             self.replication.reset()
             self._queues.clear()
             self._engine, self.given, self.state = engine, given, state
@@ -423,7 +397,6 @@ class SoftSwitch:
             self.backend is Backend.AUTO and find_compiler() is None
         ):
             return None
-        begin = time.monotonic()
         try:
             native = load_native(given)
         except (NoCompilerError, UnsupportedProgramError) as error:
@@ -432,8 +405,6 @@ class SoftSwitch:
             given.check()
             _SWITCH_LOG.warning("The program runs as Python: %s", error)
             return None
-        finally:
-            self.compile_seconds = time.monotonic() - begin
         return NativeEngine(native, self._queue_settings)
 
     def _forwarder(self, compiled: CompiledProgram, state: PythonState) -> Forwarder:

@@ -63,13 +63,7 @@ class Line:
     sends nothing.
     """
 
-    __slots__ = (
-        *("_ahead", "_begin", "_byte_time", "_classes", "_credits", "_interval", "_last"),
-        *("blocked", "count", "free_at", "listed", "port"),
-    )
-
-    def __init__(self, port: int, interval: float = 0.0, byte_time: float = 0.0) -> None:
-        self.port = port
+    def __init__(self, interval: float = 0.0, byte_time: float = 0.0) -> None:
         self.count = 0
         self.free_at = 0.0
         self.listed = False
@@ -115,72 +109,6 @@ class Line:
         self.free_at = max(self.free_at, now)
 
 
-class Lines:
-    """Limited ports, served in turn when they are free."""
-
-    def __init__(self) -> None:
-        self._by_port: dict[int, Line] = {}
-        # Every unblocked line with packets is in one of these.
-        self._turns: deque[Line] = deque()
-        self._timed: list[tuple[float, int]] = []
-
-    def get(self, port: int) -> Line | None:
-        """Return the line of a port, if it has one."""
-        return self._by_port.get(port)
-
-    def add(self, port: int, line: Line) -> None:
-        """Give a port a line."""
-        self._by_port[port] = line
-
-    def push(self, line: Line, item: Queued, now: float) -> None:
-        """Append a packet to a line."""
-        line.push(item, now)
-        self._list(line)
-
-    def unblock(self, line: Line, now: float) -> None:
-        """Let a blocked line send again."""
-        line.unblock(now)
-        self._list(line)
-
-    def _list(self, line: Line) -> None:
-        if line.count and not line.listed and not line.blocked:
-            line.listed = True
-            self._turns.append(line)
-
-    def pop(self, now: float) -> Queued | None:
-        """Return the next packet of a line that is free at ``now``, or None."""
-        while self._timed and self._timed[0][0] <= now:
-            self._turns.append(self._by_port[heappop(self._timed)[1]])
-        while self._turns:
-            line = self._turns.popleft()
-            if line.blocked:
-                line.listed = False
-                continue
-            if line.free_at > now + _AHEAD:
-                # The packet before it was charged after its pop, so the time is known only now.
-                heappush(self._timed, (line.free_at, line.port))
-                continue
-            item = line.pop()
-            if line.count:
-                self._turns.append(line)
-            else:
-                line.listed = False
-            return item
-        return None
-
-    def next_time(self) -> float | None:
-        """Return when to call :meth:`pop` again, or None."""
-        if self._turns:
-            return 0.0
-        return self._timed[0][0] if self._timed else None
-
-    def clear(self) -> None:
-        """Forget every line."""
-        self._by_port.clear()
-        self._turns.clear()
-        self._timed.clear()
-
-
 class TrafficManager:
     """Queues between ingress and egress.
 
@@ -192,11 +120,13 @@ class TrafficManager:
         self.settings = settings
         self.tail_drops: Counter[int] = Counter()
         self._attached = frozenset(attached)
-        # Without lines every packet may leave at once, in the order of arrival.
-        self._has_lines = settings.limited
+        # Packets of ports without a line, which may leave at once, in the order of arrival.
         self._ready: deque[Queued] = deque()
         self._lengths: Counter[tuple[int, int]] = Counter()
-        self._lines = Lines()
+        self._lines: dict[int, Line] = {}
+        # Each unblocked line with packets is in one of these.
+        self._turns: deque[int] = deque()
+        self._timed: list[tuple[float, int]] = []
 
     def length(self, port: int, of_class: int = 0) -> int:
         """Return the number of packets of a class that are queued for a port."""
@@ -210,29 +140,52 @@ class TrafficManager:
             return
         self._lengths[port, of_class] = length + 1
         item = (port, packet, length, of_class)
-        line = self._line(port) if self._has_lines else None
+        line = self._line(port)
         if line is None:
             self._ready.append(item)
         else:
-            self._lines.push(line, item, now)
+            line.push(item, now)
+            self._list(port, line)
 
     def _line(self, port: int) -> Line | None:
         line = self._lines.get(port)
-        if line is None:
+        if line is None and self.settings.limited:
             rate = self.settings.rate_of(port)
             bandwidth = self.settings.bandwidth if port in self._attached else None
-            if rate is None and bandwidth is None:
-                return None
-            line = Line(port, 1.0 / rate if rate else 0.0, 8.0 / bandwidth if bandwidth else 0.0)
-            self._lines.add(port, line)
+            if rate is not None or bandwidth is not None:
+                line = Line(1.0 / rate if rate else 0.0, 8.0 / bandwidth if bandwidth else 0.0)
+                self._lines[port] = line
         return line
+
+    def _list(self, port: int, line: Line) -> None:
+        if line.count and not line.listed and not line.blocked:
+            line.listed = True
+            self._turns.append(port)
 
     def pop(self, now: float) -> Queued | None:
         """Return the next item that may leave at ``now``, or None."""
-        item = self._ready.popleft() if self._ready else self._lines.pop(now)
+        item = self._ready.popleft() if self._ready else self._pop_line(now)
         if item is not None:
             self._lengths[item[0], item[3]] -= 1
         return item
+
+    def _pop_line(self, now: float) -> Queued | None:
+        while self._timed and self._timed[0][0] <= now:
+            self._turns.append(heappop(self._timed)[1])
+        while self._turns:
+            port = self._turns.popleft()
+            line = self._lines[port]
+            if line.blocked:
+                line.listed = False
+            elif line.free_at > now + _AHEAD:
+                # The packet before it was charged after its pop, so the time is known only now.
+                heappush(self._timed, (line.free_at, port))
+            else:
+                item = line.pop()
+                line.listed = False
+                self._list(port, line)
+                return item
+        return None
 
     def charge(self, port: int, size: int) -> None:
         """Keep a port busy for the frame of ``size`` bytes of its last packet.
@@ -247,9 +200,7 @@ class TrafficManager:
         """Hold the packets of a port back until its last one can be sent."""
         line = self._lines.get(port)
         if line is None:
-            line = Line(port)
-            self._lines.add(port, line)
-            self._has_lines = True
+            line = self._lines[port] = Line()
             for item in self._ready:
                 if item[0] == port:
                     line.push(item, 0.0)
@@ -260,15 +211,16 @@ class TrafficManager:
         """Let a port send again, beginning with the frame it refused."""
         line = self._lines.get(port)
         if line is not None:
-            self._lines.unblock(line, now)
+            line.unblock(now)
+            self._list(port, line)
 
     def next_time(self) -> float | None:
         """Return when the next packet may leave, or None."""
-        return 0.0 if self._ready else self._lines.next_time()
+        if self._ready or self._turns:
+            return 0.0
+        return self._timed[0][0] if self._timed else None
 
     def clear(self) -> None:
         """Drop all queued packets."""
-        self._ready.clear()
-        self._lines.clear()
-        self._has_lines = self.settings.limited
-        self._lengths.clear()
+        for queue in (self._ready, self._lines, self._turns, self._timed, self._lengths):
+            queue.clear()

@@ -17,8 +17,7 @@ from switchgnn.host.direct.kinds import backward_file
 from switchgnn.host.mixed import write_left_schedules
 from switchgnn.p4src import load_program
 from switchgnn.planner.auto import AutoPlan, build_auto
-from switchgnn.planner.build import Left
-from switchgnn.planner.chosen import Asked, build_chosen, choose_asked
+from switchgnn.planner.build import Left, build_resolved
 from switchgnn.planner.costs.forecast import (
     StarForecast,
     choose_lanes,
@@ -34,7 +33,7 @@ from switchgnn.planner.lanes import USUAL_WIDTH
 from switchgnn.planner.partition.leaf_spine import even_leaf_spine
 from switchgnn.planner.plan.files import read_manifest, write_plan
 from switchgnn.planner.plan.plan import Plan
-from switchgnn.planner.presets import PAPER, Situation
+from switchgnn.planner.presets import PAPER, PlanContext, PlanRequest, resolve_strategies
 from switchgnn.training.data.dataset import Dataset
 from switchgnn.training.data.load import dataset_from_pyg, load_dataset, split_of_indices
 from switchgnn.training.errors import JobError
@@ -103,7 +102,7 @@ def write_job(
     folder: str | Path,
     *,
     name: str = "data",
-    asked: Asked | None = None,
+    asked: PlanRequest | None = None,
     slots: int | None = None,
     leaves: int = 0,
     spines: int = 1,
@@ -146,13 +145,13 @@ def write_job(
     target = Path(folder).resolve()
     _check_target(target)
     dataset = _dataset_of(data, name)
-    asked = asked or Asked(PAPER)
+    asked = asked or PlanRequest(PAPER)
     program = load_program()
     leaf_spine = even_leaf_spine(workers, leaves, spines) if leaves else None
-    situation = Situation(workers, slots or program.slots, leaf_spine=leaf_spine)
+    context = PlanContext(workers, slots or program.slots, leaf_spine=leaf_spine)
     usual = {USUAL_WIDTH: 1.0}
-    situation, assignment = choose_lanes(asked, dataset.graph, situation, usual, seed)
-    choice = choose_asked(asked, dataset.graph, situation)
+    context, assignment = choose_lanes(asked, dataset.graph, context, usual, seed)
+    choice = resolve_strategies(asked, dataset.graph, context)
     made: dict[str, Any] = {
         "program": program.digest,
         "seed": seed,
@@ -162,11 +161,11 @@ def write_job(
     }
     if choice.leaves and network is not None and left is None:
         forecast = StarForecast(network, {each: {width: 1.0} for each in Direction})
-        found = build_auto(dataset.graph, choice, situation, forecast, **made)
+        found = build_auto(dataset.graph, choice, context, forecast, **made)
         plan, why = found.plan, _why(dataset.graph, found, network.mtu)
     else:
         why = ""
-        plan = build_chosen(dataset.graph, choice, situation, left=left, **made)
+        plan = build_resolved(dataset.graph, choice, context, left=left, **made)
     try:
         with writing(), replacing(target) as new:
             write_plan(plan, new / PLAN_FOLDER)

@@ -14,7 +14,6 @@ from switchgnn.base.network import Station
 from switchgnn.base.tasks import FAILED, EventWriter, Heartbeat, task_from_json, task_to_json
 from switchgnn.host.direct import BinnedTransport
 from switchgnn.host.direct.framing import USUAL_MTU
-from switchgnn.host.innetwork.transport import InNetworkTransport
 from switchgnn.host.metrics import WorkerView, serving_metrics, telling_metrics
 from switchgnn.host.pace import Pace
 from switchgnn.host.reduce.reducer import Reducer
@@ -105,14 +104,7 @@ def view_of(worker: int, transport: Transport, remote: RemoteSum | BinnedSum) ->
     def seconds() -> tuple[float, float]:
         return remote.clock.exchanging, remote.clock.waiting
 
-    if not isinstance(transport, InNetworkTransport):
-        return WorkerView(worker, lambda: transport.traffic, seconds=seconds)
-    return WorkerView(
-        *(worker, lambda: transport.traffic),
-        exchange=transport.exchange,
-        seconds=seconds,
-        injected=transport.injected,
-    )
+    return WorkerView(worker, transport, seconds)
 
 
 @dataclass(frozen=True)
@@ -193,12 +185,7 @@ def _train(task: TrainTask, events: EventWriter) -> None:
 
         def tell(report: EpochReport) -> None:
             traffic = transport.traffic._asdict()
-            barriers = (
-                {"barriers": transport.barriers, "void": transport.void, **transport.troubles}
-                if isinstance(transport, InNetworkTransport)
-                else {}
-            )
-            events.write("epoch", **asdict(report), traffic=traffic, **barriers)
+            events.write("epoch", **asdict(report), traffic=traffic, **transport.report)
 
         @contextmanager
         def seen(view: WorkerView) -> Iterator[None]:

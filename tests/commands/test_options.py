@@ -20,8 +20,7 @@ from switchgnn.commands.train.command import app as train_app
 from switchgnn.commands.train.options import COMMON
 from switchgnn.host.links.faults import DIRECTIONS, FaultRates, Faults
 from switchgnn.host.registry import AUTO, TRANSPORTS
-from switchgnn.planner.chosen import KNOWN
-from switchgnn.planner.presets import PRESETS
+from switchgnn.planner.presets import KNOWN, PRESETS
 from switchgnn.training.data.load import DATASETS
 from switchgnn.training.shape import MODELS
 from tests.support.commands import switchgnn

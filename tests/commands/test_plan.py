@@ -29,8 +29,8 @@ from switchgnn.planner import (
 )
 from switchgnn.planner.check.files import PlanCheckError
 from switchgnn.planner.check.plan import check_plan
-from switchgnn.planner.chosen import Asked
 from switchgnn.planner.partition.ptscotch import ptscotch, ptscotch_missing
+from switchgnn.planner.presets import PlanRequest
 from tests.support.documents import run_command
 from tests.support.speed import seconds_here
 
@@ -440,7 +440,7 @@ def test_parts_are_those_of_write_job(tmp_path):
     words = ("--data", "karate", "--workers", 4, "--slots", 16, "--leaves", 2, "--spines", 2)
     told = run(*words, "--partition", "chunk", "--parts", "--out", tmp_path / "job", "--json")
     assert told.exit_code == 0, told.output
-    asked = Asked(partition="chunk")
+    asked = PlanRequest(partition="chunk")
     expected = sg.write_job(
         "karate", 4, tmp_path / "other", asked=asked, slots=16, leaves=2, spines=2
     )
@@ -504,7 +504,7 @@ def test_shards_are_written_and_what_to_do_with_them_is_said(tmp_path):
         f"shard-00{rank}.safetensors" for rank in range(3)
     ]
     assert "34 vertices, 3 shards" in text
-    assert f"mpirun -n 3 python -m switchgnn.planner.partition.ptscotch_rank {folder}" in text
+    assert f"mpirun -n 3 switchgnn shard {folder} --assign" in text
     with pytest.raises(SwitchGNNError, match="from 1 to 34 shards"):
         call("shard", "karate", "--ranks", 35, "--out", folder)
 

@@ -21,10 +21,10 @@ from switchgnn.commands.train.plan import (
 )
 from switchgnn.host.pace import Pace
 from switchgnn.host.registry import HOST, HOST_PARTIAL, SWITCH
-from switchgnn.planner.chosen import Asked
 from switchgnn.planner.graphs.boundary import boundary_edges
 from switchgnn.planner.partition.leaf_spine import LeafSpine
 from switchgnn.planner.plan.files import read_assignment
+from switchgnn.planner.presets import PlanRequest
 from switchgnn.training.data.load import load_dataset
 from switchgnn.training.fewer import NOTHING_LESS, fewer_bytes
 from switchgnn.training.layers.models import ModelOptions
@@ -61,7 +61,7 @@ def job_of(
         bandwidth=bandwidth,
         ecn_threshold=128,
         leaf_spine=leaf_spine,
-        asked=Asked(preset, lanes=lanes),
+        asked=PlanRequest(preset, lanes=lanes),
     )
 
 
@@ -199,7 +199,7 @@ def said(transport, asked, folder):
     ],
 )
 def test_over_other_transports_only_the_partition_counts(transport, partition, expected, folder):
-    asked = Asked("best", partition=partition, blocks="destination-cover", order="bfs")
+    asked = PlanRequest("best", partition=partition, blocks="destination-cover", order="bfs")
     used, why, _ = said(transport, asked, folder)
     assert used == expected
     assert bool(why) == (transport == "switch")
@@ -207,11 +207,11 @@ def test_over_other_transports_only_the_partition_counts(transport, partition, e
 
 @pytest.mark.parametrize("transport", ["switch", "strawman", "host", "g3"])
 def test_an_assignment_counts_over_every_transport(transport, folder):
-    used, _, assignment = said(transport, Asked(assignment=folder / "workers.txt"), folder)
+    used, _, assignment = said(transport, PlanRequest(assignment=folder / "workers.txt"), folder)
     assert used[0] == "given"
     assert np.array_equal(assignment, np.arange(34) % 3)
 
 
 def test_without_options_it_is_the_papers_plan(folder):
-    used, _, _ = said("switch", Asked(), folder)
+    used, _, _ = said("switch", PlanRequest(), folder)
     assert used == ["metis", "mlgp", "multicast", "gamr"]

@@ -68,7 +68,7 @@ def test_a_new_session_is_one_update(put, fake):
 
 def turns(client, layout):
     session = Session(layout)
-    return session.decode(read_default(client, session.table)).any_turn
+    return session.decode(read_default(client, session.table)).any_tag
 
 
 def test_a_restarted_switch_takes_all_turns_until_a_new_session(

@@ -13,8 +13,7 @@ from switchgnn.controller import (
     show_entries,
 )
 from switchgnn.controller.cli import app
-from switchgnn.controller.controls.claim import Destination, Partial, Source
-from switchgnn.controller.controls.departure import Departure
+from switchgnn.controller.controls.access import Destination, Partial, Source
 from switchgnn.controller.controls.fanout import Fanout
 from switchgnn.controller.controls.forward import Forward
 from switchgnn.controller.controls.loop import (
@@ -25,6 +24,7 @@ from switchgnn.controller.controls.loop import (
     result_group,
 )
 from switchgnn.controller.controls.reduce import Reduce
+from switchgnn.controller.controls.rewrite import Rewrite
 from switchgnn.controller.controls.session import Session, Tier, WorkerPorts
 from switchgnn.planner.build import build_plan
 from switchgnn.planner.graphs.load import load_graph
@@ -93,7 +93,7 @@ def test_a_leaf_has_workers_below_and_spines_above(plans, layout):
     assert groups[ALL_WORKERS_GROUP] == (1, 2)
     assert groups[ALL_STATIONS_GROUP] == (1, 2, 3)
     assert groups[result_group(3)] == (4, 256)
-    assert len(Departure(layout).rows(leaf, network)) == 4
+    assert len(Rewrite(layout).rows(leaf, network)) == 4
 
 
 def test_a_spine_has_leaves_with_their_workers(plans, layout):
@@ -111,7 +111,7 @@ def test_a_spine_has_leaves_with_their_workers(plans, layout):
 
 
 def test_a_spine_that_hears_no_barrier_takes_all_turns(plans, layout):
-    turns = [Session(layout).entry(1, plan).any_turn for plan in plans]
+    turns = [Session(layout).entry(1, plan).any_tag for plan in plans]
     first_spine = next(place for place, plan in enumerate(plans) if not plan.above)
     assert turns == [int(place > first_spine) for place in range(len(plans))]
     assert any(turns)

@@ -145,8 +145,8 @@ def test_tables_are_read_once_for_an_install(served, switches, clock, client, ne
         asked.clear()
         clock.seconds += 2
         switches.collect()
-        # The defaults of two tables: the session, and the threshold.
-        assert len(asked) == 2 < often
+        # The default actions of three tables.
+        assert len(asked) == 3 < often
         install(PLAN, [client], network, program=program, new_session=True)
         asked.clear()
         clock.seconds += 2

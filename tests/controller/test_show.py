@@ -60,10 +60,10 @@ def served(fake, client, network, program):
 def test_a_summary(served):
     state = show(served)
     assert state.session.plan == PLAN.number
-    assert (state.session.session, state.session.workers, state.groups) == (1, 3, 97)
+    assert (state.session.session, state.session.workers, state.tables.groups) == (1, 3, 97)
     assert state.marking == Marking(32, 32)
     assert state.reduces == state.session.workers
-    tables = {table.name: table for table in state.tables}
+    tables = {table.name: table for table in state.tables.tables}
     assert tables["fanout"].entries == 16
     assert tables["worker"].occupancy == 3 / 256
     json.dumps(state.as_json())
@@ -83,7 +83,7 @@ def test_counters_by_name(served):
 
 
 def test_entries_of_each_table(served):
-    for name in ("worker", "station", "source", "fanout", "result", "departure", "groups"):
+    for name in ("worker", "station", "source", "fanout", "result", "rewrite", "groups"):
         assert show_entries(served, name)
     assert len(show_entries(served, "fanout", 3)) == 3
 

@@ -10,11 +10,11 @@ import pytest
 from finsy.proto import rpc_code
 
 from switchgnn.base.network import star_network
-from switchgnn.controller import P4RuntimeClient, clear, install, read_counters, show, show_entries
-from switchgnn.controller.controls.claim import Source
+from switchgnn.controller import P4RuntimeClient, clear, install, show_entries
+from switchgnn.controller.controls.access import Source
 from switchgnn.controller.controls.fanout import Fanout
 from switchgnn.controller.errors import NotPrimaryError, WriteRefusedError
-from switchgnn.controller.p4runtime.messages import DELETE, INSERT, group_update, row_update
+from switchgnn.controller.p4runtime.messages import INSERT, row_update
 from switchgnn.controller.p4runtime.state import empty_state
 from switchgnn.topologies.free_ports import free_udp_addresses
 from switchgnn.topologies.rpc_address import socket_address
@@ -74,35 +74,6 @@ def served(target, network, program):
         yield client
 
 
-def test_install_is_idempotent_and_takes_sessions(served, network, program):
-    again = install(PLAN, [served], network, program=program)
-    assert not again.changed
-    bumped = install(PLAN, [served], network, program=program, new_session=True)
-    assert bumped.session == again.session + 1
-    other = install(OTHER, [served], network, program=program, ecn_threshold=20)
-    assert other.session == bumped.session + 1
-    assert not other.switches[0].pipeline_pushed
-    assert not install(OTHER, [served], network, program=program, ecn_threshold=20).changed
-
-
-def test_show_tells_what_is_there(served):
-    state = show(served)
-    assert state.session.plan == PLAN.number
-    assert {table.name: table.entries for table in state.tables} == {
-        "worker": 3,
-        "station": 4,
-        "source": 60,
-        "destination": 5,
-        "partial": 0,
-        "fanout": 20 * 60 * 2,
-        "result": 5,
-        "departure": 3,
-    }
-    assert state.groups == 97
-    assert read_counters(served).passes.passes == 0
-    assert show_entries(served, "station")[-1] == {"dst_addr": "ff:ff:ff:ff:ff:ff", "port": "all"}
-
-
 def test_entries_read_back_as_written(served, layout):
     control = Fanout(layout)
     expected = control.records(control.rows(PLAN))
@@ -142,11 +113,6 @@ def test_a_failure_leaves_the_old_plan(served, target, layout, network, program)
         install(OTHER, [served], network, program=program, progress=explode)
     assert max(told) > 1000
     assert same(layout, observed(target.address, layout), before)
-
-
-def test_a_missing_group(served):
-    with pytest.raises(WriteRefusedError, match="multicast group 9999: "):
-        served.write([group_update(DELETE, 9999, ())])
 
 
 def test_clear_leaves_the_program_only(served, target, layout):

@@ -10,7 +10,7 @@ from finsy.proto import p4r
 from switchgnn.controller import (
     Outcome,
     P4RuntimeClient,
-    Watched,
+    Share,
     WatchEventKind,
     clear,
     install,
@@ -54,7 +54,7 @@ class Watching:
     def _run(self, clients, network, program, options):
         try:
             watch(
-                [Watched(PLAN, network, client) for client in clients],
+                [Share(PLAN, network, client) for client in clients],
                 program=program,
                 on_event=self._on_event,
                 stop=self._stop,

@@ -16,14 +16,12 @@ from switchgnn.controller import P4RuntimeClient, install, star_network
 from switchgnn.controller.cli import app
 from switchgnn.controller.cli import metrics as metrics_command
 from switchgnn.controller.metrics import SwitchMetrics
-from switchgnn.host.innetwork.endpoint import InNetworkCounters
-from switchgnn.host.innetwork.exchange import ExchangeStatus
 from switchgnn.host.metrics import WorkerView
-from switchgnn.host.wire.link import Traffic
 from switchgnn.p4src import load_program
 from tests.controller.fake_server import FakeSwitch
 from tests.controller.plans import make_plan
 from tests.deploy.test_units import DEPLOY
+from tests.host.test_metrics import Exchange
 from tests.support.commands import switchgnn
 from tests.support.listeners import free_ports
 
@@ -36,11 +34,6 @@ EXPRESSIONS = [target["expr"] for panel in PANELS for target in panel.get("targe
 SELECTOR = re.compile(r"(switchgnn_\w+)(?:\{([^}]*)\})?")
 # What Prometheus adds to a metric, and to each scrape.
 PARTS = ("_bucket", "_sum", "_count")
-
-
-class Exchange:
-    counters = InNetworkCounters()
-    status = ExchangeStatus(1, 2, 16.0)
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +49,7 @@ def exported():
         switches.close()
     finally:
         fake.stop()
-    found += WorkerView(0, lambda: Traffic(0, 0, 0, 0), Exchange(), lambda: (0, 0)).metrics()
+    found += WorkerView(0, Exchange(), lambda: (0, 0)).metrics()
     names = {}
     for metric in found:
         assert metric.samples, metric.name

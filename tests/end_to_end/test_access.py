@@ -15,8 +15,8 @@ import pytest
 
 from switchgnn.controller import (
     P4RuntimeClient,
+    Share,
     TlsOptions,
-    Watched,
     WatchEventKind,
     load_plan,
     star_network,
@@ -264,7 +264,7 @@ def test_a_switch_that_restarts(target, certificates, tmp_path):
             installed.release()
 
     def follow(client):
-        watched = Watched(load_plan((plan.manifest, plan.switch)), network, client)
+        watched = Share(load_plan((plan.manifest, plan.switch)), network, client)
         watch([watched], program=program, on_event=note, stop=stop, interval=0.1)
 
     with (

@@ -12,11 +12,11 @@ import pytest
 from switchgnn.commands.run import RunOptions, run_job
 from switchgnn.host.pace import Pace
 from switchgnn.host.wire.header import BARRIER_FRAME_BYTES
-from switchgnn.planner.chosen import Asked
 from switchgnn.planner.graphs.load import load_graph
 from switchgnn.planner.partition.leaf_spine import even_leaf_spine
 from switchgnn.planner.partition.metis_leaf_spine import metis_leaf_spine
 from switchgnn.planner.plan.leaf_spine import split_for_leaf_spine
+from switchgnn.planner.presets import PlanRequest
 from tests.end_to_end.conftest import LEAF_SPINE, run_json, succeeded
 from tests.support.commands import forkserver
 from tests.support.fabrics import Team
@@ -90,7 +90,7 @@ def test_bytes_on_the_cables(leaves):
         ecn_threshold=64,
         pace=Pace(),
         faults="cables.loss=0",  # relays that only count
-        asked=Asked("best", lanes=32),
+        asked=PlanRequest("best", lanes=32),
         leaf_spine=even_leaf_spine(8, leaves, 2),
     )
     report = run_job(options, lambda *_: None, forkserver=forkserver()).to_dict()

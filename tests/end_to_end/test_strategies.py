@@ -13,8 +13,8 @@ from switchgnn.controller import P4RuntimeClient, read_counters
 from switchgnn.host.wire.header import BARRIER_FRAME_BYTES, BODY_AT, FEATURE_FRAME_BYTES
 from switchgnn.planner import BoundaryEdges, Direction, load_graph
 from switchgnn.planner.blocks.hypergraph import has_mtkahypar
-from switchgnn.planner.chosen import KNOWN, Asked, build_chosen, choose_asked
-from switchgnn.planner.presets import PRESETS, Situation
+from switchgnn.planner.build import build_resolved
+from switchgnn.planner.presets import KNOWN, PRESETS, PlanContext, PlanRequest, resolve_strategies
 from switchgnn.topologies import Target
 from tests.support.fabrics import PATIENT, Team, bed
 from tests.support.markers import TARGETS, some_of
@@ -24,28 +24,28 @@ WORKERS, VERTICES, SLOTS, WIDTH = 4, 64, 12, 64
 FRAGMENTS = 2
 FORWARD, BACKWARD = Direction.FORWARD, Direction.BACKWARD
 TURNS = [BACKWARD, FORWARD]
-FEW = Situation(WORKERS, SLOTS)
+FEW = PlanContext(WORKERS, SLOTS)
 AGAIN = (
     *("features_resent", "probes", "recalls", "fetches", "features_served"),
     *("barriers_repeated", "notices"),
 )
 # Packets and passes weigh the same: some partial sums are worth it for the switch alone.
-SCARCE = Situation(WORKERS, SLOTS, link_rate=1e6, recirculation_rate=2e6)
+SCARCE = PlanContext(WORKERS, SLOTS, link_rate=1e6, recirculation_rate=2e6)
 
 needs_mtkahypar = pytest.mark.skipif(not has_mtkahypar(), reason="mtkahypar is not installed")
 
 
-def case(asked, situation, name):
+def case(asked, context, name):
     marks = [needs_mtkahypar] if (asked.blocks or "").startswith("hypergraph") else []
-    return pytest.param(asked, situation, id=name, marks=marks)
+    return pytest.param(asked, context, id=name, marks=marks)
 
 
 CASES = [
-    *(case(Asked(name), FEW, name) for name in PRESETS),
-    case(Asked("best"), SCARCE, "best-weighted"),
+    *(case(PlanRequest(name), FEW, name) for name in PRESETS),
+    case(PlanRequest("best"), SCARCE, "best-weighted"),
     # What the presets choose has been whole; each other name takes its place in `best`.
     *(
-        case(Asked("best", **{part: name}), FEW, f"{part}-{name}")
+        case(PlanRequest("best", **{part: name}), FEW, f"{part}-{name}")
         for part, names in KNOWN.items()
         for name in names
         if (part, name) not in {("partition", "metis"), ("order", "gamr"), ("send", "cover")}
@@ -86,10 +86,10 @@ def made(request, adjacency, tmp_path_factory):
         yield each
 
 
-def plan_for(made, asked, situation):
-    choice = choose_asked(asked, made.graph, situation)
-    return build_chosen(
-        made.graph, choice, situation, program=made.program.digest, seed=3, directions="both"
+def plan_for(made, asked, context):
+    choice = resolve_strategies(asked, made.graph, context)
+    return build_resolved(
+        made.graph, choice, context, program=made.program.digest, seed=3, directions="both"
     )
 
 
@@ -114,12 +114,12 @@ def exchange(made, turns=TURNS):
 
 # BMv2 has other tables only: the presets show that it takes them.
 @pytest.mark.parametrize(
-    ("made", "asked", "situation"),
+    ("made", "asked", "context"),
     some_of(lambda target, case: target == 0 or case < len(PRESETS), TARGETS, CASES),
     indirect=["made"],
 )
-def test_sums_and_bytes(made, adjacency, asked, situation):
-    made.plan = plan_for(made, asked, situation)
+def test_sums_and_bytes(made, adjacency, asked, context):
+    made.plan = plan_for(made, asked, context)
     features, results, team, counted = exchange(made)
     for turn, each, result in zip(TURNS, features, results, strict=True):
         matrix = adjacency.T if turn is FORWARD else adjacency
@@ -158,7 +158,7 @@ def check_packets(made, team, counted):
 def test_every_strategy_has_a_case(adjacency, tmp_path):
     save_npz(tmp_path / "directed.npz", adjacency)
     graph = load_graph(str(tmp_path / "directed.npz"))
-    choices = [choose_asked(each.values[0], graph, each.values[1]) for each in CASES]
+    choices = [resolve_strategies(each.values[0], graph, each.values[1]) for each in CASES]
     for part, names in KNOWN.items():
         assert {getattr(choice, part) for choice in choices} == set(names)
     assert any(choice.weight for choice in choices)
@@ -169,7 +169,7 @@ def embedded(adjacency, tmp_path):
     save_npz(tmp_path / "directed.npz", adjacency)
     graph = str(tmp_path / "directed.npz")
     with bed(Target.EMBEDDED, WORKERS, tmp_path, graph=graph, directions="both") as each:
-        each.plan = plan_for(each, Asked("best", blocks="destination-cover"), FEW)
+        each.plan = plan_for(each, PlanRequest("best", blocks="destination-cover"), FEW)
         yield each
 
 
@@ -185,7 +185,7 @@ def test_backward_blocks_with_forward_edges_are_noticed(monkeypatch, embedded, a
     turns = [FORWARD, BACKWARD, BACKWARD, FORWARD, FORWARD, BACKWARD]
     assert wrong_sums(embedded, adjacency, turns) == [0] * len(turns)
     monkeypatch.setattr(BoundaryEdges, "transposed", lambda edges: edges)
-    embedded.plan = plan_for(embedded, Asked("best"), FEW)
+    embedded.plan = plan_for(embedded, PlanRequest("best"), FEW)
     wrong = wrong_sums(embedded, adjacency, turns)
     assert [number > 0 for number in wrong] == [turn is BACKWARD for turn in turns]
 

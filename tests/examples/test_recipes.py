@@ -118,7 +118,7 @@ def test_the_exercise_makes_a_test_fail_without_a_compiler(tree):
 
 def test_the_exercise_says_what_the_source_has():
     before, after = re.findall(r"`(hdr\.switchgnn\.count = .*?;)`", WALKTHROUGH)
-    source = (ROOT / "p4src" / "sum.p4").read_text()
+    source = (ROOT / "p4src" / "rewrite.p4").read_text()
     assert source.count(before) == 1
     assert after not in source
 

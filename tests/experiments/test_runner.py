@@ -12,7 +12,7 @@ from switchgnn.lab.experiments import ExperimentError, Store, run_points
 from switchgnn.lab.experiments.point import SimulationPoint
 from switchgnn.lab.experiments.runner import REFUSED
 from switchgnn.planner.graphs.load import load_graph
-from switchgnn.planner.presets import PRESETS, Situation, choose
+from switchgnn.planner.presets import PRESETS, PlanContext, preset_strategies
 from tests.experiments.fake_points import VERSIONS, FakeCommand, point, result
 from tests.support.processes import is_alive, process_of
 from tests.support.waiting import wait_until
@@ -165,7 +165,7 @@ def test_points_share_a_partition(tmp_path):
 @pytest.mark.parametrize("preset", PRESETS)
 def test_a_point_has_the_partition_of_its_preset(preset):
     """If a preset chose another one, that of the points would be wrong."""
-    choice = choose(preset, load_graph("karate"), Situation(4, 16))
+    choice = preset_strategies(preset, load_graph("karate"), PlanContext(4, 16))
     assert point(system=preset).partition == choice.partition
 
 

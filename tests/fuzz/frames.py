@@ -15,14 +15,14 @@ from scapy.packet import Raw
 
 from switchgnn.capture.layers import BarrierLayer as Barrier
 from switchgnn.capture.layers import Fragment, SwitchGNN, WaitingLayer
-from switchgnn.host.wire.header import BARRIER_KINDS, KIND_AT, PROTOCOL, PULSE_KINDS, Kind
+from switchgnn.host.wire.header import BARRIER_KINDS, PROTOCOL, PULSE_KINDS, Kind
 from tests.simulation import byzantine
-from tests.simulation.network import EXTENSION_AT, LANE_KINDS, body_end, seal, write_header
+from tests.simulation.network import EXTENSION_AT, LANE_KINDS, body_end, seal
 
 IN_A_DATAGRAM = 60_000
 # Addresses that no kernel on the path owns.
 IPS = {"src": "10.9.1.1", "dst": "10.9.2.2"}
-_LEVEL_BIT, _BITS_AT = 0b0010, 2
+_BITS_AT = 2
 _PING_MARK = b"an echo request"
 # For experiments within a network (IEEE 802).
 _PING_ETHERTYPE = 0x88B5
@@ -54,29 +54,6 @@ class Generator(byzantine.Generator):
             frame[EXTENSION_AT] |= draw.randrange(1, 4) << _BITS_AT
             del frame[body_end(frame) :]
             seal(frame)
-        return frame
-
-
-class LeafSpineGenerator(Generator):
-    """Also draws frames that only leaves and spines send each other."""
-
-    def __init__(self, world, seed, *, partial_sums, workers, source, target):
-        super().__init__(world, seed, source=source, target=target)
-        self._partial_sums = partial_sums
-        self._workers = workers
-
-    def packet(self, kind=None):
-        """Draw a sound packet; half of them look as if other switches had forwarded them."""
-        frame, draw = super().packet(kind), self.random
-        kind = frame[KIND_AT] & 0xF
-        if kind == Kind.FEATURE and draw.random() < 0.4:
-            block, source, count = draw.choice(self._partial_sums)
-            write_header(frame, src_id=source, dst_id=0, block_id=block, count=count)
-        elif kind == Kind.NOTICE and draw.random() < 0.8:
-            write_header(frame, src_id=draw.randrange(self._workers))
-        if draw.random() < 0.5:
-            frame[EXTENSION_AT] |= _LEVEL_BIT
-        seal(frame)
         return frame
 
 

@@ -82,9 +82,9 @@ class FiringLink(WrappedLink):
         return frame
 
 
-def attack(field, firing, **options):
+def attack(field, firing):
     """Exchange until all shots are fired, or a worker has an error or a wrong sum."""
-    team = field.team(firing, **options)
+    team = field.team(firing)
     while not (firing.empty or team.errors or (team.round and team.wrong_rows())):
         firing.round = team.round + 1
         team.play()

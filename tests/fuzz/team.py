@@ -25,7 +25,6 @@ WIDTH = 33
 FRAGMENTS = 2
 JOIN_SECONDS = 60
 PATIENT = Pace(patience=30.0)
-BRIEF = Pace(patience=1.5)
 ALL = os.environ.get("SWITCHGNN_LEVEL") == "all"
 
 

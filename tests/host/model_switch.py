@@ -158,7 +158,7 @@ class ModelSwitch:
             stands = self.turn[0]
         elif stands:
             _, first = self.following[self.barrier_place]
-        self._answer([worker], Kind.WAITING, place, set(), Refusal.TURN, first, stands)
+        self._answer([worker], Kind.WAITING, place, set(), Refusal.TAG, first, stands)
 
     def _relay(self, header, frame) -> None:
         worker, _ = self.destination[header.block_id, header.dst_id]

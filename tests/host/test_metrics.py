@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from switchgnn.base.metrics import MetricKind, MetricsError, ask_metrics, serve_metrics
-from switchgnn.host.innetwork.endpoint import InNetworkCounters
-from switchgnn.host.innetwork.exchange import ExchangeStatus
+from switchgnn.host.innetwork.endpoint import ExchangeStatus
 from switchgnn.host.links.faults import FaultCounts
 from switchgnn.host.metrics import (
     METRICS_EVENT,
@@ -22,21 +21,34 @@ from switchgnn.host.metrics import (
     telling_metrics,
     told_values,
 )
+from switchgnn.host.transport import Transport
 from switchgnn.host.wire.link import Traffic
 from tests.support.speed import seconds_here
 from tests.support.waiting import wait_until
 
 
-class Exchange:
-    """As much of an exchange as is looked at."""
+class Hosts(Transport):
+    """An exchange between hosts alone."""
+
+    traffic = Traffic(0, 0, 0, 0)
+
+
+class Exchange(Transport):
+    """As much of an exchange over the switch as is looked at."""
+
+    traffic = Traffic(1, 100, 2, 200)
+    status = None
 
     def __init__(self):
-        self.counters = InNetworkCounters()
         self.status = ExchangeStatus(0, 0, 16.0)
+
+    def now(self, *status):
+        """Report another status, with the same counters."""
+        self.status = ExchangeStatus(*status, counters=self.status.counters)
 
 
 def view_of(exchange):
-    return WorkerView(3, lambda: Traffic(1, 100, 2, 200), exchange, lambda: (1.5, 0.5))
+    return WorkerView(3, exchange, lambda: (1.5, 0.5))
 
 
 def values(view):
@@ -52,8 +64,8 @@ def test_what_is_there_is_read_each_time():
     exchange = Exchange()
     view = view_of(exchange)
     assert values(view)["switchgnn_worker_recalls_total",] == 0
-    exchange.counters.recalls, exchange.counters.fetches = 7, 8
-    exchange.status = ExchangeStatus(2, 6, 12.5)
+    exchange.status.counters.recalls, exchange.status.counters.fetches = 7, 8
+    exchange.now(2, 6, 12.5)
     found = values(view)
     assert found["switchgnn_worker_recalls_total",] == 7
     assert found["switchgnn_worker_fetches_total",] == 8
@@ -77,7 +89,7 @@ def test_names_follow_the_conventions():
 
 
 def test_hosts_alone_have_no_exchange_over_the_switch():
-    names = {metric.name for metric in WorkerView(0, lambda: Traffic(0, 0, 0, 0)).metrics()}
+    names = {metric.name for metric in WorkerView(0, Hosts()).metrics()}
     assert names == {"switchgnn_worker_link_frames_total", "switchgnn_worker_link_bytes_total"}
 
 
@@ -107,8 +119,8 @@ def test_the_parent_is_told_the_same_values():
     view = view_of(exchange)
     with telling_metrics(events, 0.001, view):
         wait_until(lambda: len(events.told) > 3, "some events")
-        exchange.counters.recalls = 9
-        exchange.status = ExchangeStatus(2, 6, 12.5, True, 1.25)
+        exchange.status.counters.recalls = 9
+        exchange.now(2, 6, 12.5, True, 1.25)
     assert {event for event, _ in events.told} == {METRICS_EVENT}
     # The first is told at once, and the last one when all is over.
     assert events.told[0][1]["values"]["recalls_total"] == 0
@@ -131,12 +143,14 @@ BLOCKS = 'switchgnn_worker_blocks_total{worker="3"} 7.0'
 @pytest.mark.whole
 def test_what_is_told_is_what_is_there():
     exchange = Exchange()
-    exchange.counters.recalls = 12_345_678
-    counts = {"up": FaultCounts(lost=3), "down": FaultCounts(corrupted=4)}
+    exchange.status.counters.recalls = 12_345_678
+    faulty = Exchange()
+    faulty.traffic = Traffic(1, 10**12, 2, 7)
+    faulty.injected = lambda: {"up": FaultCounts(lost=3), "down": FaultCounts(corrupted=4)}
     views = [
         view_of(exchange),
-        WorkerView(3, lambda: Traffic(1, 10**12, 2, 7), exchange, injected=lambda: counts),
-        WorkerView(3, lambda: Traffic(0, 0, 0, 0), seconds=lambda: (1e-7, 0.0)),
+        WorkerView(3, faulty),
+        WorkerView(3, Hosts(), lambda: (1e-7, 0.0)),
     ]
     for view in views:
         with serve_metrics(lambda view=view: list(view.metrics()), "127.0.0.1", 0) as port:

@@ -12,9 +12,9 @@ import pytest
 from switchgnn.base.tasks import TaskError
 from switchgnn.host import mixed
 from switchgnn.host.errors import LinkError, TransportError
-from switchgnn.host.innetwork import transport
-from switchgnn.host.innetwork.transport import InNetworkTransport, open_in_network
-from switchgnn.host.mixed import MixedTransport, left_schedules, open_switch, write_left_schedules
+from switchgnn.host.innetwork import exchange
+from switchgnn.host.innetwork.exchange import InNetworkExchange, open_in_network
+from switchgnn.host.mixed import HybridTransport, left_schedules, open_switch, write_left_schedules
 from switchgnn.host.pace import Pace
 from switchgnn.host.registry import AUTO, DEFAULT, TRANSPORTS, transport_kind
 from switchgnn.host.transport import WorkerEnd
@@ -151,7 +151,7 @@ def test_a_link_must_take_the_widest_frames_of_the_plan(
 ):
     write_plan(plan_of(graph, None, lanes=lanes), tmp_path / "plan")
     asked = []
-    monkeypatch.setattr(transport, "check_packets_fit", lambda *what: asked.append(what))
+    monkeypatch.setattr(exchange, "check_packets_fit", lambda *what: asked.append(what))
     end = WorkerEnd(**{**ENDS, "plan": tmp_path / "plan"})
     with pytest.raises(LinkError), open_in_network(end):
         pass
@@ -160,7 +160,7 @@ def test_a_link_must_take_the_widest_frames_of_the_plan(
 
 def test_both_parts_are_opened_where_something_is_left(end):
     with open_switch(end) as opened:
-        assert type(opened) is MixedTransport
+        assert type(opened) is HybridTransport
         assert sum(opened.expected_traffic(8, Direction.BACKWARD)) > 0
 
 
@@ -172,7 +172,7 @@ def test_nothing_is_added_where_nothing_is_left(end, graph, tmp_path, monkeypatc
         WorkerEnd, "open_link", lambda self, *which: asked.append(which) or real(self, *which)
     )
     with open_switch(replace(end, schedule=None)) as opened:
-        assert type(opened) is InNetworkTransport
+        assert type(opened) is InNetworkExchange
     assert asked == [(253,)]
 
 

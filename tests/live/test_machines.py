@@ -13,7 +13,6 @@ from switchgnn.base.described import SwitchTarget
 from switchgnn.base.metrics import NoAnswerError, ask_metrics, serve_metrics
 from switchgnn.controller import Outcome, install
 from switchgnn.controller.counters import SlotsInUse
-from switchgnn.host.innetwork.exchange import ExchangeStatus
 from switchgnn.host.metrics import WorkerView
 from switchgnn.host.wire.link import Traffic
 from switchgnn.live import polling
@@ -43,22 +42,19 @@ class Worker:
 
     def __init__(self, number):
         self.number = number
-        self.bytes = 0
         self.exchange = Exchange()
         self.port = 0
 
     @contextmanager
     def serving(self):
         """Serve its metrics, on the same port every time."""
-        view = WorkerView(
-            self.number, lambda: Traffic(1, self.bytes, 2, 2 * self.bytes), self.exchange
-        )
+        view = WorkerView(self.number, self.exchange)
         with serve_metrics(lambda: list(view.metrics()), "127.0.0.1", self.port) as self.port:
             yield
 
     def done(self, blocks, passed):
-        self.exchange.status = ExchangeStatus(blocks, blocks, 16.0)
-        self.bytes = passed
+        self.exchange.now(blocks, blocks, 16.0)
+        self.exchange.traffic = Traffic(1, passed, 2, 2 * passed)
 
 
 def placed(star, *places):

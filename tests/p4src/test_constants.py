@@ -3,9 +3,10 @@
 """P4 and Python agree on every number that both write down."""
 
 import re
+from dataclasses import fields
 
 from switchgnn.controller.controls import loop
-from switchgnn.controller.controls.banks import SlotEvent
+from switchgnn.controller.controls.banks import BankEvents
 from switchgnn.controller.controls.outcome import COUNTER, Outcome
 from switchgnn.controller.p4runtime.layout import Layout
 from switchgnn.host.wire import header
@@ -62,9 +63,9 @@ def test_bodies_of_narrow_lanes():
         for bits in header.allowed_bits(lanes)
         if bits
     }
-    narrow = (SOURCE_FOLDER / "narrow.p4").read_text()
+    payload = (SOURCE_FOLDER / "payload.p4").read_text()
     found = re.findall(
-        r"action make(\d+)_of_(\d+)\(\) \{.*?total_len = BARE_LENGTH \+ (\d+);", narrow, re.DOTALL
+        r"action make(\d+)_of_(\d+)\(\) \{.*?total_len = BARE_LENGTH \+ (\d+);", payload, re.DOTALL
     )
     assert {(int(lanes), int(bits)): int(size) for lanes, bits, size in found} == {
         (lanes, bits): lanes * bits // 8
@@ -137,13 +138,16 @@ def test_outcomes_are_those_of_the_sources():
 
 
 def test_slot_events_are_those_of_the_sources():
-    found = constants("slots.p4", r"bit<32>")
-    assert found.pop("SLOT_EVENTS") == len(SlotEvent)
-    assert found == {event.name: event.value for event in SlotEvent}
+    found = constants("metadata.p4", r"bit<32>")
+    assert found.pop("SLOT_EVENTS") == len(found)
+    names = [field.name for field in fields(BankEvents)]
+    assert {f"SLOT_{name.upper()}": place for place, name in enumerate(names[:-1])} == found
+    text = (SOURCE_FOLDER / "strawman" / "banks.p4").read_text()
+    assert f"SLOT_{names[-1].upper()} = SLOT_EVENTS;" in text
 
 
 def test_loop_ports_and_groups_are_those_of_the_sizes():
-    assert constants("sizes.p4", "bit<9>")["FIRST_LOOP_PORT"] == loop.FIRST_LOOP_PORT
-    assert constants("sizes.p4", "bit<16>")["ALL_WORKERS_GROUP"] == loop.ALL_WORKERS_GROUP
-    bits = re.search(r"#define LOOP_LANE_BITS (\d+)", (SOURCE_FOLDER / "sizes.p4").read_text())
+    assert constants("headers.p4", "bit<9>")["FIRST_LOOP_PORT"] == loop.FIRST_LOOP_PORT
+    assert constants("headers.p4", "bit<16>")["ALL_WORKERS_GROUP"] == loop.ALL_WORKERS_GROUP
+    bits = re.search(r"#define LOOP_LANE_BITS (\d+)", (SOURCE_FOLDER / "headers.p4").read_text())
     assert 1 << int(bits[1]) == loop.LOOP_LANES

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from bench.beds.plain_program import PLAIN, compile_plain_program
+from bench.testbeds.plain_program import PLAIN, compile_plain_program
 from switchgnn.p4src.build import (
     COMPILER,
     CompileError,
@@ -72,10 +72,10 @@ def test_every_source_belongs_to_a_program():
     assert {*SWITCHGNN.sources(), *STRAWMAN.sources()} == everything
 
 
-def test_the_strawman_has_a_sum_and_banks_of_its_own():
+def test_the_strawman_has_banks_of_its_own():
     assert names(SWITCHGNN) - names(STRAWMAN) == {"switchgnn.p4"}
     assert names(STRAWMAN) - names(SWITCHGNN) == {"strawman.p4"}
-    folders = {path.parent.name for path in STRAWMAN.sources() if path.stem in {"sum", "banks"}}
+    folders = {path.parent.name for path in STRAWMAN.sources() if path.stem == "banks"}
     assert folders == {"strawman"}
 
 
@@ -83,7 +83,7 @@ def test_the_strawman_has_a_sum_and_banks_of_its_own():
 @pytest.mark.parametrize(
     ("source", "belongs_to"),
     [
-        ("sizes.p4", {SWITCHGNN, STRAWMAN}),
+        ("headers.p4", {SWITCHGNN, STRAWMAN}),
         ("banks.p4", {SWITCHGNN}),
         ("strawman/banks.p4", {STRAWMAN}),
     ],
@@ -102,8 +102,8 @@ def test_a_changed_source_is_noticed(tmp_path, files, source, belongs_to):
 
 def test_a_missing_source_is_noticed(tmp_path):
     copy = a_copy(tmp_path, SWITCHGNN)
-    (tmp_path / "p4src" / "seen.p4").unlink()
-    with pytest.raises(StaleProgramError, match=r"seen\.p4"):
+    (tmp_path / "p4src" / "dedup.p4").unlink()
+    with pytest.raises(StaleProgramError, match=r"dedup\.p4"):
         load_program(copy)
 
 
@@ -148,7 +148,7 @@ def test_a_warning_is_an_error(tmp_path):
     copy = a_copy(tmp_path, SWITCHGNN)
     copy.main.write_text(
         copy.main.read_text().replace(
-            "#include <core.p4>", "#include <core.p4>\nconst bit<8> UNUSED = 1;"
+            '#include "banks.p4"', '#include "banks.p4"\nconst bit<8> UNUSED = 1;'
         )
     )
     with pytest.raises(CompileError, match="UNUSED"):

@@ -16,15 +16,9 @@ import numpy as np
 import pytest
 
 from switchgnn.host.wire.header import BODY_AT
-from switchgnn.planner import Direction, PlannerError, Situation, choose, load_graph, presets
+from switchgnn.planner import Direction, PlanContext, PlannerError, load_graph, presets
 from switchgnn.planner.auto import build_auto
-from switchgnn.planner.chosen import (
-    KNOWN,
-    Asked,
-    build_chosen,
-    choose_asked,
-    strategy_names,
-)
+from switchgnn.planner.build import build_resolved
 from switchgnn.planner.costs.forecast import HOST, HOST_PARTIAL, MIXED, SWITCH, choose_lanes
 from switchgnn.planner.costs.seconds import NetworkModel
 from switchgnn.planner.lanes import (
@@ -35,7 +29,15 @@ from switchgnn.planner.lanes import (
     parse_lanes,
 )
 from switchgnn.planner.plan.banks import BANKS_OF_SWITCHES, SWITCH_ARRAYS, WORKER_ARRAYS
-from switchgnn.planner.presets import PRESETS, slots_of_memory
+from switchgnn.planner.plan.manifest import strategy_names
+from switchgnn.planner.presets import (
+    KNOWN,
+    PRESETS,
+    PlanRequest,
+    preset_strategies,
+    resolve_strategies,
+    slots_of_memory,
+)
 from switchgnn.planner.strategies import (
     BLOCK_STRATEGIES,
     ORDER_STRATEGIES,
@@ -46,7 +48,7 @@ from tests.planner.helpers import boundary_of, random_graph, reports, tuples
 
 DOCS = Path(__file__).parents[2] / "docs"
 GRAPH, SLOTS = load_graph("random:200:1400:1"), 40
-SMALL, FEW = random_graph(120, 500, 1), Situation(workers=4, slots=30)
+SMALL, FEW = random_graph(120, 500, 1), PlanContext(workers=4, slots=30)
 PARTS = ("partition", "blocks", "send", "order")
 
 
@@ -67,10 +69,10 @@ class Priced:
 
 
 def built(forecast, preset="auto", graph=GRAPH, workers=4, **options):
-    situation = Situation(workers, SLOTS)
+    context = PlanContext(workers, SLOTS)
     options |= {"directions": "both" if len(forecast.directions) == 2 else "forward"}
-    choice = choose(preset, graph, situation)
-    return build_auto(graph, choice, situation, forecast, program="0" * 64, seed=0, **options)
+    choice = preset_strategies(preset, graph, context)
+    return build_auto(graph, choice, context, forecast, program="0" * 64, seed=0, **options)
 
 
 def served(plan, direction=Direction.FORWARD):
@@ -143,7 +145,7 @@ def test_every_choice_can_be_made(monkeypatch, name, installed):
     monkeypatch.setattr(presets, "has_mtkahypar", lambda: installed)
     for slots, edges in product((30, 200), (1, 1000, 10**9)):
         monkeypatch.setattr(presets, "_MOST_HYPERGRAPH_EDGES", edges)
-        choice = choose(name, SMALL, Situation(4, slots, 1e6, 1e6))
+        choice = preset_strategies(name, SMALL, PlanContext(4, slots, 1e6, 1e6))
         assert choice.partition in PARTITION_STRATEGIES
         assert choice.blocks in BLOCK_STRATEGIES
         assert choice.order in ORDER_STRATEGIES
@@ -154,36 +156,36 @@ def test_every_choice_can_be_made(monkeypatch, name, installed):
 
 
 def test_the_paper_is_the_paper():
-    choice = choose("paper", SMALL, FEW)
+    choice = preset_strategies("paper", SMALL, FEW)
     assert [getattr(choice, part) for part in PARTS] == ["metis", "mlgp", "multicast", "gamr"]
 
 
 def test_without_mtkahypar_the_choice_names_the_package(monkeypatch):
     monkeypatch.setattr(presets, "has_mtkahypar", lambda: False)
-    choice = choose("best", SMALL, FEW)
+    choice = preset_strategies("best", SMALL, FEW)
     assert choice.blocks == "destination-cover"
     assert any("[hypergraph]" in reason for reason in choice.because.values())
 
 
 def test_scarce_recirculation_raises_the_weight():
     def weight(passes, graph=SMALL):
-        return choose("best", graph, Situation(4, 30, 1e6, passes)).weight
+        return preset_strategies("best", graph, PlanContext(4, 30, 1e6, passes)).weight
 
-    assert choose("best", SMALL, FEW).weight == 0
+    assert preset_strategies("best", SMALL, FEW).weight == 0
     assert weight(1e9) < weight(1e7) < weight(1e6) <= 1
     assert weight(1.0) == 1
     # Of a graph only its size counts; this one has a hundred million edges and no memory.
     large = SimpleNamespace(vertices=1_000_000, indices=np.broadcast_to(np.int32(0), 100_000_000))
     assert weight(1e7, large) == weight(1e7) > 0
-    scarce = Situation(4, 30, link_rate=1e6, recirculation_rate=1e6)
-    assert choose_asked(Asked("best"), SMALL, scarce).weight > 0
-    assert choose_asked(Asked("best", send="multicast"), SMALL, scarce).weight == 0
+    scarce = PlanContext(4, 30, link_rate=1e6, recirculation_rate=1e6)
+    assert resolve_strategies(PlanRequest("best"), SMALL, scarce).weight > 0
+    assert resolve_strategies(PlanRequest("best", send="multicast"), SMALL, scarce).weight == 0
 
 
 def test_a_pass_that_adds_less_weighs_less():
     """With one bank a contribution is a pass: its weight is links over passes."""
     weights = [
-        choose("best", SMALL, Situation(4, 30, 1e5, 1e6, banks=banks)).weight
+        preset_strategies("best", SMALL, PlanContext(4, 30, 1e5, 1e6, banks=banks)).weight
         for banks in BANKS_OF_SWITCHES
     ]
     assert weights == sorted(weights, reverse=True)
@@ -195,7 +197,7 @@ def test_a_pass_that_adds_less_weighs_less():
 @pytest.mark.parametrize("rate", [0.0, -1.0, float("nan")])
 def test_impossible_rates(rate):
     with reports("above 0"):
-        choose("best", SMALL, Situation(4, 30, rate, 1e6))
+        preset_strategies("best", SMALL, PlanContext(4, 30, rate, 1e6))
 
 
 def test_slots_of_memory():
@@ -212,9 +214,9 @@ def parts_of(choice):
 @pytest.mark.parametrize("preset", PRESETS)
 @pytest.mark.parametrize(("part", "name"), [(part, name) for part in PARTS for name in KNOWN[part]])
 def test_one_part_is_replaced_and_the_reason_is_that(preset, part, name):
-    usual = choose(preset, SMALL, FEW)
-    assert choose_asked(Asked(preset), SMALL, FEW) == usual
-    choice = choose_asked(Asked(preset, **{part: name}), SMALL, FEW)
+    usual = preset_strategies(preset, SMALL, FEW)
+    assert resolve_strategies(PlanRequest(preset), SMALL, FEW) == usual
+    choice = resolve_strategies(PlanRequest(preset, **{part: name}), SMALL, FEW)
     expected = parts_of(usual) | {part: name}
     if part == "send":
         expected["blocks"] = presets.blocks_for(usual.blocks, name)
@@ -241,8 +243,11 @@ def test_blocks_are_those_refined_for_what_is_sent(blocks, send, expected):
 @pytest.mark.parametrize("part", PARTS)
 def test_wrong_names_list_the_right_ones(part):
     with reports(f"known: {', '.join(sorted(KNOWN[part]))}"):
-        Asked(**{part: "worst"}).checked()
-    for wrong in (lambda: Asked("worst").checked(), lambda: choose("worst", SMALL, FEW)):
+        PlanRequest(**{part: "worst"}).checked()
+    for wrong in (
+        lambda: PlanRequest("worst").checked(),
+        lambda: preset_strategies("worst", SMALL, FEW),
+    ):
         with reports("known: auto, best, paper"):
             wrong()
 
@@ -251,16 +256,18 @@ def test_an_assignment_takes_the_place_of_the_partition(tmp_path):
     given = np.arange(SMALL.vertices) % 4
     file = tmp_path / "workers.txt"
     np.savetxt(file, given, fmt="%d")
-    asked = Asked("best", assignment=file)
-    choice = choose_asked(asked, SMALL, FEW)
+    asked = PlanRequest("best", assignment=file)
+    choice = resolve_strategies(asked, SMALL, FEW)
     assert "workers.txt" in choice.because["partition"]
-    plan = build_chosen(SMALL, choice, FEW, program="0", seed=0, assignment=asked.load_assignment())
+    plan = build_resolved(
+        SMALL, choice, FEW, program="0", seed=0, assignment=asked.load_assignment()
+    )
     assert np.array_equal(plan.assignment, given)
     names = {"partition": "given", "block_strategy": choice.blocks, "send": choice.send}
     names |= {"weight": choice.weight, "order": choice.order}
     assert strategy_names(plan.manifest) == names
     with reports("give one of them"):
-        Asked(partition="g3", assignment=file).checked()
+        PlanRequest(partition="g3", assignment=file).checked()
 
 
 def cut(width, lanes):
@@ -336,7 +343,7 @@ def test_slots_stay_narrow_for_a_slow_loop_which_adds_to_fewer_wide_ones_in_a_pa
 
 
 def test_a_width_that_is_asked_for_is_taken():
-    asked = choose_lanes(Asked(lanes=8), SMALL, FEW, {64: 1}, 0)
+    asked = choose_lanes(PlanRequest(lanes=8), SMALL, FEW, {64: 1}, 0)
     assert asked == (replace(FEW, lanes=8), None)
 
 
@@ -345,9 +352,9 @@ LINKS = NetworkModel(bits_per_second=20e6, delay=20e-6, barrier=1e-3)
 
 def lanes_of(exchanges, slots, preset="paper", *, banks=8, passes=None):
     return choose_lanes(
-        Asked(preset),
+        PlanRequest(preset),
         SMALL,
-        Situation(4, slots, banks=banks),
+        PlanContext(4, slots, banks=banks),
         exchanges,
         seed=0,
         network=replace(LINKS, passes_per_second=passes),
@@ -358,9 +365,9 @@ def lanes_of(exchanges, slots, preset="paper", *, banks=8, passes=None):
 @lru_cache
 def blocks_and_rows(slots, lanes, preset):
     """The blocks of a plan for these frames, and the rows of its busiest link, either way."""
-    situation = Situation(4, slots, lanes=lanes)
-    choice = choose_asked(Asked(preset), SMALL, situation)
-    plan = build_chosen(SMALL, choice, situation, program="0", seed=0)
+    context = PlanContext(4, slots, lanes=lanes)
+    choice = resolve_strategies(PlanRequest(preset), SMALL, context)
+    plan = build_resolved(SMALL, choice, context, program="0", seed=0)
     ends = (each for part in plan.workers for each in (part.send_indptr, part.receive_indptr))
     return plan.manifest.blocks, max(int(indptr[-1]) for indptr in ends)
 

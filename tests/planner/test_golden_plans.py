@@ -22,13 +22,12 @@ import pytest
 
 from switchgnn.planner import Graph, Plan, PlannerError, graph_from_edges, load_graph, write_plan
 from switchgnn.planner.blocks.hypergraph import _library, _started
-from switchgnn.planner.chosen import Asked, build_chosen, choose_asked
+from switchgnn.planner.build import build_resolved
 from switchgnn.planner.partition.leaf_spine import even_leaf_spine
-from switchgnn.planner.partition.ptscotch import ptscotch_missing
-from switchgnn.planner.partition.ptscotch_library import load_ptscotch
+from switchgnn.planner.partition.ptscotch import load_ptscotch, ptscotch_missing
 from switchgnn.planner.plan.leaf_spine import split_for_leaf_spine
 from switchgnn.planner.plan.manifest import STRAWMAN
-from switchgnn.planner.presets import Situation
+from switchgnn.planner.presets import PlanContext, PlanRequest, resolve_strategies
 from tests.support.markers import full, whole
 
 RECORD_FILE = Path(__file__).with_name("golden_plans.json")
@@ -97,11 +96,11 @@ def plan_of(case: dict[str, str], workers: int = 4) -> Plan:
     options = dict(case)
     graph = golden_graph(options.pop("graph"))
     directions = options.pop("directions", "forward")
-    situation = Situation(workers, SLOTS[case["graph"]])
+    context = PlanContext(workers, SLOTS[case["graph"]])
     # The strawman's blocks cannot be asked for like others: its switch is another one.
     strawman = {"blocks": options.pop("blocks")} if options.get("blocks") == STRAWMAN else {}
-    choice = replace(choose_asked(Asked(**options), graph, situation), **strawman)
-    return build_chosen(graph, choice, situation, program=PROGRAM, seed=5, directions=directions)
+    choice = replace(resolve_strategies(PlanRequest(**options), graph, context), **strawman)
+    return build_resolved(graph, choice, context, program=PROGRAM, seed=5, directions=directions)
 
 
 @cache

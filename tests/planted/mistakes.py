@@ -291,8 +291,8 @@ MISTAKES = (
         LEAF_SPINE,
         "a training on leaves and spines is partitioned as for a star",
         "switchgnn/commands/train/plan.py",
-        "        return Situation(self.workers, self.slots, leaf_spine=self.leaf_spine)\n",
-        "        return Situation(self.workers, self.slots)\n",
+        "        return PlanContext(self.workers, self.slots, leaf_spine=self.leaf_spine)\n",
+        "        return PlanContext(self.workers, self.slots)\n",
         (f"{LEAF_SPINE}::test_the_partition_knows_the_leaves[train-best]",),
     ),
     Mistake(

@@ -115,12 +115,12 @@ def cut_branches(compiled, fields, times=1):
 
 
 def accept(compiled, outcome):
-    """Let packets with this outcome stay AGGREGATED."""
+    """Let packets with this outcome stay PENDING."""
     for action in compiled["actions"]:
         for step in action["primitives"]:
             to, value = (step["parameters"] * 2)[:2] if step["op"] == "assign" else ({}, {})
             if "_outcome" in str(to.get("value")) and value.get("value") == outcome:
-                value["value"] = "0x00"
+                value["value"] = "0xff"
 
 
 def actions(compiled, name):

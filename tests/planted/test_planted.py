@@ -22,7 +22,6 @@ NODES = sorted({node for mistake in MISTAKES for node in mistake.noticed_by})
 ELSEWHERE = (
     "tests/end_to_end/test_planted_mistakes.py",
     "tests/fuzz/test_star.py",
-    "tests/fuzz/test_leaf_spine.py",
     "tests/host/direct/test_planted_mistakes.py",
     "tests/promela/test_model.py",
     "tests/ptf/test_ptf.py",

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from switchgnn.controller import P4RuntimeClient, Watched
+from switchgnn.controller import P4RuntimeClient, Share
 from tests.recovery.conftest import ALL_FAULTS, EACH_FAULT, control, happened, kinds_of
 from tests.support.leaf_spine_fabrics import NO_FAULTS, leaf_spine_bed
 from tests.support.markers import MININET_TARGETS, full
@@ -69,7 +69,7 @@ def watched(shared_bed, stack):
         shares = shared_bed.shares()
         clients = [stack.enter_context(P4RuntimeClient(share.switch)) for share in shares]
         ends = zip(shares, clients, strict=True)
-        each = [Watched(share.plan, share.network, client) for share, client in ends]
+        each = [Share(share.plan, share.network, client) for share, client in ends]
         control(stack, each, shared_bed.program)
 
     return begin

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from switchgnn.controller import P4RuntimeClient, Watched, load_plan
+from switchgnn.controller import P4RuntimeClient, Share, load_plan
 from tests.recovery.conftest import control
 from tests.support.fabrics import bed
 from tests.support.markers import TARGETS
@@ -31,7 +31,7 @@ def own_bed(request, tmp_path, stack):
         made.install()
         client = stack.enter_context(P4RuntimeClient(made.address))
         plan = load_plan((made.plan.manifest, made.plan.switch))
-        control(stack, [Watched(plan, made.network, client)], made.program)
+        control(stack, [Share(plan, made.network, client)], made.program)
         yield made
         stack.close()
 

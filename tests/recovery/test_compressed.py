@@ -12,7 +12,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from switchgnn.controller import P4RuntimeClient, Watched, load_plan
+from switchgnn.controller import P4RuntimeClient, Share, load_plan
 from switchgnn.host.compression import Compression
 from switchgnn.host.errors import TransportError
 from switchgnn.host.innetwork.errors import RoundMismatchError
@@ -141,7 +141,7 @@ def test_the_switch_restarts_in_the_middle(target, tmp_path, stack, bits, seed):
         made.install()
         client = stack.enter_context(P4RuntimeClient(made.address))
         plan = load_plan((made.plan.manifest, made.plan.switch))
-        control(stack, [Watched(plan, made.network, client)], made.program)
+        control(stack, [Share(plan, made.network, client)], made.program)
         ended = threading.Event()
 
         def end():

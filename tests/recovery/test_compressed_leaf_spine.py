@@ -7,7 +7,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from switchgnn.controller import P4RuntimeClient, Watched
+from switchgnn.controller import P4RuntimeClient, Share
 from tests.recovery.conftest import ALL_FAULTS, control, happened, kinds_of
 from tests.support.compressing import CACHED, calls_of, run_and_check
 from tests.support.fabrics import Team
@@ -70,7 +70,7 @@ def test_a_leaf_or_a_spine_restarts(shared_bed, begin, switch, seed):
     shares = shared_bed.shares()
     clients = [stack.enter_context(P4RuntimeClient(share.switch)) for share in shares]
     ends = zip(shares, clients, strict=True)
-    watched = [Watched(share.plan, share.network, client) for share, client in ends]
+    watched = [Share(share.plan, share.network, client) for share, client in ends]
     control(stack, watched, shared_bed.program)
     shared_bed.disturb(FEW_FAULTS)
     reached = threading.Semaphore(0)

@@ -21,7 +21,7 @@ from finsy.proto import p4r
 from switchgnn.base.machine import python_program
 from switchgnn.controller import (
     P4RuntimeClient,
-    Watched,
+    Share,
     WatchEventKind,
     install,
     load_plan,
@@ -63,7 +63,7 @@ def own_bed(request, send, tmp_path):
 def control_star(stack, bed):
     client = stack.enter_context(P4RuntimeClient(bed.address))
     plan = load_plan((bed.plan.manifest, bed.plan.switch))
-    control(stack, [Watched(plan, bed.network, client)], bed.program)
+    control(stack, [Share(plan, bed.network, client)], bed.program)
 
 
 @pytest.mark.parametrize("send", ["multicast", pytest.param("cover", marks=full)], indirect=True)
@@ -151,9 +151,9 @@ class KeepingBed(Bed):
         else:
             self.switch.stop()
 
-    def any_turn(self):
+    def any_tag(self):
         with P4RuntimeClient(self.address, primary=False) as client:
-            return show(client).session.any_turn
+            return show(client).session.any_tag
 
 
 @pytest.fixture
@@ -191,10 +191,10 @@ def test_a_run_goes_on_by_itself(keeping, number, seed):
 
 
 def test_it_says_that_it_has_forgotten_whose_turn_it_is(keeping):
-    assert keeping.any_turn() == 0
+    assert keeping.any_tag() == 0
     keeping.end(signal.SIGKILL)
     keeping.start()
-    assert keeping.any_turn() == 1
+    assert keeping.any_tag() == 1
 
 
 def test_a_controller_has_nothing_to_do(keeping):
@@ -203,7 +203,7 @@ def test_a_controller_has_nothing_to_do(keeping):
     with P4RuntimeClient(keeping.address, deadline=seconds_here(1)) as client:
         watching = threading.Thread(
             target=watch,
-            args=([Watched(plan, keeping.network, client)],),
+            args=([Share(plan, keeping.network, client)],),
             kwargs={
                 "program": keeping.program,
                 "on_event": told.append,

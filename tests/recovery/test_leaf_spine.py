@@ -13,7 +13,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from switchgnn.controller import P4RuntimeClient, Watched
+from switchgnn.controller import P4RuntimeClient, Share
 from switchgnn.host.pace import Pace
 from tests.recovery.conftest import ALL_FAULTS, EACH_FAULT, control, happened, kinds_of
 from tests.support.fabrics import Team
@@ -101,7 +101,7 @@ def test_any_one_switch_restarts(shared_bed, switch, faults, seed):
             stack.enter_context(P4RuntimeClient(each.switch)) for each in shared_bed.shares()
         ]
         ends = zip(shared_bed.shares(), clients, strict=True)
-        watched = [Watched(share.plan, share.network, client) for share, client in ends]
+        watched = [Share(share.plan, share.network, client) for share, client in ends]
         control(stack, watched, shared_bed.program)
         shared_bed.disturb(faults)
         reached = threading.Semaphore(0)

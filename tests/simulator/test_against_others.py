@@ -30,11 +30,11 @@ from switchgnn.lab.simulator.compile import MODELS, find_wheel
 from switchgnn.lab.simulator.setup import rows_of_plan
 from switchgnn.p4src import load_program
 from switchgnn.planner import build_plan, load_graph
-from switchgnn.planner.chosen import Asked, build_chosen, choose_asked
+from switchgnn.planner.build import build_resolved
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.lanes import fragment_lanes
 from switchgnn.planner.partition.leaf_spine import even_leaf_spine
-from switchgnn.planner.presets import Situation
+from switchgnn.planner.presets import PlanContext, PlanRequest, resolve_strategies
 from switchgnn.planner.sending.between_hosts import fewest_rows
 from tests.host.direct.crew import Hub, exchange, on_hub, parts_of
 from tests.support.commands import forkserver
@@ -76,12 +76,12 @@ def emulated(asked, **more):
 
 @pytest.mark.parametrize("preset", ["paper", "best"])
 def test_the_bytes_are_those_of_the_embedded_switch(preset):
-    asked = Asked(preset, lanes=LANES)
-    graph, situation = load_graph("karate"), Situation(WORKERS, SLOTS)
-    plan = build_chosen(
+    asked = PlanRequest(preset, lanes=LANES)
+    graph, context = load_graph("karate"), PlanContext(WORKERS, SLOTS)
+    plan = build_resolved(
         graph,
-        choose_asked(asked, graph, situation),
-        situation,
+        resolve_strategies(asked, graph, context),
+        context,
         program=load_program().digest,
         seed=0,
     )
@@ -103,12 +103,12 @@ def test_the_bytes_are_those_of_the_embedded_switch(preset):
 
 def test_the_bytes_between_leaves_and_spines_are_those_of_the_embedded_switches():
     """A relay, which injects nothing, counts the frames of all cables."""
-    asked, attached = Asked("paper", lanes=LANES), even_leaf_spine(WORKERS, 2, 2)
-    graph, situation = load_graph("karate"), Situation(WORKERS, SLOTS, leaf_spine=attached)
-    plan = build_chosen(
+    asked, attached = PlanRequest("paper", lanes=LANES), even_leaf_spine(WORKERS, 2, 2)
+    graph, context = load_graph("karate"), PlanContext(WORKERS, SLOTS, leaf_spine=attached)
+    plan = build_resolved(
         graph,
-        choose_asked(asked, graph, situation),
-        situation,
+        resolve_strategies(asked, graph, context),
+        context,
         program=load_program().digest,
         seed=0,
     )

@@ -17,7 +17,7 @@ from switchgnn.lab.simulator import (
 )
 from switchgnn.planner import Direction, build_plan, load_graph
 from switchgnn.planner.arrays import distinct_pairs
-from switchgnn.planner.chosen import Asked, build_chosen, choose_asked
+from switchgnn.planner.build import build_resolved
 from switchgnn.planner.costs import forecast as mixed_module
 from switchgnn.planner.costs import seconds as seconds_module
 from switchgnn.planner.costs.forecast import exchange_seconds, left_edges
@@ -26,7 +26,7 @@ from switchgnn.planner.costs.seconds import NetworkModel, plan_seconds
 from switchgnn.planner.graphs.boundary import boundary_edges
 from switchgnn.planner.lanes import fragment_lanes, parse_lanes
 from switchgnn.planner.partition.workers import partition_workers
-from switchgnn.planner.presets import Situation, slots_of_memory
+from switchgnn.planner.presets import PlanContext, PlanRequest, resolve_strategies, slots_of_memory
 from switchgnn.planner.sending.between_hosts import fewest_rows, rows_between
 from tests.support.markers import covering
 
@@ -40,9 +40,9 @@ FILLED = 0.06
 @cache
 def made_plan(graph, preset, workers, memory, lanes):
     loaded = load_graph(graph)
-    situation = Situation(workers, slots_of_memory(memory), lanes=lanes)
-    choice = choose_asked(Asked(preset), loaded, situation)
-    return build_chosen(loaded, choice, situation, program="0", seed=0)
+    context = PlanContext(workers, slots_of_memory(memory), lanes=lanes)
+    choice = resolve_strategies(PlanRequest(preset), loaded, context)
+    return build_resolved(loaded, choice, context, program="0", seed=0)
 
 
 def check_plan(graph, preset, workers, memory, lanes, width, loop):

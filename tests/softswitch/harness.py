@@ -18,7 +18,6 @@ from switchgnn.softswitch.loader import GivenProgram, load_program
 from switchgnn.softswitch.native.engine import Attachment, NativeEngine, PortKind, load_native
 from switchgnn.softswitch.replication import ReplicationEngine
 from switchgnn.softswitch.state import PythonState, bind
-from switchgnn.softswitch.switch import QueueCounts
 from switchgnn.softswitch.traffic_manager import QueueSettings, TrafficManager
 from tests.support.speed import seconds_here
 
@@ -52,8 +51,8 @@ class Rig:
         self.state = PythonState(program)
         self.sent = []
         self.replication = ReplicationEngine()
-        self.counts = ForwardingCounts()
         self.queues = TrafficManager(queues or QueueSettings(), attached)
+        self.counts = ForwardingCounts(tail_drops=self.queues.tail_drops)
         self.forwarder = Forwarder(
             self.compiled,
             bind(self.compiled, self.state),
@@ -101,9 +100,6 @@ class NativeRig:
         if clock is not None:
             self.engine.switch.call("switch_clock", clock)
         self.engine.attach(dict.fromkeys(attached, Attachment(PortKind.CAPTURED)))
-
-        settings = queues or QueueSettings()
-        self.queues = QueueCounts(settings, TrafficManager(settings, attached), self.engine)
         self.forwarder = NativeForwarder(self.engine)
 
     @property

@@ -7,11 +7,9 @@ import hashlib
 import os
 import re
 import signal
-import socket
 import struct
 import subprocess
 import sys
-import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -21,13 +19,11 @@ from finsy.proto import p4r
 from typer.testing import CliRunner
 
 from switchgnn.softswitch import Backend, SoftSwitch
-from switchgnn.softswitch.daemon import state_file
-from switchgnn.softswitch.daemon.command import _queues, app
+from switchgnn.softswitch.daemon.command import app
 from switchgnn.softswitch.daemon.serving import (
     STOP_SIGNALS,
     StopSignals,
     forget_ready,
-    notify,
     ready,
     restore,
 )
@@ -99,23 +95,13 @@ def test_every_changed_bit_and_every_cut_is_noticed(path):
         refused(path)
 
 
-# With a right digest.
 @pytest.mark.parametrize(
-    "body", [b"ab", *(struct.pack(">I", length) + b"abc" for length in (4, 5, 1 << 31))]
+    "body", [b"ab", *(struct.pack(">I", length) + b"abc" for length in (4, 1 << 31))]
 )
 def test_lengths_beyond_the_end(path, body):
-    digest = hashlib.sha256(body).digest()
     path.touch(mode=0o600)
-    for size in (len(body), 1 << 62):
-        path.write_bytes(HEAD.pack(MAGIC, size, digest) + body)
-        refused(path)
-
-
-@pytest.mark.parametrize("content", [b"", b"x" * 10_000, MAGIC])
-def test_another_file(path, content):
-    path.touch(mode=0o600)
-    path.write_bytes(content)
-    assert "not a state file" in refused(path)
+    path.write_bytes(HEAD.pack(MAGIC, len(body), hashlib.sha256(body).digest()) + body)
+    refused(path)
 
 
 def test_a_file_that_others_may_write(path):
@@ -134,15 +120,6 @@ def test_a_file_of_another_user(path):
 def test_a_pipe_is_not_waited_for(path):
     os.mkfifo(path)
     refused(path)
-
-
-def test_what_was_there_stays_if_writing_fails(path, monkeypatch):
-    write_state(path, b"old", ())
-    monkeypatch.setattr(state_file, "MOST_BYTES", 100)
-    with pytest.raises(StateFileError):
-        write_state(path, b"new", [bytes(200)])
-    monkeypatch.undo()
-    assert read(path) == [b"old"]
 
 
 def test_a_link_in_its_place_is_not_followed(path):
@@ -288,39 +265,7 @@ def test_a_full_disk_is_logged_and_the_switch_continues(tmp_path, caplog):
     assert caplog.text.count("cannot be written") == 1
 
 
-def test_a_controller_is_not_served_before(tmp_path):
-    switch, seen = SoftSwitch(), []
-
-    def prepare(service):
-        assert switch.grpc_address
-        seen.append(threading.current_thread())
-        assert service.configs.current is None
-
-    switch.start(prepare)
-    switch.stop()
-    assert seen == [threading.main_thread()]
-
-
 ADDRESS = "127.0.0.1:9559"
-
-
-@pytest.mark.parametrize("kind", ["file", "abstract"])
-def test_systemd_is_notified(kind, tmp_path, monkeypatch):
-    name = str(tmp_path / "notify")
-    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
-        manager.bind(name if kind == "file" else f"\0{name}")
-        manager.settimeout(seconds_here(5))
-        monkeypatch.setenv("NOTIFY_SOCKET", name if kind == "file" else f"@{name}")
-        with ready(ADDRESS, None):
-            lines = manager.recv(1000).decode().splitlines()
-            assert lines == ["READY=1", f"STATUS=Serves P4Runtime on {ADDRESS}"]
-        assert manager.recv(1000) == b"STOPPING=1"
-
-
-@pytest.mark.parametrize("value", ["", "/nowhere/at/all"])
-def test_nobody_has_to_listen(value, monkeypatch):
-    monkeypatch.setenv("NOTIFY_SOCKET", value)
-    notify("READY=1")
 
 
 def test_the_ready_file(tmp_path):
@@ -334,8 +279,6 @@ def test_the_ready_file(tmp_path):
 
 
 def test_a_file_that_cannot_be_written(tmp_path):
-    with pytest.raises(SoftSwitchError, match="--ready-file"), ready(ADDRESS, tmp_path / "a" / "b"):
-        pass
     for wrong in (tmp_path, tmp_path / "a" / "b"):
         with pytest.raises(SoftSwitchError, match="--ready-file"):
             forget_ready(wrong)
@@ -363,55 +306,18 @@ def start(*arguments, grpc=GRPC):
     )
 
 
-@whole
-@pytest.mark.parametrize("number", STOP_SIGNALS)
-def test_signals_end_it_cleanly(number):
-    with start("--device-id", "7") as process:
-        address = re.search(r"127\.0\.0\.1:\d+", process.stdout.readline())[0]
-        with Controller(address, "fates", device_id=7) as controller:
-            assert controller.arbitrate() == 0
-            controller.set_config()
-        process.send_signal(number)
-        assert process.wait(seconds_here(DEADLINE)) == 0
-        # Nothing else is printed.
-        assert process.stderr.read().startswith(f"Warning: anybody who can connect to {address}")
-
-
-@whole
-def test_a_socket_needs_no_warning(tmp_path):
-    address = f"unix:{tmp_path}/a switch 100%.sock"
-    with start(grpc=address) as process:
-        assert process.stdout.readline().endswith(f"{address}\n")
-        with Controller(address.replace(" ", "%20").replace("100%", "100%25")) as controller:
-            assert controller.arbitrate() == 0
-        process.terminate()
-        assert process.wait(seconds_here(DEADLINE)) == 0
-        assert process.stderr.read() == ""
-
-
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--port", "1=eth:no-such-if0"], "no-such-if0"),
-        (["--port", "nonsense"], "nonsense"),
-        (["--port", "1=udp:127.0.0.1:1:127.0.0.1:2"] * 2, "twice"),
         (["--port", "3=udp:127.0.0.1:1:127.0.0.1:2", "--cpu-port", "3"], "--cpu-port"),
         (["--tls-cert", "only-one.pem"], "--tls-key"),
-        (["--grpc", "{taken}"], "cannot be used"),
     ],
 )
 def test_bad_arguments_are_one_sentence_and_code_two(arguments, words, signals):
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        address = f"127.0.0.1:{taken.getsockname()[1]}"
-        filled = [each.format(taken=address) for each in arguments]
-        done = CliRunner().invoke(app, ["--grpc", GRPC, *filled])
+    done = CliRunner().invoke(app, ["--grpc", GRPC, *arguments])
     assert done.exit_code == 2
     assert words in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
-
-
-def test_bandwidth_is_in_megabits_per_second():
-    assert _queues(64, None, 0.01).bandwidth == 10_000
 
 
 @pytest.mark.parametrize("number", STOP_SIGNALS)
@@ -471,6 +377,7 @@ def test_undecodable_requests_are_refused_and_forgotten(method):
             controller.set_config()
         process.terminate()
         assert process.wait(seconds_here(DEADLINE)) == 0
+        assert process.stderr.read().startswith(f"Warning: anybody who can connect to {address}")
 
 
 @whole

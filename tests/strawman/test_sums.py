@@ -7,12 +7,7 @@ from contextlib import ExitStack
 import numpy as np
 import pytest
 
-from switchgnn.controller import P4RuntimeClient, install, read_counters
-from switchgnn.controller.controls.banks import Pool
-from switchgnn.controller.errors import PlanRefusedError
-from switchgnn.controller.p4runtime.state import read_default
-from switchgnn.p4src import load_program
-from switchgnn.planner.build import build_plan
+from switchgnn.controller import P4RuntimeClient, read_counters
 from switchgnn.planner.direction import Direction
 from tests.support.fabrics import Team, bed
 from tests.support.markers import TARGETS, full, some_of
@@ -105,20 +100,3 @@ def test_every_sum_is_exact_under_faults(team, slots, faults):
     assert workers.run(ROUNDS, seed=slots) == 0, (workers.errors, workers.total())
     injected = workers.injected()
     assert injected["lost"] + injected["duplicated"] > 0
-
-
-def test_the_limit_is_the_plans(made, team):
-    team(13)
-    with P4RuntimeClient(made.address, primary=False) as client:
-        pool = Pool(client.get_layout())
-        assert pool.decode(read_default(client, pool.table)) == 13
-
-
-def test_plan_and_program_are_not_confused(made):
-    normal = load_program()
-    plan = build_plan(made.graph, workers=WORKERS, slots=16, program=normal.digest)
-    with pytest.raises(PlanRefusedError, match="a slot for each destination, but"):
-        install((plan.manifest, plan.switch), [made.address], made.network, program=made.program)
-    plan = made.plan_for(16)
-    with pytest.raises(PlanRefusedError, match="This is the strawman's plan, but"):
-        install((plan.manifest, plan.switch), [made.address], made.network, program=normal)

@@ -13,9 +13,9 @@ from torch_geometric.data import Data, HeteroData
 
 import switchgnn.torch as sg
 from switchgnn.base.errors import SwitchGNNError
-from switchgnn.planner.chosen import Asked
 from switchgnn.planner.costs.seconds import NetworkModel
 from switchgnn.planner.plan.files import read_plan
+from switchgnn.planner.presets import PlanRequest
 from switchgnn.training import UNLABELLED, load_dataset
 from switchgnn.training.data.load import dataset_from_pyg
 from switchgnn.training.job import check_part, job_schedule, read_part
@@ -88,7 +88,7 @@ def test_any_source_gives_the_same_job(tmp_path, job, karate):
 
 
 def test_strategies_and_leaves_are_those_that_were_asked_for(tmp_path, karate):
-    asked = Asked("best", partition="chunk")
+    asked = PlanRequest("best", partition="chunk")
     made = sg.write_job(karate, 4, tmp_path / "job", slots=16, asked=asked, leaves=2, spines=1)
     assert (made.leaf_of_worker, made.spines) == ((0, 0, 1, 1), 1)
     assert read_plan(tmp_path / "job" / "plan").manifest.partition.method == "chunk"
@@ -294,7 +294,7 @@ def test_auto_leaves_to_hosts_what_they_do_faster(tmp_path, bits, said):
     network = NetworkModel(bits_per_second=bits, barrier=1e-3)
     data = load_dataset("digits:80")
     made = sg.write_job(
-        *(data, 8, tmp_path / "job"), asked=Asked("auto"), slots=10_000, network=network
+        *(data, 8, tmp_path / "job"), asked=PlanRequest("auto"), slots=10_000, network=network
     )
     assert made.why.startswith(said)
     assert sg.read_job(tmp_path / "job") == made

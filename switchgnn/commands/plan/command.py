@@ -3,7 +3,7 @@
 """`switchgnn plan`: plan, report, and check plans."""
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING, Annotated
@@ -11,112 +11,22 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from switchgnn.base.files import reason_to_distrust
-from switchgnn.base.options import DATA, NETWORK, OUTPUT, option, with_groups
+from switchgnn.base.options import with_groups
 from switchgnn.commands.plan import display
-from switchgnn.commands.plan.job import LinkOptions, PlanOptions, PlanReport, make_plan, report_plan
+from switchgnn.commands.plan.job import PlanOptions, PlanReport, make_plan, report_plan
 from switchgnn.commands.plan.plots import draw_plan_plots
 from switchgnn.commands.shared.console import Steps, plain_console
-from switchgnn.commands.shared.options import (
-    MemoryOptions,
-    PlanSite,
-    SlotsOption,
-    StrategyOptions,
-    ignore_weights_option,
-    json_option,
-    seed_option,
-    strategy_option,
-    workers_option,
-)
 from switchgnn.commands.shared.outputs import check_outputs
 from switchgnn.commands.shared.training import import_training
-from switchgnn.host.wire.header import WIDEST
 from switchgnn.planner.check.plan import check_plan, name_of_graph
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.bundled import is_bundled
 from switchgnn.planner.graphs.load import load_graph
 from switchgnn.planner.plan.files import check_place, write_plan
-from switchgnn.planner.presets import PAPER, slots_of_memory
 from switchgnn.profiles import find_profile
 
 if TYPE_CHECKING:
     from switchgnn.training.job import Job
-
-
-@dataclass(frozen=True, kw_only=True)
-class AskedPlan:
-    """The options of `switchgnn plan`."""
-
-    workers: int | None = workers_option(None)
-    ignore_weights: bool = ignore_weights_option()
-    features: int | None = option(
-        DATA, "N", "Numbers per feature.", min=1, max=WIDEST, shown="the graph's"
-    )
-    seed: int = seed_option("For partition, blocks and order.")
-    directions: str = option(
-        DATA, "WHICH", "forward, or both: training sums gradients backward.", default="forward"
-    )
-    strategy: str = strategy_option(PAPER)
-    strategies: StrategyOptions
-    slots: SlotsOption = None
-    memory: MemoryOptions
-    site: PlanSite
-    link_rate: float | None = option(
-        NETWORK, "RATE", "Packets per second on a worker's link, for --strategy best."
-    )
-    recirculation_rate: float | None = option(
-        NETWORK, "RATE", "Passes per second of the switch, for --strategy best."
-    )
-    links: LinkOptions
-    out: Path | None = option(OUTPUT, "FOLDER", "To write the plan to.")
-    plots: Path | None = option(
-        OUTPUT,
-        "FOLDER",
-        "For the paper's figures 1, 7, 9 and 18 of this graph, and for slots and queue over time.",
-    )
-    data: str | None = option(
-        DATA,
-        "DATA",
-        "Instead of GRAPH, with --parts: a value of `switchgnn train --data`, or a file of such a "
-        "data set.",
-    )
-    parts: bool = option(
-        OUTPUT,
-        None,
-        "Write a job to --out: the plan, and each worker's part of --data.",
-        "--parts",
-        default=False,
-    )
-    check: Path | None = option(OUTPUT, "FOLDER", "Check the plan in it, and make none.")
-    as_json: bool = json_option("Print the report as JSON.")
-
-    def slots_of(self) -> int | None:
-        """Return the slots of --slots or --memory."""
-        size = self.memory.memory_bytes
-        if size is None:
-            return self.slots
-        if self.slots is not None:
-            raise PlannerError("give --slots or --memory, not both: a slot has 128 bytes")
-        return slots_of_memory(size)
-
-    def options(self, graph: str, workers: int) -> PlanOptions:
-        """Return the plan that is asked for."""
-        leaf_spine = self.site.leaf_spine(workers)
-        return PlanOptions(
-            graph=graph,
-            workers=workers,
-            slots=self.slots_of(),
-            features=self.features,
-            asked=self.strategies.asked(self.strategy, leaf_spine),
-            directions=self.directions,
-            seed=self.seed,
-            link_rate=self.link_rate,
-            recirculation_rate=self.recirculation_rate,
-            leaf_spine=leaf_spine,
-            table_memory=self.memory.table_bytes,
-            switch=self.memory.profile,
-            links=self.links,
-            ignore_weights=self.ignore_weights,
-        )
 
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
@@ -125,7 +35,7 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 @app.command(epilog="Example: switchgnn plan karate --workers 3 --slots 64 --out karate-plan")
 @with_groups
 def plan(
-    asked: AskedPlan,
+    asked: PlanOptions,
     graph: Annotated[
         str | None,
         typer.Argument(
@@ -155,12 +65,11 @@ def plan(
         return
     if asked.out is not None and not asked.parts:
         check_place(asked.out)
-    options = asked.options(graph, asked.workers)
     if asked.parts or asked.data is not None:
         raise typer.BadParameter("--parts and --data take the place of GRAPH")
     steps = Steps()
     with steps:
-        made = make_plan(options, steps.tell)
+        made = make_plan(asked, graph, asked.workers, steps.tell)
         if asked.out is not None:
             if made.memory.refusals:
                 raise PlannerError(f"{' '.join(made.memory.refusals)} Nothing was written.")
@@ -175,10 +84,10 @@ def plan(
         _show(report, asked.out, drawn)
 
 
-def _write_job(asked: AskedPlan, workers: int) -> None:
+def _write_job(asked: PlanOptions, workers: int) -> None:
     """Plan and write a job for several machines."""
     leaf_spine = asked.site.leaf_spine(workers)
-    strategies = asked.strategies.asked(asked.strategy, leaf_spine)
+    strategies = asked.request(leaf_spine)
     profile, data, out = asked.memory.profile, asked.data, asked.out
     if data is None or out is None:
         raise typer.BadParameter("--parts needs --data and --out")
@@ -270,7 +179,7 @@ def _graph_of(folder: Path) -> str:
     return name
 
 
-def _check(folder: Path, graph: str | None, asked: AskedPlan) -> None:
+def _check(folder: Path, graph: str | None, asked: PlanOptions) -> None:
     """Check a plan for a graph; by default the one that its manifest names."""
     name = graph if graph is not None else _graph_of(folder)
     steps = Steps()

@@ -14,7 +14,6 @@ from rich.table import Table
 from switchgnn.base.machine import size_text, size_unit
 from switchgnn.commands.plan.job import Outlook, PlanReport
 from switchgnn.controller.memory import Use
-from switchgnn.planner.chosen import strategy_names
 from switchgnn.planner.costs.flow import OWN
 from switchgnn.planner.costs.forecast import told_seconds
 from switchgnn.planner.costs.report import (
@@ -30,6 +29,7 @@ from switchgnn.planner.costs.report import (
     Way,
 )
 from switchgnn.planner.direction import Direction
+from switchgnn.planner.plan.manifest import strategy_names
 from switchgnn.planner.presets import PAPER, SLOT_BYTES
 from switchgnn.profiles import PlanMemory
 
@@ -56,8 +56,8 @@ def as_json(report: PlanReport) -> dict[str, Any]:
     return {
         "graph": asdict(manifest.graph),
         "digest": manifest.digest,
-        "strategy": made.options.asked.preset,
-        "reasons": list(made.choice.because.values()),
+        "strategy": made.request.preset,
+        "reasons": list(made.strategies.because.values()),
         "seconds": dict(report.outlook.seconds),
         "chosen": report.outlook.chosen,
         "why": report.outlook.why,
@@ -67,7 +67,7 @@ def as_json(report: PlanReport) -> dict[str, Any]:
         "workers": manifest.workers,
         "slots": manifest.slots,
         "memory_bytes": manifest.slots * SLOT_BYTES,
-        "features": report.features,
+        "features": made.features,
         "fragments": report.frames.fragments,
         "frame_bytes": report.frames.size,
         "lanes": manifest.lanes,
@@ -79,10 +79,10 @@ def as_json(report: PlanReport) -> dict[str, Any]:
         "boundary_edges": forward.boundary_edges,
         "copies_per_vertex": forward.copies_per_vertex,
         "blocks": manifest.blocks,
-        "switch": None if made.options.switch is None else made.options.switch.name,
-        "banks": made.situation.banks,
+        "switch": None if made.switch is None else made.switch.name,
+        "banks": made.context.banks,
         **made.memory.to_dict(),
-        "passes_per_second": made.situation.recirculation_rate,
+        "passes_per_second": made.context.recirculation_rate,
         "loop_passes": made.memory.loop_passes,
         "loop_seconds": report.loop_seconds,
         "passes": forward.passes,
@@ -98,9 +98,9 @@ def as_json(report: PlanReport) -> dict[str, Any]:
 
 
 def _leaf_spine_as_json(report: PlanReport) -> dict[str, Any] | None:
-    if report.leaf_spine is None or report.made.options.leaf_spine is None:
+    if report.leaf_spine is None or report.made.context.leaf_spine is None:
         return None
-    leaf_spine = report.made.options.leaf_spine
+    leaf_spine = report.made.context.leaf_spine
     return {
         "leaves": leaf_spine.leaves,
         "spines": leaf_spine.spines,
@@ -125,7 +125,7 @@ def alike_together(directions: Mapping[str, Numbers] | None) -> list[tuple[str, 
 
 def facts(report: PlanReport) -> str:
     """Describe the plan as a whole."""
-    manifest = report.made.plan.manifest
+    manifest, reasons = report.made.plan.manifest, report.made.strategies.because.values()
     graph = manifest.graph
     memory = size_text(manifest.slots * SLOT_BYTES)
     return "\n".join(
@@ -134,9 +134,9 @@ def facts(report: PlanReport) -> str:
             f"{manifest.workers} workers ({manifest.partition.method})",
             f"{manifest.slots:,} slots of 32 numbers ({memory}): one fragment of up to "
             f"{manifest.lanes} numbers at",
-            f"a time uses them, for {manifest.room:,} sums; {report.features:,} features are "
+            f"a time uses them, for {manifest.room:,} sums; {report.made.features:,} features are "
             f"{report.frames.fragments} fragment{'s' if report.frames.fragments != 1 else ''}",
-            *(line for why in report.made.choice.because.values() for line in wrap(why, COLUMNS)),
+            *(line for why in reasons for line in wrap(why, COLUMNS)),
         )
     )
 
@@ -144,17 +144,17 @@ def facts(report: PlanReport) -> str:
 def within_switch(report: PlanReport) -> str | None:
     """Describe the switch that was planned for, if one was named."""
     made = report.made
-    switch = made.options.switch
+    switch = made.switch
     if switch is None:
         return None
-    banks, memory = made.situation.banks, made.memory
+    banks, memory = made.context.banks, made.memory
     line = (
         f"Switch {switch.name}: {banks} slot{'s' if banks != 1 else ''} in a pass; "
         f"{memory.loop_passes:,} passes of its loop per fragment"
     )
     if report.loop_seconds is None:
         return f"{line}."
-    rate = made.situation.recirculation_rate
+    rate = made.context.recirculation_rate
     return (
         f"{line}, at {rate:,.0f} per second at least "
         f"{report.loop_seconds / _MICRO:,.1f} µs for all of a feature."

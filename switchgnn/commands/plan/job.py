@@ -1,25 +1,37 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""The steps of `switchgnn plan`: load and plan, then compare."""
+"""The options and steps of `switchgnn plan`: load and plan, then compare."""
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.base.machine import PeakMemory
-from switchgnn.base.options import NETWORK, option
-from switchgnn.commands.shared.options import mtu_option
+from switchgnn.base.options import DATA, NETWORK, OUTPUT, option
+from switchgnn.commands.shared.options import (
+    MemoryOptions,
+    PlanSite,
+    SlotsOption,
+    StrategyOptions,
+    ignore_weights_option,
+    json_option,
+    mtu_option,
+    seed_option,
+    strategy_option,
+    workers_option,
+)
 from switchgnn.host.direct.framing import Framing
-from switchgnn.host.wire.header import BARRIER_FRAME_BYTES, feature_frame_bytes
+from switchgnn.host.wire.header import BARRIER_FRAME_BYTES, WIDEST, feature_frame_bytes
 from switchgnn.p4src import load_program
 from switchgnn.planner.auto import build_auto
 from switchgnn.planner.blocks.mlgp import MIN_SLOTS
-from switchgnn.planner.chosen import Asked, build_chosen, choose_asked
+from switchgnn.planner.build import build_resolved
 from switchgnn.planner.costs.bounds import PacketCounts, multicast_packets
 from switchgnn.planner.costs.forecast import (
     HOST,
@@ -53,7 +65,15 @@ from switchgnn.planner.partition.metis import metis_time
 from switchgnn.planner.partition.workers import partition_workers
 from switchgnn.planner.plan.leaf_spine import LeafSpineParts, split_for_leaf_spine
 from switchgnn.planner.plan.plan import Plan
-from switchgnn.planner.presets import PAPER, Choice, Situation, choose
+from switchgnn.planner.presets import (
+    PAPER,
+    PlanContext,
+    PlanRequest,
+    ResolvedStrategies,
+    preset_strategies,
+    resolve_strategies,
+    slots_of_memory,
+)
 from switchgnn.planner.strategies import BLOCK_STRATEGIES
 from switchgnn.profiles import UNLIMITED, PlanMemory, SwitchProfile, plan_memory
 from switchgnn.profiles.profile import most_attached, network_of
@@ -197,36 +217,65 @@ _COMPARED_EDGES = 20_000_000
 Progress = Callable[[str], None]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class PlanOptions:
-    """What to plan.
+    """The options of `switchgnn plan`."""
 
-    Attributes:
-        graph, ignore_weights: as `load_graph` takes them.
-        slots: aggregators that a block may use; None: all of the switch.
-        features: width F; None: the graph's own, or as many as a fragment holds.
-        directions: a key of DIRECTIONS.
-        link_rate: packets per second on each worker's link, or None.
-        recirculation_rate: passes per second of the switch, or None.
-        leaf_spine: None for a star.
-        table_memory: the most bytes that the tables of a switch may take, or None.
-        switch: its limits replace those that are None; None: a switch that runs the program.
-    """
+    workers: int | None = workers_option(None)
+    ignore_weights: bool = ignore_weights_option()
+    features: int | None = option(
+        DATA, "N", "Numbers per feature.", min=1, max=WIDEST, shown="the graph's"
+    )
+    seed: int = seed_option("For partition, blocks and order.")
+    directions: str = option(
+        DATA, "WHICH", "forward, or both: training sums gradients backward.", default="forward"
+    )
+    strategy: str = strategy_option(PAPER)
+    strategies: StrategyOptions
+    slots: SlotsOption = None
+    memory: MemoryOptions
+    site: PlanSite
+    link_rate: float | None = option(
+        NETWORK, "RATE", "Packets per second on a worker's link, for --strategy best."
+    )
+    recirculation_rate: float | None = option(
+        NETWORK, "RATE", "Passes per second of the switch, for --strategy best."
+    )
+    links: LinkOptions
+    out: Path | None = option(OUTPUT, "FOLDER", "To write the plan to.")
+    plots: Path | None = option(
+        OUTPUT,
+        "FOLDER",
+        "For the paper's figures 1, 7, 9 and 18 of this graph, and for slots and queue over time.",
+    )
+    data: str | None = option(
+        DATA,
+        "DATA",
+        "Instead of GRAPH, with --parts: a value of `switchgnn train --data`, or a file of such a "
+        "data set.",
+    )
+    parts: bool = option(
+        OUTPUT,
+        None,
+        "Write a job to --out: the plan, and each worker's part of --data.",
+        "--parts",
+        default=False,
+    )
+    check: Path | None = option(OUTPUT, "FOLDER", "Check the plan in it, and make none.")
+    as_json: bool = json_option("Print the report as JSON.")
 
-    graph: str
-    workers: int
-    slots: int | None
-    features: int | None
-    asked: Asked
-    directions: str
-    seed: int
-    link_rate: float | None
-    recirculation_rate: float | None
-    leaf_spine: LeafSpine | None = None
-    table_memory: int | None = None
-    switch: SwitchProfile | None = None
-    links: LinkOptions = field(default_factory=LinkOptions)
-    ignore_weights: bool = False
+    def slots_of(self) -> int | None:
+        """Return the slots of --slots or --memory."""
+        size = self.memory.memory_bytes
+        if size is None:
+            return self.slots
+        if self.slots is not None:
+            raise PlannerError("give --slots or --memory, not both: a slot has 128 bytes")
+        return slots_of_memory(size)
+
+    def request(self, leaf_spine: LeafSpine | None) -> PlanRequest:
+        """Return the strategies to plan with."""
+        return self.strategies.asked(self.strategy, leaf_spine)
 
 
 @dataclass(frozen=True, eq=False)
@@ -234,7 +283,8 @@ class MadePlan:
     """A plan, and the cost of making it.
 
     Attributes:
-        situation: the facts that the choice depended on, those of the switch included.
+        features: numbers of a row in the predicted exchanges.
+        switch: the profile that was planned for; None: a switch that runs the program.
         parts: those of leaves and spines; None in a star.
         memory: of the switches.
         forecast: predicts one exchange in each direction.
@@ -245,9 +295,11 @@ class MadePlan:
         memory_before_bytes: of the process before planning.
     """
 
-    options: PlanOptions
-    situation: Situation
-    choice: Choice
+    request: PlanRequest
+    context: PlanContext
+    strategies: ResolvedStrategies
+    features: int
+    switch: SwitchProfile | None
     graph: Graph
     plan: Plan
     parts: LeafSpineParts | None
@@ -266,13 +318,11 @@ class PlanReport:
 
     Attributes:
         directions: the numbers, by direction.
-        features: width F of the bytes.
         leaf_spine: the links between leaves and spines, by direction; None in a star.
     """
 
     made: MadePlan
     directions: dict[str, DirectionReport]
-    features: int
     frames: Frames
     outlook: Outlook
     leaf_spine: dict[str, LeafSpineDirection] | None
@@ -280,36 +330,58 @@ class PlanReport:
     @property
     def loop_seconds(self) -> float | None:
         """The least time of the loop for one exchange in each direction; None: no rate."""
-        rate = self.made.situation.recirculation_rate
+        rate = self.made.context.recirculation_rate
         return None if rate is None else self.made.memory.loop_passes * self.frames.fragments / rate
 
 
-def make_plan(options: PlanOptions, tell: Progress) -> MadePlan:
+def make_plan(options: PlanOptions, name: str, workers: int, tell: Progress) -> MadePlan:
     """Load the graph and plan; `tell` is called at the start of each step."""
-    switch = options.switch
+    switch, leaf_spine = options.memory.profile, options.site.leaf_spine(workers)
+    request, slots = options.request(leaf_spine), options.slots_of()
     if switch is not None:
-        switch.check_attached(most_attached(options.leaf_spine, options.workers))
-    tell(f"load {options.graph}")
-    graph = load_graph(options.graph, ignore_weights=options.ignore_weights)
-    program = load_program()
-    allowed = options.table_memory
+        switch.check_attached(most_attached(leaf_spine, workers))
+    tell(f"load {name}")
+    graph = load_graph(name, ignore_weights=options.ignore_weights)
+    features = options.features
+    if features is None:
+        features = BANK_LANES if graph.features is None else graph.features.shape[1]
+    program, limits = load_program(), switch or UNLIMITED
+    rate = options.recirculation_rate
+    context = PlanContext(
+        workers=workers,
+        slots=slots or limits.slots or program.slots,
+        link_rate=options.link_rate,
+        recirculation_rate=limits.passes_per_second if rate is None else rate,
+        leaf_spine=leaf_spine,
+        banks=limits.banks,
+        within=switch is not None,
+    )
+    network = options.links.network(switch, context.recirculation_rate)
+    exchange = {features: 1.0}
+    forecast = StarForecast(network, dict.fromkeys(find_directions(options.directions), exchange))
+    allowed = options.memory.table_bytes
     if allowed is None and switch is not None:
         allowed = switch.table_bytes
 
     @lru_cache(maxsize=1)
     def measured(plan: Plan) -> tuple[LeafSpineParts | None, PlanMemory]:
         parts = None
-        if options.leaf_spine is not None:
+        if leaf_spine is not None:
             tell("split the plan for leaves and spines")
-            parts = split_for_leaf_spine(plan, options.leaf_spine, banks=situation.banks)
+            parts = split_for_leaf_spine(plan, leaf_spine, banks=context.banks)
         return parts, plan_memory(plan, parts, program, allowed, switch)
 
-    predicted = None
     memory, start = PeakMemory(), time.perf_counter()
     with metis_time() as metis:
-        situation, forecast, assignment = _situation(options, program.slots, graph, tell)
-        choice = choose_asked(options.asked, graph, situation)
-        asked: dict[str, Any] = {
+        tell("partition the vertices over the workers")
+        context, assignment = choose_lanes(
+            request, graph, context, exchange, options.seed, network=network
+        )
+        if options.link_rate is None:
+            size = feature_frame_bytes(context.lanes)
+            context = replace(context, link_rate=limits.frames_per_second(size))
+        strategies = resolve_strategies(request, graph, context)
+        settings: dict[str, Any] = {
             "program": program.digest,
             "seed": options.seed,
             "directions": options.directions,
@@ -317,17 +389,20 @@ def make_plan(options: PlanOptions, tell: Progress) -> MadePlan:
             "fits": lambda plan: not measured(plan)[1].refusals,
             "progress": tell,
         }
-        if choice.leaves:
-            made = build_auto(graph, choice, situation, forecast, **asked)
+        predicted = None
+        if strategies.leaves:
+            made = build_auto(graph, strategies, context, forecast, **settings)
             plan, predicted = made.plan, made.seconds
         else:
-            plan = build_chosen(graph, choice, situation, **asked)
+            plan = build_resolved(graph, strategies, context, **settings)
     seconds, peak = time.perf_counter() - start, memory.peak()
     parts, plan_takes = measured(plan)
     return MadePlan(
-        options=options,
-        situation=situation,
-        choice=choice,
+        request=request,
+        context=context,
+        strategies=strategies,
+        features=features,
+        switch=switch,
         graph=graph,
         plan=plan,
         parts=parts,
@@ -341,44 +416,9 @@ def make_plan(options: PlanOptions, tell: Progress) -> MadePlan:
     )
 
 
-def _situation(
-    options: PlanOptions, slots: int, graph: Graph, tell: Progress
-) -> tuple[Situation, StarForecast, NDArray[np.integer] | None]:
-    """Return the facts asked for or of the switch, a forecast, and the assignment if known."""
-    switch = options.switch or UNLIMITED
-    rate = options.recirculation_rate
-    situation = Situation(
-        workers=options.workers,
-        slots=options.slots or switch.slots or slots,
-        link_rate=options.link_rate,
-        recirculation_rate=switch.passes_per_second if rate is None else rate,
-        leaf_spine=options.leaf_spine,
-        banks=switch.banks,
-        within=options.switch is not None,
-    )
-    network = options.links.network(options.switch, situation.recirculation_rate)
-    exchange = {_width(options, graph): 1.0}
-    forecast = StarForecast(network, dict.fromkeys(find_directions(options.directions), exchange))
-    tell("partition the vertices over the workers")
-    situation, assignment = choose_lanes(
-        options.asked, graph, situation, exchange, options.seed, network=network
-    )
-    if options.link_rate is None:
-        size = feature_frame_bytes(situation.lanes)
-        situation = replace(situation, link_rate=switch.frames_per_second(size))
-    return situation, forecast, assignment
-
-
-def _width(options: PlanOptions, graph: Graph) -> int:
-    """Return the width of a feature: as asked for, or the graph's."""
-    own = BANK_LANES if graph.features is None else graph.features.shape[1]
-    return options.features or own
-
-
 def report_plan(made: MadePlan, tell: Progress) -> PlanReport:
     """Count the costs of the plan and of other ways."""
-    features = _width(made.options, made.graph)
-    widths = fragment_lanes(features, made.plan.manifest.lanes)
+    widths = fragment_lanes(made.features, made.plan.manifest.lanes)
     frames = Frames(feature_frame_bytes(widths[0]), len(widths), feature_frame_bytes(widths[-1]))
     boundary = boundary_edges(made.graph, made.plan.assignment)
     directions = _report(made.graph, made.plan, boundary, frames, tell)
@@ -389,7 +429,7 @@ def report_plan(made: MadePlan, tell: Progress) -> PlanReport:
     outlook = outlook_of(
         made.plan, boundary, made.forecast, frames, made.predicted, star=made.parts is None
     )
-    return PlanReport(made, directions, features, frames, outlook, leaf_spine)
+    return PlanReport(made, directions, frames, outlook, leaf_spine)
 
 
 def _leaf_spine(
@@ -430,7 +470,8 @@ def _paper_packets(
     manifest = plan.manifest
     if len(boundary) > _COMPARED_EDGES or manifest.room < MIN_SLOTS:
         return None
-    paper = choose(PAPER, graph, Situation(manifest.workers, manifest.slots, lanes=manifest.lanes))
+    context = PlanContext(manifest.workers, manifest.slots, lanes=manifest.lanes)
+    paper = preset_strategies(PAPER, graph, context)
     if manifest.partition.method != paper.partition:
         owner: NDArray[np.int32] = partition_workers(
             graph, manifest.workers, manifest.partition.seed

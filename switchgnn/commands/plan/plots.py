@@ -62,7 +62,7 @@ def draw_plan_plots(made: MadePlan, folder: Path, tell: Callable[[str], None]) -
 def _figures(made: MadePlan, tell: Callable[[str], None]) -> list[tuple[str, str, Draw]]:
     """Return the file name, the title and the drawing of each figure, with its data."""
     graph, owner = made.graph, made.plan.assignment
-    workers, seed = made.plan.manifest.workers, made.options.seed
+    workers, seed = made.plan.manifest.workers, made.plan.manifest.partition.seed
     points = study_partitions(graph, workers, seed, tell)
     counts = neighbour_counts(boundary_edges(graph, owner))
     presets = {name: preset for name, preset in PRESETS.items() if name != AUTO}

@@ -35,14 +35,14 @@ from switchgnn.host.registry import SWITCH
 from switchgnn.host.wire.header import LANES, WIDEST
 from switchgnn.host.worker import WRITTEN, WorkerTask
 from switchgnn.p4src import load_program
-from switchgnn.planner.chosen import build_chosen, choose_asked
+from switchgnn.planner.build import build_resolved
 from switchgnn.planner.costs.forecast import choose_lanes
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.graph import Graph
 from switchgnn.planner.graphs.load import load_graph
 from switchgnn.planner.plan.files import write_plan
 from switchgnn.planner.plan.leaf_spine import split_for_leaf_spine
-from switchgnn.planner.presets import Situation
+from switchgnn.planner.presets import PlanContext, resolve_strategies
 from switchgnn.topologies import Fabric, TlsFolder
 from switchgnn.topologies.forkserver import Forkserver
 
@@ -128,14 +128,14 @@ def _prepare(options: RunOptions, folder: Path, step: StepListener) -> PreparedR
     graph = load_graph(options.graph, ignore_weights=options.ignore_weights)
     features = _features(graph, options)
     step("planning: partition the vertices over the workers", 0, 0)
-    situation = Situation(options.workers, options.slots, leaf_spine=options.leaf_spine)
+    context = PlanContext(options.workers, options.slots, leaf_spine=options.leaf_spine)
     exchange = {features.shape[1]: 1.0}
-    situation, assignment = choose_lanes(options.asked, graph, situation, exchange, options.seed)
-    strategies = choose_asked(options.asked, graph, situation)
-    plan = build_chosen(
+    context, assignment = choose_lanes(options.asked, graph, context, exchange, options.seed)
+    strategies = resolve_strategies(options.asked, graph, context)
+    plan = build_resolved(
         graph,
         strategies,
-        situation,
+        context,
         program=program.digest,
         seed=options.seed,
         assignment=assignment,

@@ -22,13 +22,12 @@ from switchgnn.host.pace import Pace
 from switchgnn.host.registry import HOST, HOST_PARTIAL
 from switchgnn.host.wire.native import hosts_run_as
 from switchgnn.p4src import Program
-from switchgnn.planner.chosen import strategy_names
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.boundary import boundary_edges
 from switchgnn.planner.graphs.graph import Graph
 from switchgnn.planner.plan.leaf_spine import LeafSpineParts
-from switchgnn.planner.plan.manifest import Manifest
-from switchgnn.planner.presets import Choice as Strategies
+from switchgnn.planner.plan.manifest import Manifest, strategy_names
+from switchgnn.planner.presets import ResolvedStrategies
 from switchgnn.topologies import FabricChoice, WireBytes
 
 
@@ -174,7 +173,7 @@ class PreparedRun:
     features: NDArray[np.float32]
     assignment: NDArray[np.int32]
     left: NDArray[np.bool_] | None
-    strategies: Strategies
+    strategies: ResolvedStrategies
     manifest: Manifest
     parts: LeafSpineParts | None
     seconds: float

@@ -23,12 +23,11 @@ from switchgnn.base.options import (
 )
 from switchgnn.host.direct.errors import FramingError
 from switchgnn.host.direct.framing import USUAL_MTU, Framing
-from switchgnn.planner.chosen import KNOWN, Asked
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.lanes import AUTO, parse_lanes
 from switchgnn.planner.partition.leaf_spine import LeafSpine, even_leaf_spine
 from switchgnn.planner.partition.metis_leaf_spine import partition_for_leaf_spine
-from switchgnn.planner.presets import PRESETS
+from switchgnn.planner.presets import KNOWN, PRESETS, PlanRequest
 from switchgnn.profiles import SwitchProfile, find_profile, known_profiles
 from switchgnn.topologies import Backend, FlowLimits, choose, usual_limits
 
@@ -229,9 +228,9 @@ class StrategyOptions:
         }
         return ", ".join(name for name, value in given.items() if value is not None)
 
-    def asked(self, preset: str, leaf_spine: LeafSpine | None = None) -> Asked:
+    def asked(self, preset: str, leaf_spine: LeafSpine | None = None) -> PlanRequest:
         """Return the strategies to plan with; without a leaf-spine, around one switch."""
-        return Asked(
+        return PlanRequest(
             preset,
             partition_for_leaf_spine(self.partition, leaf_spine),
             self.blocks,

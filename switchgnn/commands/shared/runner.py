@@ -41,11 +41,11 @@ from switchgnn.host.links.faults import Faults, worker_link
 from switchgnn.host.metrics import metrics_place
 from switchgnn.host.wire.native import compile_for_hosts
 from switchgnn.p4src import Program
-from switchgnn.planner.chosen import Asked
 from switchgnn.planner.lanes import WIDEST_ANSWER
 from switchgnn.planner.partition.leaf_spine import LeafSpine
 from switchgnn.planner.plan.files import read_manifest
 from switchgnn.planner.plan.leaf_spine import LeafSpineParts
+from switchgnn.planner.presets import PlanRequest
 from switchgnn.topologies import (
     ETHERNET_MTU,
     Ahead,
@@ -104,7 +104,7 @@ class NetworkJob:
     ecn_threshold: int
     queue: int = 0
     background: int = 0
-    asked: Asked = field(default_factory=Asked)
+    asked: PlanRequest = field(default_factory=PlanRequest)
     leaf_spine: LeafSpine | None = None
     backend: Backend | None = None
     metrics: tuple[str, int] | None = None

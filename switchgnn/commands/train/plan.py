@@ -25,7 +25,7 @@ from switchgnn.host.registry import (
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.p4src import Program, load_program, load_strawman
 from switchgnn.planner.auto import AutoPlan, build_auto
-from switchgnn.planner.chosen import Asked, build_chosen, choose_asked
+from switchgnn.planner.build import build_resolved
 from switchgnn.planner.costs import forecast
 from switchgnn.planner.costs.forecast import choose_lanes, host_rows
 from switchgnn.planner.costs.host_seconds import packed_frames
@@ -36,9 +36,14 @@ from switchgnn.planner.lanes import BANK_LANES, LANES, WIDEST_ANSWER, fragment_l
 from switchgnn.planner.plan.files import write_plan
 from switchgnn.planner.plan.leaf_spine import LeafSpineParts, split_for_leaf_spine
 from switchgnn.planner.plan.plan import Plan
-from switchgnn.planner.presets import PAPER, Choice, Situation
-from switchgnn.planner.presets import Choice as Strategies
-from switchgnn.planner.presets import choose as choose_strategies
+from switchgnn.planner.presets import (
+    PAPER,
+    PlanContext,
+    PlanRequest,
+    ResolvedStrategies,
+    preset_strategies,
+    resolve_strategies,
+)
 from switchgnn.profiles import SwitchProfile, find_profile
 from switchgnn.profiles.profile import network_of
 from switchgnn.topologies import Target
@@ -50,8 +55,8 @@ from switchgnn.training.worker import TrainTask
 # The longest time in seconds between workers. The command itself notices dead or stuck processes.
 SKEW = 180.0
 _WITHOUT_MIXED = " With --cache or --bits no plan leaves some destinations to the hosts."
-# Strategies, and a plan that was made with them.
-Planned = tuple[Choice, Plan]
+# ResolvedStrategies, and a plan that was made with them.
+Planned = tuple[ResolvedStrategies, Plan]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,9 +95,9 @@ class TrainJob(NetworkJob):
         )
 
     @property
-    def situation(self) -> Situation:
+    def context(self) -> PlanContext:
         """The facts that strategies depend on."""
-        return Situation(self.workers, self.slots, leaf_spine=self.leaf_spine)
+        return PlanContext(self.workers, self.slots, leaf_spine=self.leaf_spine)
 
 
 def default_task(**changes: Any) -> TrainTask:  # noqa: ANN401
@@ -115,7 +120,7 @@ class PreparedTraining:
         parts: those of the plan for leaves and spines; None for a star.
     """
 
-    strategies: Strategies
+    strategies: ResolvedStrategies
     plan: Plan
     scheduled: bool
     parts: LeafSpineParts | None
@@ -147,13 +152,13 @@ def _write_schedules(job: TrainJob, data: Dataset, plan: Plan, folder: Path) -> 
 
 def plan_of(
     job: TrainJob, data: Dataset, progress: Callable[[str], None]
-) -> tuple[Strategies, Plan]:
+) -> tuple[ResolvedStrategies, Plan]:
     """Plan the exchanges of a training, unless they are planned already."""
     if job.planned is not None:
         return job.planned
-    situation, asked = _situation(job, data, progress)
-    strategies = _strategies(job, data, situation)
-    return strategies, build_chosen(data.graph, strategies, situation, **asked)
+    context, asked = _situation(job, data, progress)
+    strategies = _strategies(job, data, context)
+    return strategies, build_resolved(data.graph, strategies, context, **asked)
 
 
 def _widths(job: TrainJob, data: Dataset) -> dict[int, float]:
@@ -171,23 +176,23 @@ def _widths(job: TrainJob, data: Dataset) -> dict[int, float]:
 
 def _situation(
     job: TrainJob, data: Dataset, progress: Callable[[str], None]
-) -> tuple[Situation, dict[str, Any]]:
+) -> tuple[PlanContext, dict[str, Any]]:
     """Return what strategies depend on, and the arguments that all plans of a training share."""
     named = {each.value for each in Target}
     target = Target(job.target) if job.target in named else job.choose_site().target
     widest = max(LANES) if target is Target.EMBEDDED else WIDEST_ANSWER
     seed = job.task.training.options.seed
     progress("partition the vertices over the workers")
-    situation, assignment = choose_lanes(
+    context, assignment = choose_lanes(
         _asked(job),
         data.graph,
-        job.situation,
+        job.context,
         _widths(job, data),
         seed,
         network=network_here(job, find_profile(target.value), target),
         widest=BANK_LANES if job.transport.program is SwitchProgram.STRAWMAN else widest,
     )
-    return situation, {
+    return context, {
         "program": job.program.digest,
         "seed": seed,
         "directions": "both",
@@ -196,20 +201,20 @@ def _situation(
     }
 
 
-def _asked(job: TrainJob) -> Asked:
+def _asked(job: TrainJob) -> PlanRequest:
     """Return what is asked for, with the partition of a transport that has its own."""
     asked, own = job.asked, job.transport.partition
     alone = own is not None and asked.partition is None and asked.assignment is None
     return replace(asked, partition=own) if alone else asked
 
 
-def _strategies(job: TrainJob, data: Dataset, situation: Situation) -> Strategies:
+def _strategies(job: TrainJob, data: Dataset, context: PlanContext) -> ResolvedStrategies:
     """Return the strategies that the transport uses: all, or only the partition."""
     transport = job.transport
-    chosen = choose_asked(_asked(job), data.graph, situation)
+    chosen = resolve_strategies(_asked(job), data.graph, context)
     if transport.strategies is None:
         return chosen
-    plain = choose_strategies(PAPER, data.graph, situation)
+    plain = preset_strategies(PAPER, data.graph, context)
     return replace(plain, partition=chosen.partition, because={}, **transport.strategies)
 
 
@@ -260,13 +265,13 @@ def predict_transport(
             {}, SWITCH, "auto takes switch: only exchanges around one switch are predicted."
         )
     expected = _expected(job, data, job.choose_site().target, measured)
-    situation, asked = _situation(job, data, progress)
-    strategies = _strategies(job, data, situation)
+    context, asked = _situation(job, data, progress)
+    strategies = _strategies(job, data, context)
     whole = job.task.training.fewer.compression.active
     if whole:
         # The sums of such a plan come from both, and only one of them could be cached.
         strategies = replace(strategies, leaves=False)
-    made = build_auto(data.graph, strategies, situation, expected, **asked)
+    made = build_auto(data.graph, strategies, context, expected, **asked)
     chosen = _RUN_BY[made.chosen]
     planned = (strategies, made.plan) if chosen is SWITCH else None
     why = f"{_why(made)}{_WITHOUT_MIXED if whole else ''}"

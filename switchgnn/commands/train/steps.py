@@ -37,9 +37,9 @@ from switchgnn.host.direct.framing import USUAL_MTU, Framing
 from switchgnn.host.metrics import metrics_place
 from switchgnn.host.registry import SWITCH, SwitchProgram
 from switchgnn.host.wire.native import hosts_run_as
-from switchgnn.planner.chosen import strategy_names
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.boundary import boundary_edges
+from switchgnn.planner.plan.manifest import strategy_names
 from switchgnn.topologies import Ahead, Fabric, Target
 from switchgnn.topologies.child import Child, temporary_files_in
 from switchgnn.topologies.forkserver import Forkserver

@@ -20,8 +20,8 @@ from switchgnn.commands.shared.report import RanOn
 from switchgnn.controller.controls.congestion import DEFAULT_ECN_THRESHOLD
 from switchgnn.host.links.faults import DIRECTIONS, Faults
 from switchgnn.host.pace import Pace
-from switchgnn.planner.chosen import Asked
 from switchgnn.planner.partition.leaf_spine import LeafSpine, even_leaf_spine
+from switchgnn.planner.presets import PlanRequest
 from switchgnn.topologies import Backend, FabricChoice, cable_name, choose
 from switchgnn.topologies.forkserver import Forkserver
 
@@ -63,7 +63,7 @@ def draw_run(
         ecn_threshold=DEFAULT_ECN_THRESHOLD,
         pace=Pace(),
         faults=_faults(source, workers, leaf_spine),
-        asked=Asked(send=source.choice(_SENDS)),
+        asked=PlanRequest(send=source.choice(_SENDS)),
         leaf_spine=leaf_spine,
         backend=backend,
     )

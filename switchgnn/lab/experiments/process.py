@@ -26,15 +26,14 @@ from switchgnn.lab.simulator.job import simulate_job
 from switchgnn.lab.simulator.request import HOSTS_ALONE, SimulateOptions
 from switchgnn.lab.simulator.within import planned_for, room_for
 from switchgnn.p4src import load_program
-from switchgnn.planner.build import build_plan
-from switchgnn.planner.chosen import Asked, build_chosen, choose_asked
+from switchgnn.planner.build import build_plan, build_resolved
 from switchgnn.planner.graphs.load import load_graph
 from switchgnn.planner.partition.simple import load_assignment
 from switchgnn.planner.plan.banks import BANKS
 from switchgnn.planner.plan.files import write_plan
 from switchgnn.planner.plan.manifest import STRAWMAN
 from switchgnn.planner.plan.plan import Plan
-from switchgnn.planner.presets import AUTO, slots_of_memory
+from switchgnn.planner.presets import AUTO, PlanRequest, resolve_strategies, slots_of_memory
 from switchgnn.planner.strategies import PARTITION_STRATEGIES
 from switchgnn.profiles import find_profile
 
@@ -89,7 +88,7 @@ def _options(point: SimulationPoint, folder: Path | None, partition: Path) -> Si
         if point.leaves
         else None,
         slot_features=point.slot_features,
-        asked=Asked() if planned else Asked(order=point.order, assignment=partition),
+        asked=PlanRequest() if planned else PlanRequest(order=point.order, assignment=partition),
         bin_size=point.bin_size,
         mtu=point.mtu or ETHERNET_MTU,
         # The point determines its memory, which shrinks with the graph.
@@ -123,12 +122,12 @@ def _plan(point: SimulationPoint, options: SimulateOptions, partition: Path) -> 
             banks=options.switch.banks,
         )
     graph = load_graph(point.graph)
-    situation = planned_for(options, point.workers, _slots(point, 1))
-    asked = Asked(point.system, order=point.order, assignment=partition)
-    return build_chosen(
+    context = planned_for(options, point.workers, _slots(point, 1))
+    asked = PlanRequest(point.system, order=point.order, assignment=partition)
+    return build_resolved(
         graph,
-        choose_asked(asked, graph, situation),
-        situation,
+        resolve_strategies(asked, graph, context),
+        context,
         program=load_program().digest,
         seed=point.seed,
         assignment=asked.load_assignment(),

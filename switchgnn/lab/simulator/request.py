@@ -12,15 +12,14 @@ from switchgnn.host.wire.header import FEATURE_FRAME_BYTES
 from switchgnn.lab.simulator.errors import SimulatorError
 from switchgnn.lab.simulator.leaf_spine import LeafSpineOptions
 from switchgnn.lab.simulator.setup import ETHERNET_MTU, Mtu
-from switchgnn.planner.chosen import Asked
 from switchgnn.planner.plan.manifest import STRAWMAN
-from switchgnn.planner.presets import PRESETS
+from switchgnn.planner.presets import PRESETS, PlanRequest
 from switchgnn.profiles import UNLIMITED, SwitchProfile
 
 _MICRO, _MEGA = 1e-6, 1e6
 PICOSECONDS = 1e12
 _NO_LIMIT = math.inf
-# GROUPS_PER_WORKER of p4src/seen.p4; a switch for wider windows has more of them.
+# GROUPS_PER_WORKER of p4src/dedup.p4; a switch for wider windows has more of them.
 _GROUPS_APART = 32
 # Of the background.
 FULL_FRAME_BYTES = 1_500
@@ -178,7 +177,7 @@ class SimulateOptions:
     network: NetworkOptions
     leaf_spine: LeafSpineOptions | None = None
     slot_features: int | None = None
-    asked: Asked = field(default_factory=Asked)
+    asked: PlanRequest = field(default_factory=PlanRequest)
     bin_size: int | None = None
     mtu: Mtu = ETHERNET_MTU
     check: bool | None = None

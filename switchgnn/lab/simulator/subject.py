@@ -44,9 +44,8 @@ from switchgnn.lab.simulator.within import (
 from switchgnn.p4src import load_program
 from switchgnn.planner.auto import AutoPlan, build_auto
 from switchgnn.planner.blocks.mlgp import MIN_SLOTS
-from switchgnn.planner.build import build_plan
+from switchgnn.planner.build import build_plan, build_resolved
 from switchgnn.planner.check.foreign import trusted_plan
-from switchgnn.planner.chosen import Asked, build_chosen, choose_asked
 from switchgnn.planner.costs import forecast
 from switchgnn.planner.costs.forecast import left_edges
 from switchgnn.planner.direction import Direction
@@ -60,7 +59,7 @@ from switchgnn.planner.partition.workers import check_assignment, check_workers
 from switchgnn.planner.plan.files import read_plan
 from switchgnn.planner.plan.manifest import STRAWMAN
 from switchgnn.planner.plan.plan import Plan
-from switchgnn.planner.presets import AUTO, Situation
+from switchgnn.planner.presets import AUTO, PlanContext, PlanRequest, resolve_strategies
 from switchgnn.planner.sending.between_hosts import fewest_rows
 from switchgnn.planner.strategies import PARTITION_STRATEGIES
 from switchgnn.profiles import PlanMemory
@@ -145,7 +144,7 @@ def make_subject(options: SimulateOptions, tell: Progress) -> SimulatedSystem:
     return _planned(options.system, plan, options, graph)
 
 
-def _check_asked(system: str, asked: Asked) -> None:
+def _check_asked(system: str, asked: PlanRequest) -> None:
     asked.checked()
     for part in asked.named():
         if part not in CHOICES[system]:
@@ -237,32 +236,32 @@ def _alone(
 def _make_plan(
     system: str, graph: Graph, options: SimulateOptions, workers: int, tell: Progress
 ) -> Plan:
-    situation, asked = _situation(options, workers), options.asked
+    context, asked = _situation(options, workers), options.asked
     assignment = asked.load_assignment()
     program, seed = load_program().digest, options.seed
     if system == STRAWMAN:
         return build_plan(
             graph,
             workers=workers,
-            slots=situation.slots,
+            slots=context.slots,
             program=program,
             seed=seed,
             partition=asked.partition or _PARTITION,
             blocks=STRAWMAN,
             order=asked.order or "random",
             assignment=assignment,
-            banks=situation.banks,
-            lanes=situation.lanes,
+            banks=context.banks,
+            lanes=context.lanes,
             progress=tell,
         )
     if assignment is None and asked.partition is None:
         # On leaves and spines `best` has a partition of its own, but systems are compared with
         # the same vertices at each worker.
         asked = replace(asked, partition=_PARTITION)
-    return build_chosen(
+    return build_resolved(
         graph,
-        choose_asked(replace(asked, preset=system), graph, situation),
-        situation,
+        resolve_strategies(replace(asked, preset=system), graph, context),
+        context,
         program=program,
         seed=seed,
         assignment=assignment,
@@ -271,11 +270,11 @@ def _make_plan(
     )
 
 
-def _situation(options: SimulateOptions, workers: int) -> Situation:
-    situation = planned_for(options, workers, options.slots or load_program().slots)
-    if situation.room < MIN_SLOTS:
+def _situation(options: SimulateOptions, workers: int) -> PlanContext:
+    context = planned_for(options, workers, options.slots or load_program().slots)
+    if context.room < MIN_SLOTS:
         raise SimulatorError(f"A plan needs {MIN_SLOTS} slots: give more --memory.")
-    return situation
+    return context
 
 
 def _forecast_of(options: SimulateOptions) -> forecast.StarForecast:
@@ -290,11 +289,11 @@ def _made_auto(
     graph: Graph, options: SimulateOptions, workers: int, tell: Progress
 ) -> SimulatedSystem:
     """Return the plan that is predicted to take the least time, or what hosts send alone."""
-    situation = _situation(options, workers)
+    context = _situation(options, workers)
     made = build_auto(
         graph,
-        choose_asked(replace(options.asked, preset=AUTO), graph, situation),
-        situation,
+        resolve_strategies(replace(options.asked, preset=AUTO), graph, context),
+        context,
         _forecast_of(options),
         program=load_program().digest,
         seed=options.seed,

@@ -16,14 +16,14 @@ from switchgnn.planner.costs.seconds import NetworkModel
 from switchgnn.planner.lanes import BANK_LANES, banks_of_slot, frame_bytes
 from switchgnn.planner.plan.leaf_spine import split_for_leaf_spine
 from switchgnn.planner.plan.plan import Plan
-from switchgnn.planner.presets import Situation, slot_bytes
+from switchgnn.planner.presets import PlanContext, slot_bytes
 from switchgnn.profiles import UNLIMITED, PlanMemory, plan_memory
 from switchgnn.profiles.profile import most_attached
 
 _BITS, _MEGA, _MICRO = 8, 1e6, 1e-6
 
 
-def planned_for(options: SimulateOptions, workers: int, slots: int) -> Situation:
+def planned_for(options: SimulateOptions, workers: int, slots: int) -> PlanContext:
     """Return what a plan depends on; within a switch, rates of links and loop are a part of it."""
     lanes = options.lanes or BANK_LANES
     banks, wide = options.switch.banks, banks_of_slot(lanes)
@@ -36,7 +36,7 @@ def planned_for(options: SimulateOptions, workers: int, slots: int) -> Situation
         # Each of them holds a whole feature, independent of its frames.
         slots *= wide
     attached = None if options.leaf_spine is None else options.leaf_spine.attach(workers)
-    situation = Situation(
+    context = PlanContext(
         workers,
         slots,
         leaf_spine=attached,
@@ -45,9 +45,9 @@ def planned_for(options: SimulateOptions, workers: int, slots: int) -> Situation
         leaves_complete=options.leaf_spine is not None and options.leaf_spine.completion == LEAF,
     )
     if options.switch == UNLIMITED:
-        return situation
+        return context
     return replace(
-        situation,
+        context,
         link_rate=options.network.bandwidth * _MEGA / (_BITS * frame_bytes(lanes)),
         recirculation_rate=options.network.recirculation_rate,
         within=True,

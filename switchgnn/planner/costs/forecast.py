@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.planner.blocks.mlgp import MIN_SLOTS
-from switchgnn.planner.chosen import Asked, choose_asked
 from switchgnn.planner.costs.host_seconds import host_seconds, shared_seconds
 from switchgnn.planner.costs.seconds import (
     NetworkModel,
@@ -32,7 +31,7 @@ from switchgnn.planner.lanes import (
 )
 from switchgnn.planner.partition.workers import check_assignment, check_workers
 from switchgnn.planner.plan.plan import Plan
-from switchgnn.planner.presets import Situation
+from switchgnn.planner.presets import PlanContext, PlanRequest, resolve_strategies
 from switchgnn.planner.sending.between_hosts import fewest_rows, rows_between
 from switchgnn.planner.strategies import PARTITION_STRATEGIES, find_strategy
 
@@ -155,36 +154,36 @@ def host_rows(
 
 
 def choose_lanes(
-    asked: Asked,
+    asked: PlanRequest,
     graph: Graph,
-    situation: Situation,
+    context: PlanContext,
     exchanges: Mapping[int, float],
     seed: int,
     *,
     network: NetworkModel | None = None,
     widest: int = WIDEST_ANSWER,
-) -> tuple[Situation, NDArray[np.integer] | None]:
+) -> tuple[PlanContext, NDArray[np.integer] | None]:
     """Add a width of frames with about the least estimated time, and assign vertices to workers.
 
     Narrow fragments are not longer in wide slots, but fewer sums have room at once: there are more
     blocks, and sources that are sent in several. `exchanges` counts those of rows of each width,
     and `widest` is the widest frame of the switch. Where a width is asked for, and no assignment,
-    this is None: `build_chosen` makes it.
+    this is None: `build_resolved` makes it.
     """
     owner: NDArray[np.integer] | None = asked.load_assignment()
     if asked.lanes is not None:
-        return replace(situation, lanes=asked.lanes), owner
-    check_workers(graph, situation.workers)
+        return replace(context, lanes=asked.lanes), owner
+    check_workers(graph, context.workers)
     if owner is None:
-        name = choose_asked(asked, graph, situation).partition
+        name = resolve_strategies(asked, graph, context).partition
         make = find_strategy("partition", name, PARTITION_STRATEGIES)
-        owner = make(graph, situation.workers, seed)
-    on, owner = network or NetworkModel(), check_assignment(graph, situation.workers, owner)
+        owner = make(graph, context.workers, seed)
+    on, owner = network or NetworkModel(), check_assignment(graph, context.workers, owner)
     boundary = boundary_edges(graph, owner)
-    rows = np.bincount(owner[boundary.vertices()], minlength=situation.workers)
+    rows = np.bincount(owner[boundary.vertices()], minlength=context.workers)
     fan_out = np.bincount(boundary.source)
 
-    def picoseconds(at: Situation) -> float:
+    def picoseconds(at: PlanContext) -> float:
         blocks = max(1, -(-int(rows.sum()) // at.room))
         sent = np.rint(rows[None] * blocks**_RESENT).astype(np.int64)
         switch = sent.sum(axis=1) * on.switch_work
@@ -198,9 +197,9 @@ def choose_lanes(
             for each in fragment_lanes(width, at.lanes)
         )
 
-    banks = min(situation.banks, max(1, situation.slots // MIN_SLOTS))
+    banks = min(context.banks, max(1, context.slots // MIN_SLOTS))
     fit = (lanes for lanes in LANES if lanes <= widest and banks_of_slot(lanes) <= banks)
-    ways = [replace(situation, lanes=lanes) for lanes in fit]
+    ways = [replace(context, lanes=lanes) for lanes in fit]
     most = _NEAR * min(map(picoseconds, ways))
     return next(at for at in ways if picoseconds(at) <= most), owner
 

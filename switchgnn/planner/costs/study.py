@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.planner.chosen import build_chosen
+from switchgnn.planner.build import build_resolved
 from switchgnn.planner.costs.bounds import simulate_pool
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.boundary import BoundaryEdges, boundary_edges
 from switchgnn.planner.graphs.graph import Graph
 from switchgnn.planner.partition.workers import MAX_WORKERS, partition_workers
-from switchgnn.planner.presets import Preset, Situation
+from switchgnn.planner.presets import PlanContext, Preset
 
 # Shares of the boundary vertices that have a slot.
 _SHARES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
@@ -113,8 +113,8 @@ def study_memory(
 def _packets(
     graph: Graph, assignment: NDArray[np.int32], preset: Preset, slots: int, seed: int
 ) -> int:
-    situation = Situation(int(assignment.max()) + 1, slots)
-    choice = preset(graph, situation)
-    plan = build_chosen(graph, choice, situation, program="0", seed=seed, assignment=assignment)
+    context = PlanContext(int(assignment.max()) + 1, slots)
+    choice = preset(graph, context)
+    plan = build_resolved(graph, choice, context, program="0", seed=seed, assignment=assignment)
     said = plan.manifest.direction(Direction.FORWARD).prediction
     return sum(said.packets_up) + sum(said.packets_down)

@@ -2,10 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Planetoid data sets (Cora, Citeseer, Pubmed) in their original files."""
 
+import copyreg
 import io
-import math
 import pickle
-import pickletools
 import re
 from collections import defaultdict
 from dataclasses import dataclass
@@ -20,73 +19,15 @@ from switchgnn.planner.graphs.graph import SPLIT_TEST, SPLIT_TRAIN, SPLIT_VALIDA
 from switchgnn.planner.graphs.graph import graph_from_edges as build
 
 _NUMBER_KINDS = "biuf"
-_REMEMBERING = ("PUT", "BINPUT", "LONG_BINPUT")
 
 
 class _RefusedError(Exception): ...
 
 
-class InertType:
-    """A stand-in for numpy.dtype that accepts numbers only."""
-
-    def __init__(self, code: object = None, *_: object) -> None:
-        self.code = str(code)
-        self.order = "<"
-
-    def __setstate__(self, state: tuple[object, ...]) -> None:
-        self.order = ">" if state[1] == ">" else "<"
-
-    def number(self) -> np.dtype[np.generic]:
-        """Return the NumPy type; raise _RefusedError if it is not numeric."""
-        kind, size = self.code[:1], self.code[1:]
-        if kind not in _NUMBER_KINDS or size not in ("1", "2", "4", "8"):
-            raise _RefusedError(f"it has an array of type {self.code!r}")
-        return np.dtype(f"{self.order}{self.code}")
-
-
-class InertArray:
-    """A stand-in for numpy.ndarray."""
-
-    def __init__(self, *_: object) -> None:
-        self.array: NDArray[np.generic] = np.empty(0)
-
-    def __setstate__(self, state: tuple[object, ...]) -> None:
-        _, shape, dtype, fortran, raw = state
-        if not (isinstance(shape, tuple) and all(isinstance(n, int) for n in shape)):
-            raise _RefusedError("it has an array without a shape")
-        if not isinstance(dtype, InertType):
-            raise _RefusedError("it has an array without a type")
-        data = raw.encode("latin1") if isinstance(raw, str) else raw
-        if not isinstance(data, bytes):
-            raise _RefusedError("it has an array of objects")
-        number = dtype.number()
-        # An array without elements could have any length in its other dimensions.
-        if any(not 0 <= n <= len(data) for n in shape) or math.prod(shape) * number.itemsize != len(
-            data
-        ):
-            raise _RefusedError("it has an array whose shape does not fit its data")
-        flat = np.frombuffer(data, dtype=number)
-        self.array = flat.reshape(shape, order="F" if fortran else "C")
-
-
 class InertMatrix:
-    """A stand-in for scipy.sparse.csr_matrix; `state` holds its attributes."""
+    """A stand-in for scipy.sparse.csr_matrix, whose attributes have changed names."""
 
-    def __init__(self, *_: object) -> None:
-        self.state: dict[str, object] = {}
-
-    def __setstate__(self, state: dict[str, object]) -> None:
-        self.state = dict(state)
-
-
-def _reconstruct_array(*_: object) -> InertArray:
-    return InertArray()
-
-
-def _reconstruct_object(cls: type, *_: object) -> InertMatrix:
-    if cls is not InertMatrix:
-        raise _RefusedError("it has an object that is not a sparse matrix")
-    return InertMatrix()
+    def __init__(self, *_: object) -> None: ...
 
 
 def _encode(text: str, encoding: str = "latin1") -> bytes:
@@ -96,11 +37,14 @@ def _encode(text: str, encoding: str = "latin1") -> bytes:
 
 
 _ADMITTED: dict[tuple[str, str], object] = {
-    ("numpy", "ndarray"): InertArray,
-    ("numpy", "dtype"): InertType,
-    **{(f"numpy.{it}.multiarray", "_reconstruct"): _reconstruct_array for it in ("core", "_core")},
+    ("numpy", "ndarray"): np.ndarray,
+    ("numpy", "dtype"): np.dtype,
+    **{
+        (f"numpy.{it}.multiarray", "_reconstruct"): np.empty(0).__reduce__()[0]
+        for it in ("core", "_core")
+    },
     **{(f"scipy.sparse.{it}", "csr_matrix"): InertMatrix for it in ("csr", "_csr")},
-    **{(it, "_reconstructor"): _reconstruct_object for it in ("copy_reg", "copyreg")},
+    **{(it, "_reconstructor"): copyreg._reconstructor for it in ("copy_reg", "copyreg")},
     ("_codecs", "encode"): _encode,
     ("collections", "defaultdict"): defaultdict,
     **{
@@ -115,29 +59,21 @@ class InertUnpickler(pickle.Unpickler):
     """An unpickler that admits only the names above."""
 
     def find_class(self, module_name: str, global_name: str, /) -> object:
-        """Return the stand-in for a name, or raise _RefusedError."""
+        """Return what a name stands for, or raise _RefusedError."""
         try:
             return _ADMITTED[module_name, global_name]
         except KeyError:
             raise _RefusedError(f"it asks for {module_name}.{global_name}") from None
 
 
-def _check_numbers(data: bytes) -> None:
-    """Refuse large memo numbers: Python allocates all below, 32 GiB for a file of 10 bytes."""
-    for operation, number, _ in pickletools.genops(data):
-        if operation.name in _REMEMBERING and not 0 <= int(number or 0) < len(data):
-            raise _RefusedError(f"it remembers an object as number {number:,}")
-
-
 def read_inert_pickle(path: Path) -> object:
-    """Read numbers, lists, dictionaries, arrays (InertArray) and CSR matrices (InertMatrix)."""
+    """Read numbers, lists, dictionaries, arrays of numbers and CSR matrices (InertMatrix)."""
     try:
-        data = read_regular(path)
+        value: object = InertUnpickler(io.BytesIO(read_regular(path)), encoding="latin1").load()
+        if isinstance(value, np.ndarray) and value.dtype.kind not in _NUMBER_KINDS:
+            raise _RefusedError(f"it has an array of {value.dtype}")
     except OSError as error:
         raise PlannerError(f"cannot read {path}: {error.strerror}") from error
-    try:
-        _check_numbers(data)
-        return InertUnpickler(io.BytesIO(data), encoding="latin1").load()
     except _RefusedError as error:
         raise PlannerError(
             f"{path} is refused: a Planetoid file holds numbers, lists and arrays only, but {error}"
@@ -147,6 +83,7 @@ def read_inert_pickle(path: Path) -> object:
         raise PlannerError(
             f"{path} is refused: it is not a pickle of numbers, lists and arrays"
         ) from error
+    return value
 
 
 _PART_FILE = re.compile(r"ind\.(?P<name>.+)\.(graph|x|tx|allx|y|ty|ally|test\.index)")
@@ -273,12 +210,12 @@ def _edges(
 
 def _matrix(path: Path) -> NDArray[np.float32]:
     value = read_inert_pickle(path)
-    if isinstance(value, InertArray) and value.array.ndim == 2:
-        return value.array.astype(np.float32)
-    state = value.state if isinstance(value, InertMatrix) else {}
+    if isinstance(value, np.ndarray) and value.ndim == 2:
+        return value.astype(np.float32)
+    state = vars(value) if isinstance(value, InertMatrix) else {}
     shape = state.get("_shape", state.get("shape"))
     parts = [state.get(key) for key in ("data", "indices", "indptr")]
-    arrays = [part.array for part in parts if isinstance(part, InertArray)]
+    arrays = [part for part in parts if isinstance(part, np.ndarray)]
     if not isinstance(shape, tuple) or len(shape) != 2 or len(arrays) != 3:
         raise PlannerError(f"{path} does not hold a feature matrix in CSR form")
     from scipy.sparse import csr_matrix  # noqa: PLC0415 - slow to import
@@ -308,9 +245,9 @@ def _check_room(rows: int, columns: int, where: str) -> None:
 
 def _classes(path: Path) -> NDArray[np.int64]:
     value = read_inert_pickle(path)
-    if not isinstance(value, InertArray) or value.array.ndim != 2 or not value.array.size:
+    if not isinstance(value, np.ndarray) or value.ndim != 2 or not value.size:
         raise PlannerError(f"{path} does not hold a table of classes, one row per vertex")
-    classes: NDArray[np.int64] = np.argmax(value.array.astype(np.float64), axis=1)
+    classes: NDArray[np.int64] = np.argmax(value.astype(np.float64), axis=1)
     return classes
 
 

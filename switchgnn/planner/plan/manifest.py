@@ -5,6 +5,7 @@
 import hashlib
 import json
 from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 from switchgnn.base.records import RecordError, make_record, parse_json
 from switchgnn.planner.direction import Direction
@@ -15,6 +16,8 @@ PLAN_FORMAT = "switchgnn-plan"
 PLAN_VERSION = 7
 # The block strategy whose plans are for a switch with a pool of slots.
 STRAWMAN = "strawman"
+# What reports call the strategies of a plan.
+STRATEGY_NAMES = ("partition", "block_strategy", "send", "weight", "order")
 
 
 @dataclass(frozen=True)
@@ -200,3 +203,10 @@ def decode_manifest(data: bytes, where: str) -> Manifest:
     if manifest.lanes not in LANES:
         raise PlannerError(f"{where} has frames of {manifest.lanes} numbers; plan again")
     return manifest
+
+
+def strategy_names(manifest: Manifest) -> dict[str, Any]:
+    """Return the strategies of a plan, by the reports' names for them."""
+    strategy = manifest.strategy
+    made = (manifest.partition.method, strategy.blocks, strategy.send, strategy.weight)
+    return dict(zip(STRATEGY_NAMES, (*made, strategy.order), strict=True))

@@ -7,9 +7,8 @@ from collections.abc import Callable, Sequence
 from switchgnn.softswitch.codegen import arithmetic
 from switchgnn.softswitch.codegen.arithmetic import Term, constant, truth
 from switchgnn.softswitch.codegen.layout import FieldLayout, GlobalNames, Slot, SourceWriter
-from switchgnn.softswitch.document import MOST_BITS
 from switchgnn.softswitch.errors import UnsupportedProgramError
-from switchgnn.softswitch.program import Json
+from switchgnn.softswitch.program import MOST_BITS, Json
 
 _BINARY: dict[str, Callable[[Term, Term], Term]] = {
     "+": arithmetic.add,
@@ -74,7 +73,7 @@ class ExpressionCompiler:
         if kind == "bool":
             return truth("True" if content else "False", atomic=True)
         if kind in {"local", "runtime_data"}:
-            return self.parameters[int(content)]
+            return self.parameters[content]
         if kind in {"stack_field", "union_stack_field"}:
             return self.last_element_field(content)
         raise self.refuse(f"values of type {kind}", "use fields, constants and action parameters")

@@ -8,7 +8,7 @@ from itertools import groupby
 from switchgnn.softswitch.codegen.expressions import FunctionContext
 from switchgnn.softswitch.codegen.layout import Slot
 from switchgnn.softswitch.hashing import ALGORITHMS
-from switchgnn.softswitch.program import Json
+from switchgnn.softswitch.program import MOST_BITS, Json
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,9 @@ def _pieces(ctx: FunctionContext, item: Json) -> list[Piece]:
     if kind == "payload":
         return []
     if kind == "hexstr":
-        width = int(item["bitwidth"])
+        width = item["bitwidth"]
+        if not 0 < width <= MOST_BITS:
+            raise ctx.refuse(f"a constant of {width} bits", f"use at most {MOST_BITS}")
         return [Piece(None, str(int(content, 16) & ((1 << width) - 1)), width)]
     if kind == "header":
         return [_piece(ctx, content, slot) for slot in ctx.layout.fields(content)]

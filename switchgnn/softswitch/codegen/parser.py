@@ -11,7 +11,7 @@ from switchgnn.softswitch.codegen.layout import Slot
 from switchgnn.softswitch.codegen.primitives import write_primitive
 from switchgnn.softswitch.codegen.structure import Structurer, join_points, write_graph
 from switchgnn.softswitch.codegen.wire import HeaderCodec
-from switchgnn.softswitch.program import Json, ParserState, Primitive, Transition
+from switchgnn.softswitch.program import MOST_BITS, Json, ParserState, Primitive, Transition
 
 Goto = Callable[[str | None], None]
 
@@ -174,7 +174,9 @@ class ParserWriter:
             self._ctx.set_slot(slot, self._ctx.term(source))
 
     def _lookahead(self, place: Json) -> tuple[str, int]:
-        offset, width = int(place[0]), int(place[1])
+        offset, width = place
+        if offset < 0 or not 0 < width <= MOST_BITS - offset:
+            raise self._ctx.refuse("looking ahead this far", "look at fewer bits")
         end = (offset + width + 7) // 8
         self._fail_unless(f"n - pos >= {end}", "PacketTooShort")
         window = f'from_bytes(data[pos + {offset // 8}:pos + {end}], "big")'
@@ -183,7 +185,7 @@ class ParserWriter:
         return f"({window} >> {shift} & {mask})", width
 
     def _verify(self, parameters: tuple[Json, ...]) -> None:
-        condition, error = (self._ctx.term(_node(node)) for node in parameters)
+        condition, error = (self._ctx.term(node) for node in parameters)
         with self._ctx.writer.block(f"if not {condition.inner}:"):
             self._ctx.line(f"perr = {error.text}; break")
 
@@ -193,9 +195,6 @@ class ParserWriter:
         self._fail_unless("_x & 7 == 0", "ParserInvalidArgument")
         self._fail_unless("n - pos >= _x >> 3", "PacketTooShort")
         self._ctx.line("pos += _x >> 3")
-
-    def _shift(self, parameters: tuple[Json, ...]) -> None:
-        self._advance((_node(8 * parameters[0]),))
 
     def _primitive(self, parameters: tuple[Json, ...]) -> None:
         call = parameters[0]
@@ -217,11 +216,6 @@ class ParserWriter:
             width = self._ctx.layout.slot(first, field, self._ctx.expressions.where).width
             return self._ctx.term(node).inner, width
         raise self._ctx.refuse(f"selecting on a {node['type']}", "select on header fields")
-
-
-def _node(value: Json) -> Json:
-    """Return a plain number, as older compilers wrote constants, as a type-value object."""
-    return {"type": "hexstr", "value": hex(value)} if isinstance(value, int) else value
 
 
 def _unsigned_width(ctx: FunctionContext, slot: Slot) -> int:
@@ -260,6 +254,5 @@ _OPERATIONS: dict[str, Callable[[ParserWriter, tuple[Json, ...]], None]] = {
     "set": ParserWriter._set,
     "verify": ParserWriter._verify,
     "advance": ParserWriter._advance,
-    "shift": ParserWriter._shift,
     "primitive": ParserWriter._primitive,
 }

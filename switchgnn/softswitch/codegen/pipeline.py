@@ -12,9 +12,9 @@ from switchgnn.softswitch.program import (
     ActionCall,
     ActionSpec,
     Conditional,
+    Control,
     DirectCall,
     KeyField,
-    Pipeline,
     Primitive,
     TableSpec,
 )
@@ -85,7 +85,7 @@ Node = TableSpec | Conditional | DirectCall
 class PipelineWriter:
     """Writes one pipeline into a function body."""
 
-    def __init__(self, ctx: FunctionContext, pipeline: Pipeline) -> None:
+    def __init__(self, ctx: FunctionContext, pipeline: Control) -> None:
         self._ctx = ctx
         self._actions = ctx.layout.program.actions
         self._nodes: Mapping[str, Node] = {
@@ -186,8 +186,6 @@ class PipelineWriter:
                 line("_c = _e[2]; _c[0] += 1; _c[1] += n")
 
     def _key_part(self, field: KeyField) -> str:
-        if field.match_type == "valid":
-            return self._ctx.expressions.valid(field.target).text
         header, name = field.target
         slot = self._ctx.layout.slot(header, name, self._ctx.expressions.where)
         text = self._ctx.expressions.load(slot).text

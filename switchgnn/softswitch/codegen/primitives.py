@@ -171,20 +171,6 @@ def _assign(ctx: FunctionContext, parameters: Parameters) -> None:
     ctx.set_slot(_slot(ctx, target), ctx.term(parameters[1]))
 
 
-def _compute(operator: str) -> Callable[[FunctionContext, Parameters], None]:
-    """Return the handler of a P4_14 primitive, which assigns the result of an operator.
-
-    With two parameters, the first one is the left operand as well.
-    """
-
-    def write(ctx: FunctionContext, parameters: Parameters) -> None:
-        left, right = parameters[-2:]
-        operation = {"op": operator, "left": left, "right": right}
-        _assign(ctx, (parameters[0], {"type": "expression", "value": operation}))
-
-    return write
-
-
 def _assign_varbit(ctx: FunctionContext, parameters: Parameters) -> None:
     target, source = (_named(ctx, node) for node in parameters)
     ctx.copy_slot(target, source)
@@ -268,7 +254,7 @@ def _constant(ctx: FunctionContext, node: Json, op: str) -> int:
 
 def _mark_to_drop(ctx: FunctionContext, parameters: Parameters) -> None:
     # The given header may be a copy of the standard metadata, copied back by the action.
-    header = parameters[0]["value"] if parameters else _STANDARD
+    header = parameters[0]["value"]
     for alias, name, value in (
         ("standard_metadata.egress_spec", "egress_spec", constant(DROP_PORT)),
         ("intrinsic_metadata.mcast_grp", "mcast_grp", constant(0)),
@@ -378,9 +364,9 @@ def _truncate(ctx: FunctionContext, parameters: Parameters) -> None:
 
 
 def _log(ctx: FunctionContext, parameters: Parameters) -> None:
-    values = parameters[1]["value"] if len(parameters) > 1 else []
+    template, values = (parameter["value"] for parameter in parameters)
     listed = "".join(f"{ctx.term(value).text}, " for value in values)
-    ctx.line(f"log_message({parameters[0]['value']!r}, ({listed}))")
+    ctx.line(f"log_message({str(template)!r}, ({listed}))")
 
 
 def _exit(ctx: FunctionContext, _parameters: Parameters) -> None:
@@ -394,18 +380,7 @@ def _nothing(_ctx: FunctionContext, _parameters: Parameters) -> None:
 
 _HANDLERS: dict[str, Callable[[FunctionContext, Parameters], None]] = {
     "assign": _assign,
-    "modify_field": _assign,
-    "add": _compute("+"),
-    "add_to_field": _compute("+"),
-    "subtract": _compute("-"),
-    "subtract_from_field": _compute("-"),
-    "bit_and": _compute("&"),
-    "bit_or": _compute("|"),
-    "bit_xor": _compute("^"),
-    "shift_left": _compute("<<"),
-    "shift_right": _compute(">>"),
     "assign_header": _assign_header,
-    "copy_header": _assign_header,
     "assign_header_stack": _assign_stack,
     "assign_union": _assign_union,
     "assign_union_stack": _assign_stack,
@@ -415,7 +390,6 @@ _HANDLERS: dict[str, Callable[[FunctionContext, Parameters], None]] = {
     "push": _push,
     "pop": _pop,
     "mark_to_drop": _mark_to_drop,
-    "drop": _mark_to_drop,
     "register_read": _register_read,
     "register_write": _register_write,
     "count": _count,

@@ -7,11 +7,12 @@ import signal
 from pathlib import Path
 
 import typer
+from finsy.proto import p4r
 
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.options import with_groups
 from switchgnn.softswitch.daemon.options import SwitchOptions
-from switchgnn.softswitch.daemon.serving import Beginning, StopSignals, serve, stop_with_parent
+from switchgnn.softswitch.daemon.serving import Amend, StopSignals, as_it_was, serve
 from switchgnn.softswitch.errors import PortError, SoftSwitchError
 from switchgnn.softswitch.p4runtime.server import ServerTls
 from switchgnn.softswitch.ports import PortSpec, parse_port
@@ -26,19 +27,27 @@ app = typer.Typer(add_completion=False)
 def main(options: SwitchOptions) -> None:
     """Run a software switch until SIGINT or SIGTERM; controllers load its program."""
     try:
-        run_switch(options, Beginning(state=options.state, interval=options.state_interval))
+        run_switch(options)
     except SwitchGNNError as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(2) from None
 
 
-def run_switch(options: SwitchOptions, beginning: Beginning) -> signal.Signals:
-    """Run a switch until SIGINT or SIGTERM."""
+def run_switch(
+    options: SwitchOptions,
+    program: p4r.ForwardingPipelineConfig | None = None,
+    amend: Amend = as_it_was,
+) -> signal.Signals:
+    """Run a switch until SIGINT or SIGTERM.
+
+    Args:
+        options: the options of the switch.
+        program: installed if no state was kept; None: wait for a controller.
+        amend: changes restored default actions.
+    """
     if options.grpc is None:
         raise SoftSwitchError("Give a P4Runtime address: --grpc unix:PATH or HOST:PORT.")
     with StopSignals() as signals:
-        if options.exit_with_parent:
-            stop_with_parent()
         logging.basicConfig(
             level=options.log_level.value.upper(), format="%(levelname)s %(name)s %(message)s"
         )
@@ -49,22 +58,21 @@ def run_switch(options: SwitchOptions, beginning: Beginning) -> signal.Signals:
                 f"Port {options.cpu_port} is given as --port and as --cpu-port: change one of "
                 "the numbers."
             )
+        megabits = options.port_bandwidth
         switch = SoftSwitch(
             ports,
             device_id=options.device_id,
             grpc=options.grpc,
             cpu_port=options.cpu_port,
-            queues=_queues(options.queue_depth, options.port_rate, options.port_bandwidth),
+            queues=QueueSettings(
+                options.queue_depth,
+                options.port_rate,
+                bandwidth=None if megabits is None else megabits * 1e6,
+            ),
             tls=tls,
             backend=options.backend,
         )
-        return serve(
-            switch,
-            signals,
-            beginning,
-            ready_file=options.ready_file,
-            open_to_all=tls is None or tls.client_ca is None,
-        )
+        return serve(switch, signals, options, program, amend)
 
 
 def _ports(texts: list[str]) -> dict[int, PortSpec]:
@@ -74,11 +82,6 @@ def _ports(texts: list[str]) -> dict[int, PortSpec]:
             raise PortError(f"Port {number} is given twice: use each number once.")
         ports[number] = spec
     return ports
-
-
-def _queues(depth: int, rate: float | None, megabits: float | None) -> QueueSettings:
-    bandwidth = None if megabits is None else megabits * 1e6
-    return QueueSettings(depth, rate, bandwidth=bandwidth)
 
 
 def _tls(certificate: Path | None, key: Path | None, client_ca: Path | None) -> ServerTls | None:

@@ -5,10 +5,8 @@
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
-from typing import Annotated
 
-import typer
-
+from switchgnn.base.options import option
 from switchgnn.softswitch.native.build import VARIABLE, Backend
 from switchgnn.softswitch.traffic_manager import DEFAULT_DEPTH
 
@@ -29,144 +27,57 @@ _PORTS, _P4RUNTIME, _TLS, _SERVICE = "Ports", "P4Runtime", "TLS", "Service"
 class SwitchOptions:
     """The options of a switch, each documented by its help."""
 
-    grpc: Annotated[
-        str | None,
-        typer.Option(
-            metavar="ADDRESS",
-            rich_help_panel=_P4RUNTIME,
-            show_default=False,
-            help="P4Runtime address: unix:PATH or HOST:PORT.",
-        ),
-    ] = None
-    port: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="N=WHAT",
-            rich_help_panel=_PORTS,
-            show_default=False,
-            help="Attach port N to eth:INTERFACE or udp:IP:PORT:PEER_IP:PORT; repeatable.",
-        ),
-    ] = None
-    state: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            rich_help_panel=_SERVICE,
-            show_default=False,
-            help="Keep the controllers' settings in this file, and restore them at the start.",
-        ),
-    ] = None
-    state_interval: Annotated[
-        float,
-        typer.Option(
-            min=0.0,
-            metavar="SECONDS",
-            rich_help_panel=_SERVICE,
-            help="Minimum delay from a change to its write.",
-        ),
-    ] = 1.0
-    ready_file: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            rich_help_panel=_SERVICE,
-            show_default=False,
-            help="Write the P4Runtime address to this file while the switch serves.",
-        ),
-    ] = None
-    device_id: Annotated[
-        int,
-        typer.Option(min=0, metavar="N", rich_help_panel=_P4RUNTIME, help="P4Runtime's device id."),
-    ] = 0
-    cpu_port: Annotated[
-        int | None,
-        typer.Option(
-            min=0,
-            max=510,
-            metavar="N",
-            rich_help_panel=_P4RUNTIME,
-            show_default="none",
-            help="Port of packet-ins and packet-outs.",
-        ),
-    ] = None
-    queue_depth: Annotated[
-        int,
-        typer.Option(
-            min=1,
-            metavar="N",
-            rich_help_panel=_PORTS,
-            help="Packets of one class that an egress queue holds.",
-        ),
-    ] = DEFAULT_DEPTH
-    port_rate: Annotated[
-        float | None,
-        typer.Option(
-            min=0.001,
-            metavar="NUMBER",
-            rich_help_panel=_PORTS,
-            show_default="any",
-            help="Packets per second of each port.",
-        ),
-    ] = None
-    port_bandwidth: Annotated[
-        float | None,
-        typer.Option(
-            min=0.001,
-            metavar="NUMBER",
-            rich_help_panel=_PORTS,
-            show_default="any",
-            help="Mbit/s of each port given with --port.",
-        ),
-    ] = None
-    tls_cert: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            rich_help_panel=_TLS,
-            show_default=False,
-            help="The server's certificate (PEM).",
-        ),
-    ] = None
-    tls_key: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", rich_help_panel=_TLS, show_default=False, help="The server's key (PEM)."
-        ),
-    ] = None
-    tls_client_ca: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            rich_help_panel=_TLS,
-            show_default=False,
-            help="CA of client certificates, which it makes mandatory (PEM).",
-        ),
-    ] = None
-    backend: Annotated[
-        Backend,
-        typer.Option(
-            envvar=VARIABLE,
-            show_envvar=False,
-            metavar="WHAT",
-            rich_help_panel=_SERVICE,
-            help="Run programs as native code (C++), python, or auto: native if there is a "
-            f"compiler; also set by ${VARIABLE}.",
-        ),
-    ] = Backend.AUTO
-    log_level: Annotated[
-        LogLevel,
-        typer.Option(
-            metavar="LEVEL",
-            rich_help_panel=_SERVICE,
-            help="Least severe message: debug, info, warning or error.",
-        ),
-    ] = LogLevel.WARNING
-    exit_with_parent: Annotated[
-        bool,
-        typer.Option(
-            "--exit-with-parent",
-            rich_help_panel=_SERVICE,
-            show_default=False,
-            help="Stop when the parent process ends.",
-        ),
-    ] = False
+    grpc: str | None = option(_P4RUNTIME, "ADDRESS", "P4Runtime address: unix:PATH or HOST:PORT.")
+    port: list[str] | None = option(
+        _PORTS,
+        "N=WHAT",
+        "Attach port N to eth:INTERFACE or udp:IP:PORT:PEER_IP:PORT; repeatable.",
+    )
+    state: Path | None = option(
+        _SERVICE,
+        "FILE",
+        "Keep the controllers' settings in this file, and restore them at the start.",
+    )
+    state_interval: float = option(
+        _SERVICE, "SECONDS", "Minimum delay from a change to its write.", default=1.0, min=0.0
+    )
+    ready_file: Path | None = option(
+        _SERVICE, "FILE", "Write the P4Runtime address to this file while the switch serves."
+    )
+    device_id: int = option(_P4RUNTIME, "N", "P4Runtime's device id.", default=0, min=0)
+    cpu_port: int | None = option(
+        _P4RUNTIME, "N", "Port of packet-ins and packet-outs.", shown="none", min=0, max=510
+    )
+    queue_depth: int = option(
+        _PORTS,
+        "N",
+        "Packets of one class that an egress queue holds.",
+        default=DEFAULT_DEPTH,
+        min=1,
+    )
+    port_rate: float | None = option(
+        _PORTS, "NUMBER", "Packets per second of each port.", shown="any", min=0.001
+    )
+    port_bandwidth: float | None = option(
+        _PORTS, "NUMBER", "Mbit/s of each port given with --port.", shown="any", min=0.001
+    )
+    tls_cert: Path | None = option(_TLS, "FILE", "The server's certificate (PEM).")
+    tls_key: Path | None = option(_TLS, "FILE", "The server's key (PEM).")
+    tls_client_ca: Path | None = option(
+        _TLS, "FILE", "CA of client certificates, which it makes mandatory (PEM)."
+    )
+    backend: Backend = option(
+        _SERVICE,
+        "WHAT",
+        "Run programs as native code (C++), python, or auto: native if there is a compiler; also "
+        f"set by ${VARIABLE}.",
+        default=Backend.AUTO,
+        envvar=VARIABLE,
+        show_envvar=False,
+    )
+    log_level: LogLevel = option(
+        _SERVICE,
+        "LEVEL",
+        "Least severe message: debug, info, warning or error.",
+        default=LogLevel.WARNING,
+    )

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Run a switch from its start to the signal that ends it."""
 
-import ctypes
 import gc
 import logging
 import os
@@ -18,6 +17,7 @@ from types import TracebackType
 from finsy.proto import p4i, p4r, rpc_code
 from google.protobuf.message import DecodeError
 
+from switchgnn.softswitch.daemon.options import SwitchOptions
 from switchgnn.softswitch.daemon.state_file import Keeper, open_state, unusable
 from switchgnn.softswitch.errors import RequestError, SoftSwitchError
 from switchgnn.softswitch.p4runtime.device import Device, InstalledPipeline
@@ -28,7 +28,6 @@ from switchgnn.softswitch.p4runtime.writing import apply_updates, read_request
 from switchgnn.softswitch.switch import SoftSwitch
 
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
-_PR_SET_PDEATHSIG = 1
 
 
 class StopSignals:
@@ -68,15 +67,6 @@ class StopSignals:
         while (number := self._notices.recv(1)[0]) not in STOP_SIGNALS:
             pass
         return signal.Signals(number)
-
-
-def stop_with_parent() -> None:
-    """Receive SIGTERM when the parent thread ends."""
-    parent = os.getppid()
-    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
-    # The parent may have ended before the call above.
-    if os.getppid() != parent or parent == 1:
-        signal.raise_signal(signal.SIGTERM)
 
 
 _LOG = logging.getLogger("softswitch.readiness")
@@ -220,36 +210,34 @@ def _update(entity: p4r.Entity, p4info: p4i.P4Info, amend: Amend) -> p4r.Update:
     return p4r.Update(type=p4r.Update.MODIFY, entity=p4r.Entity(table_entry=amended))
 
 
-@dataclass(frozen=True)
-class Beginning:
-    """The initial state of a switch, and its state file.
-
-    Attributes:
-        program: installed if no state was kept; None: wait for a controller.
-        state: the state file, or None.
-        interval: minimum seconds from a change to its write.
-        amend: changes restored default actions.
-    """
-
-    program: p4r.ForwardingPipelineConfig | None = None
-    state: Path | None = None
-    interval: float = 1.0
-    amend: Amend = as_it_was
-
-
 def serve(
     switch: SoftSwitch,
     signals: StopSignals,
-    beginning: Beginning,
-    *,
-    ready_file: Path | None = None,
-    open_to_all: bool = False,
+    options: SwitchOptions,
+    program: p4r.ForwardingPipelineConfig | None,
+    amend: Amend,
 ) -> signal.Signals:
-    """Run a switch until a signal ends it."""
-    if ready_file is not None:
-        forget_ready(ready_file)
+    """Run a switch until a signal ends it; see :func:`run_switch`."""
+    if options.ready_file is not None:
+        forget_ready(options.ready_file)
     begun: list[Keeper] = []
-    switch.start(lambda service: begun.extend(_begin(switch, service, beginning)))
+
+    def prepare(service: P4RuntimeService) -> None:
+        configs, kept = service.configs, options.state
+        restored = None
+        if kept is not None:
+            # The keeper checks early whether the folder is writable.
+            begun.append(Keeper(kept, switch, configs, service.changed, options.state_interval))
+            restored = restore(kept, switch, configs, amend)
+        if restored is not None:
+            _say(
+                f"softswitch: restored {restored.entries:,} entries and {restored.groups:,} "
+                f"groups from {kept}"
+            )
+        elif program is not None:
+            load_config(configs, program)
+
+    switch.start(prepare)
     try:
         # All present objects stay: keep the garbage collector from visiting them.
         gc.freeze()
@@ -257,9 +245,9 @@ def serve(
             keeper.start()
         address = switch.grpc_address
         _say(f"softswitch: device {switch.device_id} serves P4Runtime on {address}")
-        if open_to_all and socket_path(address) is None:
+        if socket_path(address) is None and options.tls_client_ca is None:
             _warn(address)
-        with ready(address, ready_file):
+        with ready(address, options.ready_file):
             number = signals.wait()
     finally:
         ended = switch.stop()
@@ -270,23 +258,6 @@ def serve(
         sys.stdout.flush()
         os._exit(0 if number == signal.SIGTERM else 128 + number)
     return number
-
-
-def _begin(switch: SoftSwitch, service: P4RuntimeService, beginning: Beginning) -> list[Keeper]:
-    configs, kept = service.configs, beginning.state
-    # The keeper checks early whether the folder is writable.
-    keepers = (
-        [] if kept is None else [Keeper(kept, switch, configs, service.changed, beginning.interval)]
-    )
-    restored = None if kept is None else restore(kept, switch, configs, beginning.amend)
-    if restored is not None:
-        _say(
-            f"softswitch: restored {restored.entries:,} entries and {restored.groups:,} groups "
-            f"from {kept}"
-        )
-    elif beginning.program is not None:
-        load_config(configs, beginning.program)
-    return keepers
 
 
 def _say(line: str) -> None:

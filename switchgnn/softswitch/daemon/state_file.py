@@ -8,7 +8,6 @@ validated like a controller's requests.
 """
 
 import hashlib
-import io
 import logging
 import os
 import stat
@@ -17,7 +16,6 @@ import threading
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import BinaryIO
@@ -28,14 +26,12 @@ from switchgnn.base.files import open_regular
 from switchgnn.softswitch.errors import StateFileError
 from switchgnn.softswitch.p4runtime.device import Device, InstalledPipeline
 from switchgnn.softswitch.p4runtime.pipeline_config import PipelineConfigs
-from switchgnn.softswitch.p4runtime.schema import TableSchema
 from switchgnn.softswitch.p4runtime.table_entries import (
     encode_default,
     encode_table,
     pack_responses,
     read_replication,
 )
-from switchgnn.softswitch.tables import Entry
 
 MAGIC = b"v1model-state 1\n"
 HEAD = struct.Struct(">16sQ32s")  # magic, bytes after the header, their SHA-256
@@ -55,7 +51,6 @@ def write_state(path: Path, config: bytes, responses: Iterable[bytes]) -> None:
             file.flush()
             os.fsync(file.fileno())
         part.replace(path)
-        _settle(path.parent)
     except OSError as error:
         raise StateFileError(
             f"The state of the switch cannot be written to {path}: {error.strerror or error}; make "
@@ -96,14 +91,6 @@ def _fill(file: BinaryIO, config: bytes, responses: Iterable[bytes]) -> None:
     file.write(HEAD.pack(MAGIC, size, digest.digest()))
 
 
-def _settle(folder: Path) -> None:
-    number = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(number)
-    finally:
-        os.close(number)
-
-
 @contextmanager
 def open_state(path: Path) -> Iterator[Iterator[bytes] | None]:
     """Validate a file and yield an iterator over its messages; None without a file."""
@@ -115,11 +102,7 @@ def open_state(path: Path) -> Iterator[Iterator[bytes] | None]:
     except OSError as error:
         raise unusable(path, f"{error.strerror or error}") from None
     with file:
-        try:
-            size = _checked_size(file, path)
-        except OSError as error:
-            raise unusable(path, f"{error.strerror or error}") from None
-        yield _messages(file, size, path)
+        yield _messages(file, _checked_size(file, path), path)
 
 
 def unusable(path: Path, why: str) -> StateFileError:
@@ -139,22 +122,18 @@ def _checked_size(file: BinaryIO, path: Path) -> int:
     head = file.read(HEAD.size)
     if len(head) < HEAD.size or head[: len(MAGIC)] != MAGIC:
         raise unusable(path, "it is not a state file, or of another version")
-    _, size, digest = HEAD.unpack(head)
+    _, size, expected = HEAD.unpack(head)
     if size > MOST_BYTES:
         raise unusable(path, f"its length exceeds {MOST_BYTES >> 30} GiB")
     if found.st_size != HEAD.size + size:
         raise unusable(path, f"its length is {found.st_size:,} bytes, not {HEAD.size + size:,}")
-    if _digest(file) != digest:
-        raise unusable(path, "it is damaged")
-    file.seek(HEAD.size, io.SEEK_SET)
-    return int(size)
-
-
-def _digest(file: BinaryIO) -> bytes:
     digest = hashlib.sha256()
     while chunk := file.read(_CHUNK):
         digest.update(chunk)
-    return digest.digest()
+    if digest.digest() != expected:
+        raise unusable(path, "it is damaged")
+    file.seek(HEAD.size)
+    return int(size)
 
 
 def _messages(file: BinaryIO, size: int, path: Path) -> Iterator[bytes]:
@@ -171,44 +150,30 @@ def _messages(file: BinaryIO, size: int, path: Path) -> Iterator[bytes]:
         yield message
 
 
-@dataclass(frozen=True)
-class StateSnapshot:
-    """A program with its entries, changed default actions, groups and sessions.
+def kept_state(device: Device, pipeline: InstalledPipeline) -> Iterator[bytes]:
+    """Copy the controllers' settings between two packets; yield serialized ReadResponses.
 
     Registers and counters, which packets change, are left out: after a restart they would be
     outdated.
     """
-
-    pipeline: InstalledPipeline
-    entries: tuple[tuple[TableSchema, Iterable[Entry]], ...]
-    defaults: tuple[p4r.Entity, ...]
-    replication: tuple[p4r.Entity, ...]
-
-    def responses(self) -> Iterator[bytes]:
-        """Yield serialized ReadResponses."""
-        yield from pack_responses((*self.defaults, *self.replication))
-        for schema, entries in self.entries:
-            yield from pack_responses(encode_table(self.pipeline, schema, entries))
-
-
-def take_snapshot(device: Device, pipeline: InstalledPipeline) -> StateSnapshot:
-    """Copy the controllers' settings between two packets."""
-    return device.call(lambda: _copy(pipeline))
-
-
-def _copy(pipeline: InstalledPipeline) -> StateSnapshot:
     tables = pipeline.state.tables
     schemas = pipeline.schema.tables.values()
-    return StateSnapshot(
-        pipeline,
-        tuple((each, tables[each.name].snapshot()) for each in schemas if not each.constant),
-        tuple(
+
+    def copy() -> tuple[list[p4r.Entity], list[Iterable[p4r.Entity | bytes]]]:
+        changed = [
             encode_default(each, tables[each.name].default[0])
             for each in schemas
             if tables[each.name].default[0][:2] != tables[each.name].initial_default[:2]
-        ),
-        tuple(read_replication(pipeline, p4r.PacketReplicationEngineEntry())),
-    )
+        ]
+        changed += read_replication(pipeline, p4r.PacketReplicationEngineEntry())
+        return changed, [
+            encode_table(pipeline, each, tables[each.name].snapshot())
+            for each in schemas
+            if not each.constant
+        ]
+
+    changed, entries = device.call(copy)
+    return chain.from_iterable(map(pack_responses, (changed, *entries)))
 
 
 _LOG = logging.getLogger("softswitch.state")
@@ -278,5 +243,5 @@ class Keeper:
         if pipeline is None:
             write_state(self._path, b"", ())
             return
-        snapshot = take_snapshot(self._device, pipeline)
-        write_state(self._path, pipeline.config.SerializeToString(), snapshot.responses())
+        responses = kept_state(self._device, pipeline)
+        write_state(self._path, pipeline.config.SerializeToString(), responses)

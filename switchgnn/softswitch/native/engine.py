@@ -5,8 +5,7 @@
 import logging
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from ctypes import c_int32, c_int64, c_uint32, c_uint64, create_string_buffer
 from dataclasses import dataclass
 from enum import IntEnum
@@ -138,32 +137,6 @@ class NativeEngine:
             replicas = _arrays(session.replicas)
             self.switch.call("switch_session", ident, *replicas, session.max_length)
 
-    def run(self) -> None:
-        """Forward packets until :meth:`stop` is called."""
-        self.switch.wait("switch_run")
-
-    def stop(self) -> None:
-        """End :meth:`run` and :meth:`notice`."""
-        self.switch.call("switch_stop")
-        self.switch.call("switch_end_notices")
-
-    @contextmanager
-    def between_packets(self) -> Iterator[None]:
-        """Hold the engine between two packets."""
-        self.switch.wait("switch_enter")
-        try:
-            yield
-        finally:
-            self.switch.call("switch_leave")
-
-    def notice(self, *arguments: object) -> int:
-        """Wait for a packet-in or a log message; see ``switch_notice``."""
-        return int(self.switch.wait("switch_notice", *arguments))
-
-    def not_taken(self, port: int) -> None:
-        """Count the last frame of a port as lost."""
-        self.switch.call("switch_not_taken", port)
-
     def clear(self) -> None:
         """Drop all queued packets."""
         self.switch.call("switch_clear")
@@ -195,14 +168,10 @@ class NativeEngine:
         """Return the packet counts."""
         values = list(self._counts)
         by_port = [_by_port(values[i * PORTS : (i + 1) * PORTS]) for i in range(4)]
-        counts = ForwardingCounts(by_port[0], by_port[1], by_port[2], by_port[3])
+        counts = ForwardingCounts(*by_port, _by_port(self._tail_drops))
         for name, value in zip(_SCALARS, values[4 * PORTS :], strict=True):
             setattr(counts, name, value)
         return counts
-
-    def tail_drops(self) -> Counter[int]:
-        """Return the packets dropped because their queue was full, by port."""
-        return _by_port(self._tail_drops)
 
     def length(self, port: int) -> int:
         """Return the number of packets queued for a port."""

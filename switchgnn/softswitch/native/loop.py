@@ -6,6 +6,7 @@ import logging
 import threading
 from collections.abc import Callable, Mapping
 from ctypes import byref, c_uint32, create_string_buffer
+from functools import partial
 from typing import TypeVar
 
 from switchgnn.softswitch.forwarding import Sender
@@ -31,6 +32,7 @@ class NativeLoop:
         packet_in: Sender | None = None,
     ) -> None:
         self.engine = engine
+        self._switch = engine.switch
         self._ports = ports
         self._cpu_port = cpu_port if packet_in is not None else None
         self._packet_in = packet_in
@@ -41,20 +43,19 @@ class NativeLoop:
         self.engine.attach({n: _attachment(port) for n, port in self._ports.items()})
         if self._cpu_port is not None:
             self.engine.attach({self._cpu_port: Attachment(PortKind.CONTROLLER)})
-        run = threading.Thread(target=self.engine.run, name="softswitch-loop", daemon=True)
-        notices = threading.Thread(target=self._hand_over, name="softswitch-notices", daemon=True)
-        self._threads = [run, notices]
+        self._threads = [
+            threading.Thread(target=self._forward, name="softswitch-loop", daemon=True),
+            threading.Thread(target=self._hand_over, name="softswitch-notices", daemon=True),
+        ]
         for thread in self._threads:
             thread.start()
 
     def stop(self) -> None:
         """End the threads and detach the ports."""
-        if not self._threads:
-            return
-        self.engine.stop()
+        self._switch.call("switch_stop")
+        self._switch.call("switch_end_notices")
         for thread in self._threads:
             thread.join()
-        self._threads = []
         detached = dict.fromkeys(self._ports, Attachment(PortKind.NONE))
         if self._cpu_port is not None:
             detached[self._cpu_port] = Attachment(PortKind.NONE)
@@ -62,14 +63,21 @@ class NativeLoop:
 
     def call(self, function: Callable[[], Result]) -> Result:
         """Run a function between two packets and return its result or raise its error."""
-        with self.engine.between_packets():
+        self._switch.wait("switch_enter")
+        try:
             return function()
+        finally:
+            self._switch.call("switch_leave")
+
+    def _forward(self) -> None:
+        self._switch.wait("switch_run")
 
     def _hand_over(self) -> None:
         """Send packet-ins and write log messages until the engine stops."""
         kind, number = c_uint32(), c_uint32()
         room = create_string_buffer(_NOTICE_ROOM)
-        while (length := self.engine.notice(byref(kind), byref(number), room, _NOTICE_ROOM)) >= 0:
+        place = (byref(kind), byref(number), room, _NOTICE_ROOM)
+        while (length := self._switch.wait("switch_notice", *place)) >= 0:
             notice = room.raw[:length]
             try:
                 if kind.value == _FRAME:
@@ -83,8 +91,7 @@ class NativeLoop:
         if self._packet_in is None or self._cpu_port is None:
             return
         if not self._packet_in(frame):
-            with self.engine.between_packets():
-                self.engine.not_taken(self._cpu_port)
+            self.call(partial(self._switch.call, "switch_not_taken", self._cpu_port))
 
 
 def _attachment(port: Port) -> Attachment:

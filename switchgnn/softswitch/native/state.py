@@ -4,15 +4,11 @@
 
 from collections.abc import Iterable, Iterator, Mapping, MutableSequence, Sequence
 from ctypes import byref, c_int, c_uint8, c_uint16, c_uint32, c_uint64, string_at
-from typing import Any, overload
+from typing import Any
 
 from switchgnn.softswitch.native.library import Switch, TableShape, byte_size, cell_bytes, numbers
-from switchgnn.softswitch.program import (
-    CounterArray,
-    LoadedProgram,
-    RegisterArray,
-    TableSpec,
-)
+from switchgnn.softswitch.p4runtime.schema import TableSchema
+from switchgnn.softswitch.program import CounterArray, LoadedProgram, RegisterArray, TableSpec
 from switchgnn.softswitch.state import (
     CounterCells,
     ProgramState,
@@ -21,9 +17,7 @@ from switchgnn.softswitch.state import (
     default_target,
 )
 from switchgnn.softswitch.tables import (
-    ActionFormat,
     Entry,
-    EntryFormat,
     EntryKey,
     EntryTable,
     Exact,
@@ -39,7 +33,7 @@ _CONSTANT, _NOTED = 1, 2
 _MARK_SHIFT, _ACTION_BYTES, _COUNTS_BYTES = 24, 4, 16
 
 
-class NativeRecords:
+class _Records:
     """Encodes the records of a table; see runtime/tables.h."""
 
     def __init__(self, switch: Switch, shape: TableShape) -> None:
@@ -49,11 +43,8 @@ class NativeRecords:
         self.counted = shape.table.with_counters
         self.stride = int(switch.call("table_stride", shape.number))
         self._word_bytes = shape.key_words * 8
-        self._key_bytes = {
-            "exact": self._word_bytes,
-            "lpm": 2 * self._word_bytes + 8,
-            "priority": 4 * self._word_bytes + 8,
-        }[shape.kind]
+        self._numbers = {"exact": 1, "lpm": 2, "priority": 4}[shape.kind]
+        self._key_bytes = self._numbers * self._word_bytes + 8 * (shape.kind != "exact")
 
     def key(self, key: EntryKey) -> bytes:
         """Return an entry's key as in runtime/tables.h."""
@@ -69,12 +60,10 @@ class NativeRecords:
             value, mask = value | match.value & match_mask, mask | match_mask
             if isinstance(match, Prefix):
                 rank = match.length
-        kind, size = self.shape.kind, self._word_bytes
-        numbers = {"exact": (value,), "lpm": (value, mask), "priority": (value, mask, low, high)}
-        words = b"".join(number.to_bytes(size, "little") for number in numbers[kind])
-        if kind == "exact":
-            return words
-        return words + (priority if kind == "priority" else rank).to_bytes(8, "little")
+        numbers = (value, mask, low, high)[: self._numbers]
+        words = b"".join(number.to_bytes(self._word_bytes, "little") for number in numbers)
+        rank = priority if self.shape.kind == "priority" else rank
+        return (words + rank.to_bytes(8, "little"))[: self._key_bytes]
 
     def parameters(self, number: int, data: tuple[int, ...]) -> bytes:
         """Encode the parameters of an action, given by its place in the table."""
@@ -107,13 +96,10 @@ class NativeRecords:
         return tuple(int.from_bytes(data[at : at + size], "little") for at, size in places)
 
     def _matches(self, key: bytes) -> EntryKey:
-        size, kind = self._word_bytes, self.shape.kind
-        count = {"exact": 1, "lpm": 2, "priority": 4}[kind]
-        parts = [key[at : at + size] for at in range(0, size * count, size)]
-        words = [int.from_bytes(part, "little") for part in parts]
-        rank = int.from_bytes(key[size * count :], "little")
-        matches = tuple(self._match(field, words) for field in range(len(self.shape.widths)))
-        return matches, rank if kind == "priority" else 0
+        size, end = self._word_bytes, self._word_bytes * self._numbers
+        words = [int.from_bytes(key[at : at + size], "little") for at in range(0, end, size)]
+        rank = int.from_bytes(key[end:], "little") if self.shape.kind == "priority" else 0
+        return tuple(self._match(field, words) for field in range(len(self.shape.widths))), rank
 
     def _match(self, field: int, words: list[int]) -> Match:
         width, shift = self.shape.widths[field], self.shape.shift(field)
@@ -123,13 +109,13 @@ class NativeRecords:
             return Range(others[1], others[2])
         if kind == "lpm":
             return Prefix(value, others[0].bit_count(), width)
-        return Exact(value) if kind in {"exact", "valid"} else Ternary(value, others[0])
+        return Exact(value) if kind == "exact" else Ternary(value, others[0])
 
 
-class NativeRows:
+class _Rows:
     """A copy of all records of a table."""
 
-    def __init__(self, records: NativeRecords, notes: dict[EntryKey, bytes]) -> None:
+    def __init__(self, records: _Records, notes: dict[EntryKey, bytes]) -> None:
         self.records = records
         self.notes = notes
         self.pointer = records.switch.call("table_rows", records.number)
@@ -149,12 +135,10 @@ class NativeRows:
         self.records.switch.call("rows_free", self.pointer)
 
 
-class NativeTable(EntryTable):
+class _Table(EntryTable):
     """A table whose entries native code looks up."""
 
-    def __init__(
-        self, records: NativeRecords, initial: Target, constants: tuple[Entry, ...]
-    ) -> None:
+    def __init__(self, records: _Records, initial: Target, constants: tuple[Entry, ...]) -> None:
         self._records = records
         self._switch, self._number = records.switch, records.number
         # Of the few entries with metadata; in native memory they are marked.
@@ -165,7 +149,6 @@ class NativeTable(EntryTable):
         return int(self._switch.call("table_find", self._number, self._records.key(key)))
 
     def find(self, key: EntryKey) -> Entry | None:
-        """Return the entry with this key, if there is one."""
         place = self._place(key)
         if place < 0:
             return None
@@ -175,7 +158,6 @@ class NativeTable(EntryTable):
         return entry
 
     def put(self, entry: Entry) -> None:
-        """Add an entry, or replace the one with the same key."""
         number, data, counts = entry.target
         marks = _CONSTANT * entry.constant | _NOTED * bool(entry.metadata)
         parameters = self._records.parameters(number, data)
@@ -190,30 +172,25 @@ class NativeTable(EntryTable):
             self.set_counts(entry.key, (counts[0], counts[1]))
 
     def remove(self, key: EntryKey) -> None:
-        """Remove the entry with this key."""
         self._switch.call("table_remove", self._number, self._place(key))
         self._notes.pop(key, None)
 
     def clear(self) -> None:
-        """Remove every entry."""
         self._switch.call("table_clear", self._number)
         self._notes.clear()
 
     def set_counts(self, key: EntryKey, counts: tuple[int, int]) -> None:
-        """Set the packet and byte counts of an entry with direct counters."""
         address = self._switch.call("table_counts", self._number, self._place(key))
         (c_uint64 * 2).from_address(address)[:] = list(counts)
 
     def set_default(self, target: Target) -> None:
-        """Replace the default entry."""
         super().set_default(target)
         number, data, _ = target
         parameters = self._records.parameters(number, data)
         self._switch.call("table_default", self._number, number, parameters, len(parameters))
 
     def snapshot(self) -> Iterable[Entry]:
-        """Return a copy of the entries with their counts."""
-        return NativeRows(self._records, dict(self._notes))
+        return _Rows(self._records, dict(self._notes))
 
     def __len__(self) -> int:
         return int(self._switch.call("table_length", self._number))
@@ -223,16 +200,14 @@ _MOST_FIELDS = 64  # bits of the set of seen fields in runtime/batches.h
 
 
 class NativeBatches:
-    """Reads entries from Write requests and writes Read responses."""
+    """Reads entries of exact tables from Write requests and writes Read responses."""
 
-    def __init__(
-        self, switch: Switch, shapes: Mapping[str, TableShape], formats: Sequence[EntryFormat]
-    ) -> None:
-        self._switch = switch
-        usable = [each for each in formats if _fits(each, shapes[each.name])]
+    def __init__(self, state: "NativeState", tables: Iterable[TableSchema]) -> None:
+        self._switch = state.switch
+        usable = [each for each in tables if _fits(each, state.shapes[each.name])]
         self._idents = frozenset(each.ident for each in usable)
-        flat = format_numbers(usable, shapes)
-        self._pointer = switch.call("formats_new", numbers(c_uint64, flat))
+        flat = format_numbers(usable, state.shapes)
+        self._pointer = self._switch.call("formats_new", numbers(c_uint64, flat))
 
     def read(self, request: bytes) -> "NativeBatch | None":
         """Read a Write request; None if its encoding is unusual."""
@@ -241,11 +216,11 @@ class NativeBatches:
 
     def answers(self, ident: int, entries: Iterable[Entry], at_most: int) -> Iterable[bytes] | None:
         """Encode entries as Read responses of at most ``at_most`` entries, or return None."""
-        if ident not in self._idents or not isinstance(entries, NativeRows) or entries.notes:
+        if ident not in self._idents or not isinstance(entries, _Rows) or entries.notes:
             return None
         return self._answers(ident, entries, at_most)
 
-    def _answers(self, ident: int, rows: NativeRows, at_most: int) -> Iterator[bytes]:
+    def _answers(self, ident: int, rows: _Rows, at_most: int) -> Iterator[bytes]:
         answer, size = self._switch.call("answer_new"), c_uint64()
         try:
             for begin in range(0, len(rows), at_most):
@@ -303,39 +278,40 @@ class NativeBatch:
         self._switch.call("batch_free", self._pointer)
 
 
-def _fits(written: EntryFormat, shape: TableShape) -> bool:
-    """Return whether a P4Info, which may be wrong, agrees with the table."""
-    lists = [written.fields, *(action.parameters for action in written.actions)]
+def _fits(table: TableSchema, shape: TableShape) -> bool:
+    """Return whether a P4Info, which may be wrong, agrees with an exact table."""
+    actions = table.entry_actions
+    lists = [table.fields, *(action.parameters for action in actions)]
     return (
         shape.kind == "exact"
-        and tuple(width for _, width in written.fields) == shape.widths
-        and all(_widths(each) == shape.parameter_widths[each.number] for each in written.actions)
-        and all(len({ident for ident, _ in each}) == len(each) <= _MOST_FIELDS for each in lists)
-        and written.size >= 0
+        and tuple(field.bitwidth for field in table.fields) == shape.widths
+        and all(
+            tuple(each.bitwidth for each in action.parameters)
+            == shape.parameter_widths[action.number]
+            for action in actions
+        )
+        and all(len({part.id for part in each}) == len(each) <= _MOST_FIELDS for each in lists)
+        and table.size >= 0
     )
 
 
-def _widths(action: ActionFormat) -> tuple[int, ...]:
-    return tuple(width for _, width in action.parameters)
-
-
-def format_numbers(formats: Sequence[EntryFormat], shapes: Mapping[str, TableShape]) -> list[int]:
-    """Return formats as numbers for ``formats_new``."""
-    flat = [len(formats)]
-    for each in formats:
+def format_numbers(tables: Sequence[TableSchema], shapes: Mapping[str, TableShape]) -> list[int]:
+    """Return the encodings of tables' entries as numbers for ``formats_new``."""
+    flat = [len(tables)]
+    for each in tables:
         flat += _numbers(each, shapes[each.name])
     return flat
 
 
-def _numbers(written: EntryFormat, shape: TableShape) -> Iterator[int]:
-    yield from (written.ident, shape.number, written.size, written.writable, len(written.fields))
-    for place, (ident, width) in enumerate(written.fields):
-        yield from (ident, width, shape.shift(place))
-    yield len(written.actions)
-    for action in written.actions:
+def _numbers(table: TableSchema, shape: TableShape) -> Iterator[int]:
+    yield from (table.ident, shape.number, table.size, not table.constant, len(table.fields))
+    for place, field in enumerate(table.fields):
+        yield from (field.id, field.bitwidth, shape.shift(place))
+    yield len(table.entry_actions)
+    for action in table.entry_actions:
         yield from (action.ident, action.number, len(action.parameters))
-        for (ident, width), at in zip(action.parameters, shape.offsets(action.number), strict=True):
-            yield from (ident, width, 8 * at)
+        for part, at in zip(action.parameters, shape.offsets(action.number), strict=True):
+            yield from (part.id, part.bitwidth, 8 * at)
 
 
 _CELLS = {1: c_uint8, 2: c_uint16, 4: c_uint32, 8: c_uint64}
@@ -347,63 +323,41 @@ class NativeState(ProgramState):
     def __init__(
         self, program: LoadedProgram, switch: Switch, shapes: Mapping[str, TableShape]
     ) -> None:
-        self._switch = switch
-        self._shapes = shapes
-        self._registers = {name: number for number, name in enumerate(program.registers)}
-        self._counters = {name: number for number, name in enumerate(program.counters)}
+        self.switch = switch
+        self.shapes = shapes
+        self._registers = list(program.registers)
+        self._counters = list(program.counters)
         super().__init__(program)
 
-    def _table(self, table: TableSpec) -> NativeTable:
-        constants = constant_entries(table)
-        records = NativeRecords(self._switch, self._shapes[table.name])
-        return NativeTable(records, default_target(table), constants)
+    def _table(self, table: TableSpec) -> _Table:
+        records = _Records(self.switch, self.shapes[table.name])
+        return _Table(records, default_target(table), constant_entries(table))
 
     def _register(self, array: RegisterArray) -> RegisterCells:
-        number = self._registers[array.name]
-        return _NativeRegister(self._switch, number, array.size, array.width)
+        number = self._registers.index(array.name)
+        return _NativeRegister(self.switch, number, array.size, array.width)
 
     def _counter(self, array: CounterArray) -> CounterCells:
-        return _NativeCounter(self._switch, self._counters[array.name], array.size)
-
-    def batches(self, formats: Sequence[EntryFormat]) -> NativeBatches:
-        """Return the batch reader of entries of these formats."""
-        return NativeBatches(self._switch, self._shapes, formats)
+        return _NativeCounter(self.switch, self._counters.index(array.name), array.size)
 
 
 class _WideCells(MutableSequence[int]):
     """Cells of several words."""
 
-    def __init__(self, words: Any, each: int) -> None:  # noqa: ANN401  ctypes arrays
-        self._bytes = memoryview(words).cast("B")
-        self._words = self._bytes.cast("Q")
-        self._each = each
-        self._size = 8 * each
-        self._places = range(len(words) // each)
+    def __init__(self, memory: memoryview, size: int) -> None:
+        self._bytes = memory
+        self._size = size
+        self._places = range(len(memory) // size)
 
     def __len__(self) -> int:
         return len(self._places)
 
-    @overload
-    def __getitem__(self, index: int) -> int: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[int]: ...
-    def __getitem__(self, index: int | slice) -> int | list[int]:
+    def __getitem__(self, index: Any) -> Any:  # noqa: ANN401  as in its base class
         places = self._places[index]
-        if isinstance(places, int):
-            begin = places * self._size
-            return int.from_bytes(self._bytes[begin : begin + self._size], "little")
-        if places.step != 1:
+        if isinstance(places, range):
             return [self[place] for place in places]
-        return self._cells(self._words[places.start * self._each : places.stop * self._each])
-
-    def _cells(self, of: memoryview) -> list[int]:
-        """Combine words to cells, one word of all cells at a time."""
-        words = of.tolist()
-        cells: list[int] = words[:: self._each]
-        for place in range(1, self._each):
-            higher = words[place :: self._each]
-            cells = [cell | word << 64 * place for cell, word in zip(cells, higher, strict=True)]
-        return cells
+        begin = places * self._size
+        return int.from_bytes(self._bytes[begin : begin + self._size], "little")
 
     def __setitem__(self, index: Any, value: Any) -> None:  # noqa: ANN401  as in its base class
         places = self._places[index]
@@ -426,15 +380,14 @@ class _NativeRegister(RegisterCells):
     def __init__(self, switch: Switch, number: int, size: int, width: int) -> None:
         self.size = size
         self.width = width
-        each = cell_bytes(width)
+        self._each = cell_bytes(width)
         address = switch.call("register_cells", number)
-        kind = _CELLS.get(each)
+        self._bytes = memoryview(switch.array(c_uint8, size * self._each, address)).cast("B")
+        kind = _CELLS.get(self._each)
         if kind is not None:
             self.cells = switch.array(kind, size, address)
         else:
-            self.cells = _WideCells(switch.array(c_uint64, size * each // 8, address), each // 8)
-        self._bytes = memoryview(switch.array(c_uint8, size * each, address))
-        self._each = each
+            self.cells = _WideCells(self._bytes, self._each)
 
     def image(self, number: int) -> bytes:
         """Return a comparable copy of the first cells."""

@@ -10,7 +10,13 @@ from contextlib import contextmanager
 from finsy.proto import U128, p4r, rpc_code, rpc_status
 
 from switchgnn.softswitch.errors import RequestError
-from switchgnn.softswitch.p4runtime.schema import denied, invalid, not_found, unimplemented
+from switchgnn.softswitch.p4runtime.schema import (
+    denied,
+    exhausted,
+    invalid,
+    not_found,
+    unimplemented,
+)
 
 
 class StreamClient:
@@ -161,10 +167,10 @@ class StreamLimits:
     def _end_an_idle_one(self, streams: list[StreamClient], why: str) -> None:
         for idle in streams:
             if not idle.has_asked:
-                idle.outbox.put(_exhausted(f"{why}, and this one was idle: send a request."))
+                idle.outbox.put(exhausted(f"{why}, and this one was idle: send a request."))
                 self._open = [(who, each) for who, each in self._open if each is not idle]
                 return
-        raise _exhausted(f"{why}: close one first.")
+        raise exhausted(f"{why}: close one first.")
 
 
 class ReadLimit:
@@ -177,12 +183,8 @@ class ReadLimit:
     def place(self) -> Iterator[None]:
         """Count a read inside the block."""
         if not self._places.acquire(blocking=False):
-            raise _exhausted(f"{READS} reads are in progress: fetch their responses first.")
+            raise exhausted(f"{READS} reads are in progress: fetch their responses first.")
         try:
             yield
         finally:
             self._places.release()
-
-
-def _exhausted(message: str) -> RequestError:
-    return RequestError(rpc_code.RESOURCE_EXHAUSTED, message)

@@ -9,10 +9,10 @@ from typing import Protocol, TypeVar
 from finsy.proto import p4r
 
 from switchgnn.softswitch.loader import GivenProgram
+from switchgnn.softswitch.native.state import NativeBatches
 from switchgnn.softswitch.p4runtime.schema import Schema
 from switchgnn.softswitch.replication import ReplicationEngine
 from switchgnn.softswitch.state import ProgramState
-from switchgnn.softswitch.tables import Batches
 
 Result = TypeVar("Result")
 
@@ -44,11 +44,15 @@ class PreparedProgram:
 
 @dataclass
 class InstalledPipeline:
-    """An installed program with its groups and sessions; ``batches`` needs native code."""
+    """An installed program; ``batches`` needs native code.
+
+    ``replication`` has multicast groups and clone sessions by the name of their field and id.
+    """
 
     config: p4r.ForwardingPipelineConfig
     schema: Schema
     state: ProgramState
-    batches: Batches | None
-    groups: dict[int, p4r.MulticastGroupEntry] = field(default_factory=dict)
-    sessions: dict[int, p4r.CloneSessionEntry] = field(default_factory=dict)
+    batches: NativeBatches | None
+    replication: dict[tuple[str, int], p4r.PacketReplicationEngineEntry] = field(
+        default_factory=dict
+    )

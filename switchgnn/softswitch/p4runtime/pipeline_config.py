@@ -7,52 +7,21 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from finsy.proto import p4i, p4r
+from finsy.proto import p4r
 from google.protobuf.empty_pb2 import Empty
 from google.protobuf.message import DecodeError
 from google.protobuf.unknown_fields import UnknownFieldSet
 
 from switchgnn.softswitch.errors import MalformedProgramError, RequestError, SoftSwitchError
 from switchgnn.softswitch.loader import GivenProgram
+from switchgnn.softswitch.native.state import NativeBatches, NativeState
 from switchgnn.softswitch.p4runtime.device import Device, InstalledPipeline
 from switchgnn.softswitch.p4runtime.schema import (
-    Schema,
-    TableSchema,
     build_schema,
     invalid,
     precondition,
     unimplemented,
 )
-from switchgnn.softswitch.tables import ActionFormat, EntryFormat
-
-
-def entry_formats(schema: Schema) -> list[EntryFormat]:
-    """Return the formats of the tables with exact keys."""
-    return [_format(table) for table in schema.tables.values() if _is_exact(table)]
-
-
-def _is_exact(table: TableSchema) -> bool:
-    return all(field.kind == p4i.MatchField.EXACT for field in table.fields)
-
-
-def _format(table: TableSchema) -> EntryFormat:
-    return EntryFormat(
-        table.name,
-        table.ident,
-        table.size,
-        not table.constant,
-        tuple((field.ident, field.width) for field in table.fields),
-        tuple(
-            ActionFormat(
-                action.ident,
-                action.number,
-                tuple((parameter.ident, parameter.width) for parameter in action.parameters),
-            )
-            for action in table.actions.values()
-            if action.for_entries
-        ),
-    )
-
 
 _Set = p4r.SetForwardingPipelineConfigRequest
 _Get = p4r.GetForwardingPipelineConfigRequest
@@ -148,8 +117,11 @@ class PipelineConfigs:
         with _refusals():
             schema = build_schema(copy.p4info, given.program)
             prepared = self._device.prepare(given)
-        batches = prepared.state.batches(entry_formats(schema))
-        pipeline = InstalledPipeline(copy, schema, prepared.state, batches)
+        state = prepared.state
+        batches = None
+        if isinstance(state, NativeState):
+            batches = NativeBatches(state, schema.tables.values())
+        pipeline = InstalledPipeline(copy, schema, state, batches)
         return _Wanted(pipeline, prepared.install)
 
 

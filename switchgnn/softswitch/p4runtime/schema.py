@@ -4,6 +4,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 from finsy.proto import p4i, p4r, rpc_code
 
@@ -37,43 +38,13 @@ def decode_counts(data: p4r.CounterData) -> tuple[int, int]:
     return data.packet_count, data.byte_count
 
 
-def invalid(message: str) -> RequestError:
-    """Return an INVALID_ARGUMENT error."""
-    return RequestError(rpc_code.INVALID_ARGUMENT, message)
-
-
-def not_found(message: str) -> RequestError:
-    """Return a NOT_FOUND error."""
-    return RequestError(rpc_code.NOT_FOUND, message)
-
-
-def exists(message: str) -> RequestError:
-    """Return an ALREADY_EXISTS error."""
-    return RequestError(rpc_code.ALREADY_EXISTS, message)
-
-
-def denied(message: str) -> RequestError:
-    """Return a PERMISSION_DENIED error."""
-    return RequestError(rpc_code.PERMISSION_DENIED, message)
-
-
-def unimplemented(message: str) -> RequestError:
-    """Return an UNIMPLEMENTED error."""
-    return RequestError(rpc_code.UNIMPLEMENTED, message)
-
-
-def precondition(message: str) -> RequestError:
-    """Return a FAILED_PRECONDITION error."""
-    return RequestError(rpc_code.FAILED_PRECONDITION, message)
-
-
-@dataclass(frozen=True)
-class ParameterSchema:
-    """An action parameter."""
-
-    ident: int
-    name: str
-    width: int
+invalid = partial(RequestError, rpc_code.INVALID_ARGUMENT)
+not_found = partial(RequestError, rpc_code.NOT_FOUND)
+exists = partial(RequestError, rpc_code.ALREADY_EXISTS)
+denied = partial(RequestError, rpc_code.PERMISSION_DENIED)
+exhausted = partial(RequestError, rpc_code.RESOURCE_EXHAUSTED)
+precondition = partial(RequestError, rpc_code.FAILED_PRECONDITION)
+unimplemented = partial(RequestError, rpc_code.UNIMPLEMENTED)
 
 
 @dataclass(frozen=True)
@@ -83,19 +54,9 @@ class ActionSchema:
     ident: int
     name: str
     number: int
-    parameters: tuple[ParameterSchema, ...]
+    parameters: tuple[p4i.Action.Param, ...]
     for_entries: bool
     for_default: bool
-
-
-@dataclass(frozen=True)
-class FieldSchema:
-    """A match field; ``kind`` is a ``p4i.MatchField.MatchType``."""
-
-    ident: int
-    name: str
-    width: int
-    kind: int
 
 
 @dataclass(frozen=True)
@@ -105,13 +66,18 @@ class TableSchema:
     ident: int
     name: str
     table: TableSpec
-    fields: tuple[FieldSchema, ...]
+    fields: tuple[p4i.MatchField, ...]
     actions: Mapping[int, ActionSchema]
     by_number: Mapping[int, ActionSchema]
     size: int
     constant: bool
     constant_default: bool
     prioritised: bool
+
+    @property
+    def entry_actions(self) -> list[ActionSchema]:
+        """The actions that entries may have."""
+        return [action for action in self.actions.values() if action.for_entries]
 
 
 @dataclass(frozen=True)
@@ -145,7 +111,6 @@ class Schema:
 
 _KINDS = {
     "exact": {p4i.MatchField.EXACT},
-    "valid": {p4i.MatchField.EXACT},
     "lpm": {p4i.MatchField.LPM},
     "ternary": {p4i.MatchField.TERNARY, p4i.MatchField.OPTIONAL},
     "range": {p4i.MatchField.RANGE},
@@ -222,18 +187,17 @@ def _table(
         spec = program.actions[table.actions[each.name]]
         if len(each.parameters) != len(spec.parameter_widths):
             raise invalid(f"The P4Info's action '{each.name}' has other parameters.")
-    fields = tuple(FieldSchema(f.id, f.name, f.bitwidth, f.match_type) for f in info.match_fields)
     return TableSchema(
         info.preamble.id,
         name,
         table,
-        fields,
+        tuple(info.match_fields),
         {ref.ident: ref for ref in references},
         {ref.number: ref for ref in references},
         info.size,
         info.is_const_table or bool(table.entries),
         info.const_default_action_id != 0 or table.default_is_const,
-        any(field.kind in _PRIORITISED for field in fields),
+        any(field.match_type in _PRIORITISED for field in info.match_fields),
     )
 
 
@@ -242,7 +206,7 @@ def _action(ref: p4i.ActionRef, action: p4i.Action, numbers: Mapping[str, int]) 
         ref.id,
         action.preamble.name,
         numbers[action.preamble.name],
-        tuple(ParameterSchema(p.id, p.name, p.bitwidth) for p in action.params),
+        tuple(action.params),
         ref.scope != p4i.ActionRef.DEFAULT_ONLY,
         ref.scope != p4i.ActionRef.TABLE_ONLY,
     )

@@ -19,8 +19,8 @@ from finsy.proto import p4r
 
 from switchgnn.base.files import read_regular
 from switchgnn.base.udp_socket import why_not_bound
-from switchgnn.softswitch.errors import GrpcAddressError, RequestError
-from switchgnn.softswitch.p4runtime.service import P4RuntimeService, Request, abort, decoded
+from switchgnn.softswitch.errors import GrpcAddressError
+from switchgnn.softswitch.p4runtime.service import P4RuntimeService, Request, aborting, decoded
 
 _SCHEME = "unix:"
 _OWNER_ONLY = 0o177  # umask of mode 0600
@@ -53,22 +53,6 @@ def _check_unused(path: Path) -> None:
             raise GrpcAddressError(
                 f"The gRPC address {_SCHEME}{path} cannot be used: free it or choose another."
             )
-
-
-def _check_room(path: Path) -> None:
-    """Create a socket beside the path, as gRPC does not report why it cannot."""
-    trial = path.with_suffix(f".{os.getpid()}")
-    if len(os.fsencode(trial)) > _MOST_BYTES:
-        return
-    try:
-        with socket.socket(socket.AF_UNIX) as sock:
-            sock.bind(os.fspath(trial))
-            trial.unlink()
-    except OSError as error:
-        raise GrpcAddressError(
-            f"The gRPC address {_SCHEME}{path} cannot be used: {error.strerror}; make room there "
-            "or choose another."
-        ) from None
 
 
 @contextmanager
@@ -164,10 +148,8 @@ def _decoding(
     kind: type[Request], method: Callable[[Request, grpc.ServicerContext], Answer]
 ) -> Callable[[bytes, grpc.ServicerContext], Answer]:
     def handle(data: bytes, context: grpc.ServicerContext) -> Answer:
-        try:
+        with aborting(context):
             request = decoded(kind, data)
-        except RequestError as error:
-            abort(context, error)
         return method(request, context)
 
     return handle
@@ -179,7 +161,6 @@ def _bind(server: grpc.Server, address: str, tls: ServerTls | None) -> str:
         _check_free(address)
     else:
         _check_unused(path)
-        _check_room(path)
     # gRPC expects a URI with a quoted path.
     target = address if path is None else f"unix:{quote(os.fspath(path))}"
     fix = "free it or choose another"

@@ -4,6 +4,7 @@
 
 import threading
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from itertools import chain
 from typing import NoReturn, TypeVar
@@ -43,8 +44,6 @@ from switchgnn.softswitch.p4runtime.table_entries import (
 )
 from switchgnn.softswitch.p4runtime.writing import (
     apply_updates,
-    encode_counters,
-    encode_registers,
     read_counters,
     read_registers,
     read_request,
@@ -123,14 +122,9 @@ def _read_direct_counters(
     device: Device, pipeline: InstalledPipeline, entity: p4r.Entity
 ) -> Iterable[p4r.Entity]:
     wanted = entity.direct_counter_entry.table_entry
-    if wanted.table_id:
-        schemas = [find_table(pipeline.schema, wanted.table_id)]
-    else:
-        direct = pipeline.schema.direct_counters.values()
-        schemas = [pipeline.schema.tables[ident] for ident in direct]
-    for schema in schemas:
+    idents = [wanted.table_id] if wanted.table_id else pipeline.schema.direct_counters.values()
+    for schema in [find_table(pipeline.schema, ident) for ident in idents]:
         table = pipeline.state.tables[schema.name]
-
         entries = device.call(partial(snapshot, schema, table, wanted))
         for found in encode_entries(schema, entries, True):
             entry = p4r.DirectCounterEntry(
@@ -139,18 +133,6 @@ def _read_direct_counters(
             entry.table_entry.ClearField("counter_data")
             entry.table_entry.ClearField("action")
             yield p4r.Entity(direct_counter_entry=entry)
-
-
-def _read_registers(
-    device: Device, pipeline: InstalledPipeline, entity: p4r.Entity
-) -> Iterable[p4r.Entity]:
-    return encode_registers(*device.call(lambda: read_registers(pipeline, entity.register_entry)))
-
-
-def _read_counters(
-    device: Device, pipeline: InstalledPipeline, entity: p4r.Entity
-) -> Iterable[p4r.Entity]:
-    return encode_counters(device.call(lambda: read_counters(pipeline, entity.counter_entry)))
 
 
 def _read_replication(
@@ -163,8 +145,12 @@ def _read_replication(
 _HANDLERS: dict[str, Callable[[Device, InstalledPipeline, p4r.Entity], Iterable[_Found]]] = {
     "table_entry": _read_tables,
     "direct_counter_entry": _read_direct_counters,
-    "register_entry": _read_registers,
-    "counter_entry": _read_counters,
+    "register_entry": lambda device, pipeline, entity: read_registers(
+        device, pipeline, entity.register_entry
+    ),
+    "counter_entry": lambda device, pipeline, entity: read_counters(
+        device, pipeline, entity.counter_entry
+    ),
     "packet_replication_engine_entry": _read_replication,
 }
 
@@ -175,23 +161,31 @@ Request = TypeVar("Request", bound=Message)
 _STATUS = {status.value[0]: status for status in grpc.StatusCode}
 
 
-def abort(context: grpc.ServicerContext, error: RequestError) -> NoReturn:
-    """End a call with an error."""
-    context.abort(_STATUS[error.code], str(error))
-    raise AssertionError  # abort raises
+@contextmanager
+def aborting(context: grpc.ServicerContext) -> Iterator[None]:
+    """End a call with the RequestError that is raised inside the block."""
+    try:
+        yield
+    except RequestError as error:
+        context.abort(_STATUS[error.code], str(error))
 
 
 def decoded(kind: type[Request], data: bytes) -> Request:
     """Return a serialized request; raise RequestError."""
-    try:
+    with undecodable(kind):
         return kind.FromString(data)
+
+
+@contextmanager
+def undecodable(kind: type[Message]) -> Iterator[None]:
+    """Refuse what is not a message of a kind."""
+    try:
+        yield
     except DecodeError:
-        raise _undecodable(kind) from None
-
-
-def _undecodable(kind: type[Message]) -> RequestError:
-    name = kind.DESCRIPTOR.full_name
-    return invalid(f"The request is not a {name}: send one that is serialized as protobuf.")
+        name = kind.DESCRIPTOR.full_name
+        raise invalid(
+            f"The request is not a {name}: send one that is serialized as protobuf."
+        ) from None
 
 
 class P4RuntimeService:
@@ -222,11 +216,9 @@ class P4RuntimeService:
         self, request: p4r.SetForwardingPipelineConfigRequest, context: grpc.ServicerContext
     ) -> p4r.SetForwardingPipelineConfigResponse:
         """Load a program."""
-        try:
+        with aborting(context):
             self.arbiter.check_primary(request.device_id, request.election_id)
             self.configs.set(request)
-        except RequestError as error:
-            abort(context, error)
         self.changed.set()
         return p4r.SetForwardingPipelineConfigResponse()
 
@@ -234,29 +226,22 @@ class P4RuntimeService:
         self, request: p4r.GetForwardingPipelineConfigRequest, context: grpc.ServicerContext
     ) -> p4r.GetForwardingPipelineConfigResponse:
         """Return the loaded program."""
-        try:
+        with aborting(context):
             self.arbiter.check_device(request.device_id)
             config = self.configs.get(request.response_type)
-        except RequestError as error:
-            abort(context, error)
         return p4r.GetForwardingPipelineConfigResponse(config=config)
 
     def Write(self, data: bytes, context: grpc.ServicerContext) -> p4r.WriteResponse:  # noqa: N802
         """Apply a serialized WriteRequest; a failure reports one error per update."""
-        pipeline = self.configs.current
-        try:
-            request = read_request(pipeline, data)
-        except DecodeError:
-            abort(context, _undecodable(p4r.WriteRequest))
-        message = request.message
-        try:
+        with aborting(context):
+            pipeline = self.configs.current
+            with undecodable(p4r.WriteRequest):
+                request = read_request(pipeline, data)
+            message = request.message
             self.arbiter.check_primary(message.device_id, message.election_id)
             if message.atomicity != p4r.WriteRequest.CONTINUE_ON_ERROR:
                 raise unimplemented("Only CONTINUE_ON_ERROR is supported.")
-            pipeline = pipeline or self.configs.installed()
-        except RequestError as error:
-            abort(context, error)
-        errors = apply_updates(self._device, pipeline, request)
+            errors = apply_updates(self._device, pipeline or self.configs.installed(), request)
         self.changed.set()
         if errors is not None:
             _abort_with_details(context, errors)
@@ -266,12 +251,10 @@ class P4RuntimeService:
         self, request: p4r.ReadRequest, context: grpc.ServicerContext
     ) -> Iterator[bytes]:
         """Stream serialized ReadResponses."""
-        try:
+        with aborting(context):
             self.arbiter.check_device(request.device_id)
             with self._reads.place():
                 yield from read_entities(self._device, self.configs.installed(), request.entities)
-        except RequestError as error:
-            abort(context, error)
 
     def StreamChannel(  # noqa: N802
         self, request_iterator: Iterable[p4r.StreamMessageRequest], context: grpc.ServicerContext
@@ -280,11 +263,8 @@ class P4RuntimeService:
         client = StreamClient()
         if not context.add_callback(lambda: client.outbox.put(None)):
             return
-        try:
-            with self._streams.place_for(client, context.peer()):
-                yield from self._serve_stream(client, request_iterator)
-        except RequestError as error:
-            abort(context, error)
+        with aborting(context), self._streams.place_for(client, context.peer()):
+            yield from self._serve_stream(client, request_iterator)
 
     def _serve_stream(
         self, client: StreamClient, requests: Iterable[p4r.StreamMessageRequest]

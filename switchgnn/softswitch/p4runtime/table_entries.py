@@ -4,20 +4,20 @@
 
 from collections.abc import Iterable, Iterator, MutableSequence
 
-from finsy.proto import p4i, p4r, rpc_code
+from finsy.proto import p4i, p4r
 
 from switchgnn.softswitch.errors import RequestError
 from switchgnn.softswitch.p4runtime.device import InstalledPipeline
 from switchgnn.softswitch.p4runtime.schema import (
     COUNT_MASK,
     ActionSchema,
-    FieldSchema,
     Schema,
     TableSchema,
     decode,
     decode_counts,
     denied,
     encode,
+    exhausted,
     exists,
     invalid,
     not_found,
@@ -27,7 +27,6 @@ from switchgnn.softswitch.program import DROP_PORT
 from switchgnn.softswitch.replication import CloneSession, Replica, ReplicationEngine
 from switchgnn.softswitch.tables import (
     Entry,
-    EntryKey,
     EntryTable,
     Exact,
     Match,
@@ -70,14 +69,28 @@ def write_entry(schema: TableSchema, table: EntryTable, kind: int, message: p4r.
     if schema.constant:
         raise denied(f"Table '{schema.name}' has constant entries and cannot be changed.")
     key = (decode_matches(schema, message), _priority(schema, message))
-    if kind == p4r.Update.INSERT:
-        _insert(schema, table, key, message)
-    elif kind == p4r.Update.MODIFY:
-        _modify(schema, table, key, message)
-    elif table.find(key) is None:
-        raise not_found(f"Table '{schema.name}' has no such entry to delete.")
-    else:
+    known = table.find(key)
+    _check_entry(schema, kind, known is not None, len(table))
+    if kind == p4r.Update.DELETE:
         table.remove(key)
+        return
+    given = _counts(schema, message)
+    fresh = [0, 0] if schema.table.with_counters else None
+    counts = fresh if known is None else known.target[2]
+    table.put(Entry(*key, _target(schema, message, counts), message.metadata))
+    if given is not None:
+        table.set_counts(key, given)
+
+
+def _check_entry(schema: TableSchema, kind: int, known: bool, entries: int) -> None:
+    if kind == p4r.Update.INSERT and known:
+        raise exists(f"Table '{schema.name}' already has this entry: modify it instead.")
+    if kind == p4r.Update.INSERT and schema.size and entries >= schema.size:
+        raise exhausted(f"Table '{schema.name}' is full with {schema.size} entries.")
+    if kind == p4r.Update.MODIFY and not known:
+        raise not_found(f"Table '{schema.name}' has no such entry to modify: insert it first.")
+    if kind == p4r.Update.DELETE and not known:
+        raise not_found(f"Table '{schema.name}' has no such entry to delete.")
 
 
 def _refuse_unsupported(message: p4r.TableEntry) -> None:
@@ -85,41 +98,6 @@ def _refuse_unsupported(message: p4r.TableEntry) -> None:
         raise unimplemented("Idle timeouts are not supported: leave idle_timeout_ns at 0.")
     if message.HasField("meter_config"):
         raise unimplemented("Direct meters are not supported: leave meter_config out.")
-
-
-def _insert(
-    schema: TableSchema,
-    table: EntryTable,
-    key: EntryKey,
-    message: p4r.TableEntry,
-) -> None:
-    if table.find(key) is not None:
-        raise exists(f"Table '{schema.name}' already has this entry: modify it instead.")
-    if schema.size and len(table) >= schema.size:
-        raise RequestError(
-            rpc_code.RESOURCE_EXHAUSTED,
-            f"Table '{schema.name}' is full with {schema.size} entries.",
-        )
-    given = _counts(schema, message)
-    counts = [0, 0] if schema.table.with_counters else None
-    table.put(Entry(*key, _target(schema, message, counts), message.metadata))
-    if given is not None:
-        table.set_counts(key, given)
-
-
-def _modify(
-    schema: TableSchema,
-    table: EntryTable,
-    key: EntryKey,
-    message: p4r.TableEntry,
-) -> None:
-    known = table.find(key)
-    if known is None:
-        raise not_found(f"Table '{schema.name}' has no such entry to modify: insert it first.")
-    given = _counts(schema, message)
-    table.put(Entry(*key, _target(schema, message, known.target[2]), message.metadata))
-    if given is not None:
-        table.set_counts(key, given)
 
 
 def _counts(schema: TableSchema, message: p4r.TableEntry) -> tuple[int, int] | None:
@@ -167,7 +145,7 @@ def _action(schema: TableSchema, message: p4r.TableEntry) -> tuple[ActionSchema,
         raise invalid(f"Action '{action.name}' takes {len(action.parameters)} parameters.")
     try:
         return action, tuple(
-            decode(values[p.ident], p.width, f"Parameter '{p.name}'") for p in action.parameters
+            decode(values[p.id], p.bitwidth, f"Parameter '{p.name}'") for p in action.parameters
         )
     except KeyError as error:
         raise invalid(f"Action '{action.name}' misses the parameter with id {error}.") from None
@@ -187,26 +165,28 @@ def decode_matches(schema: TableSchema, message: p4r.TableEntry) -> tuple[Match,
     given = {match.field_id: match for match in message.match}
     if len(given) != len(message.match):
         raise invalid(f"A match field of table '{schema.name}' is given twice.")
-    matches = tuple(_match(field, given.pop(field.ident, None)) for field in schema.fields)
+    matches = tuple(_match(field, given.pop(field.id, None)) for field in schema.fields)
     if given:
         raise invalid(f"Table '{schema.name}' has no match field with id {min(given)}.")
     return matches
 
 
-def _match(field: FieldSchema, given: p4r.FieldMatch | None) -> Match:
+def _match(field: p4i.MatchField, given: p4r.FieldMatch | None) -> Match:
     what = f"Match field '{field.name}'"
     if given is None:
         return _wildcard(field, what)
     kind = given.WhichOneof("field_match_type")
-    if kind != _KIND_NAMES[field.kind]:
-        raise invalid(f"{what} needs a match of kind {_KIND_NAMES[field.kind]}, not {kind}.")
-    if field.kind == _MatchField.EXACT:
-        return Exact(decode(given.exact.value, field.width, what))
-    if field.kind == _MatchField.OPTIONAL:
-        return Ternary(decode(given.optional.value, field.width, what), (1 << field.width) - 1)
-    if field.kind == _MatchField.LPM:
+    if kind != _KIND_NAMES[field.match_type]:
+        raise invalid(f"{what} needs a match of kind {_KIND_NAMES[field.match_type]}, not {kind}.")
+    if field.match_type == _MatchField.EXACT:
+        return Exact(decode(given.exact.value, field.bitwidth, what))
+    if field.match_type == _MatchField.OPTIONAL:
+        return Ternary(
+            decode(given.optional.value, field.bitwidth, what), (1 << field.bitwidth) - 1
+        )
+    if field.match_type == _MatchField.LPM:
         return _prefix(field, given.lpm, what)
-    if field.kind == _MatchField.TERNARY:
+    if field.match_type == _MatchField.TERNARY:
         return _ternary(field, given.ternary, what)
     return _range(field, given.range, what)
 
@@ -220,28 +200,28 @@ _KIND_NAMES: dict[int, str] = {
 }
 
 
-def _wildcard(field: FieldSchema, what: str) -> Match:
-    if field.kind == _MatchField.EXACT:
+def _wildcard(field: p4i.MatchField, what: str) -> Match:
+    if field.match_type == _MatchField.EXACT:
         raise invalid(f"{what} is exact and must be given.")
-    if field.kind == _MatchField.LPM:
-        return Prefix(0, 0, field.width)
-    if field.kind == _MatchField.RANGE:
-        return Range(0, (1 << field.width) - 1)
+    if field.match_type == _MatchField.LPM:
+        return Prefix(0, 0, field.bitwidth)
+    if field.match_type == _MatchField.RANGE:
+        return Range(0, (1 << field.bitwidth) - 1)
     return Ternary(0, 0)
 
 
-def _prefix(field: FieldSchema, lpm: p4r.FieldMatch.LPM, what: str) -> Match:
-    if not 0 < lpm.prefix_len <= field.width:
-        raise invalid(f"{what} needs a prefix of 1 to {field.width} bits; leave it out for any.")
-    match = Prefix(decode(lpm.value, field.width, what), lpm.prefix_len, field.width)
+def _prefix(field: p4i.MatchField, lpm: p4r.FieldMatch.LPM, what: str) -> Match:
+    if not 0 < lpm.prefix_len <= field.bitwidth:
+        raise invalid(f"{what} needs a prefix of 1 to {field.bitwidth} bits; leave it out for any.")
+    match = Prefix(decode(lpm.value, field.bitwidth, what), lpm.prefix_len, field.bitwidth)
     if match.value & ~match.mask:
         raise invalid(f"{what} has ones after its prefix of {lpm.prefix_len} bits.")
     return match
 
 
-def _ternary(field: FieldSchema, ternary: p4r.FieldMatch.Ternary, what: str) -> Match:
+def _ternary(field: p4i.MatchField, ternary: p4r.FieldMatch.Ternary, what: str) -> Match:
     match = Ternary(
-        decode(ternary.value, field.width, what), decode(ternary.mask, field.width, what)
+        decode(ternary.value, field.bitwidth, what), decode(ternary.mask, field.bitwidth, what)
     )
     if not match.mask:
         raise invalid(f"{what} has an empty mask: leave the field out to match anything.")
@@ -250,8 +230,8 @@ def _ternary(field: FieldSchema, ternary: p4r.FieldMatch.Ternary, what: str) -> 
     return match
 
 
-def _range(field: FieldSchema, given: p4r.FieldMatch.Range, what: str) -> Match:
-    match = Range(decode(given.low, field.width, what), decode(given.high, field.width, what))
+def _range(field: p4i.MatchField, given: p4r.FieldMatch.Range, what: str) -> Match:
+    match = Range(decode(given.low, field.bitwidth, what), decode(given.high, field.bitwidth, what))
     if match.low > match.high:
         raise invalid(f"{what} has a range that ends before it starts.")
     if match == _wildcard(field, what):
@@ -332,21 +312,21 @@ def _encode_action(schema: TableSchema, target: Target, message: p4r.TableEntry)
     call = message.action.action
     call.action_id = action.ident
     for parameter, value in zip(action.parameters, target[1], strict=True):
-        call.params.add(param_id=parameter.ident, value=encode(value))
+        call.params.add(param_id=parameter.id, value=encode(value))
 
 
 def _encode_matches(schema: TableSchema, entry: Entry, message: p4r.TableEntry) -> None:
     for field, match in zip(schema.fields, entry.matches, strict=True):
-        if field.kind != _MatchField.EXACT and match == _wildcard(field, field.name):
+        if field.match_type != _MatchField.EXACT and match == _wildcard(field, field.name):
             continue
-        encoded = message.match.add(field_id=field.ident)
+        encoded = message.match.add(field_id=field.id)
         if isinstance(match, Exact):
             encoded.exact.value = encode(match.value)
         elif isinstance(match, Prefix):
             encoded.lpm.value, encoded.lpm.prefix_len = encode(match.value), match.length
         elif isinstance(match, Range):
             encoded.range.low, encoded.range.high = encode(match.low), encode(match.high)
-        elif field.kind == _MatchField.OPTIONAL:
+        elif field.match_type == _MatchField.OPTIONAL:
             encoded.optional.value = encode(match.value)
         else:
             encoded.ternary.value, encoded.ternary.mask = encode(match.value), encode(match.mask)
@@ -359,53 +339,32 @@ def write_replication(
     message: p4r.PacketReplicationEngineEntry,
 ) -> None:
     """Apply one change of a multicast group or clone session."""
-    if message.WhichOneof("type") == "multicast_group_entry":
-        _write_group(pipeline, engine, kind, message.multicast_group_entry)
-    elif message.WhichOneof("type") == "clone_session_entry":
-        _write_session(pipeline, engine, kind, message.clone_session_entry)
+    which = message.WhichOneof("type")
+    group, session = message.multicast_group_entry, message.clone_session_entry
+    if which == "multicast_group_entry":
+        ident, highest, what = group.multicast_group_id, _MAX_GROUP, "Multicast group"
+    elif which == "clone_session_entry":
+        ident, highest, what = session.session_id, _MAX_SESSION, "Clone session"
     else:
         raise invalid("A replication entry is a multicast group or a clone session.")
-
-
-def _write_group(
-    pipeline: InstalledPipeline,
-    engine: ReplicationEngine,
-    kind: int,
-    message: p4r.MulticastGroupEntry,
-) -> None:
-    ident = message.multicast_group_id
-    _check(kind, ident, _MAX_GROUP, ident in pipeline.groups, "Multicast group")
+    _check(kind, ident, highest, (which, ident) in pipeline.replication, what)
     if kind == p4r.Update.DELETE:
-        del pipeline.groups[ident], engine.groups[ident]
+        del pipeline.replication[which, ident]
+        if message.HasField("clone_session_entry"):
+            del engine.sessions[ident]
+        else:
+            del engine.groups[ident]
         return
-    engine.groups[ident] = _replicas(message.replicas)
-    pipeline.groups[ident] = _copy_group(message)
-
-
-def _copy_group(message: p4r.MulticastGroupEntry) -> p4r.MulticastGroupEntry:
-    copy = p4r.MulticastGroupEntry()
-    copy.CopyFrom(message)
-    return copy
-
-
-def _write_session(
-    pipeline: InstalledPipeline,
-    engine: ReplicationEngine,
-    kind: int,
-    message: p4r.CloneSessionEntry,
-) -> None:
-    ident = message.session_id
-    _check(kind, ident, _MAX_SESSION, ident in pipeline.sessions, "Clone session")
-    if kind == p4r.Update.DELETE:
-        del pipeline.sessions[ident], engine.sessions[ident]
-        return
-    if message.class_of_service:
+    if which == "multicast_group_entry":
+        engine.groups[ident] = _replicas(group.replicas)
+    elif session.class_of_service:
         raise unimplemented("Classes of service are not supported: leave class_of_service at 0.")
-    replicas = _replicas(message.replicas)
-    engine.sessions[ident] = CloneSession(replicas, 0, message.packet_length_bytes)
-    copy = p4r.CloneSessionEntry()
-    copy.CopyFrom(message)
-    pipeline.sessions[ident] = copy
+    else:
+        replicas = _replicas(session.replicas)
+        engine.sessions[ident] = CloneSession(replicas, 0, session.packet_length_bytes)
+    kept = p4r.PacketReplicationEngineEntry()
+    kept.CopyFrom(message)
+    pipeline.replication[which, ident] = kept
 
 
 def _check(kind: int, ident: int, highest: int, known: bool, what: str) -> None:
@@ -438,25 +397,12 @@ def read_replication(
     pipeline: InstalledPipeline, message: p4r.PacketReplicationEngineEntry
 ) -> list[p4r.Entity]:
     """Return the requested groups or sessions; id 0 or no type means all."""
-    kind = message.WhichOneof("type")
-    entities: list[p4r.Entity] = []
-    if kind in {None, "multicast_group_entry"}:
-        entities += _groups(pipeline, message.multicast_group_entry.multicast_group_id)
-    if kind in {None, "clone_session_entry"}:
-        entities += _sessions(pipeline, message.clone_session_entry.session_id)
-    return entities
-
-
-def _groups(pipeline: InstalledPipeline, ident: int) -> Iterator[p4r.Entity]:
-    for known, group in pipeline.groups.items():
-        if ident in {0, known}:
-            entity = p4r.Entity()
-            entity.packet_replication_engine_entry.multicast_group_entry.CopyFrom(group)
-            yield entity
-
-
-def _sessions(pipeline: InstalledPipeline, ident: int) -> Iterator[p4r.Entity]:
-    for known, session in pipeline.sessions.items():
-        if ident in {0, known}:
-            entry = p4r.PacketReplicationEngineEntry(clone_session_entry=session)
-            yield p4r.Entity(packet_replication_engine_entry=entry)
+    wanted = message.WhichOneof("type")
+    ident = message.multicast_group_entry.multicast_group_id or (
+        message.clone_session_entry.session_id
+    )
+    return [
+        p4r.Entity(packet_replication_engine_entry=entry)
+        for (which, known), entry in pipeline.replication.items()
+        if wanted in {None, which} and ident in {0, known}
+    ]

@@ -2,16 +2,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Apply the updates of a Write request; convert registers and counters of messages."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import starmap
 
 from finsy.proto import p4d, p4r, rpc_code
 
 from switchgnn.softswitch.errors import RequestError
+from switchgnn.softswitch.native.state import NativeBatch
 from switchgnn.softswitch.p4runtime.device import Device, InstalledPipeline
 from switchgnn.softswitch.p4runtime.schema import (
     COUNT_MASK,
-    Schema,
     decode,
     decode_counts,
     encode,
@@ -27,12 +28,12 @@ from switchgnn.softswitch.p4runtime.table_entries import (
     write_replication,
 )
 from switchgnn.softswitch.state import CounterCells, RegisterCells
-from switchgnn.softswitch.tables import Batch
 
 # Updates applied between two packets, so that long Writes do not stop forwarding.
 _UPDATES_PER_TURN = 128
 _BATCHED_PER_TURN = 1024
 _OK = p4r.Error(canonical_code=rpc_code.OK)
+_KINDS = (p4r.Update.INSERT, p4r.Update.MODIFY, p4r.Update.DELETE)
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ class WriteRequest:
     """A Write request: updates read natively in ``batch``, all others in ``message``."""
 
     message: p4r.WriteRequest
-    batch: Batch | None
+    batch: NativeBatch | None
 
 
 def read_request(pipeline: InstalledPipeline | None, data: bytes) -> WriteRequest:
@@ -54,58 +55,31 @@ def apply_updates(
     device: Device, pipeline: InstalledPipeline, request: WriteRequest
 ) -> list[p4r.Error] | None:
     """Apply all updates in order; return one error each (perhaps OK) if any failed, or None."""
-    updates = request.message.updates
-    if request.batch is not None:
-        return _BatchedUpdates(device, pipeline, request.batch, updates).apply()
-    errors: list[p4r.Error] = []
-    for start in range(0, len(updates), _UPDATES_PER_TURN):
-        batch = updates[start : start + _UPDATES_PER_TURN]
+    batch, others = request.batch, iter(request.message.updates)
+    count = len(request.message.updates) if batch is None else len(batch)
+    errors: dict[int, p4r.Error] = {}
+    place = 0
 
-        def apply(batch: Sequence[p4r.Update] = batch) -> list[p4r.Error]:
-            return [_apply(device, pipeline, update) for update in batch]
-
-        errors += device.call(apply)
-    return errors if any(error.canonical_code != rpc_code.OK for error in errors) else None
-
-
-class _BatchedUpdates:
-    """Updates applied natively as far as possible, and here otherwise."""
-
-    def __init__(
-        self, device: Device, pipeline: InstalledPipeline, batch: Batch, rest: Sequence[p4r.Update]
-    ) -> None:
-        self._device = device
-        self._pipeline = pipeline
-        self._batch = batch
-        self._rest = iter(rest)
-        self._errors: dict[int, p4r.Error] = {}
-        self._place = 0
-
-    def apply(self) -> list[p4r.Error] | None:
-        """Apply all updates and return their errors, or None."""
-        count = len(self._batch)
-        while self._place < count:
-            self._device.call(self._turn)
-        if not self._errors:
-            return None
-        return [self._errors.get(place, _OK) for place in range(count)]
-
-    def _turn(self) -> None:
-        end = min(self._place + _BATCHED_PER_TURN, len(self._batch))
+    def turn() -> None:
+        nonlocal place
+        end = min(place + _BATCHED_PER_TURN, count)
         for _ in range(_UPDATES_PER_TURN):
-            self._place = self._batch.apply(self._place, end)
-            if self._place == end:
+            if batch is not None:
+                place = batch.apply(place, end)
+            if place == end:
                 return
-            error = _apply(self._device, self._pipeline, self._update())
+            if batch is not None and batch.is_read(place):
+                update = p4r.Update.FromString(batch.update(place))
+            else:
+                update = next(others)
+            error = _apply(device, pipeline, update)
             if error.canonical_code != rpc_code.OK:
-                self._errors[self._place] = error
-            self._place += 1
+                errors[place] = error
+            place += 1
 
-    def _update(self) -> p4r.Update:
-        """Return the update that native code did not read or could not apply."""
-        if self._batch.is_read(self._place):
-            return p4r.Update.FromString(self._batch.update(self._place))
-        return next(self._rest)
+    while place < count:
+        device.call(turn)
+    return [errors.get(each, _OK) for each in range(count)] if errors else None
 
 
 def _apply(device: Device, pipeline: InstalledPipeline, update: p4r.Update) -> p4r.Error:
@@ -118,7 +92,7 @@ def _apply(device: Device, pipeline: InstalledPipeline, update: p4r.Update) -> p
 
 def _dispatch(device: Device, pipeline: InstalledPipeline, update: p4r.Update) -> None:
     kind, entity = update.type, update.entity
-    if kind == p4r.Update.UNSPECIFIED:
+    if kind not in _KINDS:
         raise invalid("An update needs a type: INSERT, MODIFY or DELETE.")
     what = entity.WhichOneof("entity")
     if what == "table_entry":
@@ -135,13 +109,6 @@ def _dispatch(device: Device, pipeline: InstalledPipeline, update: p4r.Update) -
         write_replication(pipeline, device.replication, kind, entry)
     else:
         raise unimplemented(f"Writing a {what or 'missing entity'} is not supported.")
-
-
-def _named(schema: Schema, names: Mapping[int, str], ident: int, kind: str) -> str:
-    name = names.get(ident)
-    if name is None:
-        raise absent(schema, ident, kind)
-    return name
 
 
 def _only_modify(kind: int) -> None:
@@ -161,7 +128,7 @@ def _indices(message: p4r.RegisterEntry | p4r.CounterEntry, size: int) -> range:
 def write_register(pipeline: InstalledPipeline, kind: int, message: p4r.RegisterEntry) -> None:
     """Set one cell, or every cell when no index is given."""
     _only_modify(kind)
-    register = _register(pipeline, message)
+    register = _register(pipeline, message.register_id)
     if message.data.WhichOneof("data") != "bitstring":
         raise invalid("Register data is a bitstring.")
     value = decode(message.data.bitstring, register.width, "Register data")
@@ -169,89 +136,85 @@ def write_register(pipeline: InstalledPipeline, kind: int, message: p4r.Register
         register.cells[index] = value
 
 
-def _register(pipeline: InstalledPipeline, message: p4r.RegisterEntry) -> RegisterCells:
-    name = _named(pipeline.schema, pipeline.schema.registers, message.register_id, "register")
+def _register(pipeline: InstalledPipeline, ident: int) -> RegisterCells:
+    name = pipeline.schema.registers.get(ident)
+    if name is None:
+        raise absent(pipeline.schema, ident, "register")
     return pipeline.state.registers[name]
 
 
 def read_registers(
-    pipeline: InstalledPipeline, message: p4r.RegisterEntry
-) -> tuple[list[tuple[int, int]], list[list[int]]]:
-    """Copy the requested cells: [(register id, first index)] and their values."""
-    if message.register_id:
-        register = _register(pipeline, message)
-        indices = _indices(message, register.size)
-        return [(message.register_id, indices.start)], [
-            list(register.cells[indices.start : indices.stop])
-        ]
-    places = [(ident, 0) for ident in pipeline.schema.registers]
-    state = pipeline.state.registers
-    return places, [list(state[name].cells) for name in pipeline.schema.registers.values()]
+    device: Device, pipeline: InstalledPipeline, message: p4r.RegisterEntry
+) -> Iterable[p4r.Entity]:
+    """Copy the requested cells between two packets, and return their messages."""
+    idents = [message.register_id] if message.register_id else list(pipeline.schema.registers)
 
+    def copy() -> list[tuple[int, int, int]]:
+        copied = []
+        for ident in idents:
+            register = _register(pipeline, ident)
+            indices = _indices(message, register.size)
+            cells = register.cells[indices.start : indices.stop]
+            copied += [(ident, *each) for each in zip(indices, cells, strict=True)]
+        return copied
 
-def encode_registers(
-    places: list[tuple[int, int]], values: list[list[int]]
-) -> Iterator[p4r.Entity]:
-    """Yield the messages for copied cells."""
-    for (ident, first), cells in zip(places, values, strict=True):
-        for index, value in enumerate(cells, first):
-            yield p4r.Entity(
-                register_entry=p4r.RegisterEntry(
-                    register_id=ident,
-                    index=p4r.Index(index=index),
-                    data=p4d.P4Data(bitstring=encode(int(value))),
-                )
+    return (
+        p4r.Entity(
+            register_entry=p4r.RegisterEntry(
+                register_id=ident,
+                index=p4r.Index(index=index),
+                data=p4d.P4Data(bitstring=encode(int(value))),
             )
+        )
+        for ident, index, value in device.call(copy)
+    )
 
 
 def write_counter(pipeline: InstalledPipeline, kind: int, message: p4r.CounterEntry) -> None:
     """Set the counts of one index, or of every index when none is given."""
     _only_modify(kind)
-    counter = _counter(pipeline, message)
+    counter = _counter(pipeline, message.counter_id)
     packets, total = decode_counts(message.data)
     for index in _indices(message, counter.size):
         counter.packets[index] = packets
         counter.bytes[index] = total
 
 
-def _counter(pipeline: InstalledPipeline, message: p4r.CounterEntry) -> CounterCells:
-    name = _named(pipeline.schema, pipeline.schema.counters, message.counter_id, "counter")
+def _counter(pipeline: InstalledPipeline, ident: int) -> CounterCells:
+    name = pipeline.schema.counters.get(ident)
+    if name is None:
+        raise absent(pipeline.schema, ident, "counter")
     return pipeline.state.counters[name]
 
 
-Counts = list[tuple[int, int, int, int]]  # counter id, index, packets, bytes
+def read_counters(
+    device: Device, pipeline: InstalledPipeline, message: p4r.CounterEntry
+) -> Iterable[p4r.Entity]:
+    """Copy the requested counts between two packets, and return their messages."""
+    idents = [message.counter_id] if message.counter_id else list(pipeline.schema.counters)
+
+    def copy() -> list[tuple[int, int, int, int]]:
+        copied = []
+        for ident in idents:
+            counter = _counter(pipeline, ident)
+            indices = _indices(message, counter.size)
+            some = slice(indices.start, indices.stop)
+            counts = zip(indices, counter.packets[some], counter.bytes[some], strict=True)
+            copied += [(ident, *each) for each in counts]
+        return copied
+
+    return starmap(_counter_entity, device.call(copy))
 
 
-def read_counters(pipeline: InstalledPipeline, message: p4r.CounterEntry) -> Counts:
-    """Copy the requested counts."""
-    if message.counter_id:
-        counter = _counter(pipeline, message)
-        return _counts(message.counter_id, counter, _indices(message, counter.size))
-    state = pipeline.state.counters
-    return [
-        row
-        for ident, name in pipeline.schema.counters.items()
-        for row in _counts(ident, state[name], range(state[name].size))
-    ]
-
-
-def _counts(ident: int, counter: CounterCells, indices: range) -> Counts:
-    some = slice(indices.start, indices.stop)
-    counts = zip(indices, counter.packets[some], counter.bytes[some], strict=True)
-    return [(ident, index, packets, total) for index, packets, total in counts]
-
-
-def encode_counters(rows: Counts) -> Iterator[p4r.Entity]:
-    """Yield the messages for copied counts."""
-    for ident, index, packets, total in rows:
-        # Three times as fast as building and copying messages.
-        entity = p4r.Entity()
-        entry = entity.counter_entry
-        entry.counter_id = ident
-        entry.index.index = index
-        entry.data.packet_count = packets & COUNT_MASK
-        entry.data.byte_count = total & COUNT_MASK
-        yield entity
+def _counter_entity(ident: int, index: int, packets: int, total: int) -> p4r.Entity:
+    # Three times as fast as building and copying messages.
+    entity = p4r.Entity()
+    entry = entity.counter_entry
+    entry.counter_id = ident
+    entry.index.index = index
+    entry.data.packet_count = packets & COUNT_MASK
+    entry.data.byte_count = total & COUNT_MASK
+    return entity
 
 
 def write_direct_counter(

@@ -13,7 +13,7 @@ from finsy.proto import rpc_code
 
 from switchgnn.base.network import star_network
 from switchgnn.controller import P4RuntimeClient, TlsOptions
-from switchgnn.controller.controls.claim import Source
+from switchgnn.controller.controls.access import Source
 from switchgnn.controller.errors import (
     ControllerError,
     NotPrimaryError,

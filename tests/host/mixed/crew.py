@@ -10,12 +10,11 @@ import pytest
 from scipy.sparse import csr_matrix
 
 from switchgnn.host.direct import PROTOCOL as DIRECT_PROTOCOL
-from switchgnn.host.innetwork.transport import Listeners
 from switchgnn.host.links.faults import Faults, FaultyLink
-from switchgnn.host.mixed import left_schedules, mixed_transport
+from switchgnn.host.mixed import HybridTransport, left_schedules
 from switchgnn.host.transport import WorkerEnd
 from switchgnn.host.wire.header import PROTOCOL
-from switchgnn.planner.chosen import build_chosen
+from switchgnn.planner.build import build_resolved
 from switchgnn.planner.direction import Direction
 from tests.host.direct.crew import stations, together
 from tests.support.fabrics import PATIENT
@@ -42,8 +41,8 @@ def crew(bed, *, faults="", pace=PATIENT, left=None, mtu="1500", on_block=None):
             if faults:
                 link = FaultyLink(link, parsed, part.worker)
             end = end_of(bed, part, pace=pace_here(pace), mtu=mtu)
-            hears = Listeners(on_block)
-            made.append(mixed_transport(end, plan.manifest, part, schedule, link, listeners=hears))
+            options = {"on_block": on_block}
+            made.append(HybridTransport(end, plan.manifest, part, schedule, link, **options))
         yield made
 
 
@@ -126,8 +125,8 @@ def leaving(module, left):
     """Every plan that the module makes leaves these destinations to the hosts."""
 
     def build(*args, **options):
-        return build_chosen(*args, **(options | {"left": left}))
+        return build_resolved(*args, **(options | {"left": left}))
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "build_chosen", build)
+        patch.setattr(module, "build_resolved", build)
         yield

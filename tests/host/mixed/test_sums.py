@@ -61,7 +61,7 @@ def test_sums_and_traffic(made):
         for transport, start in zip(transports, before, strict=True):
             assert sum(start) == 0
             once = [transport.expected_traffic(x.shape[1], way) for x, way in calls]
-            counters, hosts = transport.exchange.counters, transport._hosts.counters
+            counters, hosts = transport.counters, transport._hosts.counters
             assert hosts.data_resent == hosts.malformed == counters.malformed == 0
             up = sum(each.bytes_up for each in once)
             control = hosts.questions + hosts.farewells

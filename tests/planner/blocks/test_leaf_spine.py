@@ -28,7 +28,7 @@ from switchgnn.planner.plan.leaf_spine import (
     check_one_switch,
     split_for_leaf_spine,
 )
-from switchgnn.planner.presets import Situation, choose
+from switchgnn.planner.presets import PlanContext, preset_strategies
 from tests.planner.helpers import (
     given,
     plan_of,
@@ -200,7 +200,7 @@ def test_names():
 
 def test_the_best_plan_knows_the_leaves():
     def chosen(graph, slots, **where):
-        return choose("best", graph, Situation(8, slots, **where))
+        return preset_strategies("best", graph, PlanContext(8, slots, **where))
 
     attached = even_leaf_spine(8, 4, 2)
     star, over = chosen(SPARSE, 40), chosen(SPARSE, 40, leaf_spine=attached)
@@ -211,7 +211,9 @@ def test_the_best_plan_knows_the_leaves():
     assert chosen(SPARSE, 600, leaf_spine=attached).blocks == "destination-cover"
     completing = chosen(SPARSE, 40, leaf_spine=attached, leaves_complete=True)
     assert completing.blocks == f"{star.blocks}:4:0"
-    assert choose("paper", SPARSE, Situation(8, 40, leaf_spine=attached)).blocks == "mlgp"
+    assert (
+        preset_strategies("paper", SPARSE, PlanContext(8, 40, leaf_spine=attached)).blocks == "mlgp"
+    )
 
 
 def random_limits(seed, destinations, parts):

@@ -25,7 +25,7 @@ from switchgnn.planner.partition.metis import symmetric_rows
 from switchgnn.planner.partition.metis_leaf_spine import metis_leaf_spine, partition_for_leaf_spine
 from switchgnn.planner.partition.workers import partition_workers
 from switchgnn.planner.plan.leaf_spine import split_for_leaf_spine
-from switchgnn.planner.presets import Situation, choose
+from switchgnn.planner.presets import PlanContext, preset_strategies
 from tests.planner.helpers import (
     boundary_of,
     check_everybody_has_a_vertex,
@@ -166,7 +166,9 @@ def test_every_worker_gets_a_vertex(graph, workers, leaves, seed, compared):
 
 def test_best_knows_the_leaves():
     def choice(preset, leaf_spine):
-        return choose(preset, GRAPHS["random"], Situation(8, 50, leaf_spine=leaf_spine))
+        return preset_strategies(
+            preset, GRAPHS["random"], PlanContext(8, 50, leaf_spine=leaf_spine)
+        )
 
     on_leaves = choice("best", even_leaf_spine(8, 4, 2))
     assert on_leaves.partition == "metis-leaf-spine:4"

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import strategies as st
 from safetensors.numpy import load_file, save_file
 
 from switchgnn.planner import (
@@ -20,18 +21,28 @@ from switchgnn.planner import (
     load_graph,
     partition_workers,
 )
-from switchgnn.planner.partition import ptscotch_library
+from switchgnn.planner.partition import ptscotch as module
 from switchgnn.planner.partition.ptscotch import (
     RANK_PROGRAM,
+    load_ptscotch,
     ptscotch,
     ptscotch_missing,
+    read_shard,
     run_ranks,
+    shard_file,
     why_failed,
+    write_shards,
 )
-from switchgnn.planner.partition.ptscotch_library import load_ptscotch
-from switchgnn.planner.partition.shards import shard_file, write_shards
 from switchgnn.planner.partition.workers import MOST_SHARE
-from tests.planner.helpers import graph_of, plan_of, random_graph, reports
+from tests.planner.helpers import (
+    given,
+    graph_of,
+    graphs,
+    plan_of,
+    random_graph,
+    reports,
+    tuples,
+)
 from tests.support.markers import full
 from tests.support.speed import Deadline, seconds_here
 from tests.support.waiting import wait_until
@@ -39,6 +50,12 @@ from tests.support.waiting import wait_until
 MISSING = ptscotch_missing()
 needs_ptscotch = pytest.mark.skipif(MISSING is not None, reason=str(MISSING))
 PATIENCE = 60.0
+
+
+def rank_of(shards, out, *options):
+    """The command of a rank."""
+    program = [sys.executable, "-m", RANK_PROGRAM, "shard"]
+    return [*program, str(shards), "--assign", str(out), *options]
 
 
 def communities(count, size, *, inside, outside, seed=0):
@@ -80,14 +97,6 @@ GRAPH = communities(8, 150, inside=1200, outside=600)
 )
 def test_few_edges_are_cut_and_shares_are_even(workers, ranks):
     check_partition(GRAPH, ptscotch(GRAPH, workers, 0, ranks=ranks), workers)
-
-
-def test_the_oracle_notices_a_partition_by_chance():
-    with pytest.raises(AssertionError):
-        check_partition(GRAPH, np.random.default_rng(1).permutation(GRAPH.vertices) % 8, 8)
-    metis = partition_workers(GRAPH, 8, 0)
-    with pytest.raises(AssertionError):
-        check_partition(GRAPH, np.where(metis == 7, 6, metis), 8)
 
 
 @needs_ptscotch
@@ -140,9 +149,8 @@ def test_shards_of_different_graphs_are_noticed(tmp_path):
 
 
 def rank_on_its_machine(folder, *, workers, seed):
-    program = f"{sys.executable} -m {RANK_PROGRAM}"
-    where = f"{folder}/machine$OMPI_COMM_WORLD_RANK {folder}/out.npy"
-    return ["bash", "-c", f"exec {program} {where} --workers {workers} --seed {seed}"]
+    words = rank_of(f"{folder}/machine$OMPI_COMM_WORLD_RANK", folder / "out.npy")
+    return ["bash", "-c", f"exec {' '.join(words)} --workers {workers} --seed {seed}"]
 
 
 @needs_ptscotch
@@ -158,7 +166,7 @@ def rank_on_its_machine(folder, *, workers, seed):
 def test_what_does_not_fit_is_said_in_a_sentence(tmp_path, ranks, options, part):
     write_shards(GRAPH, 2, tmp_path / "shards")
     out = tmp_path / ("none/out.npy" if part == "cannot write" else "out.npy")
-    command = [sys.executable, "-m", RANK_PROGRAM, str(tmp_path / "shards"), str(out)]
+    command = rank_of(tmp_path / "shards", out)
     with reports(part):
         run_ranks(ranks, [*command, *options])
     assert not out.exists()
@@ -168,16 +176,16 @@ def test_what_does_not_fit_is_said_in_a_sentence(tmp_path, ranks, options, part)
 def test_a_shard_that_is_missing_is_named(tmp_path):
     write_shards(GRAPH, 2, tmp_path / "shards")
     (tmp_path / "shards" / shard_file(1)).unlink()
-    command = [sys.executable, "-m", RANK_PROGRAM, str(tmp_path / "shards")]
     with reports("shard-001.safetensors does not exist"):
-        run_ranks(2, [*command, str(tmp_path / "out.npy"), "--workers", "4"])
+        run_ranks(2, rank_of(tmp_path / "shards", tmp_path / "out.npy", "--workers", "4"))
 
 
 OTHER_MPI = """
 import sys
-from switchgnn.planner.partition import ptscotch_library as ptscotch, ptscotch_rank
+from pathlib import Path
+from switchgnn.planner.partition import ptscotch
 ptscotch.PTScotch.mpi_version = lambda self: "MPICH Version: 4.0, of 2022"
-ptscotch_rank.main(sys.argv[1:])
+ptscotch.partition_shards(*map(Path, sys.argv[1:]), workers=4, seed=0)
 """
 
 
@@ -185,7 +193,7 @@ ptscotch_rank.main(sys.argv[1:])
 def test_two_kinds_of_mpi_are_noticed(tmp_path):
     write_shards(GRAPH, 1, tmp_path / "shards")
     out = str(tmp_path / "out.npy")
-    command = [sys.executable, "-c", OTHER_MPI, str(tmp_path / "shards"), out, "--workers", "4"]
+    command = [sys.executable, "-c", OTHER_MPI, str(tmp_path / "shards"), out]
     with reports("mpi4py uses Open MPI", "PT-Scotch MPICH Version: 4.0:"):
         run_ranks(1, command)
 
@@ -204,17 +212,16 @@ def test_very_many_edges_are_counted_with_64_bits(tmp_path):
         path = tmp_path / "shards" / shard_file(rank)
         save_file({**load_file(path), "edges": np.array([2**33])}, path)
     out = tmp_path / "out.npy"
-    command = [sys.executable, "-m", RANK_PROGRAM, str(tmp_path / "shards"), str(out)]
+    command = rank_of(tmp_path / "shards", out)
     run_ranks(2, [*command, "--workers", "8"])
     check_partition(GRAPH, load_assignment(out), 8)
 
 
 def width_for(edges):
     """In a process of its own: a process can load one of both widths."""
-    module = "switchgnn.planner.partition.ptscotch_library"
-    program = f"from {module} import load_ptscotch as load; print(load({edges})"
+    program = "from switchgnn.planner.partition.ptscotch import load_ptscotch as load; print(load("
     result = subprocess.run(
-        [sys.executable, "-c", f"{program}.number.itemsize)"],
+        [sys.executable, "-c", f"{program}{edges}).number.itemsize)"],
         check=True,
         capture_output=True,
         text=True,
@@ -284,7 +291,7 @@ def test_an_interrupted_plan_leaves_nothing(tmp_path):
         (lambda patch: patch.setattr(shutil, "which", lambda _: None), "openmpi-bin"),
         (lambda patch: patch.setattr(importlib.util, "find_spec", lambda _: None), "mpi4py"),
         (
-            lambda patch: patch.setattr(ptscotch_library, "_ENDINGS", ("-0.so",)),
+            lambda patch: patch.setattr(module, "_ENDINGS", ("-0.so",)),
             "apt-get install libptscotch-7.0",
         ),
     ],
@@ -302,7 +309,7 @@ def test_what_is_missing_is_named(monkeypatch, hide, part):
 
 @needs_ptscotch
 def test_a_library_that_counts_too_little_is_refused(monkeypatch):
-    monkeypatch.setattr(ptscotch_library, "_LIBRARY_FOLDER", Path("/nonexistent"))
+    monkeypatch.setattr(module, "_LIBRARY_FOLDER", Path("/nonexistent"))
     with reports("counts with 32 bits"):
         load_ptscotch(2**40)
 
@@ -336,10 +343,120 @@ Either request fewer slots for your application.
     [
         (ABORT, 2, "rank 1: ZeroDivisionError"),
         (ABORT, 137, "a rank was ended by signal 9 (Killed)"),
-        (SLOTS, 1, "There are not enough slots available in the system."),
+        (SLOTS, 1, "There are not enough slots available"),
         ("", 7, "mpirun ended with code 7"),
         ("", -15, "mpirun was ended by signal 15 (Terminated)"),
     ],
 )
 def test_what_open_mpi_says_becomes_a_sentence(said, code, sentence):
     assert why_failed(said, code) == sentence
+
+
+def pairs_of(graph):
+    """The undirected edges without self-loops, both ways, as a set of Python's."""
+    edges = set(tuples(*graph.edges()))
+    return edges | {(v, u) for u, v in edges}
+
+
+def joined(folder, ranks):
+    """The edges of all shards, row by row; each shard may hold its own rows only."""
+    found = []
+    for rank in range(ranks):
+        shard = read_shard(folder, rank)
+        first, last = shard.starts[rank], shard.starts[rank + 1]
+        assert len(shard.indptr) == last - first + 1
+        rows = np.repeat(np.arange(first, last), np.diff(shard.indptr))
+        found += tuples(rows, shard.indices)
+    return found
+
+
+@given(graphs(), st.integers(1, 6))
+def test_shards_joined_are_the_undirected_graph(tmp_path_factory, graph, ranks):
+    ranks = min(ranks, graph.vertices)
+    folder = tmp_path_factory.mktemp("shards") / "of"
+    write_shards(graph, ranks, folder)
+    found = joined(folder, ranks)
+    assert len(found) == len(set(found))
+    assert set(found) == pairs_of(graph)
+    assert {path.name for path in folder.iterdir()} == {shard_file(rank) for rank in range(ranks)}
+    for rank in range(ranks):
+        shard = read_shard(folder, rank)
+        assert (shard.ranks, shard.vertices, shard.edges) == (ranks, graph.vertices, len(found))
+        assert shard.graph == graph.digest()
+        assert np.all(np.diff(shard.starts) >= 1)
+
+
+def test_shards_are_about_even(tmp_path):
+    write_shards(random_graph(3000, 30_000, 0), 4, tmp_path)
+    shards = [read_shard(tmp_path, rank) for rank in range(4)]
+    sizes = [len(shard.indptr) - 1 + len(shard.indices) for shard in shards]
+    assert max(sizes) <= 1.02 * sum(sizes) / 4
+
+
+def test_a_rank_reads_its_own_file_only(tmp_path):
+    write_shards(load_graph("karate"), 3, tmp_path / "shards")
+    whole = read_shard(tmp_path / "shards", 1)
+    for rank in (0, 2):
+        (tmp_path / "shards" / shard_file(rank)).unlink()
+    again = read_shard(tmp_path / "shards", 1)
+    assert np.array_equal(whole.indices, again.indices)
+    with reports("switchgnn shard"):
+        read_shard(tmp_path / "shards", 0)
+
+
+def test_older_shards_are_replaced_and_other_files_are_not(tmp_path):
+    folder = tmp_path / "shards"
+    write_shards(load_graph("karate"), 4, folder)
+    write_shards(load_graph("karate"), 2, folder)
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "shard-000.safetensors",
+        "shard-001.safetensors",
+    ]
+    (folder / "thesis.txt").write_text("years of work")
+    with reports("thesis.txt"):
+        write_shards(load_graph("karate"), 2, folder)
+    assert [path.name for path in tmp_path.iterdir()] == ["shards"]
+
+
+def test_impossible_numbers_of_ranks_and_folders(tmp_path):
+    for ranks in (0, 35):
+        with reports("from 1 to 34"):
+            write_shards(load_graph("karate"), ranks, tmp_path / "shards")
+    (tmp_path / "shards").write_text("")
+    with reports("is a file"):
+        write_shards(load_graph("karate"), 2, tmp_path / "shards")
+
+
+def change(folder, rank, edit):
+    path = folder / shard_file(rank)
+    arrays = load_file(path)
+    edit(arrays)
+    save_file(arrays, path)
+
+
+@pytest.mark.parametrize(
+    ("name", "damaged"),
+    [
+        ("indices", lambda array: np.append(34, array[1:])),
+        ("indices", lambda array: np.append(-1, array[1:])),
+        ("indices", lambda array: array.astype(np.float32)),
+        ("indptr", lambda array: np.insert(array[:-1], 1, 10**6)),
+        ("indptr", lambda array: array[:-1]),
+        ("starts", lambda array: np.array([0, 0, 34])),
+    ],
+)
+def test_damaged_shards_are_refused_before_a_c_library_sees_them(tmp_path, name, damaged):
+    write_shards(load_graph("karate"), 2, tmp_path)
+    change(tmp_path, 0, lambda arrays: arrays.update({name: damaged(arrays[name])}))
+    with reports(shard_file(0)):
+        read_shard(tmp_path, 0)
+
+
+def test_files_that_are_not_the_shard_are_refused(tmp_path):
+    write_shards(load_graph("karate"), 2, tmp_path)
+    (tmp_path / shard_file(1)).rename(tmp_path / shard_file(7))
+    with reports("one of 2 shards"):
+        read_shard(tmp_path, 7)
+    (tmp_path / shard_file(0)).write_text("0 1\n")
+    with reports("is not a shard"):
+        read_shard(tmp_path, 0)

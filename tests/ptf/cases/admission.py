@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""admission.p4: what a port may bring in."""
+"""session.p4: what a port may bring in."""
 
 from scapy.layers.inet import UDP, IPOption_Router_Alert
 from scapy.layers.l2 import Dot1Q, Ether

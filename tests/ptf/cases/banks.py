@@ -19,18 +19,6 @@ CORNERS = np.array(
 )
 
 
-class EveryBankSums(SwitchTest):
-    """A slot of the same number in each bank keeps its own sum."""
-
-    def runTest(self) -> None:
-        for bank in range(BANKS):
-            known = bank != 0
-            self.add_sum(900 + bank, SOURCES, bank=bank, block=1 + bank, known=known)
-        for bank in range(BANKS):
-            with self.counted(Outcome.AGGREGATED, 2, passes={1: 2}, completed={bank: 1}):
-                self.check_sum(900 + bank, SOURCES, block=1 + bank)
-
-
 class CompletionInTheMiddle(SwitchTest):
     """A sum leaves from a middle bank, and the loop resumes after it."""
 

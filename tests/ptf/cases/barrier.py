@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""barrier.p4: all workers or none go on (invariant 5); turn.py has the tags that may pass."""
+"""barrier.p4: all workers or none go on (invariant 5); window.py has the tags that may pass."""
 
 from typing import Any
 
@@ -63,19 +63,6 @@ class LateDoneForAnEarlierBlock(BarrierTest):
         self.complete(2, block=2)
 
 
-class LaterDoneMovesForward(BarrierTest):
-    """Where no barrier has been complete, one for a later block proves the earlier one so."""
-
-    def runTest(self) -> None:
-        self.collect(0, block=1)
-        self.collect(1, block=2)
-        self.ask(1, Kind.WAITING, workers=0b010, block=2)
-        self.ask(0, Kind.ADVANCE, workers=MEMBERS, block=1)
-        self.collect(2, block=2)
-        self.ask(2, Kind.WAITING, workers=0b110, block=2)
-        self.complete(0, block=2)
-
-
 class ForeignBitIsRefused(BarrierTest):
     """A worker is done for itself only; a wrong Src_id sets no bit and gets no answer."""
 
@@ -89,29 +76,20 @@ class ForeignBitIsRefused(BarrierTest):
 
 
 class WrongPlanIsToldTheRightOne(BarrierTest):
-    """A worker with another plan gets the number of the right one, and is not counted."""
+    """A worker with another plan gets the number of the right one, and starts no round."""
 
     def runTest(self) -> None:
         self.open(magnitude=4)
         self.collect(0, block=1, magnitude=4)
-        with self.counted(Outcome.WRONG_PLAN, 2):
-            for plan in (0, PLAN + 1):
-                packet = self.report(1, block=1, plan=plan)
+        wrong = {"block": 1, "plan": 0}, {"block": 1, "plan": PLAN + 1}
+        later = {"block": 0, "round_": 7, "magnitude": 9, "plan": 1}
+        with self.counted(Outcome.WRONG_PLAN, 3):
+            for fields in (*wrong, later):
+                packet = self.report(1, **fields)
                 answer = barrier_answer(Kind.WAITING, packet, to=2, workers=0, round_=0)
                 self.expect(2, answer)
         known = {"magnitude": 4}
         self.ask(0, Kind.WAITING, workers=0b001, answer=known, block=1, magnitude=4)
-
-
-class WrongPlanOpensNothing(BarrierTest):
-    """Neither the round nor the magnitude of another plan is taken over."""
-
-    def runTest(self) -> None:
-        self.open(magnitude=4)
-        with self.counted(Outcome.WRONG_PLAN):
-            packet = self.report(1, block=0, round_=7, magnitude=9, plan=1)
-            self.expect(2, barrier_answer(Kind.WAITING, packet, to=2, workers=0, round_=0))
-        self.ask(1, Kind.ADVANCE, workers=MEMBERS, block=0, magnitude=4, answer={"magnitude": 4})
 
 
 class RestartInTheMiddle(BarrierTest):

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""checksum.p4: a corrupted packet is dropped and never summed; packets leave with a right one."""
+"""parser.p4: a corrupted packet is dropped and never summed; packets leave with a right one."""
 
 from scapy.packet import Packet
 
@@ -27,7 +27,7 @@ def damaged(packet: Packet) -> list[bytes]:
     return [
         whole[:at] + bytes([whole[at] ^ bit]) + whole[at + 1 :]
         for at in range(HEADER_AT, len(whole))
-        # The low half is the kind: with another kind it is another packet (admission.p4).
+        # The low half is the kind: with another kind it is another packet (session.p4).
         for bit in [0x80 if at == KIND_AT else 1 << at % 8]
     ]
 

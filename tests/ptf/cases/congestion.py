@@ -19,10 +19,9 @@ from switchgnn.controller.controls.loop import (
     LOOP_LANES,
     result_group,
 )
-from switchgnn.host.wire.header import KIND_AT, Kind
+from switchgnn.host.wire.header import KIND_AT
 from tests.ptf.switchgnn_ptf.packets import (
     STRANGER_PORT,
-    barrier_answer,
     done,
     notice,
     ordinary,
@@ -30,7 +29,7 @@ from tests.ptf.switchgnn_ptf.packets import (
     resigned,
     sum_to,
 )
-from tests.ptf.switchgnn_ptf.switch_test import MEMBERS, PORTS, SwitchTest
+from tests.ptf.switchgnn_ptf.switch_test import PORTS, SwitchTest
 
 COPIES = 40
 TRIES = 50
@@ -175,40 +174,6 @@ class DefaultMarksNothing(FloodTest):
     def runTest(self) -> None:
         self.entries.change_group(ALL_WORKERS_GROUP, [2] * COPIES)
         self.check_never_marked(_broadcast(tos=2))
-
-
-class EmptyQueueMarksNothing(SwitchTest):
-    """With a threshold of zero, a frame that comes alone is not marked."""
-
-    def runTest(self) -> None:
-        self.entries.set_threshold(0)
-        self.add_sum(900, {101: 0})
-        frame = ordinary(1, "02:00:00:00:00:02", UDP(), tos=2)
-        with self.counted(Outcome.FORWARDED, marked=0):
-            self.send(1, frame)
-            self.expect(2, frame)
-        with self.counted(Outcome.AGGREGATED, marked=0):
-            self.check_sum(900, {101: 0})
-
-
-class AdvanceIsMarked(CongestionTest):
-    """ADVANCE carries the mark in its own header, under a right checksum."""
-
-    def runTest(self) -> None:
-        self.crowd(threshold=0)
-        for block in range(TRIES):
-            with self.counted(Outcome.DONE_COLLECTED, 2):
-                self.send(1, done(0, block=block))
-                self.send(2, done(1, block=block))
-            before = self.counters().marked
-            last = done(2, block=block)
-            copies = self.copies(3, last, Outcome.DONE_COLLECTED)
-            plain, marked = (
-                barrier_answer(Kind.ADVANCE, last, to=2, workers=MEMBERS, ecn=ecn) for ecn in (0, 1)
-            )
-            if self.check_copies(copies, plain, marked, before):
-                return
-        self.fail(f"No queue was long in {TRIES} tries.")
 
 
 class SumIsMarked(CongestionTest):

@@ -161,18 +161,6 @@ class IncompleteSumIsMissing(SumTest):
         self.check_recalled(900, self.complete(101, before=sent))
 
 
-class MissingIsABareFrame(SumTest):
-    """The header of the recall, with the count of the slot."""
-
-    def runTest(self) -> None:
-        self.contribute(101)
-        packet = recall(900, port=3, Count=55, Level=1, Feature_group=9, Src_id=4, Echo=1, ECN=1)
-        self.assertEqual(60, len(missing(packet, count=1)))
-        with self.counted(Outcome.RECALLED, passes={}, completed={}):
-            self.send(3, packet)
-            self.expect(3, missing(packet, count=1))
-
-
 class MissingCountsPartialSums(RecoveryTest):
     """A partial sum counts as many as it holds, up to the largest; the sum again as well."""
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""narrow.p4: features and sums with lanes of fewer than 32 bits, or without a body."""
+"""payload.p4: features and sums with lanes of fewer than 32 bits, or without a body."""
 
 from typing import Any
 
@@ -18,9 +18,7 @@ from tests.ptf.switchgnn_ptf.bases import (
     LeafTest,
     PoolTest,
     RecoveryTest,
-    SpineTest,
     from_above,
-    sum_from_above,
 )
 from tests.ptf.switchgnn_ptf.packets import (
     BITS,
@@ -29,14 +27,10 @@ from tests.ptf.switchgnn_ptf.packets import (
     Lanes,
     ack_of,
     feature,
-    fetch,
     fewest_bits,
-    missing,
     random_lanes,
-    recall,
     reduce_,
     relayed,
-    relayed_fetch,
     resigned,
     sum_of,
     sum_to,
@@ -86,24 +80,8 @@ class NarrowTest(RecoveryTest, WidthTest):
             self.expect_sum(900, sent)
 
 
-class EveryWidthOfEveryBits(NarrowTest):
-    """The sum is exact in each lane and as narrow as its contributions."""
-
-    def runTest(self) -> None:
-        for lanes, narrow in NARROW.items():
-            self.begin(lanes)
-            for round_, bits in enumerate(narrow, 1):
-                if too_wide_for_bmv2(lanes, bits):
-                    continue
-                numbers = [lanes_of(bits, lanes, seed) for seed in (1, 2)]
-                packet = feature(101, numbers[0], port=1, bits=bits)
-                self.assertEqual(len(packet), BODY_AT + lanes * bits // 8)
-                self.assertEqual(fewest_bits(sum_of(numbers)), bits)
-                self.add_up(*((each, bits) for each in numbers), round_=round_)
-
-
 class WideAndNarrowMeetInOneSlot(NarrowTest):
-    """The packet that completes a sum decides whether it may be narrow."""
+    """The sum is exact in each lane; the packet that completes it decides whether it is narrow."""
 
     def runTest(self) -> None:
         for lanes, narrow in NARROW.items():
@@ -117,6 +95,8 @@ class WideAndNarrowMeetInOneSlot(NarrowTest):
                     (lanes_of(8 if bits == 32 else bits, lanes, bits + 1), bits)
                     for bits in (first, last)
                 ]
+                packet = feature(101, features[0][0], port=1, bits=first)
+                self.assertEqual(len(packet), BODY_AT + lanes * first // 8)
                 self.add_up(*features, round_=round_)
 
 
@@ -244,21 +224,6 @@ class RecallAsks(NarrowTest):
                     self.check_recalled(900, sent, Bits=code, **tag)
 
 
-class AFetchedFeatureStaysNarrow(NarrowTest):
-    """On its way past the slots it and the FETCH that asks for it are as they were sent."""
-
-    def runTest(self) -> None:
-        for round_, bits in enumerate((8, 16, 0), 1):
-            asked = fetch(101, 900, port=3, round_=round_, Bits=BITS[bits])
-            with self.counted(Outcome.FETCHED, released={0: 1}, **QUIET):
-                self.send(3, asked)
-                self.expect(1, relayed_fetch(asked, to=1))
-            fields: dict[str, Any] = {"round_": round_, "Resend": 1, "Dst_id": 900}
-            with self.counted(Outcome.RESENT, **QUIET):
-                packet, _ = self.send_lanes(101, lanes_of(bits), bits, worker=0, **fields)
-                self.expect(3, relayed(packet, to=3))
-
-
 class NoSuchBits(NarrowTest):
     """A body of less than 32 bytes does not exist, and those of an all-reduce have 32 bits."""
 
@@ -305,10 +270,10 @@ def _truly_signed(frame: Packet | bytes) -> Packet | bytes:
 
 
 class TheTrailerStays(NarrowTest):
-    """Bytes after a narrow body are no lanes."""
+    """Bytes after a body of any bits are no lanes."""
 
     def runTest(self) -> None:
-        for round_, bits in enumerate((8, 16, 0), 1):
+        for round_, bits in enumerate((32, 8, 16, 0), 1):
             lanes = lanes_of(bits)
             with self.counted(Outcome.AGGREGATED, 2, completed={0: 1}):
                 self.send_lanes(101, lanes, bits, worker=0, round_=round_)
@@ -343,47 +308,6 @@ class APartGoesUpNarrow(LeafTest):
                     self.send(ABOVE, word)
                     self.expect(ABOVE, self.part(sent, word))
                     self.expect(3, relayed(word, to=3))
-
-
-class LeavesRelayBits(LeafTest):
-    """A recall goes up and a sum comes down as they are."""
-
-    def runTest(self) -> None:
-        self.entries.add_distant(block=1, vertex=900, port=3, above=ABOVE)
-        for bits, code in BITS.items():
-            asked = recall(900, port=3, Bits=code)
-            with self.counted(Outcome.PASSED_ON, **QUIET):
-                self.send(3, asked)
-                self.expect(ABOVE, relayed(asked, to=ABOVE))
-            wide = sum_from_above(900)
-            wide[SwitchGNN].remove_payload()
-            narrow = resigned(wide, Bits=code)
-            body = feature(1, lanes_of(bits), port=1, bits=bits)[SwitchGNN].payload
-            packet = narrow / body if bits else narrow
-            with self.counted(Outcome.PASSED_ON, **QUIET):
-                self.send(ABOVE, packet)
-                self.expect(3, relayed(packet, to=3))
-
-
-class ASpineAsksLeavesForNarrowParts(SpineTest, RecoveryTest):
-    """The recall of an incomplete sum has the Bits of the asker's."""
-
-    def runTest(self) -> None:
-        for part in (0, 1):
-            self.add_source(PARTIAL + part, worker=part)
-        self.add_destination(900, worker=2, slot=7, expected=2, senders=[0, 1])
-        with self.counted(Outcome.AGGREGATED, completed={}):
-            sent = [self.send_lanes(PARTIAL, lanes_of(8), 8, worker=0, Dst_id=900)]
-        for code in BITS.values():
-            asked = recall(900, port=3, Resend=1, Bits=code)
-            with self.counted(Outcome.RECALLED, **QUIET):
-                self.send(3, asked)
-                self.expect(3, missing(asked, count=1))
-                for port in (1, 2):
-                    self.expect(port, relayed(resigned(asked, Count=0), to=port))
-        with self.counted(Outcome.AGGREGATED, completed={0: 1}):
-            sent.append(self.send_lanes(PARTIAL + 1, lanes_of(16), 16, worker=1, Dst_id=900))
-            self.expect_sum(900, sent)
 
 
 class TheStrawmanWidensToo(PoolTest):

@@ -5,7 +5,6 @@
 from switchgnn.controller import Outcome
 from tests.ptf.switchgnn_ptf.bases import FAN_IN, PoolTest
 from tests.ptf.switchgnn_ptf.entries import BANKS
-from tests.ptf.switchgnn_ptf.packets import ack_of, port_of
 
 
 class SlotIsGivenBackWithTheSum(PoolTest):
@@ -39,15 +38,6 @@ class LastContributionAloneIsASumOfOne(PoolTest):
         self.complete(113, [*held, *self.fill(112, fragment=1)], fragment=1)
 
 
-class WithoutSlotsEverythingOverflows(PoolTest):
-    """A limit of 0 is the host-based exchange, one copy for each edge."""
-
-    def runTest(self) -> None:
-        self.limit(0)
-        for sources in FAN_IN.values():
-            self.overflow(*sources)
-
-
 class EverySlotKeepsItsOwnSum(PoolTest):
     """As many slots as destinations, and one more taken and returned in between."""
 
@@ -63,28 +53,6 @@ class EverySlotKeepsItsOwnSum(PoolTest):
             vertex: self.fill(next(iter(sources)), fragment=1) for vertex, sources in FAN_IN.items()
         }
         self.complete(102, sent[900], fragment=1)
-
-
-class ReturnedSlotsAreHandedOutAgain(PoolTest):
-    """More destinations than slots, one after the other: the list of free slots works."""
-
-    def runTest(self) -> None:
-        self.limit(2 * BANKS)
-        for number in range(930, 940):
-            self.add_sum(number, {100 * number: 0, 100 * number + 1: 1}, slot=number)
-        before = None
-        for number in range(930, 940):
-            with self.counted(Outcome.AGGREGATED, completed={}):
-                sent = self.send_feature(100 * number, worker=0)
-            if before is not None:
-                self._finish(number - 1, before)
-            before = sent
-        self._finish(939, before)
-
-    def _finish(self, vertex: int, before: tuple) -> None:
-        with self.counted(Outcome.AGGREGATED, completed={0: 1}):
-            sent = [before, self.send_feature(100 * vertex + 1, worker=1)]
-            self.expect_part(vertex, sent)
 
 
 class NewerTagBeginsAnew(PoolTest):
@@ -122,50 +90,6 @@ class FetchGivesTheSlotBack(PoolTest):
         self.check_missing(900, count=0xFFFF)
 
 
-class FetchTwiceGivesTheSlotBackOnce(PoolTest):
-    """The network repeats a fetch: no slot is handed out twice."""
-
-    def runTest(self) -> None:
-        self.fill(101)
-        self.check_fetch(101, 900, owner=0)
-        self.check_fetch(102, 900, owner=1)
-        held = self.fill(111, 112)
-        self.overflow(121)
-        self.complete(113, held)
-
-
-class FetchBeforeAnyContribution(PoolTest):
-    """A destination that has seen nothing is abandoned as well."""
-
-    def runTest(self) -> None:
-        self.check_fetch(101, 900, owner=0)
-        with self.counted(Outcome.AGGREGATED, 2, completed={}, released={0: 2}):
-            self.feature(101)
-            self.feature(102)
-        self.complete(102, self.fill(101, fragment=1), fragment=1)
-
-
-class FetchOfACompleteSum(PoolTest):
-    """It holds no slot; its former one belongs to another destination."""
-
-    def runTest(self) -> None:
-        self.complete(102, self.fill(101))
-        held = self.fill(111)
-        self.check_fetch(101, 900, owner=0)
-        self.complete(113, [*held, *self.fill(112)])
-
-
-class StaleFetchChangesNothing(PoolTest):
-    """A fetch that the network has delayed frees no slot of a newer fragment."""
-
-    def runTest(self) -> None:
-        self.fill(101)
-        held = self.fill(101, fragment=1)
-        self.check_fetch(101, 900, owner=0, events={"stale": {0: 1}})
-        self.overflow(111, fragment=1)
-        self.complete(102, held, fragment=1)
-
-
 class RecallTellsWhatWasSeen(PoolTest):
     """Never the sum, which is gone; nothing changes."""
 
@@ -194,17 +118,6 @@ class OneTooManyChangesNothing(PoolTest):
         with self.counted(Outcome.AGGREGATED, completed={}, overfull={0: 1}):
             self.send_feature(109, worker=0)
         self.complete(113, self.fill(111, 112))
-
-
-class AcknowledgementFollowsTheOverflow(PoolTest):
-    """A requested acknowledgement follows the overflowed feature."""
-
-    def runTest(self) -> None:
-        self.fill(101)
-        with self.counted(Outcome.AGGREGATED, completed={}, overflowed={0: 1}):
-            packet, _ = self.feature(111, Echo=1, Feature_group=3)
-            self.expect_overflow(packet, 910)
-            self.expect(port_of(0), ack_of(packet, accepted=1))
 
 
 class EveryBankHasItsOwnSlots(PoolTest):

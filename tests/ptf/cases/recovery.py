@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""recovery.p4: recalls, fetches and resent features (invariant 2)."""
+"""access.p4: recalls, fetches and resent features (invariant 2)."""
 
 from switchgnn.controller import Outcome
 from tests.ptf.switchgnn_ptf.bases import GIVEN_BACK, SOURCES, RecoveryTest, SumTest

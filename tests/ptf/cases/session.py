@@ -10,7 +10,6 @@ from switchgnn.host.wire.header import SESSION_MASK, Kind
 from tests.ptf.switchgnn_ptf.bases import ABOVE, ELSEWHERE, LEAF, LeafTest, LeavesTest
 from tests.ptf.switchgnn_ptf.packets import (
     NETWORK,
-    STRANGER_PORT,
     WORKERS,
     barrier_answer,
     done,
@@ -243,16 +242,3 @@ class BroadcastReachesAllStations(LeafTest):
                 self.send(port, frame)
                 for to in {1, 2, 3, ABOVE} - {port}:
                     self.expect(to, frame)
-
-
-class StrangerSendsNoFeature(SwitchTest):
-    """A port without a worker entry owns no vertex."""
-
-    def runTest(self) -> None:
-        self.add_sum(900, SOURCES)
-        with self.counted(Outcome.WRONG_PORT, 2, passes={}):
-            for echo in (0, 1):
-                packet = feature(101, random_lanes(1), port=STRANGER_PORT, Echo=echo)
-                self.send(STRANGER_PORT, packet)
-        with self.counted(Outcome.AGGREGATED, 2):
-            self.check_sum(900, SOURCES)

@@ -5,8 +5,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-from ptf.testutils import test_param_get
-from scapy.layers.l2 import Ether
 from scapy.packet import Packet
 
 from switchgnn.controller import Outcome
@@ -15,18 +13,12 @@ from tests.ptf.switchgnn_ptf.bases import BarrierTest
 from tests.ptf.switchgnn_ptf.entries import BANKS
 from tests.ptf.switchgnn_ptf.packets import (
     WIDTHS,
-    ack_of,
     done,
     feature,
-    missing,
     random_lanes,
     recall,
-    relayed_fetch,
     resigned,
-    sum_of,
-    sum_to,
 )
-from tests.ptf.switchgnn_ptf.packets import fetch as fetch_of
 from tests.ptf.switchgnn_ptf.switch_test import SwitchTest
 
 SOURCES = {101: 0, 102: 1}
@@ -58,22 +50,6 @@ class WidthTest(SwitchTest):
             self.add_destination(
                 900 + bank, worker=2, slot=slot, bank=bank, expected=len(sources), **place
             )
-
-
-class EveryWidthSums(WidthTest):
-    """The sum of two features is exact in each lane, and as wide as they are."""
-
-    def runTest(self) -> None:
-        self.add_sum(900, SOURCES)
-        for lanes, size in FRAME_BYTES.items():
-            self.begin(lanes)
-            with self.counted(Outcome.AGGREGATED, 2, passes={1: 2}, completed={0: 1}):
-                sent = [
-                    self.send_feature(source, worker=own, numbers=lanes)
-                    for source, own in SOURCES.items()
-                ]
-                self.assertEqual(len(sent[0][0]), size)
-                self.expect_sum(900, sent)
 
 
 class NarrowFramesInWideSlots(WidthTest):
@@ -111,33 +87,6 @@ class NeighboursAreLeftAlone(WidthTest):
                 ]
                 for bank in firsts:
                     self.expect_sum(900 + bank, sent)
-
-
-class SumsOfOneGroupStay(WidthTest):
-    """Another group of banks under the same number changes no sum."""
-
-    def runTest(self) -> None:
-        owners = {101: 0, 102: 1, 201: 0, 202: 1}
-        for source, own in owners.items():
-            self.add_source(source, worker=own)
-        for lanes, (first, second) in {64: (2, 4), 128: (0, 4)}.items():
-            self.begin(lanes)
-            block = WIDTHS[lanes]
-            self.meet({101: 0, 102: 1}, {first: 5}, block=block)
-            self.meet({201: 0, 202: 1}, {second: 5}, block=block)
-            tag = {"numbers": lanes, "block": block}
-            with self.counted(Outcome.AGGREGATED, 4, completed={first: 1, second: 1}):
-                sent = [self.send_feature(101, worker=0, **tag)]
-                other = [self.send_feature(201, worker=0, **tag)]
-                sent.append(self.send_feature(102, worker=1, **tag))
-                self.expect_sum(900 + first, sent)
-                other.append(self.send_feature(202, worker=1, **tag))
-                self.expect_sum(900 + second, other)
-            asked = recall(900 + first, port=3, block=block, Width=WIDTHS[lanes])
-            with self.counted(Outcome.RECALLED, passes={}, completed={first: 1}):
-                self.send(3, asked)
-                total = sum_of(lanes_ for _, lanes_ in sent)
-                self.expect(3, sum_to(3, 900 + first, total, count=2, completed_by=asked))
 
 
 class SeveralHopsOfAWideFrame(WidthTest):
@@ -215,63 +164,6 @@ class TruncatedAndDamagedFramesAreMalformed(WidthTest):
                 self.check_sum(900, SOURCES, numbers=lanes)
 
 
-class RecallBringsAWideSum(WidthTest):
-    """As often as it is asked for; before it is complete, MISSING has no body."""
-
-    def runTest(self) -> None:
-        self.add_sum(900, SOURCES)
-        widest = WIDEST_ANSWER.get(test_param_get("setting"), max(FRAME_BYTES))
-        for lanes in (each for each in FRAME_BYTES if each <= widest):
-            self.begin(lanes)
-            asked = recall(900, port=3, Width=WIDTHS[lanes])
-            with self.counted(Outcome.AGGREGATED, completed={}):
-                sent = [self.send_feature(101, worker=0, numbers=lanes)]
-            with self.counted(Outcome.RECALLED, passes={}, completed={}):
-                self.send(3, asked)
-                self.expect(3, missing(asked, count=1))
-            with self.counted(Outcome.AGGREGATED, completed={0: 1}):
-                sent.append(self.send_feature(102, worker=1, numbers=lanes))
-                self.expect_sum(900, sent)
-            total = sum_of(numbers for _, numbers in sent)
-            with self.counted(Outcome.RECALLED, 2, passes={}, completed={0: 2}):
-                self.send(3, asked, asked)
-                again = sum_to(3, 900, total, count=2, completed_by=asked)
-                self.expect(3, again, again)
-
-
-class FetchReleasesAWideSlot(WidthTest):
-    """The owner gets it without a body, and later contributions complete nothing."""
-
-    def runTest(self) -> None:
-        self.add_sum(900, SOURCES)
-        for lanes in FRAME_BYTES:
-            self.begin(lanes)
-            asked = fetch_of(101, 900, port=3, Width=WIDTHS[lanes])
-            with self.counted(Outcome.FETCHED, passes={}, completed={}, released={0: 1}):
-                self.send(3, asked)
-                self.expect(1, relayed_fetch(asked, to=1))
-            with self.counted(Outcome.AGGREGATED, 2, completed={}, released={0: 2}):
-                for source, own in SOURCES.items():
-                    self.send_feature(source, worker=own, numbers=lanes)
-
-
-class TheTrailerOfAWideFrameStays(WidthTest):
-    """Bytes after the lanes are no lanes."""
-
-    def runTest(self) -> None:
-        self.add_sum(900, {101: 0})
-        for lanes in FRAME_BYTES:
-            self.begin(lanes)
-            numbers = random_lanes(3, lanes)
-            whole = feature(101, numbers, port=1, Echo=1)
-            self.stamp(whole)
-            with self.counted(Outcome.AGGREGATED, completed={0: 1}):
-                self.send(1, bytes(whole) + b"trailer")
-                total = sum_to(3, 900, numbers, count=1, completed_by=whole)
-                for port, answer in ((3, total), (1, ack_of(whole, accepted=1))):
-                    self.expect(port, Ether(bytes(answer) + b"trailer"))
-
-
 class WidthIsPartOfTheTurn(BarrierTest):
     """A fragment of another width than the one that the workers have named is out of turn."""
 
@@ -284,7 +176,7 @@ class WidthIsPartOfTheTurn(BarrierTest):
         with self.counted(Outcome.DONE_COLLECTED):
             last = self.report(2, block=0, lanes=32)
             self.expect_advance(last)
-        with self.counted(Outcome.WRONG_TURN, passes={}):
+        with self.counted(Outcome.WRONG_TAG, passes={}):
             self.send(1, feature(101, random_lanes(1, 64), port=1))
         with self.counted(Outcome.AGGREGATED, 2, completed={0: 1}):
             self.check_sum(900, SOURCES)

@@ -207,7 +207,7 @@ class LeafTest(SwitchTest):
         super().setUp()
         self.entries.add_above(port=ABOVE)
         self.entries.set_tier(above=ABOVE, number=LEAF, elsewhere=ELSEWHERE)
-        self.entries.add_departure(port=ABOVE, network=NETWORK)
+        self.entries.add_rewrite(port=ABOVE, network=NETWORK)
         for lane in range(LOOP_LANES):
             self.entries.add_group(result_group(3) + lane, [ABOVE, FIRST_LOOP_PORT + lane])
         self.entries.flush()
@@ -261,7 +261,7 @@ class LeavesTest(SwitchTest):
             self.entries.add_station(mac=station(port).mac, port=port)
         for leaf in (0, 1):
             self.entries.add_leaf(port=leaf + 1, leaf=leaf, members=0b11 << 2 * leaf)
-            self.entries.add_departure(port=leaf + 1, network=NETWORK)
+            self.entries.add_rewrite(port=leaf + 1, network=NETWORK)
         self.entries.add_group(ALL_WORKERS_GROUP, [1, 2])
         self.entries.set_tier(leaves=1)
         self.entries.set_session(session=self.session, plan=PLAN, members=0b1111)

@@ -66,12 +66,12 @@ class Entries:
         members: int,
         magnitude_limit: int = LARGEST_FLOAT,
         lanes: int = LANES,
-        any_turn: int = 1,
+        any_tag: int = 1,
     ) -> None:
         """Serve a session; until a barrier is complete, any tag has its turn by default."""
         self._highest_session = max(self._highest_session, session)
         width = WIDTHS[lanes]
-        self._set_session(SessionEntry(session, plan, members, magnitude_limit, width, any_turn))
+        self._set_session(SessionEntry(session, plan, members, magnitude_limit, width, any_tag))
 
     def set_threshold(self, beside_others: int, alone: int | None = None) -> None:
         """Mark packets that find longer queues; `alone` None: the same on all ports."""
@@ -166,10 +166,10 @@ class Entries:
             **expected,
         )
 
-    def add_departure(self, *, port: int, network: Network) -> None:
+    def add_rewrite(self, *, port: int, network: Network) -> None:
         station = next(each.station for each in network.neighbours if each.port == port)
         self._add(
-            "departure",
+            "rewrite",
             "address",
             port=port,
             switch_mac=mac_number(network.switch.mac),
@@ -178,9 +178,9 @@ class Entries:
             worker_ip=int(IPv4Address(station.ip)),
         )
 
-    def remove_departure(self, *, port: int) -> None:
+    def remove_rewrite(self, *, port: int) -> None:
         """Take one entry away before its time."""
-        for update in [u for u in self._undo if self._is_departure(u, port)]:
+        for update in [u for u in self._undo if self._is_rewrite(u, port)]:
             self._undo.remove(update)
             self._pending.append(update)
 
@@ -203,10 +203,10 @@ class Entries:
         session = Session(self._layout)
         self._pending.append(default_update(session.table, session.encode(entry)))
 
-    def _is_departure(self, update: p4r.Update, port: int) -> bool:
+    def _is_rewrite(self, update: p4r.Update, port: int) -> bool:
         entry = update.entity.table_entry
         return (
-            entry.table_id == self._layout.table("departure").id
+            entry.table_id == self._layout.table("rewrite").id
             and int.from_bytes(entry.match[0].exact.value, "big") == port
         )
 

@@ -49,12 +49,12 @@ def carry_between_lanes(compiled: Json) -> None:
             value["value"] = "0x" + "00000000" * _LANES
 
 
-@noticed_by("seen.RepeatedAtOnce")
+@noticed_by("dedup.RepeatedAtOnce")
 def forget_sources(compiled: Json) -> None:
     """Let Seen write back the tag it read, so that nothing is ever a duplicate."""
-    action = _action(compiled, "SwitchIngress.seen.look_and_remember")
+    action = _action(compiled, "SwitchIngress.dedup.look_and_remember")
     write = next(step for step in action["primitives"] if step["op"] == "register_write")
-    write["parameters"][2] = {"type": "field", "value": ["scalars", "seen_last"]}
+    write["parameters"][2] = {"type": "field", "value": ["scalars", "dedup_last"]}
 
 
 @noticed_by("banks.StaleContributionChangesNothing")
@@ -83,44 +83,17 @@ def count_repeated_done(compiled: Json) -> None:
 def release_nothing(compiled: Json) -> None:
     """Let a fetch touch its slot with a count of 0, as a recall does."""
     for action in compiled["actions"]:
-        if action["name"] == "SwitchIngress.claim.recovery.touch":
+        if action["name"] == "SwitchIngress.access.recovery.touch":
             for value in constants(action):
                 if value["value"] == "0xffff":
                     value["value"] = "0x0000"
 
 
-@noticed_by("seen.OlderGroupChangesNothing")
+@noticed_by("dedup.OlderGroupChangesNothing")
 def forget_newer_groups(compiled: Json) -> None:
     """Let a delayed packet of an older group take the place of a newer one's count."""
     for comparison in operations(_action(compiled, "SwitchIngress.accepted.count_group"), ">"):
         comparison["left"] = _ZERO
-
-
-@noticed_by("pool.SlotIsGivenBackWithTheSum")
-def give_nothing_back(compiled: Json) -> None:
-    """Let the strawman's banks keep the slots of complete sums."""
-    for action in actions(compiled, ".give_back"):
-        for value in constants(action):
-            if value["value"] == "0x000001":
-                value["value"] = "0x000000"
-
-
-@noticed_by("pool.NewerTagBeginsAnew")
-def keep_older_pools(compiled: Json) -> None:
-    """Let the slots that were handed out under an older tag stay so under a newer one."""
-    for action in actions(compiled, ".unpack"):
-        for comparison in operations(action, "=="):
-            if "standing" in json.dumps(comparison["left"]):
-                comparison["left"] = comparison["right"]
-
-
-@noticed_by("pool.FetchGivesTheSlotBack")
-def abandon_nothing(compiled: Json) -> None:
-    """Let a fetch empty its slot, but not end the sum."""
-    for action in actions(compiled, ".abandon"):
-        for value in constants(action):
-            if value["value"] == "0xffff":
-                value["value"] = "0x0000"
 
 
 @noticed_by("pool.FirstComeFirstServed")
@@ -134,10 +107,10 @@ def add_what_overflows(compiled: Json) -> None:
         ]
 
 
-@noticed_by("claim.PartOfASumGoesUp")
+@noticed_by("access.PartOfASumGoesUp")
 def forget_the_level(compiled: Json) -> None:
     """Let a partial sum go up with the level of its last feature."""
-    action = _action(compiled, "SwitchEgress.departure.make_partial")
+    action = _action(compiled, "SwitchEgress.rewrite.make_partial")
     action["primitives"] = [
         step
         for step in action["primitives"]
@@ -166,13 +139,13 @@ def report_as_a_worker(compiled: Json) -> None:
             step["parameters"][1] = to
 
 
-@noticed_by("turn.LaterPacketsAreRefused")
-def let_anything_have_its_turn(compiled: Json) -> None:
-    """Let Turn and Barrier accept tags out of turn."""
+@noticed_by("window.LaterPacketsAreRefused")
+def let_any_tag_in(compiled: Json) -> None:
+    """Let TagWindow and Barrier accept tags outside the window."""
     accept(compiled, "0x17")
 
 
-@noticed_by("turn.WorkersMustAgreeOnWhatIsNext")
+@noticed_by("window.WorkersMustAgreeOnWhatIsNext")
 def agree_with_all(compiled: Json) -> None:
     """Let Barrier accept any next block in a DONE."""
     accept(compiled, "0x18")
@@ -195,75 +168,21 @@ def forget_the_width(compiled: Json) -> None:
         ]
 
 
-@noticed_by("turn.FeaturesComeWhileTheirRoundIsOpened")
+@noticed_by("window.FeaturesComeWhileTheirRoundIsOpened")
 def let_nothing_in_early(compiled: Json) -> None:
     """Let features wait for their barrier, even if the last `done`s announce them."""
-    for writes in _tags_of_next_turn(compiled):
-        writes["early_tag"]["parameters"][2] = writes["turn_tag"]["parameters"][2]
+    for writes in _tags_of_window(compiled):
+        writes["feature_tag"]["parameters"][2] = writes["barrier_tag"]["parameters"][2]
 
 
-@noticed_by("turn.EarlyFeaturesAreOfTheBlockThatIsNamed")
-def let_the_round_in_early(compiled: Json) -> None:
-    """Let features of any block in as soon as those of its round's first one may come."""
-    for comparison in operations(ingress(compiled)["conditionals"], ">"):
-        if "_early" in str(comparison["right"]["value"]):
-            comparison["left"] = _masked(comparison["left"], 0xFFFF_FFFF_FFFF << 32)
-
-
-@noticed_by("turn.TheOpeningComesBeforeTheBlock")
+@noticed_by("window.TheOpeningComesBeforeTheBlock")
 def begin_without_the_opening(compiled: Json) -> None:
-    """Let the turn skip the opening of a round whose features come early."""
+    """Let the window skip the start of a round whose features come early."""
     for action in compiled["actions"]:
-        if action["name"] == "SwitchIngress.barrier.next_turn":
+        if action["name"] == "SwitchIngress.barrier.move_window":
             early = action["primitives"][-1]["parameters"]
-            turn = [{"type": "register_array", "value": "SwitchIngress.turn_tag"}, *early[1:]]
-            action["primitives"].append({**action["primitives"][-1], "parameters": turn})
-
-
-@noticed_by("turn.AnswersAnnounceNothing")
-def announce_in_answers(compiled: Json) -> None:
-    """Let the Echo of a `done` stay in its answer."""
-    for name in ("answer", "wait", "refuse"):
-        for action in compiled["actions"]:
-            if action["name"] == f"SwitchIngress.barrier.{name}":
-                action["primitives"] = [
-                    step
-                    for step in action["primitives"]
-                    if step["parameters"][0]["value"] != ["switchgnn", "echo"]
-                ]
-
-
-@noticed_by("turn.WorkersMustAgreeOnWhatIsEarly")
-def agree_on_blocks_alone(compiled: Json) -> None:
-    """Let Barrier ignore whether the next block is early."""
-    for comparison in operations(ingress(compiled)["conditionals"], "!="):
-        if "barrier_first" in json.dumps(comparison["left"]):
-            for side in ("left", "right"):
-                comparison[side] = _masked(comparison[side], 0xFFFF_FFFF)
-
-
-@noticed_by("turn.ALeafLetsInEarlyWhatTheSpineConfirms")
-def let_a_leaf_wait(compiled: Json) -> None:
-    """Let a leaf forget its workers' announcement of early features."""
-    for action in compiled["actions"]:
-        for step in action["primitives"]:
-            to, value = (step["parameters"] * 2)[:2] if step["op"] == "assign" else ({}, {})
-            if to.get("value") == ["scalars", "barrier_next"] and "barrier_first" in str(value):
-                step["parameters"][1] = {
-                    "type": "expression",
-                    "value": _masked(value, 0xFFFF_FFFF),
-                }
-
-
-@noticed_by("turn.ARestartForgetsWhatWasEarly")
-def restart_with_old_features(compiled: Json) -> None:
-    """Let a restarted switch accept forgotten tags, except in features."""
-    for action in compiled["actions"]:
-        action["primitives"] = [
-            step
-            for step in action["primitives"]
-            if step["op"] != "assign" or "_early" not in str(step["parameters"][0]["value"])
-        ]
+            barrier = [{"type": "register_array", "value": "SwitchIngress.barrier_tag"}, *early[1:]]
+            action["primitives"].append({**action["primitives"][-1], "parameters": barrier})
 
 
 @noticed_by("reduce.RepeatedContributionIsAddedOnce")
@@ -289,25 +208,15 @@ def forget_exponents(compiled: Json) -> None:
 @noticed_by("reduce.LeafOfReduce")
 def reduce_as_a_worker(compiled: Json) -> None:
     """Let a leaf's sum go up as the contribution of the worker that completed it."""
-    _action(compiled, "SwitchEgress.departure.make_reduce")["primitives"] = []
+    _action(compiled, "SwitchEgress.rewrite.make_reduce")["primitives"] = []
 
 
-@noticed_by("narrow.EveryWidthOfEveryBits")
+@noticed_by("narrow.WideAndNarrowMeetInOneSlot")
 def keep_the_bias(compiled: Json) -> None:
     """Let Widen add the numbers of 8 and 16 bits with their bias."""
     for value in constants(actions(compiled, "_of_16") + actions(compiled, "_of_8")):
         for bias in ("7fff8000", "7fffff80"):
             value["value"] = value["value"].replace(bias, "80000000")
-
-
-@noticed_by("narrow.TheBodyHoldsTheWholeRange")
-def swap_two_parts(compiled: Json) -> None:
-    """Let Widen take the second of the four parts of 8 bits for the first."""
-    swapped = {"0x18": "0x10", "0x10": "0x18"}
-    for action in actions(compiled, "_of_8"):
-        for shift in operations(action, ">>"):
-            distance = shift["right"]["value"]
-            shift["right"]["value"] = swapped.get(distance, distance)
 
 
 @noticed_by("narrow.TheFewestBitsThatHoldTheSum")
@@ -316,32 +225,6 @@ def forget_the_sign(compiled: Json) -> None:
     for value in constants(egress(compiled)["conditionals"]):
         if value["value"] == "0x" + "ffff0000" * _LANES:
             value["value"] = "0x" + "fffe0000" * _LANES
-
-
-@noticed_by("narrow.EveryBankDecides")
-def look_at_the_first_bank(compiled: Json) -> None:
-    """Let the first bank alone decide whether a wide sum fits."""
-    for value in nodes(egress(compiled)["conditionals"]):
-        name = str(value["value"]) if value.get("type") == "field" else ""
-        if "_lanes_chunk" in name and "_lanes_chunk0" not in name:
-            value.update(_ZERO)
-
-
-@noticed_by("narrow.ANarrowFeatureGoesAround")
-def narrow_at_first(compiled: Json) -> None:
-    """Let the sums of a narrow feature be narrow in its first pass only."""
-    for fields in compiled["field_lists"]:
-        fields["elements"] = [
-            element for element in fields["elements"] if "narrow" not in str(element["value"])
-        ]
-
-
-@noticed_by("narrow.WideAndNarrowMeetInOneSlot")
-def narrow_unasked(compiled: Json) -> None:
-    """Let every sum leave in the fewest bits."""
-    for comparison in operations(egress(compiled)["conditionals"], "=="):
-        if "_loop_narrow" in json.dumps(comparison["left"]):
-            comparison["left"] = comparison["right"]
 
 
 @noticed_by("narrow.NoSuchBits")
@@ -372,15 +255,9 @@ def _action(compiled: Json, name: str) -> Json:
     return next(action for action in compiled["actions"] if action["name"] == name)
 
 
-def _tags_of_next_turn(compiled: Json) -> Iterator[dict[str, Json]]:
+def _tags_of_window(compiled: Json) -> Iterator[dict[str, Json]]:
     """Yield the steps that write the two tags; p4c copies the action for each call."""
     for action in compiled["actions"]:
-        if action["name"] == "SwitchIngress.barrier.next_turn":
+        if action["name"] == "SwitchIngress.barrier.move_window":
             steps = [step for step in action["primitives"] if step["op"] == "register_write"]
             yield {step["parameters"][0]["value"].split(".")[-1]: step for step in steps}
-
-
-def _masked(value: Json, mask: int) -> Json:
-    """Return an operand without the bits that are not in the mask."""
-    bits = {"type": "hexstr", "value": hex(mask)}
-    return {"type": "expression", "value": {"op": "&", "left": value, "right": bits}}

@@ -215,7 +215,7 @@ class SwitchTest(BaseTest):
         plan: int = PLAN,
         magnitude_limit: int = LARGEST_FLOAT,
         lanes: int = LANES,
-        any_turn: int = 1,
+        any_tag: int = 1,
     ) -> None:
         """Make the switch serve a plan, under a new session number if one is given."""
         self.session = self.session if session is None else session
@@ -225,7 +225,7 @@ class SwitchTest(BaseTest):
             members=MEMBERS,
             magnitude_limit=magnitude_limit,
             lanes=lanes,
-            any_turn=any_turn,
+            any_tag=any_tag,
         )
 
     def add_source(self, vertex: int, *, worker: int) -> None:
@@ -425,7 +425,7 @@ class SwitchTest(BaseTest):
         for worker in WORKERS:
             port = port_of(worker)
             self.entries.add_worker(port=port, worker=worker)
-            self.entries.add_departure(port=port, network=NETWORK)
+            self.entries.add_rewrite(port=port, network=NETWORK)
             for lane in range(LOOP_LANES):
                 self.entries.add_group(result_group(worker) + lane, [port, FIRST_LOOP_PORT + lane])
 

@@ -219,8 +219,8 @@ class TagsGrow(SwitchCheck):
                 )
 
 
-_TURN, _EARLY = ".turn_tag", ".early_tag"
-_REGISTERS = (_TURN, _EARLY, ".opened", ".collected_tag")
+_TURN, _EARLY = ".barrier_tag", ".feature_tag"
+_REGISTERS = (_TURN, _EARLY, ".newest_round", ".collected_tag")
 # Block and fragment.
 _PLACE_BITS = 32
 

@@ -30,7 +30,7 @@ from tests.simulation.scenario import TensorKind
 from tests.simulation.scene import Scene
 from tests.simulation.timing import SECOND, Task
 
-# REDUCE_SLOTS of sizes.p4, and the integers and floats of a fragment.
+# REDUCE_SLOTS of headers.p4, and the integers and floats of a fragment.
 _SLOTS, _LANES, _FLOATS = 512, 256, 128
 _LEAST_EXPONENT = -126
 _BLOCK_BITS = 16

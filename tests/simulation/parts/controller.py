@@ -9,7 +9,7 @@ from typing import Any
 from switchgnn.controller import P4RuntimeClient
 from switchgnn.controller.errors import ControllerError
 from switchgnn.controller.install import Share, install_each
-from switchgnn.controller.watch import Watched, WatchEvent, WatchEventKind, watch
+from switchgnn.controller.watch import WatchEvent, WatchEventKind, watch
 from switchgnn.p4src import Program
 from tests.simulation.parts.control_line import ControlLine, VirtualConnection
 from tests.simulation.subject import PlannedSubject
@@ -178,7 +178,7 @@ class VirtualController:
             try:
                 watch(
                     [
-                        Watched(share.plan, share.network, client)
+                        Share(share.plan, share.network, client)
                         for share, client in zip(self._subject.shares, self._clients(), strict=True)
                     ],
                     program=self._program,

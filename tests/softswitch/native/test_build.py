@@ -154,17 +154,6 @@ def test_wide_cells_are_a_list(registers):
         cells[len(cells)]
 
 
-def test_an_image_changes_with_its_cells_and_with_no_others(registers):
-    register = registers["SwitchIngress.banks.bank1.state"]
-    before = register.image(4)
-    register.cells[4] = 1
-    assert register.image(4) == before
-    register.cells[3] = 1 << 95
-    assert register.image(4) != before
-    register.cells[3] = 0
-    assert register.image(4) == before
-
-
 # Of 64-bit words, on vectors of 16 to 64 bytes.
 ADD = re.compile(r"\bv?paddq\s.*%([xyz])mm")
 WIDTHS = {"x": 128, "y": 256, "z": 512}

@@ -7,8 +7,6 @@ import itertools
 import json
 import random
 import shutil
-import sys
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -48,7 +46,6 @@ def number(rng, width):
 CHECKED = bytes.fromhex("12345678 9753")  # two words and their checksum
 CORPUS = {
     "controller": [b"hello", bytes(40)],
-    "dropping": [bytes([kind, 3]) for kind in range(6)],
     "fates": [
         order(first, second, egress, 3)
         for first in range(12)
@@ -73,11 +70,6 @@ CORPUS = {
     ],
     "unions": [bytes.fromhex(arrives) for arrives, *_ in UNIONS.values()],
     "varbit": [bytes.fromhex(arrives) for arrives, *_ in VARBITS.values()],
-    "wide": [
-        bytes(12) + b"\x88\xb5" + bytes([passes, slot]) + bytes(range(128))
-        for passes in range(9)
-        for slot in (1, 0x81)
-    ],
 }
 
 
@@ -107,7 +99,7 @@ def target(program, table, rng):
 
 
 def _match(rng, kind, width, value):
-    if kind in {"exact", "valid"}:
+    if kind == "exact":
         return Exact(value)
     if kind == "lpm":
         match = Prefix(value, rng.randrange(width + 1), width)
@@ -158,91 +150,6 @@ def state_of(rig):
     }
 
 
-_FILE = "<p4 program>"
-
-
-class Watch:
-    """Coverage by the frames of a rig in Python."""
-
-    def __init__(self, rig):
-        self.lines, self.missed, self.met, self.hit = set(), {}, {}, set()
-        self._program = rig.compiled.program
-        functions = rig.forwarder._functions
-        self.lines_in_all = {
-            line
-            for function in (functions.ingress, functions.egress)
-            for _, _, line in function.__code__.co_lines()
-            if line is not None and line != function.__code__.co_firstlineno
-        }
-        names = functions.ingress.__globals__
-        for table in rig.state.tables:
-            name = rig.compiled.names.lookup(table)
-            if name in names:
-                names[name] = self._looking(table, names[name])
-
-    def _looking(self, table, look_up):
-        def look(key):
-            found = look_up(key)
-            asked = self.missed if found is None else self.met
-            asked.setdefault(table, {})[key] = None
-            if found is not None:
-                self.hit.add(table)
-            return found
-
-        return look
-
-    @contextmanager
-    def frame(self):
-        """Yields a list, not empty afterwards if the frame reached a new line."""
-        before = len(self.lines)
-        new = []
-
-        def trace(frame, event, _argument):
-            if frame.f_code.co_filename != _FILE:
-                return None
-            if event == "line":
-                self.lines.add(frame.f_lineno)
-            return trace
-
-        usual = sys.gettrace()
-        sys.settrace(trace)
-        try:
-            yield new
-        finally:
-            sys.settrace(usual)
-        if len(self.lines) > before:
-            new.append(True)
-
-    @property
-    def share_of_lines(self):
-        return len(self.lines & self.lines_in_all) / len(self.lines_in_all)
-
-    @property
-    def share_of_tables(self):
-        """Share of the open tables in which a frame hit an entry."""
-        open_tables = {
-            name for name, table in self._program.tables.items() if table.key and table.max_size
-        }
-        return len(self.hit & open_tables) / len(open_tables) if open_tables else 1.0
-
-
-def entries_for(watch, program, rng, most=8):
-    """Entries for keys that missed, and for a table that hit."""
-    asked = [*watch.missed.items()]
-    again = rng.choice(list(watch.met)) if watch.met else None
-    if again is not None:
-        asked.append((again, watch.met[again]))
-    for name, keys in asked:
-        table = program.tables[name]
-        if table.entries:
-            continue
-        listed = list(keys)
-        for key in rng.sample(listed, min(1 if name == again else most, len(listed))):
-            yield name, _entry(program, table, rng, key if isinstance(key, tuple) else (int(key),))
-    watch.missed.clear()
-    watch.met.clear()
-
-
 def changed(frame, rng):
     """A frame with a few random changes."""
     data = bytearray(frame)
@@ -277,9 +184,6 @@ def plant(monkeypatch, folder, file, right, wrong):
     return right in text
 
 
-# Minimum shares of reached lines and tables.
-LINES = {"controller": 0.6}
-TABLES = {"tables": 0.8}
 ROUNDS, FRAMES = 20, 40
 AGAIN = 20
 
@@ -289,10 +193,7 @@ AGAIN = 20
 )
 @pytest.mark.parametrize("name", CORPUS)
 def test_both_back_ends_do_the_same(name, seed):
-    watch, sent = compare(name, seed)
-    assert sent or name == "controller"
-    assert watch.share_of_lines >= LINES.get(name, 0.75), watch.share_of_lines
-    assert watch.share_of_tables >= TABLES.get(name, 1.0), watch.share_of_tables
+    assert compare(name, seed) or name == "controller"
 
 
 def narrow(document):
@@ -330,11 +231,11 @@ def sign(document):
     ],
 )
 def test_both_back_ends_do_the_same_with_other_fields(name, change):
-    assert compare(name, 0, change)[1] or name == "controller"
+    assert compare(name, 0, change) or name == "controller"
 
 
 def compare(name, seed, change=lambda _document: None):
-    """Run a program on both back ends; return the coverage and the number of sent frames."""
+    """Run a program on both back ends; return the number of sent frames."""
     document = json.loads(ALL[name].read_bytes())
     change(document)
     config = json.dumps(document).encode()
@@ -342,57 +243,35 @@ def compare(name, seed, change=lambda _document: None):
     rigs = python, native = Rig(config), NativeRig(config)
     program = python.compiled.program
     set_up(rigs, program, rng)
-    watch, deep, sent = Watch(python), [], 0
+    sent = 0
     for turn in range(ROUNDS):
         if turn:
-            put(rigs, list(entries_for(watch, program, rng)))
+            put(rigs, list(entries(program, rng, 2)))
         for _ in range(FRAMES):
-            # Prefer the frames that last reached a new line.
-            known = rng.choice([CORPUS[name], deep, deep[-6:]]) or CORPUS[name]
-            frame = rng.choice(known)
-            if known is not CORPUS[name] or rng.random() < 0.2:
+            frame = rng.choice(CORPUS[name])
+            if rng.random() < 0.5:
                 frame = changed(frame, rng)
             port = rng.randrange(1, 8)
-            with watch.frame() as new:
-                expected = python.step(port, frame, AGAIN)
-            if new:
-                deep.append(frame)
+            expected = python.step(port, frame, AGAIN)
             assert native.step(port, frame, AGAIN) == expected, frame.hex()
             sent += len(expected)
     one, other = state_of(python), state_of(native)
     for part, value in one.items():
         assert other[part] == value, part
-    return watch, sent
-
-
-# A mistake in the C++ of each program or in the runtime.
-MISTAKES = {
-    "controller": ("fate.spec = ", "fate.spec = 1 ^ "),
-    "dropping": ("== 0x1ff", "== 0x1fe"),
-    "fates": ("fate.cut = ", "fate.cut = 1 + "),
-    "headers": (" >> ", " >> 1 + "),
-    "loops": ("continue;", "break;"),
-    "tables": ("_e->action", "_e->action + 1"),
-    "unions": ("std::swap(ok", "std::max(ok"),
-    "varbit": ("load_some<1>(data + pos + 2,", "load_some<1>(data + pos + 1,"),
-    "wide": ("r.w[i] = a.w[i] ^ b.w[i]", "r.w[i] = a.w[i] | b.w[i]"),
-}
+    return sent
 
 
 @pytest.mark.whole
-@pytest.mark.parametrize(
-    "name", [n if n == "tables" else pytest.param(n, marks=pytest.mark.full) for n in MISTAKES]
-)
-def test_a_mistake_is_noticed(name, monkeypatch, tmp_path):
-    right, wrong = MISTAKES[name]
-    found = [plant(monkeypatch, tmp_path, "wide.h", right, wrong)]
+def test_a_mistake_is_noticed(monkeypatch, tmp_path):
+    found = []
 
     def mistaken(compiled):
         source = program_source(compiled)
-        found.append(right in source.text)
-        return replace(source, text=source.text.replace(right, wrong))
+        found.append("_e->action" in source.text)
+        return replace(source, text=source.text.replace("_e->action", "_e->action + 1"))
 
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr(engine, "program_source", mistaken)
     with pytest.raises(AssertionError):
-        compare(name, 0)
-    assert any(found)
+        compare("tables", 0)
+    assert found == [True]

@@ -22,7 +22,7 @@ from switchgnn.softswitch.ports import parse_port
 from switchgnn.topologies import Target, fabric, loopback_fabric
 from tests.simulation.network import EXTENSION_AT, FIELDS, LANE_KINDS, body_end, seal
 from tests.softswitch.harness import NativeRig, Rig
-from tests.softswitch.native.test_differential import Watch, changed, number, plant, state_of
+from tests.softswitch.native.test_differential import changed, number, state_of
 from tests.support.fabrics import Team, bed
 from tests.support.leaf_spine_fabrics import leaf_spine_bed
 from tests.support.native import needs_compiler
@@ -139,17 +139,6 @@ def play(recording, monkeypatch):
     return results
 
 
-def lines_reached(recording):
-    """The reached lines of the program in Python, and all lines."""
-    rig = Rig(recording.config)
-    _prepare(rig, recording)
-    watch = Watch(rig)
-    for _, port, frame in recording.frames:
-        with watch.frame():
-            rig.run(port, frame)
-    return watch.lines & watch.lines_in_all, watch.lines_in_all
-
-
 def _prepare(rig, recording):
     for name, entry in recording.entries:
         rig.state.tables[name].put(_fresh(entry))
@@ -162,12 +151,13 @@ def _prepare(rig, recording):
 
 
 pytestmark = [pytest.mark.whole, needs_compiler]
+LANES = 32
 FAULTS = "loss=0.05,duplicate=0.05,reorder=0.1,corrupt=0.02,seed=7"
 # Numbers of 32 bits, of 16, and rows of 8 bits that are the same again.
 COMPRESSIONS = (NO_COMPRESSION, Compression(bits=16), Compression(bits=8, cache=True))
 
 
-def exchange(made, stack, lanes, *, reduces):
+def exchange(made, stack, *, reduces):
     """Reduce tensors of several widths, and exchange rows of two fragments, in fewer bits, too.
 
     The second fragment has few lanes.
@@ -181,25 +171,25 @@ def exchange(made, stack, lanes, *, reduces):
             each.compress(compression)
         # Rows that are cached are the same in each round.
         for _ in range(1 + compression.cache):
-            assert team.run(1, width=lanes + 1) == 0, team.errors
+            assert team.run(1, width=LANES + 1) == 0, team.errors
     assert all(team.injected()[kind] for kind in ("lost", "duplicated", "reordered", "corrupted"))
 
 
-def star(strawman, folder, monkeypatch, lanes=32):
+def star(strawman, folder, monkeypatch):
     with ExitStack() as stack:
         switches = stack.enter_context(recorded(monkeypatch))
-        made = stack.enter_context(bed(Target.EMBEDDED, 3, folder, strawman=strawman, lanes=lanes))
+        made = stack.enter_context(bed(Target.EMBEDDED, 3, folder, strawman=strawman))
         made.install()
-        exchange(made, stack, lanes, reduces=not strawman)
+        exchange(made, stack, reduces=not strawman)
         return [switches[0].recording(made.program.json)]
 
 
-def leaf_spine(folder, monkeypatch, lanes=32):
+def leaf_spine(folder, monkeypatch):
     with ExitStack() as stack:
         switches = stack.enter_context(recorded(monkeypatch))
-        made = stack.enter_context(leaf_spine_bed(folder, lanes=lanes))
+        made = stack.enter_context(leaf_spine_bed(folder))
         made.disturb(f"cables.{FAULTS.replace(',', ',cables.').replace('cables.seed', 'seed')}")
-        exchange(made, stack, lanes, reduces=True)
+        exchange(made, stack, reduces=True)
         return [each.recording(made.program.json) for each in switches]
 
 
@@ -242,11 +232,11 @@ def forged(frames, rng):
             yield parts, rng.choice(ports) if rng.random() < 0.3 else port, bytes(made)
 
 
-def forged_recordings(kind, lanes, folder, monkeypatch):
+def forged_recordings(kind, folder, monkeypatch):
     recordings = (
-        leaf_spine(folder, monkeypatch, lanes)
+        leaf_spine(folder, monkeypatch)
         if kind == "leaf-spine"
-        else star(kind == "strawman", folder, monkeypatch, lanes)
+        else star(kind == "strawman", folder, monkeypatch)
     )
     names = ("leaf", "leaf", "spine") if kind == "leaf-spine" else (kind,)
     rng = random.Random(kind)
@@ -254,35 +244,8 @@ def forged_recordings(kind, lanes, folder, monkeypatch):
         yield name, replace(each, frames=list(forged(each.frames, rng)))
 
 
-# Numbers of lanes of a slot, of which the program has a part each, and the share of lines that
-# must be reached with the first number and with all of them; no switch has all roles.
-LANES = {"star": (32, 64, 128, 256), "leaf-spine": (32, 64, 128, 256), "strawman": (32, 16, 8)}
-LINES = {"star": (0.5, 0.7), "leaf-spine": (0.5, 0.7), "strawman": (0.4, 0.5)}
-
-
-@pytest.mark.parametrize("every", [False, pytest.param(True, marks=pytest.mark.full)])
-@pytest.mark.parametrize("kind", LANES)
-def test_both_back_ends_do_the_same_in_an_exchange(kind, every, tmp_path, monkeypatch):
+@pytest.mark.parametrize("kind", ["star", "leaf-spine", "strawman"])
+def test_both_back_ends_do_the_same_in_an_exchange(kind, tmp_path, monkeypatch):
     """With losses, copies and corrupted frames, and with forged frames between."""
-    reached, in_all = {}, {}
-    for lanes in LANES[kind] if every else LANES[kind][:1]:
-        (folder := tmp_path / str(lanes)).mkdir()
-        for name, recording in forged_recordings(kind, lanes, folder, monkeypatch):
-            assert differences(recording, monkeypatch) == ([], []), (name, lanes)
-            lines, in_all[name] = lines_reached(recording)
-            reached.setdefault(name, set()).update(lines)
-    shares = {name: len(lines) / len(in_all[name]) for name, lines in reached.items()}
-    assert min(shares.values()) >= LINES[kind][every], shares
-
-
-@pytest.mark.full
-def test_a_mistake_of_the_runtime_is_noticed(tmp_path, monkeypatch):
-    (recording,) = star(False, tmp_path, monkeypatch)
-    plant(
-        monkeypatch,
-        tmp_path,
-        "engine.h",
-        "Program::keep(fate.again, after, values);",
-        "values = {};",
-    )
-    assert differences(recording, monkeypatch) != ([], [])
+    for name, recording in forged_recordings(kind, tmp_path, monkeypatch):
+        assert differences(recording, monkeypatch) == ([], []), name

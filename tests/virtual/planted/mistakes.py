@@ -177,7 +177,7 @@ MISTAKES = (
     known_program("count_repeated_done", "a `done` that is repeated counts as another"),
     known_program("release_nothing", "a fetch does not release its slot"),
     known_program("forget_newer_groups", "a late feature takes a newer group's count"),
-    known_program("let_anything_have_its_turn", "what is out of turn is taken", misfits=True),
+    known_program("let_any_tag_in", "what is out of turn is taken", misfits=True),
     known_program("agree_with_all", "workers may go on with different blocks", misfits=True),
     known_program("take_every_pulse", "a worker reports the pulses of all"),
     known_program("begin_without_the_opening", "early features take the place of the opening"),

@@ -83,13 +83,13 @@ def next_turn_at_once(compiled):
 
 def acknowledge_one_more(compiled):
     """Say in each acknowledgement that one more feature was let through."""
-    for step in _assignments(compiled, ".departure.make_ack", "count"):
+    for step in _assignments(compiled, ".rewrite.make_ack", "count"):
         step["parameters"][1] = constant(8)
 
 
 def missing_without_count(compiled):
     """Say of every slot that is not complete that it is empty."""
-    for step in _assignments(compiled, ".departure.make_missing", "count"):
+    for step in _assignments(compiled, ".rewrite.make_missing", "count"):
         step["parameters"][1] = constant(0)
 
 

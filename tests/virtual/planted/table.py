@@ -29,7 +29,7 @@ FOUND = {
     "count_repeated_done": (5, 2, "right party"),
     "release_nothing": (40, 20, "sums leave once"),
     "forget_newer_groups": (100, 31, "right party"),
-    "let_anything_have_its_turn": (20, 3, "turns grow"),
+    "let_any_tag_in": (20, 3, "turns grow"),
     "agree_with_all": (60, 16, "sums leave exact"),
     "take_every_pulse": (10, 3, "pulses passed on"),
     "begin_without_the_opening": (15, 2, "barrier waits"),

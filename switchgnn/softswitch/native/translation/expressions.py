@@ -8,7 +8,7 @@ expression follows from its range, so that nothing overflows that does not overf
 
 import ast
 from collections.abc import Callable, Mapping, Sequence
-from typing import TypeGuard
+from typing import Any
 
 from switchgnn.softswitch.codegen.layout import FieldLayout, Slot
 from switchgnn.softswitch.codegen.wire import HeaderCodec
@@ -24,6 +24,9 @@ from switchgnn.softswitch.native.translation.operators import (
     variable,
     words_for,
 )
+
+# A node of generated code, whose form follows from the generators.
+Node = Any
 
 _OPERATORS: dict[type[ast.operator], str] = {
     ast.Add: "+",
@@ -57,17 +60,17 @@ class Expressions:
         self.named: dict[str, Value] = {}
         self._number = 0
 
-    def value(self, node: ast.expr, need: int | None = None) -> Value:
+    def value(self, node: Node, need: int | None = None) -> Value:
         """Translate an expression of which the ``need`` lowest bits matter (None: all)."""
         return reduced(self._value(node, need), need)
 
-    def _value(self, node: ast.expr, need: int | None) -> Value:
+    def _value(self, node: Node, need: int | None) -> Value:
         handler = _VALUES.get(type(node))
         if handler is None:
             raise untranslatable(node)
         return handler(self, node, need)
 
-    def test(self, node: ast.expr) -> str:
+    def test(self, node: Node) -> str:
         """Translate a condition."""
         if isinstance(node, ast.BoolOp):
             operator = " && " if isinstance(node.op, ast.And) else " || "
@@ -90,29 +93,19 @@ class Expressions:
         self._hoist(f"const {value.type} {name} = {value.text};")
         return Value(name, value.low, value.high, value.ones)
 
-    def _constant(self, node: ast.expr, _need: int | None) -> Value:
-        if not isinstance(node, ast.Constant):
-            raise untranslatable(node)
-        if not isinstance(node.value, int):
-            raise untranslatable(node)
+    def _constant(self, node: Node, _need: int | None) -> Value:
         return constant(int(node.value))
 
-    def _name(self, node: ast.expr, _need: int | None) -> Value:
-        if not isinstance(node, ast.Name):
-            raise untranslatable(node)
+    def _name(self, node: Node, _need: int | None) -> Value:
         known = self.named.get(node.id)
         return self._look_up(node.id) if known is None else known
 
-    def _named_expression(self, node: ast.expr, _need: int | None) -> Value:
-        if not isinstance(node, ast.NamedExpr):
-            raise untranslatable(node)
+    def _named_expression(self, node: Node, _need: int | None) -> Value:
         value = self.temporary(self.value(node.value))
         self.named[node.target.id] = value
         return value
 
-    def _binary(self, node: ast.expr, need: int | None) -> Value:
-        if not isinstance(node, ast.BinOp):
-            raise untranslatable(node)
+    def _binary(self, node: Node, need: int | None) -> Value:
         operator = type(node.op)
         if operator is ast.BitAnd:
             return self._and(node, need)
@@ -130,7 +123,7 @@ class Expressions:
         left, right = self.value(node.left, need), self.value(node.right, need)
         return operators.combine(sign, left, right, need)
 
-    def _and(self, node: ast.BinOp, need: int | None) -> Value:
+    def _and(self, node: Node, need: int | None) -> Value:
         for one, other in ((node.left, node.right), (node.right, node.left)):
             mask = other.value if isinstance(other, ast.Constant) else None
             if isinstance(mask, int) and mask >= 0:
@@ -141,9 +134,7 @@ class Expressions:
         left, right = self.value(node.left, need), self.value(node.right, need)
         return operators.combine("&", left, right, need)
 
-    def _unary(self, node: ast.expr, need: int | None) -> Value:
-        if not isinstance(node, ast.UnaryOp):
-            raise untranslatable(node)
+    def _unary(self, node: Node, need: int | None) -> Value:
         if isinstance(node.op, ast.Not):
             return operators.truth(self.test(node))
         inner = self.value(node.operand, need)
@@ -151,9 +142,7 @@ class Expressions:
             return operators.complement(inner, need)
         return operators.combine("-", constant(0), inner, need)
 
-    def _logic(self, node: ast.expr, _need: int | None) -> Value:
-        if not isinstance(node, ast.BoolOp):
-            raise untranslatable(node)
+    def _logic(self, node: Node, _need: int | None) -> Value:
         last = node.values[-1]
         if isinstance(node.op, ast.Or) and isinstance(last, ast.Constant) and last.value == 1:
             # The size of a hash, at least one.
@@ -161,10 +150,10 @@ class Expressions:
             return operators.if_else(f"nonzero({size.text})", size, constant(1))
         return operators.truth(self.test(node))
 
-    def _comparison_value(self, node: ast.expr, _need: int | None) -> Value:
+    def _comparison_value(self, node: Node, _need: int | None) -> Value:
         return operators.truth(self.test(node))
 
-    def _comparison(self, node: ast.Compare) -> str:
+    def _comparison(self, node: Node) -> str:
         left = self.value(node.left)
         parts = []
         for operator, right_node in zip(node.ops, node.comparators, strict=True):
@@ -176,17 +165,13 @@ class Expressions:
             left = right
         return "(" + " && ".join(parts) + ")"
 
-    def _choice(self, node: ast.expr, need: int | None) -> Value:
-        if not isinstance(node, ast.IfExp):
-            raise untranslatable(node)
+    def _choice(self, node: Node, need: int | None) -> Value:
         condition = self.test(node.test)
         return operators.if_else(
             condition, self.value(node.body, need), self.value(node.orelse, need)
         )
 
-    def _subscript(self, node: ast.expr, _need: int | None) -> Value:
-        if not isinstance(node, ast.Subscript):
-            raise untranslatable(node)
+    def _subscript(self, node: Node, _need: int | None) -> Value:
         index = self.value(node.slice)
         if isinstance(node.value, ast.Tuple):
             elements = [self.value(element) for element in node.value.elts]
@@ -195,13 +180,9 @@ class Expressions:
                 is_this = operators.compare("==", index, constant(number))
                 picked = operators.if_else(is_this, elements[number], picked)
             return picked
-        if not isinstance(node.value, ast.Name):
-            raise untranslatable(node)
         return self.subscript(node.value.id, index)
 
-    def _call(self, node: ast.expr, _need: int | None) -> Value:
-        if not isinstance(node, ast.Call):
-            raise untranslatable(node)
+    def _call(self, node: Node, _need: int | None) -> Value:
         function = node.func.id if isinstance(node.func, ast.Name) else ""
         if function in {"min", "max"}:
             operator = "<" if function == "min" else ">"
@@ -217,11 +198,9 @@ class Expressions:
             return self._random(*(self.value(each) for each in node.args))
         raise untranslatable(node)
 
-    def _from_bytes(self, node: ast.expr) -> Value:
+    def _from_bytes(self, node: Node) -> Value:
         if isinstance(node, ast.Name):
             return self.value(node)
-        if not isinstance(node, ast.Subscript) or not isinstance(node.slice, ast.Slice):
-            raise untranslatable(node)
         begin = _offset(node.slice.lower)
         if _is_sum(node.slice.upper) and _is_sum(node.slice.upper.left):
             return self._bytes_of_some_length(begin, node.slice.upper)
@@ -231,7 +210,7 @@ class Expressions:
         text = f"load_wire<{size}>(data + pos + {begin})"
         return made(text, -(-size // 8), 0, (1 << (8 * size)) - 1)
 
-    def _bytes_of_some_length(self, begin: int, end: ast.BinOp) -> Value:
+    def _bytes_of_some_length(self, begin: int, end: Node) -> Value:
         count = self.value(end.right)
         fixed = _offset(end.left) - begin
         most = fixed + count.high
@@ -258,18 +237,18 @@ def _narrowed(value: Value, low: int, high: int) -> Value:
     return made(extended(value, value.words), value.words, low, high)
 
 
-def _is_sum(node: ast.expr | None) -> TypeGuard[ast.BinOp]:
+def _is_sum(node: Node) -> bool:
     return isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add)
 
 
-def _offset(node: ast.expr | None) -> int:
+def _offset(node: Node) -> int:
     """Return the offset from ``pos`` in a slice of the packet."""
     if isinstance(node, ast.BinOp) and isinstance(node.right, ast.Constant):
-        return int(node.right.value)  # type: ignore[arg-type]
+        return int(node.right.value)
     raise UnsupportedProgramError("this lookahead", "the parser", "use --backend python")
 
 
-def untranslatable(node: ast.AST) -> UnsupportedProgramError:
+def untranslatable(node: Node) -> UnsupportedProgramError:
     """Return the error for code that no generator emits."""
     return UnsupportedProgramError(
         f"a {type(node).__name__} like '{ast.unparse(node)[:60]}'",
@@ -278,7 +257,7 @@ def untranslatable(node: ast.AST) -> UnsupportedProgramError:
     )
 
 
-_VALUES: dict[type[ast.expr], Callable[[Expressions, ast.expr, int | None], Value]] = {
+_VALUES: dict[type[ast.expr], Callable[[Expressions, Node, int | None], Value]] = {
     ast.Constant: Expressions._constant,
     ast.Name: Expressions._name,
     ast.NamedExpr: Expressions._named_expression,
@@ -375,7 +354,7 @@ class Body:
     def _look_up(self, name: str) -> Value:
         return variable(name, *self.storage.range(name))
 
-    def value(self, node: ast.expr) -> Value:
+    def value(self, node: Node) -> Value:
         """Translate an expression."""
         return self.expressions.value(node)
 
@@ -391,11 +370,9 @@ class Body:
         return f"({type_of(words, True)})({text})" if low < 0 and words <= 2 else text
 
 
-def number(node: ast.expr) -> int:
+def number(node: Node) -> int:
     """Return the value of a constant expression."""
-    if not isinstance(node, ast.Constant) or not isinstance(node.value, int):
-        raise untranslatable(node)
-    return node.value
+    return int(node.value)
 
 
 # Destination and kind (`number`, `state`, or None: nowhere) of each returned value.
@@ -410,44 +387,28 @@ class Results:
         self._places = places
         self._messages = messages
 
-    def give_back(self, statement: ast.stmt) -> None:
+    def give_back(self, statement: Node) -> None:
         """Translate a return."""
-        if not isinstance(statement, ast.Return):
-            raise untranslatable(statement)
-        if not isinstance(statement.value, ast.Tuple):
-            raise untranslatable(statement)
         for (place, kind), node in zip(self._places, statement.value.elts, strict=True):
             if kind == "state":
                 self._fill(place, node)
             elif kind is not None:
                 self._body.line(f"{place} = {extended(self._body.value(node), 1)};")
 
-    def _fill(self, place: str, node: ast.expr) -> None:
-        if not isinstance(node, ast.Tuple):
-            raise untranslatable(node)
+    def _fill(self, place: str, node: Node) -> None:
         for element in node.elts:
-            if not isinstance(element, ast.Name):
-                raise untranslatable(element)
             self._body.line(f"{place}.{element.id} = {element.id};")
 
-    def store_after(self, node: ast.expr) -> None:
+    def store_after(self, node: Node) -> None:
         """Keep the variables after egress if a copy of the packet needs them."""
-        if not isinstance(node, ast.IfExp):
-            raise untranslatable(node)
         self._body.line(f"if ({self._body.expressions.test(node.test)}) {{")
         self._fill("after", node.body)
         self._body.line("}")
 
-    def log(self, statement: ast.stmt) -> None:
+    def log(self, statement: Node) -> None:
         """Translate a log message."""
-        if not isinstance(statement, ast.Expr):
-            raise untranslatable(statement)
         call = statement.value
-        if not isinstance(call, ast.Call) or getattr(call.func, "id", "") != "log_message":
-            raise untranslatable(statement)
         template, values = call.args
-        if not isinstance(template, ast.Constant) or not isinstance(values, ast.Tuple):
-            raise untranslatable(statement)
         # The text is in program_source.py, by number.
         self._messages.append(str(template.value))
         self._body.line("{ LogValues logged;")

@@ -13,6 +13,7 @@ from switchgnn.softswitch.native.library import TableShape, byte_size, cell_byte
 from switchgnn.softswitch.native.translation import operators
 from switchgnn.softswitch.native.translation.expressions import (
     Body,
+    Node,
     Places,
     Results,
     Storage,
@@ -39,10 +40,8 @@ class Arrays:
         text = f"load_here<{size}>({_cell(array, size, index)})"
         return made(text, -(-size // 8), 0, (1 << register.width) - 1)
 
-    def write(self, target: ast.Subscript, node: ast.expr) -> None:
+    def write(self, target: Node, node: Node) -> None:
         """Write a register's cell."""
-        if not isinstance(target.value, ast.Name):
-            raise untranslatable(target.value)
         register = self._registers[target.value.id]
         index, value = self._body.value(target.slice), self._body.value(node)
         size = cell_bytes(register.width)
@@ -51,10 +50,8 @@ class Arrays:
         place = _cell(target.value.id, size, index)
         self._body.line(f"store_here<{size}>({place}, {extended(value, words)});")
 
-    def count(self, target: ast.Subscript, node: ast.expr) -> None:
+    def count(self, target: Node, node: Node) -> None:
         """Add to a counter, or to an entry's direct counters `_c`."""
-        if not isinstance(target.value, ast.Name):
-            raise untranslatable(target.value)
         amount = extended(self._body.value(node), 1)
         if target.value.id == "_c":
             place = "bytes" if getattr(target.slice, "value", 0) else "packets"
@@ -79,13 +76,11 @@ class Digests:
         self._gathered: list[tuple[str, int]] = []
         self._gathered_bits = 0
 
-    def store(self, node: ast.expr) -> None:
+    def store(self, node: Node) -> None:
         """Translate an assignment to ``_d``."""
         if isinstance(node, ast.Constant):
             self._body.line("_d.clear();")
         elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
-            if not isinstance(node.left, ast.BinOp):
-                raise untranslatable(node.left)
             if isinstance(node.left.right, ast.BinOp):
                 self._append_varbit(node.right, node.left.right)
             else:
@@ -102,16 +97,12 @@ class Digests:
         else:
             raise untranslatable(node)
 
-    def _append_varbit(self, node: ast.expr, bits: ast.BinOp) -> None:
+    def _append_varbit(self, node: Node, bits: Node) -> None:
         count = extended(self._body.value(bits.right), 1)
         self._body.line(f"_d.some({self._body.value(node).text}, {count});")
 
-    def _finish_bits(self, node: ast.Call) -> None:
-        if not isinstance(node.func, ast.Attribute):
-            raise untranslatable(node.func)
+    def _finish_bits(self, node: Node) -> None:
         shifted = node.func.value
-        if not isinstance(shifted, ast.BinOp):
-            raise untranslatable(shifted)
         if not isinstance(shifted.left, ast.Name) or shifted.left.id != "_d":
             # All bytes are constant.
             filled, total = number(shifted.right), number(node.args[0]) * 8
@@ -119,7 +110,7 @@ class Digests:
             self._append_pieces(shifted.left, total - filled)
         self._body.line("_d.finish();")
 
-    def _append_pieces(self, node: ast.expr, width: int) -> None:
+    def _append_pieces(self, node: Node, width: int) -> None:
         """Append pieces joined by shifts, the most significant first."""
         pieces = []
         while isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
@@ -154,12 +145,8 @@ class Digests:
             self._body.line(f"Bits::append<{self._gathered_bits}>(_d, {text[3:]});")
         self._gathered, self._gathered_bits = [], 0
 
-    def append_payload(self, node: ast.expr) -> None:
+    def append_payload(self, node: Node) -> None:
         """Append the unparsed rest of the packet."""
-        if not isinstance(node, ast.Subscript):
-            raise untranslatable(node)
-        if not isinstance(node.slice, ast.Slice):
-            raise untranslatable(node.slice)
         limit = "" if node.slice.upper is None else "if (left > tr) left = tr; "
         self._body.line(
             f"{{ i64 left = size - (i64)pos; {limit}if (left > 0) _d.bytes(data + pos, left); }}"
@@ -175,10 +162,8 @@ class Headers:
         self._unpack = {part.unpack_name: part for part in parts}
         self._pack = {part.pack_name: part for part in parts}
 
-    def unpack(self, call: ast.Call) -> None:
+    def unpack(self, call: Node) -> None:
         """Read a part of a header."""
-        if not isinstance(call.func, ast.Name):
-            raise untranslatable(call.func)
         place = ast.unparse(call.args[1])
         if place != "pos":
             place = extended(self._body.value(call.args[1]), 1)
@@ -198,7 +183,7 @@ class Headers:
                     self._body.name(first, value)
             offset += size
 
-    def store_out(self, node: ast.expr) -> None:
+    def store_out(self, node: Node) -> None:
         """Start the outgoing packet, or drop it."""
         if isinstance(node, ast.Constant):
             self._body.line("fate.out = -1;")
@@ -211,7 +196,7 @@ class Headers:
         else:
             self.append(node)
 
-    def append(self, node: ast.expr) -> None:
+    def append(self, node: Node) -> None:
         """Append a part of a header, or the unparsed rest, to the outgoing packet."""
         if isinstance(node, ast.Subscript):
             rest = "memcpy(o, data + pos, size - pos); o += size - pos;"
@@ -234,7 +219,7 @@ class Headers:
             offset += size
         self._body.line(f"o += {offset};")
 
-    def _pack_varying(self, whole: ast.expr, size: ast.expr) -> None:
+    def _pack_varying(self, whole: Node, size: Node) -> None:
         count = self._body.value(size)
         # Cut to the longest that the fields can be.
         value = operators.cut(self._body.value(whole), 8 * count.high)
@@ -257,7 +242,7 @@ class Lookups:
         self._action: int | None = None
 
     @contextmanager
-    def branch(self, test: ast.expr) -> Iterator[None]:
+    def branch(self, test: Node) -> Iterator[None]:
         """Remember the action chosen by a condition inside its branch."""
         shape, action = self._shape, self._action
         self._action = _action_of(test, action)
@@ -271,15 +256,13 @@ class Lookups:
         yield
         self._shape, self._action = shape, action
 
-    def store_entry(self, node: ast.expr) -> None:
+    def store_entry(self, node: Node) -> None:
         """Look up an entry or the default entry."""
         if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name):
             name = node.value.id.removesuffix("_default")
             self._shape = self._shapes[name]
             self._body.line(f"_e = {name}.fallback;")
             return
-        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
-            raise untranslatable(node)
         name = node.func.id.removesuffix("_lookup")
         shape = self._shapes[name]
         self._shape = shape
@@ -289,11 +272,11 @@ class Lookups:
         text = operators.full_words(key, shape.key_words)
         self._body.line(f"_e = {name}.lookup({text});")
 
-    def store_counts(self, _node: ast.expr) -> None:
+    def store_counts(self, _node: Node) -> None:
         """Get the counters of the entry."""
         self._body.line("_c = _e;")
 
-    def store_action(self, _node: ast.expr) -> None:
+    def store_action(self, _node: Node) -> None:
         """Get the action of the entry."""
         self._body.line("_a = _e->action;")
 
@@ -309,7 +292,7 @@ class Lookups:
             self._body.name(name, made(text, -(-size // 8), 0, (1 << width) - 1))
 
 
-def _action_of(test: ast.expr, outer: int | None) -> int | None:
+def _action_of(test: Node, outer: int | None) -> int | None:
     """Return the action chosen by a condition, or the one known before."""
     if (
         isinstance(test, ast.Compare)
@@ -344,7 +327,7 @@ class FunctionTranslator:
         self._digests = Digests(self._body)
         self._results = Results(self._body, results, messages)
         # Assignments other than of numbers.
-        self._special: Mapping[str, Callable[[ast.expr], None]] = {
+        self._special: Mapping[str, Callable[[Node], None]] = {
             "_e": self._lookups.store_entry,
             "_a": self._lookups.store_action,
             "_c": self._lookups.store_counts,
@@ -354,12 +337,12 @@ class FunctionTranslator:
             "out": self._headers.store_out,
         }
         # Names with appending additions.
-        self._longer: Mapping[str, Callable[[ast.expr], None]] = {
+        self._longer: Mapping[str, Callable[[Node], None]] = {
             "_d": self._digests.append_payload,
             "_w": _ignore,
             "out": self._headers.append,
         }
-        self._statements: Mapping[type[ast.stmt], Callable[[ast.stmt], None]] = {
+        self._statements: Mapping[type[ast.stmt], Callable[[Node], None]] = {
             ast.Pass: _nothing,
             ast.Break: self._break,
             ast.Continue: self._continue,
@@ -384,22 +367,18 @@ class FunctionTranslator:
                 raise untranslatable(statement)
             handler(statement)
 
-    def _break(self, _statement: ast.stmt) -> None:
+    def _break(self, _statement: Node) -> None:
         self._body.line("break;")
 
-    def _continue(self, _statement: ast.stmt) -> None:
+    def _continue(self, _statement: Node) -> None:
         self._body.line("continue;")
 
-    def _while(self, statement: ast.stmt) -> None:
-        if not isinstance(statement, ast.While):
-            raise untranslatable(statement)
+    def _while(self, statement: Node) -> None:
         self._body.line("for (;;) {")
         self.body(statement.body)
         self._body.line("}")
 
-    def _if(self, statement: ast.stmt) -> None:
-        if not isinstance(statement, ast.If):
-            raise untranslatable(statement)
+    def _if(self, statement: Node) -> None:
         named = dict(self._body.expressions.named)
         # Hoisted parts of the condition get a block of their own.
         self._body.line("{")
@@ -414,14 +393,12 @@ class FunctionTranslator:
         self._body.line("}")
         self._body.expressions.named = named
 
-    def _condition(self, node: ast.expr) -> str:
+    def _condition(self, node: Node) -> str:
         if isinstance(node, ast.Compare) and isinstance(node.ops[0], (ast.Is, ast.IsNot)):
             return _is_none(node)
         return self._body.expressions.test(node)
 
-    def _augmented(self, statement: ast.stmt) -> None:
-        if not isinstance(statement, ast.AugAssign):
-            raise untranslatable(statement)
+    def _augmented(self, statement: Node) -> None:
         target = statement.target
         if isinstance(target, ast.Subscript):
             self._arrays.count(target, statement.value)
@@ -433,9 +410,7 @@ class FunctionTranslator:
         else:
             raise untranslatable(statement)
 
-    def _assign(self, statement: ast.stmt) -> None:
-        if not isinstance(statement, ast.Assign):
-            raise untranslatable(statement)
+    def _assign(self, statement: Node) -> None:
         for target in statement.targets:
             if isinstance(target, ast.Tuple):
                 self._unpack_tuple(target, statement.value)
@@ -446,7 +421,7 @@ class FunctionTranslator:
             else:
                 raise untranslatable(statement)
 
-    def _unpack_tuple(self, target: ast.Tuple, node: ast.expr) -> None:
+    def _unpack_tuple(self, target: Node, node: Node) -> None:
         names = [each.id for each in target.elts if isinstance(each, ast.Name)]
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
             self._headers.unpack(node)
@@ -462,13 +437,11 @@ class FunctionTranslator:
         else:
             raise untranslatable(node)
 
-    def _store(self, name: str, node: ast.expr) -> None:
+    def _store(self, name: str, node: Node) -> None:
         special = self._special.get(name)
         if special is not None:
             special(node)
         elif name in self._body.storage.raw:
-            if not isinstance(node, ast.Constant):
-                raise untranslatable(node)
             self._body.line(f"{name} = {{}};")
         elif _NAMED.fullmatch(name):
             self._body.name(name, self._body.value(node))
@@ -477,7 +450,7 @@ class FunctionTranslator:
         else:
             self._store_number(name, node)
 
-    def _store_number(self, name: str, node: ast.expr) -> None:
+    def _store_number(self, name: str, node: Node) -> None:
         value = self._body.value(node)
         self._body.expressions.named.pop(name, None)
         slot = self._body.storage.slot(name)
@@ -486,15 +459,13 @@ class FunctionTranslator:
         self._body.line(f"{name} = {self._body.as_variable(value, name)};")
 
 
-def _nothing(_statement: ast.stmt) -> None:
+def _nothing(_statement: Node) -> None:
     return
 
 
-def _ignore(_node: ast.expr) -> None:
+def _ignore(_node: Node) -> None:
     return
 
 
-def _is_none(node: ast.Compare) -> str:
-    if not isinstance(node.left, ast.Name):
-        raise untranslatable(node.left)
+def _is_none(node: Node) -> str:
     return f"{node.left.id} {'==' if isinstance(node.ops[0], ast.Is) else '!='} nullptr"

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 
 from switchgnn.softswitch.codegen.compiler import CompiledProgram
 from switchgnn.softswitch.codegen.layout import FieldLayout
+from switchgnn.softswitch.errors import UnsupportedProgramError
 from switchgnn.softswitch.native.library import TableShape, cell_bytes, table_shapes
 from switchgnn.softswitch.native.translation import operators
-from switchgnn.softswitch.native.translation.expressions import Places, Storage, untranslatable
+from switchgnn.softswitch.native.translation.expressions import Node, Places, Storage
 from switchgnn.softswitch.native.translation.functions import FunctionTranslator
 from switchgnn.softswitch.native.translation.operators import constant, type_of, variable
 from switchgnn.softswitch.program import LoadedProgram
@@ -63,7 +64,14 @@ class ProgramSource:
 
 def program_source(compiled: CompiledProgram) -> ProgramSource:
     """Translate a program into C++."""
-    return _Writer(compiled).source()
+    try:
+        return _Writer(compiled).source()
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
+        raise UnsupportedProgramError(
+            f"code in which {type(error).__name__} {error}",
+            "the native back end",
+            "use --backend python, and report this",
+        ) from error
 
 
 class _Writer:
@@ -172,26 +180,17 @@ class _Writer:
             yield "break;"
         yield "}}"
 
-    def _returned(self, kind: str, ident: int) -> Sequence[ast.expr]:
+    def _returned(self, kind: str, ident: int) -> Sequence[Node]:
         names = self._compiled.names
         name = names.keeper(ident) if kind == "keeper" else names.cloner(ident)
-        statement = self._functions[name].body[0]
-        if not isinstance(statement, ast.Return):
-            raise untranslatable(statement)
-        if not isinstance(statement.value, ast.Tuple):
-            raise untranslatable(statement)
-        return statement.value.elts
+        statement: Node = self._functions[name].body[0]
+        elements: Sequence[Node] = statement.value.elts
+        return elements
 
-    def _element(self, node: ast.expr) -> str:
+    def _element(self, node: Node) -> str:
         if isinstance(node, ast.Constant):
             return "{}"
-        if not isinstance(node, ast.Subscript):
-            raise untranslatable(node)
-        if not isinstance(node.value, ast.Name):
-            raise untranslatable(node.value)
-        if not isinstance(node.slice, ast.Constant):
-            raise untranslatable(node.slice)
-        return f"{node.value.id}.{self._compiled.state_variables[int(node.slice.value)]}"  # type: ignore[arg-type]
+        return f"{node.value.id}.{self._compiled.state_variables[int(node.slice.value)]}"
 
 
 def _used(lines: Sequence[str]) -> set[str]:

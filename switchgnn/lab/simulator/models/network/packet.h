@@ -83,7 +83,7 @@ constexpr bool CanBeLost(Kind kind) {
     return kind == Kind::FEATURE || kind == Kind::SUM || kind == Kind::BACKGROUND;
 }
 
-/// Whether it overtakes frames with numbers, as in p4src/priority.p4.
+/// Whether it overtakes frames with numbers, as in p4src/loop.p4.
 constexpr bool IsUrgent(const Packet& packet) {
     return !packet.between_hosts && static_cast<int>(packet.kind) < kExchangeKinds &&
            !CanBeLost(packet.kind);

@@ -95,7 +95,7 @@ class Adder {
     explicit Adder(Slots& slots) : slots_(slots) {}
 
     /// Add a packet to a row. Return whether something leaves, and set `leaving` to it: the packet
-    /// becomes the sum, as in p4src/departure.p4, and so keeps its mark.
+    /// becomes the sum, as in p4src/rewrite.p4, and so keeps its mark.
     bool Add(uint32_t row, const Packet& packet, Packet& leaving) {
         ++tally.contributions;
         uint16_t total;

@@ -52,7 +52,7 @@ ProgramLeaf::ProgramLeaf(const Schedule& schedule, Slots& slots, Picoseconds ser
                          Uplinks& uplinks, const SumRoutes& routes)
     : AddingLeaf(schedule, slots, service, uplinks), routes_(routes) {}
 
-/// Sums from a spine pass all slots by: see Passage in p4src/claim.p4.
+/// Sums from a spine pass all slots by: see Passage in p4src/access.p4.
 void ProgramLeaf::TakeFromSpine(const Packet& packet, Picoseconds now) {
     SendDown(packet, adder_.WorkerOf(packet.id), now);
 }

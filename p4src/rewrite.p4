@@ -3,15 +3,49 @@
 
 // A packet that leaves on a port: a sum, an acknowledgement or another answer, or a packet
 // passed on unchanged, addressed to the worker or the switch at the port.
-// Must not be applied to the copy that goes around the loop, which stays unchanged.
-#ifndef _DEPARTURE_
-#define _DEPARTURE_
+#pragma once
 
 #include "metadata.p4"
 #include "payload.p4"
-#include "narrow.p4"
 
-control Departure(inout headers_t hdr, inout metadata_t meta, in port_t egress_port) {
+// A complete sum.
+control Sum(inout headers_t hdr, in sum_t sum, in vertex_t destination) {
+    action make_sum() {
+        hdr.switchgnn.kind = kind_t.SUM;
+        hdr.switchgnn.src_id = 0;
+        hdr.switchgnn.dst_id = destination;
+        hdr.switchgnn.count = sum.count;
+        hdr.switchgnn.echo = 0;
+    }
+
+#ifdef STRAWMAN
+    action name_sources() {
+        hdr.switchgnn.src_id = sum.sources;
+    }
+
+    // Still a feature of its source.
+    action make_overflow() {
+        hdr.switchgnn.dst_id = destination;
+        hdr.switchgnn.echo = 0;
+    }
+
+    apply {
+        if (sum.overflow == 1) {
+            make_overflow();
+        } else {
+            make_sum();
+            name_sources();
+        }
+    }
+#else
+    apply {
+        make_sum();
+    }
+#endif
+}
+
+// Must not be applied to the copy that goes around the loop, which stays unchanged.
+control Rewrite(inout headers_t hdr, inout metadata_t meta, in port_t egress_port) {
     Sum()       sum;
     Narrow()    narrow;
     Payload()   payload;
@@ -25,7 +59,7 @@ control Departure(inout headers_t hdr, inout metadata_t meta, in port_t egress_p
         hdr.ipv4.dst_addr = worker_ip;
     }
 
-    table departure {
+    table rewrite {
         key = {
             egress_port: exact @name("port");
         }
@@ -77,19 +111,15 @@ control Departure(inout headers_t hdr, inout metadata_t meta, in port_t egress_p
         hdr.switchgnn.count = meta.loop.accepted;
     }
 
-    // Recovery has set a count for the slot, not for the receiver.
-    action make_fetch() {
+    // A FETCH, or a RECALL to leaves other than the one that asked. Recovery has set a count for
+    // the slot, not for the receiver.
+    action make_question() {
         hdr.switchgnn.count = 0;
     }
 
     // The MISSING from above, after its pass through the loop.
     action make_missing_again() {
         hdr.switchgnn.count = meta.loop.accepted;
-    }
-
-    // To a leaf other than the one that asked.
-    action make_recall() {
-        hdr.switchgnn.count = 0;
     }
 
     action make_missing() {
@@ -123,18 +153,16 @@ control Departure(inout headers_t hdr, inout metadata_t meta, in port_t egress_p
             make_ack();
             no_payload.apply(hdr);
         } else if (meta.send_missing == 1 && egress_port != meta.loop.port) {
-            make_recall();
+            make_question();
             no_payload.apply(hdr);
         } else if (meta.send_missing == 1) {
             make_missing();
             no_payload.apply(hdr);
         } else if (hdr.switchgnn.kind == kind_t.FETCH) {
-            make_fetch();
+            make_question();
             no_payload.apply(hdr);
         }
         seal();
-        departure.apply();
+        rewrite.apply();
     }
 }
-
-#endif

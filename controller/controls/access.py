@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""claim.p4: the vertices that a switch knows, and the senders of partial sums."""
+"""access.p4: the vertices that a switch knows, and the senders of partial sums."""
 
 import numpy as np
 

@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""A test bed: a star whose switch serves a plan."""
+"""A testbed: a star whose switch serves a plan."""
 
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from bench.beds.veth import VethStar
+from bench.testbeds.veth import VethStar
 from switchgnn.controller import (
     P4RuntimeClient,
     SwitchPlan,
@@ -51,7 +51,7 @@ class Served:
         return cls(plan, plan.switch, load_program())
 
 
-class Bed:
+class Testbed:
     """A running star with a plan in its switch. Use it as a context manager."""
 
     def __init__(
@@ -71,7 +71,7 @@ class Bed:
         self._layout = Layout.from_text(served.program.p4info)
         self.session = 0
 
-    def __enter__(self) -> "Bed":
+    def __enter__(self) -> "Testbed":
         with self._stack:
             self.folder = Path(self._stack.enter_context(TemporaryDirectory(prefix="bench-")))
             self.plan_folder = self.folder / "plan"
@@ -116,7 +116,7 @@ class Bed:
 
     def _session_entry(self, session: Session, plan: SwitchPlan) -> SessionEntry:
         # The raw load has no barriers, which would advance the switch's turn.
-        return replace(session.entry(self.session, plan), any_turn=1)
+        return replace(session.entry(self.session, plan), any_tag=1)
 
     def _switch_plan(self) -> SwitchPlan:
         return SwitchPlan(self.served.plan.manifest, self.served.switch)

@@ -50,7 +50,7 @@ class LaterPacketsAreRefused(BarrierTest):
             first = self.send_feature(101, worker=0)
         for tag in LATER:
             for port, packet in packets_of(tag):
-                with self.counted(Outcome.WRONG_TURN, passes={}, released={}):
+                with self.counted(Outcome.WRONG_TAG, passes={}, released={}):
                     self.send(port, packet)
         with self.counted(Outcome.AGGREGATED, completed={0: 1}):
             self.expect_sum(900, [first, self.send_feature(102, worker=1)])
@@ -61,7 +61,7 @@ class TheTurnGoesOn(BarrierTest):
 
     def runTest(self) -> None:
         self.add_sum(900, SOURCES)
-        self.serve(any_turn=0)
+        self.serve(any_tag=0)
         steps = [
             (1, 0, 0),
             (1, 1, 0),
@@ -78,7 +78,7 @@ class TheTurnGoesOn(BarrierTest):
             self.collect(0, 2, following=following, **tag)
             if next_place[1] == 1:
                 later = dict(zip(("round_", "block", "fragment"), next_place, strict=True))
-                with self.counted(Outcome.WRONG_TURN, passes={}):
+                with self.counted(Outcome.WRONG_TAG, passes={}):
                     self.send(1, feature(101, random_lanes(7), port=1, **later))
             self.complete(1, following=following, **tag)
             if next_place[1] == 1:
@@ -92,13 +92,13 @@ class NothingBeforeTheFirstOpening(BarrierTest):
     def runTest(self) -> None:
         self.add_sum(900, SOURCES)
         for session in (self.session, self.session + 1):
-            self.serve(session=session, any_turn=0)
+            self.serve(session=session, any_tag=0)
             for port, packet in packets_of({}):
-                with self.counted(Outcome.WRONG_TURN, passes={}, released={}):
+                with self.counted(Outcome.WRONG_TAG, passes={}, released={}):
                     self.send(port, packet)
-            with self.counted(Outcome.WRONG_TURN):
+            with self.counted(Outcome.WRONG_TAG):
                 packet = self.report(1, block=1)
-                self.expect_refusal(packet, Refusal.TURN, largest=NOBODY, round_=0)
+                self.expect_refusal(packet, Refusal.TAG, largest=NOBODY, round_=0)
             self.open(following=(1, 0))
             with self.counted(Outcome.AGGREGATED, 2, completed={0: 1}):
                 self.check_sum(900, SOURCES)
@@ -112,16 +112,16 @@ class OneOpeningAtATime(BarrierTest):
 
     def runTest(self) -> None:
         for session in (self.session, self.session + 1):
-            self.serve(session=session, any_turn=0)
+            self.serve(session=session, any_tag=0)
             for tag in ({"fragment": 1}, {"round_": 0}):
-                with self.counted(Outcome.WRONG_TURN):
+                with self.counted(Outcome.WRONG_TAG):
                     packet = self.report(1, block=0, **tag)
-                    self.expect_refusal(packet, Refusal.TURN, largest=NOBODY, round_=0)
+                    self.expect_refusal(packet, Refusal.TAG, largest=NOBODY, round_=0)
             self.collect(2, round_=3, block=0)
             for tag in ({"round_": 4}, {"round_": 2}, {"round_": 0}, {"round_": 3, "fragment": 1}):
-                with self.counted(Outcome.WRONG_TURN):
+                with self.counted(Outcome.WRONG_TAG):
                     packet = self.report(1, block=0, **tag)
-                    self.expect_refusal(packet, Refusal.TURN, largest=2, round_=3)
+                    self.expect_refusal(packet, Refusal.TAG, largest=2, round_=3)
             self.collect(0, round_=3, block=0)
             self.complete(1, round_=3, block=0, largest=2)
 
@@ -133,9 +133,9 @@ class DoneOutOfTurnIsRefused(BarrierTest):
         self.open(round_=3, following=(2, 0))
         self.collect(0, round_=3, block=2)
         for tag in ({"block": 2, "fragment": 1}, {"block": 3}, {"block": 0, "round_": 4}):
-            with self.counted(Outcome.WRONG_TURN):
+            with self.counted(Outcome.WRONG_TAG):
                 packet = self.report(1, **{"round_": 3, **tag})
-                self.expect_refusal(packet, Refusal.TURN, largest=NOBODY, round_=3)
+                self.expect_refusal(packet, Refusal.TAG, largest=NOBODY, round_=3)
         self.collect(1, round_=3, block=2)
         self.complete(2, round_=3, block=2)
 
@@ -167,7 +167,7 @@ class EarlyTest(BarrierTest):
         """Send packets that are too early."""
         for tag in tags:
             for port, packet in packets_of(tag):
-                with self.counted(Outcome.WRONG_TURN, passes={}, released={}):
+                with self.counted(Outcome.WRONG_TAG, passes={}, released={}):
                     self.send(port, packet)
 
 
@@ -177,7 +177,7 @@ class FeaturesComeWhileTheirRoundIsOpened(EarlyTest):
     def runTest(self) -> None:
         self.add_sum(900, SOURCES)
         last = {"block": 1, "following": (1, 0), "early": True}
-        self.serve(any_turn=0)
+        self.serve(any_tag=0)
         self.open(following=(1, 0))
         self.collect(0, 2, **last)
         self.check_too_early(EARLY)
@@ -227,9 +227,9 @@ class TheOpeningComesBeforeTheBlock(EarlyTest):
         for opened in ((), (0, 2)):
             self.collect(*opened, block=0, round_=2)
             for tag in (EARLY, *TOO_EARLY, {"round_": 3, "block": 0}):
-                with self.counted(Outcome.WRONG_TURN):
+                with self.counted(Outcome.WRONG_TAG):
                     packet = self.report(1, **{"block": 1, **tag})
-                    self.expect_refusal(packet, Refusal.TURN, largest=NOBODY, round_=2)
+                    self.expect_refusal(packet, Refusal.TAG, largest=NOBODY, round_=2)
         self.complete(1, block=0, round_=2)
         self.collect(0, 2, **EARLY)
         self.complete(1, **EARLY)
@@ -239,7 +239,7 @@ class WorkersMustAgreeOnWhatIsEarly(EarlyTest):
     """A worker that differs is refused, and the answer names the first worker."""
 
     def runTest(self) -> None:
-        self.serve(any_turn=0)
+        self.serve(any_tag=0)
         self.open(following=(1, 0))
         self.collect(2, block=1, following=(2, 0), early=True)
         others: tuple[tuple[tuple[int, int], bool], ...] = (
@@ -291,9 +291,9 @@ class TheOpeningHasTheLastWord(EarlyTest):
                 self.check_too_early({**now, "block": said})
             with self.counted(Outcome.AGGREGATED, 2, completed={0: 1}):
                 self.check_sum(vertex, SOURCES, **now)
-            with self.counted(Outcome.WRONG_TURN):
+            with self.counted(Outcome.WRONG_TAG):
                 packet = self.report(1, **{**now, "block": then + 1})
-                self.expect_refusal(packet, Refusal.TURN, largest=NOBODY, round_=round_ + 1)
+                self.expect_refusal(packet, Refusal.TAG, largest=NOBODY, round_=round_ + 1)
 
 
 class ANewSessionForgetsWhatWasEarly(EarlyTest):
@@ -302,7 +302,7 @@ class ANewSessionForgetsWhatWasEarly(EarlyTest):
     def runTest(self) -> None:
         self.add_sum(900, SOURCES)
         self.end_the_round(following=(1, 0), early=True)
-        self.serve(session=self.session + 1, any_turn=0)
+        self.serve(session=self.session + 1, any_tag=0)
         self.check_too_early({}, EARLY)
         self.open(following=(1, 0))
         self.check_too_early(EARLY)
@@ -352,16 +352,16 @@ class ALeafHearsItFromAbove(LeafTurnTest):
         word = answer_from_above(Kind.ADVANCE, asked, workers=MEMBERS)
         other = answer_from_above(Kind.ADVANCE, done(0, block=4), workers=MEMBERS)
         waiting = answer_from_above(Kind.WAITING, asked, workers=1)
-        self.serve(any_turn=0)
+        self.serve(any_tag=0)
         for heard in (None, other, waiting):
             if heard is not None:
                 self.hear(heard)
-            with self.counted(Outcome.WRONG_TURN, passes={}):
+            with self.counted(Outcome.WRONG_TAG, passes={}):
                 self.send(1, early)
         self.hear(word)
         with self.counted(Outcome.AGGREGATED):
             self.send(1, early)
-        with self.counted(Outcome.WRONG_TURN, passes={}):
+        with self.counted(Outcome.WRONG_TAG, passes={}):
             self.send(1, feature(101, random_lanes(1), port=1, fragment=1))
 
 
@@ -370,7 +370,7 @@ class ALeafLetsInEarlyWhatTheSpineConfirms(LeafTurnTest):
 
     def runTest(self) -> None:
         self.add_part(900, SOURCES)
-        self.serve(any_turn=0)
+        self.serve(any_tag=0)
         self.pass_barrier(block=0, following=(1, 0))
         asked = self.collect(block=1, following=(1, 0), early=True)
         for heard in (
@@ -380,14 +380,14 @@ class ALeafLetsInEarlyWhatTheSpineConfirms(LeafTurnTest):
         ):
             if heard is not None:
                 self.hear(heard)
-            with self.counted(Outcome.WRONG_TURN, passes={}):
+            with self.counted(Outcome.WRONG_TAG, passes={}):
                 self.send(1, feature(101, random_lanes(1), port=1, **EARLY))
         self.hear(answer_from_above(Kind.ADVANCE, asked, workers=MEMBERS))
         self.check_early()
         opening = self.collect(block=0, round_=2, following=(2, 0))
         self.check_refused(EARLY)
         self.hear(answer_from_above(Kind.ADVANCE, opening, workers=MEMBERS, round_=2))
-        with self.counted(Outcome.WRONG_TURN, passes={}):
+        with self.counted(Outcome.WRONG_TAG, passes={}):
             self.send(1, feature(101, random_lanes(1), port=1, round_=2, block=3))
         self.pass_barrier(block=2, round_=2)
 
@@ -401,14 +401,14 @@ class ALeafLetsInEarlyWhatTheSpineConfirms(LeafTurnTest):
                     self.expect(ABOVE, self.part(sent, by=sent[-1][0]))
         for tag in TOO_EARLY:
             for port, packet in packets_of(tag):
-                with self.counted(Outcome.WRONG_TURN, passes={}, released={}):
+                with self.counted(Outcome.WRONG_TAG, passes={}, released={}):
                     self.send(port, packet)
         self.check_refused(EARLY)
 
     def check_refused(self, tag: dict[str, int]) -> None:
         """Report a `done` that is out of turn."""
         packet = done(1, **tag)
-        with self.counted(Outcome.WRONG_TURN):
+        with self.counted(Outcome.WRONG_TAG):
             self.send(2, packet)
             self.receive(2)
 

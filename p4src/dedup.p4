@@ -2,15 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Duplicates, and the number of features of a group that were accepted.
-// Must be applied once per packet, on its first pass, Seen before Accepted.
-#ifndef _SEEN_
-#define _SEEN_
+// Must be applied once per packet, on its first pass, Dedup before Accepted.
+#pragma once
 
 #include "metadata.p4"
 
 // Accepts each source once per (round, block, fragment), whatever the network repeats or
 // reorders (invariants 1 and 3). The tags of a source only grow, so the last one suffices.
-control Seen(inout metadata_t meta) {
+control Dedup(inout metadata_t meta) {
     register<tag_t>(MAX_SOURCES) last_tag;
 
     tag_t last;
@@ -49,7 +48,7 @@ control Accepted(in headers_t hdr, inout metadata_t meta) {
         group = meta.tag ++ hdr.switchgnn.feature_group;
         groups.read(last, index);
         meta.loop.accepted = last[111:16] == group ? last[15:0] : 0;
-        meta.loop.accepted = meta.loop.accepted + (meta.outcome == AGGREGATED ? 16w1 : 16w0);
+        meta.loop.accepted = meta.loop.accepted + (meta.outcome == PENDING ? 16w1 : 16w0);
         groups.write(index, last[111:16] > group ? last : group ++ meta.loop.accepted);
     }
 
@@ -60,5 +59,3 @@ control Accepted(in headers_t hdr, inout metadata_t meta) {
         }
     }
 }
-
-#endif

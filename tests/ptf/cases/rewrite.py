@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""departure.p4 and sum.p4: the contents and addresses of packets that leave."""
+"""rewrite.p4 and rewrite.p4: the contents and addresses of packets that leave."""
 
 from scapy.layers.inet import IP
 from scapy.layers.l2 import Ether
@@ -33,7 +33,7 @@ class PortWithoutEntryKeepsAddresses(SwitchTest):
 
     def runTest(self) -> None:
         self.add_sum(900, {101: 0})
-        self.entries.remove_departure(port=3)
+        self.entries.remove_rewrite(port=3)
         with self.counted(Outcome.AGGREGATED):
             packet, lanes = self.send_feature(101, worker=0)
             expected = sum_to(3, 900, lanes, count=1, completed_by=packet)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""seen.p4: duplicates (invariants 1 and 3), and the accepted features of a group."""
+"""dedup.p4: duplicates (invariants 1 and 3), and the accepted features of a group."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ from tests.ptf.switchgnn_ptf.packets import (
 from tests.ptf.switchgnn_ptf.switch_test import SwitchTest
 
 SOURCES = {101: 0, 102: 1, 103: 2}
-GROUPS_APART = 32  # GROUPS_PER_WORKER of seen.p4
+GROUPS_APART = 32  # GROUPS_PER_WORKER of dedup.p4
 STRANGER = 3  # the worker that the port without one gets
 
 
@@ -143,19 +143,6 @@ class DuplicatesDoNotCount(AcceptedTest):
         self.check_ack(103, 3)
 
 
-class ManyGroupsAreApart(AcceptedTest):
-    """As many groups as may be under way at once, their features mixed."""
-
-    def runTest(self) -> None:
-        groups = range(4, 4 + GROUPS_APART)
-        self.add_sources(*range(100, 100 + 2 * GROUPS_APART))
-        for number in range(2):
-            for at, group in enumerate(groups):
-                self.check_ack(100 + GROUPS_APART * number + at, number + 1, group=group)
-        for at, group in enumerate(groups):
-            self.check_repeated(100 + at, 2, group=group)
-
-
 class NextGroupStartsAnew(AcceptedTest):
     """A group takes the place of the one 32 before it, up to the largest number."""
 
@@ -241,7 +228,7 @@ class HighestWorker(AcceptedTest):
 
     def runTest(self) -> None:
         self.entries.add_worker(port=STRANGER_PORT, worker=127)
-        self.entries.add_departure(port=STRANGER_PORT, network=NETWORK)
+        self.entries.add_rewrite(port=STRANGER_PORT, network=NETWORK)
         self.add_sources(101, 102, 103, worker=STRANGER)
         self.add_sources(201)
         self.check_ack(101, 1, worker=STRANGER, group=3)

@@ -3,7 +3,7 @@
 """The program that figure ``banks`` compares with: one slot per pass, 32 registers.
 
 ``p4/plain.p4`` is its main file. Its compilation is committed in ``p4/compiled``;
-``python -m bench.beds.plain_program`` repeats it.
+``python -m bench.testbeds.plain_program`` repeats it.
 """
 
 from dataclasses import replace

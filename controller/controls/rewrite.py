@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""departure.p4: the addresses of packets that leave."""
+"""rewrite.p4: the addresses of packets that leave."""
 
 from ipaddress import IPv4Address
 
@@ -9,14 +9,14 @@ from switchgnn.controller.p4runtime.layout import Layout, Table
 from switchgnn.controller.p4runtime.rows import Record, Rows, Value, make_rows
 from switchgnn.controller.plan import SwitchPlan
 
-DEPARTURE_ACTION = "address"
+REWRITE_ACTION = "address"
 
 
-class Departure:
+class Rewrite:
     """The departure table."""
 
     def __init__(self, layout: Layout) -> None:
-        self.table: Table = layout.table("departure")
+        self.table: Table = layout.table("rewrite")
 
     def rows(self, plan: SwitchPlan, network: Network) -> Rows:
         """Return one entry for each neighbour's port."""
@@ -28,11 +28,11 @@ class Departure:
             "switch_ip": int(IPv4Address(network.switch.ip)),
             "worker_ip": [int(IPv4Address(each.station.ip)) for each in neighbours],
         }
-        return make_rows(self.table, DEPARTURE_ACTION, values, len(neighbours))
+        return make_rows(self.table, REWRITE_ACTION, values, len(neighbours))
 
     def records(self, rows: Rows) -> list[Record]:
         """Return port and addresses of each entry."""
-        params = rows.param_columns(self.table.action(DEPARTURE_ACTION))
+        params = rows.param_columns(self.table.action(REWRITE_ACTION))
         return [
             {
                 "port": int(port),

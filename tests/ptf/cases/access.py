@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""claim.p4: the vertices that a packet may name, and the way of packets that add nothing."""
+"""access.p4: the vertices that a packet may name, and the way of packets that add nothing."""
 
 from switchgnn.controller import Outcome
 from switchgnn.host.wire.header import Kind
@@ -79,80 +79,45 @@ class PlaceDependsOnBlockAndVertex(RecoveryTest):
         self.check_missing(900, count=1, block=2)
 
 
-class ForeignVertexIsDropped(SwitchTest):
-    """A vertex of another worker changes nothing; its owner is still heard afterwards."""
+class OnlyTheOwnerIsBelieved(RecoveryTest):
+    """The port identifies the sender, not its addresses; the owner is still heard afterwards.
 
-    def runTest(self) -> None:
-        self.add_sum(900, PAIR)
-        with self.counted(Outcome.WRONG_PORT, 3, passes={}):
-            for source, port in ((101, 2), (102, 1), (101, 3)):
-                self.send(port, feature(source, random_lanes(port), port=port, Echo=1))
-        with self.counted(Outcome.AGGREGATED, 2):
-            self.check_sum(900, PAIR)
-
-
-class AddressesAreNotBelieved(SwitchTest):
-    """The port identifies the sender; a forged Ethernet or IPv4 source does not."""
-
-    def runTest(self) -> None:
-        self.add_sum(900, PAIR)
-        with self.counted(Outcome.WRONG_PORT, 3, passes={}):
-            self.send(2, feature(101, random_lanes(1), port=1))
-            self.send(1, recall(900, port=OWNER), fetch(101, 900, port=OWNER))
-        with self.counted(Outcome.AGGREGATED, 2):
-            self.check_sum(900, PAIR)
-
-
-class ForeignSumIsNotRecalled(RecoveryTest):
-    """No other port gets a worker's sum, or takes its slot over for a newer tag."""
+    Of a feature, first or resent, that is the source's worker, of a recall or fetch the
+    destination's. Nothing is released, or taken over for a newer tag.
+    """
 
     def runTest(self) -> None:
         self.add_sum(900, PAIR)
         with self.counted(Outcome.AGGREGATED):
             sent = [self.send_feature(101, worker=0)]
-        self._try()
+        lanes = random_lanes(1)
+        foreign = [
+            (port, packet)
+            for port in OTHERS
+            for packet in (
+                recall(900, port=port),
+                recall(900, port=port, round_=2),
+                recall(900, port=OWNER),
+                *(fetch(source, 900, port=port) for source in PAIR),
+                fetch(101, 900, port=OWNER),
+            )
+        ]
+        for port in (2, OWNER, STRANGER_PORT):
+            foreign += [
+                (port, feature(101, lanes, port=port, Echo=1)),
+                (port, feature(101, lanes, port=1)),
+                (port, feature(101, lanes, port=port, Resend=1, Dst_id=900)),
+            ]
+        with self.counted(Outcome.WRONG_PORT, len(foreign), **QUIET):
+            for port, packet in foreign:
+                self.send(port, packet)
         self.check_missing(900, count=1)
-        with self.counted(Outcome.AGGREGATED):
-            sent.append(self.send_feature(102, worker=1))
-            self.expect_sum(900, sent)
-        self._try()
-        self.check_recalled(900, sent)
-
-    def _try(self) -> None:
-        with self.counted(Outcome.WRONG_PORT, 2 * len(OTHERS), completed={}):
-            for port in OTHERS:
-                self.send(port, recall(900, port=port), recall(900, port=port, round_=2))
-
-
-class ForeignSumIsNotFetched(RecoveryTest):
-    """Only its worker releases a slot, or fetches the features of its sum."""
-
-    def runTest(self) -> None:
-        self.add_sum(900, PAIR)
-        with self.counted(Outcome.AGGREGATED):
-            sent = [self.send_feature(101, worker=0)]
-        with self.counted(Outcome.WRONG_PORT, 2 * len(OTHERS)):
-            for port in OTHERS:
-                for source in PAIR:
-                    self.send(port, fetch(source, 900, port=port))
         with self.counted(Outcome.AGGREGATED, completed={0: 1}):
             sent.append(self.send_feature(102, worker=1))
             self.expect_sum(900, sent)
-        self.check_fetch(102, 900, owner=1)
-
-
-class ForeignFeatureIsNotResent(RecoveryTest):
-    """A resent feature must come from its source's port, not the destination's."""
-
-    def runTest(self) -> None:
-        self.add_sum(900, PAIR)
-        lanes = random_lanes(1)
-        with self.counted(Outcome.WRONG_PORT, 3):
-            for port in (2, OWNER, STRANGER_PORT):
-                self.send(port, feature(101, lanes, port=port, Resend=1, Dst_id=900))
+        self.check_recalled(900, sent)
         self.check_resent(101, 900, worker=0, owner=2)
-        with self.counted(Outcome.AGGREGATED, 2, completed={0: 1}):
-            self.check_sum(900, PAIR)
+        self.check_fetch(102, 900, owner=1)
 
 
 class ImpossibleCountIsDropped(RecoveryTest):

@@ -4,11 +4,10 @@
 // Checks that a packet may touch what it names: the vertices are known, and the sender owns them
 // (invariant 6). Packets that pass to or from a switch above or recover a sum are sent on.
 // Must be applied once per packet, on its first pass, after WorkerPorts and Tier.
-#ifndef _CLAIM_
-#define _CLAIM_
+#pragma once
 
 #include "metadata.p4"
-#include "recovery.p4"
+#include "payload.p4"
 
 // The port and the slot of a destination vertex.
 control Destination(in headers_t hdr, inout metadata_t meta) {
@@ -53,7 +52,7 @@ control Destination(in headers_t hdr, inout metadata_t meta) {
 
 // The port of a source vertex.
 control Source(in headers_t hdr, inout metadata_t meta) {
-    // index: of the source in the register of Seen.
+    // index: of the source in the register of Dedup.
     action set_source(port_t port, bit<32> index) {
         meta.source_port = port;
         meta.source_index = index;
@@ -160,7 +159,52 @@ control Passage(inout headers_t hdr,
     }
 }
 
-control Claim(inout headers_t hdr,
+// How a worker gets a sum that does not come. A recall asks the switch to send it again and adds
+// nothing; with `resend`, it asks for the partial sums of the leaves as well. A fetch asks the
+// owner for a feature and releases the slot: the worker now sums this vertex itself, the slot
+// can no longer complete, and so no sum follows a fetch. The owner's answer, a feature with
+// `resend`, bypasses the slots.
+//
+// A recall and a fetch touch their slot as a contribution of zero lanes, with a count of 0
+// or of RELEASED.
+// Must be applied after Ownership.
+control Recovery(inout headers_t hdr,
+                 inout metadata_t meta,
+                 inout standard_metadata_t standard_metadata) {
+    Zeros() zeros;
+
+    action relay_to(port_t port, outcome_t outcome) {
+        meta.outcome = outcome;
+        standard_metadata.egress_spec = port;
+    }
+
+    action touch(count_t count) {
+        meta.touches_slots = 1;
+        hdr.switchgnn.count = count;
+    }
+
+    apply {
+        if (hdr.switchgnn.kind == kind_t.FEATURE) {
+            // To its worker, the worker's leaf, or a switch above.
+            relay_to(meta.destination_port, RESENT);
+        } else {
+            if (hdr.switchgnn.kind == kind_t.FETCH) {
+                relay_to(meta.source_port, FETCHED);
+                touch(RELEASED);
+            } else if (hdr.switchgnn.kind == kind_t.MISSING) {
+                // Its count goes around the loop with it.
+                meta.loop.accepted = hdr.switchgnn.count;
+                touch(0);
+            } else {
+                meta.outcome = RECALLED;
+                touch(0);
+            }
+            zeros.apply(hdr);
+        }
+    }
+}
+
+control Access(inout headers_t hdr,
               inout metadata_t meta,
               inout standard_metadata_t standard_metadata) {
     Destination() destination;
@@ -184,24 +228,22 @@ control Claim(inout headers_t hdr,
                 || (hdr.switchgnn.kind == kind_t.FETCH && meta.destination_above == 0)) {
             source.apply(hdr, meta);
         }
-        if (meta.outcome == AGGREGATED && meta.from_above == 0) {
+        if (meta.outcome == PENDING && meta.from_above == 0) {
             ownership.apply(hdr, meta);
-            if (meta.outcome == AGGREGATED && hdr.switchgnn.kind == kind_t.FETCH) {
+            if (meta.outcome == PENDING && hdr.switchgnn.kind == kind_t.FETCH) {
                 releases.count((bit<32>) meta.worker);
-            } else if (meta.outcome == AGGREGATED && hdr.switchgnn.kind == kind_t.FEATURE
+            } else if (meta.outcome == PENDING && hdr.switchgnn.kind == kind_t.FEATURE
                        && IS_PARTIAL(hdr.switchgnn.src_id)) {
                 partial.apply(hdr, meta);
             }
         }
-        if (meta.outcome == AGGREGATED) {
+        if (meta.outcome == PENDING) {
             passage.apply(hdr, meta, standard_metadata);
         }
         if (meta.look_again == 1
-                || (meta.outcome == AGGREGATED
+                || (meta.outcome == PENDING
                     && (hdr.switchgnn.kind != kind_t.FEATURE || hdr.switchgnn.resend == 1))) {
             recovery.apply(hdr, meta, standard_metadata);
         }
     }
 }
-
-#endif
