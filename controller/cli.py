@@ -3,7 +3,6 @@
 """The controller's commands."""
 
 import json
-import signal
 import sys
 import threading
 from collections.abc import Iterator
@@ -18,6 +17,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
 
 from switchgnn.base.described import DescribedNetwork, read_network
+from switchgnn.base.interruptible import wait_for_interrupt
 from switchgnn.base.network import Network, leaf_spine_networks, star_network
 from switchgnn.base.options import with_groups
 from switchgnn.controller.controls.congestion import BMV2_QUEUE, DEFAULT_ECN_THRESHOLD
@@ -394,7 +394,7 @@ def metrics(
         with serve_metrics(switches.collect, listen, port) as found:
             typer.echo(f"Metrics are on http://{listen}:{found}/metrics until Ctrl-C.")
             sys.stdout.flush()
-            signal.pause()
+            wait_for_interrupt()
     finally:
         switches.close()
 

@@ -161,21 +161,6 @@ def test_sentences(tmp_path, file, refused):
     assert "No interface 'nowhere0' here" in refused("--interface", "nowhere0")[0]
 
 
-@pytest.mark.parametrize(("cut", "code"), [(None, 0), (-9, 2)])
-@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])
-def test_closed_streams_change_nothing_else(file, tmp_path, cut, code, closed):
-    path = tmp_path / "some.pcap"
-    path.write_bytes(file.read_bytes()[:cut])
-    done = subprocess.run(
-        ["sh", "-c", f'exec "$@" {closed}', "sh", *CAPTURE, path],
-        capture_output=True, text=True, check=False, timeout=seconds_here(60),
-    )  # fmt: skip
-    assert done.returncode == code, done
-    assert ("some.pcap is damaged" in done.stderr) == (code == 2 and closed == ">&-")
-    assert "Traceback" not in done.stderr
-    assert bool(done.stdout) == (closed == "2>&-")
-
-
 @whole
 @needs("setpriv", "util-linux")
 def test_listening_needs_root():
@@ -236,22 +221,6 @@ def test_both_ways_at_once_and_ctrl_c(ends):
         rest, counts = process.communicate(timeout=seconds_here(20))
         assert (process.returncode, rest) == (0, "")
         assert counts == "2 packets: 1 feature, 1 advance.\n"
-
-
-@whole
-@needs_root
-@needs("ip", "iproute2")
-def test_an_interface_that_goes_away(ends):
-    link, _ = ends
-    with listening() as process:
-        link.send(feature(0))
-        assert " feature " in process.stdout.readline()
-        subprocess.run(["ip", "link", "del", HERE], check=True)
-        _, said = process.communicate(timeout=seconds_here(20))
-        assert process.returncode == 2
-        assert "Traceback" not in said
-        assert f"{HERE} is gone" in said
-        assert "1 packets: 1 feature." in said
 
 
 @whole

@@ -85,12 +85,5 @@ def user_of(path):
     return settings_of(path)["Service"]["User"][0]
 
 
-@pytest.mark.parametrize("name", ["switchgnn-switch", "bmv2-switch"])
-def test_the_addresses_are_those_of_the_units(name):
-    [line] = settings_of(DEPLOY / f"{name}.service")["Service"]["ExecStart"]
-    [address] = set(re.findall(r"unix:\S+", line))
-    assert f"--address {address}" in PAGE.read_text()
-
-
 def test_signals_are_as_told():
     assert f"(exit code 0) or Ctrl-C ({128 + signal.SIGINT})" in " ".join(PAGE.read_text().split())

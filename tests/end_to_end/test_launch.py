@@ -158,15 +158,6 @@ print("all is right")
 """
 
 
-def test_all_kinds_of_sums_are_those_of_closed_forms(tmp_path):
-    path = tmp_path / "sums.py"
-    path.write_text(SUMS)
-    result = switchgnn("launch", *LOOPBACK, "--workers", 3, path)
-    assert result.returncode == 0, result.stdout[-2000:] + result.stderr[-2000:]
-    for rank in range(3):
-        assert f"[{rank}] all is right" in result.stdout.splitlines()
-
-
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [

@@ -73,21 +73,6 @@ def test_it_is_read_when_somebody_asks():
         scrape(port)
 
 
-def test_an_error_is_that_of_one_request():
-    answers = iter([ValueError("once"), METRICS])
-
-    def collect():
-        answer = next(answers)
-        if isinstance(answer, Exception):
-            raise answer
-        return answer
-
-    with serve_metrics(collect, "127.0.0.1", 0) as port:
-        with pytest.raises(urllib.error.HTTPError):
-            scrape(port)
-        assert scrape(port)
-
-
 def test_a_port_that_is_taken():
     with (
         socket.create_server(("127.0.0.1", 0)) as taken,
@@ -155,22 +140,6 @@ def answering(answer):
 
 def saying(data):
     return answering(lambda connection, over: connection.sendall(data))
-
-
-@pytest.mark.parametrize(
-    "answer",
-    [
-        HEAD + b"Content-Length: 4\r\n\r\nup 1and more",
-        HEAD + b"\r\nup 1",
-        HEAD + b"Transfer-Encoding: chunked\r\n\r\n2\r\nup\r\n2\r\n 1\r\n0\r\n\r\n",
-        b"HTTP/1.0 200 OK\r\n\r\nup 1",
-    ],
-    ids=["length", "until the end", "chunked", "1.0"],
-)
-def test_all_that_http_allows(answer):
-    with saying(answer) as (port, asked):
-        assert ask_metrics("localhost", port, seconds=seconds_here(10)).startswith("up 1")
-    assert asked[0].startswith(b"GET /metrics HTTP/1.1\r\n")
 
 
 @pytest.mark.parametrize(

@@ -392,7 +392,7 @@ _MAC_BYTES, _WITH_ADDRESSES = 12, 0.5
 
 
 class ByzantineWorker:
-    """Sends arbitrary frames over the line of a worker; an onlooker of its switch.
+    """Sends arbitrary frames over the line of a worker; an observer of its switch.
 
     Attributes:
         began: whether it has sent any yet.

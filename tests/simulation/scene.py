@@ -328,7 +328,7 @@ class Scene:
                     number, generator, worker.up, port, scheduler=self.scheduler, trace=self.trace
                 )
                 switch = self.switches[self.subject.site.places[number][0]]
-                switch.onlookers.append(byzantine)
+                switch.observers.append(byzantine)
 
     def _wire(self, name: str, rates: IncidentRates, deliver: Deliver) -> Wire:
         listed = self.scenario.faults

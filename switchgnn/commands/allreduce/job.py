@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from switchgnn.base.arrays import read_arrays
 from switchgnn.base.machine import python_program, require_memory
-from switchgnn.commands.shared.onlooker import NOBODY
+from switchgnn.commands.shared.observer import NOBODY
 from switchgnn.commands.shared.outputs import recordings_in
 from switchgnn.commands.shared.runner import (
     FinishedWorkers,

@@ -3,7 +3,6 @@
 """`switchgnn run`: everything from a graph to verified sums."""
 
 import json
-import signal
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from switchgnn.base.interruptible import end_like_interrupted
+from switchgnn.base.interruptible import end_like_interrupted, wait_for_interrupt
 from switchgnn.base.options import CONGESTION, DATA, NETWORK, option, with_groups
 from switchgnn.commands.run import RunOptions, run_job
 from switchgnn.commands.run.report import RunReport
@@ -285,7 +284,7 @@ def run(asked: AskedRun, config: ConfigOption = None) -> None:
     end_like_interrupted()
     with (
         fork_nursery() as nursery,
-        output.page.looked_at(f"run {asked.graph} over {asked.workers} workers") as onlooker,
+        output.page.looked_at(f"run {asked.graph} over {asked.workers} workers") as observer,
         progress_bars(console) as progress,
         told_aloud(verbose=output.logs.verbose),
     ):
@@ -303,7 +302,7 @@ def run(asked: AskedRun, config: ConfigOption = None) -> None:
             hold=hold if asked.keep else None,
             nursery=nursery,
             log_dir=output.logs.log_dir,
-            onlooker=onlooker,
+            observer=observer,
         )
         steps.finish()
     if not asked.keep:
@@ -324,4 +323,4 @@ def _wait_for_interrupt(console: Console, fabric: Fabric) -> None:
     who = "The switch serves" if len(fabric.site.switches) == 1 else "The switches serve"
     with suppress(KeyboardInterrupt):
         console.print(f"{who} P4Runtime on {addresses}; Ctrl-C ends it.", soft_wrap=True)
-        signal.pause()
+        wait_for_interrupt()

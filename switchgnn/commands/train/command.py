@@ -18,7 +18,7 @@ from switchgnn.commands.shared.console import (
     plain_console,
 )
 from switchgnn.commands.shared.leaf_spine import leaf_spine_table
-from switchgnn.commands.shared.onlooker import Onlooker
+from switchgnn.commands.shared.observer import RunObserver
 from switchgnn.commands.shared.options import find_metrics
 from switchgnn.commands.shared.outputs import Recordings, recordings_in, told_aloud
 from switchgnn.commands.shared.runner import NetworkJob
@@ -84,15 +84,15 @@ def train(context: typer.Context, asked: AskedTrain, config: ConfigOption = None
     epochs = asked.training.epochs
     reached = Reached(reports, epochs, asked.training.checkpoint, as_json=output.as_json)
     title = f"train {asked.data.title} over {asked.workers} workers"
-    with output.page.looked_at(title, epochs=epochs) as onlooker:
+    with output.page.looked_at(title, epochs=epochs) as observer:
         for each, kept in zip(chosen, recordings, strict=True):
             report = _train_over(
-                asked, replace(job, recordings=kept), each, dataset, reached, nursery, onlooker
+                asked, replace(job, recordings=kept), each, dataset, reached, nursery, observer
             )
             reports.append(report)
             if output.as_json:
                 typer.echo(json.dumps({"event": "finished", **report.to_dict()}))
-        onlooker.done(f"All {len(reports[-1].losses)} epochs are done.")
+        observer.done(f"All {len(reports[-1].losses)} epochs are done.")
     drawn = [] if asked.plots is None else draw_plots(reports, asked.plots)
     if not output.as_json:
         again = _in_other_order(job, dataset, reports, nursery)
@@ -183,7 +183,7 @@ def _train_over(
     data: "Dataset",
     reached: Reached,
     nursery: Forkserver,
-    onlooker: Onlooker,
+    observer: RunObserver,
 ) -> TrainReport:
     """Train over one transport, or over the one that `auto` chooses."""
     from switchgnn.commands.train.steps import run_training  # noqa: PLC0415
@@ -219,7 +219,7 @@ def _train_over(
             listen,
             nursery=nursery,
             log_dir=None if log_dir is None else log_dir / name,
-            onlooker=onlooker,
+            observer=observer,
         )
     saving = asked.training.less.named or None
     return replace(report, predicted_seconds=predicted, compression=saving)

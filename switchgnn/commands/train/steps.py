@@ -11,7 +11,7 @@ import numpy as np
 
 from switchgnn.base.machine import python_program
 from switchgnn.commands.shared.leaf_spine import LeafSpineReport, report_leaf_spine
-from switchgnn.commands.shared.onlooker import NOBODY, Onlooker
+from switchgnn.commands.shared.observer import NOBODY, RunObserver
 from switchgnn.commands.shared.report import ran_ahead
 from switchgnn.commands.shared.runner import (
     ExchangeCounts,
@@ -59,15 +59,15 @@ def run_training(
     *,
     nursery: Forkserver,
     log_dir: Path | None = None,
-    onlooker: Onlooker = NOBODY,
+    observer: RunObserver = NOBODY,
 ) -> TrainReport:
     """Plan, build, install and train."""
     if not job.transport.networked:
         cables_with_faults(job)
-        with workplace(step, nursery, log_dir, onlooker) as work:
+        with workplace(step, nursery, log_dir, observer) as work:
             return _alone(job, data, work, nursery, on_epoch)
     choice = job.choose_site()
-    with workplace(step, nursery, log_dir, onlooker) as work:
+    with workplace(step, nursery, log_dir, observer) as work:
         work.step("planning", 0, 0)
         _LOG.info("%s", choice.reason)
         prepared = prepare_training(
@@ -98,7 +98,7 @@ def _workers(
 
     def train(fabric: Fabric, tasks: list[TrainTask]) -> list[dict[str, Any]]:
         work.step("training", 0, 0)
-        return follow_workers(_children(fabric), tasks, _heard_by(recorder, work.onlooker))
+        return follow_workers(_children(fabric), tasks, _heard_by(recorder, work.observer))
 
     return Workers(
         program=job.program,
@@ -114,9 +114,9 @@ def _workers(
     )
 
 
-def _heard_by(recorder: Recorder, onlooker: Onlooker) -> EventListener:
+def _heard_by(recorder: Recorder, observer: RunObserver) -> EventListener:
     def listen(worker: int, event: dict[str, Any]) -> None:
-        onlooker.event(worker, event)
+        observer.event(worker, event)
         recorder(worker, event)
 
     return listen
@@ -150,8 +150,8 @@ def _alone(
     )
     recorder = Recorder(1, on_epoch)
     work.step("training", 0, 0)
-    with work.onlooker.over_one_process(job.task.transport):
-        ends = follow_workers([child], [task], _heard_by(recorder, work.onlooker))
+    with work.observer.over(job.task.transport, None):
+        ends = follow_workers([child], [task], _heard_by(recorder, work.observer))
     what = _what(replace(job, workers=1), data, "one process, without a network")
     return recorder.report(ends, None, **what, strategy=job.asked.preset)
 

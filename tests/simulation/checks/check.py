@@ -61,7 +61,7 @@ class SwitchCheck(Check):
         """Begin to observe a scene and its switches."""
         super().begin(scene)
         for switch in scene.switches:
-            switch.onlookers.append(self)
+            switch.observers.append(self)
 
     def taken(self, switch: VirtualSwitch, port: int, frames: list[bytes]) -> None:
         """Note frames that arrive at a port."""

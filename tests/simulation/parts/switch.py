@@ -81,7 +81,7 @@ class VirtualSwitch:
         self.starts = 0
         self.engine: Engine | None = None
         self.lost = 0
-        self.onlookers: list[SwitchObserver] = []
+        self.observers: list[SwitchObserver] = []
         self._programs = programs
         self._settings = settings
         self._scheduler = scheduler
@@ -102,8 +102,8 @@ class VirtualSwitch:
 
     def stop(self) -> None:
         """End it as a power cut would."""
-        for onlooker in self.onlookers:
-            onlooker.ends(self)
+        for observer in self.observers:
+            observer.ends(self)
         self.service = self.engine = None
         self._trace.note(self.name, "ends")
 
@@ -146,8 +146,8 @@ class VirtualSwitch:
         return PreparedProgram(engine.state, lambda: self._install(engine))
 
     def _install(self, engine: Engine) -> None:
-        for onlooker in self.onlookers:
-            onlooker.ends(self)
+        for observer in self.observers:
+            observer.ends(self)
         self.replication.reset()
         self.engine = engine
 
@@ -165,8 +165,8 @@ class VirtualSwitch:
         if engine is None:
             self.lost += len(frames)
             return
-        for onlooker in self.onlookers:
-            onlooker.taken(self, port, frames)
+        for observer in self.observers:
+            observer.taken(self, port, frames)
         turns = self._settings.turns or _ALL
         more = False
         engine.tick()
@@ -214,8 +214,8 @@ class VirtualSwitch:
             self._tear = None
             by_port = self._some(by_port)
         for port, frames in by_port.items():
-            for onlooker in self.onlookers:
-                onlooker.given(self, port, frames)
+            for observer in self.observers:
+                observer.given(self, port, frames)
             self.wires[port].send(frames)
         if end is not None:
             end()
