@@ -15,7 +15,6 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("h11")
 pytest.importorskip("prometheus_client")
 pytest.importorskip("uvicorn")
 pytest.importorskip("starlette")

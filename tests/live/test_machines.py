@@ -24,7 +24,6 @@ from tests.network.usual import described_star
 from tests.support.speed import seconds_here
 from tests.support.waiting import wait_until
 
-pytest.importorskip("h11")
 pytest.importorskip("prometheus_client")
 PLAN = make_plan()
 
