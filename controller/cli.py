@@ -19,7 +19,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 from switchgnn.base.described import DescribedNetwork, read_network
 from switchgnn.base.interruptible import wait_for_interrupt
 from switchgnn.base.network import Network, leaf_spine_networks, star_network
-from switchgnn.base.options import with_groups
+from switchgnn.base.options import option, with_groups
 from switchgnn.controller.controls.congestion import BMV2_QUEUE, DEFAULT_ECN_THRESHOLD
 from switchgnn.controller.errors import ControllerError
 from switchgnn.controller.install import Share, install_each
@@ -91,30 +91,13 @@ AsJson = Annotated[bool, _option(OUTPUT, "Print JSON.", "--json")]
 class Access:
     """How switches are reached; all commands have these options."""
 
-    network: Annotated[
-        Path | None,
-        _option(
-            SWITCHES,
-            "A network file, which says all of this in place of the other options.",
-            metavar="FILE",
-            show_default=False,
-        ),
-    ] = None
-    device_id: Annotated[int, _option(SWITCHES, "The switches' device id.", metavar="N")] = 0
-    tls_root: Annotated[
-        Path | None,
-        _option(
-            _TLS, "Certificate (PEM) to trust; turns TLS on.", metavar="FILE", show_default=False
-        ),
-    ] = None
-    tls_certificate: Annotated[
-        Path | None,
-        _option(_TLS, "This controller's certificate (PEM).", metavar="FILE", show_default=False),
-    ] = None
-    tls_key: Annotated[
-        Path | None,
-        _option(_TLS, "Key (PEM) of that certificate.", metavar="FILE", show_default=False),
-    ] = None
+    network: Path | None = option(
+        SWITCHES, "FILE", "A network file, which says all of this in place of the other options."
+    )
+    device_id: int = option(SWITCHES, "N", "The switches' device id.", default=0)
+    tls_root: Path | None = option(_TLS, "FILE", "Certificate (PEM) to trust; turns TLS on.")
+    tls_certificate: Path | None = option(_TLS, "FILE", "This controller's certificate (PEM).")
+    tls_key: Path | None = option(_TLS, "FILE", "Key (PEM) of that certificate.")
 
     @cached_property
     def described(self) -> DescribedNetwork | None:
@@ -168,57 +151,45 @@ class Access:
 class Installed:
     """How a plan comes to be on switches, once or again and again."""
 
-    leaves: Annotated[
-        int,
-        _option(
-            SWITCHES,
-            "How many of the switches, the first ones, are leaves; 0: none.",
-            min=0,
-            metavar="N",
-        ),
-    ] = 0
-    spines: Annotated[
-        int,
-        _option(SWITCHES, "How many, the others, are spines; with --leaves.", min=1, metavar="N"),
-    ] = 1
-    ecn_threshold: Annotated[
-        int,
-        _option(
-            PLAN,
-            "Packets in a queue from which on they are marked beside ordinary traffic.",
-            min=0,
-            metavar="N",
-        ),
-    ] = DEFAULT_ECN_THRESHOLD
-    queue: Annotated[
-        int,
-        _option(
-            PLAN,
-            "Packets that a queue of the switch holds; without ordinary traffic, those are marked"
-            " that find more than the sums of a block, or three quarters of it.",
-            min=1,
-            metavar="N",
-        ),
-    ] = BMV2_QUEUE
-    largest_feature: Annotated[
-        float | None,
-        _option(
-            PLAN,
-            "The largest magnitude that a worker may report.",
-            min=0.0,
-            metavar="NUMBER",
-            show_default="any of which no sum overflows float32",
-        ),
-    ] = None
-    check: Annotated[
-        bool | None,
-        _option(
-            PLAN,
-            "Check the plan before it is installed.",
-            "--check/--no-check",
-            show_default="if others may have changed it",
-        ),
-    ] = None
+    leaves: int = option(
+        SWITCHES,
+        "N",
+        "How many of the switches, the first ones, are leaves; 0: none.",
+        default=0,
+        min=0,
+    )
+    spines: int = option(
+        SWITCHES, "N", "How many, the others, are spines; with --leaves.", default=1, min=1
+    )
+    ecn_threshold: int = option(
+        PLAN,
+        "N",
+        "Packets in a queue from which on they are marked beside ordinary traffic.",
+        default=DEFAULT_ECN_THRESHOLD,
+        min=0,
+    )
+    queue: int = option(
+        PLAN,
+        "N",
+        "Packets that a queue of the switch holds; without ordinary traffic, those are marked"
+        " that find more than the sums of a block, or three quarters of it.",
+        default=BMV2_QUEUE,
+        min=1,
+    )
+    largest_feature: float | None = option(
+        PLAN,
+        "NUMBER",
+        "The largest magnitude that a worker may report.",
+        min=0.0,
+        shown="any of which no sum overflows float32",
+    )
+    check: bool | None = option(
+        PLAN,
+        None,
+        "Check the plan before it is installed.",
+        "--check/--no-check",
+        shown="if others may have changed it",
+    )
 
 
 app = typer.Typer(

@@ -13,7 +13,7 @@ from switchgnn.base.clock import SYSTEM_CLOCK, Clock
 from switchgnn.base.network import Network
 from switchgnn.controller.change import ChangeCounts, InstallReport, change_between
 from switchgnn.controller.check import check_plan, check_rows
-from switchgnn.controller.controls.access import Destination, Partial, Source
+from switchgnn.controller.controls import KEYED
 from switchgnn.controller.controls.banks import Pool, has_pool
 from switchgnn.controller.controls.congestion import (
     BMV2_QUEUE,
@@ -21,12 +21,9 @@ from switchgnn.controller.controls.congestion import (
     Congestion,
     marking,
 )
-from switchgnn.controller.controls.fanout import Fanout
-from switchgnn.controller.controls.forward import Forward
-from switchgnn.controller.controls.loop import Loop, Result
+from switchgnn.controller.controls.loop import Loop
 from switchgnn.controller.controls.reduce import Reduce
-from switchgnn.controller.controls.rewrite import Rewrite
-from switchgnn.controller.controls.session import Session, SessionEntry, Tier, WorkerPorts
+from switchgnn.controller.controls.session import Session, SessionEntry, Tier
 from switchgnn.controller.errors import (
     ControllerError,
     InstallCancelledError,
@@ -47,28 +44,19 @@ def desired_state(
     plan: SwitchPlan, layout: Layout, network: Network, ecn_threshold: int, queue: int = BMV2_QUEUE
 ) -> SwitchContents:
     """Return a switch's contents for a plan, without a session; see ``install``."""
-    tables = (
-        WorkerPorts(layout).rows(plan, network),
-        Forward(layout).rows(plan, network),
-        Source(layout).rows(plan, network),
-        Destination(layout).rows(plan, network),
-        Partial(layout).rows(plan),
-        Fanout(layout).rows(plan),
-        Result(layout).rows(plan, network),
-        Rewrite(layout).rows(plan, network),
-    )
+    tables = [control(layout).rows(plan, network) for control in KEYED]
     for rows in tables:
         check_rows(rows)
     empty = empty_state(layout)
-    tier, reduce = Tier(layout), Reduce(layout)
     settings = {
-        "threshold": Congestion(layout).encode(marking(ecn_threshold, queue, plan.sums_at_once)),
-        tier.table.name: tier.encode(plan, network),
-        reduce.table.name: reduce.encode(plan),
+        Congestion.name: Congestion(layout).encode(
+            marking(ecn_threshold, queue, plan.sums_at_once)
+        ),
+        Tier.name: Tier(layout).encode(plan, network),
+        Reduce.name: Reduce(layout).encode(plan),
     }
     if has_pool(layout):
-        pool = Pool(layout)
-        settings[pool.table.name] = pool.encode(plan.manifest.slots)
+        settings[Pool.name] = Pool(layout).encode(plan.manifest.slots)
     return SwitchContents(
         rows={**empty.rows, **{rows.table.name: rows for rows in tables}},
         defaults={**empty.defaults, **settings},
@@ -228,12 +216,11 @@ def install_each(
             if not replace_others:
                 _refuse_other_plans(team, shares)
             team.each(SwitchInstall.load)
-            entries = _session_entries(
-                team,
-                table,
-                [share.plan for share in shares],
-                _SessionChoice(new_session, session, largest_feature),
-            )
+
+            def entries_of(number: int) -> list[SessionEntry]:
+                return [table.entry(number, share.plan, largest_feature) for share in shares]
+
+            entries = _session_entries(team, table, entries_of, session, new_session=new_session)
             goals = {
                 id(target): with_session(state, table, entry)
                 for target, state, entry in zip(team.targets, states, entries, strict=True)
@@ -251,15 +238,6 @@ def _refuse_other_plans(team: "_Team", shares: Sequence[Share]) -> None:
     served = team.each(SwitchInstall.served_plan)
     for share, target, number in zip(shares, team.targets, served, strict=True):
         refuse_other_plan(target.client.address, number, share.plan.number)
-
-
-@dataclass(frozen=True)
-class _SessionChoice:
-    """The options of an install for its session; see ``install_each``."""
-
-    new_session: bool
-    session: int | None
-    largest_feature: float | None
 
 
 class _Team:
@@ -322,9 +300,11 @@ def _client(stack: ExitStack, switch: str | P4RuntimeClient) -> P4RuntimeClient:
 
 def _session_entries(
     team: _Team,
-    session: Session,
-    plans: Sequence[SwitchPlan],
-    choice: _SessionChoice,
+    table: Session,
+    entries_of: Callable[[int], list[SessionEntry]],
+    session: int | None,
+    *,
+    new_session: bool,
 ) -> list[SessionEntry]:
     """Choose one session for all switches, and return each one's entry.
 
@@ -332,29 +312,20 @@ def _session_entries(
     lost its window of tags. A new session is newer than all.
     """
     present = [target.session for target in team.targets]
-
-    def entries(number: int) -> list[SessionEntry]:
-        return [session.entry(number, plan, choice.largest_feature) for plan in plans]
-
-    serving = choice.session or _served(present, entries)
-    if (
-        serving
-        and not choice.new_session
-        and all(
-            here.session in (0, serving) and here.plan in (0, plan.number)
-            for here, plan in zip(present, plans, strict=True)
-        )
-    ):
-        return [
-            replace(entry, any_tag=here.any_tag if here.session == serving else 1)
-            for entry, here in zip(entries(serving), present, strict=True)
-        ]
+    serving = None if new_session else session or _served(present, entries_of)
+    if serving:
+        both = list(zip(present, entries_of(serving), strict=True))
+        if all(here.session in (0, serving) and here.plan in (0, own.plan) for here, own in both):
+            return [
+                replace(own, any_tag=here.any_tag if here.session == serving else 1)
+                for here, own in both
+            ]
     number = max(entry.session for entry in present) + 1
-    if number > session.max_session:
+    if number > table.max_session:
         # Loading the program empties the registers with old numbers.
         team.each(lambda target: target.load(anew=True))
         number = 1
-    return entries(number)
+    return entries_of(number)
 
 
 def _served(

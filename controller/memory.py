@@ -6,13 +6,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from switchgnn.base.network import Network
-from switchgnn.controller.controls.access import LAST_TAGS_REGISTER, Destination, Partial, Source
+from switchgnn.controller.controls import KEYED
+from switchgnn.controller.controls.access import LAST_TAGS_REGISTER
 from switchgnn.controller.controls.banks import reduce_slots
 from switchgnn.controller.controls.fanout import Fanout
-from switchgnn.controller.controls.forward import Forward
-from switchgnn.controller.controls.loop import Result
-from switchgnn.controller.controls.rewrite import Rewrite
-from switchgnn.controller.controls.session import Session, WorkerPorts
+from switchgnn.controller.controls.session import Session
+from switchgnn.controller.controls.tables import Keyed
 from switchgnn.controller.errors import (
     NoPrimaryError,
     OtherPlanError,
@@ -82,19 +81,11 @@ def memory_of(
     ``banks``: of a switch that adds to fewer slots per pass than the program; its fanout entries
     have the parameters of these alone.
     """
-    worker, forward, departure = WorkerPorts(layout), Forward(layout), Rewrite(layout)
-    fanout, source = Fanout(layout), Source(layout)
-    destination, partial, result = Destination(layout), Partial(layout), Result(layout)
-    tables = (
-        _table(fanout.table, fanout.count(plan), _of_banks(fanout.banks, banks)),
-        _table(source.table, source.count(plan)),
-        _table(destination.table, destination.count(plan)),
-        _table(partial.table, partial.count(plan)),
-        _table(result.table, result.count(plan)),
-        _table(worker.table, len(worker.rows(plan, network))),
-        _table(forward.table, len(forward.rows(plan, network))),
-        _table(departure.table, len(departure.rows(plan, network))),
-    )
+    tables = [
+        _table(table, control.count(plan, network), _of_banks(control, banks))
+        for control in (each(layout) for each in KEYED)
+        for table in [control.table]
+    ]
     registers = (
         Use(array.name, _cells(array, plan, reduce_slots(layout)), array.size, array.bits)
         for array in layout.registers.values()
@@ -102,13 +93,15 @@ def memory_of(
     return MemoryUse(_largest_first(tables), _largest_first(registers))
 
 
-def _of_banks(program: int, banks: int | None) -> frozenset[str]:
+def _of_banks(control: Keyed, banks: int | None) -> frozenset[str]:
     """Return the parameters of the banks that the switch lacks."""
-    missing = range(program if banks is None else banks, program)
+    if banks is None or not isinstance(control, Fanout):
+        return frozenset()
+    missing = range(banks, control.banks)
     return frozenset(f"{kind}{bank}" for kind in ("slot", "expected") for bank in missing)
 
 
-def _table(table: Table, entries: int, left_out: frozenset[str] = frozenset()) -> Use:
+def _table(table: Table, entries: int, left_out: frozenset[str]) -> Use:
     key = sum(field.bits for field in table.keys)
     widest = max(
         sum(field.bits for field in action.params if field.name not in left_out)

@@ -2,26 +2,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """The contents of a switch, for people."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from rich.console import Console
 from rich.table import Table
 
 from switchgnn.base.names import no_such
-from switchgnn.controller.controls.access import Destination, Partial, Source
+from switchgnn.controller.controls import KEYED
 from switchgnn.controller.controls.congestion import Congestion, Marking
-from switchgnn.controller.controls.fanout import Fanout
-from switchgnn.controller.controls.forward import Forward
-from switchgnn.controller.controls.loop import Result
 from switchgnn.controller.controls.reduce import Reduce
-from switchgnn.controller.controls.rewrite import Rewrite
-from switchgnn.controller.controls.session import Session, SessionEntry, WorkerPorts
+from switchgnn.controller.controls.session import Session, SessionEntry
 from switchgnn.controller.counters import Counters, read_counters
 from switchgnn.controller.errors import ControllerError
 from switchgnn.controller.p4runtime.client import P4RuntimeClient
-from switchgnn.controller.p4runtime.layout import Layout
-from switchgnn.controller.p4runtime.rows import Record, Rows
+from switchgnn.controller.p4runtime.rows import Record
 from switchgnn.controller.p4runtime.state import (
     keyed_tables,
     read_default,
@@ -149,29 +144,15 @@ def show_entries(client: P4RuntimeClient, name: str, limit: int | None = None) -
         ControllerError: there is no such table.
     """
     layout = client.get_layout()
-    readers = _readers(layout)
+    controls = {control.name: control for control in KEYED}
     if name == "groups":
         groups = sorted(read_groups(client).items())[:limit]
         return [{"group": group, "ports": " ".join(map(str, ports))} for group, ports in groups]
-    if name not in readers:
-        tables = (*sorted(readers), "groups")
+    if name not in controls:
+        tables = (*sorted(controls), "groups")
         raise ControllerError(no_such("table", name, tables, where=" with entries"))
     rows = read_rows(client, layout.table(name))
-    return readers[name](rows.select(slice(limit)))
-
-
-def _readers(layout: Layout) -> dict[str, Callable[[Rows], list[Record]]]:
-    controls = (
-        WorkerPorts(layout),
-        Forward(layout),
-        Source(layout),
-        Destination(layout),
-        Partial(layout),
-        Fanout(layout),
-        Result(layout),
-        Rewrite(layout),
-    )
-    return {control.table.name: control.records for control in controls}
+    return controls[name](layout).records(rows.select(slice(limit)))
 
 
 def print_state(console: Console, state: SwitchState) -> None:

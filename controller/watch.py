@@ -78,7 +78,6 @@ def watch(
     desired: DesiredStates | None = None,
     largest_feature: float | None = None,
     interval: float = 1.0,
-    patience: float | None = None,
     clock: Clock = SYSTEM_CLOCK,
     pool: MakeExecutor = ThreadPoolExecutor,
 ) -> None:
@@ -97,14 +96,13 @@ def watch(
         desired: as ``install_each`` takes it.
         largest_feature: as ``install`` takes it.
         interval: seconds between two looks at the switches.
-        patience: seconds that a switch may be gone; None for ever.
-        clock: what time it is where ``stop`` waits.
+        clock: of the reports.
         pool: makes what works on all switches at once.
 
     Raises:
         NotPrimaryError: a switch has a primary controller already.
         OtherPlanError: a switch serves another plan.
-        ControllerError: the first install failed, or a switch stayed away.
+        ControllerError: the first install failed.
     """
     clients = [
         share.switch
@@ -120,8 +118,6 @@ def watch(
         on_event=on_event,
         stop=stop,
         interval=interval,
-        patience=patience,
-        clock=clock,
         bring=lambda session: install_each(
             [replace(share, switch=client) for share, client in zip(shares, clients, strict=True)],
             program=program,
@@ -152,8 +148,6 @@ class _Watcher:
     on_event: Callable[[WatchEvent], None]
     stop: Stop
     interval: float
-    patience: float | None
-    clock: Clock
     bring: Callable[[int | None], InstallReport]
     _session: int | None = None
     _counted: dict[str, dict[str, int]] = field(default_factory=dict)
@@ -206,7 +200,6 @@ class _Watcher:
 
     def _restore(self) -> None:
         """Try to install until it works."""
-        end = None if self.patience is None else self.clock.now() + self.patience
         told = ""
         while not self.stop.is_set():
             try:
@@ -222,10 +215,6 @@ class _Watcher:
                     told = str(error)
                     for client in self.clients:
                         self._tell(WatchEventKind.WAITING, client, told)
-                if end is not None and self.clock.now() > end:
-                    raise SwitchUnreachableError(
-                        f"Gave up after {self.patience:g} s: {error}"
-                    ) from error
             self.stop.wait(self.interval)
 
     def _reconnect(self) -> None:

@@ -16,21 +16,15 @@ WHOLE_BITS = 32
 
 @dataclass(frozen=True)
 class Compression:
-    """What workers leave out of the rows that they send.
+    """What workers leave out of the rows that they send."""
 
-    Attributes:
-        bits: 32, 16 or 8: a number has at most 2^bits - 1 levels.
-        cache: whether rows are sent as changes, and only where they have changed enough.
-        feedback: whether what rounding takes away is added to the row of the next round.
-        stochastic: whether numbers are rounded up with the probability of their rest.
-        seed: of stochastic rounding.
-    """
-
-    bits: int = WHOLE_BITS
+    bits: int = WHOLE_BITS  # 32, 16 or 8: a number has at most 2^bits - 1 levels.
+    # Whether rows are sent as changes, and only where they have changed enough.
     cache: bool = False
+    # Whether what rounding takes away is added to the row of the next round.
     feedback: bool = False
-    stochastic: bool = False
-    seed: int = 0
+    stochastic: bool = False  # Whether numbers are rounded up with the probability of their rest.
+    seed: int = 0  # Of stochastic rounding.
 
     @property
     def active(self) -> bool:
@@ -38,11 +32,7 @@ class Compression:
         return self.cache or self.bits < WHOLE_BITS
 
     def refuse(self, transport: str, instead: str) -> None:
-        """Refuse compression for a transport that has none.
-
-        Raises:
-            TransportError: it names the transport, and the option to change.
-        """
+        """Raise TransportError for a transport that has no compression; `instead`: what to do."""
         if self.active:
             raise TransportError(
                 f"The transport {transport} has neither a cache nor fewer bits: {instead}."
@@ -56,10 +46,8 @@ NO_COMPRESSION = Compression()
 class Savings:
     """Counters of one worker.
 
-    Attributes:
-        rows: rows that were due, of vertices or partial sums.
-        skipped: of them, those without changes, which went without a body or not at all.
-        full: exchanges in which all rows were sent whole.
+    Of all `rows` that were due, those `skipped` had not changed, and went without a body or not at
+    all; in `full` exchanges all rows were sent whole.
     """
 
     rows: int = 0
@@ -73,14 +61,10 @@ class LeastChange:
 
     CDFGNN (section 4) compares with max|z| alone. But rows that are small beside the others, such
     as gradients of vertices that are classified well, change the most and matter the least.
-
-    Attributes:
-        epsilon: ε, a share.
-        usual: the mean of max|z| over all rows of the worker that are finite.
     """
 
-    epsilon: float
-    usual: float
+    epsilon: float  # A share.
+    usual: float  # The mean of max|z| over all rows of the worker that are finite.
 
     @classmethod
     def of(cls, epsilon: float, sizes: NDArray[Any]) -> "LeastChange":
@@ -99,30 +83,30 @@ class LeastChange:
         return reached
 
 
-class RestingRows:
-    """The vertices whose rows count as unchanged, by the site of their tensor."""
+class SkipMasks:
+    """The vertices whose rows count as unchanged, by the id of their tensor."""
 
     def __init__(self) -> None:
         self._vertices: dict[int, NDArray[np.bool_]] = {}
 
-    def rest(self, site: int, vertices: NDArray[np.bool_] | None) -> None:
-        """Let rows of a site rest in its forward exchanges; `vertices`: bool[n]; None: none do."""
-        self._vertices.pop(site, None)
+    def skip(self, tensor_id: int, vertices: NDArray[np.bool_] | None) -> None:
+        """Skip rows in the forward exchanges of a tensor; `vertices`: bool[n]; None: none."""
+        self._vertices.pop(tensor_id, None)
         if vertices is not None:
-            self._vertices[site] = vertices
+            self._vertices[tensor_id] = vertices
 
-    def of(self, site: int, direction: Direction) -> NDArray[np.bool_] | None:
-        """Return bool[n], the vertices whose rows rest in an exchange; None: none do."""
-        return self._vertices.get(site) if direction is Direction.FORWARD else None
+    def of(self, tensor_id: int, direction: Direction) -> NDArray[np.bool_] | None:
+        """Return bool[n], the vertices whose rows are skipped in an exchange; None: none are."""
+        return self._vertices.get(tensor_id) if direction is Direction.FORWARD else None
 
 
-def all_rest(
+def all_skipped(
     vertices: NDArray[np.bool_], row: NDArray[np.int64], indptr: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
-    """Return bool[S], whether all vertices of each sent row rest.
+    """Return bool[S], whether all vertices of each sent row are skipped (`vertices`: bool[n]).
 
-    `vertices`: bool[n], those that rest. `row`: int64[K], the vertices of all sent rows; `indptr`:
-    int64[S + 1], where those of each begin, at least one.
+    `row`: int64[K], the vertices of all sent rows; `indptr`: int64[S + 1], where those of each
+    begin.
     """
-    rest: NDArray[np.bool_] = np.logical_and.reduceat(vertices[row], indptr[:-1])
-    return rest
+    skipped: NDArray[np.bool_] = np.logical_and.reduceat(vertices[row], indptr[:-1])
+    return skipped

@@ -23,12 +23,7 @@ _RATE_GAIN = 1.25
 
 
 class CongestionWindow:
-    """Window and rate of one worker.
-
-    Attributes:
-        window: features that may be in flight.
-        cuts: how often the window shrank.
-    """
+    """Window and rate of one worker: `window` features may be in flight."""
 
     def __init__(self, pace: Pace, round_trip: RoundTrip, segment: float = SEGMENT) -> None:
         self._segment = segment

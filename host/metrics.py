@@ -9,7 +9,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 
-from switchgnn.base.metrics import Histogram, Metric, MetricKind, MetricsError, serve_metrics
+from switchgnn.base.metrics import (
+    Metric,
+    MetricKind,
+    MetricsError,
+    serve_metrics,
+    values_by_name,
+)
 from switchgnn.base.tasks import EventWriter
 from switchgnn.host.innetwork.endpoint import ExchangeStatus
 from switchgnn.host.transport import Transport
@@ -33,10 +39,8 @@ def metrics_place(place: tuple[str, int], worker: int) -> str:
 class WorkerView:
     """The observable state of a worker.
 
-    Attributes:
-        transport: its transport.
-        seconds: returns the seconds of exchanges, and those of them without computation; None if
-            they are not measured.
+    `seconds`: returns the seconds of exchanges, and those of them without computation; None if they
+    are not measured.
     """
 
     worker: int
@@ -110,17 +114,8 @@ def serving_metrics(place: str, view: WorkerView) -> Iterator[None]:
 
 
 def metric_values(view: WorkerView) -> dict[str, float]:
-    """Return all values of a worker's metrics.
-
-    Names lack the common prefix; values of labels other than the worker follow after slashes, as in
-    ``link_bytes_total/up``.
-    """
-    return {
-        "/".join((metric.name.removeprefix(PREFIX), *labels[1:])): value
-        for metric in view.metrics()
-        for labels, value in metric.samples
-        if not isinstance(value, Histogram)
-    }
+    """Return all values of a worker's metrics, as `values_by_name`."""
+    return values_by_name(view.metrics(), PREFIX)
 
 
 @contextmanager

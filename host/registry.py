@@ -26,7 +26,7 @@ from switchgnn.host.direct.kinds import (
 )
 from switchgnn.host.direct.transport import open_direct
 from switchgnn.host.errors import TransportError
-from switchgnn.host.mixed import open_switch, write_left_schedules
+from switchgnn.host.hybrid import open_switch, write_left_schedules
 from switchgnn.host.strawman import open_strawman
 from switchgnn.host.transport import NO_TRAFFIC, Transport, WorkerEnd, check_rows
 from switchgnn.host.wire.link import Traffic
@@ -48,7 +48,7 @@ class LocalTransport(Transport):
         self._vertices = vertices
 
     def aggregate(
-        self, rows: NDArray[np.float32], _direction: Direction, _site: int = 0
+        self, rows: NDArray[np.float32], _direction: Direction, _tensor_id: int = 0
     ) -> NDArray[np.float32]:
         """Return float32[n, F] zeros; see ``Transport``."""
         check_rows(rows, self._vertices, 0)
@@ -94,40 +94,35 @@ class SwitchProgram(Enum):
 
 @dataclass(frozen=True)
 class TransportKind:
-    """One way to get the sums over remote neighbours.
+    """One way to get the sums over remote neighbours."""
 
-    Attributes:
-        name: the name in ``--transport`` and reports.
-        label: the name in plots.
-        colour: in plots, one of the cycle's ten, ``C0`` to ``C9``.
-        help: what it does, to follow its name.
-        open: opens a worker's end; the link is closed with it.
-        program: the P4 program that adds features up; workers then read their part of its plan.
-            None: the switch only forwards frames between the hosts, or there is none.
-        networked: whether there is a network; without one there is one worker.
-        strategies: strategies of the plan that replace those of the preset ``paper``; a user can
-            choose only the partition. None: the user's choices apply.
-        partition: the default partition; None: as for ``--strategy``.
-        write_schedules: writes the rows that workers send each other; None if the plan is enough.
-        write_left: writes the rows that workers send each other for the destinations that a plan
-            leaves to the hosts; None if no plan leaves any.
-        samples: whether a share of the rows may be sent instead of all.
-        compresses: whether rows may be sent in fewer bytes, see ``Compression``.
-    """
-
-    name: str
-    label: str
-    colour: str
-    help: str
-    open: Opener
+    name: str  # The name in `--transport` and reports.
+    label: str  # The name in plots.
+    colour: str  # In plots, one of the cycle's ten, `C0` to `C9`.
+    help: str  # What it does, to follow its name.
+    open: Opener  # Opens a worker's end; the link is closed with it.
+    # The P4 program that adds features up; workers then read their part of its plan. None: the
+    # switch only forwards frames between the hosts, or there is none.
     program: SwitchProgram | None = None
-    networked: bool = True
+    networked: bool = True  # Whether there is a network; without one there is one worker.
+    # Strategies of the plan that replace those of the preset `paper`; a user can choose only the
+    # partition. None: the user's choices apply.
     strategies: FixedStrategies | None = None
-    partition: str | None = None
+    partition: str | None = None  # The default partition; None: as for `--strategy`.
+    # Writes the rows that workers send each other; None if the plan is enough.
     write_schedules: ScheduleWriter | None = None
+    # Writes the rows that workers send each other for the destinations that a plan leaves to the
+    # hosts; None if no plan leaves any.
     write_left: LeftWriter | None = None
-    samples: bool = False
-    compresses: bool = False
+    samples: bool = False  # Whether a share of the rows may be sent instead of all.
+    compresses: bool = False  # Whether rows may be sent in fewer bytes, see `Compression`.
+    # Whether rows are sent bin by bin, which needs all rows of a bin, on the CPU.
+    binned: bool = False
+
+    @property
+    def in_switch(self) -> bool:
+        """Whether the switch adds up as SwitchGNN does, so that it can add up gradients, too."""
+        return self.program is SwitchProgram.SWITCHGNN
 
     @property
     def needs_plan(self) -> bool:
@@ -182,6 +177,7 @@ G3 = TransportKind(
     strategies=_PARTITION_ONLY,
     partition="g3",
     write_schedules=partial(write_schedules, choose=binned_schedules),
+    binned=True,
 )
 STRAWMAN = TransportKind(
     name="strawman",

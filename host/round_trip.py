@@ -47,7 +47,7 @@ class RoundTrip:
         """Return the longest time between two repetitions of a question, in seconds.
 
         The more tries questions needed lately, the shorter it is, so that as many answers are
-        expected within a patience as without losses.
+        expected within a timeout as without losses.
         """
         return max(self.timeout, _MOST_OFTEN, LONGEST_TIMEOUT / self._tries**legs)
 

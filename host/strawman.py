@@ -51,7 +51,7 @@ class PartReceiver(SumReceiver):
         fetched: Features | None = None,
     ) -> None:
         super().__init__(endpoint, schedule, place=place, began=began)
-        # The count alone does not prove a sum, so no sieve may take it.
+        # The count alone does not prove a sum, so no fast path may take it.
         self.awaited[:] = IN_DOUBT
         self._parts: dict[int, _Part] = {}
         self._overflowed: dict[int, set[int]] = {}

@@ -5,7 +5,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,49 +25,23 @@ NO_TRAFFIC = Traffic(0, 0, 0, 0)
 
 
 @dataclass(frozen=True)
-class WorkerEnd:
-    """The parameters of one worker's end. Each transport uses those that it needs.
+class LinkConfig:
+    """One worker's end of its link: the part that the tasks of all worker processes share."""
 
-    Attributes:
-        vertices: how many vertices the worker holds.
-        link: ``eth:...`` or ``udp:...``, as for ``open_link``.
-        faults: the faults on the link, as for ``Faults.parse``.
-        addresses: those of the worker and of its switch.
-        stations: the addresses of all workers.
-        plan: the plan folder, if the switch adds up.
-        session: the number of its install.
-        schedule: the worker's file, if hosts send to each other.
-        sampling: the share of rows that is sent.
-        mtu: of frames between hosts, as for ``Framing.parse`` of host/direct.
-        clock: the clock of the link.
-        recording: the file for the frames of the link, or None.
-        shared: an open link to use instead, of which an all-reduce uses the other half.
-        compression: what workers leave out of the rows that they send.
-    """
-
-    worker: int
-    workers: int
-    vertices: int
-    pace: Pace
-    link: str
-    faults: str
-    addresses: Addresses
-    stations: tuple[Station, ...]
-    plan: Path | None
-    session: int
-    schedule: Path | None
-    sampling: float
-    seed: int
-    mtu: str = "1500"
-    clock: Clock = SYSTEM_CLOCK
-    recording: Path | None = None
-    shared: Link | None = None
-    compression: Compression = NO_COMPRESSION
+    worker: int  # The number of the worker.
+    link: str  # `eth:...` or `udp:...`, as for `open_link`.
+    addresses: Addresses  # Those of the worker and of its switch.
+    stations: tuple[Station, ...] = ()  # The addresses of all workers.
+    plan: Path | None = None  # The plan folder, if the switch adds up.
+    session: int = 0  # The number of its install.
+    schedule: Path | None = None  # The worker's file, if hosts send to each other.
+    faults: str = ""  # The faults on the link, as for `--faults`.
+    recording: Path | None = None  # The file for the frames of the link, or None.
+    metrics: str = ""  # `ADDRESS:PORT` of the worker's metrics; empty for none.
+    tell_every: float = 0.0  # Seconds between two events with its metrics; 0 for none.
 
     def open_link(self, *protocols: int) -> Link:
         """Open the link for some IPv4 protocols."""
-        if self.shared is not None:
-            return self.shared
         return open_worker_link(self.link, self.faults, self.worker, protocols, self.recording)
 
     def plan_folder(self) -> Path:
@@ -83,6 +57,31 @@ class WorkerEnd:
         return self.schedule
 
 
+@dataclass(frozen=True, kw_only=True)
+class WorkerEnd(LinkConfig):
+    """The parameters of a transport, which uses those that it needs."""
+
+    workers: int
+    vertices: int  # How many vertices the worker holds.
+    pace: Pace
+    sampling: float = 1.0  # The share of rows that is sent.
+    seed: int = 0
+    mtu: str = "1500"  # Of frames between hosts, as for `Framing.parse` of host/direct.
+    clock: Clock = SYSTEM_CLOCK  # The clock of the link.
+    # An open link to use instead, of which an all-reduce uses the other half.
+    shared: Link | None = None
+    compression: Compression = NO_COMPRESSION  # What workers leave out of the rows that they send.
+
+    @classmethod
+    def of(cls, config: LinkConfig, **more: Any) -> "WorkerEnd":  # noqa: ANN401
+        """Return a configured link with the other parameters."""
+        return cls(**vars(config), **more)
+
+    def open_link(self, *protocols: int) -> Link:
+        """Open the link for some IPv4 protocols, unless it is open already."""
+        return super().open_link(*protocols) if self.shared is None else self.shared
+
+
 class Transport(Protocol):
     """One worker's end. All workers make the same calls in the same order.
 
@@ -90,14 +89,14 @@ class Transport(Protocol):
     """
 
     def aggregate(
-        self, rows: NDArray[np.float32], direction: Direction, site: int = 0
+        self, rows: NDArray[np.float32], direction: Direction, tensor_id: int = 0
     ) -> NDArray[np.float32]:
         """Sum over the remote neighbours of each of this worker's vertices.
 
         `rows`: float32[n, F], one row per vertex of this worker, ids ascending; any F from 1, the
-        same for all workers. They are not used after the return. `site` numbers the tensor: a cache
-        compares it with the last one of the same site, direction and width. Returns float32[n, F];
-        0 for a vertex without remote neighbours.
+        same for all workers. They are not used after the return. `tensor_id` numbers the tensor: a
+        cache compares it with the last one of the same id, direction and width. Returns float32[n,
+        F]; 0 for a vertex without remote neighbours.
         """
 
     def attend(self, until: Callable[[], bool]) -> None:
@@ -121,6 +120,19 @@ class Transport(Protocol):
     def injected(self) -> Mapping[str, FaultCounts]:
         """Return the faults on the link to the switch so far, by direction."""
         return {}
+
+    def skip(self, tensor_id: int, vertices: NDArray[np.bool_] | None) -> None:
+        """Take rows of a tensor as unchanged, in its forward exchanges from now on.
+
+        Only with a cache. A partial sum counts as unchanged if all its vertices are skipped. When
+        all rows are sent whole, none is skipped. `vertices`: bool[n], those that are skipped;
+        None: none is.
+        """
+        return
+
+    def forget(self, tensor_id: int) -> None:
+        """Drop all that is kept of a tensor, as all workers must between the same exchanges."""
+        return
 
     @property
     def traffic(self) -> Traffic:

@@ -6,7 +6,6 @@ It reports to its parent as JSON lines on standard output and leaves its sums in
 files. It reads only its own part of the plan and its own features.
 """
 
-import sys
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -16,15 +15,12 @@ from numpy.typing import NDArray
 
 from switchgnn.base.arrays import ArrayKind, pack_arrays, read_arrays
 from switchgnn.base.full_disk import writing
-from switchgnn.base.network import Station
-from switchgnn.base.tasks import EventWriter, Heartbeat, task_from_json, task_to_json
-from switchgnn.host.direct.framing import USUAL_MTU
+from switchgnn.base.tasks import EventWriter, run_task
+from switchgnn.host.hybrid import open_switch
 from switchgnn.host.innetwork.exchange import InNetworkExchange
 from switchgnn.host.metrics import WorkerView, serving_metrics, telling_metrics
-from switchgnn.host.mixed import open_switch
 from switchgnn.host.pace import Pace
-from switchgnn.host.transport import WorkerEnd
-from switchgnn.host.wire.addresses import Addresses
+from switchgnn.host.transport import LinkConfig, WorkerEnd
 from switchgnn.host.wire.header import fragments_of
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.plan.files import read_manifest
@@ -40,8 +36,7 @@ def features_of_round(features: NDArray[np.float32], index: int) -> NDArray[np.f
 _REPORT_INTERVAL = 0.1
 # The event after each complete file except the last, which ``finished`` follows.
 WRITTEN = "written"
-# The arrays of a worker's file.
-# Of the file of a worker's features.
+# The arrays in the file of a worker's features, and in that of its sums.
 FEATURES = {"features": ArrayKind(("<f4",), (2,))}
 WORKER_RESULT = {
     "fixed": ArrayKind(("<i4",), (3,)),
@@ -52,53 +47,18 @@ WORKER_RESULT = {
 
 @dataclass(frozen=True)
 class WorkerTask:
-    """The task of one worker process.
+    """The task of one worker process."""
 
-    Attributes:
-        plan: the plan folder.
-        session: the number of the plan's install.
-        link: ``eth:...`` or ``udp:...``.
-        features: safetensors file, features float32[n, F] of this worker's rows only.
-        rounds: how many exchanges.
-        output: the safetensors files to write, named by ``result_file``. One of R rounds holds
-            fixed int32[R, n, F] of the switch, sums float32[R, n, F] of the switch and the hosts,
-            and scale float64[R].
-        rounds_per_file: how many rounds a file holds; the last one may hold fewer.
-        faults: the faults on its link, as for ``--faults``.
-        recording: the file for the frames of its link, or None.
-        metrics: ``ADDRESS:PORT`` of its metrics server; empty: none.
-        tell_every: seconds between two events with its metrics; 0: none.
-        schedule: the rows that it sends to other hosts, if the plan leaves destinations to them.
-        stations: the addresses of all workers, for the same plans.
-        mtu: of frames between hosts, as for ``Framing.parse`` of host/direct.
-    """
-
-    plan: Path
-    worker: int
-    session: int
-    link: str
-    addresses: Addresses
-    features: Path
-    rounds: int
+    # Has a plan; a schedule and stations, too, if the plan leaves destinations to hosts.
+    config: LinkConfig
+    features: Path  # Safetensors file, features float32[n, F] of this worker's rows only.
+    rounds: int  # How many exchanges.
+    # The safetensors files to write, named by `result_file`. One of R rounds holds fixed int32[R,
+    # n, F] of the switch, sums float32[R, n, F] of the switch and the hosts, and scale float64[R].
     output: Path
-    rounds_per_file: int
+    # How many rounds a file holds; the last one may hold fewer.
+    rounds_per_file: int  # How many rounds a file holds; the last one may hold fewer.
     pace: Pace
-    faults: str = ""
-    recording: Path | None = None
-    metrics: str = ""
-    tell_every: float = 0.0
-    schedule: Path | None = None
-    stations: tuple[Station, ...] = ()
-    mtu: str = str(USUAL_MTU)
-
-    def to_json(self) -> str:
-        """Return the task as one line of JSON."""
-        return task_to_json(self)
-
-    @classmethod
-    def from_json(cls, text: str) -> "WorkerTask":
-        """Read what :meth:`to_json` wrote."""
-        return task_from_json(cls, text)
 
 
 def result_file(output: Path, number: int) -> Path:
@@ -112,24 +72,23 @@ def steps_of(manifest: Manifest, width: int, rounds: int) -> int:
     return rounds * max(1, blocks * fragments_of(width))
 
 
-def run_worker(task: WorkerTask) -> None:
-    """Exchange and report as the module describes."""
-    events = EventWriter(sys.stdout)
-    with Heartbeat(events):
-        _exchange(task, events)
+def run(line: str) -> None:
+    """Do the task of a line of JSON: exchange and report as the module describes."""
+    run_task(WorkerTask, line, _exchange)
 
 
 def _exchange(task: WorkerTask, events: EventWriter) -> None:
-    manifest = read_manifest(task.plan)
+    manifest = read_manifest(task.config.plan_folder())
     features = read_arrays(task.features, FEATURES, remedy="run again")["features"]
     progress = _Progress(events, steps_of(manifest, features.shape[1], task.rounds))
-    kept: list[_Round] = []
+    kept: list[_RoundSums] = []
     each: list[float] = []
     processor_seconds = 0.0
-    end = _end(task, workers=manifest.workers, vertices=len(features))
+    workers, vertices = manifest.workers, len(features)
+    end = WorkerEnd.of(task.config, workers=workers, vertices=vertices, pace=task.pace)
     with open_switch(end, on_block=progress.block_done, on_share=progress.share_done) as transport:
-        view = WorkerView(task.worker, transport)
-        with serving_metrics(task.metrics, view), telling_metrics(events, task.tell_every, view):
+        view = WorkerView(end.worker, transport)
+        with serving_metrics(end.metrics, view), telling_metrics(events, end.tell_every, view):
             events.write("ready")
             for index in range(task.rounds):
                 if len(kept) == task.rounds_per_file:
@@ -157,44 +116,21 @@ def _exchange(task: WorkerTask, events: EventWriter) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class _Round:
-    """The sums of one round."""
-
+class _RoundSums:
     fixed: NDArray[np.int32]
     sums: NDArray[np.float32]
     scale: float
 
 
-def _end(task: WorkerTask, *, workers: int, vertices: int) -> WorkerEnd:
-    return WorkerEnd(
-        worker=task.worker,
-        workers=workers,
-        vertices=vertices,
-        pace=task.pace,
-        link=task.link,
-        faults=task.faults,
-        addresses=task.addresses,
-        stations=task.stations,
-        plan=task.plan,
-        session=task.session,
-        schedule=task.schedule,
-        sampling=1.0,
-        seed=0,
-        mtu=task.mtu,
-        recording=task.recording,
-    )
-
-
-def _round(transport: InNetworkExchange, features: NDArray[np.float32]) -> _Round:
-    """Exchange one round."""
+def _round(transport: InNetworkExchange, features: NDArray[np.float32]) -> _RoundSums:
     fixed, sums = transport.aggregate_parts(features, Direction.FORWARD)
     whole = fixed.decode()
     if sums is not None:
         whole += sums
-    return _Round(fixed.values, whole, fixed.fixed_point.scale)
+    return _RoundSums(fixed.values, whole, fixed.fixed_point.scale)
 
 
-def _write(rounds: list[_Round], path: Path) -> None:
+def _write(rounds: list[_RoundSums], path: Path) -> None:
     with writing(path):
         arrays = {
             "fixed": np.stack([each.fixed for each in rounds]),

@@ -50,7 +50,7 @@ def compile_program(files: ProgramFiles = SWITCHGNN, *, one_line: bool = False) 
         )
         if result.returncode or result.stderr.strip():
             raise CompileError(
-                f"p4c is not content with {files.main.name}:\n{result.stderr.strip()}"
+                f"Compiling {files.main.name} with p4c failed:\n{result.stderr.strip()}"
             )
         files.compiled.mkdir(parents=True, exist_ok=True)
         compiled = _without_source_positions(json.loads(raw.read_text()))

@@ -12,8 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from switchgnn.training.all_reduce import OpenReducer
-    from switchgnn.training.process_group import SwitchProcessGroup
+    from switchgnn.training.process_group import OpenReducer, SwitchProcessGroup
 
 NAME = "switchgnn"
 # Gloo, which does the rest, takes tensors of both.

@@ -69,4 +69,4 @@ def machine(monkeypatch):
 def test_deadlines_are_longer_on_a_slow_or_busy_machine(machine, core, waiting, factor):
     machine(core=core, waiting=waiting)
     assert seconds_here(2.0) == 2.0 * factor
-    assert pace_here(Pace(window=5, patience=3.0)) == Pace(window=5, patience=3.0 * factor)
+    assert pace_here(Pace(window=5, timeout=3.0)) == Pace(window=5, timeout=3.0 * factor)

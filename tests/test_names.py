@@ -20,7 +20,9 @@ QUOTED = re.compile(r"`([^`\n]+)`")
 LINK = re.compile(r"\[`?([\w./-]+\.md)`?\]\(([^)#]+)")
 COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 # Placeholders, and headers of the kernel and of other projects.
-ELSEWHERE = re.compile(r"(.*/)?FILE\.(py|p4)|linux/.*|(mau/)?memories\.h|device\.h|parmetis\.h")
+ELSEWHERE = re.compile(
+    r"(.*/)?FILE\.(py|p4)|mine\.py|linux/.*|(mau/)?memories\.h|device\.h|parmetis\.h"
+)
 
 
 def files(*suffixes: str) -> list[Path]:

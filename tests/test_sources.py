@@ -106,7 +106,6 @@ ALLOWED = {
     "host/links/split.py": {"time"},  # two threads of one process share a link
     "host/links/recording.py": {"time"},  # a file for people says when a frame has passed
     "tests/simulation/__main__.py": {"random"},  # draws the seed that was not given
-    "tests/simulation/soak_simulated.py": {"time"},  # limits how long scenarios are begun
 }
 
 

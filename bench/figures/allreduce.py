@@ -11,7 +11,7 @@ from bench.line import Goal, ResultLine
 from bench.loads.training import WORKERS, TrainingSetting, job_of, lacks_training, train
 from bench.measure import Samples, alternate
 from bench.settings import Settings
-from switchgnn.commands.allreduce.job import ReduceOptions, ReduceReport, run_allreduce
+from switchgnn.commands.allreduce import ReduceOptions, ReduceReport, run_allreduce
 from switchgnn.host.pace import Pace
 from switchgnn.host.registry import SWITCH
 from switchgnn.topologies import FabricKind, Target, usual_limits

@@ -19,7 +19,7 @@ from switchgnn.host.registry import HOST, HOST_PARTIAL, SWITCH
 from switchgnn.planner.direction import Direction
 from switchgnn.topologies import FabricKind, Target
 from switchgnn.topologies.mininet_fabric import mininet_missing
-from switchgnn.training.fewer import AUTO, fewer_bytes
+from switchgnn.training.compression import AUTO, CompressionOptions
 
 if TYPE_CHECKING:
     from switchgnn.training.data.dataset import Dataset
@@ -40,19 +40,19 @@ _SHARES = (0.05, 0.2, 0.5, 0.9)
 _DRAWS = 10
 
 # What is left out, with the largest ratio of bytes to a plain training.
-_CACHE = fewer_bytes(32, AUTO)
+_CACHE = CompressionOptions(AUTO)
 _OVER_SWITCH = (
     ("cache", _CACHE, 0.4),
-    (f"cache, epsilon {_FIXED:g}", fewer_bytes(32, _FIXED), 0.4),
-    ("cache, 16 bits", fewer_bytes(16, AUTO), 0.2),
-    ("cache, 8 bits", fewer_bytes(8, AUTO), 0.12),
-    (f"cache, epsilon {_FIXED:g}, 16 bits", fewer_bytes(16, _FIXED), 0.2),
-    (f"cache, epsilon {_FIXED:g}, 8 bits", fewer_bytes(8, _FIXED), 0.12),
-    ("16 bits", fewer_bytes(16, None), None),
-    ("8 bits", fewer_bytes(8, None), None),
+    (f"cache, epsilon {_FIXED:g}", CompressionOptions(str(_FIXED)), 0.4),
+    ("cache, 16 bits", CompressionOptions(AUTO, 16), 0.2),
+    ("cache, 8 bits", CompressionOptions(AUTO, 8), 0.12),
+    (f"cache, epsilon {_FIXED:g}, 16 bits", CompressionOptions(str(_FIXED), 16), 0.2),
+    (f"cache, epsilon {_FIXED:g}, 8 bits", CompressionOptions(str(_FIXED), 8), 0.12),
+    ("16 bits", CompressionOptions(bits=16), None),
+    ("8 bits", CompressionOptions(bits=8), None),
 )
 # As CDFGNN publishes it.
-_OVER_HOSTS = fewer_bytes(8, AUTO)
+_OVER_HOSTS = CompressionOptions(AUTO, 8)
 
 missing = lacks_training
 
@@ -78,14 +78,14 @@ def run(settings: Settings) -> Iterator[ResultLine]:
 def _over_switch(setting: TrainingSetting, seeds: range) -> Iterator[ResultLine]:
     plain = [train_with(setting, SWITCH.name, seed=seed) for seed in seeds]
     cached = []
-    for name, fewer, most in _OVER_SWITCH:
-        less = [train_with(setting, SWITCH.name, fewer, seed=seed) for seed in seeds]
+    for name, options, most in _OVER_SWITCH:
+        less = [train_with(setting, SWITCH.name, options, seed=seed) for seed in seeds]
         yield _bytes(f"{setting.graph}, switch: {name}", less, plain, most)
-        if fewer is _CACHE:
+        if options is _CACHE:
             cached = less
     for keep, most in _KEEPS:
-        fewer = replace(_CACHE, keep=keep)
-        kept = [train_with(setting, SWITCH.name, fewer, seed=seed) for seed in seeds]
+        options = replace(_CACHE, keep=keep)
+        kept = [train_with(setting, SWITCH.name, options, seed=seed) for seed in seeds]
         what = f"{setting.graph}, switch: cache, {keep:g} of the columns, against the cache"
         yield _bytes(what, kept, cached, most)
 
@@ -95,11 +95,11 @@ def _over_hosts(setting: TrainingSetting, seeds: range) -> Iterator[ResultLine]:
     columns = f"{keep:g} of the columns"
     for transport in (HOST.name, HOST_PARTIAL.name):
         plain = [train_with(setting, transport, seed=seed) for seed in seeds]
-        for name, fewer, goal in (
+        for name, options, goal in (
             ("cache, 8 bits", _OVER_HOSTS, None),
-            (columns, fewer_bytes(32, None, keep=keep), most),
+            (columns, CompressionOptions(keep=keep), most),
         ):
-            less = [train_with(setting, transport, fewer, seed=seed) for seed in seeds]
+            less = [train_with(setting, transport, options, seed=seed) for seed in seeds]
             yield _bytes(f"{setting.graph}, {transport}: {name}", less, plain, goal)
 
 
@@ -127,7 +127,7 @@ def _time(settings: Settings, setting: TrainingSetting) -> ResultLine:
         settings.pairs,
         (
             "cache, 16 bits",
-            lambda: train_with(links, SWITCH.name, fewer_bytes(16, AUTO)).epoch_seconds,
+            lambda: train_with(links, SWITCH.name, CompressionOptions(AUTO, 16)).epoch_seconds,
         ),
         ("plain", lambda: train_with(links, SWITCH.name).epoch_seconds),
     )

@@ -115,7 +115,7 @@ def _measure_with(controlled: bool, folder: Path) -> _Result:
         sockets=folder,
         ecn_threshold=DEFAULT_ECN_THRESHOLD,
         queue=BMV2_QUEUE,
-        pace=Pace(window=_WINDOW, patience=60.0, congestion_control=controlled),
+        pace=Pace(window=_WINDOW, timeout=60.0, congestion_control=controlled),
         background=_FLOWS,
     )
     with QueueWatch(address_in(folder, 0)) as watch:

@@ -8,14 +8,13 @@ from collections.abc import Callable, Iterator, Sequence
 from bench.errors import BenchError
 from bench.line import Goal, ResultLine
 from bench.loads.bare_worker import COMMAND as BARE_COMMAND
-from bench.loads.exchange import Exchanged, exchange
+from bench.loads.exchange import WORKER_COMMAND, Exchanged, exchange
 from bench.machine import installed_targets, lacks
 from bench.measure import Samples, alternate, repeat
 from bench.settings import Settings
 from bench.testbeds.testbed import Served, Testbed
 from bench.testbeds.wiretap import Wiretap
 from bench.testbeds.workload import digits_plan, standard_plan
-from switchgnn.commands.shared.workers import WORKER_COMMAND
 from switchgnn.host.wire.header import Kind
 from switchgnn.topologies import Target
 

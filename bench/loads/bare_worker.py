@@ -12,7 +12,7 @@ from switchgnn.host.innetwork import block
 from switchgnn.host.innetwork.block import FeatureSender
 from switchgnn.host.innetwork.exchange import InNetworkExchange
 from switchgnn.host.innetwork.receiver import SumReceiver
-from switchgnn.host.worker import WorkerTask, run_worker
+from switchgnn.host.worker import run
 
 COMMAND = (sys.executable, "-m", "bench.loads.bare_worker")
 # This is longer than any answer takes, so no timer ever ends.
@@ -64,7 +64,7 @@ def main() -> None:
     """Do the task on standard input, as `switchgnn worker` does."""
     block.FeatureSender = BareSender  # type: ignore[misc]
     InNetworkExchange._receiver = BareReceiver
-    run_worker(WorkerTask.from_json(sys.stdin.readline()))
+    run(sys.stdin.readline())
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from bench.loads.training import TrainingSetting, job_of, train
 from switchgnn.host.registry import SWITCH
-from switchgnn.training.fewer import AUTO, NOTHING_LESS, FewerBytes, fewer_bytes
+from switchgnn.training.compression import AUTO, CompressionOptions
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -42,10 +42,14 @@ class CompressedRun:
 
 
 def train_with(
-    setting: TrainingSetting, transport: str, fewer: FewerBytes = NOTHING_LESS, *, seed: int = 0
+    setting: TrainingSetting,
+    transport: str,
+    compression: CompressionOptions | None = None,
+    *,
+    seed: int = 0,
 ) -> CompressedRun:
     """Train once; `seed`: of weights, the split and the plan."""
-    report = _train(setting, transport, fewer, seed=seed)
+    report = _train(setting, transport, compression or CompressionOptions(), seed=seed)
     seconds = report.seconds[1:] or report.seconds
     return CompressedRun(
         report.total_bytes / len(report.seconds),
@@ -58,7 +62,7 @@ def train_with(
 def _train(
     setting: TrainingSetting,
     transport: str,
-    fewer: FewerBytes,
+    compression: CompressionOptions,
     *,
     seed: int = 0,
     evaluate_every: int | None = None,
@@ -68,21 +72,21 @@ def _train(
     job = job_of(setting, transport)
     training = job.task.training
     options = replace(training.options, seed=seed, evaluate_every=evaluate_every or setting.epochs)
-    task = replace(job.task, training=replace(training, options=options, fewer=fewer))
+    task = replace(job.task, training=replace(training, options=options, compression=compression))
     return train(replace(job, task=task), load_dataset(setting.graph, seed=seed))
 
 
 def draw_epochs(setting: TrainingSetting, path: Path) -> None:
     """Train with and without, and draw bytes and accuracy of each epoch as a picture."""
     kinds = {
-        "plain": NOTHING_LESS,
-        "cache": fewer_bytes(32, AUTO),
-        "cache, 16 bits": fewer_bytes(16, AUTO),
-        "cache, 8 bits": fewer_bytes(8, AUTO),
+        "plain": CompressionOptions(),
+        "cache": CompressionOptions(AUTO),
+        "cache, 16 bits": CompressionOptions(AUTO, 16),
+        "cache, 8 bits": CompressionOptions(AUTO, 8),
     }
     reports = {
-        name: _train(setting, SWITCH.name, fewer, evaluate_every=_EVALUATED)
-        for name, fewer in kinds.items()
+        name: _train(setting, SWITCH.name, options, evaluate_every=_EVALUATED)
+        for name, options in kinds.items()
     }
     from matplotlib.figure import Figure  # noqa: PLC0415  only drawing needs it
 
@@ -145,8 +149,8 @@ def draw_columns(setting: TrainingSetting, path: Path) -> None:
 
 
 def _with_columns(setting: TrainingSetting, share: float) -> list[CompressedRun]:
-    fewer = fewer_bytes(32, None, keep=share, every=_CHOSEN_EVERY)
-    return [train_with(setting, SWITCH.name, fewer, seed=seed) for seed in range(_SEEDS)]
+    options = CompressionOptions(keep=share, columns_every=_CHOSEN_EVERY)
+    return [train_with(setting, SWITCH.name, options, seed=seed) for seed in range(_SEEDS)]
 
 
 def _draw_range(axis: "Axes", values: Sequence[Sequence[float]]) -> None:

@@ -10,13 +10,20 @@ import numpy as np
 
 from bench.testbeds.testbed import Testbed
 from switchgnn.base.arrays import pack_arrays
-from switchgnn.commands.shared.workers import WORKER_COMMAND, WorkerError, run_workers
-from switchgnn.host.mixed import write_left_schedules
+from switchgnn.commands.shared.workers import (
+    WorkerError,
+    WorkerOutcome,
+    run_workers,
+    worker_command,
+)
+from switchgnn.host.hybrid import write_left_schedules
 from switchgnn.host.pace import Pace
+from switchgnn.host.transport import LinkConfig
 from switchgnn.host.wire.header import LANES
 from switchgnn.host.worker import WorkerTask
 from switchgnn.topologies import WireBytes, usual_limits
 
+WORKER_COMMAND = worker_command("worker")
 _ATTEMPTS = 3
 _PATIENCE = 5.0
 
@@ -69,20 +76,28 @@ def _exchange(
     testbed: Testbed, rounds: int, width: int, faults: str, command: Sequence[str]
 ) -> Exchanged:
     testbed.new_session()
-    tasks = [
-        replace(_task(testbed, worker, rounds, width), faults=faults)
-        for worker in range(testbed.fabric.star.workers)
-    ]
+    workers = range(testbed.fabric.star.workers)
+    files = [testbed.folder / f"schedule-{worker}.safetensors" for worker in workers]
+    left = testbed.served.graph is not None
     if testbed.served.graph is not None:
-        files = [task.features.with_stem(f"schedule-{task.worker}") for task in tasks]
         write_left_schedules(testbed.served.graph, testbed.served.plan, files)
-        stations = tuple(neighbour.station for neighbour in testbed.network.neighbours)
-        tasks = [
-            replace(task, schedule=file, stations=stations)
-            for task, file in zip(tasks, files, strict=True)
-        ]
+    links = [
+        LinkConfig(
+            worker=worker,
+            link=testbed.fabric.worker_link(worker),
+            addresses=testbed.addresses(worker),
+            stations=tuple(neighbour.station for neighbour in testbed.network.neighbours),
+            plan=testbed.plan_folder,
+            session=testbed.session,
+            schedule=files[worker] if left else None,
+            faults=faults,
+        )
+        for worker in workers
+    ]
+    pace = Pace(usual_limits(testbed.target, shaped=False).window, _PATIENCE)
+    tasks = [_task(testbed, link, rounds, width, pace) for link in links]
     before, wire_before = testbed.counters(), testbed.fabric.wire_bytes()
-    outcomes = run_workers(testbed.fabric, tasks, lambda _done, _total: None, command=command)
+    outcomes = list(map(WorkerOutcome.of, run_workers(testbed.fabric, command, tasks, pace)))
     after, wire_after = testbed.counters(), testbed.fabric.wire_bytes()
     # A worker's clock starts when it is ready, so the last worker's has no waiting in it.
     seconds = min(outcome.seconds for outcome in outcomes)
@@ -118,21 +133,17 @@ def _total(wires: list[WireBytes] | None) -> int:
     return sum(wire.up + wire.down for wire in wires or [])
 
 
-def _task(testbed: Testbed, worker: int, rounds: int, width: int) -> WorkerTask:
-    part = testbed.served.plan.workers[worker]
-    features = testbed.folder / f"features-{worker}.safetensors"
-    generator = np.random.default_rng(worker)
+def _task(testbed: Testbed, config: LinkConfig, rounds: int, width: int, pace: Pace) -> WorkerTask:
+    part = testbed.served.plan.workers[config.worker]
+    features = testbed.folder / f"features-{config.worker}.safetensors"
+    generator = np.random.default_rng(config.worker)
     rows = generator.standard_normal((len(part.vertices), width), dtype=np.float32)
     features.write_bytes(pack_arrays({"features": rows}))
     return WorkerTask(
-        plan=testbed.plan_folder,
-        worker=worker,
-        session=testbed.session,
-        link=testbed.fabric.worker_link(worker),
-        addresses=testbed.addresses(worker),
+        config,
         features=features,
         rounds=rounds,
-        output=testbed.folder / f"sums-{worker}.safetensors",
+        output=testbed.folder / f"sums-{config.worker}.safetensors",
         rounds_per_file=rounds,
-        pace=Pace(usual_limits(testbed.target, shaped=False).window, _PATIENCE),
+        pace=pace,
     )

@@ -127,16 +127,16 @@ def auto_job(setting: TrainingSetting, data: "Dataset") -> "TrainJob":
 
 def job_of(setting: TrainingSetting, transport: str) -> "TrainJob":
     """Return what a training does."""
-    from switchgnn.commands.train.plan import TrainJob, default_task  # noqa: PLC0415
+    from switchgnn.commands.train.plan import TrainJob  # noqa: PLC0415
     from switchgnn.planner.presets import PlanRequest  # noqa: PLC0415
     from switchgnn.training.shape import ModelOptions  # noqa: PLC0415
     from switchgnn.training.trainer import TrainOptions  # noqa: PLC0415
-    from switchgnn.training.worker import Training  # noqa: PLC0415
+    from switchgnn.training.worker import Training, TrainTask  # noqa: PLC0415
 
     shaped = setting.bandwidth is not None
     limits = usual_limits(setting.target, shaped=shaped)
     return TrainJob(
-        task=default_task(
+        task=TrainTask(
             transport=transport,
             training=Training(
                 ModelOptions("gcn", setting.layers, setting.hidden, 0.0),

@@ -5,7 +5,7 @@
 import numpy as np
 
 from switchgnn.base.network import Network
-from switchgnn.controller.p4runtime.layout import Layout, Table
+from switchgnn.controller.controls.tables import Keyed
 from switchgnn.controller.p4runtime.rows import (
     Numbers,
     Record,
@@ -13,28 +13,23 @@ from switchgnn.controller.p4runtime.rows import (
     Value,
     concatenate,
     make_rows,
-    records,
 )
 from switchgnn.controller.plan import SwitchPlan
 from switchgnn.planner.plan.leaf_spine import NOBODY, LeafSpinePart, partial_senders
 
-SOURCE_ACTION = "set_source"
 # One cell for each source.
 LAST_TAGS_REGISTER = "last_tag"
-DESTINATION_ACTION = "set_destination"
 DISTANT = "set_distant"
-PARTIAL_ACTION = "set_senders"
 # Of a set of workers, one bit each.
 _SET_BYTES = 16
 
 
-class Source:
+class Source(Keyed):
     """The source table."""
 
-    def __init__(self, layout: Layout) -> None:
-        self.table: Table = layout.table("source")
+    name, action = "source", "set_source"
 
-    def count(self, plan: SwitchPlan) -> int:
+    def count(self, plan: SwitchPlan, network: Network | None = None) -> int:
         """Return the number of entries."""
         return len(plan.switch.source_vertex)
 
@@ -47,20 +42,15 @@ class Source:
             "port": ports[switch.source_worker],
             "index": np.arange(len(switch.source_vertex)),
         }
-        return make_rows(self.table, SOURCE_ACTION, values, len(switch.source_vertex))
-
-    def records(self, rows: Rows) -> list[Record]:
-        """Return vertex, port and register index of each entry."""
-        return records(rows.key_columns() | rows.param_columns(self.table.action(SOURCE_ACTION)))
+        return make_rows(self.table, self.action, values, len(switch.source_vertex))
 
 
-class Destination:
+class Destination(Keyed):
     """The destination table."""
 
-    def __init__(self, layout: Layout) -> None:
-        self.table: Table = layout.table("destination")
+    name, action = "destination", "set_destination"
 
-    def count(self, plan: SwitchPlan) -> int:
+    def count(self, plan: SwitchPlan, network: Network | None = None) -> int:
         """Return the number of entries."""
         return len(plan.switch.result_block if plan.part is None else plan.part.route_block)
 
@@ -78,7 +68,7 @@ class Destination:
             "slot": switch.result_slot,
             "expected": switch.result_expected,
         }
-        return make_rows(self.table, DESTINATION_ACTION, values, len(switch.result_block))
+        return make_rows(self.table, self.action, values, len(switch.result_block))
 
     def _leaf_spine_rows(self, part: LeafSpinePart, neighbours: list[int]) -> Rows:
         """Return one entry for each destination that a leaf or a spine knows."""
@@ -98,28 +88,21 @@ class Destination:
         others["above"] = ports[part.route_above[distant]]
         return concatenate(
             self.table,
-            make_rows(self.table, DESTINATION_ACTION, own, int((~distant).sum())),
+            make_rows(self.table, self.action, own, int((~distant).sum())),
             make_rows(self.table, DISTANT, others, int(distant.sum())),
         )
 
-    def records(self, rows: Rows) -> list[Record]:
-        """Return vertex, port and slot of each entry."""
-        return records(
-            rows.key_columns() | rows.param_columns(self.table.action(DESTINATION_ACTION))
-        )
 
-
-class Partial:
+class Partial(Keyed):
     """The table of who sends partial sums."""
 
-    def __init__(self, layout: Layout) -> None:
-        self.table: Table = layout.table("partial")
+    name, action = "partial", "set_senders"
 
-    def count(self, plan: SwitchPlan) -> int:
+    def count(self, plan: SwitchPlan, network: Network | None = None) -> int:
         """Return the number of entries."""
         return len(np.unique(partial_senders(plan.switch).result))
 
-    def rows(self, plan: SwitchPlan) -> Rows:
+    def rows(self, plan: SwitchPlan, network: Network | None = None) -> Rows:
         """Return one entry for each destination of each block that awaits partial sums.
 
         It has a bit for each worker that sends one; at a spine for each that is behind a leaf
@@ -134,9 +117,8 @@ class Partial:
             "dst_id": switch.result_vertex[awaiting],
             "senders": np.bitwise_or.reduceat(sets, first, axis=0) if len(first) else sets,
         }
-        return make_rows(self.table, PARTIAL_ACTION, values, len(awaiting))
+        return make_rows(self.table, self.action, values, len(awaiting))
 
     def records(self, rows: Rows) -> list[Record]:
         """Return vertex and senders, as hexadecimal digits, of each entry."""
-        plain = records(rows.key_columns() | rows.param_columns(self.table.action(PARTIAL_ACTION)))
-        return [each | {"senders": f"{each['senders']:x}"} for each in plain]
+        return [each | {"senders": f"{each['senders']:x}"} for each in super().records(rows)]

@@ -4,14 +4,13 @@
 
 from dataclasses import dataclass
 
+from switchgnn.controller.controls.tables import Setting
 from switchgnn.controller.errors import OtherProgramError
-from switchgnn.controller.p4runtime.layout import Layout, Table
-from switchgnn.controller.p4runtime.rows import decode_default, encode_default
+from switchgnn.controller.p4runtime.layout import Layout
 
 PASSES_COUNTER = "passes"
 # One cell for each slot of the all-reduce.
 FRAGMENTS_REGISTER = "fragment_tag"
-POOL_ACTION = "set_limits"
 TABLE = "pool"
 
 
@@ -90,11 +89,13 @@ def reduce_slots(layout: Layout) -> int:
     return 0 if has_pool(layout) else layout.registers[FRAGMENTS_REGISTER].size
 
 
-class Pool:
-    """The pool table; it has no key, its default action is the setting."""
+class Pool(Setting):
+    """The pool table."""
+
+    name, action = TABLE, "set_limits"
 
     def __init__(self, layout: Layout) -> None:
-        self.table: Table = layout.table(TABLE)
+        super().__init__(layout)
         self._destinations = [
             register.size
             for name, register in layout.registers.items()
@@ -108,10 +109,10 @@ class Pool:
 
     def encode(self, slots: int) -> bytes:
         """Return the default action that splits `slots` slots over the banks."""
-        banks = len(self.table.action(POOL_ACTION).params)
+        banks = len(self.table.action(self.action).params)
         limits = {f"limit{bank}": slots // banks + (bank < slots % banks) for bank in range(banks)}
-        return encode_default(self.table, POOL_ACTION, limits)
+        return self.encode_values(limits)
 
     def decode(self, default: bytes) -> int:
         """Return the slots of all banks in a default action."""
-        return sum(decode_default(self.table, POOL_ACTION, default).values())
+        return sum(self.decode_values(default).values())

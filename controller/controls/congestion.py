@@ -4,10 +4,8 @@
 
 from dataclasses import asdict, dataclass
 
-from switchgnn.controller.p4runtime.layout import Layout, Table
-from switchgnn.controller.p4runtime.rows import decode_default, encode_default
+from switchgnn.controller.controls.tables import Setting
 
-CONGESTION_ACTION = "set_threshold"
 # In packets; half of a queue of BMv2.
 DEFAULT_ECN_THRESHOLD = 32
 BMV2_QUEUE = 64
@@ -34,16 +32,15 @@ def marking(beside_others: int, queue: int, sums: int) -> Marking:
     return Marking(beside_others, max(beside_others, explained))
 
 
-class Congestion:
-    """The threshold table; it has no key, its default action is the setting."""
+class Congestion(Setting):
+    """The threshold table."""
 
-    def __init__(self, layout: Layout) -> None:
-        self.table: Table = layout.table("threshold")
+    name, action = "threshold", "set_threshold"
 
     def encode(self, marking: Marking) -> bytes:
         """Return the default action for two thresholds."""
-        return encode_default(self.table, CONGESTION_ACTION, asdict(marking))
+        return self.encode_values(asdict(marking))
 
     def decode(self, default: bytes) -> Marking:
         """Return the thresholds in a default action."""
-        return Marking(**decode_default(self.table, CONGESTION_ACTION, default))
+        return Marking(**self.decode_values(default))

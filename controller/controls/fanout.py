@@ -5,32 +5,30 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.controller.p4runtime.layout import Layout, Table
+from switchgnn.base.network import Network
+from switchgnn.controller.controls.tables import Keyed
 from switchgnn.controller.p4runtime.rows import Record, Rows, Value, make_rows, records
 from switchgnn.controller.plan import SwitchPlan
 from switchgnn.planner.graphs.graph import FIRST_RESERVED_ID
 from switchgnn.planner.plan.plan import SwitchPart
 
-FANOUT_ACTION = "set_slots"
 
-
-class Fanout:
+class Fanout(Keyed):
     """The fanout table."""
 
-    def __init__(self, layout: Layout) -> None:
-        self.table: Table = layout.table("fanout")
+    name, action = "fanout", "set_slots"
 
     @property
     def banks(self) -> int:
         """How many slots an entry has room for."""
-        names = {field.name for field in self.table.action(FANOUT_ACTION).params}
+        names = {field.name for field in self.table.action(self.action).params}
         return sum(1 for name in names if name.startswith("slot"))
 
-    def count(self, plan: SwitchPlan) -> int:
+    def count(self, plan: SwitchPlan, network: Network | None = None) -> int:
         """Return the number of entries."""
         return int(np.count_nonzero(_of_vertices(plan.switch)))
 
-    def rows(self, plan: SwitchPlan) -> Rows:
+    def rows(self, plan: SwitchPlan, network: Network | None = None) -> Rows:
         """Return one entry for each (block, source, hop), of sources that are vertices."""
         switch = plan.switch
         some = _of_vertices(switch)
@@ -46,11 +44,11 @@ class Fanout:
         for bank in range(self.banks):
             values[f"slot{bank}"] = np.where(used[:, bank], slot[:, bank], 0)
             values[f"expected{bank}"] = expected[:, bank]
-        return make_rows(self.table, FANOUT_ACTION, values, len(used))
+        return make_rows(self.table, self.action, values, len(used))
 
     def records(self, rows: Rows) -> list[Record]:
         """Return key, flags and used slots, as bank:slot(expected), of each entry."""
-        params = rows.param_columns(self.table.action(FANOUT_ACTION))
+        params = rows.param_columns(self.table.action(self.action))
         slots = [params.pop(f"slot{bank}") for bank in range(self.banks)]
         expected = [params.pop(f"expected{bank}") for bank in range(self.banks)]
         plain = records(rows.key_columns() | params)

@@ -5,11 +5,10 @@
 import numpy as np
 
 from switchgnn.base.network import Network
-from switchgnn.controller.p4runtime.layout import Layout, Table
-from switchgnn.controller.p4runtime.rows import Record, Rows, Value, concatenate, make_rows, records
+from switchgnn.controller.controls.tables import Keyed
+from switchgnn.controller.p4runtime.rows import Rows, Value, concatenate, make_rows
 from switchgnn.controller.plan import SwitchPlan
 
-RESULT_ACTION = "set_result"
 PARTIAL = "set_partial"
 # As in headers.p4.
 FIRST_LOOP_PORT = 256
@@ -42,13 +41,12 @@ class Loop:
         return groups
 
 
-class Result:
+class Result(Keyed):
     """The result table."""
 
-    def __init__(self, layout: Layout) -> None:
-        self.table: Table = layout.table("result")
+    name, action = "result", "set_result"
 
-    def count(self, plan: SwitchPlan) -> int:
+    def count(self, plan: SwitchPlan, network: Network | None = None) -> int:
         """Return the number of entries."""
         return len(plan.switch.result_block)
 
@@ -65,13 +63,9 @@ class Result:
             "port": ports[switch.result_worker],
             "group": groups[switch.result_worker],
         }
-        sums = make_rows(self.table, RESULT_ACTION, values, len(switch.result_block))
+        sums = make_rows(self.table, self.action, values, len(switch.result_block))
         if plan.part is None:
             return sums
         ids = plan.part.result_partial
         partial = make_rows(self.table, PARTIAL, {**values, "source": ids}, len(ids))
         return concatenate(self.table, sums.select(ids == 0), partial.select(ids > 0))
-
-    def records(self, rows: Rows) -> list[Record]:
-        """Return slot, vertex, or id of the partial sum, and port of each entry."""
-        return records(rows.key_columns() | rows.param_columns(self.table.action(RESULT_ACTION)))

@@ -1,22 +1,22 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""rewrite.p4: the addresses of packets that leave."""
+"""rewrite.p4 and forward.p4: the addresses of packets that leave, and the ports of stations."""
 
 from ipaddress import IPv4Address
 
 from switchgnn.base.network import Network, mac_number, mac_text
-from switchgnn.controller.p4runtime.layout import Layout, Table
-from switchgnn.controller.p4runtime.rows import Record, Rows, Value, make_rows
+from switchgnn.controller.controls.tables import Keyed
+from switchgnn.controller.p4runtime.rows import Record, Rows, Value, concatenate, make_rows
 from switchgnn.controller.plan import SwitchPlan
 
-REWRITE_ACTION = "address"
+BROADCAST = "ff:ff:ff:ff:ff:ff"
+FORWARD = "forward"
 
 
-class Rewrite:
-    """The departure table."""
+class Rewrite(Keyed):
+    """The rewrite table."""
 
-    def __init__(self, layout: Layout) -> None:
-        self.table: Table = layout.table("rewrite")
+    name, action = "rewrite", "address"
 
     def rows(self, plan: SwitchPlan, network: Network) -> Rows:
         """Return one entry for each neighbour's port."""
@@ -28,11 +28,11 @@ class Rewrite:
             "switch_ip": int(IPv4Address(network.switch.ip)),
             "worker_ip": [int(IPv4Address(each.station.ip)) for each in neighbours],
         }
-        return make_rows(self.table, REWRITE_ACTION, values, len(neighbours))
+        return make_rows(self.table, self.action, values, len(neighbours))
 
     def records(self, rows: Rows) -> list[Record]:
         """Return port and addresses of each entry."""
-        params = rows.param_columns(self.table.action(REWRITE_ACTION))
+        params = rows.param_columns(self.table.action(self.action))
         return [
             {
                 "port": int(port),
@@ -45,4 +45,35 @@ class Rewrite:
                 params["worker_ip"],
                 strict=True,
             )
+        ]
+
+
+class Forward(Keyed):
+    """The station table."""
+
+    name, action = "station", FORWARD
+
+    def rows(self, plan: SwitchPlan, network: Network) -> Rows:
+        """Return one entry for each address, and one for broadcasts."""
+        known = [*network.neighbours[: plan.neighbours], *network.beyond]
+        values: dict[str, Value] = {
+            "dst_addr": [mac_number(each.station.mac) for each in known],
+            "port": [each.port for each in known],
+        }
+        stations = make_rows(self.table, FORWARD, values, len(known))
+        flood = "flood_stations" if plan.above else "flood"
+        broadcast = make_rows(self.table, flood, {"dst_addr": mac_number(BROADCAST)}, 1)
+        return concatenate(self.table, stations, broadcast)
+
+    def records(self, rows: Rows) -> list[Record]:
+        """Return address and port of each entry."""
+        forward = self.table.action(FORWARD)
+        ports = rows.param_columns(forward)["port"]
+        known = zip(rows.key_columns()["dst_addr"], rows.action_ids, ports, strict=True)
+        return [
+            {
+                "dst_addr": mac_text(int(address)),
+                "port": int(port) if action == forward.id else "all",
+            }
+            for address, action, port in known
         ]

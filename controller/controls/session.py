@@ -7,21 +7,16 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from switchgnn.base.network import Network
-from switchgnn.controller.p4runtime.layout import Layout, Table
+from switchgnn.controller.controls.tables import Keyed, Setting
 from switchgnn.controller.p4runtime.rows import (
     Record,
     Rows,
     concatenate,
-    decode_default,
-    encode_default,
     make_rows,
 )
 from switchgnn.controller.plan import SwitchPlan
 from switchgnn.planner.lanes import LANES
 
-SESSION_ACTION = "set_session"
-TIER_ACTION = "set_tier"
-WORKER_ACTION = "set_worker"
 ABOVE = "set_above"
 
 
@@ -52,11 +47,10 @@ class SessionEntry:
         return self.members.bit_count()
 
 
-class Session:
-    """The session table; it has no key, its default action is the setting."""
+class Session(Setting):
+    """The session table."""
 
-    def __init__(self, layout: Layout) -> None:
-        self.table: Table = layout.table("session")
+    name, action = "session", "set_session"
 
     @property
     def max_session(self) -> int:
@@ -93,26 +87,25 @@ class Session:
 
     def encode(self, entry: SessionEntry) -> bytes:
         """Return the default action for an entry."""
-        return encode_default(self.table, SESSION_ACTION, asdict(entry))
+        return self.encode_values(asdict(entry))
 
     def decode(self, default: bytes) -> SessionEntry:
         """Return the entry in a default action."""
-        return SessionEntry(**decode_default(self.table, SESSION_ACTION, default))
+        return SessionEntry(**self.decode_values(default))
 
     def closed(self, default: bytes) -> bytes:
         """Return the default action that keeps the number but serves no plan."""
         return self.encode(SessionEntry(self.decode(default).session, 0, 0, 0))
 
     def _bits(self, name: str) -> int:
-        params = self.table.action(SESSION_ACTION).params
+        params = self.table.action(self.action).params
         return next(field.bits for field in params if field.name == name)
 
 
-class Tier:
-    """The tier table; it has no key, its default action is the setting."""
+class Tier(Setting):
+    """The tier table."""
 
-    def __init__(self, layout: Layout) -> None:
-        self.table: Table = layout.table("tier")
+    name, action = "tier", "set_tier"
 
     def encode(self, plan: SwitchPlan, network: Network) -> bytes:
         """Return the default action that says where the switch stands.
@@ -126,18 +119,13 @@ class Tier:
             "elsewhere": everybody & ~sum(plan.members),
             "leaves": int(plan.part is not None and not plan.above),
         }
-        return encode_default(self.table, TIER_ACTION, values)
-
-    def decode(self, default: bytes) -> dict[str, int]:
-        """Return the setting in a default action by name."""
-        return decode_default(self.table, TIER_ACTION, default)
+        return self.encode_values(values)
 
 
-class WorkerPorts:
+class WorkerPorts(Keyed):
     """The worker table."""
 
-    def __init__(self, layout: Layout) -> None:
-        self.table: Table = layout.table("worker")
+    name, action = "worker", "set_worker"
 
     def rows(self, plan: SwitchPlan, network: Network) -> Rows:
         """Return one entry for each neighbour."""
@@ -147,7 +135,7 @@ class WorkerPorts:
             "worker": list(plan.below),
             "worker_bit": list(plan.members),
         }
-        workers = make_rows(self.table, WORKER_ACTION, values, below)
+        workers = make_rows(self.table, self.action, values, below)
         if not plan.above:
             return workers
         above = make_rows(self.table, ABOVE, {"port": ports[below:]}, plan.above)
@@ -155,7 +143,7 @@ class WorkerPorts:
 
     def records(self, rows: Rows) -> list[Record]:
         """Return port and worker of each entry."""
-        own = self.table.action(WORKER_ACTION)
+        own = self.table.action(self.action)
         workers = rows.param_columns(own)["worker"]
         known = zip(rows.key_columns()["port"], rows.action_ids, workers, strict=True)
         return [

@@ -139,23 +139,16 @@ class P4RuntimeClient:
 
     def with_election_id(self, election_id: int) -> "P4RuntimeClient":
         """Return another client for the same switch, not yet open."""
-        return P4RuntimeClient(
-            self.address,
-            self.device_id,
-            election_id,
-            self._tls,
-            deadline=self._deadline,
-            connect=self._connect,
-            decode=self.decode,
-        )
+        return self._another(election_id, primary=True)
 
     def observer(self) -> "P4RuntimeClient":
         """Return a client that only reads the same switch, not yet open."""
+        return self._another(1, primary=False)
+
+    def _another(self, election_id: int, *, primary: bool) -> "P4RuntimeClient":
         return P4RuntimeClient(
-            self.address,
-            self.device_id,
-            tls=self._tls,
-            primary=False,
+            *(self.address, self.device_id, election_id, self._tls),
+            primary=primary,
             deadline=self._deadline,
             connect=self._connect,
             decode=self.decode,

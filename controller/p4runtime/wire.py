@@ -245,7 +245,7 @@ def _entities(response: bytes) -> Iterator[tuple[int, int]]:
     at, end = 0, len(response)
     while at < end:
         if response[at] != _ENTITIES:
-            raise ValueError("a read response holds something that is not an entity")
+            raise ValueError("A read response holds something that is not an entity.")
         size, shift, at = response[at + 1], 7, at + 2
         if size >= _ONE_BYTE:
             size &= 0x7F

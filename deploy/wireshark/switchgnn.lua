@@ -23,7 +23,7 @@ local KINDS = {
     [REDUCING] = "reducing",
 }
 local REFUSALS = {
-    [0] = "none", [1] = "incarnation", [2] = "magnitude", [3] = "turn", [4] = "next",
+    [0] = "none", [1] = "incarnation", [2] = "magnitude", [3] = "tag", [4] = "next",
 }
 -- By Width. Of kinds with lanes it tells the length.
 local LANES = { [0] = 8, [1] = 16, [2] = 32, [3] = 64, [4] = 128, [5] = 256 }
@@ -43,29 +43,33 @@ local DIRECT_BODY_BYTES = { [DONE] = 0, [ACK] = 0, [RECALL] = 0 }
 local ip_len, ip_hdr_len = Field.new("ip.len"), Field.new("ip.hdr_len")
 
 local switchgnn = Proto("switchgnn", "SwitchGNN")
-local YES_NO = { "set", "not set" }
+
+-- The fields of the header, as in HEADER_FIELDS of host/wire/header.py, which a test compares:
+-- name, first byte, bytes, and mask of its bits.
+local HEADER = {
+    { "Src_id", 0, 4 },
+    { "Dst_id", 4, 4 },
+    { "Block_id", 8, 2 },
+    { "Count", 10, 2 },
+    { "Is_ACK", 12, 1, 0x80 },
+    { "Is_Fetch", 12, 1, 0x40 },
+    { "ECN", 12, 1, 0x20 },
+    { "Resend", 12, 1, 0x10 },
+    { "Kind", 12, 1, 0x0f },
+    { "Version", 13, 1, 0xf0 },
+    { "Bits", 13, 1, 0x0c },
+    { "Level", 13, 1, 0x02 },
+    { "Echo", 13, 1, 0x01 },
+    { "Fragment", 14, 2, 0xfff8 },
+    { "Width", 15, 1, 0x07 },
+    { "Feature_group", 16, 2 },
+    { "Session", 18, 1 },
+    { "Round", 19, 3 },
+    { "Checksum", 22, 4 },
+}
 
 local f = {
-    src_id = ProtoField.uint32("switchgnn.src_id", "Src_id"),
-    dst_id = ProtoField.uint32("switchgnn.dst_id", "Dst_id"),
-    block_id = ProtoField.uint16("switchgnn.block_id", "Block_id"),
-    count = ProtoField.uint16("switchgnn.count", "Count"),
-    is_ack = ProtoField.bool("switchgnn.is_ack", "Is_ACK", 8, YES_NO, 0x80),
-    is_fetch = ProtoField.bool("switchgnn.is_fetch", "Is_Fetch", 8, YES_NO, 0x40),
-    ecn = ProtoField.bool("switchgnn.ecn", "ECN", 8, YES_NO, 0x20),
-    resend = ProtoField.bool("switchgnn.resend", "Resend", 8, YES_NO, 0x10),
-    kind = ProtoField.uint8("switchgnn.kind", "Kind", base.DEC, KINDS, 0x0f),
-    version = ProtoField.uint8("switchgnn.version", "Version", base.DEC, nil, 0xf0),
-    bits = ProtoField.uint8("switchgnn.bits", "Bits", base.DEC, BITS_NAMES, 0x0c),
-    level = ProtoField.uint8("switchgnn.level", "Level", base.DEC, nil, 0x02),
-    echo = ProtoField.bool("switchgnn.echo", "Echo", 8, YES_NO, 0x01),
-    fragment = ProtoField.uint16("switchgnn.fragment", "Fragment", base.DEC, nil, 0xfff8),
-    width = ProtoField.uint16("switchgnn.width", "Width", base.DEC, nil, 0x0007),
     lanes = ProtoField.uint16("switchgnn.lanes", "Lanes of a fragment of that width"),
-    feature_group = ProtoField.uint16("switchgnn.feature_group", "Feature_group"),
-    session = ProtoField.uint8("switchgnn.session", "Session"),
-    round = ProtoField.uint24("switchgnn.round", "Round"),
-    checksum = ProtoField.uint32("switchgnn.checksum", "Checksum", base.HEX),
     lane = ProtoField.int32("switchgnn.lane", "Lane"),
     magnitude = ProtoField.float("switchgnn.magnitude", "Magnitude"),
     plan = ProtoField.uint32("switchgnn.plan", "Plan", base.HEX),
@@ -92,6 +96,19 @@ local f = {
     problem = ProtoField.string("switchgnn.problem", "Why it is not sound"),
     summary = ProtoField.string("switchgnn.summary", "Summary"),
 }
+local FLAGS = { is_ack = true, is_fetch = true, ecn = true, resend = true, echo = true }
+local VALUES = { kind = KINDS, bits = BITS_NAMES }
+for _, field in ipairs(HEADER) do
+    local label, bytes, mask = field[1], field[3], field[4]
+    local name = label:lower()
+    local base_of = name == "checksum" and base.HEX or base.DEC
+    if FLAGS[name] then
+        f[name] = ProtoField.bool("switchgnn." .. name, label, 8, { "set", "not set" }, mask)
+    else
+        f[name] = ProtoField["uint" .. 8 * bytes](
+            "switchgnn." .. name, label, base_of, VALUES[name], mask)
+    end
+end
 switchgnn.fields = f
 local unsound = ProtoExpert.new(
     "switchgnn.unsound", "Not sound", expert.group.CHECKSUM, expert.severity.ERROR)
@@ -309,31 +326,22 @@ local function add_barrier(tree, buffer, kind)
     return words
 end
 
-local function add_header(tree, buffer)
-    local kind = kind_of(buffer)
-    tree:add(f.src_id, buffer(0, 4))
-    tree:add(f.dst_id, buffer(4, 4))
-    tree:add(f.block_id, buffer(8, 2))
-    tree:add(f.count, buffer(10, 2))
-    if kind == WAITING then
+-- Between hosts Fragment and Width are one number.
+local OF_SWITCH = { fragment = true, width = true }
+
+local function add_header(tree, buffer, direct)
+    for _, field in ipairs(HEADER) do
+        local name = field[1]:lower()
+        if not (direct and OF_SWITCH[name]) then
+            tree:add(f[name], buffer(field[2], field[3]))
+        end
+    end
+    if kind_of(buffer) == WAITING then
         tree:add(f.refusal, buffer(10, 2))
     end
-    for _, field in ipairs({ f.is_ack, f.is_fetch, f.ecn, f.resend, f.kind }) do
-        tree:add(field, buffer(12, 1))
+    if not direct then
+        tree:add(f.lanes, buffer(14, 2), LANES[width_of(buffer)] or 0):set_generated()
     end
-    for _, field in ipairs({ f.version, f.bits, f.level, f.echo }) do
-        tree:add(field, buffer(13, 1))
-    end
-    tree:add(f.feature_group, buffer(16, 2))
-    tree:add(f.session, buffer(18, 1))
-    tree:add(f.round, buffer(19, 3))
-    tree:add(f.checksum, buffer(22, 4))
-end
-
-local function add_fragment(tree, buffer)
-    tree:add(f.fragment, buffer(14, 2))
-    tree:add(f.width, buffer(14, 2))
-    tree:add(f.lanes, buffer(14, 2), LANES[width_of(buffer)] or 0):set_generated()
 end
 
 local function add_direct(tree, buffer)
@@ -427,11 +435,10 @@ local function dissect(buffer, pinfo, tree, direct)
         return 0
     end
     local top = tree:add(switchgnn, buffer())
-    add_header(top, buffer)
-    local add_rest = direct and add_direct or add_fragment
-    add_rest(top, buffer)
+    add_header(top, buffer, direct)
     local words
     if direct then
+        add_direct(top, buffer)
         words = direct_words(buffer)
     elseif OF_REDUCE[kind_of(buffer)] then
         words = add_reduce(top, buffer)

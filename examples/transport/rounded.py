@@ -25,11 +25,11 @@ class RoundedTransport:
         self._copies = copies
 
     def aggregate(
-        self, rows: NDArray[np.float32], direction: Direction, site: int = 0
+        self, rows: NDArray[np.float32], direction: Direction, tensor_id: int = 0
     ) -> NDArray[np.float32]:
         """Return the sums of rounded rows; see ``Transport``."""
         rounded = rows.astype(np.float16).astype(np.float32)
-        return self._copies.aggregate(rounded, direction, site)
+        return self._copies.aggregate(rounded, direction, tensor_id)
 
     def attend(self, until: Callable[[], bool]) -> None:
         """Answer other workers while nothing is exchanged."""

@@ -28,7 +28,7 @@ from switchgnn.host.direct.framing import Runs
 from switchgnn.host.wire.batches import FrameBatch
 from switchgnn.host.wire.header import Header, Kind
 from switchgnn.host.wire.link import Link
-from switchgnn.host.wire.native import RowArrays, RowSieve, RowSifter, native_frames
+from switchgnn.host.wire.native import RowArrays, RowFastPath, RowFastPaths, native_frames
 
 # How many rounds a worker is in at most, and how far it may be ahead of the others.
 MOST_OPEN = 2
@@ -37,13 +37,9 @@ _EARLY_AT_MOST = 1 << 27
 
 
 class Incoming:
-    """The rows of one round that other workers send.
+    """The rows of one round that other workers send; `frames`: how many frames each of them sends.
 
     It belongs to the thread that exchanges, except for `arrived` and `rows`.
-
-    Attributes:
-        frames: how many frames each worker sends.
-        arrays: where they are stored.
     """
 
     def __init__(self, mark: int, runs: Runs) -> None:
@@ -109,7 +105,7 @@ class Incoming:
         self._left -= 1
 
     def took(self, frames: int) -> None:
-        """Count frames that a sieve has stored."""
+        """Count frames that a fast path has stored."""
         self._left -= frames
 
     def bits(self, peer: int, first: int) -> int:
@@ -151,8 +147,8 @@ class Arrivals:
         self._early_bytes: dict[int, int] = {}
         self._queues: set[int] = set()
         frames = native_frames()
-        self._sifter = RowSifter(frames) if frames is not None else None
-        self._sieves: dict[int, RowSieve] = {}
+        self._native = RowFastPaths(frames) if frames is not None else None
+        self._fast_paths: dict[int, RowFastPath] = {}
 
     def done(self, round_number: int) -> bool:
         """Return whether all rows of an open round have arrived."""
@@ -170,18 +166,18 @@ class Arrivals:
         self._early_bytes.pop(round_number, None)
         for (peer, number), (frame_mark, body) in early.items():
             self._stage(incoming, peer, number, frame_mark, body)
-        if self._sifter is not None:
-            self._sieves[round_number] = self._sieve(round_number, incoming)
+        if self._native is not None:
+            self._fast_paths[round_number] = self._fast_path(round_number, incoming)
         for peer, first in {(p, n - n % GROUP) for p, n in early if p in self._one_way}:
             self._acknowledge(peer, first, UNASKED, incoming.bits(peer, first), round_number)
 
     def close_round(self, round_number: int) -> None:
         """Leave a round of which everything has arrived."""
         del self._rounds[round_number]
-        self._sieves.pop(round_number, None)
+        self._fast_paths.pop(round_number, None)
 
-    def _sieve(self, round_number: int, incoming: Incoming) -> RowSieve:
-        return RowSieve(
+    def _fast_path(self, round_number: int, incoming: Incoming) -> RowFastPath:
+        return RowFastPath(
             incoming.arrays,
             row_bytes=incoming.runs.row_bytes,
             payload_bytes=incoming.runs.payload_bytes,
@@ -192,17 +188,17 @@ class Arrivals:
             group=GROUP,
         )
 
-    def sift(self, batch: FrameBatch, now: float, heard: dict[int, float]) -> Sequence[int]:
+    def take_plain(self, batch: FrameBatch, now: float, heard: dict[int, float]) -> Sequence[int]:
         """Take frames that need no answer, see ``host.wire.native``; return the others."""
-        if self._sifter is None:
+        if self._native is None:
             return range(batch.first, batch.count)
-        left = self._sifter.sift(batch, tuple(self._sieves.values()))
-        for number, sieve in self._sieves.items():
-            if sieve.taken:
-                self._rounds[number].took(sieve.taken)
-                self._counters.data_received += sieve.taken
-                heard.update(dict.fromkeys(np.flatnonzero(sieve.heard).tolist(), now))
-                sieve.heard[:] = 0
+        left = self._native.take_plain(batch, tuple(self._fast_paths.values()))
+        for number, fast_path in self._fast_paths.items():
+            if fast_path.taken:
+                self._rounds[number].took(fast_path.taken)
+                self._counters.data_received += fast_path.taken
+                heard.update(dict.fromkeys(np.flatnonzero(fast_path.heard).tolist(), now))
+                fast_path.heard[:] = 0
         return left
 
     def take(self, packet: Packet) -> bool:

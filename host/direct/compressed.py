@@ -17,9 +17,9 @@ from switchgnn.host.compression import (
     WHOLE_BITS,
     Compression,
     LeastChange,
-    RestingRows,
     Savings,
-    all_rest,
+    SkipMasks,
+    all_skipped,
 )
 from switchgnn.host.direct.quantiser import Quantiser, flag_rows, pack_flags, unpack_flags
 from switchgnn.host.direct.stream import Side
@@ -44,7 +44,7 @@ class Swap(Protocol):
         """
 
 
-class _Site(NamedTuple):
+class _TensorKey(NamedTuple):
     number: int
     direction: Direction
     width: int
@@ -53,7 +53,7 @@ class _Site(NamedTuple):
         return f"{self.direction.value}/{self.number}/{self.width}/{part}"
 
 
-class _Tables(NamedTuple):
+class _HeldRows(NamedTuple):
     """`sent`: float32[S, F], what receivers hold of the outgoing rows; `held`: float32[R, F]."""
 
     sent: NDArray[np.float32]
@@ -61,14 +61,7 @@ class _Tables(NamedTuple):
 
 
 class CompressedRows:
-    """The compressed exchanges of one worker; all workers make the same calls in the same order.
-
-    Args:
-        compression: what is left out; must be active.
-        worker: its number.
-        sides: both directions, with all rows.
-        savings: counters, which grow.
-    """
+    """The compressed exchanges of one worker; all workers make the same calls in the same order."""
 
     def __init__(
         self,
@@ -80,9 +73,9 @@ class CompressedRows:
         self._compression = compression
         self._sides = sides
         self._savings = savings
-        self._tables: dict[_Site, _Tables] = {}
-        self._residuals: dict[_Site, NDArray[np.float32]] = {}
-        self.resting = RestingRows()
+        self._tables: dict[_TensorKey, _HeldRows] = {}
+        self._residuals: dict[_TensorKey, NDArray[np.float32]] = {}
+        self.skipped = SkipMasks()
         self._quantiser: Quantiser | None = None
         if compression.bits < WHOLE_BITS:
             generator = np.random.default_rng([compression.seed, worker])
@@ -90,28 +83,28 @@ class CompressedRows:
                 compression.bits, generator if compression.stochastic else None
             )
 
-    def forget(self, site: int) -> None:
-        """Drop all that is kept of a site."""
-        self.resting.rest(site, None)
+    def forget(self, tensor_id: int) -> None:
+        """Drop all that is kept of a tensor."""
+        self.skipped.skip(tensor_id, None)
         for kept in (self._tables, self._residuals):
-            for key in [key for key in kept if key.number == site]:
+            for key in [key for key in kept if key.number == tensor_id]:
                 del kept[key]
 
     def aggregate(
         self,
         rows: NDArray[np.float32],
         direction: Direction,
-        site: int,
+        tensor_id: int,
         *,
         epsilon: float,
         swap: Swap,
     ) -> NDArray[np.float32]:
         """Return float32[n, F], the sums over the rows that this worker now holds of the others.
 
-        `rows`, `direction`, `site`: see ``Transport.aggregate``. `epsilon`: how much a row changes
-        before it is sent, as a share (``LeastChange``); only with a cache.
+        `rows`, `direction`, `tensor_id`: see ``Transport.aggregate``. `epsilon`: how much a row
+        changes before it is sent, as a share (``LeastChange``); only with a cache.
         """
-        side, key = self._sides[direction], _Site(site, direction, rows.shape[1])
+        side, key = self._sides[direction], _TensorKey(tensor_id, direction, rows.shape[1])
         outgoing = side.send.apply(rows)
         self._savings.rows += len(outgoing)
         if self._compression.cache:
@@ -122,7 +115,7 @@ class CompressedRows:
         return side.add.apply(incoming)
 
     def _rounded_rows(
-        self, outgoing: NDArray[np.float32], key: _Site, swap: Swap
+        self, outgoing: NDArray[np.float32], key: _TensorKey, swap: Swap
     ) -> NDArray[np.float32]:
         """Exchange all rows, each rounded by itself."""
         if key in self._residuals:
@@ -136,20 +129,20 @@ class CompressedRows:
         return self._unpack(arrived, key.width)
 
     def _changed_rows(
-        self, outgoing: NDArray[np.float32], key: _Site, least: LeastChange, swap: Swap
+        self, outgoing: NDArray[np.float32], key: _TensorKey, least: LeastChange, swap: Swap
     ) -> NDArray[np.float32]:
         """Exchange the rows that have changed; return all rows as this worker holds them."""
         side = self._sides[key.direction]
         if key in self._tables:
             changed = _changed(outgoing, self._tables[key].sent, least)
-            resting = self.resting.of(key.number, key.direction)
-            if resting is not None:
-                changed &= ~all_rest(resting, side.send.column, side.send.indptr)
+            skipped = self.skipped.of(key.number, key.direction)
+            if skipped is not None:
+                changed &= ~all_skipped(skipped, side.send.column, side.send.indptr)
             awaited = self._swap_flags(changed, side, key, swap)
         else:
             # Nothing is held yet: all rows come, and no flags.
             held = np.zeros((side.add.width, key.width), dtype=np.float32)
-            self._tables[key] = _Tables(np.zeros_like(outgoing), held)
+            self._tables[key] = _HeldRows(np.zeros_like(outgoing), held)
             changed, awaited = (np.ones(len(each), np.bool_) for each in self._tables[key])
             self._savings.full += 1
         sent, held = self._tables[key]
@@ -167,7 +160,7 @@ class CompressedRows:
         return held
 
     def _swap_flags(
-        self, changed: NDArray[np.bool_], side: Side, key: _Site, swap: Swap
+        self, changed: NDArray[np.bool_], side: Side, key: _TensorKey, swap: Swap
     ) -> NDArray[np.bool_]:
         """Report which rows have changed; return bool[R], which of the others' rows have."""
         words = pack_flags(changed, side.out_indptr)

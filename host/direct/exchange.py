@@ -39,10 +39,7 @@ _LONGEST_WAIT = 1.0
 class Round:
     """One round of one worker; all workers must have the same `mark`, 32 bits.
 
-    Attributes:
-        outgoing: the rows for the others, as far as they were given.
-        incoming: the rows of the others.
-        complete: whether all rows have arrived, here and at the others.
+    It is `complete` when all rows have arrived, here and at the others.
     """
 
     def __init__(self, number: int, width: int, mark: int, outgoing: Runs, awaited: Runs) -> None:
@@ -82,7 +79,7 @@ class DirectExchange:
         self._framing = framing
         self._clock = clock
         # Workers that owe rows may be computing them.
-        self._patience = pace.patience + pace.skew
+        self._timeout = pace.timeout + pace.skew
         self._peers = peers
         self._session = session
         self._begun: list[Round] = []
@@ -174,7 +171,7 @@ class DirectExchange:
 
     def wait_until(self, ready: Callable[[], bool]) -> None:
         """Exchange until a condition holds."""
-        self._deadline = self._clock.now() + self._patience
+        self._deadline = self._clock.now() + self._timeout
         while not ready():
             self.step()
 
@@ -188,14 +185,14 @@ class DirectExchange:
         batch = self._link.receive_batch(0.0 if more else min(longest, self._wait(now)))
         now = self._clock.now()
         if batch is not None:
-            left = self._arrivals.sift(batch, now, self._heard)
+            left = self._arrivals.take_plain(batch, now, self._heard)
             news |= len(left) < batch.count - batch.first
             for place in left:
                 news |= self._take(batch.frame(place), now)
         news |= self._close_rounds()
         if news or self._nothing_awaited:
-            self._deadline = now + self._patience
-        self._check_patience(now)
+            self._deadline = now + self._timeout
+        self._check_timeout(now)
         self._outbox.ask_about_what_is_late(now)
         return news
 
@@ -267,7 +264,7 @@ class DirectExchange:
             self._accept(self._handed.get())
 
     def _accept(self, order: Round | Cargo | None) -> None:
-        self._deadline = self._clock.now() + self._patience
+        self._deadline = self._clock.now() + self._timeout
         if isinstance(order, Cargo):
             self._outbox.load(order)
         elif order is not None:
@@ -338,7 +335,7 @@ class DirectExchange:
         self._link.send(self._envelopes.control(peer, header))
         self.counters.farewells += 1
 
-    def _check_patience(self, now: float) -> None:
+    def _check_timeout(self, now: float) -> None:
         late = now > self._deadline
         newest = max(self._rounds, default=self._finished)
         if not late and all(last >= newest for last in self._gone.values()):
@@ -360,7 +357,7 @@ class DirectExchange:
     def _complaint(
         self, number: int, owing: set[int], deaf: set[int], now: float
     ) -> SilentWorkerError:
-        long_ago = now - self._patience
+        long_ago = now - self._timeout
         # A worker that owes rows may wait for another one; a worker that does not answer is gone.
         silent = sorted(
             peer for peer in deaf or owing if self._heard.get(peer, float("-inf")) <= long_ago
@@ -377,7 +374,7 @@ class DirectExchange:
                 "partition, sampling, epoch and direction, width and compression of rows, and MTU?"
             )
         return SilentWorkerError(
-            f"Round {number}: {' and '.join(parts)} after {self._patience:g} s "
+            f"Round {number}: {' and '.join(parts)} after {self._timeout:g} s "
             f"without progress. {told}",
             silent,
         )

@@ -6,7 +6,6 @@ The switch forwards them by their MAC address like any packet. docs/transports.m
 fields.
 """
 
-import zlib
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -16,18 +15,21 @@ from numpy.typing import NDArray
 
 from switchgnn.base.network import Station
 from switchgnn.host.direct.framing import Runs
-from switchgnn.host.wire.addresses import ECN_CAPABLE, ipv4_envelope
+from switchgnn.host.wire.addresses import ECN_CAPABLE, TOS_AT, ipv4_envelope
 from switchgnn.host.wire.batches import FrameRows
 from switchgnn.host.wire.header import (
     BODY_AT,
-    CHECKED_BYTES,
     ETHERNET_BYTES,
-    HEADER,
     HEADER_AT,
     HEADER_BYTES,
+    HEADER_WORDS,
     VERSION,
     Header,
     Kind,
+    frame_checksum,
+    is_plain,
+    parse_header,
+    session_and_round,
 )
 from switchgnn.host.wire.native import write_checksums
 
@@ -42,68 +44,56 @@ CONTROL_FRAME_BYTES = BODY_AT
 # `Level` of a FEATURE that has parts of any rows, and not a fragment of one.
 PACKED = 1
 
-_ECN_AT = 15
 _MARKED = 3
 _LENGTH_AT = ETHERNET_BYTES + 2
 _BEFORE_BODY = BODY_AT - ETHERNET_BYTES
-_CONTROL_BYTES = {Kind.ACK: 0, Kind.RECALL: 0, Kind.DONE: 0}
+_CONTROL_KINDS = (Kind.ACK, Kind.RECALL, Kind.DONE)
 
 
 class Packet(NamedTuple):
-    """A sound frame.
-
-    Attributes:
-        kind: FEATURE (rows, or parts of them), ACK, RECALL (asks which frames of a group have
-            arrived) or DONE (the sender has everything and leaves).
-        number: FEATURE: of the frame, from 0 for each receiver and round. ACK, RECALL: of
-            the first frame of the group.
-        tag: ACK: one bit for each frame of the group. Otherwise the schedule's mark.
-        question: ACK, RECALL: the number of the question; 0 is a FEATURE with `echo`.
-        echo: FEATURE: asks for an ACK.
-        marked: FEATURE: a queue on the way was long. ACK: one was, for the frames it covers.
-        body: FEATURE: as long as IPv4 says.
-    """
+    """A sound frame."""
 
     kind: Kind
     sender: int
+    # FEATURE: of the frame, from 0 for each receiver and round. ACK, RECALL: of the first frame of
+    # the group.
     number: int
-    tag: int
-    question: int
+    tag: int  # ACK: one bit for each frame of the group. Otherwise the schedule's mark.
+    question: int  # ACK, RECALL: the number of the question; 0 is a FEATURE with `echo`.
     echo: bool
-    marked: bool
+    marked: bool  # FEATURE: a queue on the way was long. ACK: one was, for the frames it covers.
     round: int
     body: memoryview
 
 
 def unpack(frame: memoryview, receiver: int) -> Packet | None:
-    """Parse a frame; None when it is no sound frame for this receiver.
-
-    Sound means: Ethernet, IPv4 without options and no fragment, our protocol and version, a
-    known kind, a whole body, and a right checksum.
-    """
-    if len(frame) < BODY_AT or frame[12] != 8 or frame[13] != 0 or frame[14] != 0x45:
+    """Parse a frame; None when it is no sound frame for this receiver (see ``unpack_header``)."""
+    if not is_plain(frame, PROTOCOL):
         return None
-    if frame[23] != PROTOCOL or frame[20] & 0x3F or frame[21]:
+    header, version, checksum = parse_header(frame)
+    size = direct_body_bytes(header.kind, frame)
+    if version != VERSION or size is None or len(frame) < BODY_AT + size:
         return None
-    number, tag, pair, _, flags, extension, fragment, _, round_number, checksum = (
-        HEADER.unpack_from(frame, HEADER_AT)
+    if frame_checksum(frame, size) != checksum or header.block_id & 0xFF != receiver:
+        return None
+    ce_marked = header.kind is Kind.FEATURE and frame[TOS_AT] & _MARKED == _MARKED
+    return Packet(
+        kind=header.kind,
+        sender=header.block_id >> 8,
+        number=header.src_id,
+        tag=header.dst_id,
+        question=header.fragment,
+        echo=header.echo,
+        marked=header.ecn or ce_marked,
+        round=session_and_round(header.session, header.round),
+        body=frame[BODY_AT : BODY_AT + size],
     )
-    size = data_bytes(frame) if flags & 0xF == Kind.FEATURE else _CONTROL_BYTES.get(flags & 0xF)
-    if extension >> 4 != VERSION or size is None or len(frame) < BODY_AT + size:
-        return None
-    body = frame[BODY_AT : BODY_AT + size]
-    if zlib.crc32(body, zlib.crc32(frame[HEADER_AT : HEADER_AT + CHECKED_BYTES])) != checksum:
-        return None
-    if pair & 0xFF != receiver:
-        return None
-    kind = Kind(flags & 0xF)
-    marked = bool(flags & 0x20) or (kind is Kind.FEATURE and frame[_ECN_AT] & 3 == _MARKED)
-    echo = bool(extension & 1)
-    return Packet(kind, pair >> 8, number, tag, fragment, echo, marked, round_number, body)
 
 
-def data_bytes(frame: bytes | memoryview) -> int | None:
-    """Return how many bytes of rows a FEATURE has by its IPv4 length; None if impossible."""
+def direct_body_bytes(kind: int, frame: bytes | memoryview) -> int | None:
+    """Return how long the body of a frame is, a FEATURE's by IPv4; None: there is no such frame."""
+    if kind != Kind.FEATURE:
+        return 0 if kind in _CONTROL_KINDS else None
     size = (frame[_LENGTH_AT] << 8 | frame[_LENGTH_AT + 1]) - _BEFORE_BODY
     return size if size > 0 and size % 4 == 0 else None
 
@@ -141,26 +131,15 @@ class Envelopes:
         return self._control[peer] + header._replace(block_id=to).pack(b"")
 
 
-# As HEADER of switchgnn.host.wire.header.
-_HEADER = np.dtype(
-    [
-        *(("number", ">u4"), ("mark", ">u4"), ("pair", ">u2"), ("count", ">u2")),
-        *(("kind", "u1"), ("extension", "u1"), ("fragment", ">u2"), ("group", ">u2")),
-        *(("round", ">u4"), ("checksum", ">u4")),
-    ]
-)
 _MOST_COUNT = 0xFFFF
 _LANE_BYTES = 4
 
 
 @dataclass(frozen=True, eq=False)
 class FrameOrder:
-    """Some frames of a round in the order in which they leave; arrays of length S.
+    """Frames of a round in sending order, by their int64[S] receivers and numbers.
 
-    Attributes:
-        peer: int64[S], the receiver of each frame.
-        number: int64[S], its number among those for that worker.
-        run_start: int64[N + 1], where the runs begin: frames of one group without a gap.
+    `run_start`: int64[N + 1], where the runs begin: frames of one group without a gap.
     """
 
     peer: NDArray[np.int64]
@@ -201,9 +180,8 @@ def _turns(peer: NDArray[np.int64], group: NDArray[np.int64], workers: int) -> N
 class Outgoing:
     """The rows of one round for all other workers.
 
-    Attributes:
-        lanes: big-endian float32, the runs one after the other, then a frame's length of zeros.
-        counts: int64[R], how many rows of vertices each row adds up.
+    `lanes`: big-endian float32, the runs one after the other, then a frame's length of zeros.
+    `counts`: int64[R], how many rows of vertices each row adds up.
     """
 
     def __init__(self, runs: Runs) -> None:
@@ -216,11 +194,7 @@ class Outgoing:
     def give(
         self, places: NDArray[np.int64], rows: NDArray[np.float32], counts: NDArray[np.int64]
     ) -> NDArray[np.int64]:
-        """Take some rows, each only once; return int64[S], ascending, the frames completed by them.
-
-        `places`: int64[K], ascending, which of the round's rows. `rows`: float32[K, F]. `counts`:
-        int64[K], how many rows of vertices each of them adds up.
-        """
+        """Take rows, see ``DirectExchange.give``; return int64[S], the completed frames."""
         runs = self.runs
         if not len(self.counts):
             self.lanes = np.zeros(
@@ -269,11 +243,11 @@ def data_frames(
     begin, end = runs.span(order.peer, order.number)
     body = end - begin
     _write_envelopes(frames, order.peer, body, runs.payload_bytes, envelopes)
-    header = np.zeros(size, dtype=_HEADER)
-    header["number"] = order.number
-    header["mark"] = mark
-    header["pair"] = pair_number(worker, 0) + order.peer
-    header["kind"] = Kind.FEATURE
+    header = np.zeros(size, dtype=HEADER_WORDS)
+    header["src_id"] = order.number
+    header["dst_id"] = mark
+    header["block_id"] = pair_number(worker, 0) + order.peer
+    header["flags"] = Kind.FEATURE
     header["extension"] = VERSION << 4 | runs.framing.packed * PACKED << 1 | asking
     if runs.framing.packed:
         header["count"] = body // _LANE_BYTES
@@ -282,8 +256,8 @@ def data_frames(
         row = runs.indptr[order.peer] + order.number // fragments
         header["count"] = np.minimum(outgoing.counts, _MOST_COUNT)[row]
         header["fragment"] = order.number % fragments
-    header["group"] = (order.number // GROUP) & 0xFFFF
-    header["round"] = round_number
+    header["feature_group"] = (order.number // GROUP) & 0xFFFF
+    header["number"] = round_number
     # A shorter frame is followed by bytes of another one, which are not sent.
     windows = sliding_window_view(outgoing.lanes.view("u4"), runs.payload_bytes // _LANE_BYTES)
     frames[:, BODY_AT:].view("u4")[...] = windows[begin // _LANE_BYTES]

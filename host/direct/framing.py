@@ -38,13 +38,9 @@ LARGEST_MTU = LARGEST_FRAME - ETHERNET_BYTES
 
 @dataclass(frozen=True)
 class Framing:
-    """What a frame between hosts carries.
+    """What a frame between hosts carries; `mtu`: bytes of the largest IP packet.
 
-    Attributes:
-        mtu: bytes of the largest IP packet; None: one padded fragment of one row in each frame.
-
-    Raises:
-        FramingError: the MTU is out of range.
+    None: one padded fragment of one row in each frame. FramingError: the MTU is out of range.
     """
 
     mtu: int | None = USUAL_MTU
@@ -58,11 +54,7 @@ class Framing:
 
     @classmethod
     def parse(cls, text: str) -> "Framing":
-        """Read what ``--mtu`` takes: a number of bytes, or ``fragment``.
-
-        Raises:
-            FramingError: it is neither, or out of range.
-        """
+        """Read what ``--mtu`` takes, a number of bytes or ``fragment``; else raise FramingError."""
         if text == FRAGMENT:
             return cls(None)
         # More digits than any packet has bytes are no number for us.
@@ -128,12 +120,8 @@ class Framing:
 class Runs:
     """The runs of all workers in a round and their frames, numbered through all workers.
 
-    Attributes:
-        indptr: int64[W + 1], the rows of each worker.
-        lanes: numbers of a row on the wire.
-        row_bytes, payload_bytes: of a row on the wire, and of the rows in a full frame.
-        begin: int64[W + 1], where each run begins, in bytes, as if they followed each other.
-        first: int64[W + 1], the first frame of each worker.
+    `begin`: int64[W + 1], where each run begins, in bytes, as if they followed each other. `first`:
+    int64[W + 1], the first frame of each worker.
     """
 
     def __init__(self, framing: Framing, width: int, indptr: NDArray[np.int64]) -> None:
@@ -161,11 +149,7 @@ class Runs:
     def span(
         self, peer: NDArray[np.int64], number: NDArray[np.int64]
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return where some frames begin and end in the runs, in bytes.
-
-        `peer`: int64[S], their workers. `number`: int64[S], their numbers among those of the
-        worker.
-        """
+        """Return where frames begin and end in the runs, in bytes."""
         begin = self.begin[peer] + number * self.payload_bytes
         return begin, np.minimum(begin + self.payload_bytes, self.begin[peer + 1])
 

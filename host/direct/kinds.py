@@ -47,9 +47,6 @@ def copy_schedules(
 
     Returns:
         One schedule per worker.
-
-    Raises:
-        ScheduleError: too many workers, or an assignment that does not fit.
     """
     return direct_schedules(graph, assignment, workers, choose=copies)
 
@@ -66,9 +63,6 @@ def partial_schedules(
 
     Returns:
         One schedule per worker.
-
-    Raises:
-        ScheduleError: too many workers, or an assignment that does not fit.
     """
     return direct_schedules(graph, assignment, workers, choose=fewest_rows)
 
@@ -77,10 +71,7 @@ def partial_schedules(
 class BinnedSchedule:
     """One worker's part of both directions.
 
-    Attributes:
-        forward: a copy of a row for each worker that needs it.
-        backward: the sums of those workers for it; the transpose of `forward`, with the rows
-            of each pair in another order.
+    `backward` is the transpose of `forward`, with the rows of each pair in another order.
     """
 
     forward: DirectSchedule
@@ -90,7 +81,7 @@ class BinnedSchedule:
 def binned_schedules(
     graph: Graph, assignment: NDArray[np.int32], workers: int
 ) -> tuple[BinnedSchedule, ...]:
-    """Make the schedules of `g3`.
+    """Make the schedules of `g3`, of both directions.
 
     Args:
         graph: with V vertices.
@@ -98,10 +89,7 @@ def binned_schedules(
         workers: their number.
 
     Returns:
-        Both directions of each worker.
-
-    Raises:
-        ScheduleError: too many workers, or an assignment that does not fit.
+        One schedule per worker.
     """
     check_workers(graph, assignment, workers)
     boundary = boundary_edges(graph, assignment)
@@ -150,21 +138,13 @@ def write_schedules(
 
 
 def write_binned_schedule(schedule: BinnedSchedule, path: Path) -> None:
-    """Write one worker's schedules, the backward one to ``backward_file(path)``.
-
-    Raises:
-        ScheduleError: they cannot be written.
-    """
+    """Write one worker's schedules, the backward one to ``backward_file(path)``."""
     write_schedule(schedule.forward, path)
     write_schedule(schedule.backward, backward_file(path))
 
 
 def read_binned_schedule(path: Path) -> BinnedSchedule:
-    """Read what ``write_binned_schedule`` wrote.
-
-    Raises:
-        ScheduleError: the files do not exist or are damaged.
-    """
+    """Read what ``write_binned_schedule`` wrote."""
     return BinnedSchedule(read_schedule(path), read_schedule(backward_file(path)))
 
 
@@ -179,11 +159,7 @@ class BinnedTransport(DirectTransport):
 
 @contextmanager
 def open_binned(end: WorkerEnd) -> Iterator[DirectTransport]:
-    """Open the transport `g3`.
-
-    Raises:
-        TransportError: it has no compression.
-    """
+    """Open the transport `g3`."""
     end.compression.refuse("g3", "take host, host-partial or switch, or plain rows of 32 bits")
     both = read_binned_schedule(end.schedule_file())
     with open_schedule(end, both.forward, backward=both.backward, kind=BinnedTransport) as made:

@@ -83,14 +83,7 @@ class Cargo:
 
 @dataclass
 class _Sending:
-    """The outgoing frames of one round.
-
-    Attributes:
-        mark: the mark of the schedule.
-        frames: how many each worker gets.
-        unconfirmed: unacknowledged frames of all workers.
-        groups: by worker and number of the first frame.
-    """
+    """The outgoing frames of one round, by worker, and how many are unacknowledged."""
 
     mark: int
     frames: list[int]
@@ -100,31 +93,21 @@ class _Sending:
 
 @dataclass
 class _Group:
-    """Some frames for one worker.
-
-    Attributes:
-        number: of the first frame, among those for the worker.
-        missing: a bit for each unacknowledged frame.
-        asks: a bit for each frame that asks for an acknowledgement.
-        queued: how many may leave: the first ones without a gap.
-        asked_at: when an acknowledgement was last asked for, or the first frame left; 0 before.
-        question: how often something was asked or sent again.
-        sent_before: how many had left by then.
-        attempts: questions since the last answer.
-    """
+    """Some frames for one worker."""
 
     round: int
     peer: int
-    number: int
-    missing: int
+    number: int  # Of the first frame, among those for the worker.
+    missing: int  # A bit for each unacknowledged frame.
     frames: list[tuple[FrameRows, int] | None]
-    asks: int = 0
-    queued: int = 0
+    asks: int = 0  # A bit for each frame that asks for an acknowledgement.
+    queued: int = 0  # How many may leave: the first ones without a gap.
     sent: int = 0
+    # When an acknowledgement was last asked for, or the first frame left; 0 before.
     asked_at: float = 0.0
-    question: int = 0
-    sent_before: int = 0
-    attempts: int = 0
+    question: int = 0  # How often something was asked or sent again.
+    sent_before: int = 0  # How many had left by then.
+    attempts: int = 0  # Questions since the last answer.
 
     @property
     def key(self) -> tuple[int, int, int]:

@@ -46,11 +46,7 @@ class Quantiser:
         return _RANGE_WORDS + -(-width * self._code.itemsize // _WORD_BYTES)
 
     def pack(self, rows: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return float32[K, words(F)] for float32[K, F].
-
-        Raises:
-            FeatureError: a row holds NaN, infinity, or more than the range of float32.
-        """
+        """Return float32[K, words(F)] for float32[K, F]; FeatureError: not finite."""
         low, high = rows.min(axis=1, keepdims=True), rows.max(axis=1, keepdims=True)
         step = self._step(low, high)
         if not np.isfinite(step * self._steps).all():

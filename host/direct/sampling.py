@@ -17,15 +17,7 @@ from switchgnn.host.direct.errors import DirectError
 
 @dataclass(frozen=True)
 class Sampling:
-    """The parameters of the sample.
-
-    Attributes:
-        rate: p, the fraction of rows that is sent; 1 is exact.
-        seed: the same for all workers.
-
-    Raises:
-        DirectError: a rate or a seed out of range.
-    """
+    """The share of rows that is sent, above 0 and at most 1, and a seed of all workers."""
 
     rate: float = 1.0
     seed: int = 0
@@ -37,10 +29,7 @@ class Sampling:
             raise DirectError(f"The seed must not be negative: {self.seed}.")
 
     def draw(self, epoch: int, sender: int, receiver: int, rows: int) -> NDArray[np.int64]:
-        """Draw the rows of a pair that are sent.
-
-        k is p times the rows, rounded, but at least 1: a pair that never sent anything would
-        bias the sums.
+        """Draw the rows of a pair that are sent: p times all, but at least 1, for unbiased sums.
 
         Args:
             epoch: its number.
@@ -62,10 +51,8 @@ class Sampling:
 class Sample:
     """The rows of one side of a worker that are sent in an epoch.
 
-    Attributes:
-        place: int64[K], their places among all rows of that side.
-        indptr: int64[W + 1], those of each other worker.
-        scale: float32[K], the factor of their values: n/k of their pair, 1/p but for rounding.
+    `place`: int64[K], their places among all rows of that side. `indptr`: int64[W + 1], those of
+    each other worker. `scale`: float32[K], the factor of their values: n/k of their pair.
     """
 
     place: NDArray[np.int64]

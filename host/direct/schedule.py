@@ -28,17 +28,12 @@ from switchgnn.planner.sending.between_hosts import rows_between
 
 @dataclass(frozen=True, eq=False)
 class RowSums:
-    """Each result is the sum of some of the given rows; a sparse matrix in CSR form.
+    """Each result is the sum of some of the given rows; a sparse matrix in CSR form."""
 
-    Attributes:
-        indptr: int64[N + 1]; result i adds the rows column[indptr[i]:indptr[i + 1]].
-        column: int64[K], ascending for each result.
-        width: the number of given rows, M.
-    """
-
+    # Int64[N + 1]; result i adds the rows column[indptr[i]:indptr[i + 1]].
     indptr: NDArray[np.int64]
-    column: NDArray[np.int64]
-    width: int
+    column: NDArray[np.int64]  # Int64[K], ascending for each result.
+    width: int  # The number of given rows, M.
 
     def __len__(self) -> int:
         return len(self.indptr) - 1
@@ -95,25 +90,17 @@ EdgeChoice = Callable[[BoundaryEdges], NDArray[np.bool_]]
 
 @dataclass(frozen=True, eq=False)
 class DirectSchedule:
-    """One worker's part.
-
-    Attributes:
-        vertices: int64[n], the ids of its vertices, ascending.
-        out_indptr: int64[W + 1]; the rows for worker b are those from out_indptr[b] to
-            out_indptr[b + 1], and that worker awaits them in the same order.
-        send: makes the S outgoing rows from the worker's n rows.
-        in_indptr: int64[W + 1], the same for the rows that worker b sends.
-        add: adds the R incoming rows to the worker's n rows.
-        digest: uint8[32], SHA-256 of the schedule of all workers.
-    """
+    """One worker's part."""
 
     worker: int
-    vertices: NDArray[np.int64]
+    vertices: NDArray[np.int64]  # Int64[n], the ids of its vertices, ascending.
+    # Int64[W + 1]; the rows for worker b are those from out_indptr[b] to out_indptr[b + 1], and
+    # that worker awaits them in the same order.
     out_indptr: NDArray[np.int64]
-    send: RowSums
-    in_indptr: NDArray[np.int64]
-    add: RowSums
-    digest: NDArray[np.uint8]
+    send: RowSums  # Makes the S outgoing rows from the worker's n rows.
+    in_indptr: NDArray[np.int64]  # Int64[W + 1], the same for the rows that worker b sends.
+    add: RowSums  # Adds the R incoming rows to the worker's n rows.
+    digest: NDArray[np.uint8]  # Uint8[32], SHA-256 of the schedule of all workers.
 
     @property
     def workers(self) -> int:
@@ -313,11 +300,7 @@ def schedule_file(worker: int) -> str:
 
 
 def write_schedule(schedule: DirectSchedule, path: str | Path) -> None:
-    """Write one worker's schedule.
-
-    Raises:
-        ScheduleError: the file cannot be written.
-    """
+    """Write one worker's schedule; ScheduleError: the file cannot be written."""
     arrays = {
         "worker": np.array(schedule.worker),
         "vertices": schedule.vertices,
@@ -338,11 +321,7 @@ def write_schedule(schedule: DirectSchedule, path: str | Path) -> None:
 
 
 def read_schedule(path: str | Path) -> DirectSchedule:
-    """Read what ``write_schedule`` wrote.
-
-    Raises:
-        ScheduleError: no such file, or something else in it.
-    """
+    """Read what ``write_schedule`` wrote; ScheduleError: no such file, or something else in it."""
     kinds = {
         name: ArrayKind((kind,), (0,) if name == "worker" else (1,))
         for name, kind in _ARRAYS.items()

@@ -21,27 +21,18 @@ Waiter = Callable[[Callable[[], bool]], None]
 
 @dataclass(frozen=True, eq=False)
 class Side:
-    """One direction of a worker's schedule, with the current sample.
-
-    Attributes:
-        send: makes the S outgoing rows from the worker's n rows.
-        needed_by: the outgoing rows that contain each of the n rows.
-        out_indptr: int64[W + 1], the outgoing rows for each worker.
-        add: adds the scheduled incoming rows to the worker's n rows.
-        in_indptr: int64[W + 1], the rows that each worker sends.
-        arrival: int64[M], the place of each scheduled incoming row among the R rows that were
-            drawn; -1 for the others.
-        scale: float32[R], the factors of those rows.
-    """
+    """One direction of a worker's schedule, with the current sample."""
 
     worker: int
-    send: RowSums
-    needed_by: RowSums
-    out_indptr: NDArray[np.int64]
-    add: RowSums
-    in_indptr: NDArray[np.int64]
+    send: RowSums  # Makes the S outgoing rows from the worker's n rows.
+    needed_by: RowSums  # The outgoing rows that contain each of the n rows.
+    out_indptr: NDArray[np.int64]  # Int64[W + 1], the outgoing rows for each worker.
+    add: RowSums  # Adds the scheduled incoming rows to the worker's n rows.
+    in_indptr: NDArray[np.int64]  # Int64[W + 1], the rows that each worker sends.
+    # Int64[M], the place of each scheduled incoming row among the R rows that were drawn; -1 for
+    # the others.
     arrival: NDArray[np.int64]
-    scale: NDArray[np.float32]
+    scale: NDArray[np.float32]  # Float32[R], the factors of those rows.
 
 
 def make_side(worker: int, send: RowSums, sent: Sample, add: RowSums, awaited: Sample) -> Side:
@@ -89,14 +80,9 @@ class Stream:
         return self._round.complete
 
     def feed(self, places: NDArray[np.int64], rows: NDArray[np.float32]) -> None:
-        """Feed some rows, and send what is complete with them.
+        """Feed rows, float32[K, F], for distinct places, int64[K], and send what is complete.
 
-        Args:
-            places: int64[K], distinct rows of this worker that were not fed before.
-            rows: float32[K, F].
-
-        Raises:
-            FeatureError: wrong shape or type, or rows that were fed before.
+        FeatureError: wrong shape or type, or rows that were fed before.
         """
         if rows.shape != (len(places), self._round.width) or rows.dtype != np.float32:
             raise FeatureError(
@@ -134,14 +120,7 @@ class Stream:
         return found
 
     def sums(self, places: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Wait for the sums over the remote neighbours of some rows.
-
-        Args:
-            places: int64[K], rows of this worker.
-
-        Returns:
-            float32[K, F], added in float32; 0 without remote neighbours.
-        """
+        """Wait for the sums over the remote neighbours of K rows; return float32[K, F]."""
         needs = self.needs(places)
         self.wait_any([needs])
         add = self._side.add.rows(places)

@@ -36,8 +36,8 @@ _GLANCE = 0.005
 class DirectTransport(Transport):
     """One worker of `host` or `host-partial`, as its schedule says.
 
-    BACKWARD is the transpose of FORWARD, also of a sampled one: it is the gradient of the
-    sums of the same epoch.
+    BACKWARD is the transpose of FORWARD, also of a sampled one: it is the gradient of the sums of
+    the same epoch.
 
     Args:
         schedule: this worker's part.
@@ -50,13 +50,6 @@ class DirectTransport(Transport):
         first_round: number of the first round; must grow if a link is used again.
         clock: the clock of the link.
         compression: what `aggregate` leaves out of the rows; streams are plain.
-
-    Attributes:
-        worker: its number.
-        vertices: how many vertices it holds.
-        epsilon: with a cache, how much a row changes before it is sent, as a share: `LeastChange`;
-            may differ between workers and exchanges.
-        savings: counters of compressed exchanges.
 
     Raises:
         DirectError: stations for another number of workers, or sampling with `backward` or
@@ -151,14 +144,14 @@ class DirectTransport(Transport):
             self._sides = self._draw()
 
     def aggregate(
-        self, rows: NDArray[np.float32], direction: Direction, site: int = 0
+        self, rows: NDArray[np.float32], direction: Direction, tensor_id: int = 0
     ) -> NDArray[np.float32]:
-        """Sum over remote neighbours, in float32; see ``Transport``.
+        """Sum over remote neighbours, in float32; see ``Transport.aggregate``.
 
         Args:
             rows: float32[n, F].
             direction: which neighbours.
-            site: the number of the tensor.
+            tensor_id: the number of the tensor.
 
         Returns:
             float32[n, F].
@@ -171,7 +164,7 @@ class DirectTransport(Transport):
         check_rows(rows, self.vertices, self.worker)
         if self._compressed is not None:
             return self._compressed.aggregate(
-                rows, direction, site, epsilon=self.epsilon, swap=self._swap
+                rows, direction, tensor_id, epsilon=self.epsilon, swap=self._swap
             )
         stream = self.begin(rows.shape[1], direction)
         everything = np.arange(self.vertices)
@@ -179,32 +172,20 @@ class DirectTransport(Transport):
         self.wait_for(stream)
         return stream.sums(everything)
 
-    def rest(self, site: int, vertices: NDArray[np.bool_] | None) -> None:
-        """Let rows of a site count as unchanged, in its forward exchanges from now on.
-
-        Only with a cache. A partial sum counts as unchanged if all its vertices rest. In the first
-        exchange of a tensor none rests.
-
-        Args:
-            site: the number of the tensor.
-            vertices: bool[n], those that rest, in the order of the rows; None: none does.
-        """
+    def skip(self, tensor_id: int, vertices: NDArray[np.bool_] | None) -> None:
+        """Take rows of a tensor as unchanged; see ``Transport.skip``."""
         if self._compressed is not None:
-            self._compressed.resting.rest(site, vertices)
+            self._compressed.skipped.skip(tensor_id, vertices)
 
-    def forget(self, site: int) -> None:
-        """Drop all that is kept of a site, as all workers must between the same exchanges."""
+    def forget(self, tensor_id: int) -> None:
+        """Drop all that is kept of a tensor, as all workers must between the same exchanges."""
         if self._compressed is not None:
-            self._compressed.forget(site)
+            self._compressed.forget(tensor_id)
 
     def begin(self, width: int, direction: Direction) -> Stream:
         """Begin a round that is fed piece by piece; all workers begin them in the same order.
 
         Waits until the round before the last is complete, so its rows must have been fed.
-
-        Args:
-            width: F, the elements of a row.
-            direction: which neighbours.
         """
         side = self._sides[direction]
         # Frames of one fragment carry its number; their mark is that of earlier versions.
@@ -219,8 +200,7 @@ class DirectTransport(Transport):
     def tend(self, *, arrived: bool) -> float:
         """Send and receive a little without waiting; ``arrived``: whether a frame is here.
 
-        Returns:
-            Seconds without anything to do unless a frame arrives.
+        Returns the seconds without anything to do unless a frame arrives.
         """
         if not arrived and not self._exchange.under_way:
             return float("inf")

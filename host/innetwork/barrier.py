@@ -5,25 +5,17 @@
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from switchgnn.host.congestion import StallClock
 from switchgnn.host.errors import named_workers
 from switchgnn.host.innetwork.endpoint import Endpoint
 from switchgnn.host.innetwork.errors import BarrierError, ExchangeTimeoutError, InNetworkError
 from switchgnn.host.innetwork.fixed_point import Largest, magnitude_from_bits
-from switchgnn.host.innetwork.refusals import Pulse, Refusals, SignsOfLife, where
+from switchgnn.host.innetwork.refusals import HeartbeatBit, Refusals, SignsOfLife, where
 from switchgnn.host.innetwork.responder import Inbox, Packet
 from switchgnn.host.wire.header import OPENING_BLOCK, SESSION_MASK, BarrierBody, Header, Kind
 
 
 class Meeting:
-    """One barrier of all workers, from the first `done` of this one to its `advance`.
-
-    Attributes:
-        place: round, block and the word of the fragment.
-        patience: seconds that a worker may be silent.
-        repeat_at: when the `done` is due, in seconds of the endpoint's clock.
-        answer: the `advance`; None until it comes.
-    """
+    """One barrier of all workers, from the first `done` of this one to the `answer`."""
 
     def __init__(self, endpoint: Endpoint, workers: int, place: tuple[int, int, int]) -> None:
         self._pace = endpoint.pace
@@ -31,14 +23,14 @@ class Meeting:
         self._counters = endpoint.counters
         self.place = place
         # Before they open a round, workers may be computing.
-        self.patience = self._pace.patience + self._pace.skew * (place[1] == OPENING_BLOCK)
+        self.timeout = self._pace.timeout + self._pace.skew * (place[1] == OPENING_BLOCK)
         self.repeat_at = float("-inf")
         self.answer: tuple[Header, BarrierBody] | None = None
         self._signs = SignsOfLife(workers)
         self._attempts = 0
         # -1: the first `done` is not answered while others are not done.
         self._unanswered = -1
-        self._deadline = endpoint.clock.now() + self._pace.patience
+        self._deadline = endpoint.clock.now() + self._pace.timeout
 
     @property
     def answered(self) -> tuple[Header, BarrierBody]:
@@ -49,7 +41,7 @@ class Meeting:
 
     def silent(self, now: float) -> list[int]:
         """Return the workers that are not done and gave no sign of life for too long."""
-        return self._signs.silent(self.patience, now)
+        return self._signs.silent(self.timeout, now)
 
     def unheard(self, now: float) -> bool:
         """Return whether the switch has not answered for too long."""
@@ -57,7 +49,9 @@ class Meeting:
 
     def asked(self, now: float) -> None:
         """Record a `done` that was sent."""
-        self.repeat_at = now + min(self._round_trip.backed_off(self._attempts), self._pace.beat)
+        self.repeat_at = now + min(
+            self._round_trip.backed_off(self._attempts), self._pace.heartbeat_interval
+        )
         self._counters.barriers_repeated += self._attempts > 0
         self._attempts += 1
         self._unanswered += 1
@@ -71,7 +65,7 @@ class Meeting:
             self._attempts = self._round_trip.answered(self._attempts)
             self._signs.take(barrier.workers, barrier.pulses or 0, now)
             if self._signs.awaited:
-                self._deadline = now + self._pace.patience
+                self._deadline = now + self._pace.timeout
         elif self.place[1] != OPENING_BLOCK or barrier.round == self.place[0]:
             self.answer = header, barrier
 
@@ -85,12 +79,9 @@ _NEWER = SESSION_MASK >> 1
 
 
 class Following(NamedTuple):
-    """The block and fragment after a barrier.
+    """The block after a barrier, and the word of its fragment; OPENING_BLOCK after the last one.
 
-    Attributes:
-        block: the block; OPENING_BLOCK after the last one of a round.
-        fragment: its word.
-        early: they are the first ones of the next round, and may arrive while it is opened.
+    `early`: they are the first ones of the next round, and may arrive while it is opened.
     """
 
     block: int
@@ -129,7 +120,7 @@ class Barrier:
         self._workers = workers
         self._plan_id = plan_id
         self._refusals = Refusals(endpoint, workers=workers, plan_id=plan_id)
-        self._pulse = Pulse(endpoint.pace.beat)
+        self._heartbeat = HeartbeatBit(endpoint.pace.heartbeat_interval)
         self._magnitude = 0
         self._last: _Report | None = None
         self._opening: Meeting | None = None
@@ -144,29 +135,18 @@ class Barrier:
     def open_round(self, round_number: int, magnitude: int, following: Following) -> Largest:
         """Open a round with all workers; return the largest magnitude over all of them."""
         self._magnitude = magnitude
-        return self._agreed(self._meet((round_number, OPENING_BLOCK, 0), following))
+        return self.agreed(self._meet((round_number, OPENING_BLOCK, 0), following))
 
-    def begin_round(self, round_number: int, magnitude: int, following: Following) -> None:
-        """Report that this worker opens a round, without waiting; see ``tend``."""
+    def begin_round(
+        self, round_number: int, magnitude: int, following: Following, *, capacity: float
+    ) -> "RoundStart":
+        """Report that this worker opens a round, without waiting; answers go to ``heed``.
+
+        `magnitude`: float32 bits of its largest feature. `capacity`: the largest one that fits.
+        """
         self._magnitude = magnitude
         self._opening = self._begin((round_number, OPENING_BLOCK, 0), following)
-
-    def tend(self) -> Largest | None:
-        """Repeat the `done` of the round that was begun, when due; answers go to ``heed``.
-
-        Returns the largest magnitude over all workers, once; None until all have opened the round.
-        """
-        if self._opening is None:
-            return None
-        if self._opening.answer is None:
-            self._ask(self._opening)
-            return None
-        opening, self._opening = self._opening, None
-        return self._agreed(opening)
-
-    def next_timer(self, now: float) -> float:
-        """Return the seconds until the `done` of the round that was begun is due again."""
-        return 0.0 if self._opening is None else max(0.0, self._opening.repeat_at - now)
+        return RoundStart(self, self._opening, capacity)
 
     def close_block(self, place: tuple[int, int, int], following: Following) -> None:
         """Report a fragment of a block as done, and wait until all workers have."""
@@ -213,7 +193,7 @@ class Barrier:
         self._counters.barriers += 1
         meeting = self._begin(place, following)
         while meeting.answer is None:
-            self._ask(meeting)
+            self.ask(meeting)
             packet = self._inbox.receive(max(0.0, meeting.repeat_at - self._clock.now()))
             if packet is not None:
                 self._take(meeting, packet)
@@ -224,7 +204,7 @@ class Barrier:
         self._left_behind = []
         return Meeting(self._endpoint, self._workers, place)
 
-    def _ask(self, meeting: Meeting) -> None:
+    def ask(self, meeting: Meeting) -> None:
         """Send the `done` if due; give up after too long a silence."""
         now = self._clock.now()
         if now < meeting.repeat_at or self._last is None:
@@ -253,8 +233,9 @@ class Barrier:
             self._refusals.check_round(barrier, meeting.place)
             meeting.heard(header, barrier, self._clock.now())
 
-    def _agreed(self, meeting: Meeting) -> Largest:
+    def agreed(self, meeting: Meeting) -> Largest:
         """Return the maximum of a round that all workers have opened."""
+        self._opening = None
         header, answer = meeting.answered
         agreed = answer.magnitude
         if not self._magnitude <= agreed <= _LARGEST_FLOAT:
@@ -268,7 +249,7 @@ class Barrier:
 
     def _done(self, report: _Report) -> bytes:
         # Every `done` carries the magnitude, for a switch that was restarted.
-        pulse = self._pulse.bit(self._clock.now()) << self._worker
+        pulse = self._heartbeat.bit(self._clock.now()) << self._worker
         body = BarrierBody(magnitude=report.magnitude, plan=self._plan_id, workers=pulse).pack()
         header = Header(
             kind=Kind.DONE,
@@ -305,52 +286,45 @@ class Barrier:
         if place[1] != OPENING_BLOCK:
             return ExchangeTimeoutError(
                 f"{where(place)}: the switch on {self._link.name} has not reported within "
-                f"{self._pace.patience:g} s whether the block is complete."
+                f"{self._pace.timeout:g} s whether the block is complete."
             )
         return ExchangeTimeoutError(
             f"{where(place)}: no answer from the switch on {self._link.name} after "
-            f"{self._pace.patience:g} s. Is it running, with the plan installed "
+            f"{self._pace.timeout:g} s. Is it running, with the plan installed "
             f"(`switchgnn controller show`)?{self._other_session()}"
         )
 
     def _no_sign_of(self, silent: list[int], meeting: Meeting) -> InNetworkError:
         opening = meeting.place[1] == OPENING_BLOCK
-        slow = " If it is only computing, increase the patience." * opening
+        slow = " If it is only computing, increase --timeout." * opening
         return ExchangeTimeoutError(
-            f"{where(meeting.place)}: worker {self._worker} waited {meeting.patience:g} s, without "
+            f"{where(meeting.place)}: worker {self._worker} waited {meeting.timeout:g} s, without "
             f"a sign of life, for {named_workers(silent)}.{slow}",
             silent,
         )
 
 
-class Opening:
+class RoundStart:
     """The opening of one round, concurrent with the exchange of its first features.
 
     The round is void if the largest magnitude does not fit the scale of the features. All workers
     get the same maximum, so all come to the same result.
     """
 
-    def __init__(self, barrier: Barrier, stall: StallClock, capacity: float) -> None:
-        self._barrier = barrier
-        self._stall = stall
-        self._capacity = capacity
+    def __init__(self, barrier: Barrier, meeting: Meeting, capacity: float) -> None:
+        self._barrier, self._meeting, self._capacity = barrier, meeting, capacity
         self.largest: Largest | None = None
 
-    def begin(self, round_number: int, magnitude: int, following: Following) -> None:
-        """Report that this worker opens the round; `magnitude`: float32 bits of its largest."""
-        self._barrier.begin_round(round_number, magnitude, following)
-
-    def tend(self, *, idle: bool) -> None:
+    def tend(self) -> None:
         """Repeat the report if due, and check whether all workers have opened the round."""
-        self.largest = self._barrier.tend()
-        if self.done:
-            self._stall.stop()
-        elif idle:
-            self._stall.start()
+        if self._meeting.answer is None:
+            self._barrier.ask(self._meeting)
+        else:
+            self.largest = self._barrier.agreed(self._meeting)
 
     def next_timer(self, now: float) -> float:
         """Return the seconds until ``tend`` has something to send."""
-        return self._barrier.next_timer(now)
+        return max(0.0, self._meeting.repeat_at - now)
 
     @property
     def done(self) -> bool:

@@ -9,17 +9,18 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from switchgnn.host.congestion import StallClock
 from switchgnn.host.errors import named_workers
-from switchgnn.host.innetwork.barrier import Barrier, Opening
+from switchgnn.host.innetwork.barrier import Barrier, RoundStart
 from switchgnn.host.innetwork.endpoint import Endpoint
 from switchgnn.host.innetwork.errors import ExchangeTimeoutError
-from switchgnn.host.innetwork.receiver import FetchedFeatures, SumReceiver, sift
+from switchgnn.host.innetwork.receiver import FetchedFeatures, SumReceiver, take_plain
 from switchgnn.host.innetwork.refusals import where
 from switchgnn.host.innetwork.responder import Inbox, Packet
 from switchgnn.host.innetwork.schedule import BlockSchedule
 from switchgnn.host.wire.batches import FrameBatch, FrameRows
 from switchgnn.host.wire.header import Kind
-from switchgnn.host.wire.native import SumSieve
+from switchgnn.host.wire.native import SumFastPath
 
 _BURST = 64
 # GROUPS_PER_WORKER of p4src/dedup.p4.
@@ -202,8 +203,8 @@ class _Fragment:
     place: tuple[int, int, int]
     sender: FeatureSender
     receiver: SumReceiver
-    sieve: SumSieve | None
-    opening: Opening | None = None
+    fast_path: SumFastPath | None
+    opening: RoundStart | None = None
 
     @property
     def open(self) -> bool:
@@ -227,6 +228,7 @@ class BlockExchange:
         inbox: Inbox,
         *,
         barrier: Barrier,
+        stall: StallClock,
         receiver: type[SumReceiver] = SumReceiver,
         on_share: ShareListener | None = None,
     ) -> None:
@@ -236,6 +238,7 @@ class BlockExchange:
         self._clock = endpoint.clock
         self._counters = endpoint.counters
         self._barrier = barrier
+        self._stall = stall
         self._receiver = receiver
         self._fetched = FetchedFeatures()
         self._on_share = on_share
@@ -243,12 +246,12 @@ class BlockExchange:
     def run(
         self,
         schedule: BlockSchedule,
-        sieve: SumSieve | None,
+        fast_path: SumFastPath | None,
         round_number: int,
         fragment: int,
         lanes: NDArray[np.int32],
         *,
-        opening: Opening | None = None,
+        opening: RoundStart | None = None,
     ) -> NDArray[np.int32]:
         """Exchange one fragment of one block.
 
@@ -266,15 +269,15 @@ class BlockExchange:
             began=self._clock.now(),
             fetched=None if sending.per_sum else self._fetched.of(round_number, fragment),
         )
-        if sieve is not None:
-            sieve.open(self._endpoint.session, place, receiver.awaited, receiver.payloads)
-        self._drive(_Fragment(place, sender, receiver, sieve, opening))
+        if fast_path is not None:
+            fast_path.open(self._endpoint.session, place, receiver.awaited, receiver.payloads)
+        self._drive(_Fragment(place, sender, receiver, fast_path, opening))
         return receiver.sums()
 
     def _drive(self, under_way: _Fragment) -> None:
         sender, receiver = under_way.sender, under_way.receiver
         now = self._clock.now()
-        deadline, beat_at = now + self._pace.patience, now + self._beat
+        deadline, heartbeat_at = now + self._pace.timeout, now + self._heartbeat_interval
         for kept in self._inbox.take_kept():
             self._take(under_way, kept, now)
         while not under_way.done:
@@ -284,7 +287,7 @@ class BlockExchange:
             now = self._clock.now()
             news = batch is not None and self._take_batch(under_way, batch, now)
             if news or not under_way.open:
-                deadline = now + self._pace.patience
+                deadline = now + self._pace.timeout
             if now > deadline:
                 raise self._complaint(under_way)
             sender.repeat_what_is_late(now)
@@ -292,28 +295,31 @@ class BlockExchange:
                 self._tend(under_way, now)
                 continue
             asked = sender.done and receiver.ask_for_what_is_late(now)
-            if asked or now > beat_at:
+            if asked or now > heartbeat_at:
                 self._barrier.repeat_last()
-                beat_at = now + self._beat
+                heartbeat_at = now + self._heartbeat_interval
                 if self._on_share is not None:
                     self._on_share((sender.share + receiver.share) / 2)
 
     def _tend(self, under_way: _Fragment, now: float) -> None:
         """Continue the opening of the round."""
-        opening, sender, receiver = under_way.opening, under_way.sender, under_way.receiver
-        if opening is not None:
-            opening.tend(idle=sender.done)
-            if opening.done:
-                # The time until all workers were in the round is no part of the block's.
-                receiver.begin_again(now)
+        if (opening := under_way.opening) is None:
+            return
+        opening.tend()
+        if opening.done:
+            self._stall.stop()
+            # The time until all workers were in the round is no part of the block's.
+            under_way.receiver.begin_again(now)
+        elif under_way.sender.done:
+            self._stall.start()
 
     @property
-    def _beat(self) -> float:
+    def _heartbeat_interval(self) -> float:
         """Seconds between two `done`s, short enough that others get some on bad links."""
-        return min(self._pace.beat, self._endpoint.round_trip.longest())
+        return min(self._pace.heartbeat_interval, self._endpoint.round_trip.longest())
 
     def _wait(self, under_way: _Fragment, now: float) -> float:
-        timer, sender, opening = self._beat, under_way.sender, under_way.opening
+        timer, sender, opening = self._heartbeat_interval, under_way.sender, under_way.opening
         if not sender.done:
             timer = min(timer, sender.next_timer(now))
         elif under_way.open:
@@ -324,12 +330,12 @@ class BlockExchange:
 
     def _take_batch(self, under_way: _Fragment, batch: FrameBatch, now: float) -> bool:
         """Process a batch; return whether there is progress."""
-        sifted = sift(under_way.sieve, batch)
-        news = under_way.receiver.took(sifted.taken, now)
-        for group, count in sifted.acknowledged:
+        result = take_plain(under_way.fast_path, batch)
+        news = under_way.receiver.took(result.taken, now)
+        for group, count in result.acknowledged:
             self._counters.heard += 1
             news |= under_way.sender.take_ack(group, count, now)
-        for place in sifted.left:
+        for place in result.left:
             packet = self._inbox.open(batch.frame(place))
             if packet is not None:
                 news |= self._take(under_way, packet, now)
@@ -362,7 +368,7 @@ class BlockExchange:
     def _complaint(self, under_way: _Fragment) -> ExchangeTimeoutError:
         sender, receiver = under_way.sender, under_way.receiver
         here = where(under_way.place)
-        after = f"after {self._pace.patience:g} s without progress"
+        after = f"after {self._pace.timeout:g} s without progress"
         if not sender.done:
             return ExchangeTimeoutError(
                 f"{here}: the switch on {self._endpoint.link.name} has not acknowledged "

@@ -16,74 +16,43 @@ from switchgnn.host.wire.link import Link
 
 @dataclass
 class InNetworkCounters:
-    """Counters of one worker.
-
-    Attributes:
-        features_resent: features sent again because some of their group had not arrived.
-        probes: last features of a group sent again because no acknowledgement came.
-        recalls: sums asked for again.
-        sums_recalled: sums that came after a recall for them.
-        fetches: requests for a feature of another worker.
-        features_fetched: raw features that arrived.
-        features_served: raw features sent to others on request.
-        sums_made: sums that this worker added up itself.
-        overflows: features that found no slot in the strawman's switch, added here.
-        overflow_copies: of them, those that would suffice if one served all vertices of a worker.
-        late: packets of an earlier round, block or fragment; ignored.
-        repeated: sums and features that had arrived already; ignored.
-        wrong: sums for no vertex of this worker, or with a wrong count; ignored.
-        malformed: frames that were no sound packets; ignored.
-        foreign: packets of another session; ignored.
-        barriers: barriers at which the worker waited.
-        early: exchanges whose features did not wait for the opening of their round.
-        void: abandoned rounds, whose features exceeded the predicted scale.
-        barriers_repeated: `done`s sent again because no answer came.
-        heard: acknowledgements and answers at barriers.
-        ignored: sound packets without a meaning here.
-        marked: packets with the ECN mark.
-        notices: NOTICEs sent.
-        noticed: NOTICEs received, this worker's own included.
-    """
+    """Counters of one worker."""
 
     features_sent: int = 0
     sums_received: int = 0
-    features_resent: int = 0
-    probes: int = 0
-    recalls: int = 0
-    sums_recalled: int = 0
-    fetches: int = 0
-    features_fetched: int = 0
-    features_served: int = 0
-    sums_made: int = 0
-    overflows: int = 0
+    features_resent: int = 0  # Features sent again because some of their group had not arrived.
+    probes: int = 0  # Last features of a group sent again because no acknowledgement came.
+    recalls: int = 0  # Sums asked for again.
+    sums_recalled: int = 0  # Sums that came after a recall for them.
+    fetches: int = 0  # Requests for a feature of another worker.
+    features_fetched: int = 0  # Raw features that arrived.
+    features_served: int = 0  # Raw features sent to others on request.
+    sums_made: int = 0  # Sums that this worker added up itself.
+    overflows: int = 0  # Features that found no slot in the strawman's switch, added here.
+    # Of them, those that would suffice if one served all vertices of a worker.
     overflow_copies: int = 0
-    late: int = 0
-    repeated: int = 0
-    wrong: int = 0
-    malformed: int = 0
-    foreign: int = 0
-    barriers: int = 0
-    early: int = 0
-    void: int = 0
-    barriers_repeated: int = 0
-    heard: int = 0
-    ignored: int = 0
-    marked: int = 0
-    notices: int = 0
-    noticed: int = 0
+    late: int = 0  # Packets of an earlier round, block or fragment; ignored.
+    repeated: int = 0  # Sums and features that had arrived already; ignored.
+    wrong: int = 0  # Sums for no vertex of this worker, or with a wrong count; ignored.
+    malformed: int = 0  # Frames that were no sound packets; ignored.
+    foreign: int = 0  # Packets of another session; ignored.
+    barriers: int = 0  # Barriers at which the worker waited.
+    early: int = 0  # Exchanges whose features did not wait for the opening of their round.
+    void: int = 0  # Abandoned rounds, whose features exceeded the predicted scale.
+    barriers_repeated: int = 0  # `done`s sent again because no answer came.
+    heard: int = 0  # Acknowledgements and answers at barriers.
+    ignored: int = 0  # Sound packets without a meaning here.
+    marked: int = 0  # Packets with the ECN mark.
+    notices: int = 0  # NOTICEs sent.
+    noticed: int = 0  # NOTICEs received, this worker's own included.
 
 
 @dataclass(frozen=True)
 class ExchangeStatus:
-    """Progress and window of a worker.
+    """Progress of a worker.
 
-    Attributes:
-        rounds: completed exchanges.
-        blocks: completed fragments of blocks, over all rounds.
-        window: features that may be in flight.
-        exchanging: whether an exchange is under way.
-        stalled: seconds spent at barriers, waiting for other workers.
-        counters: of the worker.
+    `rounds` and `blocks`, the fragments of blocks, are completed; `window` features may be in
+    flight; `stalled` are the seconds spent at barriers, waiting for other workers.
     """
 
     rounds: int
@@ -98,9 +67,8 @@ class ExchangeStatus:
 class Sending:
     """How rows are sent.
 
-    Attributes:
-        narrow: whether frames have the fewest bits that hold their numbers.
-        per_sum: whether a source contributes differently to different sums, as with a cache.
+    `narrow`: in the fewest bits that hold the numbers of a frame. `per_sum`: a source contributes
+    differently to different sums, as with a cache.
     """
 
     narrow: bool = False
@@ -109,28 +77,20 @@ class Sending:
 
 @dataclass(frozen=True, eq=False)
 class Endpoint:
-    """One worker's connection to the switch, with its state and counters.
-
-    Attributes:
-        session: the number of the plan's install.
-        incarnation: 32 bits that distinguish this process from others of the same worker.
-        round_trip: of questions and answers, which overtake sums.
-        clock: the clock of the link.
-        sending: how rows are sent.
-        sum_trip: of recalled sums, which wait behind other sums and the traffic of others.
-    """
+    """One worker's connection to the switch, with its state and counters."""
 
     worker: int
-    session: int
-    incarnation: int
+    session: int  # The number of the plan's install.
+    incarnation: int  # 32 bits that distinguish this process from others of the same worker.
     link: Link
     addresses: Addresses
     pace: Pace
-    round_trip: RoundTrip
+    round_trip: RoundTrip  # Of questions and answers, which overtake sums.
     congestion: CongestionWindow
     counters: InNetworkCounters
-    clock: Clock = SYSTEM_CLOCK
-    sending: Sending = field(default_factory=Sending)
+    clock: Clock = SYSTEM_CLOCK  # The clock of the link.
+    sending: Sending = field(default_factory=Sending)  # How rows are sent.
+    # Of recalled sums, which wait behind other sums and the traffic of others.
     sum_trip: RoundTrip = field(default_factory=RoundTrip)
 
     def send(self, header: Header, body: bytes = b"") -> None:

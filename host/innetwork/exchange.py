@@ -13,7 +13,7 @@ from switchgnn.base.clock import SYSTEM_CLOCK, Clock
 from switchgnn.host.compression import NO_COMPRESSION, Compression, Savings
 from switchgnn.host.congestion import StallClock
 from switchgnn.host.errors import FeatureError, TransportError
-from switchgnn.host.innetwork.barrier import NEXT_ROUND, Barrier, Following, Opening
+from switchgnn.host.innetwork.barrier import NEXT_ROUND, Barrier, Following, RoundStart
 from switchgnn.host.innetwork.block import BlockExchange, ShareListener
 from switchgnn.host.innetwork.endpoint import ExchangeStatus, new_endpoint
 from switchgnn.host.innetwork.errors import PlanMismatchError, RoundMismatchError
@@ -28,7 +28,7 @@ from switchgnn.host.innetwork.fixed_point import (
 )
 from switchgnn.host.innetwork.outgoing import (
     ChangedRows,
-    Outgoing,
+    OutgoingRows,
     Rounding,
     RowCache,
     RowCaches,
@@ -36,7 +36,7 @@ from switchgnn.host.innetwork.outgoing import (
     changed_rows,
     cut_into_fragments,
 )
-from switchgnn.host.innetwork.receiver import SumReceiver, sieves
+from switchgnn.host.innetwork.receiver import SumReceiver, fast_paths
 from switchgnn.host.innetwork.responder import Inbox, Responder, new_notifier
 from switchgnn.host.innetwork.schedule import block_schedules
 from switchgnn.host.links.faults import FaultCounts, injected_faults
@@ -96,11 +96,9 @@ BlockListener = Callable[[int, int, int], None]
 
 @dataclass(frozen=True)
 class FixedSums:
-    """Sums as the switch computed them.
+    """Sums as the switch computed them, int32[n, F], at a scale.
 
-    Attributes:
-        values: int32[n, F], one row per vertex of the worker; 0 without remote neighbours.
-        fixed_point: the scale of this round.
+    There is one row per vertex of the worker; 0 without remote neighbours.
     """
 
     values: NDArray[np.int32]
@@ -113,22 +111,14 @@ class FixedSums:
 
 @dataclass(frozen=True)
 class _Work:
-    """The arguments of one call.
-
-    Attributes:
-        features: float32[n, F].
-        own: float32 bits of their largest magnitude.
-        steps: the barriers after the opening of a round.
-        site: the number of the tensor.
-        cache: what was sent of it; None: there is no cache.
-    """
+    """The arguments of one call; `own`: float32 bits of the largest magnitude."""
 
     features: NDArray[np.float32]
     own: int
     kind: ExchangeKind
     blocks: range
     steps: list[Following]
-    site: int
+    tensor_id: int
     cache: RowCache | None
 
 
@@ -141,15 +131,15 @@ class _Started:
 
     fixed_point: FixedPoint
     largest: float
-    outgoing: Outgoing
+    outgoing: OutgoingRows
     received: NDArray[np.int32] | None = None
 
 
 class InNetworkExchange(Transport):
-    """One worker's part in the neighbour aggregation of all workers.
+    """One worker's part in the neighbour aggregation of all workers: the transport `switch`.
 
-    The transport `switch`. All workers of the plan call :meth:`aggregate` together, once per round
-    and with the same direction.
+    All workers of the plan call :meth:`aggregate` together, once per round and with the same
+    direction.
 
     Args:
         manifest: the plan's manifest.
@@ -215,12 +205,17 @@ class InNetworkExchange(Transport):
         self._schedules = block_schedules(part, addresses, pace.group_size, session)
         notifier = new_notifier(endpoint, manifest, self._schedules)
         inbox = Inbox(endpoint, self._responder, notifier)
-        self._sieves = sieves(self._schedules)
+        self._fast_paths = fast_paths(self._schedules)
         self._barrier = Barrier(
             endpoint, inbox, workers=manifest.workers, plan_id=plan_id(manifest)
         )
         self._block = BlockExchange(
-            endpoint, inbox, barrier=self._barrier, receiver=self._receiver, on_share=on_share
+            endpoint,
+            inbox,
+            barrier=self._barrier,
+            stall=self._stall,
+            receiver=self._receiver,
+            on_share=on_share,
         )
         self.epsilon = 0.0
         self.savings = Savings()
@@ -252,28 +247,20 @@ class InNetworkExchange(Transport):
         self._foreseen = None
         self._caches.clear()
 
-    def rest(self, site: int, vertices: NDArray[np.bool_] | None) -> None:
-        """Let rows of a site count as unchanged, in its forward exchanges from now on.
+    def skip(self, tensor_id: int, vertices: NDArray[np.bool_] | None) -> None:
+        """Take rows of a tensor as unchanged; see ``Transport.skip``."""
+        self._caches.skipped.skip(tensor_id, vertices)
 
-        A partial sum counts as unchanged if all its vertices rest. When all rows are sent whole,
-        none rests.
-
-        Args:
-            site: the number of the tensor.
-            vertices: bool[n], those that rest, in the order of the rows; None: none does.
-        """
-        self._caches.resting.rest(site, vertices)
-
-    def forget(self, site: int) -> None:
-        """Drop all that is kept of a site, as all workers must between the same exchanges."""
-        self._caches.forget(site)
-        self._rounding.forget(site)
+    def forget(self, tensor_id: int) -> None:
+        """Drop all that is kept of a tensor, as all workers must between the same exchanges."""
+        self._caches.forget(tensor_id)
+        self._rounding.forget(tensor_id)
 
     def aggregate(
         self,
         rows: NDArray[np.float32],
         direction: Direction = Direction.FORWARD,
-        site: int = 0,
+        tensor_id: int = 0,
     ) -> NDArray[np.float32]:
         """Sum the features of each vertex's remote in-neighbours or out-neighbours.
 
@@ -282,7 +269,7 @@ class InNetworkExchange(Transport):
                 of ``WorkerPart.vertices``; any F from 1, the same for all workers.
             direction: FORWARD sums in-neighbours; BACKWARD sums out-neighbours, for the
                 gradients of forward sums. The same for all workers.
-            site: the number of the tensor, for a cache; see ``Transport.aggregate``.
+            tensor_id: the number of the tensor, for a cache; see ``Transport.aggregate``.
 
         Returns:
             float32[n, F]; off by at most ``FixedPoint.error_bound()`` per element, with a cache
@@ -295,7 +282,7 @@ class InNetworkExchange(Transport):
             ExchangeTimeoutError: the switch or a worker does not answer.
             PlannerError: the plan was made without that direction.
         """
-        return self.aggregate_fixed(rows, direction, site).decode()
+        return self.aggregate_fixed(rows, direction, tensor_id).decode()
 
     def aggregate_parts(
         self, rows: NDArray[np.float32], direction: Direction
@@ -310,9 +297,21 @@ class InNetworkExchange(Transport):
         self,
         features: NDArray[np.float32],
         direction: Direction = Direction.FORWARD,
-        site: int = 0,
+        tensor_id: int = 0,
     ) -> FixedSums:
-        """Sum as :meth:`aggregate`, in the integers of the switch; with a cache, of all rounds."""
+        """Sum as :meth:`aggregate`, in the integers of the switch.
+
+        Args:
+            features: float32[n, F].
+            direction: which neighbours are added up.
+            tensor_id: the number of the tensor.
+
+        Returns:
+            The integers that the switch summed; with a cache those of all rounds together.
+
+        Raises:
+            RoundMismatchError: the session has no rounds left; otherwise as :meth:`aggregate`.
+        """
         self._check(features)
         if self._round > LAST_ROUND:
             raise RoundMismatchError(
@@ -321,20 +320,20 @@ class InNetworkExchange(Transport):
             )
         self._exchanging = True
         try:
-            return self._aggregate(features, direction, site)
+            return self._aggregate(features, direction, tensor_id)
         finally:
             self._exchanging = False
 
     def _aggregate(
-        self, features: NDArray[np.float32], direction: Direction, site: int
+        self, features: NDArray[np.float32], direction: Direction, tensor_id: int
     ) -> FixedSums:
         own = largest_magnitude(features)
         # Check locally first, so that the offending worker reports the error.
         self._scales.check_own(direction, own)
         kind = ExchangeKind(direction, features.shape[1])
         foreseen, self._foreseen = self._foreseen, None
-        cache = self._caches.of(site, kind) if self._cached else None
-        work = _Work(features, own, kind, *self._steps(kind), site, cache)
+        cache = self._caches.of(tensor_id, kind) if self._cached else None
+        work = _Work(features, own, kind, *self._steps(kind), tensor_id, cache)
         # A lasting scale is chosen by the round's own features.
         scale = None if foreseen is None else foreseen.fixed_point
         if cache is not None:
@@ -366,9 +365,8 @@ class InNetworkExchange(Transport):
         first = work.steps[0]
         limit = fixed_point.limit
         if magnitude_from_bits(work.own) <= limit:
-            opening = Opening(self._barrier, self._stall, limit)
             outgoing = self._outgoing(work, fixed_point)
-            opening.begin(self._round, work.own, first)
+            opening = self._barrier.begin_round(self._round, work.own, first, capacity=limit)
             received = self._run(first, outgoing, opening)
             largest = opening.largest
         else:
@@ -419,12 +417,12 @@ class InNetworkExchange(Transport):
         return FixedSums(values, replace(scale, magnitude=max(scale.magnitude, started.largest)))
 
     def _run(
-        self, step: Following, outgoing: Outgoing, opening: Opening | None = None
+        self, step: Following, outgoing: OutgoingRows, opening: RoundStart | None = None
     ) -> NDArray[np.int32]:
-        schedule, sieve = self._schedules[step.block - 1], self._sieves[step.block - 1]
+        schedule, fast_path = self._schedules[step.block - 1], self._fast_paths[step.block - 1]
         lanes_sent = outgoing.payloads(schedule, step.fragment)
         return self._block.run(
-            schedule, sieve, self._round, step.fragment, lanes_sent, opening=opening
+            schedule, fast_path, self._round, step.fragment, lanes_sent, opening=opening
         )
 
     def _close(self, step: Following, following: Following) -> None:
@@ -456,18 +454,18 @@ class InNetworkExchange(Transport):
         steps = [Following(block, word) for block in blocks for word in words]
         return blocks, steps or [Following(OPENING_BLOCK + 1, 0)]
 
-    def _outgoing(self, work: _Work, fixed_point: FixedPoint) -> Outgoing:
+    def _outgoing(self, work: _Work, fixed_point: FixedPoint) -> OutgoingRows:
         """Return the integers to send, and serve them to other workers."""
         words = fragment_words(work.kind.width, self._manifest.lanes)
-        values = self._rounding.encode(work.features, fixed_point, (work.site, work.kind))
-        outgoing: Outgoing
+        values = self._rounding.encode(work.features, fixed_point, (work.tensor_id, work.kind))
+        outgoing: OutgoingRows
         if work.cache is None:
             outgoing = WholeRows(cut_into_fragments(values, words))
         else:
             outgoing = changed_rows(
                 *(values, work.cache, self._schedules, work.blocks, words),
                 epsilon=self.epsilon,
-                resting=self._caches.resting.of(work.site, work.kind.direction),
+                to_skip=self._caches.skipped.of(work.tensor_id, work.kind.direction),
             )
         self._responder.serve(self._round, work.blocks, outgoing.contribution)
         return outgoing

@@ -23,22 +23,15 @@ LARGEST_SUM = float(np.finfo(np.float32).max)
 
 @dataclass(frozen=True)
 class FixedPoint:
-    """The scale of one exchange.
+    """The scale of one exchange."""
 
-    Attributes:
-        scale: f, steps per unit (float64); 1 when all features are zero.
-        max_fan_in: n, the largest number of contributions to one sum.
-        magnitude: m, the largest absolute value over all workers.
-        bits: 32; or 16 or 8: f then is such that a feature of m has that many bits, and larger ones
-            have more.
-        step_error: the largest error of a rounded feature, in steps.
-    """
-
-    scale: float
-    max_fan_in: int
-    magnitude: float
+    scale: float  # F, steps per unit (float64); 1 when all features are zero.
+    max_fan_in: int  # N, the largest number of contributions to one sum.
+    magnitude: float  # M, the largest absolute value over all workers.
+    # 32; or 16 or 8: f then is such that a feature of m has that many bits, and larger ones have
+    # more.
     bits: int = WHOLE_BITS
-    step_error: float = 0.5
+    step_error: float = 0.5  # The largest error of a rounded feature, in steps.
 
     @classmethod
     def for_exchange(

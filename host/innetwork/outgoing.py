@@ -13,9 +13,9 @@ from switchgnn.host.compression import (
     WHOLE_BITS,
     Compression,
     LeastChange,
-    RestingRows,
     Savings,
-    all_rest,
+    SkipMasks,
+    all_skipped,
 )
 from switchgnn.host.innetwork.fixed_point import ROOM, ExchangeKind, FixedPoint
 from switchgnn.host.innetwork.responder import Fragments
@@ -29,7 +29,7 @@ _LEAST_SHARE = {32: 2.0**-12, 16: 1 / 16, 8: 1 / 4}
 _ALONE = -1
 
 
-class Outgoing(Protocol):
+class OutgoingRows(Protocol):
     """What one round of one worker sends."""
 
     def payloads(self, schedule: BlockSchedule, fragment: int) -> NDArray[np.int32]:
@@ -57,13 +57,10 @@ class WholeRows:
 
 @dataclass(frozen=True, eq=False)
 class ChangedRows:
-    """Changes of what each frame carries, by block; 0 where too little has changed.
+    """Changes of what each frame carries; 0 where too little has changed, in `skipped` rows.
 
-    Attributes:
-        lanes: by the number of a block, int32[S, W] by the word of the fragment.
-        cached: by the number of a block, int32[S, F], what the receivers hold after the round.
-        schedules: of all blocks, from block 1.
-        skipped: how many rows have changed too little.
+    By the number of a block, `lanes`: int32[S, W] by the word of the fragment; `cached`: int32[S,
+    F], what the receivers hold after the round. `schedules`: of all blocks, from block 1.
     """
 
     lanes: Mapping[int, Fragments]
@@ -108,10 +105,8 @@ def _frame_of(schedule: BlockSchedule, destination: int, row: int) -> int | None
 class RowCache:
     """What the receivers hold of one tensor, and the sums that this worker holds.
 
-    Attributes:
-        fixed_point: the scale of all integers here; None: the next round sends all rows whole.
-        sent: by the number of a block, int32[S, F], what was sent of each frame's row.
-        sums: int32[n, F], the sums of what all workers have sent.
+    All integers have the scale `fixed_point`; None: the next round sends all rows whole. `sent`: by
+    the number of a block, int32[S, F], what was sent of each frame's row. `sums`: int32[n, F].
     """
 
     fixed_point: FixedPoint | None = None
@@ -152,25 +147,25 @@ class RowCaches:
 
     def __init__(self) -> None:
         self._caches: dict[tuple[int, ExchangeKind], RowCache] = {}
-        self.resting = RestingRows()
+        self.skipped = SkipMasks()
 
-    def of(self, site: int, kind: ExchangeKind) -> RowCache:
+    def of(self, tensor_id: int, kind: ExchangeKind) -> RowCache:
         """Return the cache of a tensor."""
-        return self._caches.setdefault((site, kind), RowCache())
+        return self._caches.setdefault((tensor_id, kind), RowCache())
 
-    def forget(self, site: int) -> None:
-        """Forget the tensors of a site, and which of its rows rest."""
-        _forget(self._caches, site)
-        self.resting.rest(site, None)
+    def forget(self, tensor_id: int) -> None:
+        """Forget the rows of a tensor, and which of them are skipped."""
+        _forget(self._caches, tensor_id)
+        self.skipped.skip(tensor_id, None)
 
     def clear(self) -> None:
         """Forget all tensors."""
         self._caches.clear()
-        self.resting = RestingRows()
+        self.skipped = SkipMasks()
 
 
-def _forget(tensors: dict[tuple[int, ExchangeKind], Any], site: int) -> None:
-    for key in [key for key in tensors if key[0] == site]:
+def _forget(tensors: dict[tuple[int, ExchangeKind], Any], tensor_id: int) -> None:
+    for key in [key for key in tensors if key[0] == tensor_id]:
         del tensors[key]
 
 
@@ -182,20 +177,13 @@ def changed_rows(
     words: Sequence[int],
     *,
     epsilon: float,
-    resting: NDArray[np.bool_] | None = None,
+    to_skip: NDArray[np.bool_] | None = None,
 ) -> ChangedRows:
-    """Compare what each frame would carry with what was sent of it.
+    """Compare what each frame would carry with what was sent of it; see ``LeastChange``.
 
-    ``LeastChange`` says which rows are sent.
-
-    Args:
-        values: int32[n, F], the rows of this worker at the cache's scale.
-        cache: of this tensor.
-        schedules: of all blocks, from block 1.
-        blocks: those of the round.
-        words: of the fragments.
-        epsilon: the least change, as a share.
-        resting: bool[n], vertices whose rows count as unchanged, unless all rows are sent whole.
+    `values`: int32[n, F], the rows of this worker at the cache's scale. `schedules`: of all blocks,
+    from block 1. `words`: of the fragments. `to_skip`: bool[n], vertices whose rows count as
+    unchanged, unless all rows are sent whole.
     """
     lanes, cached, skipped = {}, {}, 0
     whole = cache.sums is None
@@ -208,8 +196,8 @@ def changed_rows(
             sent = np.zeros_like(rows)
         change = rows.astype(np.int64) - sent
         moved = least.reached(_largest(change), _largest(rows.astype(np.int64)))
-        if resting is not None and not whole:
-            moved &= ~all_rest(resting, schedule.send_row, schedule.send_row_indptr)
+        if to_skip is not None and not whole:
+            moved &= ~all_skipped(to_skip, schedule.send_row, schedule.send_row_indptr)
         skipped += len(rows) - int(moved.sum())
         change[~moved] = 0
         cached[block] = np.where(moved[:, np.newaxis], rows, sent)
@@ -224,11 +212,7 @@ def _largest(rows: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 class Rounding:
-    """Rounds rows to integers, as a compression says.
-
-    Attributes:
-        step_error: the largest error of a number, in steps.
-    """
+    """Rounds rows to integers, as a compression says, with errors of up to `step_error` steps."""
 
     def __init__(self, compression: Compression, worker: int) -> None:
         self._stochastic = compression.stochastic
@@ -267,9 +251,9 @@ class Rounding:
         self._rests.update(self._next)
         self._next.clear()
 
-    def forget(self, site: int) -> None:
-        """Forget what the rows of a site lack."""
-        _forget(self._rests, site)
+    def forget(self, tensor_id: int) -> None:
+        """Forget what the rows of a tensor lack."""
+        _forget(self._rests, tensor_id)
 
 
 def cut_into_fragments(values: NDArray[np.int32], words: Sequence[int]) -> Fragments:

@@ -29,7 +29,7 @@ from switchgnn.host.innetwork.schedule import BlockSchedule
 from switchgnn.host.wire.batches import FrameBatch
 from switchgnn.host.wire.header import BODY_AT, Header, Kind, lanes_of, payload_bytes
 from switchgnn.host.wire.narrow import unpack_lanes
-from switchgnn.host.wire.native import Sifted, SumSieve, native_frames
+from switchgnn.host.wire.native import FastPathResult, SumFastPath, native_frames
 
 # int32[W] by vertex; or by vertex and sum, see `SumReceiver`.
 Features = dict[int, NDArray[np.int32]]
@@ -57,14 +57,14 @@ _STANDSTILL = 0.25
 # questions grows with its logarithm, and the delay is at most that share.
 _RECALL_SHARE = 0.25
 _FETCH_SHARE = 0.5
-_FETCH_PATIENCE = 0.5
+_FETCH_TIMEOUT_SHARE = 0.5
 # Unanswered questions, at most.
 _AT_ONCE = 16
 # Sums to ask for when one comes on request.
 _NEXT = 2
 # A feature owed for less than this share of the longest time is not late.
 _LATE_SHARE = 0.5
-# States of a sum: received; awaited; awaited, but not to be taken by a sieve.
+# States of a sum: received; awaited; awaited, but not to be taken by a fast path.
 HERE, AWAITED, IN_DOUBT = 0, 1, 2
 
 
@@ -80,13 +80,10 @@ class _Doubt:
 
 
 class SumReceiver:
-    """Receives the sums of one fragment of one block; a sieve may take those that need no repair.
+    """Receives the sums of one fragment of one block; the fast path may take those without repair.
 
     All times are in seconds of the endpoint's clock; `began`: when the fragment was begun.
-
-    Attributes:
-        awaited: uint8[Q], the state of each sum: HERE, AWAITED or IN_DOUBT.
-        payloads: uint8[Q · 4 W], the sums as received.
+    `awaited`: uint8[Q], the state of each sum. `payloads`: uint8[Q · 4 W], the sums as received.
     """
 
     def __init__(
@@ -182,7 +179,7 @@ class SumReceiver:
         return self.payloads.view(">i4").reshape(-1, self._lanes).astype(np.int32)
 
     def took(self, sums: int, now: float) -> bool:
-        """Count sums that a sieve has taken; return whether there are any."""
+        """Count sums that a fast path has taken; return whether there are any."""
         if sums:
             self._left -= sums
             self._counters.sums_received += sums
@@ -235,8 +232,8 @@ class SumReceiver:
             return True
         share = _FETCH_SHARE * (now - self._began)
         standstill = max(_STANDSTILL, 8 * self._round_trip.timeout, share)
-        # Fetch before the patience ends.
-        standstill = min(standstill, _FETCH_PATIENCE * self._endpoint.pace.patience)
+        # Fetch before the timeout.
+        standstill = min(standstill, _FETCH_TIMEOUT_SHARE * self._endpoint.pace.timeout)
         # While sums still grow, the others are slow, and fetching would slow them down further.
         if now - max(doubt.since, self._grew_at) > standstill:
             self._start_fetching(place, doubt)
@@ -308,7 +305,7 @@ class SumReceiver:
         """Recall or fetch if nothing has come for a while; return whether that was so."""
         if self._quiet_since == 0.0:
             self._quiet_since = now
-        if not self._left or now - self._quiet_since < self._patience(now):
+        if not self._left or now - self._quiet_since < self._silence(now):
             return False
         self._attempts += 1
         self._in_vain = True
@@ -339,9 +336,9 @@ class SumReceiver:
 
     def next_timer(self, now: float) -> float:
         """Return the seconds until something is overdue."""
-        return max(0.0, self._quiet_since + self._patience(now) - now)
+        return max(0.0, self._quiet_since + self._silence(now) - now)
 
-    def _patience(self, now: float) -> float:
+    def _silence(self, now: float) -> float:
         # The first question waits for slow workers. A fetch goes on to the owner of the feature.
         legs = 2 if self._wanted else int(self._in_vain)
         share = min(self._round_trip.longest(legs), _RECALL_SHARE * (now - self._began))
@@ -438,17 +435,21 @@ def _source_of(key: int) -> int:
     return key & (1 << _VERTEX_BITS) - 1
 
 
-def sieves(schedules: Sequence[BlockSchedule]) -> tuple[SumSieve | None, ...]:
-    """Return a sieve for each block; None without native code."""
+def fast_paths(schedules: Sequence[BlockSchedule]) -> tuple[SumFastPath | None, ...]:
+    """Return a fast path for each block; None without native code."""
     frames = native_frames()
     if frames is None:
         return (None,) * len(schedules)
     return tuple(
-        SumSieve(frames, each.receive_vertex, np.array(each.receive_count, dtype=np.uint32))
+        SumFastPath(frames, each.receive_vertex, np.array(each.receive_count, dtype=np.uint32))
         for each in schedules
     )
 
 
-def sift(sieve: SumSieve | None, batch: FrameBatch) -> Sifted:
-    """Take sums and acknowledgements out of a batch; without a sieve all frames are left."""
-    return sieve.sift(batch) if sieve else Sifted(0, (), range(batch.first, batch.count))
+def take_plain(fast_path: SumFastPath | None, batch: FrameBatch) -> FastPathResult:
+    """Take sums and acknowledgements out of a batch; without a fast path all frames are left."""
+    return (
+        fast_path.take_plain(batch)
+        if fast_path
+        else FastPathResult(0, (), range(batch.first, batch.count))
+    )

@@ -94,15 +94,15 @@ def where(place: tuple[int, int, int]) -> str:
     return f"Round {round_number}, block {block}, fragment {fragment_number(fragment)}"
 
 
-class Pulse:
+class HeartbeatBit:
     """A bit that changes while its worker is alive.
 
-    It stays for at least two beats, so that a reader that looks once per beat sees each change. A
-    worker that sends less often changes it each time.
+    It stays for at least two intervals, so that a reader that looks once per interval sees each
+    change. A worker that sends less often changes it each time.
     """
 
-    def __init__(self, beat: float) -> None:
-        self._stays = 2 * beat
+    def __init__(self, interval: float) -> None:
+        self._stays = 2 * interval
         self._bit = False
         self._changed = float("-inf")
 

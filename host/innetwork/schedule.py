@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.batches import FrameRows
 from switchgnn.host.wire.header import (
-    BITS_AT,
     BODY_AT,
     HEADER_AT,
+    HEADER_WORDS,
     VERSION,
     Kind,
     allowed_bits,
@@ -24,16 +24,6 @@ from switchgnn.host.wire.narrow import bits_needed, pack_lanes
 from switchgnn.host.wire.native import write_checksums
 from switchgnn.planner.graphs.graph import FIRST_RESERVED_ID
 from switchgnn.planner.plan.plan import WorkerPart
-
-_SRC_ID = HEADER_AT
-_DST_ID = HEADER_AT + 4
-_BLOCK_ID = HEADER_AT + 8
-_COUNT = HEADER_AT + 10
-_KIND = HEADER_AT + 12
-_ECHO = HEADER_AT + 13
-_FRAGMENT = HEADER_AT + 14
-_GROUP = HEADER_AT + 16
-_ROUND = HEADER_AT + 18
 
 
 class FeatureFrames:
@@ -59,17 +49,15 @@ class FeatureFrames:
         self._session = session
         self._addresses = addresses
         # The headers of all widths, without what changes.
-        self._headers = np.zeros((size, BODY_AT), dtype=np.uint8)
-        _write(self._headers, _SRC_ID, sources.astype(">u4"))
-        _write(self._headers, _DST_ID, np.full(size, destinations, dtype=">u4"))
-        _write(self._headers, _BLOCK_ID, np.full(size, block_id, dtype=">u2"))
-        _write(self._headers, _COUNT, np.full(size, count, dtype=">u2"))
-        self._headers[:, _KIND] = Kind.FEATURE
-        _write(self._headers, _GROUP, (np.arange(size) // group_size).astype(">u2"))
+        self._headers = headers = np.zeros(size, dtype=HEADER_WORDS)
+        headers["src_id"], headers["dst_id"] = sources, destinations
+        headers["block_id"], headers["count"] = block_id, count
+        headers["flags"] = Kind.FEATURE
+        headers["feature_group"] = np.arange(size) // group_size
         echoes = np.zeros(size, dtype=np.bool_)
         echoes[group_size - 1 :: group_size] = True
         echoes[-1:] = True
-        self._headers[:, _ECHO] = VERSION << 4 | echoes
+        headers["extension"] = VERSION << 4 | echoes
         # By the width, and whether they are narrow.
         self._of_width: dict[tuple[int, bool], NDArray[np.uint8]] = {}
 
@@ -87,16 +75,17 @@ class FeatureFrames:
         fixed-point feature or sum, as wide as the fragment. `narrow`: each frame gets the fewest
         bits that hold its numbers. The frames are valid until the next call for this width.
         """
-        size, width = lanes.shape
+        width = lanes.shape[1]
         frames = self._of_width.get((width, narrow))
         if frames is None:
             frames = self._of_width[width, narrow] = self._frames(width)
-        _write(frames, _FRAGMENT, np.full(size, fragment, dtype=">u2"))
-        number = session_and_round(self._session, round_number)
-        _write(frames, _ROUND, np.full(size, number, dtype=">u4"))
+        headers = _headers_of(frames)
+        headers["fragment"] = fragment
+        headers["number"] = session_and_round(self._session, round_number)
         sizes = self._write_narrow(frames, lanes) if narrow else None
         if sizes is None:
-            _write(frames, BODY_AT, np.ascontiguousarray(lanes, dtype=">i4"))
+            body = np.ascontiguousarray(lanes, dtype=">i4").view(np.uint8)
+            frames[:, BODY_AT : BODY_AT + body.shape[1]] = body
         write_checksums(frames, sizes)
         return FrameRows(frames, sizes)
 
@@ -115,54 +104,43 @@ class FeatureFrames:
             frames[those, BODY_AT:end] = pack_lanes(lanes[those], bits)
             envelope = self._addresses.envelope(end - HEADER_AT)
             frames[those, :HEADER_AT] = np.frombuffer(envelope, dtype=np.uint8)
-            frames[those, _ECHO] = self._headers[those, _ECHO] | bits_code(bits) << BITS_AT
+            extension = self._headers["extension"][those] | bits_code(bits) << 2
+            _headers_of(frames)["extension"][those] = extension
         return sizes
 
     def _frames(self, width: int) -> NDArray[np.uint8]:
         """Return frames with that many numbers, still to be filled."""
         frames = np.zeros((self.count, feature_frame_bytes(width)), dtype=np.uint8)
-        frames[:, :BODY_AT] = self._headers
+        _headers_of(frames)[...] = self._headers
         envelope = self._addresses.envelope(feature_frame_bytes(width) - HEADER_AT)
         frames[:, :HEADER_AT] = np.frombuffer(envelope, dtype=np.uint8)
         return frames
 
 
-def _write(frames: NDArray[np.uint8], at: int, values: NDArray[np.generic]) -> None:
-    width = values.itemsize * (values.shape[1] if values.ndim == 2 else 1)
-    frames[:, at : at + width] = values.view(np.uint8).reshape(len(values), width)
+def _headers_of(frames: NDArray[np.uint8]) -> NDArray[np.void]:
+    """Return a view of the headers in whole frames."""
+    return frames[:, HEADER_AT:BODY_AT].view(HEADER_WORDS)[:, 0]
 
 
 @dataclass(frozen=True)
 class BlockSchedule:
-    """One block of one worker's part of the plan.
-
-    Attributes:
-        block_id: number of the block, from 1.
-        frames: the FEATURE frames in send order.
-        send_row_indptr: int64[S + 1], where the rows of each frame begin.
-        send_row: int64[...], local rows of the features that each frame adds up.
-        send_destination: int64[S], the vertex of each partial sum, otherwise -1.
-        receive_vertex: uint32[Q], the vertices whose sums arrive.
-        receive_row: int64[Q], their local rows.
-        receive_count: the contributions each sum must have, in the same order.
-        receive_place: place of a vertex among them.
-        neighbour_indptr: int64[Q + 1], where each sum's neighbours begin.
-        neighbour_vertex: uint32[...], the vertices that each sum adds up.
-        neighbour_owner: the worker of each such vertex.
-    """
+    """One block of one worker's part of the plan, with S frames to send and Q sums to receive."""
 
     block_id: int
     frames: FeatureFrames
+    # Int64[S + 1], where the local rows of each frame begin in `send_row`.
     send_row_indptr: NDArray[np.int64]
     send_row: NDArray[np.int64]
-    send_destination: NDArray[np.int64]
+    send_destination: NDArray[np.int64]  # Int64[S], the vertex of each partial sum, otherwise -1.
     receive_vertex: NDArray[np.uint32]
+    # Int64[Q], the local rows of the vertices `receive_vertex`, uint32[Q].
     receive_row: NDArray[np.int64]
-    receive_count: list[int]
-    receive_place: dict[int, int]
+    receive_count: list[int]  # The contributions each sum must have, in the same order.
+    receive_place: dict[int, int]  # Place of a vertex among them.
+    # Int64[Q + 1], where the vertices that each sum adds up begin.
     neighbour_indptr: NDArray[np.int64]
     neighbour_vertex: NDArray[np.uint32]
-    neighbour_owner: dict[int, int]
+    neighbour_owner: dict[int, int]  # The worker of each such vertex.
 
     def payloads(self, lanes: NDArray[np.int32]) -> NDArray[np.int32]:
         """Return int32[S, W], the content of each frame in send order: a row or the sum of several.

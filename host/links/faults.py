@@ -36,9 +36,7 @@ class FaultError(HostError):
 class FaultRates:
     """Probabilities per frame, in one direction of one link.
 
-    Attributes:
-        reorder: up to four later frames overtake it.
-        corrupt: one to three of its bits are flipped.
+    `reorder`: up to four later frames overtake it. `corrupt`: one to three of its bits are flipped.
     """
 
     loss: float = 0.0
@@ -53,14 +51,11 @@ class Faults:
 
     The link of worker 3 is ``w3``; ``l0s1`` is the cable from leaf 0 to spine 1. Up is away from
     the workers.
-
-    Attributes:
-        seed: all draws follow from it, the link and the direction.
-        rates: by (link, ``workers``, ``cables``, or None for all; direction or None for both),
-            the given probabilities by the names of ``FaultRates``.
     """
 
-    seed: int = 0
+    seed: int = 0  # All draws follow from it, the link and the direction.
+    # By (link, `workers`, `cables`, or None for all; direction or None for both), the given
+    # probabilities by the names of `FaultRates`.
     rates: Mapping[tuple[str | None, str | None], Mapping[str, float]] = field(default_factory=dict)
 
     @classmethod

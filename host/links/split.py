@@ -58,12 +58,10 @@ def kinds_from(first_kind: int, protocol: int = PROTOCOL) -> OfSecond:
 def split_link(
     link: Link, of_second: OfSecond, kept_at_most: int = KEPT_AT_MOST
 ) -> tuple["LinkHalf", "LinkHalf"]:
-    """Split a link, which belongs to the halves from now on.
+    """Split a link without pending frames, which belongs to the halves from now on.
 
-    Args:
-        link: a link without frames that were received and not taken.
-        of_second: which frames belong to the second half; all others belong to the first.
-        kept_at_most: how many frames a half keeps. Older ones are dropped.
+    `of_second`: which frames belong to the second half. A half keeps `kept_at_most` frames, and
+    drops older ones.
     """
     shared = _Shared(link, of_second, kept_at_most)
     return shared.halves
@@ -99,12 +97,7 @@ class LinkHalf(Link):
     """One half of a split link, for one thread that receives; any thread may send.
 
     An error of the link is raised in both halves: by the call that met it, and by the next call
-    that receives on the other half.
-
-    Attributes:
-        other: the other half.
-        closed: whether it is closed.
-        dropped: frames that did not fit into the queue.
+    that receives on the other half. `dropped` counts frames that did not fit into the queue.
     """
 
     other: "LinkHalf"

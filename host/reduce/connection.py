@@ -13,17 +13,19 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from switchgnn.base.tasks import task_from_json, task_to_json
+from switchgnn.base.clock import SYSTEM_CLOCK, Clock
+from switchgnn.base.tasks import task_from_json
 from switchgnn.host.errors import HostError
-from switchgnn.host.links.faults import open_worker_link
+from switchgnn.host.innetwork.exchange import plan_id
 from switchgnn.host.pace import Pace
 from switchgnn.host.reduce.frames import LANES
 from switchgnn.host.reduce.reducer import Reducer
 from switchgnn.host.reduce.reduction import SUM, Call
 from switchgnn.host.reduce.stream import ReduceStream
-from switchgnn.host.wire.addresses import Addresses
-from switchgnn.host.wire.header import ETHERNET_BYTES, feature_frame_bytes
+from switchgnn.host.transport import LinkConfig
+from switchgnn.host.wire.header import ETHERNET_BYTES, PROTOCOL, feature_frame_bytes
 from switchgnn.host.wire.link import Link, check_packets_fit
+from switchgnn.planner.plan.files import read_manifest
 
 # The environment variable with the path of the file.
 VARIABLE = "SWITCHGNN_REDUCE"
@@ -38,48 +40,18 @@ class ConnectionTaskError(HostError):
 
 @dataclass(frozen=True)
 class ReduceTask:
-    """The task of all workers; worker ``i`` has rank ``i``.
+    """The task of all workers; worker ``i`` has rank ``i``."""
 
-    Attributes:
-        session: the number of the switch's install.
-        plan_id: the first 32 bits of the digest of the plan that is installed.
-        links: ``eth:...`` or ``udp:...`` of each worker.
-        addresses: of each worker, and of the switch.
-        faults: as for ``--faults``.
-        pace: bounds on sending and waiting.
-        carried: the folder for what connections carried; None: nobody asks.
-    """
-
-    session: int
-    plan_id: int
-    links: tuple[str, ...]
-    addresses: tuple[Addresses, ...]
-    pace: Pace
-    faults: str = ""
-    carried: Path | None = None
-
-    @property
-    def workers(self) -> int:
-        """How many workers there are."""
-        return len(self.links)
-
-    def to_json(self) -> str:
-        """Return the task as one line of JSON."""
-        return task_to_json(self)
-
-    @classmethod
-    def from_json(cls, text: str) -> "ReduceTask":
-        """Read what :meth:`to_json` wrote."""
-        return task_from_json(cls, text)
+    ends: tuple[LinkConfig, ...]  # The link of each worker, with the plan that is installed.
+    pace: Pace  # Bounds on sending and waiting.
+    carried: Path | None = None  # The folder for what connections carried; None: nobody asks.
 
 
 def task_from_environment(workers: int) -> ReduceTask:
     """Return the task that the launcher wrote for this number of workers.
 
-    Raises:
-        RuntimeError: the launcher did not start this process.
-        ConnectionTaskError: the file cannot be read, or is for another number of workers.
-        TaskError: the file holds no task.
+    RuntimeError: the launcher did not start this process. ConnectionTaskError, TaskError: the file
+    cannot be read, holds no task, or is for another number of workers.
     """
     name = os.environ.get(VARIABLE)
     if not name:
@@ -87,25 +59,49 @@ def task_from_environment(workers: int) -> ReduceTask:
             f"The backend `switchgnn` finds no {VARIABLE} in the environment: {_REMEDY}."
         )
     try:
-        task = ReduceTask.from_json(Path(name).read_text(encoding="utf-8"))
+        task = task_from_json(ReduceTask, Path(name).read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise ConnectionTaskError(
             f"The task in {name} cannot be read: {error}; {_REMEDY}."
         ) from error
-    if task.workers != workers or len(task.addresses) != workers:
+    if len(task.ends) != workers:
         raise ConnectionTaskError(
-            f"The switch serves {task.workers} workers, but this group has {workers}: start "
+            f"The switch serves {len(task.ends)} workers, but this group has {workers}: start "
             "as many processes as the launcher was asked for."
         )
     return task
 
 
-def open_from_environment(rank: int, size: int) -> "Connection":
+def open_reduce_link(end: LinkConfig) -> Link:
+    """Open a worker's link for all-reduces alone; LinkError if their packets do not fit."""
+    check_packets_fit(end.link, _LARGEST_PACKET)
+    return end.open_link(PROTOCOL)
+
+
+def reduce_stream(
+    end: LinkConfig, link: Link, *, pace: Pace, clock: Clock = SYSTEM_CLOCK, words: int = 2
+) -> ReduceStream:
+    """Return the stream of a worker over an open link; the arguments are as for ReduceStream."""
+    manifest = read_manifest(end.plan_folder())
+    return ReduceStream(
+        link,
+        end.addresses,
+        worker=end.worker,
+        workers=manifest.workers,
+        session=end.session,
+        plan_id=plan_id(manifest),
+        pace=pace,
+        clock=clock,
+        words=words,
+    )
+
+
+def open_from_environment(rank: int, size: int) -> "ReduceConnection":
     """Return the connection of a worker to the switch, before its start."""
-    return Connection(task_from_environment(size), rank)
+    return ReduceConnection(task_from_environment(size), rank)
 
 
-class Connection:
+class ReduceConnection:
     """A worker's connection to the switch, before and after it opens."""
 
     def __init__(self, task: ReduceTask, worker: int) -> None:
@@ -116,24 +112,10 @@ class Connection:
         self._arrays = 0
 
     def open(self, agree: Callable[[int], int]) -> None:
-        """Query the switch, and begin with the largest number of all workers.
-
-        Raises:
-            HostError: the link cannot be opened, or the switch does not answer.
-        """
-        task, worker = self._task, self._worker
-        check_packets_fit(task.links[worker], _LARGEST_PACKET)
-        link = self._open.enter_context(open_worker_link(task.links[worker], task.faults, worker))
-        self._link = link
-        stream = ReduceStream(
-            link,
-            task.addresses[worker],
-            worker=worker,
-            workers=task.workers,
-            session=task.session,
-            plan_id=task.plan_id,
-            pace=task.pace,
-        )
+        """Query the switch, and begin with the largest number of all workers."""
+        end = self._task.ends[self._worker]
+        self._link = self._open.enter_context(open_reduce_link(end))
+        stream = reduce_stream(end, self._link, pace=self._task.pace)
         stream.start(agree(stream.query().first))
         self._reducer = Reducer(stream)
 

@@ -17,6 +17,7 @@ from switchgnn.host.wire.batches import FrameBatch, FrameRows
 from switchgnn.host.wire.header import (
     BODY_AT,
     HEADER_AT,
+    HEADER_WORDS,
     KIND_AT,
     Header,
     Kind,
@@ -41,9 +42,9 @@ _RESEND = 0x10
 # A frame with room for a full fragment.
 _FRAME = np.dtype(
     {
-        "names": ["block", "group", "round", "lanes"],
-        "formats": [">u2", ">u2", ">u4", (_LANE, LANES)],
-        "offsets": [HEADER_AT + 8, HEADER_AT + 16, HEADER_AT + 18, BODY_AT],
+        "names": ["header", "lanes"],
+        "formats": [HEADER_WORDS, (_LANE, LANES)],
+        "offsets": [HEADER_AT, BODY_AT],
         "itemsize": feature_frame_bytes(LANES),
     }
 )
@@ -74,13 +75,9 @@ def spans(first: int, count: int, slots: int) -> Iterator[tuple[int, int]]:
 
 
 class FragmentFrames:
-    """The REDUCE frames of one worker.
+    """The REDUCE frames of one worker, in a ring of `slots`, a power of two.
 
-    `slots`: the size of the ring, a power of two.
-
-    Attributes:
-        widths: uint8[slots], the code of each frame's width.
-        codes: uint8[slots], the exponent code in each frame.
+    `widths`, `codes`: uint8[slots], the code of each frame's width, and its exponent code.
     """
 
     def __init__(self, addresses: Addresses, worker: int, session: int, slots: int) -> None:
@@ -99,13 +96,7 @@ class FragmentFrames:
         ]
 
     def write(self, number: int, lanes: NDArray[np.int32], code: int) -> None:
-        """Write consecutive fragments; the last one is as narrow as possible.
-
-        Args:
-            number: of the first one.
-            lanes: int32[k], all of their numbers.
-            code: the exponent code that all of them carry.
-        """
+        """Write lanes, int32[k], as consecutive fragments; the last one as narrow as possible."""
         full, rest = divmod(len(lanes), LANES)
         rows = lanes[: full * LANES].reshape(full, LANES)
         begin = 0
@@ -123,16 +114,16 @@ class FragmentFrames:
     def _complete(self, number: int, slots: slice, width: int, code: int) -> None:
         """Write all but the lanes of some frames of one width."""
         self._bytes[slots, :BODY_AT] = self._heads[width]
-        frames = self._frames[slots]
-        numbers = np.arange(number, number + len(frames))
-        frames["block"] = numbers & _BLOCK_MASK
-        frames["round"] = self._upper | numbers >> _BLOCK_BITS
-        frames["group"] = code
+        headers = self._frames["header"][slots]
+        numbers = np.arange(number, number + len(headers))
+        headers["block_id"] = numbers & _BLOCK_MASK
+        headers["number"] = self._upper | numbers >> _BLOCK_BITS
+        headers["feature_group"] = code
         self.widths[slots] = width
         self.codes[slots] = code
         sizes = None
         if width < _WIDEST:
-            sizes = np.full(len(frames), feature_frame_bytes(WIDTHS[width]), dtype=np.uint32)
+            sizes = np.full(len(headers), feature_frame_bytes(WIDTHS[width]), dtype=np.uint32)
         write_checksums(self._bytes[slots], sizes)
 
     def send(self, link: Link, number: int, count: int) -> None:
@@ -168,8 +159,8 @@ def _head(addresses: Addresses, header: Header, width: int) -> bytes:
     return addresses.frame(header._replace(fragment=width).pack(body))[:BODY_AT]
 
 
-class _Sieve(Structure):
-    """Struct ReducedSieve of reduced.h."""
+class _FastPath(Structure):
+    """Struct ReducedFastPath of reduced.h."""
 
     _fields_ = (
         *((name, c_uint32) for name in ("session", "workers")),
@@ -181,14 +172,11 @@ class _Sieve(Structure):
     )
 
 
-class Sifted(NamedTuple):
-    """What the frames of a batch brought.
+class ReducedBatch(NamedTuple):
+    """What the frames of a batch brought: int64[k] fragments whose sums were stored.
 
-    Attributes:
-        numbers: int64[k], the fragments whose sums were stored.
-        marked: how many of them came with the ECN mark.
-        ignored: how many other frames are of another kind.
-        left: the frames that need further processing.
+    `marked` of them came with the ECN mark; `ignored` frames are of another kind, and those `left`
+    need further processing.
     """
 
     numbers: NDArray[np.int64]
@@ -197,20 +185,16 @@ class Sifted(NamedTuple):
     left: list[int]
 
 
-def _left(places: list[int]) -> Sifted:
+def _left(places: list[int]) -> ReducedBatch:
     """Return that all frames need further processing."""
-    return Sifted(np.zeros(0, dtype=np.int64), 0, 0, places)
+    return ReducedBatch(np.zeros(0, dtype=np.int64), 0, 0, places)
 
 
 class SumRing:
-    """The sums of the last fragments that this worker has sent.
+    """The sums of the last fragments that this worker has sent; `first`: the first it will send.
 
-    `first`: the first fragment that it will send.
-
-    Attributes:
-        awaited: bool[slots], the fragments whose sums have not come.
-        codes: uint8[slots], the largest exponent codes of all workers.
-        lanes: int32[slots, 256], the sums, big-endian.
+    `awaited`: bool[slots], the fragments whose sums have not come. `codes`: uint8[slots], the
+    largest exponent codes of all workers. `lanes`: int32[slots, 256], the sums, big-endian.
     """
 
     def __init__(self, sent: FragmentFrames, workers: int, session: int, first: int) -> None:
@@ -223,7 +207,7 @@ class SumRing:
         self.lanes = np.zeros((slots, LANES), dtype=_LANE)
         self._bodies = self.lanes.view(np.uint8).reshape(-1).data
         self._native = native_frames()
-        self._sieve = _Sieve(
+        self._fast_path = _FastPath(
             session=session,
             workers=workers,
             mask=slots - 1,
@@ -252,17 +236,19 @@ class SumRing:
             begin += here
         return self._end
 
-    def sift(self, batch: FrameBatch) -> Sifted:
+    def take_plain(self, batch: FrameBatch) -> ReducedBatch:
         """Store the awaited sums of a batch; without native code all frames are left."""
         if self._native is None:
             return _left(list(range(batch.first, batch.count)))
         if batch is not self._batch:
             self._get_ready(batch)
-        sieve = self._sieve
-        sieve.begin, sieve.end = self._begin, self._end
-        self._native.sift_reduced(addressof(sieve), self._arrived, batch.first, batch.count)
-        left = self._left[: sieve.left].tolist() if sieve.left else []
-        return Sifted(self._taken[: sieve.taken], sieve.marked, sieve.ignored, left)
+        fast_path = self._fast_path
+        fast_path.begin, fast_path.end = self._begin, self._end
+        self._native.take_reduced(addressof(fast_path), self._arrived, batch.first, batch.count)
+        left = self._left[: fast_path.left].tolist() if fast_path.left else []
+        return ReducedBatch(
+            self._taken[: fast_path.taken], fast_path.marked, fast_path.ignored, left
+        )
 
     def _get_ready(self, batch: FrameBatch) -> None:
         """Make room for the results of a batch; links reuse the same one."""
@@ -271,8 +257,8 @@ class SumRing:
         self._arrived = addressof(self._where)
         self._taken = np.zeros(len(batch.sizes), dtype=np.int64)
         self._left = np.zeros(len(batch.sizes), dtype=np.uint32)
-        self._sieve.numbers = self._taken.ctypes.data
-        self._sieve.left_frames = self._left.ctypes.data
+        self._fast_path.numbers = self._taken.ctypes.data
+        self._fast_path.left_frames = self._left.ctypes.data
 
     def awaits(self, number: int) -> bool:
         """Return whether the sum of a fragment is awaited."""

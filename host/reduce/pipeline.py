@@ -140,16 +140,12 @@ class Timers:
 _NONE = np.zeros(0, dtype=np.int64)
 
 
-class Pipeline:
-    """The stream of one worker between its first fragment without a sum and its last one.
+class FragmentPipeline:
+    """The stream of one worker between its first fragment without a sum, `base`, and its `end`.
 
-    At most half of the slots are between the two. A worker that has all sums but the first one has
-    then not yet overwritten its slot, in which the switch keeps the sum for those that lost it.
-
-    Attributes:
-        base: the first fragment without a sum.
-        next: the first fragment that was not sent.
-        end: the fragment after the last submitted one.
+    At most half of the slots are between `base` and `next`, the first fragment that was not sent. A
+    worker that has all sums but the first one has then not yet overwritten its slot, in which the
+    switch keeps the sum for those that lost it.
     """
 
     def __init__(
@@ -241,8 +237,7 @@ class Pipeline:
     def arrived(self, numbers: NDArray[np.int64], now: float) -> None:
         """Take the sums that the ring has stored, as far as none before them is missing.
 
-        Raises:
-            DifferentMarksError: the workers reduce different tensors, from `base` on.
+        DifferentMarksError: the workers reduce different tensors, from `base` on.
         """
         self._in_flight -= len(numbers)
         self._timers.arrived(numbers, now)

@@ -25,17 +25,12 @@ _BITS = np.dtype("<u8")
 
 @dataclass(frozen=True)
 class Call:
-    """How to reduce a tensor.
+    """How to reduce a tensor."""
 
-    Attributes:
-        average: divide by the number of workers; quotients of integers are rounded towards 0.
-        type: that of the caller's tensor, one of TYPES; None: that of the values.
-        timeout: seconds without a sum, until the call fails.
-    """
-
+    # Divide by the number of workers; quotients of integers are rounded towards 0.
     average: bool = False
-    type: str | None = None
-    timeout: float = float("inf")
+    type: str | None = None  # That of the caller's tensor, one of TYPES; None: that of the values.
+    timeout: float = float("inf")  # Seconds without a sum, until the call fails.
 
 
 SUM = Call()
@@ -74,14 +69,11 @@ class DifferentMarksError(Exception):
 
 
 @dataclass(frozen=True)
-class Setting:
+class StreamSettings:
     """What all tensors of a stream have in common.
 
-    Attributes:
-        workers: how many contribute.
-        slots: fragments of a group.
-        words: int32 of each float, 2 or 1.
-        generator: for stochastic rounding; None: to the nearest.
+    `slots`: fragments of a group. `words`: int32 of each float, 2 or 1. `generator`: for stochastic
+    rounding; None: to the nearest.
     """
 
     workers: int
@@ -99,23 +91,15 @@ class Reduction:
     every fragment of a group, that of the first group with the fragment ahead. A fragment is sent
     after the sum of the one that was in its slot before, so the scale is known by then.
 
-    Args:
-        begin: the number of the first fragment.
-        values: int32[N] or float32[N].
-        setting: of the stream.
-        call: how to reduce.
-
-    Attributes:
-        end: the fragment after its last one.
-        about: what it reduces.
-        timeout: seconds without a sum, until it fails.
-        result: the sums, as long as the tensor; complete when `done`.
-        done: whether all of the result is here.
+    `begin`, `end`: its first fragment, and the one after its last. `result`: the sums, as long as
+    the tensor; complete when `done`.
     """
 
     _ahead = 1
 
-    def __init__(self, begin: int, values: NDArray[Any], setting: Setting, call: Call) -> None:
+    def __init__(
+        self, begin: int, values: NDArray[Any], setting: StreamSettings, call: Call
+    ) -> None:
         self.about = Description(len(values), call.type or values.dtype.name, call.average)
         self.result, self.timeout, self.done = np.empty_like(values), call.timeout, False
         self._values, self._setting, self._slots = values, setting, setting.slots
@@ -146,11 +130,7 @@ class Reduction:
         return limit - number
 
     def take(self, sums: SumRing, number: int, limit: int) -> None:
-        """Take the sums of all fragments from ``number`` on, below ``limit`` and its own end.
-
-        Raises:
-            DifferentMarksError: the workers reduce different tensors.
-        """
+        """Take the sums of all fragments from ``number`` on, below ``limit`` and its own end."""
         if number < self._data:
             marks = sums.lanes[number & self._slots - 1, :_MARK]
             # Modulo 2^32, as the switch adds.
@@ -204,7 +184,7 @@ class DescriptionExchange(Reduction):
 
     _ahead = 0
 
-    def __init__(self, begin: int, own: Reduction, worker: int, setting: Setting) -> None:
+    def __init__(self, begin: int, own: Reduction, worker: int, setting: StreamSettings) -> None:
         lanes = np.zeros((setting.workers, _BITS.itemsize // _NUMBER.itemsize), dtype=np.int32)
         lanes[worker] = np.array([own.about.bits], dtype=_BITS).view(_NUMBER)
         super().__init__(begin, lanes.reshape(-1), setting, Call(timeout=own.timeout))
@@ -222,11 +202,7 @@ class DescriptionExchange(Reduction):
 
 
 def check_tensor(values: NDArray[Any]) -> None:
-    """Refuse what cannot be reduced.
-
-    Raises:
-        FeatureError: wrong shape or type.
-    """
+    """Raise FeatureError for a tensor of a shape or type that cannot be reduced."""
     if values.ndim != 1 or not values.flags.c_contiguous:
         raise FeatureError(
             f"The tensor to reduce has shape {values.shape} and strides {values.strides}: hand in "

@@ -33,17 +33,10 @@ _RANDOM_STEP = 2.0**-_RANDOM_BITS
 
 
 def group_codes(values: NDArray[np.float32], group: int) -> NDArray[np.uint8]:
-    """Return the code of the exponent of each group of values.
+    """Return uint8[ceil(N / group)], the exponent code of each group of values, float32[N].
 
     0: all magnitudes are at most 2^-126. From 1 to 254: the code is e + 126 for the smallest e with
     all magnitudes at most 2^e. NOT_FINITE: there is an infinity or NaN.
-
-    Args:
-        values: float32[N], contiguous.
-        group: values of a group; the last one may have fewer.
-
-    Returns:
-        uint8[ceil(N / group)].
     """
     bits = values.view(np.uint32)
     starts = range(0, len(bits), group)
@@ -62,13 +55,7 @@ def _code(bits: int) -> int:
 
 @dataclass(frozen=True)
 class GroupScale:
-    """The scale of one group.
-
-    Attributes:
-        code: the largest exponent code of all workers.
-        workers: n, the number of workers.
-        words: int32 of each number, 1 or 2.
-    """
+    """The scale of one group: the largest exponent code of n workers, for 1 or 2 words a number."""
 
     code: int
     workers: int
@@ -101,10 +88,7 @@ class GroupScale:
     ) -> NDArray[np.int32]:
         """Return the words of each value in turn, int32; 0 if a value of the group is not finite.
 
-        Args:
-            values: float32[k], of magnitudes up to `bound`.
-            generator: round the last word up or down at random so that the mean is right; None: to
-                the nearest.
+        With a generator the last word is rounded up or down at random so that the mean is right.
         """
         words = np.zeros((len(values), self.words), dtype=np.int32)
         if self.finite:
@@ -125,12 +109,9 @@ class GroupScale:
     def dequantise(
         self, sums: NDArray[np.int32], out: NDArray[np.float32], divisor: int = 1
     ) -> None:
-        """Write the sums in units; NaN if some value of the group is not finite.
+        """Write sums, int32[k · words], in units; NaN if some value is not finite.
 
-        Args:
-            sums: int32[k · words] in any byte order.
-            out: float32[k].
-            divisor: of the results; the number of workers for an average.
+        The sums may have any byte order. `divisor`: the number of workers for an average.
         """
         if not self.finite:
             out.fill(np.nan)

@@ -15,7 +15,7 @@ from switchgnn.host.innetwork.errors import (
     PlanMismatchError,
     RoundMismatchError,
 )
-from switchgnn.host.innetwork.refusals import Pulse
+from switchgnn.host.innetwork.refusals import HeartbeatBit
 from switchgnn.host.pace import Pace
 from switchgnn.host.reduce.frames import (
     LAST_NUMBER,
@@ -24,17 +24,17 @@ from switchgnn.host.reduce.frames import (
     number_of,
     with_number,
 )
-from switchgnn.host.reduce.patience import Patience
-from switchgnn.host.reduce.pipeline import Pipeline, Timers
+from switchgnn.host.reduce.pipeline import FragmentPipeline, Timers
 from switchgnn.host.reduce.reduction import (
     SUM,
     Call,
     DescriptionExchange,
     DifferentMarksError,
     Reduction,
-    Setting,
+    StreamSettings,
     check_tensor,
 )
+from switchgnn.host.reduce.timeout import SumTimeout
 from switchgnn.host.round_trip import RoundTrip
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.batches import FrameBatch
@@ -65,12 +65,11 @@ _KINDS = (Kind.REDUCED, Kind.REDUCING)
 _NO_PLAN = 0
 
 
-class Opening(NamedTuple):
+class StreamStart(NamedTuple):
     """What the switch knows before a stream begins.
 
-    Attributes:
-        newest: the newest fragment that it has accepted from any worker.
-        slots: P, how many fragments it adds up at once; a power of two.
+    `newest`: the newest fragment that it has accepted from any worker. `slots`: how many fragments
+    it adds up at once, a power of two.
     """
 
     newest: int
@@ -84,37 +83,21 @@ class Opening(NamedTuple):
 
 @dataclass
 class ReduceCounters:
-    """Counters of one worker.
+    """Counters of one worker."""
 
-    Attributes:
-        sent: fragments sent for the first time.
-        resent: fragments sent again because their sum was overdue.
-        sums: sums received.
-        asked: questions to all workers about a sum that the switch may have lost.
-        answered: sums sent to workers that asked.
-        pulses: signs of life sent.
-        waiting: answers of the switch about fragments that are not complete.
-        marked: sums that came with the ECN mark.
-        late: sums that had arrived already, or are no longer needed; ignored.
-        wrong: sums with a count, width or exponent that does not fit; ignored.
-        foreign: packets of another session; ignored.
-        ignored: frames of other kinds, as of exchanges over the same interface.
-        malformed: frames that were no sound packets; ignored.
-    """
-
-    sent: int = 0
-    resent: int = 0
-    sums: int = 0
-    asked: int = 0
-    answered: int = 0
-    pulses: int = 0
-    waiting: int = 0
-    marked: int = 0
-    late: int = 0
-    wrong: int = 0
-    foreign: int = 0
-    ignored: int = 0
-    malformed: int = 0
+    sent: int = 0  # Fragments sent for the first time.
+    resent: int = 0  # Fragments sent again because their sum was overdue.
+    sums: int = 0  # Sums received.
+    asked: int = 0  # Questions to all workers about a sum that the switch may have lost.
+    answered: int = 0  # Sums sent to workers that asked.
+    pulses: int = 0  # Signs of life sent.
+    waiting: int = 0  # Answers of the switch about fragments that are not complete.
+    marked: int = 0  # Sums that came with the ECN mark.
+    late: int = 0  # Sums that had arrived already, or are no longer needed; ignored.
+    wrong: int = 0  # Sums with a count, width or exponent that does not fit; ignored.
+    foreign: int = 0  # Packets of another session; ignored.
+    ignored: int = 0  # Frames of other kinds, as of exchanges over the same interface.
+    malformed: int = 0  # Frames that were no sound packets; ignored.
 
 
 class ReduceStream:
@@ -122,7 +105,7 @@ class ReduceStream:
 
     The caller drives it with :meth:`step`. All workers submit tensors of the same lengths and types
     in the same order. Before the first one, each worker queries the switch, and all start with the
-    same fragment: the largest ``Opening.first``.
+    same fragment: the largest ``StreamStart.first``.
 
     Args:
         link: an open link to the switch.
@@ -158,26 +141,21 @@ class ReduceStream:
         self._pace = pace or Pace()
         self._words, self._generator = words, generator
         self._round_trip = RoundTrip(self._pace.shortest_timeout)
-        self._opening: Opening | None = None
+        self._opening: StreamStart | None = None
         self._flow: _Flow | None = None
-        self._pulse = Pulse(self._pace.beat)
-        self._pulse_at = self._ask_at = float("-inf")
+        self._heartbeat = HeartbeatBit(self._pace.heartbeat_interval)
+        self._heartbeat_at = self._ask_at = float("-inf")
         # The fragment of the last question to all workers, and the end of what was sent by then.
         self._question = self._doubtful_until = _NO_FRAGMENT
         # What the last pulse asked about, and when, until it is answered.
         self._asked: tuple[int, float] | None = None
-        self._patience = Patience(link.name, worker, workers, self._pace.patience, clock.now())
+        self._timeout = SumTimeout(link.name, worker, workers, self._pace.timeout, clock.now())
         self._answered_at: dict[int, float] = {}
         # The first question is enough for all workers, so they do not ask at the same time.
         self._ask_after = _ASK_AFTER + _ASK_WITHIN * worker / workers
 
-    def query(self) -> Opening:
-        """Ask the switch how a stream may begin.
-
-        Raises:
-            ExchangeTimeoutError: the switch does not answer.
-            InNetworkError: the switch does not reduce.
-        """
+    def query(self) -> StreamStart:
+        """Ask the switch how a stream may begin; InNetworkError: it does not reduce."""
         self._opening = None
         opening = self._ask_opening()
         slots = opening.slots
@@ -188,16 +166,16 @@ class ReduceStream:
             )
         return opening
 
-    def _ask_opening(self) -> Opening:
-        deadline = self._clock.now() + self._pace.patience
+    def _ask_opening(self) -> StreamStart:
+        deadline = self._clock.now() + self._pace.timeout
         attempts = 0
         while (now := self._clock.now()) <= deadline:
-            self._send_pulse(now)
-            self._receive(min(self._round_trip.backed_off(attempts), self._pace.beat))
+            self._send_heartbeat(now)
+            self._receive(min(self._round_trip.backed_off(attempts), self._pace.heartbeat_interval))
             if self._opening is not None:
                 return self._opening
             attempts += 1
-        raise self._patience.no_answer()
+        raise self._timeout.no_answer()
 
     def start(self, number: int) -> None:
         """Begin with a fragment, the same one at all workers; after `query`."""
@@ -206,14 +184,14 @@ class ReduceStream:
         slots = self._opening.slots
         frames = FragmentFrames(self._addresses, self._worker, self._session, slots)
         sums = SumRing(frames, self._workers, self._session, number)
-        timers = Timers(sums.awaited, self._round_trip, self._pace.beat)
+        timers = Timers(sums.awaited, self._round_trip, self._pace.heartbeat_interval)
         share = max(_LEAST_WINDOW, slots // self._workers)
         pace = replace(self._pace, window=min(self._pace.window, share))
         congestion = CongestionWindow(pace, self._round_trip)
-        pipeline = Pipeline(
+        pipeline = FragmentPipeline(
             self._link, frames, sums, timers=timers, congestion=congestion, first=number
         )
-        setting = Setting(self._workers, slots, self._words, self._generator)
+        setting = StreamSettings(self._workers, slots, self._words, self._generator)
         self._flow = _Flow(slots, setting, frames, sums, timers, congestion, pipeline)
 
     @property
@@ -265,14 +243,14 @@ class ReduceStream:
             self._receive_all()
             flow, now = self._started(), self._clock.now()
         if not flow.pipeline.in_flight:
-            self._patience.rested(now)
+            self._timeout.rested(now)
         self.counters.sent += flow.pipeline.send_new(now)
         self.counters.resent += flow.pipeline.resend(now)
         self._ask(flow, now)
-        if now >= self._pulse_at:
-            self._send_pulse(now)
+        if now >= self._heartbeat_at:
+            self._send_heartbeat(now)
         if flow.pipeline.in_flight:
-            self._patience.check(flow.pipeline.base, now, flow.pipeline.first.timeout)
+            self._timeout.check(flow.pipeline.base, now, flow.pipeline.first.timeout)
         if self._receive(max(0.0, min(seconds, self._until_next_timer(flow, now)))):
             self._receive_all()
 
@@ -289,15 +267,15 @@ class ReduceStream:
 
     def _until_next_timer(self, flow: "_Flow", now: float) -> float:
         """Return the seconds until there is something to send again."""
-        due = min(self._pulse_at, flow.timers.earliest) - now
+        due = min(self._heartbeat_at, flow.timers.earliest) - now
         wait = flow.pipeline.wait()
         # Not as a time of the clock, in which a very short wait is none.
         return due if wait is None else min(due, wait)
 
-    def _send_pulse(self, now: float) -> None:
+    def _send_heartbeat(self, now: float) -> None:
         """Send a sign of life, which asks about the first fragment without a sum."""
-        self._pulse_at = now + self._pace.beat
-        pulses = self._pulse.bit(now) << self._worker
+        self._heartbeat_at = now + self._pace.heartbeat_interval
+        pulses = self._heartbeat.bit(now) << self._worker
         waits = self._flow is not None and self._flow.pipeline.in_flight
         number = self._flow.pipeline.base if self._flow is not None and waits else _NO_FRAGMENT
         header = Header(kind=Kind.REDUCING, src_id=self._worker, session=self._session)
@@ -316,7 +294,7 @@ class ReduceStream:
         # A worker that lacked one sum may lack those after it, which were on their way then.
         goes_on = self._question < base < self._doubtful_until
         wait = self._round_trip.timeout if goes_on else self._ask_after
-        if now - self._patience.progress_at < wait or (now < self._ask_at and not goes_on):
+        if now - self._timeout.progress_at < wait or (now < self._ask_at and not goes_on):
             return
         self._note_question(flow, now)
         self._link.send(flow.frames.question(base))
@@ -341,13 +319,13 @@ class ReduceStream:
         return True
 
     def _take_batch(self, flow: "_Flow", batch: FrameBatch, now: float) -> None:
-        sifted = flow.sums.sift(batch)
-        self.counters.ignored += sifted.ignored
-        marked = sifted.marked
-        numbers = sifted.numbers
+        result = flow.sums.take_plain(batch)
+        self.counters.ignored += result.ignored
+        marked = result.marked
+        numbers = result.numbers
         others = [
             header
-            for place in sifted.left
+            for place in result.left
             if (header := self._take_frame(flow, batch.frame(place), now))
         ]
         if others:
@@ -359,7 +337,7 @@ class ReduceStream:
             flow.congestion.marked(marked)
         if len(numbers):
             self.counters.sums += len(numbers)
-            self._patience.progressed(now)
+            self._timeout.progressed(now)
             try:
                 flow.pipeline.arrived(numbers, now)
             except DifferentMarksError:
@@ -386,7 +364,7 @@ class ReduceStream:
             self.counters.malformed += 1
         elif header.session != self._session:
             self.counters.foreign += 1
-            self._patience.foreign += 1
+            self._timeout.foreign += 1
         elif header.kind is Kind.REDUCING:
             self._take_answer(flow, header, BarrierBody.unpack(frame, header.kind), now)
         elif flow is None or not flow.sums.awaits(number_of(header)):
@@ -395,7 +373,7 @@ class ReduceStream:
             return header
         else:
             self.counters.wrong += 1
-            self._patience.wrong += 1
+            self._timeout.wrong += 1
         return None
 
     def _take_answer(
@@ -408,14 +386,14 @@ class ReduceStream:
                 f"Worker {self._worker} holds plan {self._plan_id:08x}, the switch serves plan "
                 f"{body.plan:08x}: install that plan, `switchgnn controller install PLAN`."
             )
-        self._patience.heard(now)
+        self._timeout.heard(now)
         number = number_of(header)
         if self._asked is not None and self._asked[0] == number and not header.resend:
             # Unlike sums, the answer waits for no other worker.
             self._round_trip.measured(now - self._asked[1])
             self._asked = None
         if flow is None or number == _NO_FRAGMENT:
-            self._opening = Opening((body.magnitude & 0xFF) << 32 | body.round, header.count)
+            self._opening = StreamStart((body.magnitude & 0xFF) << 32 | body.round, header.count)
             return
         self.counters.waiting += 1
         if not flow.sums.awaits(number):
@@ -424,7 +402,7 @@ class ReduceStream:
             return
         if header.resend and number == flow.pipeline.base:
             self._note_question(flow, now)
-        if number == flow.pipeline.base and self._patience.looked(
+        if number == flow.pipeline.base and self._timeout.looked(
             body.workers, body.pulses or 0, now
         ):
             flow.timers.leave_alone(number, now)
@@ -447,9 +425,9 @@ class _Flow:
     """What a stream has from its start on."""
 
     slots: int
-    setting: Setting
+    setting: StreamSettings
     frames: FragmentFrames
     sums: SumRing
     timers: Timers
     congestion: CongestionWindow
-    pipeline: Pipeline
+    pipeline: FragmentPipeline

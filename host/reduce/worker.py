@@ -6,7 +6,6 @@ It reports to its parent as JSON lines on standard output and leaves its last su
 """
 
 import hashlib
-import sys
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -17,17 +16,12 @@ from numpy.typing import NDArray
 
 from switchgnn.base.arrays import ArrayKind, pack_arrays
 from switchgnn.base.full_disk import writing
-from switchgnn.base.tasks import EventWriter, Heartbeat, task_from_json, task_to_json
-from switchgnn.host.innetwork.exchange import plan_id
-from switchgnn.host.links.faults import injected_faults, open_worker_link
+from switchgnn.base.tasks import EventWriter, run_task
+from switchgnn.host.links.faults import injected_faults
 from switchgnn.host.pace import Pace
-from switchgnn.host.reduce.frames import LANES
+from switchgnn.host.reduce.connection import open_reduce_link, reduce_stream
 from switchgnn.host.reduce.reducer import Reducer
-from switchgnn.host.reduce.stream import ReduceStream
-from switchgnn.host.wire.addresses import Addresses
-from switchgnn.host.wire.header import ETHERNET_BYTES, PROTOCOL, feature_frame_bytes
-from switchgnn.host.wire.link import check_packets_fit
-from switchgnn.planner.plan.files import read_manifest
+from switchgnn.host.transport import LinkConfig
 
 # The arrays of a worker's file: the sums of the last all-reduce of each type.
 REDUCED = {
@@ -39,42 +33,16 @@ INTEGERS, FLOATS = "int32", "float32"
 
 @dataclass(frozen=True)
 class AllReduceTask:
-    """The task of one worker process.
+    """The task of one worker process."""
 
-    Attributes:
-        plan: the plan folder.
-        session: the number of the plan's install.
-        link: ``eth:...`` or ``udp:...``.
-        elements: numbers of a tensor.
-        rounds: all-reduces of integers, and then as many of floats.
-        words: int32 of each float, 2 or 1.
-        output: the safetensors file with the last sums.
-        faults: the faults on its link, as for ``--faults``.
-        recording: the file for the frames of its link, or None.
-    """
-
-    worker: int
-    plan: Path
-    session: int
-    link: str
-    addresses: Addresses
-    elements: int
-    rounds: int
+    config: LinkConfig  # Has a plan.
+    elements: int  # Numbers of a tensor.
+    rounds: int  # All-reduces of integers, and then as many of floats.
     seed: int
-    words: int
-    output: Path
+    words: int  # Int32 of each float, 2 or 1.  # Int32 of each float, 2 or 1.
+    # The safetensors file with the last sums.
+    output: Path  # The safetensors file with the last sums.
     pace: Pace
-    faults: str = ""
-    recording: Path | None = None
-
-    def to_json(self) -> str:
-        """Return the task as one line of JSON."""
-        return task_to_json(self)
-
-    @classmethod
-    def from_json(cls, text: str) -> "AllReduceTask":
-        """Read what :meth:`to_json` wrote."""
-        return task_from_json(cls, text)
 
 
 def tensor_of(
@@ -92,28 +60,14 @@ def tensor_of(
     return values * np.exp2(np.repeat(powers, 4096)[:elements])
 
 
-def run_reduce_worker(task: AllReduceTask) -> None:
-    """Reduce and report as the module describes."""
-    events = EventWriter(sys.stdout)
-    with Heartbeat(events):
-        _reduce(task, events)
+def run(line: str) -> None:
+    """Do the task of a line of JSON: reduce and report as the module describes."""
+    run_task(AllReduceTask, line, _reduce)
 
 
 def _reduce(task: AllReduceTask, events: EventWriter) -> None:
-    manifest = read_manifest(task.plan)
-    widest = feature_frame_bytes(LANES) - ETHERNET_BYTES
-    check_packets_fit(task.link, widest)
-    with open_worker_link(task.link, task.faults, task.worker, (PROTOCOL,), task.recording) as link:
-        stream = ReduceStream(
-            link,
-            task.addresses,
-            worker=task.worker,
-            workers=manifest.workers,
-            session=task.session,
-            plan_id=plan_id(manifest),
-            pace=task.pace,
-            words=task.words,
-        )
+    with open_reduce_link(task.config) as link:
+        stream = reduce_stream(task.config, link, pace=task.pace, words=task.words)
         # In a new session no fragment is older than the slots.
         stream.start(stream.query().slots)
         with Reducer(stream) as reducer:
@@ -146,7 +100,7 @@ class _Rounds:
         task, passed = self._task, 0.0
         for index in range(task.rounds):
             values = tensor_of(
-                kind, seed=task.seed, worker=task.worker, index=index, elements=task.elements
+                kind, seed=task.seed, worker=task.config.worker, index=index, elements=task.elements
             )
             started = time.perf_counter()
             sums = self._reducer.submit(values).result()

@@ -41,14 +41,10 @@ _SEGMENT = struct.Struct("H")
 
 
 class FrameBatch:
-    """Frames that have arrived together, at most N, in the order of arrival.
+    """Frames that have arrived together, in the order of arrival; `first` was not taken yet.
 
-    Attributes:
-        room: uint8[B], contiguous.
-        begins: uint32[N], where each frame begins in the room.
-        sizes: uint32[N], the bytes of each.
-        first: the first frame that was not taken yet.
-        count: how many there are, including those that were taken.
+    `room`: uint8[B], contiguous. `begins`, `sizes`: uint32[N], where each frame begins, and its
+    bytes.
     """
 
     def __init__(
@@ -116,14 +112,9 @@ class PlainArriving:
 
 
 class FrameRows:
-    """Frames to be sent many at a time.
+    """Frames to be sent many at a time: uint8[S, L], contiguous; may change between two sends.
 
-    `frames`: uint8[S, L], contiguous; may be changed between two calls of ``send``. `sizes`:
-    uint32[S], the bytes of each, at most L; None: all have L.
-
-    Attributes:
-        count: S.
-        frame_bytes: L.
+    `sizes`: uint32[S], the bytes of each, at most L; None: all have L.
     """
 
     def __init__(self, frames: NDArray[np.uint8], sizes: NDArray[np.uint32] | None = None) -> None:
@@ -204,7 +195,7 @@ _SILENCE = 0.002
 _SPACING_WEIGHT = 0.25
 
 
-class Trickle:
+class ReceiveCoalescer:
     """Pauses between batches, so that frames of a slow line arrive several at a time.
 
     On a slow line every frame arrives alone, and waking up for each one takes two fifths of the

@@ -1,61 +1,21 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""The SwitchGNN header: the paper's fields (section 4), then our extension.
+"""The format of SwitchGNN packets: a table of its fields, and packets packed and parsed one by one.
 
-``p4src/headers.p4`` defines the same layout and ``docs/protocol.md`` draws it.
-Here control packets are packed and parsed one at a time; features go through
-:mod:`switchgnn.host.innetwork.schedule`, many at a time.
+`p4src/headers.p4` declares the same fields and `docs/protocol.md` draws them; a test compares them.
+Scapy's layers, the Wireshark dissector, and native code have their fields and offsets from the
+table. Features go through :mod:`switchgnn.host.innetwork.schedule`, many at a time.
 """
 
 import struct
 import zlib
 from enum import IntEnum
-from typing import NamedTuple
+from typing import NamedTuple, cast
+
+import numpy as np
 
 from switchgnn.planner.lanes import BANK_LANES, fragment_lanes
 from switchgnn.planner.lanes import LANES as PLANNED_LANES
-
-ETHERTYPE_IPV4 = 0x0800
-PROTOCOL = 253
-VERSION = 4
-# A frame carries 8 << code numbers; the code is in the lower bits of the word of the fragment.
-_CODE_BITS = 3
-_CODE_MASK = (1 << _CODE_BITS) - 1
-_LANE_BYTES = 4
-# Bits of a number in a body, by their code in the header; 0: all are 0, and there is no body.
-BITS = (32, 16, 8, 0)
-BITS_AT = 2
-BITS_MASK = 3
-# A shorter body of narrow numbers does not exist: they go with more bits.
-LEAST_NARROW_BYTES = 32
-# Of a whole bank; what a fragment of one row has between hosts that do not pack.
-LANES = BANK_LANES
-FRAGMENT_BYTES = _LANE_BYTES * LANES
-LAST_FRAGMENT = (1 << 16 - _CODE_BITS) - 1
-# The widest row in frames of a bank.
-WIDEST = LANES * (LAST_FRAGMENT + 1)
-
-ETHERNET_BYTES = 14
-IPV4_BYTES = 20
-HEADER = struct.Struct(">IIHHBBHHII")
-HEADER_BYTES = HEADER.size
-CHECKED_BYTES = HEADER_BYTES - 4
-BARRIER = struct.Struct(">III16s")
-WAITING = struct.Struct(">16s")
-
-HEADER_AT = ETHERNET_BYTES + IPV4_BYTES
-BODY_AT = HEADER_AT + HEADER_BYTES
-KIND_AT = HEADER_AT + 12
-# More fragments, and the upper bits of the offset.
-_FRAGMENT_BITS = 0x3F
-KIND_MASK = 0xF
-FEATURE_FRAME_BYTES = BODY_AT + FRAGMENT_BYTES
-BARRIER_FRAME_BYTES = BODY_AT + BARRIER.size
-OPENING_BLOCK = 0
-# Of the number of a session a packet carries the lower bits.
-SESSION_MASK = 0xFF
-_ROUND_BITS = 24
-LAST_ROUND = (1 << _ROUND_BITS) - 1
 
 
 class Kind(IntEnum):
@@ -76,15 +36,6 @@ class Kind(IntEnum):
     REDUCING = 13
 
 
-# The length of their bodies follows from the word of the fragment.
-LANE_KINDS = (Kind.FEATURE, Kind.SUM, Kind.REDUCE, Kind.REDUCED)
-# Those whose numbers may have fewer than 32 bits.
-NARROW_KINDS = (Kind.FEATURE, Kind.SUM)
-# The body of a barrier, alone or with pulses.
-PULSE_KINDS = (Kind.WAITING, Kind.REDUCING)
-BARRIER_KINDS = (Kind.DONE, Kind.ADVANCE, *PULSE_KINDS)
-
-
 class Refusal(IntEnum):
     """`Count` of a WAITING: why the switch rejects a `done`."""
 
@@ -94,6 +45,127 @@ class Refusal(IntEnum):
     TAG = 3
     NEXT = 4
 
+
+VERSION = 4
+# Bits of a number in a body, by their code in the header; 0: all are 0, and there is no body.
+BITS = (32, 16, 8, 0)
+# A shorter body of narrow numbers does not exist: they go with more bits.
+LEAST_NARROW_BYTES = 32
+
+
+class HeaderField(NamedTuple):
+    """A field of `bits` bits; P4's name is the lower-case one."""
+
+    name: str
+    bits: int
+
+
+def _fields(**bits: int) -> tuple[HeaderField, ...]:
+    return tuple(HeaderField(*each) for each in bits.items())
+
+
+HEADER_FIELDS = _fields(
+    # The paper's fields (section 4).
+    Src_id=32,
+    Dst_id=32,
+    Block_id=16,
+    Count=16,
+    Is_ACK=1,
+    Is_Fetch=1,
+    ECN=1,
+    Resend=1,
+    # Our extension.
+    Kind=4,
+    Version=4,
+    Bits=2,
+    Level=1,
+    Echo=1,
+    Fragment=13,
+    Width=3,
+    Feature_group=16,
+    Session=8,
+    Round=24,
+    Checksum=32,
+)
+# The body of DONE, ADVANCE, WAITING and REDUCING; the last two have the pulses besides.
+BARRIER_FIELDS = _fields(magnitude=32, plan=32, round=32, workers=128)
+WAITING_FIELDS = _fields(pulses=128)
+
+# The header as whole words, named by their first field but for those of several.
+HEADER_WORDS = np.dtype(
+    [
+        *(("src_id", ">u4"), ("dst_id", ">u4"), ("block_id", ">u2"), ("count", ">u2")),
+        *(("flags", "u1"), ("extension", "u1"), ("fragment", ">u2"), ("feature_group", ">u2")),
+        *(("number", ">u4"), ("checksum", ">u4")),
+    ]
+)
+
+
+class Span(NamedTuple):
+    """The bytes of a field in its header, and the mask of its bits in them; 0: all."""
+
+    at: int
+    size: int
+    mask: int
+
+
+def spans() -> dict[str, Span]:
+    """Return where each field of the header is, by its name in lower case."""
+    found, begin = {}, 0
+    for name, bits in HEADER_FIELDS:
+        end = begin + bits
+        at, last = begin // 8, (end - 1) // 8
+        mask = ((1 << bits) - 1) << (8 * (last + 1) - end)
+        size = last - at + 1
+        found[name.lower()] = Span(at, size, 0 if bits == 8 * size else mask)
+        begin = end
+    return found
+
+
+ETHERTYPE_IPV4 = 0x0800
+PROTOCOL = 253
+# A frame carries 8 << code numbers; the code is in the lower bits of the word of the fragment.
+_CODE_BITS = 3
+_CODE_MASK = (1 << _CODE_BITS) - 1
+_LANE_BYTES = 4
+# Of a whole bank; what a fragment of one row has between hosts that do not pack.
+LANES = BANK_LANES
+FRAGMENT_BYTES = _LANE_BYTES * LANES
+LAST_FRAGMENT = (1 << 16 - _CODE_BITS) - 1
+# The widest row in frames of a bank.
+WIDEST = LANES * (LAST_FRAGMENT + 1)
+
+ETHERNET_BYTES = 14
+IPV4_BYTES = 20
+# HEADER_WORDS.
+HEADER = struct.Struct(">IIHHBBHHII")
+HEADER_BYTES = HEADER_WORDS.itemsize
+CHECKED_BYTES = HEADER_BYTES - 4
+BARRIER_BYTES = sum(field.bits for field in BARRIER_FIELDS) // 8
+PULSES_BYTES = sum(field.bits for field in WAITING_FIELDS) // 8
+_BARRIER = struct.Struct(">III16s")
+
+HEADER_AT = ETHERNET_BYTES + IPV4_BYTES
+BODY_AT = HEADER_AT + HEADER_BYTES
+KIND_AT = HEADER_AT + spans()["kind"].at
+# More fragments, and the upper bits of the offset.
+_FRAGMENT_BITS = 0x3F
+KIND_MASK = 0xF
+FEATURE_FRAME_BYTES = BODY_AT + FRAGMENT_BYTES
+BARRIER_FRAME_BYTES = BODY_AT + BARRIER_BYTES
+OPENING_BLOCK = 0
+# Of the number of a session a packet carries the lower bits.
+SESSION_MASK = 0xFF
+_ROUND_BITS = 24
+LAST_ROUND = (1 << _ROUND_BITS) - 1
+
+# The length of their bodies follows from the word of the fragment.
+LANE_KINDS = (Kind.FEATURE, Kind.SUM, Kind.REDUCE, Kind.REDUCED)
+# Those whose numbers may have fewer than 32 bits.
+NARROW_KINDS = (Kind.FEATURE, Kind.SUM)
+# The body of a barrier, alone or with pulses.
+PULSE_KINDS = (Kind.WAITING, Kind.REDUCING)
+BARRIER_KINDS = (Kind.DONE, Kind.ADVANCE, *PULSE_KINDS)
 
 # `Dst_id` of a refusal without a responsible worker.
 NOBODY = 0xFFFFFFFF
@@ -188,7 +260,7 @@ class Header(NamedTuple):
             self.block_id,
             self.count,
             flags << 4 | self.kind,
-            VERSION << 4 | bits_code(self.bits) << BITS_AT | self.level << 1 | self.echo,
+            VERSION << 4 | bits_code(self.bits) << 2 | self.level << 1 | self.echo,
             self.fragment,
             self.feature_group,
             session_and_round(self.session, self.round),
@@ -198,67 +270,57 @@ class Header(NamedTuple):
 
 
 class BarrierBody(NamedTuple):
-    """The body of DONE, ADVANCE, WAITING and REDUCING.
+    """The body of DONE, ADVANCE, WAITING and REDUCING."""
 
-    Attributes:
-        magnitude: float32 bits of the largest magnitude of the round; in a REDUCING the upper 8
-            bits of the newest fragment's number.
-        plan: first 32 bits of the plan's digest.
-        round: the round of the switch; in a REDUCING the lower 32 bits of the newest number.
-        workers: bit w: worker w is done; in a DONE the sender's pulse, in the same bit.
-        pulses: the latest pulse of each worker in a WAITING or REDUCING; otherwise None.
-    """
-
+    # Float32 bits of the largest magnitude of the round; in a REDUCING the upper 8 bits of the
+    # newest fragment's number, and `round` has its lower 32 bits.
     magnitude: int = 0
-    plan: int = 0
+    plan: int = 0  # First 32 bits of the plan's digest.
     round: int = 0
-    workers: int = 0
+    workers: int = 0  # Bit w: worker w is done; in a DONE the sender's pulse, in the same bit.
+    # The latest pulse of each worker in a WAITING or REDUCING; otherwise None.
     pulses: int | None = None
 
     def pack(self) -> bytes:
         """Return the 28 bytes on the wire, 44 of a WAITING or REDUCING."""
         workers = self.workers.to_bytes(16, "big")
-        body = BARRIER.pack(self.magnitude, self.plan, self.round, workers)
-        if self.pulses is None:
-            return body
-        return body + WAITING.pack(self.pulses.to_bytes(16, "big"))
+        body = _BARRIER.pack(self.magnitude, self.plan, self.round, workers)
+        return body if self.pulses is None else body + self.pulses.to_bytes(PULSES_BYTES, "big")
 
     @classmethod
     def unpack(cls, frame: bytes | memoryview, kind: Kind) -> "BarrierBody":
         """Parse the body of a sound frame of a kind."""
-        magnitude, plan, round_number, workers = BARRIER.unpack_from(frame, BODY_AT)
+        magnitude, plan, round_number, workers = _BARRIER.unpack_from(frame, BODY_AT)
         pulses = None
         if kind in PULSE_KINDS:
-            (latest,) = WAITING.unpack_from(frame, BODY_AT + BARRIER.size)
-            pulses = int.from_bytes(latest, "big")
+            begin = BODY_AT + BARRIER_BYTES
+            pulses = int.from_bytes(frame[begin : begin + PULSES_BYTES], "big")
         return cls(magnitude, plan, round_number, int.from_bytes(workers, "big"), pulses)
 
 
-def unpack_header(frame: bytes | memoryview) -> Header | None:
-    """Parse the header of a frame; None when it is not a sound SwitchGNN frame.
+class ParsedHeader(NamedTuple):
+    """The fields of a frame, valid or not; `header.kind` is a number if the kind is unknown."""
 
-    Sound means: Ethernet, IPv4 without options and no fragment, our protocol and
-    version, a known kind, a whole body, and a right checksum.
-    """
+    header: Header
+    version: int
+    checksum: int
+
+
+def is_plain(frame: bytes | memoryview, protocol: int) -> bool:
+    """Return whether a frame has a whole header of a protocol, and IPv4 no options or fragments."""
     if len(frame) < BODY_AT or frame[12] != 8 or frame[13] != 0 or frame[14] != 0x45:
-        return None
-    if frame[23] != PROTOCOL or frame[20] & _FRAGMENT_BITS or frame[21]:
-        return None
+        return False
+    return frame[23] == protocol and not (frame[20] & _FRAGMENT_BITS or frame[21])
+
+
+def parse_header(frame: bytes | memoryview) -> ParsedHeader:
+    """Read the fields of a frame that is plain."""
     src, dst, block, count, flags, extension, fragment, group, number, checksum = (
         HEADER.unpack_from(frame, HEADER_AT)
     )
-    kind, bits = flags & 0xF, BITS[extension >> BITS_AT & BITS_MASK]
-    known, body = kind in _BODY_BYTES, _BODY_BYTES.get(kind, 0)
-    if kind in LANE_KINDS:
-        known, body = _fits(kind, fragment, bits), payload_bytes(fragment, bits)
-    end = BODY_AT + body
-    if extension >> 4 != VERSION or not known or len(frame) < end:
-        return None
-    checked = zlib.crc32(frame[HEADER_AT : HEADER_AT + CHECKED_BYTES])
-    if zlib.crc32(frame[BODY_AT:end], checked) != checksum:
-        return None
-    return Header(
-        kind=_KINDS[kind],
+    kind = flags & KIND_MASK
+    header = Header(
+        kind=_KINDS.get(kind, cast(Kind, kind)),
         src_id=src,
         dst_id=dst,
         block_id=block,
@@ -267,7 +329,7 @@ def unpack_header(frame: bytes | memoryview) -> Header | None:
         is_fetch=bool(flags & 0x40),
         ecn=bool(flags & 0x20),
         resend=bool(flags & 0x10),
-        bits=bits,
+        bits=BITS[extension >> 2 & 3],
         level=extension >> 1 & 1,
         echo=bool(extension & 1),
         fragment=fragment,
@@ -275,18 +337,46 @@ def unpack_header(frame: bytes | memoryview) -> Header | None:
         session=number >> _ROUND_BITS,
         round=number & LAST_ROUND,
     )
+    return ParsedHeader(header, extension >> 4, checksum)
 
 
-def _fits(kind: int, word: int, bits: int) -> bool:
-    """Return whether a body of this kind may have these numbers; those of an all-reduce have 32."""
-    lanes = lanes_of(word)
-    return lanes > 0 and bits in (allowed_bits(lanes) if kind in NARROW_KINDS else (32,))
+def body_bytes(header: Header) -> int | None:
+    """Return how long the body of a packet to or from the switch is; None: there is no such packet.
+
+    Numbers of an all-reduce have 32 bits each.
+    """
+    if header.kind not in LANE_KINDS:
+        return _BODY_BYTES.get(header.kind)
+    lanes = lanes_of(header.fragment)
+    known = allowed_bits(lanes) if header.kind in NARROW_KINDS else (32,)
+    return payload_bytes(header.fragment, header.bits) if lanes and header.bits in known else None
+
+
+def frame_checksum(frame: bytes | memoryview, body_bytes: int) -> int:
+    """Return the right checksum of a frame with a body of that length."""
+    head = zlib.crc32(frame[HEADER_AT : HEADER_AT + CHECKED_BYTES])
+    return zlib.crc32(frame[BODY_AT : BODY_AT + body_bytes], head)
+
+
+def unpack_header(frame: bytes | memoryview) -> Header | None:
+    """Parse the header of a frame; None when it is not a sound SwitchGNN frame.
+
+    Sound means: Ethernet, IPv4 without options and no fragment, our protocol and
+    version, a known kind, a whole body, and a right checksum.
+    """
+    if not is_plain(frame, PROTOCOL):
+        return None
+    header, version, checksum = parse_header(frame)
+    size = body_bytes(header)
+    if version != VERSION or size is None or len(frame) < BODY_AT + size:
+        return None
+    return header if frame_checksum(frame, size) == checksum else None
 
 
 _KINDS = {int(kind): kind for kind in Kind}
 _BODY_BYTES = {
-    int(Kind.DONE): BARRIER.size,
-    int(Kind.ADVANCE): BARRIER.size,
-    **{int(kind): BARRIER.size + WAITING.size for kind in PULSE_KINDS},
-    **{int(kind): 0 for kind in (Kind.ACK, Kind.RECALL, Kind.MISSING, Kind.FETCH, Kind.NOTICE)},
+    int(kind): (BARRIER_BYTES if kind in BARRIER_KINDS else 0)
+    + PULSES_BYTES * (kind in PULSE_KINDS)
+    for kind in Kind
+    if kind not in LANE_KINDS
 }

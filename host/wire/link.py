@@ -28,7 +28,7 @@ from switchgnn.host.wire.batches import (
     FrameBatch,
     FrameRows,
     PlainArriving,
-    Trickle,
+    ReceiveCoalescer,
     new_batch,
 )
 from switchgnn.host.wire.header import ETHERTYPE_IPV4, PROTOCOL
@@ -205,7 +205,7 @@ class SocketLink(Link):
         self._spare: Arriving | None = None
         self._batch = self._arriving.batch
         self._taken = 0
-        self._trickle = Trickle()
+        self._coalescer = ReceiveCoalescer()
         self._writable = select.poll()
         self._writable.register(sock, select.POLLOUT)
         self._frames_up = self._bytes_up = self._frames_down = self._bytes_down = 0
@@ -273,7 +273,7 @@ class SocketLink(Link):
 
     def receive_batch(self, seconds: float) -> FrameBatch | None:
         """See ``Link``."""
-        if self._taken >= self._batch.count and not self._receive(self._trickle.gather(seconds)):
+        if self._taken >= self._batch.count and not self._receive(self._coalescer.gather(seconds)):
             return None
         self._batch.first, self._taken = self._taken, self._batch.count
         return self._batch
@@ -303,7 +303,7 @@ class SocketLink(Link):
             if size < 0:
                 return False
             self._taken = 0
-            self._trickle.took(self._batch.count)
+            self._coalescer.took(self._batch.count)
             self._frames_down += self._batch.count
             self._bytes_down += size
             return True

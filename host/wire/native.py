@@ -22,8 +22,6 @@ from switchgnn.base.native import CompilerError, LibrarySource, compiled_library
 from switchgnn.host.errors import HostError
 from switchgnn.host.wire.batches import FrameBatch
 from switchgnn.host.wire.header import (
-    BITS_AT,
-    BITS_MASK,
     BODY_AT,
     CHECKED_BYTES,
     ETHERNET_BYTES,
@@ -35,6 +33,7 @@ from switchgnn.host.wire.header import (
     Kind,
     payload_bytes,
     session_and_round,
+    spans,
 )
 
 _CHECKSUM_AT = HEADER_AT + CHECKED_BYTES
@@ -82,16 +81,16 @@ class NativeFrames:
         self.write_checksums = library.write_checksums
         self.write_checksums.argtypes = (c_void_p, c_uint64, c_uint64, c_void_p)
         self.write_checksums.restype = None
-        self.sift_sums = library.sift_sums
-        self.sift_sums.argtypes = (c_void_p, c_void_p, c_uint32, c_uint32)
-        self.sift_sums.restype = None
-        self.sift_reduced = library.sift_reduced
-        self.sift_reduced.argtypes = (c_void_p, c_void_p, c_uint32, c_uint32)
-        self.sift_reduced.restype = None
-        self.sift_rows = library.sift_rows
+        self.take_sums = library.take_sums
+        self.take_sums.argtypes = (c_void_p, c_void_p, c_uint32, c_uint32)
+        self.take_sums.restype = None
+        self.take_reduced = library.take_reduced
+        self.take_reduced.argtypes = (c_void_p, c_void_p, c_uint32, c_uint32)
+        self.take_reduced.restype = None
+        self.take_rows = library.take_rows
         some = c_uint32
-        self.sift_rows.argtypes = (POINTER(c_void_p), some, c_void_p, some, some, c_void_p)
-        self.sift_rows.restype = c_uint32
+        self.take_rows.argtypes = (POINTER(c_void_p), some, c_void_p, some, some, c_void_p)
+        self.take_rows.restype = c_uint32
         self.receive_frames = library.receive_frames
         self.receive_frames.argtypes = (c_void_p, c_int, c_int64)
         self.receive_frames.restype = c_int
@@ -123,20 +122,21 @@ def hosts_run_as() -> str:
 
 def _source() -> LibrarySource:
     """Return the C++ of the library: the constants of the header, and the files that use them."""
+    places = {name.upper(): HEADER_AT + span.at for name, span in spans().items()}
+    masks = {name.upper(): span.mask for name, span in spans().items() if span.mask}
     numbers = {
+        **{f"{name}_AT": at for name, at in places.items()},
+        **{f"{name}_MASK": mask for name, mask in masks.items()},
+        **{f"KIND_{kind.name}": int(kind) for kind in Kind},
         "HEADER_AT": HEADER_AT,
         "CHECKED_BYTES": CHECKED_BYTES,
-        "CHECKSUM_AT": _CHECKSUM_AT,
         "BODY_AT": BODY_AT,
         "ETHERNET_BYTES": ETHERNET_BYTES,
         "IPV4_LENGTH_AT": ETHERNET_BYTES + 2,
         "FRAGMENT_BYTES": FRAGMENT_BYTES,
         "VERSION": VERSION,
-        "BITS_AT": BITS_AT,
-        "BITS_MASK": BITS_MASK,
         "LEAST_NARROW_BYTES": LEAST_NARROW_BYTES,
         "PROTOCOL": PROTOCOL,
-        **{f"KIND_{kind.name}": int(kind) for kind in Kind},
     }
     defined = "".join(f"#define {name} {number}\n" for name, number in numbers.items())
     return LibrarySource(
@@ -150,11 +150,7 @@ def _source() -> LibrarySource:
 
 
 def write_checksums(frames: NDArray[np.uint8], sizes: NDArray[np.uint32] | None = None) -> None:
-    """Write the checksum of each frame over its header and its whole body.
-
-    `frames`: uint8[S, L], contiguous, whole frames but for their checksums. `sizes`: uint32[S], how
-    long each is; None: all have L bytes.
-    """
+    """Write the checksums of frames, uint8[S, L], contiguous; `sizes`: uint32[S], else all L."""
     native = native_frames()
     count, room = frames.shape
     if native is not None:
@@ -223,7 +219,7 @@ class NativeArriving:
         return self._receiving.bytes if count else -1
 
 
-class _SumSieve(Structure):
+class _SumFastPath(Structure):
     _fields_ = (
         *_fields(c_uint32, "round", "block", "fragment", "body_bytes", "sums"),
         *_fields(c_void_p, "vertices", "places", "counts", "awaited", "payloads"),
@@ -232,14 +228,11 @@ class _SumSieve(Structure):
     )
 
 
-class Sifted(NamedTuple):
-    """The result of a sieve for one batch.
+class FastPathResult(NamedTuple):
+    """The result of the fast path for one batch: how many sums were stored.
 
-    Attributes:
-        taken: how many sums were stored.
-        acknowledged: for each sound acknowledgement without a mark, the group and how many of its
-            features the switch has.
-        left: the frames that need further processing.
+    `acknowledged`: for each sound acknowledgement without a mark, the group and how many of its
+    features the switch has. `left`: the frames that need further processing.
     """
 
     taken: int
@@ -247,7 +240,7 @@ class Sifted(NamedTuple):
     left: Sequence[int]
 
 
-class SumSieve:
+class SumFastPath:
     """Takes the sums of a block out of batches.
 
     `vertices`: uint32[Q], the vertices of the awaited sums. `counts`: uint32[Q], the contributions
@@ -262,13 +255,13 @@ class SumSieve:
         self._places = order.astype(np.uint32)
         self._vertices = np.ascontiguousarray(vertices[order], dtype=np.uint32)
         self._counts = np.ascontiguousarray(counts[order], dtype=np.uint32)
-        self._sieve = _SumSieve(
+        self._fast_path = _SumFastPath(
             sums=len(vertices),
             vertices=self._vertices.ctypes.data,
             places=self._places.ctypes.data,
             counts=self._counts.ctypes.data,
         )
-        self._address = addressof(self._sieve)
+        self._address = addressof(self._fast_path)
         self._batch: FrameBatch | None = None
 
     def open(
@@ -280,27 +273,29 @@ class SumSieve:
     ) -> None:
         """Begin a fragment. `awaited`: uint8[Q], 1 for sums to take. `payloads`: uint8[Q · 4 W]."""
         round_number, block, fragment = place
-        self._sieve.round = session_and_round(session, round_number)
-        self._sieve.block, self._sieve.fragment = block, fragment
-        self._sieve.body_bytes = payload_bytes(fragment)
+        self._fast_path.round = session_and_round(session, round_number)
+        self._fast_path.block, self._fast_path.fragment = block, fragment
+        self._fast_path.body_bytes = payload_bytes(fragment)
         self._awaited, self._payloads = awaited, payloads
-        self._sieve.awaited = awaited.ctypes.data
-        self._sieve.payloads = payloads.ctypes.data
+        self._fast_path.awaited = awaited.ctypes.data
+        self._fast_path.payloads = payloads.ctypes.data
 
-    def sift(self, batch: FrameBatch) -> Sifted:
+    def take_plain(self, batch: FrameBatch) -> FastPathResult:
         """Take sums and acknowledgements out of a batch."""
         if batch is not self._batch:
             self._get_ready(batch)
-        sieve = self._sieve
-        self._frames.sift_sums(self._address, self._arrived, batch.first, batch.count)
-        number = sieve.acknowledgements
+        fast_path = self._fast_path
+        self._frames.take_sums(self._address, self._arrived, batch.first, batch.count)
+        number = fast_path.acknowledgements
         acknowledged = (
             list(zip(self._groups[:number].tolist(), self._accepted[:number].tolist(), strict=True))
             if number
             else ()
         )
-        return Sifted(
-            sieve.taken, acknowledged, self._left[: sieve.left].tolist() if sieve.left else ()
+        return FastPathResult(
+            fast_path.taken,
+            acknowledged,
+            self._left[: fast_path.left].tolist() if fast_path.left else (),
         )
 
     def _get_ready(self, batch: FrameBatch) -> None:
@@ -310,35 +305,25 @@ class SumSieve:
         self._arrived = addressof(self._where)
         size = len(batch.sizes)
         self._groups, self._accepted, self._left = np.zeros((3, size), dtype=np.uint32)
-        self._sieve.groups = self._groups.ctypes.data
-        self._sieve.accepted = self._accepted.ctypes.data
-        self._sieve.left_frames = self._left.ctypes.data
+        self._fast_path.groups = self._groups.ctypes.data
+        self._fast_path.accepted = self._accepted.ctypes.data
+        self._fast_path.left_frames = self._left.ctypes.data
 
 
 @dataclass(frozen=True, eq=False)
 class RowArrays:
-    """The storage for the frames of a round; W workers, N frames, R rows.
+    """The storage for the frames of a round; W workers, N frames, R rows."""
 
-    Attributes:
-        first: uint32[W], the first frame of each worker.
-        frames: uint32[W], how many each sends.
-        begin: uint64[W + 1], where the rows of each begin in ``payloads``.
-        seen: uint8[N], which frames are here.
-        payloads: uint8[B], the rows of all workers.
-        left_of_row: uint32[R], how many frames of each row are missing.
-        whole: uint8[R], which rows are here.
-    """
-
-    first: NDArray[np.uint32]
-    frames: NDArray[np.uint32]
-    begin: NDArray[np.uint64]
-    seen: NDArray[np.uint8]
-    payloads: NDArray[np.uint8]
-    left_of_row: NDArray[np.uint32]
-    whole: NDArray[np.uint8]
+    first: NDArray[np.uint32]  # Uint32[W], the first frame of each worker.
+    frames: NDArray[np.uint32]  # Uint32[W], how many each sends.
+    begin: NDArray[np.uint64]  # Uint64[W + 1], where the rows of each begin in `payloads`.
+    seen: NDArray[np.uint8]  # Uint8[N], which frames are here.
+    payloads: NDArray[np.uint8]  # Uint8[B], the rows of all workers.
+    left_of_row: NDArray[np.uint32]  # Uint32[R], how many frames of each row are missing.
+    whole: NDArray[np.uint8]  # Uint8[R], which rows are here.
 
 
-class _RowSieve(Structure):
+class _RowFastPath(Structure):
     _fields_ = (
         *_fields(c_uint32, "protocol", "group", "round", "mark", "receiver", "workers"),
         *_fields(c_uint64, "row_bytes", "payload_bytes"),
@@ -349,8 +334,8 @@ class _RowSieve(Structure):
     )
 
 
-class RowSieve:
-    """Takes frames that need no answer; keywords: fields of struct RowSieve in rows.h.
+class RowFastPath:
+    """Takes frames that need no answer; keywords: fields of struct RowFastPath in rows.h.
 
     Attributes:
         heard: uint8[W], the workers whose frames were taken since it was set to 0.
@@ -360,7 +345,7 @@ class RowSieve:
         self._arrays = arrays
         self.heard = np.zeros(len(arrays.first), dtype=np.uint8)
         self._held = np.zeros(0, dtype=np.uint32)
-        self._sieve = _RowSieve(
+        self._fast_path = _RowFastPath(
             **numbers,
             workers=len(arrays.first),
             heard=self.heard.ctypes.data,
@@ -370,24 +355,24 @@ class RowSieve:
     @property
     def taken(self) -> int:
         """How many frames of the last batch were stored."""
-        return int(self._sieve.taken)
+        return int(self._fast_path.taken)
 
     def address(self, frames: int) -> int:
         """Return the address of the native struct, with room for a batch of that many frames."""
         if len(self._held) < frames:
             self._held = np.zeros(frames, dtype=np.uint32)
-            self._sieve.held = self._held.ctypes.data
-        return addressof(self._sieve)
+            self._fast_path.held = self._held.ctypes.data
+        return addressof(self._fast_path)
 
 
-class RowSifter:
+class RowFastPaths:
     """Takes rows out of batches."""
 
     def __init__(self, frames: NativeFrames) -> None:
         self._frames = frames
         self._batch: FrameBatch | None = None
 
-    def sift(self, batch: FrameBatch, sieves: Sequence[RowSieve]) -> Sequence[int]:
+    def take_plain(self, batch: FrameBatch, fast_paths: Sequence[RowFastPath]) -> Sequence[int]:
         """Store the frames of some rounds; return the others."""
         if batch is not self._batch:
             self._batch = batch
@@ -395,8 +380,10 @@ class RowSifter:
             self._arrived = addressof(self._where)
             self._left = np.zeros(len(batch.sizes), dtype=np.uint32)
             self._left_address = self._left.ctypes.data
-        addresses = (c_void_p * len(sieves))(*(sieve.address(len(batch.sizes)) for sieve in sieves))
-        left = self._frames.sift_rows(
-            addresses, len(sieves), self._arrived, batch.first, batch.count, self._left_address
+        addresses = (c_void_p * len(fast_paths))(
+            *(fast_path.address(len(batch.sizes)) for fast_path in fast_paths)
+        )
+        left = self._frames.take_rows(
+            addresses, len(fast_paths), self._arrived, batch.first, batch.count, self._left_address
         )
         return self._left[:left].tolist() if left else ()

@@ -57,6 +57,27 @@ class Metric:
     samples: Sequence[tuple[tuple[str, ...], float | Histogram]]
 
 
+def values_by_name(metrics: Iterable[Metric], prefix: str) -> dict[str, float]:
+    """Return all values but histograms by name.
+
+    Names lack the prefix; values of labels other than the first follow after slashes, as in
+    ``link_bytes_total/up``.
+
+    Args:
+        metrics: any; the first label says whose they are.
+        prefix: of all names.
+
+    Returns:
+        The value of each name.
+    """
+    return {
+        "/".join((metric.name.removeprefix(prefix), *labels[1:])): value
+        for metric in metrics
+        for labels, value in metric.samples
+        if not isinstance(value, Histogram)
+    }
+
+
 _COUNTER_ENDS_WITH = "_total"
 _LAST_PORT = 65_535
 

@@ -3,8 +3,10 @@
 """Tasks of worker processes as one line of JSON, and the events that they write."""
 
 import json
+import sys
 import threading
 import time
+from collections.abc import Callable
 from types import TracebackType
 from typing import IO, Any, TypeVar
 
@@ -102,3 +104,18 @@ class Heartbeat:
 def _work_of_others() -> float:
     """Return the processor seconds of all other threads."""
     return time.process_time() - time.thread_time()
+
+
+def run_task(kind: type[Task], line: str, work: Callable[[Task, EventWriter], None]) -> None:
+    """Do a task, given as one line of JSON, and write its events to standard output.
+
+    An error with details is reported before other workers fail because this one ends.
+    """
+    events = EventWriter(sys.stdout)
+    with Heartbeat(events):
+        try:
+            work(task_from_json(kind, line), events)
+        except SwitchGNNError as error:
+            if error.details:
+                events.write(FAILED, message=str(error), details=error.details)
+            raise

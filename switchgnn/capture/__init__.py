@@ -1,3 +1,3 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Captured packets: reading files and interfaces, decoding, and the story of a run."""
+"""Captured packets: reading files and interfaces, decoding, and summaries of a run."""

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Frames from pcap and pcapng files, gzipped or not: one, or several merged by time.
 
-dpkt decodes headers and blocks. Its readers yield neither the original length of a frame nor its
-interface, so the loops over records are here.
+Libraries' readers yield neither the original length of a frame nor its interface, or take a damaged
+file for one that ends. Formats: draft-ietf-opsawg-pcap-05, draft-ietf-opsawg-pcapng-03.
 """
 
 import gzip
@@ -17,9 +17,6 @@ from io import BufferedReader
 from pathlib import Path
 from typing import BinaryIO, NamedTuple, cast
 
-import dpkt
-from dpkt import pcap, pcapng
-
 from switchgnn.base.files import open_regular
 from switchgnn.capture.envelopes import LINK_TYPES, as_ethernet
 from switchgnn.capture.packet import LONGEST_FRAME, Captured, CaptureError, DamageError
@@ -28,15 +25,7 @@ _PIECE = 1 << 16
 
 
 class CaptureStream:
-    """A stream of bytes that counts what was read, and reads no more than asked for.
-
-    Args:
-        stream: read from its current position.
-        name: of the stream, for messages.
-
-    Attributes:
-        at: the bytes read so far.
-    """
+    """A stream of bytes that counts what was read, `at`, and reads no more than asked for."""
 
     def __init__(self, stream: BinaryIO, name: str) -> None:
         self._stream = stream
@@ -80,81 +69,61 @@ class CaptureStream:
 
 _BILLION = 1_000_000_000
 _LINK_TYPE = 0xFFFF
-_NANOSECONDS = (pcap.TCPDUMP_MAGIC_NANO, pcap.PMUDPCT_MAGIC_NANO)
-_ORDERS = {b"\x4d\x3c\x2b\x1a": "<", b"\x1a\x2b\x3c\x4d": ">"}
-_BLOCKS = {
-    "<": {
-        pcapng.PCAPNG_BT_SHB: pcapng.SectionHeaderBlockLE,
-        pcapng.PCAPNG_BT_IDB: pcapng.InterfaceDescriptionBlockLE,
-        pcapng.PCAPNG_BT_PB: pcapng.PacketBlockLE,
-        pcapng.PCAPNG_BT_EPB: pcapng.EnhancedPacketBlockLE,
-    },
-    ">": {
-        pcapng.PCAPNG_BT_SHB: pcapng.SectionHeaderBlock,
-        pcapng.PCAPNG_BT_IDB: pcapng.InterfaceDescriptionBlock,
-        pcapng.PCAPNG_BT_PB: pcapng.PacketBlock,
-        pcapng.PCAPNG_BT_EPB: pcapng.EnhancedPacketBlock,
-    },
+# By the first bytes of a pcap file: the order of its bytes, and the nanoseconds of its time unit.
+_PCAP = {
+    b"\xd4\xc3\xb2\xa1": ("<", 1000),
+    b"\xa1\xb2\xc3\xd4": (">", 1000),
+    b"\x4d\x3c\xb2\xa1": ("<", 1),
+    b"\xa1\xb2\x3c\x4d": (">", 1),
 }
-_PACKETS = (pcapng.PCAPNG_BT_PB, pcapng.PCAPNG_BT_EPB)
-# A packet block without data and options.
-_PACKET_BLOCK_BYTES = 32
+# Of pcapng: a section, which has the order of its bytes, an interface, and a packet; with the least
+# bytes of the blocks that are read. Others are skipped, however long they are.
+_SECTION = b"\x0a\x0d\x0d\x0a"
+_ORDERS = {b"\x4d\x3c\x2b\x1a": "<", b"\x1a\x2b\x3c\x4d": ">"}
+_INTERFACE, _PACKET = 1, 6
+_LEAST_BYTES = {int.from_bytes(_SECTION, "big"): 28, _INTERFACE: 20, _PACKET: 32}
 _SMALLEST_BLOCK = 12
-_NAME, _RESOLUTION = 2, 9
-# Blocks to decode, with options; others are skipped, however long they are.
 _LONGEST_BLOCK = LONGEST_FRAME + (1 << 16)
+_NAME, _RESOLUTION = 2, 9
 # 2^-30 s is about a nanosecond.
 _FINEST = 30
 
 
 def read_frames(source: CaptureStream, link: str) -> Iterator[Captured]:
-    """Read the frames of a pcap or pcapng stream in their order.
+    """Read the frames of a pcap or pcapng stream in their order; `link`: if it names no interface.
 
-    Args:
-        source: the stream, at its beginning.
-        link: where the frames were seen, if the stream does not name an interface.
-
-    Returns:
-        The frames; those of link types other than Ethernet and Linux cooked are empty. Iterating
-        raises DamageError where the stream is damaged, and CaptureError if a pcap is of another
-        link type.
-
-    Raises:
-        CaptureError: it is neither pcap nor pcapng.
+    Those of link types other than Ethernet and Linux cooked are empty. Iterating raises DamageError
+    where the stream is damaged, and CaptureError if a pcap is of another link type; CaptureError:
+    it is neither pcap nor pcapng.
     """
     try:
         magic = source.take(4, "its first number")
     except DamageError as error:
         raise CaptureError(f"{source.name} is no capture: it has {source.at} bytes.") from error
-    if int.from_bytes(magic, "big") in pcap.MAGIC_TO_PKT_HDR:
-        return _read_pcap(source, magic, link)
-    if int.from_bytes(magic, "big") == pcapng.PCAPNG_BT_SHB:
-        return _read_pcapng(source, magic, link)
+    if magic in _PCAP:
+        return _read_pcap(source, *_PCAP[magic], link)
+    if magic == _SECTION:
+        return _read_pcapng(source, link)
     raise CaptureError(
         f"{source.name} is neither a pcap nor a pcapng file; "
         "`tcpdump -w` and Wireshark write such files."
     )
 
 
-def _read_pcap(source: CaptureStream, magic: bytes, link: str) -> Iterator[Captured]:
-    number = int.from_bytes(magic, "big")
-    record = pcap.MAGIC_TO_PKT_HDR[number]
-    header = pcap.LEFileHdr if record.__hdr_fmt__[0] == "<" else pcap.FileHdr
-    content = magic + source.take(header.__hdr_len__ - 4, "its header")
-    link_type = header(content).linktype & _LINK_TYPE
+def _read_pcap(source: CaptureStream, order: str, unit: int, link: str) -> Iterator[Captured]:
+    link_type = struct.unpack(f"{order}16xI", source.take(20, "its header"))[0] & _LINK_TYPE
     if link_type not in LINK_TYPES:
         raise CaptureError(
             f"{source.name} has packets of link type {link_type}, which is neither Ethernet nor "
             "Linux cooked: capture on an Ethernet interface, as with `tcpdump -i eth0`."
         )
-    unit = 1 if number in _NANOSECONDS else 1000
-    while packet := source.take_or_end(record.__hdr_len__, "a packet's header"):
-        head = record(packet)
-        if head.caplen > LONGEST_FRAME:
-            raise source.damage(f"a packet of {head.caplen:,} bytes, more than {LONGEST_FRAME:,}")
-        frame = source.take(head.caplen, "a packet")
-        time = head.tv_sec * _BILLION + head.tv_usec * unit
-        captured = Captured(time, link, frame, max(head.len, head.caplen))
+    record = struct.Struct(f"{order}4I")
+    while head := source.take_or_end(record.size, "a packet's header"):
+        seconds, part, kept, size = record.unpack(head)
+        if kept > LONGEST_FRAME:
+            raise source.damage(f"a packet of {kept:,} bytes, more than {LONGEST_FRAME:,}")
+        frame = source.take(kept, "a packet")
+        captured = Captured(seconds * _BILLION + part * unit, link, frame, max(size, kept))
         yield as_ethernet(captured, link_type)
 
 
@@ -166,63 +135,66 @@ class _Interface(NamedTuple):
     frequency: int
 
 
-def _read_pcapng(source: CaptureStream, magic: bytes, link: str) -> Iterator[Captured]:
+def _read_pcapng(source: CaptureStream, link: str) -> Iterator[Captured]:
     order = "<"
     interfaces: list[_Interface] = []
-    head: bytes | None = magic
+    head: bytes | None = _SECTION
     while head is not None:
         head += source.take(4, "a block's header")
-        if head[:4] == magic:
+        if head[:4] == _SECTION:
             head += source.take(4, "a section's header")
             if head[8:] not in _ORDERS:
                 raise source.damage("a section without a byte order")
             order, interfaces = _ORDERS[head[8:]], []
         kind, size = struct.unpack(f"{order}II", head[:8])
-        form = _BLOCKS[order].get(kind)
-        if size < (form.__hdr_len__ if form else _SMALLEST_BLOCK):
+        if size < _LEAST_BYTES.get(kind, _SMALLEST_BLOCK):
             raise source.damage(f"a block of {size} bytes, shorter than its header")
-        if form:
-            block = _take_block(source, form, head, size)
-            if kind == pcapng.PCAPNG_BT_IDB:
-                interfaces.append(_interface(block, link))
-            elif kind in _PACKETS:
-                yield _captured(source, block, interfaces)
+        if kind in _LEAST_BYTES:
+            content = _take_content(source, order, size, size - len(head))
+            if kind == _INTERFACE:
+                interfaces.append(_interface(content, order, link))
+            elif kind == _PACKET:
+                yield _captured(source, content, order, interfaces)
         else:
             source.skip(size - len(head), "a block")
         head = source.take_or_end(4, "a block's header")
 
 
-def _take_block(
-    source: CaptureStream, form: type[dpkt.Packet], head: bytes, size: int
-) -> dpkt.Packet:
-    """Return a block of dpkt, of which `head` has been read."""
+def _take_content(source: CaptureStream, order: str, size: int, left: int) -> bytes:
+    """Return what is left of a block, without its length at the end."""
     if size > _LONGEST_BLOCK:
         raise source.damage(f"a block of {size:,} bytes, more than {_LONGEST_BLOCK:,}")
-    content = head + source.take(size - len(head), "a block")
-    try:
-        return form(content)
-    except (dpkt.Error, ValueError, IndexError) as error:
-        raise source.damage(f"a block that cannot be decoded ({error})") from error
+    content = source.take(left, "a block")
+    if struct.unpack(f"{order}I", content[-4:])[0] != size:
+        raise source.damage("a block whose length fields do not match")
+    return content[:-4]
 
 
-def _interface(block: dpkt.Packet, link: str) -> _Interface:
-    options = {option.code: option.data for option in block.opts if option.data}
+def _interface(content: bytes, order: str, link: str) -> _Interface:
+    options: dict[int, bytes] = {}
+    at = 8
+    while at + 4 <= len(content):
+        code, size = struct.unpack_from(f"{order}HH", content, at)
+        options[code] = content[at + 4 : at + 4 + size]
+        at += 4 + size + -size % 4
     name = options.get(_NAME, b"")[:64].decode(errors="replace")
     # A power of 10, or of 2 if the highest bit is set.
-    resolution = options.get(_RESOLUTION, b"\x06")[0]
+    resolution = (options.get(_RESOLUTION) or b"\x06")[0]
     frequency = (2 if resolution & 0x80 else 10) ** min(resolution & 0x7F, _FINEST)
-    return _Interface(name or link, block.linktype, frequency)
+    return _Interface(name or link, struct.unpack_from(f"{order}H", content)[0], frequency)
 
 
 def _captured(
-    source: CaptureStream, block: dpkt.Packet, interfaces: Sequence[_Interface]
+    source: CaptureStream, content: bytes, order: str, interfaces: Sequence[_Interface]
 ) -> Captured:
-    if block.iface_id >= len(interfaces) or block.caplen > block.len - _PACKET_BLOCK_BYTES:
+    head = struct.Struct(f"{order}5I")
+    number, high, low, kept, size = head.unpack_from(content)
+    if number >= len(interfaces) or kept > len(content) - head.size:
         raise source.damage("a packet of an interface, or of a length, that is not there")
-    interface = interfaces[block.iface_id]
-    time = (block.ts_high << 32 | block.ts_low) * _BILLION // interface.frequency
-    size = max(block.pkt_len, block.caplen)
-    captured = Captured(time, interface.link, block.pkt_data, size)
+    interface = interfaces[number]
+    time = (high << 32 | low) * _BILLION // interface.frequency
+    frame = content[head.size : head.size + kept]
+    captured = Captured(time, interface.link, frame, max(size, kept))
     return as_ethernet(captured, interface.link_type)
 
 
@@ -235,17 +207,9 @@ _GZIP = b"\x1f\x8b"
 class CaptureFiles:
     """Capture files, merged by time and read once. A context manager.
 
-    A damaged file is read up to the damage, and the others to their ends.
-
-    Args:
-        names: files and pipes; a folder stands for its ``.pcap`` and ``.pcapng`` files, gzipped
-            or not, ``-`` for the standard input.
-
-    Attributes:
-        damages: the damages found so far, one per damaged file.
-
-    Raises:
-        CaptureError: a file cannot be opened, or is no capture.
+    A damaged file is read up to the damage, and the others to their ends; `damages` has one per
+    file. A folder stands for its ``.pcap`` and ``.pcapng`` files, gzipped or not, ``-`` for the
+    standard input. CaptureError: a file cannot be opened, or is no capture.
     """
 
     def __init__(self, names: Sequence[str]) -> None:

@@ -20,19 +20,21 @@ from scapy.fields import (
     SignedIntField,
     XIntField,
 )
-from scapy.fields import IntField as ScapyIntField
 from scapy.layers.inet import IP
 from scapy.packet import Packet, bind_layers
 
 from switchgnn.host.wire.header import (
+    BARRIER_FIELDS,
     BARRIER_KINDS,
     BITS,
     CHECKED_BYTES,
+    HEADER_FIELDS,
     LANE_KINDS,
     LANES,
     PROTOCOL,
     PULSE_KINDS,
     VERSION,
+    WAITING_FIELDS,
     Kind,
     allowed_bits,
     fragment_words,
@@ -41,38 +43,33 @@ from switchgnn.host.wire.header import (
 from switchgnn.host.wire.narrow import pack_lanes, unpack_lanes
 
 _LANES = [lanes for code in range(8) if (lanes := lanes_of(code))]
-_WIDTHS = {code: f"{lanes} lanes" for code, lanes in enumerate(_LANES)}
 (_BANK_WIDTH,) = fragment_words(LANES, LANES)
 _WHOLE = BITS[0]
 # Of an IP packet; without a limit of ours Scapy takes 100 numbers at most.
 _MOST_ROWS_BYTES = 1 << 16
 
 
+_ENUMS = {
+    "Kind": {int(kind): kind.name for kind in Kind},
+    "Bits": {code: f"{bits} bits" for code, bits in enumerate(BITS)},
+    "Width": {code: f"{lanes} lanes" for code, lanes in enumerate(_LANES)},
+}
+_DEFAULTS = {"Kind": int(Kind.FEATURE), "Version": VERSION, "Width": _BANK_WIDTH}
+
+
+def _scapy_field(name: str, bits: int) -> Any:  # noqa: ANN401
+    if name == "Checksum":
+        return XIntField(name, None)
+    if name in _ENUMS:
+        return BitEnumField(name, _DEFAULTS.get(name, 0), bits, _ENUMS[name])
+    return BitField(name, _DEFAULTS.get(name, 0), bits)
+
+
 class SwitchGNN(Packet):
     """The SwitchGNN header: the paper's fields, then the extension."""
 
     name = "SwitchGNN"
-    fields_desc = [  # noqa: RUF012
-        ScapyIntField("Src_id", 0),
-        ScapyIntField("Dst_id", 0),
-        ShortField("Block_id", 0),
-        ShortField("Count", 0),
-        BitField("Is_ACK", 0, 1),
-        BitField("Is_Fetch", 0, 1),
-        BitField("ECN", 0, 1),
-        BitField("Resend", 0, 1),
-        BitEnumField("Kind", int(Kind.FEATURE), 4, {int(kind): kind.name for kind in Kind}),
-        BitField("Version", VERSION, 4),
-        BitEnumField("Bits", 0, 2, {code: f"{bits} bits" for code, bits in enumerate(BITS)}),
-        BitField("Level", 0, 1),
-        BitField("Echo", 0, 1),
-        BitField("Fragment", 0, 13),
-        BitEnumField("Width", _BANK_WIDTH, 3, _WIDTHS),
-        ShortField("Feature_group", 0),
-        BitField("Session", 0, 8),
-        BitField("Round", 0, 24),
-        XIntField("Checksum", None),
-    ]
+    fields_desc = [_scapy_field(*field) for field in HEADER_FIELDS]  # noqa: RUF012
 
     def post_build(self, pkt: bytes, pay: bytes) -> bytes:
         """Fill in the checksum over header and body unless one was given."""
@@ -177,12 +174,7 @@ class BarrierLayer(Packet):
     """Body of DONE, ADVANCE, WAITING and REDUCING."""
 
     name = "Barrier"
-    fields_desc = [  # noqa: RUF012
-        XIntField("magnitude", 0),
-        XIntField("plan", 0),
-        ScapyIntField("round", 0),
-        BitField("workers", 0, 128),
-    ]
+    fields_desc = [BitField(name, 0, bits) for name, bits in BARRIER_FIELDS]  # noqa: RUF012
 
     def guess_payload_class(self, payload: bytes) -> Any:  # noqa: ANN401
         """Return what a WAITING or REDUCING has besides."""
@@ -195,7 +187,7 @@ class WaitingLayer(Packet):
     """What follows the barrier's body in a WAITING or REDUCING."""
 
     name = "Waiting"
-    fields_desc = [BitField("pulses", 0, 128)]  # noqa: RUF012
+    fields_desc = [BitField(name, 0, bits) for name, bits in WAITING_FIELDS]  # noqa: RUF012
 
 
 bind_layers(IP, SwitchGNN, proto=PROTOCOL)

@@ -6,12 +6,20 @@ import math
 import struct
 from typing import Any
 
-from scapy.layers.inet import IP
-from scapy.layers.l2 import Ether
-
-from switchgnn.capture.layers import BetweenHosts
-from switchgnn.capture.packet import DecodedPacket, Fields
-from switchgnn.host.wire.header import BITS, ETHERNET_BYTES, HEADER_AT, BarrierBody, Kind, Refusal
+from switchgnn.capture.packet import DecodedPacket, kind_name
+from switchgnn.host.wire.header import (
+    BITS,
+    ETHERNET_BYTES,
+    HEADER_AT,
+    BarrierBody,
+    Header,
+    Kind,
+    Refusal,
+    fragment_number,
+    lanes_of,
+    session_and_round,
+    width_code,
+)
 
 _BILLION = 1_000_000_000
 _WORKERS = 128
@@ -25,15 +33,14 @@ def line_of(packet: DecodedPacket, begin: int) -> str:
 
 def description(packet: DecodedPacket) -> str:
     """Return a packet as text without time, sender and receiver."""
-    words = []
-    if packet.direct:
-        words.append("direct")
-    if packet.fields is not None:
-        words.append((_direct_words if packet.direct else _words)(packet.fields))
-        if packet.fields.flags:
-            words.append(f"[{' '.join(packet.fields.flags)}]")
-    if packet.fields is not None and packet.body is not None:
-        words.append(_body_words(packet.fields, packet.body))
+    words = ["direct"] if packet.direct else []
+    if packet.parsed is not None:
+        header = packet.parsed.header
+        words.append(_direct_words(header) if packet.direct else _words(header, packet.number))
+        if flags := flag_names(header):
+            words.append(f"[{' '.join(flags)}]")
+        if packet.body is not None:
+            words.append(_body_words(header, packet.body, packet.number))
     if packet.cut:
         words.append(f"CUT: {len(packet.captured.frame)} of {packet.captured.size} bytes")
     if packet.problem is not None:
@@ -41,9 +48,15 @@ def description(packet: DecodedPacket) -> str:
     return " ".join(words)
 
 
+def flag_names(header: Header) -> list[str]:
+    """Return the names of the set flags."""
+    names = ("is_ack", "is_fetch", "ecn", "resend", "echo")
+    return [name.removeprefix("is_") for name in names if getattr(header, name)]
+
+
 def object_of(packet: DecodedPacket) -> dict[str, Any]:
     """Return a packet as plain data for JSON."""
-    captured, fields, body = packet.captured, packet.fields, packet.body
+    captured, body = packet.captured, packet.body
     found: dict[str, Any] = {
         "time_ns": captured.time,
         "link": captured.link,
@@ -54,18 +67,24 @@ def object_of(packet: DecodedPacket) -> dict[str, Any]:
         "cut": packet.cut,
         "problem": packet.problem,
     }
-    if fields is not None:
-        found |= fields._asdict() | {"kind": fields.kind_name, "lanes": fields.lanes}
-        if fields.number is not None:
-            found["number"] = fields.number
-    if fields is not None and body is not None:
-        found["body"] = _body_of(fields, body)
+    if packet.parsed is not None:
+        header, version, checksum = packet.parsed
+        found |= header._asdict() | {"kind": kind_name(header)}
+        found |= {"version": version, "checksum": checksum, "width": None, "lanes": None}
+        if not packet.direct:
+            word = header.fragment
+            found["fragment"], found["width"] = fragment_number(word), width_code(word)
+            found["lanes"] = lanes_of(word)
+        if packet.number is not None:
+            found["number"] = packet.number
+    if body is not None:
+        found["body"] = _body_of(body, packet.number)
     return found
 
 
-def _body_of(fields: Fields, body: BarrierBody) -> dict[str, Any]:
+def _body_of(body: BarrierBody, number: int | None) -> dict[str, Any]:
     found: dict[str, Any] = {"plan": body.plan, "workers": workers_of(body.workers)}
-    if fields.number is not None:
+    if number is not None:
         found["newest"] = _newest(body)
     else:
         found |= {"magnitude": body.magnitude, "round": body.round}
@@ -79,42 +98,43 @@ def workers_of(bits: int) -> list[int]:
     return [worker for worker in range(_WORKERS) if bits >> worker & 1]
 
 
-def _words(fields: Fields) -> str:
-    if fields.number is not None:
+def _words(header: Header, number: int | None) -> str:
+    lanes = lanes_of(header.fragment)
+    if number is not None:
         return (
-            f"{fields.kind_name} session {fields.session} number {fields.number} "
-            f"lanes {fields.lanes} code {fields.feature_group} src {fields.src_id} "
-            f"count {fields.count}"
+            f"{kind_name(header)} session {header.session} number {number} lanes {lanes} "
+            f"code {header.feature_group} src {header.src_id} count {header.count}"
         )
-    bits = "" if fields.bits == BITS[0] else f" bits {fields.bits}"
+    bits = "" if header.bits == BITS[0] else f" bits {header.bits}"
     return (
-        f"{fields.kind_name} session {fields.session} round {fields.round} "
-        f"block {fields.block_id} fragment {fields.fragment} lanes {fields.lanes}{bits} "
-        f"group {fields.feature_group} src {fields.src_id} dst {fields.dst_id} "
-        f"count {fields.count} level {fields.level}"
+        f"{kind_name(header)} session {header.session} round {header.round} "
+        f"block {header.block_id} fragment {fragment_number(header.fragment)} lanes {lanes}{bits} "
+        f"group {header.feature_group} src {header.src_id} dst {header.dst_id} "
+        f"count {header.count} level {header.level}"
     )
 
 
-def _direct_words(fields: Fields) -> str:
+def _direct_words(header: Header) -> str:
     """Return the meaning of the fields between hosts (`docs/transports.md`)."""
     return (
-        f"{fields.kind_name} round {fields.session << 24 | fields.round} number {fields.src_id} "
-        f"tag {fields.dst_id:#010x} from {fields.block_id >> 8} to {fields.block_id & 0xFF} "
-        f"count {fields.count} fragment {fields.fragment} group {fields.feature_group} "
-        f"level {fields.level}"
+        f"{kind_name(header)} round {session_and_round(header.session, header.round)} "
+        f"number {header.src_id} tag {header.dst_id:#010x} "
+        f"from {header.block_id >> 8} to {header.block_id & 0xFF} "
+        f"count {header.count} fragment {header.fragment} group {header.feature_group} "
+        f"level {header.level}"
     )
 
 
-def _body_words(fields: Fields, body: BarrierBody) -> str:
-    if fields.number is not None:
+def _body_words(header: Header, body: BarrierBody, number: int | None) -> str:
+    if number is not None:
         words = f"newest {_newest(body)} plan {body.plan:08x}"
     else:
         words = f"magnitude {_float(body.magnitude)} plan {body.plan:08x} at round {body.round}"
     words += f" workers {_listed(body.workers)}"
     if body.pulses is not None:
         words += f" pulses {_listed(body.pulses)}"
-    if fields.kind == Kind.WAITING and fields.count:
-        words += f" refused: {_refusal(fields.count)}"
+    if header.kind == Kind.WAITING and header.count:
+        words += f" refused: {_refusal(header.count)}"
     return words
 
 
@@ -140,10 +160,15 @@ def _refusal(number: int) -> str:
 
 
 def details_of(packet: DecodedPacket) -> str:
-    """Return a packet as shown by Scapy."""
+    """Return a packet as shown by Scapy, which takes half a second to import."""
+    from scapy.layers.inet import IP  # noqa: PLC0415
+    from scapy.layers.l2 import Ether  # noqa: PLC0415
+
+    from switchgnn.capture.layers import BetweenHosts  # noqa: PLC0415
+
     frame = packet.captured.frame
     layers = Ether(frame)
-    if packet.direct and IP in layers and packet.fields is not None:
+    if packet.direct and IP in layers and packet.parsed is not None:
         layers[IP].remove_payload()
         layers[IP].add_payload(BetweenHosts(frame[HEADER_AT : ETHERNET_BYTES + layers[IP].len]))
     return str(layers.show(dump=True)).rstrip()

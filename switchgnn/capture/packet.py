@@ -7,7 +7,6 @@ A packet takes a few microseconds here, and a hundred times as long with the Sca
 """
 
 import ipaddress
-import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -16,31 +15,24 @@ from switchgnn.base.described import DescribedNetwork
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.network import Station, leaf_spine_networks, mac_number, star_network
 from switchgnn.host.direct.frames import PROTOCOL as DIRECT_PROTOCOL
-from switchgnn.host.direct.frames import data_bytes
+from switchgnn.host.direct.frames import direct_body_bytes
 from switchgnn.host.wire.header import (
-    BARRIER,
     BARRIER_KINDS,
-    BITS,
     BODY_AT,
-    CHECKED_BYTES,
     ETHERNET_BYTES,
-    HEADER,
     HEADER_AT,
     HEADER_BYTES,
-    KIND_MASK,
     LANE_KINDS,
-    LAST_ROUND,
-    NARROW_KINDS,
     PROTOCOL,
-    PULSE_KINDS,
     VERSION,
-    WAITING,
     BarrierBody,
+    Header,
     Kind,
-    allowed_bits,
-    fragment_number,
+    ParsedHeader,
+    body_bytes,
+    frame_checksum,
     lanes_of,
-    payload_bytes,
+    parse_header,
     width_code,
 )
 
@@ -57,19 +49,12 @@ class DamageError(CaptureError):
 
 
 class Captured(NamedTuple):
-    """A frame, and when and where it was seen.
+    """A frame, and when and where it was seen."""
 
-    Attributes:
-        time: nanoseconds since 1970.
-        link: the name of the interface, or of the file without its ending.
-        frame: the captured bytes, from the Ethernet header on.
-        size: the length of the whole frame in bytes.
-    """
-
-    time: int
-    link: str
-    frame: bytes
-    size: int
+    time: int  # Nanoseconds since 1970.
+    link: str  # The name of the interface, or of the file without its ending.
+    frame: bytes  # The captured bytes, from the Ethernet header on.
+    size: int  # The length of the whole frame in bytes.
 
 
 _MOST = 128
@@ -130,101 +115,33 @@ IPV4 = b"\x08\x00"
 PROTOCOL_AT = ETHERNET_BYTES + 9
 _RECEIVER_IP_AT = ETHERNET_BYTES + 16
 _PLAIN_IPV4 = 0x45
-_SESSION_SHIFT = LAST_ROUND.bit_length()
-# Kinds with lanes depend on their width.
-_BODY_BYTES = {
-    **dict.fromkeys(set(map(int, Kind)) - set(LANE_KINDS), 0),
-    int(Kind.DONE): BARRIER.size,
-    int(Kind.ADVANCE): BARRIER.size,
-    **dict.fromkeys(map(int, PULSE_KINDS), BARRIER.size + WAITING.size),
-}
-# Between hosts DONE has no body, and a FEATURE has the length in IPv4.
-_DIRECT_BODY_BYTES = {
-    int(Kind.DONE): 0,
-    int(Kind.ACK): 0,
-    int(Kind.RECALL): 0,
-}
 KIND_NAMES = {int(kind): kind.name.lower() for kind in Kind}
 _REDUCE_KINDS = (Kind.REDUCE, Kind.REDUCED, Kind.REDUCING)
 
 
-class Fields(NamedTuple):
-    """The header's fields, by their names in ``docs/protocol.md`` in lower case.
-
-    `bits` are those of a number, not their code. Between hosts there is no `width`, and `fragment`
-    has its bits.
-    """
-
-    src_id: int
-    dst_id: int
-    block_id: int
-    count: int  # type: ignore[assignment]    # hides a method of tuple
-    is_ack: bool
-    is_fetch: bool
-    ecn: bool
-    resend: bool
-    kind: int
-    version: int
-    bits: int
-    level: int
-    echo: bool
-    fragment: int
-    width: int | None
-    feature_group: int
-    session: int
-    round: int
-    checksum: int
-
-    @property
-    def kind_name(self) -> str:
-        """The kind's name, or its number if it is unknown."""
-        return KIND_NAMES.get(self.kind) or str(self.kind)
-
-    @property
-    def lanes(self) -> int | None:
-        """The numbers in a fragment of that width; 0 for an unknown width."""
-        return None if self.width is None else lanes_of(self.width)
-
-    @property
-    def number(self) -> int | None:
-        """The number of a fragment of an all-reduce; None in other packets."""
-        of_reduce = self.width is not None and self.kind in _REDUCE_KINDS
-        return self.round << 16 | self.block_id if of_reduce else None
-
-    @property
-    def flags(self) -> tuple[str, ...]:
-        """The names of the set flags."""
-        named = {
-            "ack": self.is_ack,
-            "fetch": self.is_fetch,
-            "ecn": self.ecn,
-            "resend": self.resend,
-            "echo": self.echo,
-        }
-        return tuple(name for name, value in named.items() if value)
+def kind_name(header: Header) -> str:
+    """Return the name of a kind, or its number if it is unknown."""
+    return KIND_NAMES.get(header.kind) or str(int(header.kind))
 
 
 class DecodedPacket(NamedTuple):
-    """A decoded SwitchGNN packet.
-
-    Attributes:
-        captured: the frame.
-        sender, receiver: names of its Ethernet addresses.
-        direct: whether it travels between workers, without the switch.
-        fields: the header, if all of it was captured.
-        body: the body of DONE, ADVANCE, WAITING and REDUCING, if all of it was captured.
-        cut: whether the capture is truncated, so that the packet cannot be validated.
-        problem: why it is invalid; None if no problem was found.
-    """
+    """A decoded SwitchGNN packet; `sender` and `receiver` are names of its Ethernet addresses."""
 
     captured: Captured
     sender: str
     receiver: str
-    direct: bool
-    fields: Fields | None
-    body: BarrierBody | None
-    cut: bool
-    problem: str | None
+    direct: bool  # Whether it travels between workers, without the switch.
+    parsed: ParsedHeader | None  # The header, if all of it was captured.
+    body: BarrierBody | None  # The body of a barrier, if all of it was captured.
+    cut: bool  # Whether the capture is truncated, so that the packet cannot be validated.
+    problem: str | None  # Why it is invalid; None if no problem was found.
+
+    @property
+    def number(self) -> int | None:
+        """The number of a fragment of an all-reduce; None in other packets."""
+        if self.parsed is None or self.direct or self.parsed.header.kind not in _REDUCE_KINDS:
+            return None
+        return self.parsed.header.round << 16 | self.parsed.header.block_id
 
 
 def is_ours(frame: bytes) -> bool:
@@ -235,28 +152,25 @@ def is_ours(frame: bytes) -> bool:
 
 
 def decode(captured: Captured, names: Mapping[bytes, str]) -> DecodedPacket | None:
-    """Return the packet in a frame, valid or not; None for other traffic.
-
-    `names` maps Ethernet addresses to workers and switches.
-    """
+    """Return the packet in a frame, valid or not; None for other traffic; `names`: by address."""
     frame = captured.frame
     if not is_ours(frame):
         return None
     direct = frame[PROTOCOL_AT] == DIRECT_PROTOCOL
     cut = len(frame) < captured.size
-    fields, body, problem = None, None, _envelope_problem(frame)
+    parsed, body, problem = None, None, _envelope_problem(frame)
     if problem is None and len(frame) < BODY_AT:
         there = max(0, captured.size - HEADER_AT)
         if there < HEADER_BYTES:
             problem = f"short: {there} bytes of a header of {HEADER_BYTES}"
     elif problem is None:
-        fields = read_fields(frame, direct=direct)
-        problem = _problem(captured, fields, direct=direct)
-        body = None if direct else _barrier_body(frame, fields)
+        parsed = parse_header(frame)
+        problem = _problem(captured, parsed, direct=direct)
+        body = None if direct else _barrier_body(frame, parsed.header)
     # A cooked capture has no address of the receiver but in IPv4.
     to = frame[:6] if any(frame[:6]) else frame[_RECEIVER_IP_AT : _RECEIVER_IP_AT + _IP_BYTES]
     sender, receiver = name_of(frame[6:12], names), name_of(to, names)
-    return DecodedPacket(captured, sender, receiver, direct, fields, body, cut, problem)
+    return DecodedPacket(captured, sender, receiver, direct, parsed, body, cut, problem)
 
 
 def _envelope_problem(frame: bytes) -> str | None:
@@ -268,94 +182,44 @@ def _envelope_problem(frame: bytes) -> str | None:
     return None
 
 
-def read_fields(frame: bytes, *, direct: bool) -> Fields:
-    """Return the header's fields in a frame, which must hold all of the header."""
-    src, dst, block, count, flags, extension, word, group, number, checksum = HEADER.unpack_from(
-        frame, HEADER_AT
-    )
-    return Fields(
-        src,
-        dst,
-        block,
-        count,
-        bool(flags & 0x80),
-        bool(flags & 0x40),
-        bool(flags & 0x20),
-        bool(flags & 0x10),
-        flags & KIND_MASK,
-        extension >> 4,
-        BITS[extension >> 2 & 3],
-        extension >> 1 & 1,
-        bool(extension & 1),
-        word if direct else fragment_number(word),
-        None if direct else width_code(word),
-        group,
-        number >> _SESSION_SHIFT,
-        number & LAST_ROUND,
-        checksum,
-    )
-
-
-def _problem(captured: Captured, fields: Fields, *, direct: bool) -> str | None:
-    if fields.version != VERSION:
-        return f"version {fields.version}, not {VERSION}"
-    size = _body_bytes(captured.frame, fields, direct=direct)
+def _problem(captured: Captured, parsed: ParsedHeader, *, direct: bool) -> str | None:
+    header, frame = parsed.header, captured.frame
+    if parsed.version != VERSION:
+        return f"version {parsed.version}, not {VERSION}"
+    size = direct_body_bytes(header.kind, frame) if direct else body_bytes(header)
     if size is None:
-        return _unknown(fields, direct=direct)
+        return _unknown(header, direct=direct)
     if captured.size < BODY_AT + size:
         return f"short: {captured.size - BODY_AT} bytes of a body of {size}"
-    frame = captured.frame
     if len(frame) < BODY_AT + size:
         return None
-    checked = zlib.crc32(frame[HEADER_AT : HEADER_AT + CHECKED_BYTES])
-    checksum = zlib.crc32(frame[BODY_AT : BODY_AT + size], checked)
-    if checksum != fields.checksum:
-        return f"checksum {fields.checksum:#010x}, should be {checksum:#010x}"
+    checksum = frame_checksum(frame, size)
+    if checksum != parsed.checksum:
+        return f"checksum {parsed.checksum:#010x}, should be {checksum:#010x}"
     return None
 
 
-def _body_bytes(frame: bytes, fields: Fields, *, direct: bool) -> int | None:
-    if direct:
-        known = _DIRECT_BODY_BYTES.get(fields.kind)
-        return data_bytes(frame) if fields.kind == Kind.FEATURE else known
-    if fields.kind in LANE_KINDS:
-        known = fields.bits in _bits_of(fields)
-        return payload_bytes(fields.width or 0, fields.bits) if known else None
-    return _BODY_BYTES.get(fields.kind)
-
-
-def _bits_of(fields: Fields) -> tuple[int, ...]:
-    """Return the bits that numbers of this kind and width may have."""
-    if not fields.lanes:
-        return ()
-    return allowed_bits(fields.lanes) if fields.kind in NARROW_KINDS else (BITS[0],)
-
-
-def _unknown(fields: Fields, *, direct: bool) -> str:
-    if direct and fields.kind == Kind.FEATURE:
+def _unknown(header: Header, *, direct: bool) -> str:
+    if direct and header.kind == Kind.FEATURE:
         return "no rows: IPv4 tells of another length"
-    if not direct and fields.kind in LANE_KINDS:
-        if fields.lanes:
-            return f"{fields.bits} bits are not known here for {fields.lanes} lanes"
-        return f"width {fields.width} is not known here"
-    return f"kind {fields.kind_name} is not known here"
+    if not direct and header.kind in LANE_KINDS:
+        if lanes := lanes_of(header.fragment):
+            return f"{header.bits} bits are not known here for {lanes} lanes"
+        return f"width {width_code(header.fragment)} is not known here"
+    return f"kind {kind_name(header)} is not known here"
 
 
-def _barrier_body(frame: bytes, fields: Fields) -> BarrierBody | None:
-    if fields.kind not in BARRIER_KINDS or len(frame) < BODY_AT + _BODY_BYTES[fields.kind]:
+def _barrier_body(frame: bytes, header: Header) -> BarrierBody | None:
+    if header.kind not in BARRIER_KINDS or len(frame) < BODY_AT + (body_bytes(header) or 0):
         return None
-    return BarrierBody.unpack(frame, Kind(fields.kind))
+    return BarrierBody.unpack(frame, header.kind)
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """A filter of packets; an empty set matches all.
+    """A filter of packets by kind, round, block and worker; an empty set matches all.
 
-    Attributes:
-        kinds: numbers of kinds.
-        rounds: numbers of rounds.
-        blocks: numbers of blocks; packets between hosts have none.
-        workers: numbers of workers, as sender or receiver.
+    Packets between hosts have no block; a worker may be sender or receiver.
     """
 
     kinds: frozenset[int] = frozenset()
@@ -367,14 +231,14 @@ class Wanted:
         """Return whether a packet matches."""
         if self.workers and not self._of_workers(packet):
             return False
-        fields = packet.fields
-        if fields is None:
+        if packet.parsed is None:
             return not (self.kinds or self.rounds or self.blocks)
-        if self.kinds and fields.kind not in self.kinds:
+        header = packet.parsed.header
+        if self.kinds and header.kind not in self.kinds:
             return False
-        if self.rounds and fields.round not in self.rounds:
+        if self.rounds and header.round not in self.rounds:
             return False
-        return not self.blocks or (not packet.direct and fields.block_id in self.blocks)
+        return not self.blocks or (not packet.direct and header.block_id in self.blocks)
 
     def _of_workers(self, packet: DecodedPacket) -> bool:
         ends = (packet.sender, packet.receiver)

@@ -16,7 +16,6 @@ from switchgnn import __version__
 _MODULES = {
     "train": "switchgnn.commands.train.command",
     "run": "switchgnn.commands.run.command",
-    "allreduce": "switchgnn.commands.allreduce.command",
     "plan": "switchgnn.commands.plan.command",
     "soak": "switchgnn.lab.commands.soak",
     "simulate": "switchgnn.lab.commands.simulate",
@@ -79,7 +78,7 @@ COMMANDS = (
     ),
     Late("soak", _RUN, "Exchange repeatedly over random graphs with random faults."),
     Late("live", _RUN, "Show a job on several machines in the browser."),
-    Late("capture", _RUN, "Show packets: a line for each, or the story of a run."),
+    Late("capture", _RUN, "Show packets: a line for each, or a summary by block."),
     Late("plan", _PLAN, "Partition a graph, form blocks, and say what that costs."),
     Late("shard", _PLAN, "Write a graph as shards, for `mpirun` elsewhere."),
     Late("simulate", _PLAN, "Simulate one exchange of a layer in ns-3."),

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""`switchgnn capture`: packets of a file or an interface, and the story that they tell."""
+"""`switchgnn capture`: packets of a file or an interface, one by one or as a summary."""
 
 import json
 import sys
@@ -20,7 +20,7 @@ from switchgnn.base.names import no_such
 from switchgnn.base.options import OUTPUT, PACKETS, option, with_groups
 from switchgnn.capture.envelopes import frames_in
 from switchgnn.capture.files import STANDARD_INPUT, CaptureFiles
-from switchgnn.capture.lines import line_of, object_of
+from switchgnn.capture.lines import details_of, line_of, object_of
 from switchgnn.capture.live import ListeningInterface, interfaces
 from switchgnn.capture.packet import (
     Captured,
@@ -29,10 +29,11 @@ from switchgnn.capture.packet import (
     DecodedPacket,
     Wanted,
     decode,
+    kind_name,
     names_in,
     usual_names,
 )
-from switchgnn.capture.story import Chapter, Story
+from switchgnn.capture.summary import Chapter, Summary
 from switchgnn.commands.shared.options import json_option
 from switchgnn.host.wire.header import Kind
 
@@ -46,19 +47,19 @@ class _PacketCounts:
     links: int = 0
 
 
-class Telling:
-    """Prints frames; `limit` counts packets, or blocks of a story."""
+class PacketPrinter:
+    """Prints frames; `limit` counts packets, or blocks of a summary."""
 
     def __init__(
         self, names: Mapping[bytes, str], wanted: Wanted, form: "CaptureOptions", *, live: bool
     ) -> None:
         self._names, self._wanted, self._form, self._live = names, wanted, form, live
-        self._story = Story()
+        self._summary = Summary()
         self._counts = _PacketCounts()
         self._begin: int | None = None
-        self._told = 0
+        self._printed = 0
 
-    def tell(self, frames: Iterable[Captured]) -> None:
+    def print_frames(self, frames: Iterable[Captured]) -> None:
         """Print packets until there are no more, or the limit is reached."""
         for captured in chain.from_iterable(map(frames_in, frames)):
             packet = decode(captured, self._names)
@@ -72,18 +73,18 @@ class Telling:
                 self._counts.hidden += 1
                 continue
             self._count(packet)
-            if self._form.story:
-                self._tell_story(packet)
+            if self._form.summary:
+                self._print_summary(packet)
             else:
-                self._tell_packet(packet)
+                self._print_packet(packet)
             if self._full():
                 return
 
     def finish(self, dropped: int = 0) -> None:
-        """Print the end of the story, and the counts on standard error."""
-        for chapter in self._story.rest():
+        """Print the end of the summary, and the counts on standard error."""
+        for chapter in self._summary.rest():
             if not self._full():
-                self._tell_chapter(chapter)
+                self._print_chapter(chapter)
         sys.stdout.flush()
         counts = self._counts
         kinds = ", ".join(
@@ -95,7 +96,7 @@ class Telling:
         words = f"{total:,} packets" + (f": {kinds}" if kinds else "")
         for number, what in (
             (counts.unsound, "not sound"),
-            (self._story.late, "later than their block was told"),
+            (self._summary.late, "later than their block was printed"),
             (counts.hidden, "of others than those asked for"),
             (counts.others, "frames of other protocols"),
             (counts.links, "frames of links that are not Ethernet"),
@@ -105,33 +106,30 @@ class Telling:
         typer.echo(f"{words}.", err=True)
 
     def _full(self) -> bool:
-        return self._form.limit is not None and self._told >= self._form.limit
+        return self._form.limit is not None and self._printed >= self._form.limit
 
     def _count(self, packet: DecodedPacket) -> None:
-        if packet.fields is None or packet.problem is not None:
+        if packet.parsed is None or packet.problem is not None:
             self._counts.unsound += 1
         else:
-            self._counts.kinds[packet.fields.kind_name] += 1
+            self._counts.kinds[kind_name(packet.parsed.header)] += 1
 
-    def _tell_packet(self, packet: DecodedPacket) -> None:
-        self._told += 1
+    def _print_packet(self, packet: DecodedPacket) -> None:
+        self._printed += 1
         if self._form.as_json:
             self._print(json.dumps(object_of(packet)))
             return
         self._print(line_of(packet, self._begin or 0))
         if self._form.details:
-            # Scapy takes half a second to begin, and is GPL-2.0: see the README.
-            from switchgnn.capture.lines import details_of  # noqa: PLC0415
-
             self._print(details_of(packet))
 
-    def _tell_story(self, packet: DecodedPacket) -> None:
-        for chapter in self._story.note(packet):
+    def _print_summary(self, packet: DecodedPacket) -> None:
+        for chapter in self._summary.note(packet):
             if not self._full():
-                self._tell_chapter(chapter)
+                self._print_chapter(chapter)
 
-    def _tell_chapter(self, chapter: Chapter) -> None:
-        self._told += 1
+    def _print_chapter(self, chapter: Chapter) -> None:
+        self._printed += 1
         if self._form.as_json:
             self._print(json.dumps(chapter.to_dict()))
             return
@@ -169,10 +167,10 @@ class CaptureOptions:
         PACKETS, "N", "Only to or from this worker; repeatable.", min=0
     )
     limit: int | None = option(
-        PACKETS, "N", "End after N packets, or after N blocks of a story.", min=1
+        PACKETS, "N", "End after N packets, or after N blocks of a summary.", min=1
     )
-    story: bool = option(
-        OUTPUT, None, "Tell what happened, block by block.", "--story", default=False
+    summary: bool = option(
+        OUTPUT, None, "Summarize the packets block by block.", "--summary", "--story", default=False
     )
     details: bool = option(
         OUTPUT, None, "Every field of each packet, with Scapy.", "--details", default=False
@@ -183,10 +181,10 @@ class CaptureOptions:
         """Refuse options that contradict each other."""
         if bool(files) == (self.interface is not None):
             raise CaptureError("Say what to read: files, - for the standard input, or --interface.")
-        if self.details and (self.story or self.as_json):
-            raise CaptureError("--details goes neither with --story nor with --json.")
+        if self.details and (self.summary or self.as_json):
+            raise CaptureError("--details goes neither with --summary nor with --json.")
 
-    def telling(self, files: list[str] | None) -> "Telling":
+    def printer(self, files: list[str] | None) -> "PacketPrinter":
         """Return what prints the packets."""
         wanted = Wanted(
             frozenset(int(Kind[each.name]) for each in self.kind or ()),
@@ -198,7 +196,7 @@ class CaptureOptions:
         pipes = (each == STANDARD_INPUT or Path(each).is_fifo() for each in files or ())
         live = self.interface is not None or any(pipes)
         names = usual_names() if self.network is None else names_in(read_network(self.network))
-        return Telling(names, wanted, self, live=live)
+        return PacketPrinter(names, wanted, self, live=live)
 
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
@@ -218,7 +216,7 @@ def capture(
         ),
     ] = None,
 ) -> None:
-    """Show packets: a line for each, or the story of a run.
+    """Show packets: a line for each, or a summary by block.
 
     `switchgnn run --pcap FOLDER` and `tcpdump -w FILE` write such files. A line
     has the seconds since the first packet, who sends to whom, the fields of the
@@ -227,35 +225,35 @@ def capture(
     """
     asked.check(files)
     end_like_interrupted()
-    telling = asked.telling(files)
-    code = _from_files(files, telling) if files else _from_interface(str(asked.interface), telling)
+    printer = asked.printer(files)
+    code = _from_files(files, printer) if files else _from_interface(str(asked.interface), printer)
     if code:
         raise typer.Exit(code)
 
 
-def _from_files(names: list[str], telling: Telling) -> int:
+def _from_files(names: list[str], printer: PacketPrinter) -> int:
     with CaptureFiles(names) as opened:
         try:
-            telling.tell(opened)
+            printer.print_frames(opened)
         except KeyboardInterrupt:
-            telling.finish()
+            printer.finish()
             return _INTERRUPTED
-        telling.finish()
+        printer.finish()
     if opened.damages:
         raise DamageError("\n".join(map(str, opened.damages)))
     return 0
 
 
-def _from_interface(name: str, telling: Telling) -> int:
+def _from_interface(name: str, printer: PacketPrinter) -> int:
     """Listen until Ctrl-C, which is no failure: nothing else ends it."""
     if name not in interfaces():
         raise CaptureError(no_such("interface", name, interfaces(), where=" here"))
     with ListeningInterface(name) as listening:
         typer.echo(f"Listening at {name}; Ctrl-C ends it.", err=True)
         try:
-            telling.tell(listening)
+            printer.print_frames(listening)
         except KeyboardInterrupt:
             pass
         finally:
-            telling.finish(dropped=listening.dropped())
+            printer.finish(dropped=listening.dropped())
     return 0

@@ -273,7 +273,6 @@ _PACKAGES = {
     "grpcio": "P4Runtime",
     "finsy": "P4Runtime stubs",
     "scapy": "packet layers, tests",
-    "dpkt": "switchgnn capture",
 }
 # What each is for, and the extra that has it.
 _OPTIONAL = {

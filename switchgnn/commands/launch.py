@@ -3,14 +3,12 @@
 """`switchgnn launch`: a PyTorch program on every worker, its all-reduces made in the switch."""
 
 import json
-import os
-import selectors
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -19,7 +17,8 @@ from switchgnn.base.full_disk import writing
 from switchgnn.base.interruptible import end_like_interrupted
 from switchgnn.base.machine import size_text
 from switchgnn.base.options import NETWORK, option, with_groups
-from switchgnn.commands.allreduce.job import write_empty_plan
+from switchgnn.base.tasks import task_to_json
+from switchgnn.commands.allreduce import write_empty_plan
 from switchgnn.commands.shared.console import (
     StepBars,
     plain_console,
@@ -32,26 +31,23 @@ from switchgnn.commands.shared.options import (
     SiteOptions,
     workers_option,
 )
-from switchgnn.commands.shared.outputs import LogOptions, Recordings, check_outputs, told_aloud
+from switchgnn.commands.shared.outputs import LogOptions, check_outputs, told_aloud
 from switchgnn.commands.shared.runner import (
-    LinkSettings,
     NetworkJob,
     Workers,
     finished,
-    rank_variables,
     workplace,
 )
 from switchgnn.commands.shared.training import require_training
-from switchgnn.host.innetwork.exchange import plan_id
+from switchgnn.commands.shared.workers import ChildLines, rank_variables
 from switchgnn.host.pace import Pace
 from switchgnn.host.reduce.connection import CARRIED, VARIABLE, ReduceTask
 from switchgnn.host.registry import SWITCH
+from switchgnn.host.transport import LinkConfig
 from switchgnn.p4src import load_program
-from switchgnn.planner.plan.files import read_manifest
 from switchgnn.topologies import Fabric, free_tcp_port
 from switchgnn.topologies.child import Child, how_it_ended
 
-_MOST_BYTES = 1 << 16
 _EXIT_SECONDS = 10.0
 # Both outputs of a program go to one pipe.
 _MERGED = ("sh", "-c", 'exec "$@" 2>&1', "sh")
@@ -64,7 +60,7 @@ class AskedLaunch:
     workers: int = workers_option(4)
     site: SiteOptions
     limits: LimitOptions
-    patience: float = option(
+    timeout: float = option(
         NETWORK, "SECONDS", "Without progress, until a worker gives up.", default=60.0, min=0.1
     )
     faults: FaultsOption = ""
@@ -78,7 +74,7 @@ class AskedLaunch:
     def pace(self) -> Pace:
         """The bounds of the all-reduces."""
         window = self.limits.window or self.limits.usual(self.site).window
-        return Pace(window=window, patience=self.patience)
+        return Pace(window=window, timeout=self.timeout)
 
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
@@ -123,9 +119,12 @@ def launch(
         workplace(StepBars(progress), None, asked.logs.log_dir, NOBODY) as work,
     ):
 
-        def run(fabric: Fabric, tasks: list[dict[str, Any]]) -> list[float]:
+        def run(fabric: Fabric, links: list[LinkConfig]) -> list[float]:
             progress.stop()
-            _follow(_children(fabric, command, _write_task(tasks, asked.pace, work.folder)))
+            task = work.folder / "reduce.json"
+            with writing(task):
+                task.write_text(task_to_json(ReduceTask(tuple(links), asked.pace, work.folder)))
+            _follow(_children(fabric, command, task))
             files = list(work.folder.glob(f"*{CARRIED}"))
             lines = [json.loads(line) for file in files for line in file.read_text().splitlines()]
             return [sum(each) / len(files) for each in zip(*lines, strict=True)]
@@ -134,11 +133,7 @@ def launch(
             program=load_program(),
             parts=write_empty_plan(job, work.folder / "plan"),
             transport=SWITCH.name,
-            task=dict,
             run=run,
-            recordings=Recordings(),
-            links=LinkSettings(),
-            scheduled=False,
             shows_slots=False,
         )
         with finished(job, choice, workers, work) as done:
@@ -147,7 +142,6 @@ def launch(
 
 
 def _carried_line(carried: Sequence[float]) -> str:
-    """Return what the switch carried, of a worker on average."""
     if not carried:
         return (
             "The switch carried nothing, as no process group has its backend: begin with "
@@ -160,26 +154,7 @@ def _carried_line(carried: Sequence[float]) -> str:
     )
 
 
-def _write_task(tasks: Sequence[dict[str, Any]], pace: Pace, folder: Path) -> Path:
-    """Write the file from which the processes learn their ways to the switch."""
-    manifest = read_manifest(folder / "plan")
-    task = ReduceTask(
-        session=tasks[0]["session"],
-        plan_id=plan_id(manifest),
-        links=tuple(task["link"] for task in tasks),
-        addresses=tuple(task["addresses"] for task in tasks),
-        faults=tasks[0]["faults"],
-        pace=pace,
-        carried=folder,
-    )
-    path = folder / "reduce.json"
-    with writing(path):
-        path.write_text(task.to_json())
-    return path
-
-
 def _children(fabric: Fabric, command: Sequence[str], task: Path) -> list[Child]:
-    """Return the processes of all ranks, which meet at worker 0."""
     meeting = {
         "MASTER_ADDR": fabric.site.station(0).ip if fabric.workers_have_hosts else "127.0.0.1",
         "MASTER_PORT": str(free_tcp_port()),
@@ -199,37 +174,17 @@ def _follow(children: Sequence[Child]) -> None:
     Raises:
         SwitchGNNError: one has ended with another code than 0.
     """
-    with ExitStack() as stack, selectors.DefaultSelector() as selector:
-        for rank, child in enumerate(children):
+    with ExitStack() as stack:
+        for child in children:
             stack.enter_context(child).stdin.close()
-            selector.register(child.stdout, selectors.EVENT_READ, (rank, _Lines(rank)))
-        while selector.get_map():
-            for key, _ in selector.select():
-                rank, lines = key.data
-                new = os.read(key.fd, _MOST_BYTES)
-                lines.print(new)
-                if new:
-                    continue
-                selector.unregister(key.fileobj)
-                code = children[rank].wait(_EXIT_SECONDS)
+        output = stack.enter_context(ChildLines(children))
+        while output.left:
+            for rank, lines, at_end in output.read():
+                for line in lines:
+                    sys.stdout.buffer.write(b"[%d] %s\n" % (rank, line))
+                sys.stdout.buffer.flush()
+                code = children[rank].wait(_EXIT_SECONDS) if at_end else 0
                 if code != 0:
                     raise SwitchGNNError(
                         f"Worker {rank} {how_it_ended(code)}; what it printed last says why."
                     )
-
-
-class _Lines:
-    """Prints the output of one process by whole lines, after its rank."""
-
-    def __init__(self, rank: int) -> None:
-        self._prefix = f"[{rank}] ".encode()
-        self._rest = b""
-
-    def print(self, new: bytes) -> None:
-        """Print the lines that are complete with some new bytes; at the end, without, the rest."""
-        *lines, self._rest = (self._rest + new).split(b"\n")
-        if not new and self._rest:
-            lines.append(self._rest)
-        for line in lines:
-            sys.stdout.buffer.write(self._prefix + line + b"\n")
-        sys.stdout.buffer.flush()

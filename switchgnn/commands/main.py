@@ -9,18 +9,13 @@ import os
 import sys
 
 from switchgnn.base.errors import SwitchGNNError, printable
-
-TYPE_CHECKING = False  # that of `typing`, which takes a while
-if TYPE_CHECKING:
-    import typer
+from switchgnn.commands.worker import WORKERS, run_worker
 
 # Completion depends on it, also with `python -m switchgnn`.
 _NAME = "switchgnn"
 _FAILED = 2
 _INTERRUPTED = 130  # 128 and the number of SIGINT, as shells have it
 _PIPE_CLOSED = 141  # the same of SIGPIPE
-# Processes that other commands start.
-_WORKERS = ("worker", "train-worker", "reduce-worker", "gloo-worker")
 
 
 def main() -> None:
@@ -50,7 +45,7 @@ def _run() -> None:
         from switchgnn.base.interruptible import interruptible  # noqa: PLC0415  see above
 
         with interruptible():
-            _application()(prog_name=_NAME)
+            _start()
     except SwitchGNNError as error:
         _fail(error)
     except OSError as error:
@@ -93,12 +88,11 @@ def _fail(error: SwitchGNNError) -> None:
     sys.exit(_FAILED)
 
 
-def _application() -> "typer.Typer":
+def _start() -> None:
     # Many workers start at once, so each imports only what it needs.
-    if sys.argv[1:2] in ([name] for name in _WORKERS):
-        from switchgnn.commands.worker import app as workers  # noqa: PLC0415
-
-        return workers
+    if sys.argv[1:2] in ([name] for name in WORKERS):
+        run_worker(sys.argv[1])
+        return
     from switchgnn.commands.application import app  # noqa: PLC0415
 
-    return app
+    app(prog_name=_NAME)

@@ -18,8 +18,8 @@ from switchgnn.commands.errors import ProgramError
 from switchgnn.controller.p4runtime.client import program_cookie
 from switchgnn.controller.p4runtime.layout import parse_p4info
 from switchgnn.p4src import Program, load_program, load_strawman
-from switchgnn.softswitch.daemon.command import run_switch
 from switchgnn.softswitch.daemon.options import SwitchOptions
+from switchgnn.softswitch.daemon.serving import run_switch
 
 
 def as_described(options: SwitchOptions, path: Path, name: str | None) -> SwitchOptions:
@@ -80,7 +80,7 @@ def _of_files(document: Path, p4info: Path | None) -> p4r.ForwardingPipelineConf
     described = p4info or document.with_name(f"{document.stem}{_P4INFO_SUFFIX}")
     try:
         config = read_regular(document)
-        text = read_regular_text(described, "utf-8")
+        info = text_format.Parse(read_regular_text(described, "utf-8"), p4i.P4Info())
     except OSError as error:
         missing = error.filename or document
         raise ProgramError(
@@ -88,21 +88,12 @@ def _of_files(document: Path, p4info: Path | None) -> p4r.ForwardingPipelineConf
             f"the JSON that p4c makes for BMv2, with its P4Info in {described.name} beside it or "
             f"with --p4info; or {PRODUCT}, {STRAWMAN} or {NONE}."
         ) from None
-    except UnicodeDecodeError:
-        raise _no_p4info(described) from None
-    try:
-        return p4r.ForwardingPipelineConfig(
-            p4info=text_format.Parse(text, p4i.P4Info()), p4_device_config=config
-        )
-    except text_format.ParseError:
-        raise _no_p4info(described) from None
-
-
-def _no_p4info(path: Path) -> ProgramError:
-    return ProgramError(
-        f"{path} is no P4Info in protobuf's text format: compile the program with p4c's option "
-        "--p4runtime-files."
-    )
+    except (UnicodeDecodeError, text_format.ParseError):
+        raise ProgramError(
+            f"{described} is no P4Info in protobuf's text format: compile the program with p4c's "
+            "option --p4runtime-files."
+        ) from None
+    return p4r.ForwardingPipelineConfig(p4info=info, p4_device_config=config)
 
 
 _TABLE = "session"

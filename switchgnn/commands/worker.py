@@ -1,52 +1,25 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""`switchgnn worker` and its like: the worker processes that `run`, `train` and `allreduce` start.
+"""The worker processes that `run`, `train` and `allreduce` start, and how they get their tasks.
 
-Each imports only what it needs, as many start at once.
+Many start at once, so each imports only the module of its task.
 """
 
+import importlib
 import signal
 import sys
 
-import typer
-
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-
-
-@app.command()
-def worker() -> None:
-    """Take a task as one line of JSON from standard input and do it."""
-    from switchgnn.host.worker import WorkerTask, run_worker  # noqa: PLC0415
-
-    run_worker(WorkerTask.from_json(_task()))
+# By the name of the command, the module whose `run` takes a task as one line of JSON.
+WORKERS = {
+    "worker": "switchgnn.host.worker",
+    "train-worker": "switchgnn.training.worker",
+    "reduce-worker": "switchgnn.host.reduce.worker",
+    "gloo-worker": "switchgnn.training.allreduce",
+}
 
 
-@app.command()
-def train_worker() -> None:
-    """Take a task as one line of JSON from standard input and do it."""
-    line = _task()
-    from switchgnn.training.worker import TrainTask, run_train_worker  # noqa: PLC0415
-
-    run_train_worker(TrainTask.from_json(line))
-
-
-@app.command()
-def reduce_worker() -> None:
-    """Take a task as one line of JSON from standard input and do it."""
-    from switchgnn.host.reduce.worker import AllReduceTask, run_reduce_worker  # noqa: PLC0415
-
-    run_reduce_worker(AllReduceTask.from_json(_task()))
-
-
-@app.command()
-def gloo_worker() -> None:
-    """Take a task as one line of JSON from standard input and do it."""
-    line = _task()
-    from switchgnn.training.allreduce import GlooTask, run_gloo_worker  # noqa: PLC0415
-
-    run_gloo_worker(GlooTask.from_json(line))
-
-
-def _task() -> str:
+def run_worker(name: str) -> None:
+    """Take a task from standard input and do it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides when to stop
-    return sys.stdin.readline()
+    line = sys.stdin.readline()
+    importlib.import_module(WORKERS[name]).run(line)

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from functools import partial
 
 from switchgnn.base.described import DescribedNetwork, SwitchTarget
-from switchgnn.base.metrics import Histogram, MetricsError, ask_metrics
+from switchgnn.base.metrics import MetricsError, ask_metrics, values_by_name
 from switchgnn.controller.counters import read_slots_in_use
 from switchgnn.controller.errors import ControllerError
 from switchgnn.controller.metrics import SwitchMetrics
@@ -38,17 +38,11 @@ class PolledSwitch:
         self._metrics = SwitchMetrics([client], interval=0.0, with_tables=False)
 
     def values(self) -> dict[str, float]:
-        """Return its metrics for Prometheus, and its slots.
+        """Return its metrics for Prometheus as `values_by_name`, and its slots.
 
-        Values of labels other than the switch follow the name after slashes, as in
-        ``frames_total/recalled``. `slots_in_use` of `slots_read` slots are in use, out of `slots`.
+        `slots_in_use` of `slots_read` slots are in use, out of `slots`.
         """
-        found = {
-            "/".join((metric.name.removeprefix(_PREFIX), *labels[1:])): value
-            for metric in self._metrics.collect()
-            for labels, value in metric.samples
-            if not isinstance(value, Histogram)
-        }
+        found = values_by_name(self._metrics.collect(), _PREFIX)
         if "session" in found and self._bank_slots:
             with suppress(ControllerError):
                 slots = read_slots_in_use(self._client, self._bank_slots)

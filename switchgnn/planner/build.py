@@ -42,7 +42,7 @@ from switchgnn.planner.plan.manifest import (
 from switchgnn.planner.plan.parts import awaited_sums, switch_part, worker_part
 from switchgnn.planner.plan.plan import Plan, SwitchPart, WorkerPart
 from switchgnn.planner.presets import GIVEN, PlanContext, ResolvedStrategies
-from switchgnn.planner.sending.order import Rates, quickest_first
+from switchgnn.planner.sending.order import quickest_first
 from switchgnn.planner.sending.packets import make_packets, make_sends
 from switchgnn.planner.strategies import (
     BLOCK_STRATEGIES,
@@ -79,8 +79,6 @@ def build_plan(
     assignment: NDArray[np.integer] | None = None,
     banks: int = BANKS,
     lanes: int = BANK_LANES,
-    rates: Rates | None = None,
-    fits: Callable[[Plan], bool] | None = None,
     left: Left | None = None,
     progress: Progress | None = None,
 ) -> Plan:
@@ -109,11 +107,6 @@ def build_plan(
         banks: one of BANKS_OF_SWITCHES, the slots that one pass of the switch can add to.
         lanes: one of LANES, the numbers of the widest frame. A destination takes as many
             aggregators as they need.
-        rates: of links and the switch's loop; the weight with the quickest exchange replaces
-            `weight`. None: use `weight`.
-        fits: with rates, whether the switch has room for a plan. The quickest plan that fits is
-            taken; if none does, the one of the largest weight, which needs the fewest entries.
-            None: every plan fits.
         left: bool[V], the destinations that are left to the hosts, for both directions or by
             direction; those without remote neighbours do not count. None: the switch serves all.
         progress: called with a few words at the start of each step.
@@ -127,13 +120,12 @@ def build_plan(
     chosen = partition or (_METIS if assignment is None else GIVEN)
     return build_resolved(
         graph,
-        ResolvedStrategies(chosen, blocks, send, weight, order, rates=rates),
+        ResolvedStrategies(chosen, blocks, send, weight, order),
         PlanContext(workers, slots, banks=banks, lanes=lanes),
         program=program,
         seed=seed,
         directions=directions,
         assignment=assignment,
-        fits=fits,
         left=left,
         progress=progress,
     )
@@ -152,7 +144,11 @@ def build_resolved(
     left: Left | None = None,
     progress: Progress | None = None,
 ) -> Plan:
-    """Plan with these strategies; the other arguments are those of `build_plan`."""
+    """Plan with these strategies; the other arguments are those of `build_plan`.
+
+    Given rates, the quickest plan that `fits` is taken; if none does, the one of the largest
+    weight, which needs the fewest entries. None: every plan fits.
+    """
     strawman = strategies.blocks == STRAWMAN
     _check_arguments(graph, strategies, context, program=program, seed=seed)
     choose = find_strategy("send", strategies.send, SEND_STRATEGIES)

@@ -145,7 +145,7 @@ class ResolvedStrategies:
         weight: of `cover_edges`: the cost of a contribution, in packets.
         because: a sentence for each part of the choice, by the name of the part.
         rates: use the weight with the quickest exchange at these; None: use `weight`.
-        leaves: leave destinations to the hosts where that is predicted to be quicker (auto.py).
+        leaves: leave destinations to the hosts where that is predicted to be quicker (build_auto).
     """
 
     partition: str

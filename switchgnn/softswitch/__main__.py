@@ -2,6 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Lets ``python -m`` run the switch."""
 
-from switchgnn.softswitch.daemon.command import app
+from switchgnn.softswitch.daemon.serving import app
 
 app()

@@ -135,12 +135,10 @@ class EthernetPort(Port):
 
     def __init__(self, sock: socket.socket, frame_bytes: int, *, may_refuse: bool = True) -> None:
         super().__init__(sock, frame_bytes, may_refuse=may_refuse)
-        self._receive_with_tag = sock.recvmsg
         self.receive = self._receive
-        self._ancillary_bytes = socket.CMSG_SPACE(_AUXDATA.size)
 
     def _receive(self, size: int) -> bytes:
-        frame, ancillary, _, _ = self._receive_with_tag(size, self._ancillary_bytes)
+        frame, ancillary, _, _ = self._socket.recvmsg(size, socket.CMSG_SPACE(_AUXDATA.size))
         if ancillary and ancillary[0][2][0] & _VLAN_VALID:
             return _with_tag(frame, ancillary[0][2])
         return frame
@@ -155,7 +153,12 @@ def _with_tag(frame: bytes, auxdata: bytes) -> bytes:
 
 def open_ethernet(number: int, spec: EthernetSpec) -> EthernetPort:
     """Open a packet socket on an interface that is up."""
-    sock = _packet_socket(number)
+    try:
+        sock = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
+    except PermissionError:
+        raise PortError(
+            f"Port {number} may not open packet sockets: run as root or with CAP_NET_RAW."
+        ) from None
     try:
         sock.setblocking(False)
         _enlarge_buffer(sock)
@@ -189,15 +192,6 @@ def open_ethernet(number: int, spec: EthernetSpec) -> EthernetPort:
         raise PortError(
             f"Port {number} cannot use interface '{spec.interface}': "
             f"{error.strerror or error}; check the name and that it exists."
-        ) from None
-
-
-def _packet_socket(number: int) -> socket.socket:
-    try:
-        return socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
-    except PermissionError:
-        raise PortError(
-            f"Port {number} may not open packet sockets: run as root or with CAP_NET_RAW."
         ) from None
 
 

@@ -20,7 +20,6 @@ class CloneSession:
     """Copies made of a cloned packet; ``max_length`` is in bytes, 0 for the whole packet."""
 
     replicas: tuple[Replica, ...]
-    class_of_service: int = 0
     max_length: int = 0
 
 

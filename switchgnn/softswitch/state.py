@@ -114,8 +114,8 @@ def bind(compiled: CompiledProgram, state: PythonState) -> Functions:
         ingress=namespace["ingress"],  # type: ignore[arg-type]
         egress=namespace["egress"],  # type: ignore[arg-type]
         reparse=namespace.get("reparse"),  # type: ignore[arg-type]
-        keepers={ident: namespace[compiled.names.keeper(ident)] for ident in lists},  # type: ignore[misc]
-        cloners={ident: namespace[compiled.names.cloner(ident)] for ident in lists},  # type: ignore[misc]
+        keepers={ident: namespace[compiled.names.keeper[ident]] for ident in lists},  # type: ignore[misc]
+        cloners={ident: namespace[compiled.names.cloner[ident]] for ident in lists},  # type: ignore[misc]
     )
 
 
@@ -124,13 +124,13 @@ def _bind_state(
 ) -> None:
     names = compiled.names
     for name, table in state.tables.items():
-        namespace[names.lookup(name)] = table.lookup
-        namespace[names.default(name)] = table.default
+        namespace[names.lookup[name]] = table.lookup
+        namespace[names.default[name]] = table.default
     for name, register in state.registers.items():
-        namespace[names.register(name)] = register.cells
+        namespace[names.register[name]] = register.cells
     for name, counter in state.counters.items():
-        namespace[names.packet_counts(name)] = counter.packets
-        namespace[names.byte_counts(name)] = counter.bytes
+        namespace[names.packet_counts[name]] = counter.packets
+        namespace[names.byte_counts[name]] = counter.bytes
 
 
 def log_message(template: str, values: tuple[int, ...]) -> None:

@@ -11,7 +11,6 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from functools import partial
-from types import TracebackType
 from typing import Any, TypeVar
 
 from switchgnn.base.native import find_compiler
@@ -20,9 +19,8 @@ from switchgnn.softswitch.errors import PortError, SoftSwitchError, UnsupportedP
 from switchgnn.softswitch.forwarding import Forwarder, ForwardingCounts, Sender
 from switchgnn.softswitch.loader import GivenProgram
 from switchgnn.softswitch.native.build import Backend, NoCompilerError
-from switchgnn.softswitch.native.engine import NativeEngine, load_native
-from switchgnn.softswitch.native.loop import NativeLoop
-from switchgnn.softswitch.p4runtime.device import PreparedProgram
+from switchgnn.softswitch.native.engine import NativeEngine, NativeLoop, load_native
+from switchgnn.softswitch.p4runtime.pipeline_config import PreparedProgram
 from switchgnn.softswitch.p4runtime.server import P4RuntimeServer, ServerTls
 from switchgnn.softswitch.p4runtime.service import P4RuntimeService
 from switchgnn.softswitch.ports import Port, PortSpec, open_ports
@@ -335,12 +333,7 @@ class SoftSwitch:
         self.start()
         return self
 
-    def __exit__(
-        self,
-        _kind: type[BaseException] | None,
-        _error: BaseException | None,
-        _trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()
 
     def call(self, function: Callable[[], Result]) -> Result:

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A worker process of `switchgnn allreduce`: the same all-reduces with Gloo's ring."""
 
-import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,57 +9,43 @@ from pathlib import Path
 import torch
 import torch.distributed as dist
 
-from switchgnn.base.tasks import EventWriter, Heartbeat, task_from_json, task_to_json
-from switchgnn.host.pace import Pace
-from switchgnn.host.reduce.worker import FLOATS, INTEGERS, tensor_of
+from switchgnn.base.tasks import EventWriter, run_task
+from switchgnn.host.reduce.worker import FLOATS, INTEGERS, AllReduceTask, tensor_of
 from switchgnn.training.gradients import collective, share_cores, together_in_file
 
 
 @dataclass(frozen=True)
 class GlooTask:
-    """The task of one worker process, as an ``AllReduceTask``.
+    """What to do as for `reduce`, by how many workers, and the file of their process group."""
 
-    ``meeting`` is the file of the process group.
-    """
-
-    worker: int
+    reduce: AllReduceTask
     workers: int
-    elements: int
-    rounds: int
-    seed: int
     meeting: Path
-    pace: Pace
-
-    def to_json(self) -> str:
-        """Return the task as one line of JSON."""
-        return task_to_json(self)
-
-    @classmethod
-    def from_json(cls, text: str) -> "GlooTask":
-        """Read what :meth:`to_json` wrote."""
-        return task_from_json(cls, text)
 
 
-def run_gloo_worker(task: GlooTask) -> None:
+def run(line: str) -> None:
     """Reduce the tensors of an ``AllReduceTask``; report the mean seconds of one of floats."""
-    events = EventWriter(sys.stdout)
+    run_task(GlooTask, line, _run)
+
+
+def _run(task: GlooTask, events: EventWriter) -> None:
+    reduce = task.reduce
     share_cores(task.workers)
     with (
-        Heartbeat(events),
-        together_in_file(task.meeting, task.worker, task.workers, task.pace),
+        together_in_file(task.meeting, reduce.config.worker, task.workers, reduce.pace),
         collective(),
     ):
         seconds = 0.0
         for kind in (INTEGERS, FLOATS):
-            seconds = _reduce(task, kind)
+            seconds = _reduce(reduce, kind)
     events.write("finished", seconds=seconds)
 
 
-def _reduce(task: GlooTask, kind: str) -> float:
+def _reduce(task: AllReduceTask, kind: str) -> float:
     passed = 0.0
     for index in range(task.rounds):
         made = tensor_of(
-            kind, seed=task.seed, worker=task.worker, index=index, elements=task.elements
+            kind, seed=task.seed, worker=task.config.worker, index=index, elements=task.elements
         )
         values = torch.from_numpy(made)
         dist.barrier()

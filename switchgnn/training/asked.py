@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from switchgnn.base.machine import require_memory
-from switchgnn.base.options import EXCHANGE, FEWER_BYTES, MODEL, TRAINING, option
-from switchgnn.host.compression import WHOLE_BITS
+from switchgnn.base.options import MODEL, TRAINING, option
 from switchgnn.host.wire.header import WIDEST
+from switchgnn.training.compression import CompressionOptions
 from switchgnn.training.device import DeviceName
 from switchgnn.training.errors import TrainingError
-from switchgnn.training.fewer import AUTO, BITS, FewerBytes, fewer_bytes
 from switchgnn.training.shape import MODELS, PAPER, ModelOptions, model_name
 
 if TYPE_CHECKING:
@@ -55,121 +54,7 @@ def _rate_option(text: str, default: float) -> Any:  # noqa: ANN401
     )
 
 
-_OFF = "off"
 _USUAL_DROPOUT = 0.5
-
-
-def _known_cache(text: str) -> str:
-    if text not in (AUTO, _OFF):
-        try:
-            valid = 0 <= float(text) < 1
-        except ValueError:
-            valid = False
-        if not valid:
-            raise typer.BadParameter(
-                f"{text!r} is neither {AUTO}, {_OFF} nor a number from 0 to below 1"
-            )
-    return text
-
-
-def _known_bits(bits: int) -> int:
-    if bits not in BITS:
-        raise typer.BadParameter(f"{bits} is not one of {', '.join(map(str, BITS))}")
-    return bits
-
-
-@dataclass(frozen=True)
-class AskedFewer:
-    """What is left out of the exchanges."""
-
-    cache: str = option(
-        FEWER_BYTES,
-        "EPSILON",
-        "Send rows as changes, and only those that have changed by more than EPSILON of their "
-        "largest number, or of that of an average row, from 0 to below 1; "
-        f"{AUTO}: it follows the training accuracy; or {_OFF}.",
-        default=_OFF,
-        callback=_known_cache,
-        autocompletion=lambda: [AUTO, _OFF],
-    )
-    bits: int = option(
-        FEWER_BYTES,
-        "BITS",
-        f"Of a number in exchanges: {', '.join(map(str, BITS))}.",
-        default=WHOLE_BITS,
-        callback=_known_bits,
-    )
-    error_feedback: bool | None = option(
-        FEWER_BYTES,
-        None,
-        "Add what rounding takes away to the row of the next exchange.",
-        "--error-feedback/--no-error-feedback",
-        shown="with 16 or 8 bits",
-    )
-    # The next ones are in a panel without negations, as they are too wide beside them.
-    stochastic_rounding: bool = option(
-        EXCHANGE,
-        None,
-        "With 16 or 8 bits, round up with the probability of the rest.",
-        "--stochastic-rounding",
-        default=False,
-    )
-    keep: float = option(
-        EXCHANGE,
-        "SHARE",
-        "Share of the columns that are exchanged, the most important ones; the others count as 0 "
-        "between workers.",
-        default=1.0,
-        min=0.001,
-        max=1.0,
-    )
-    columns_every: int = option(
-        EXCHANGE, "EPOCHS", "How often they are chosen; before, all are.", default=30, min=1
-    )
-    rest: float = option(
-        EXCHANGE,
-        "SHARE",
-        "With --cache, share of a worker's vertices whose rows are sent in every 4th epoch only, "
-        "the least important ones; from 0 to below 1.",
-        default=0.0,
-        min=0.0,
-        max=0.999,
-    )
-
-    @property
-    def caches(self) -> bool:
-        """Whether rows are cached."""
-        return self.cache != _OFF
-
-    @property
-    def named(self) -> str:
-        """The options that leave something out, as they are written; empty without any."""
-        keep = f"--keep {self.keep:g}" if self.keep < 1 else ""
-        rest = f"--rest {self.rest:g}" if self.rest else ""
-        return " ".join(filter(None, (self.compresses, keep, rest)))
-
-    @property
-    def compresses(self) -> str:
-        """Those of them that compress rows."""
-        bits = f"--bits {self.bits}" if self.bits < WHOLE_BITS else ""
-        return " ".join(filter(None, (f"--cache {self.cache}" if self.caches else "", bits)))
-
-    def fewer(self, seed: int) -> FewerBytes:
-        """Return what is left out.
-
-        Raises:
-            TrainingError: options of rounding without rounding.
-        """
-        epsilon = self.cache if self.cache == AUTO else float(self.cache) if self.caches else None
-        return fewer_bytes(
-            *(self.bits, epsilon),
-            feedback=self.error_feedback,
-            stochastic=self.stochastic_rounding,
-            seed=seed,
-            keep=self.keep,
-            every=self.columns_every,
-            rest=self.rest,
-        )
 
 
 @dataclass(frozen=True)
@@ -238,12 +123,12 @@ class AskedTraining:
         "Where workers compute: cpu, or cuda, whose GPUs they take in turn.",
         default=DeviceName.CPU,
     )
-    less: AskedFewer = field(default_factory=AskedFewer)
+    compression: CompressionOptions = field(default_factory=CompressionOptions)
 
     def check_dropout(self) -> None:
         """Refuse dropout together with a cache."""
         for name, share in (("dropout", self.dropout), ("input-dropout", self.input_dropout)):
-            if self.less.caches and share:
+            if self.compression.caches and share:
                 raise TrainingError(
                     f"--cache and --{name} {share} do not go together: with dropout all rows "
                     f"change in each epoch, so leave out --cache or --{name}."
@@ -253,7 +138,7 @@ class AskedTraining:
         """Return the options of the model."""
         if self.paper:
             return PAPER
-        usual = 0.0 if self.less.caches else _USUAL_DROPOUT
+        usual = 0.0 if self.compression.caches else _USUAL_DROPOUT
         dropout = usual if self.dropout is None else self.dropout
         return ModelOptions(model_name(self.model), self.layers, self.hidden, dropout)
 

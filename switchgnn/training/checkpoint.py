@@ -89,8 +89,6 @@ class Trained:
 
 @dataclass(frozen=True)
 class _CheckpointFacts:
-    """The facts in a file."""
-
     format: str
     version: int
     progress: TrainingProgress
@@ -151,7 +149,6 @@ class Checkpoint:
         return ""
 
     def _try_to_write(self) -> None:
-        """Find out before the first epoch whether the file can be written."""
         try:
             with tempfile.TemporaryFile(dir=self._path.parent):
                 pass
@@ -163,7 +160,6 @@ class Checkpoint:
         return f"Cannot write the checkpoint {self._path}: {why}."
 
     def _state(self) -> dict[str, Tensor]:
-        """Return the tensors to save by their names in the archive."""
         state = {f"{_MODEL}/{name}": value for name, value in self._model.state_dict().items()}
         of_parameters = self._optimizer.state_dict()["state"]
         for number, values in of_parameters.items():
@@ -235,7 +231,6 @@ class Checkpoint:
         return {name: torch.from_numpy(array) for name, array in found.items()}
 
     def _shared(self, progress: TrainingProgress, arrays: dict[str, Tensor]) -> TrainingProgress:
-        """Give all workers the state that worker 0 has read."""
         shared = torch.tensor([progress.epoch, progress.best, progress.tries], dtype=torch.float64)
         epoch, best, tries = self._sums.spread(shared).tolist()
         if not epoch:
@@ -269,7 +264,6 @@ def _name(number: int, what: str) -> str:
 
 
 def _numbers(places: Mapping[str, Tensor]) -> list[int]:
-    """Return the numbers of the optimizer's parameters."""
     named = (name.split("/") for name in places if name.startswith(f"{_OPTIMIZER}/"))
     return sorted({int(parts[1]) for parts in named})
 

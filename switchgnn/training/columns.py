@@ -24,17 +24,17 @@ from switchgnn.training.gradients import GradientSums
 AT_ONCE = 8
 # Products such as 0.7 * 80 are whole numbers but for their last bits.
 _ROUNDING = 1e-9
-# A site and the columns of its rows: a layer may exchange wider rows in training than afterwards.
+# The id and the width of a tensor: a layer may exchange wider rows in training than afterwards.
 Tensors = tuple[int, int]
 Scores = Mapping[Tensors, Tensor]
 
 
 @dataclass(frozen=True, eq=False)
 class Chosen:
-    """The columns that are exchanged, int64[k] in ascending order, and the site of their rows."""
+    """The columns that are exchanged, int64[k] in ascending order, and the id of their tensor."""
 
     columns: Tensor
-    site: int
+    tensor_id: int
 
 
 def number_kept(keep: float, width: int) -> int:
@@ -48,29 +48,29 @@ class Columns:
 
     Args:
         keep: the share of columns that is exchanged, 0 < keep <= 1.
-        new_site: returns the number of a tensor that was never exchanged before.
+        new_tensor_id: returns the number of a tensor that was never exchanged before.
 
     Attributes:
         scoring: whether this pass collects the importances of columns.
         scores: the sums over all workers from which the columns were chosen, float64[F] each.
     """
 
-    def __init__(self, keep: float, new_site: Callable[[], int]) -> None:
+    def __init__(self, keep: float, new_tensor_id: Callable[[], int]) -> None:
         self.scoring = False
         self.scores: Scores = {}
         self._keep = keep
-        self._new_site = new_site
+        self._new_tensor_id = new_tensor_id
         self._chosen: dict[Tensors, Chosen] = {}
         self._found: dict[Tensors, Tensor] = {}
 
-    def of(self, site: int, width: int) -> Chosen | None:
-        """Return the columns of a site's rows that are exchanged; None: all."""
-        return self._chosen.get((site, width))
+    def of(self, tensor_id: int, width: int) -> Chosen | None:
+        """Return the columns of a tensor's rows that are exchanged; None: all."""
+        return self._chosen.get((tensor_id, width))
 
-    def note(self, site: int, rows: Tensor, gradient: Tensor) -> None:
+    def note(self, tensor_id: int, rows: Tensor, gradient: Tensor) -> None:
         """Add the importances of the columns of rows [n, F] with these gradients [n, F]."""
         importance = (rows * gradient).abs().sum(dim=0, dtype=torch.float64).cpu()
-        key = site, rows.shape[1]
+        key = tensor_id, rows.shape[1]
         self._found[key] = self._found.get(key, 0) + importance
 
     def take(self) -> Scores:
@@ -81,7 +81,7 @@ class Columns:
     def choose(self, scores: Scores, sums: GradientSums) -> list[int]:
         """Choose the columns that score highest over all workers.
 
-        All workers must have scores of the same tensors. Returns the sites of earlier choices that
+        All workers must have scores of the same tensors. Returns the ids of earlier choices that
         others replace, the same on all workers.
         """
         if not scores:
@@ -91,7 +91,7 @@ class Columns:
         parts = torch.split(total, [width for _, width in keys])
         self.scores = dict(zip(keys, parts, strict=True))
         replaced = map(self._choose, keys)
-        return [chosen.site for chosen in replaced if chosen is not None]
+        return [chosen.tensor_id for chosen in replaced if chosen is not None]
 
     def _choose(self, key: Tensors) -> Chosen | None:
         """Choose the columns of a tensor; return an earlier choice that this one replaces."""
@@ -105,5 +105,5 @@ class Columns:
         if known is not None and torch.equal(known.columns, columns):
             return None
         # A cache must not compare these rows with those of other columns.
-        self._chosen[key] = Chosen(columns, self._new_site())
+        self._chosen[key] = Chosen(columns, self._new_tensor_id())
         return known

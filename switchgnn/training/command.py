@@ -51,7 +51,7 @@ def train(
     asked.check_dropout()
     address = "" if metrics is None else _own_place(metrics)
     shape = asked.shape()
-    fewer = asked.less.fewer(seed)
+    asked.compression.check()
     read_job(job)
     read_network(network)
     # These import PyTorch, which takes seconds.
@@ -60,9 +60,10 @@ def train(
     from switchgnn.training.worker import Training, train_as_worker  # noqa: PLC0415
 
     check_device(asked.device)
-    training = Training(shape, asked.options(shape, seed), device=asked.device, fewer=fewer)
+    options, compression = asked.options(shape, seed), asked.compression
+    training = Training(shape, options, device=asked.device, compression=compression)
     with take_seat(
-        job, network=network, faults=faults, seed=seed, compression=fewer.compression
+        job, network=network, faults=faults, seed=seed, compression=compression.of_rows(seed)
     ) as seat:
         worker, last, part = seat.partition.worker, None, seat.partition
         if part.workers > 1 and not asked.unchecked:
@@ -88,7 +89,6 @@ def train(
 
 
 def _own_place(metrics: str) -> str:
-    """Return the address of the metrics of this process."""
     host, port = parse_place(metrics)
     check_installed()
     return f"{host}:{port + int(os.environ.get('LOCAL_RANK', '0'))}"

@@ -26,9 +26,9 @@ from switchgnn.training.errors import LostWorkerError, TrainingError
 _FAILED, _MOST_LETTERS = "failed", 1000
 
 
-def patience_of(pace: Pace) -> timedelta:
+def timeout_of(pace: Pace) -> timedelta:
     """Return how long workers wait for each other in a collective operation."""
-    return timedelta(seconds=pace.patience + pace.skew)
+    return timedelta(seconds=pace.timeout + pace.skew)
 
 
 def share_cores(processes: int) -> None:
@@ -60,7 +60,7 @@ def together(
 ) -> Iterator[None]:
     """Join the group of all workers for the block."""
     dist.init_process_group(
-        "gloo", store=store, rank=rank, world_size=size, timeout=patience_of(pace)
+        "gloo", store=store, rank=rank, world_size=size, timeout=timeout_of(pace)
     )
     try:
         yield
@@ -90,7 +90,6 @@ def together_in_file(file: Path, rank: int, size: int, pace: Pace) -> Iterator[N
 
 
 def _leave_word(store: Store, worker: int, error: BaseException) -> None:
-    """Store why this worker ends, before the others lose the connection to it."""
     why = str(error) if isinstance(error, SwitchGNNError) else type(error).__name__
     # The store itself may be unreachable.
     with suppress(RuntimeError):
@@ -98,7 +97,6 @@ def _leave_word(store: Store, worker: int, error: BaseException) -> None:
 
 
 def _word_left(store: Store) -> LostWorkerError | None:
-    """Return the stored error of the worker that failed first."""
     with suppress(RuntimeError):
         if store.check([_FAILED]):
             why = store.get(_FAILED).decode(errors="replace")

@@ -14,12 +14,13 @@ from switchgnn.base.files import open_regular, replacing
 from switchgnn.base.full_disk import why_not_written
 from switchgnn.base.records import RecordError, make_record, parse_json
 from switchgnn.host.direct.kinds import backward_file
-from switchgnn.host.mixed import write_left_schedules
+from switchgnn.host.hybrid import write_left_schedules
 from switchgnn.p4src import load_program
-from switchgnn.planner.auto import AutoPlan, build_auto
 from switchgnn.planner.build import Left, build_resolved
 from switchgnn.planner.costs.forecast import (
+    AutoPlan,
     StarForecast,
+    build_auto,
     choose_lanes,
     share_served,
     verdict,
@@ -42,6 +43,7 @@ from switchgnn.training.partition import (
     Partition,
     partition_file,
     read_partition,
+    reason_to_keep,
     write_partitions,
 )
 
@@ -143,7 +145,9 @@ def write_job(
         ScheduleError: a schedule cannot be written.
     """
     target = Path(folder).resolve()
-    _check_target(target)
+    known = {JOB_FILE, PLAN_FOLDER, PARTS_FOLDER} if (target / JOB_FILE).exists() else set()
+    if reason := reason_to_keep(target, "a job", known.__contains__):
+        raise JobError(f"{reason}.")
     dataset = _dataset_of(data, name)
     asked = asked or PlanRequest(PAPER)
     program = load_program()
@@ -234,7 +238,6 @@ def _dataset_of(source: Any, name: str) -> Dataset:  # noqa: ANN401 - PyG has no
 
 
 def _why(graph: Graph, found: AutoPlan, mtu: int) -> str:
-    """Return in one sentence whether the switch pays off."""
     plan, directions = found.plan, tuple(Direction)
     served = share_served(plan, boundary_edges(graph, plan.assignment), directions)
     return verdict(way_of(plan, directions), found.seconds, served, mtu, both=True)
@@ -300,44 +303,10 @@ def job_schedule(folder: str | Path, job: Job, worker: int) -> Path | None:
 def read_part(folder: str | Path, job: Job, worker: int) -> Partition:
     """Check and read a worker's part of the data set."""
     check_part(folder, job, worker)
-    part = read_partition(Path(folder) / PARTS_FOLDER, worker)
-    both = {
-        "data": (job.data, part.name),
-        "workers": (job.workers, part.workers),
-        "vertices": (job.vertices, part.total_vertices),
-        "features": (job.features, part.features.shape[1]),
-        "classes": (job.classes, part.classes),
-        "multilabel": (job.multilabel, part.multilabel),
-        "train": (job.train, part.total_train),
-        "validation": (job.validation, part.total_validation),
-        "test": (job.test, part.total_test),
-    }
-    for name, (expected, found) in both.items():
-        if expected != found:
-            raise JobError(
-                f"The parts in {folder} have another {name} ({found}) than {JOB_FILE} "
-                f"({expected}): write the job again."
-            )
-    return part
-
-
-def _check_target(target: Path) -> None:
-    """Refuse a folder that is not a job, or that holds other files as well."""
-    if not target.exists():
-        return
-    if not target.is_dir():
-        raise JobError(f"{target} is a file; give the name of a folder for the job.")
-    known = {JOB_FILE, PLAN_FOLDER, PARTS_FOLDER}
-    for path in sorted(target.iterdir()):
-        if path.name not in known or not (target / JOB_FILE).exists():
-            raise JobError(
-                f"{target} holds {path.name}, which is not part of a job, so it is not "
-                "overwritten; choose another name."
-            )
+    return read_partition(Path(folder) / PARTS_FOLDER, worker)
 
 
 def _write_schedules(graph: Graph, plan: Plan, parts: Path) -> tuple[str, ...]:
-    """Write the schedules of the hosts, if the plan leaves them anything; return their digests."""
     if not plan.leaves_any:
         return ()
     both = [_both(parts, worker) for worker in range(plan.manifest.workers)]
@@ -346,7 +315,6 @@ def _write_schedules(graph: Graph, plan: Plan, parts: Path) -> tuple[str, ...]:
 
 
 def _both(parts: Path, worker: int) -> tuple[Path, Path]:
-    """Return the files of a worker's forward and backward schedules."""
     forward = parts / f"schedule-{worker}.safetensors"
     return forward, backward_file(forward)
 

@@ -24,20 +24,20 @@ from switchgnn.base.metrics import check_installed
 from switchgnn.controller.install import Share, install_each
 from switchgnn.controller.target import client_of, parts_for
 from switchgnn.host.compression import NO_COMPRESSION, WHOLE_BITS, Compression
+from switchgnn.host.hybrid import open_switch
 from switchgnn.host.metrics import serving_metrics
-from switchgnn.host.mixed import open_switch
 from switchgnn.host.pace import Pace
 from switchgnn.host.transport import Transport, WorkerEnd
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.p4src import load_program
-from switchgnn.training.epsilon import CacheControl, Compressing
+from switchgnn.training.cache import CacheControl, Compressing
+from switchgnn.training.compression import OFF, CompressionOptions
 from switchgnn.training.errors import JobError
-from switchgnn.training.fewer import fewer_bytes
 from switchgnn.training.gradients import (
     GradientSums,
     collective,
-    patience_of,
     share_cores,
+    timeout_of,
     together,
 )
 from switchgnn.training.job import PLAN_FOLDER, Job, job_schedule, read_job, read_part
@@ -63,7 +63,6 @@ def gather_rows(rows: Tensor, vertices: Tensor, total: int, to: int) -> Tensor |
 
 
 def _exchange(rows: Tensor, vertices: Tensor, to: int) -> list[tuple[Tensor, Tensor]]:
-    """Return the vertices and rows of all workers on one rank, and nothing elsewhere."""
     mine = torch.tensor([len(rows)])
     sizes = [torch.zeros_like(mine) for _ in range(dist.get_world_size())]
     dist.all_gather(sizes, mine)
@@ -90,49 +89,55 @@ def _placed(found: list[tuple[Tensor, Tensor]], total: int) -> Tensor:
     return whole
 
 
-class Worker:
-    """A worker that has joined its job; made by ``join``.
+@dataclass(frozen=True)
+class Seat:
+    """A worker's part in a job.
 
-    Args:
+    Attributes:
         job: what all workers share.
         folder: of the job.
         partition: the worker's part of the graph.
-        remote: the sums over remote neighbours.
+        transport: carries the sums over remote neighbours.
         first: the rank of worker 0.
         session: the number of this session on the switches.
-        seed: of dropout.
+        metrics: ``HOST:PORT`` of its metrics, as in the network file; empty for none.
+    """
+
+    job: Job
+    folder: Path
+    partition: Partition
+    transport: Transport
+    first: int
+    session: int
+    metrics: str = ""
+
+
+class Worker:
+    """A worker that has joined its job; made by ``join``.
 
     Attributes:
+        job: what all workers share.
+        folder: of the job.
+        partition: the worker's part of the graph.
+        session: the number of this session on the switches.
         number: its number.
         data: its part of the graph, a ``Data`` of PyTorch Geometric: ``x``, ``y``, the edges
             within the worker as ``edge_index``, ``train_mask``, ``val_mask``, ``test_mask``, and
             in ``n_id`` the ids of its vertices in the whole graph.
         classes: the number of classes.
-        remote: also has the clock and the ledger of the exchanges.
+        remote: the sums over remote neighbours; has the clock and the ledger of the exchanges.
     """
 
-    def __init__(
-        self,
-        job: Job,
-        folder: Path,
-        partition: Partition,
-        remote: RemoteSum,
-        *,
-        first: int,
-        session: int,
-        seed: int,
-    ) -> None:
-        self.job = job
-        self.folder = folder
-        self.number = partition.worker
-        self.classes = partition.classes
-        self.session = session
-        self.data = _data_of(partition)
-        self.partition = partition
+    def __init__(self, seat: Seat, remote: RemoteSum, seed: int) -> None:
+        self.job, self.folder, self.session = seat.job, seat.folder, seat.session
+        self.partition = seat.partition
+        self.number = seat.partition.worker
+        self.classes = seat.partition.classes
+        self.data = _data_of(seat.partition)
         self.remote = remote
-        self._first = first
+        self._first = seat.first
         self._seed = seed
-        self._sums = GradientSums(first, remote.attending)
+        self._sums = GradientSums(seat.first, remote.attending)
         self._vertices = VertexSums(self._sums.add)
         self._cache: CacheControl | None = None
 
@@ -182,10 +187,11 @@ class Worker:
             TrainingError: `bits` or `cache` is none of these.
             TransportError: the plan leaves sums to the hosts, or rows were exchanged before.
         """
-        fewer = fewer_bytes(bits, cache, seed=self._seed)
-        if fewer.active:
-            self._compressing.compress(fewer.compression)
-            self._cache = CacheControl(self._compressing, fewer)
+        options = CompressionOptions(OFF if cache is None else str(cache), bits)
+        options.check()
+        if options.active:
+            self._compressing.compress(options.of_rows(self._seed))
+            self._cache = CacheControl(self._compressing, options)
         if self.workers > 1 and not unchecked:
             part, sums = self.partition, self._vertices
             features = part.features.shape[1]
@@ -315,29 +321,6 @@ def open_session(plan: Path, network: DescribedNetwork, *, election_id: int = 1)
 _SKEW = 180.0
 
 
-@dataclass(frozen=True)
-class Seat:
-    """A worker's part in a job.
-
-    Attributes:
-        job: what all workers share.
-        folder: of the job.
-        partition: the worker's part of the graph.
-        transport: carries the sums over remote neighbours.
-        first: the rank of worker 0.
-        session: the number of this session on the switches.
-        metrics: ``HOST:PORT`` of its metrics, as in the network file; empty for none.
-    """
-
-    job: Job
-    folder: Path
-    partition: Partition
-    transport: Transport
-    first: int
-    session: int
-    metrics: str = ""
-
-
 @contextmanager
 def join(
     job: str | Path,
@@ -376,15 +359,7 @@ def join(
     with taking as seat, RemoteSum(seat.transport) as remote:
         view = view_of(seat.partition.worker, seat.transport, remote)
         with serving_metrics(seat.metrics, view):
-            yield Worker(
-                seat.job,
-                seat.folder,
-                seat.partition,
-                remote,
-                first=seat.first,
-                session=seat.session,
-                seed=seed,
-            )
+            yield Worker(seat, remote, seed)
 
 
 @contextmanager
@@ -427,7 +402,6 @@ def take_seat(
             plan=folder / PLAN_FOLDER,
             session=session,
             schedule=job_schedule(folder, facts, number),
-            sampling=1.0,
             seed=seed,
             compression=compression,
         )
@@ -499,7 +473,6 @@ def _check(job: Job, network: DescribedNetwork, size: int, folder: Path) -> None
 
 @contextmanager
 def _together(interface: str, size: int, pace: Pace, number: int) -> Iterator[None]:
-    """Initialise torch.distributed, unless the script has done so."""
     if size == 1 or dist.is_initialized():
         yield
         return
@@ -508,7 +481,7 @@ def _together(interface: str, size: int, pace: Pace, number: int) -> Iterator[No
         os.environ.setdefault("GLOO_SOCKET_IFNAME", interface)
     with ExitStack() as stack:
         with collective():
-            store, rank, _ = next(iter(rendezvous("env://", timeout=patience_of(pace))))
+            store, rank, _ = next(iter(rendezvous("env://", timeout=timeout_of(pace))))
             # Restarted workers must not find the addresses of the last time.
             times = store.add(f"switchgnn/{rank}", 1)
             meeting = dist.PrefixStore(  # type: ignore[attr-defined]

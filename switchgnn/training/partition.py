@@ -3,7 +3,7 @@
 """The part of a data set that one worker holds."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,9 +15,8 @@ from switchgnn.base.arrays import ArrayKind, ArraysError, pack_arrays, read_arra
 from switchgnn.base.files import read_bounded, replacing
 from switchgnn.base.full_disk import why_not_written
 from switchgnn.base.records import RecordError, parse_json
-from switchgnn.planner.graphs.graph import UNLABELLED
 from switchgnn.planner.partition.workers import check_assignment
-from switchgnn.training.data.dataset import MOST_CLASSES, Dataset
+from switchgnn.training.data.dataset import Dataset
 from switchgnn.training.errors import DatasetError
 
 
@@ -45,7 +44,7 @@ class Partition:
         total_train, total_validation, total_test: vertices of each split of the whole graph.
 
     Raises:
-        DatasetError: the arrays are inconsistent, or hold impossible values.
+        DatasetError: the arrays do not belong together.
     """
 
     worker: int
@@ -87,64 +86,11 @@ class Partition:
                 f"the arrays of worker {self.worker}'s part of data set {self.name} "
                 "do not belong together; write the partitions again"
             )
-        if wrong := _wrong_sizes(self) or _wrong_vertices(self) or _wrong_labels(self):
-            raise DatasetError(
-                f"worker {self.worker}'s part of data set {self.name!r} has {wrong}; "
-                "write the partitions again"
-            )
 
     @property
     def in_degree_with_self_loops(self) -> NDArray[np.int64]:
         """int64[n]; self-loops of the input count once."""
         return self.in_degree + self.self_loop
-
-
-def _wrong_sizes(part: Partition) -> str:
-    """Return an impossible size in words, or an empty text."""
-    total = part.total_vertices
-    if not part.name.isprintable():
-        return "a name that cannot be printed"
-    if not 1 <= part.classes <= MOST_CLASSES:
-        return f"{part.classes:,} classes"
-    # Each of the other workers has at least one vertex.
-    if len(part.vertices) + part.workers - 1 > total:
-        return f"{len(part.vertices):,} of {total:,} vertices in all, of {part.workers:,} workers"
-    totals = {
-        "train": (part.train, part.total_train),
-        "validate": (part.validation, part.total_validation),
-        "test": (part.test, part.total_test),
-    }
-    for what, (mask, number) in totals.items():
-        if not int(mask.sum()) <= number <= total:
-            return f"{int(mask.sum()):,} of {number:,} vertices that {what}, of {total:,} in all"
-    chosen = part.total_train + part.total_validation + part.total_test
-    return f"a split of {chosen:,} of {total:,} vertices" if chosen > total else ""
-
-
-def _wrong_vertices(part: Partition) -> str:
-    ids, total = part.vertices, part.total_vertices
-    if len(ids) and (ids[0] < 0 or ids[-1] >= total or (np.diff(ids) <= 0).any()):
-        return f"vertices that are not ascending ids below {total:,}"
-    for degrees in (part.in_degree, part.out_degree):
-        if degrees.min(initial=0) < 0 or degrees.max(initial=0) >= total:
-            return f"a vertex with a degree outside 0 to {total - 1:,}"
-    if (part.train.astype(np.int8) + part.validation + part.test).max(initial=0) > 1:
-        return "a vertex in two parts of the split"
-    return ""
-
-
-def _wrong_labels(part: Partition) -> str:
-    labels = part.labels
-    if part.multilabel:
-        right = labels.dtype != np.int64 and bool(((labels == 0) | (labels == 1)).all())
-        return "" if right else "multi-label labels other than 0 and 1"
-    if labels.dtype != np.int64:
-        return f"labels of {labels.dtype}"
-    if labels.min(initial=0) < UNLABELLED or labels.max(initial=0) >= part.classes:
-        return f"a label outside 0 to {part.classes - 1:,}"
-    if (labels[part.train | part.validation | part.test] == UNLABELLED).any():
-        return "a vertex in the split without a label"
-    return ""
 
 
 _SPLITS = ("train", "validation", "test")
@@ -190,7 +136,6 @@ def partition_dataset(data: Dataset, assignment: NDArray[np.integer]) -> Iterato
 
 
 def _rows(owner: NDArray[np.int32], workers: int) -> NDArray[np.int64]:
-    """Return the row of each vertex at its worker, int64[V]."""
     row = np.zeros(len(owner), dtype=np.int64)
     for worker in range(workers):
         mine = np.flatnonzero(owner == worker)
@@ -259,7 +204,8 @@ def write_partitions(data: Dataset, assignment: NDArray[np.integer], folder: str
     """
     target = Path(folder).resolve()
     try:
-        _check_target(target)
+        if reason := reason_to_keep(target, "partitions", _is_ours):
+            raise DatasetError(reason)
         with replacing(target) as new:
             for part in partition_dataset(data, assignment):
                 _write(part, new)
@@ -273,8 +219,7 @@ def read_partition(folder: str | Path, worker: int) -> Partition:
     """Read one worker's part; the files of other workers are not touched.
 
     Raises:
-        DatasetError: no partitions, no such worker, a missing or damaged file, or sizes and values
-            that do not belong together.
+        DatasetError: no partitions, no such worker, or a missing or damaged file.
     """
     shared = _read_shared(Path(folder) / SHARED_FILE)
     if not 0 <= worker < shared["workers"]:
@@ -290,23 +235,26 @@ def read_partition(folder: str | Path, worker: int) -> Partition:
     return Partition(worker=worker, **arrays, **shared)
 
 
-def _check_target(target: Path) -> None:
-    """Refuse a folder that holds other files than partitions."""
+def reason_to_keep(target: Path, what: str, ours: Callable[[str], bool]) -> str | None:
+    """Return why a folder for `what` must not be replaced; None: all files in it are ours."""
     if not target.exists():
-        return
+        return None
     if not target.is_dir():
-        raise DatasetError(f"{target} is a file; give the name of a folder for the partitions")
-    for path in sorted(target.iterdir()):
-        if path.name != SHARED_FILE and not _is_partition_file(path.name):
-            raise DatasetError(
-                f"{target} holds {path.name}, which is not part of partitions, so it is not "
-                "overwritten; choose another name"
-            )
+        return f"{target} is a file; give the name of a folder for {what}"
+    return next(
+        (
+            f"{target} holds {path.name}, which is not part of {what}, so it is not overwritten; "
+            "choose another name"
+            for path in sorted(target.iterdir())
+            if not ours(path.name)
+        ),
+        None,
+    )
 
 
-def _is_partition_file(name: str) -> bool:
+def _is_ours(name: str) -> bool:
     digits = name.removeprefix("partition-").removesuffix(".safetensors")
-    return digits.isdecimal() and name == partition_file(int(digits))
+    return name == SHARED_FILE or (digits.isdecimal() and name == partition_file(int(digits)))
 
 
 def _write(part: Partition, folder: Path) -> None:

@@ -10,7 +10,7 @@ import threading
 import time
 import warnings
 import weakref
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -26,8 +26,8 @@ from torch import Tensor, nn
 from switchgnn.host.transport import NO_TRAFFIC, Transport, add_traffic
 from switchgnn.host.wire.link import Traffic
 from switchgnn.planner.direction import Direction
+from switchgnn.training.cache import SkippedRows
 from switchgnn.training.columns import Columns
-from switchgnn.training.rest import Rest
 
 
 @dataclass
@@ -80,28 +80,22 @@ class Event(Protocol):
     def synchronize(self) -> None:
         """Wait until the copy is done."""
 
-    def query(self) -> bool:
-        """Return whether the copy is done."""
-
 
 class Lane(Protocol):
     """Asynchronous copies from and to one device."""
 
-    def pinned(self, shape: tuple[int, ...]) -> Tensor:
-        """Return new float32 memory on the host that the device can access."""
-
-    def down(self, rows: Tensor, pinned: Tensor) -> Event:
+    def down(self, rows: Tensor) -> tuple[Tensor, Event]:
         """Begin to copy rows to the host, after the work that the caller has queued."""
 
-    def up(self, pinned: Tensor) -> tuple[Tensor, Event]:
-        """Begin to copy rows to the device; return the tensor that will hold them."""
+    def up(self, values: Tensor) -> tuple[Tensor, Event]:
+        """Begin to copy values to the device; return the tensor that will hold them."""
 
     def need(self, rows: Tensor, event: Event) -> None:
         """Make work that the caller queues from now on wait for a copy to the device."""
 
 
 class CudaLane:
-    """A lane to an NVIDIA GPU."""
+    """A lane to an NVIDIA GPU, by way of pinned memory, which PyTorch keeps until copies end."""
 
     def __init__(self, device: torch.device) -> None:
         self._device = device
@@ -109,22 +103,19 @@ class CudaLane:
         self._down = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
         self._up = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
 
-    def pinned(self, shape: tuple[int, ...]) -> Tensor:
-        """Return new pinned memory."""
-        return torch.empty(shape, dtype=torch.float32, pin_memory=True)
-
-    def down(self, rows: Tensor, pinned: Tensor) -> Event:
+    def down(self, rows: Tensor) -> tuple[Tensor, Event]:
         """Copy on a stream that waits for the current one."""
         self._down.wait_stream(torch.cuda.current_stream(self._device))
         with torch.cuda.stream(self._down):
-            pinned.copy_(rows, non_blocking=True)
+            pinned = rows.to("cpu", non_blocking=True)
             event: torch.cuda.Event = self._down.record_event()
         # The allocator may reuse their memory only after the copy.
         rows.record_stream(self._down)
-        return event
+        return pinned, event
 
-    def up(self, pinned: Tensor) -> tuple[Tensor, Event]:
+    def up(self, values: Tensor) -> tuple[Tensor, Event]:
         """Copy on a stream of its own."""
+        pinned = values.pin_memory()
         with torch.cuda.stream(self._up):
             rows = pinned.to(self._device, non_blocking=True)
             return rows, self._up.record_event()
@@ -138,96 +129,52 @@ class CudaLane:
         rows.record_stream(current)
 
 
-@dataclass(frozen=True, eq=False)
-class OnHost:
-    """Rows on their way to the host; without an event they are there."""
-
-    values: Tensor
-    event: Event | None = None
-    give_back: Callable[[], None] = lambda: None
-
-    @contextmanager
-    def array(self) -> Iterator[NDArray[np.float32]]:
-        """Wait for the rows, which are valid until the end of the block."""
-        if self.event is not None:
-            self.event.synchronize()
-        try:
-            yield self.values.numpy()
-        finally:
-            self.give_back()
-
-
-@dataclass(frozen=True, eq=False)
-class OnDevice:
-    """Rows on their way to a device; ``need`` makes later work of the caller wait for them."""
-
-    rows: Tensor
-    need: Callable[[], None] = lambda: None
-
-    def tensor(self) -> Tensor:
-        """Return the rows; the caller's work on them waits for the copy."""
-        self.need()
-        return self.rows
-
-
 class Staging:
     """Copies rows between devices and the host; threads may share it."""
 
     def __init__(self, lane: Callable[[torch.device], Lane] = CudaLane) -> None:
         self._make = lane
-        self._stages: dict[torch.device, _Stage] = {}
+        self._lanes: dict[torch.device, Lane] = {}
         self._lock = threading.Lock()
 
-    def to_host(self, rows: Tensor) -> OnHost:
-        """Begin to copy rows [n, F] to the host, as float32; they must not change until then."""
+    def to_host(self, rows: Tensor) -> Callable[[], NDArray[np.float32]]:
+        """Begin to copy rows [n, F] to the host; return what waits for them, as float32[n, F].
+
+        The rows must not change until then.
+        """
         rows = rows.detach().to(torch.float32).contiguous()
-        return OnHost(rows) if rows.device.type == "cpu" else self._stage(rows.device).to_host(rows)
+        if rows.device.type == "cpu":
+            return rows.numpy
+        pinned, event = self._lane(rows.device).down(rows)
 
-    def to_device(self, rows: NDArray[np.float32], device: torch.device) -> OnDevice:
-        """Begin to copy rows, float32[n, F], to a device."""
+        def wait() -> NDArray[np.float32]:
+            event.synchronize()
+            return pinned.numpy()
+
+        return wait
+
+    def to_device(self, rows: NDArray[np.float32], device: torch.device) -> Callable[[], Tensor]:
+        """Begin to copy rows, float32[n, F], to a device; return what makes the caller need them.
+
+        The work that the caller queues afterwards waits for the copy.
+        """
         values = torch.from_numpy(rows)
-        return OnDevice(values) if device.type == "cpu" else self._stage(device).to_device(values)
+        if device.type == "cpu":
+            return lambda: values
+        lane = self._lane(device)
+        there, event = lane.up(values)
 
-    def _stage(self, device: torch.device) -> "_Stage":
+        def need() -> Tensor:
+            lane.need(there, event)
+            return there
+
+        return need
+
+    def _lane(self, device: torch.device) -> Lane:
         with self._lock:
-            if device not in self._stages:
-                self._stages[device] = _Stage(self._make(device))
-            return self._stages[device]
-
-
-class _Stage:
-    """The lane of a device, and pinned memory, each with the last copy from or to it."""
-
-    def __init__(self, lane: Lane) -> None:
-        self._lane = lane
-        self._free: defaultdict[torch.Size, list[tuple[Tensor, Event]]] = defaultdict(list)
-        self._lock = threading.Lock()
-
-    def to_host(self, rows: Tensor) -> OnHost:
-        pinned = self._take(rows.shape)
-        event = self._lane.down(rows, pinned)
-        return OnHost(pinned, event, lambda: self._give_back(pinned, event))
-
-    def to_device(self, values: Tensor) -> OnDevice:
-        pinned = self._take(values.shape)
-        pinned.copy_(values)
-        rows, event = self._lane.up(pinned)
-        self._give_back(pinned, event)
-        return OnDevice(rows, lambda: self._lane.need(rows, event))
-
-    def _take(self, shape: torch.Size) -> Tensor:
-        """Return memory that no copy uses any more; new memory where there is none."""
-        with self._lock:
-            for index, (pinned, event) in enumerate(self._free[shape]):
-                if event.query():
-                    del self._free[shape][index]
-                    return pinned
-        return self._lane.pinned(shape)
-
-    def _give_back(self, pinned: Tensor, event: Event) -> None:
-        """Return memory, which the copy may still use."""
-        with self._lock:
-            self._free[pinned.shape].append((pinned, event))
+            if device not in self._lanes:
+                self._lanes[device] = self._make(device)
+            return self._lanes[device]
 
 
 # Seconds after which other workers may miss an answer.
@@ -250,9 +197,9 @@ class RemoteSum:
     Attributes:
         transport: carries the rows.
         columns: those that are exchanged; None: all.
-        rest: lets rows that matter little rest; None: no row rests.
-        sites: the numbers of the tensors that layers exchange, see `Transport.aggregate`.
-        new_site: returns another such number at each call.
+        skipped: the rows that are sent less often; None: none.
+        tensor_ids: the numbers of the tensors that layers exchange, see `Transport.aggregate`.
+        new_tensor_id: returns another such number at each call.
     """
 
     def __init__(
@@ -260,10 +207,10 @@ class RemoteSum:
     ) -> None:
         self.clock = ExchangeClock()
         self.ledger = Ledger()
-        self.new_site = itertools.count().__next__
-        self.sites: dict[nn.Module, int] = {}
-        self.columns = Columns(keep, self.new_site) if keep < 1 else None
-        self.rest: Rest | None = None
+        self.new_tensor_id = itertools.count().__next__
+        self.tensor_ids: dict[nn.Module, int] = {}
+        self.columns = Columns(keep, self.new_tensor_id) if keep < 1 else None
+        self.skipped: SkippedRows | None = None
         self.transport = transport
         self._staging = staging or Staging()
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="exchange")
@@ -291,37 +238,39 @@ class RemoteSum:
         attendant.result()
 
     def submit(
-        self, rows: Tensor, direction: Direction, site: int = 0, whole: int | None = None
-    ) -> "Future[OnDevice]":
+        self, rows: Tensor, direction: Direction, tensor_id: int = 0, whole: int | None = None
+    ) -> "Future[Callable[[], Tensor]]":
         """Queue an exchange of [n, F]; the rows must not change until :meth:`result` returns.
 
         `whole`: all columns, where only some are exchanged.
         """
         on_host = self._staging.to_host(rows)
-        return self._thread.submit(self._exchange, on_host, direction, rows.device, site, whole)
+        return self._thread.submit(
+            self._exchange, on_host, direction, rows.device, tensor_id, whole
+        )
 
-    def result(self, future: "Future[OnDevice]") -> Tensor:
+    def result(self, future: "Future[Callable[[], Tensor]]") -> Tensor:
         """Wait for an exchange and return its sums, float32[n, F]."""
         started = time.perf_counter()
         sums = future.result()
         self.clock.waiting += time.perf_counter() - started
-        return sums.tensor()
+        return sums()
 
     def _exchange(
         self,
-        rows: OnHost,
+        rows: Callable[[], NDArray[np.float32]],
         direction: Direction,
         device: torch.device,
-        site: int,
+        tensor_id: int,
         whole: int | None,
-    ) -> OnDevice:
-        with rows.array() as values:
-            started = time.perf_counter()
-            try:
-                sums = self.transport.aggregate(values, direction, site)
-            finally:
-                self.clock.exchanging += time.perf_counter() - started
-            self.ledger.enter(self.transport, values.shape[1], direction, whole)
+    ) -> Callable[[], Tensor]:
+        values = rows()
+        started = time.perf_counter()
+        try:
+            sums = self.transport.aggregate(values, direction, tensor_id)
+        finally:
+            self.clock.exchanging += time.perf_counter() - started
+        self.ledger.enter(self.transport, values.shape[1], direction, whole)
         return self._staging.to_device(sums, device)
 
 
@@ -413,12 +362,12 @@ class NeighbourSum:
         self._local = local
         self._remote = remote
 
-    def __call__(self, rows: Tensor, site: int = 0, *, whole: bool = False) -> Tensor:
+    def __call__(self, rows: Tensor, tensor_id: int = 0, *, whole: bool = False) -> Tensor:
         """Return [n, F], the sums of [n, F].
 
         Args:
             rows: one for each vertex of this worker.
-            site: the number of the tensor, see `Transport.aggregate`.
+            tensor_id: the number of the tensor, see `Transport.aggregate`.
             whole: whether all columns are exchanged, even where only some are chosen.
         """
         columns = None if self._remote is None or whole else self._remote.columns
@@ -426,26 +375,28 @@ class NeighbourSum:
         local = scored and not rows.requires_grad
         if local:
             rows = rows.detach().requires_grad_()
-        rest = None if self._remote is None or local else self._remote.rest
-        what = _Summed(site, columns, scored=scored, local=local, rest=rest)
+        skipped = None if self._remote is None or local else self._remote.skipped
+        what = _Summed(tensor_id, columns, scored=scored, local=local, skipped=skipped)
         sums: Tensor = _Sum.apply(rows, self, what)  # type: ignore[no-untyped-call]
         return sums
 
     def directed(
-        self, rows: Tensor, direction: Direction, site: int, columns: Columns | None
+        self, rows: Tensor, direction: Direction, tensor_id: int, columns: Columns | None
     ) -> Tensor:
         """Return the sums over the neighbours of one direction, without autograd."""
         if self._remote is None:
             return self.local(rows, direction)
-        chosen = None if columns is None else columns.of(site, rows.shape[1])
-        if self._remote.rest is not None and direction is Direction.FORWARD:
-            self._remote.rest.before(site, site if chosen is None else chosen.site)
+        chosen = None if columns is None else columns.of(tensor_id, rows.shape[1])
+        if self._remote.skipped is not None and direction is Direction.FORWARD:
+            self._remote.skipped.before(
+                tensor_id, tensor_id if chosen is None else chosen.tensor_id
+            )
         if chosen is None:
-            exchange = self._remote.submit(rows, direction, site)
+            exchange = self._remote.submit(rows, direction, tensor_id)
             sums = self.local(rows, direction)
             return sums.add_(self._remote.result(exchange))
         kept = chosen.columns.to(rows.device)
-        exchange = self._remote.submit(rows[:, kept], direction, chosen.site, rows.shape[1])
+        exchange = self._remote.submit(rows[:, kept], direction, chosen.tensor_id, rows.shape[1])
         sums = self.local(rows, direction)
         return sums.index_add_(1, kept, self._remote.result(exchange).to(sums.dtype))
 
@@ -462,19 +413,19 @@ class _Summed:
         columns: those that are exchanged; None: all.
         scored: whether the importances of the columns are noted.
         local: whether the rows need no gradient but for these, so that it is not exchanged.
-        rest: is told the importances of the rows, if there is any.
+        skipped: takes the importances of the rows, if there is any.
     """
 
-    site: int
+    tensor_id: int
     columns: Columns | None
     scored: bool
     local: bool
-    rest: Rest | None
+    skipped: SkippedRows | None
 
     @property
     def weighed(self) -> bool:
         """Whether importances are computed in the pass backward."""
-        return self.scored or self.rest is not None
+        return self.scored or self.skipped is not None
 
 
 class _Sum(torch.autograd.Function):
@@ -488,7 +439,7 @@ class _Sum(torch.autograd.Function):
         ctx.neighbours, ctx.what = neighbours, what
         if what.weighed:
             ctx.save_for_backward(rows)
-        return neighbours.directed(rows, Direction.FORWARD, what.site, what.columns)
+        return neighbours.directed(rows, Direction.FORWARD, what.tensor_id, what.columns)
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, None, None]:  # noqa: ANN401
@@ -496,11 +447,11 @@ class _Sum(torch.autograd.Function):
         if what.local:
             total = neighbours.local(gradient, Direction.BACKWARD)
         else:
-            total = neighbours.directed(gradient, Direction.BACKWARD, what.site, what.columns)
+            total = neighbours.directed(gradient, Direction.BACKWARD, what.tensor_id, what.columns)
         if what.weighed:
             (rows,) = ctx.saved_tensors
             if what.scored:
-                what.columns.note(what.site, rows, total)
-            if what.rest is not None:
-                what.rest.note(what.site, rows, total)
+                what.columns.note(what.tensor_id, rows, total)
+            if what.skipped is not None:
+                what.skipped.note(what.tensor_id, rows, total)
         return None if what.local else total, None, None

@@ -6,7 +6,7 @@ import gc
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
@@ -15,12 +15,12 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from switchgnn.training.bins import BinnedSum
+from switchgnn.training.cache import CacheControl, Compressing
 from switchgnn.training.checkpoint import Checkpoint, Trained, TrainingProgress
 from switchgnn.training.columns import Columns
+from switchgnn.training.compression import CompressionOptions
 from switchgnn.training.device import device_of
-from switchgnn.training.epsilon import CacheControl, Compressing
 from switchgnn.training.errors import TrainingError
-from switchgnn.training.fewer import NOTHING_LESS, FewerBytes
 from switchgnn.training.gradients import GradientSums
 from switchgnn.training.layers.dropout import VertexDropout, begin_epoch
 from switchgnn.training.partition import Partition
@@ -123,19 +123,19 @@ class Trainer:
         options: TrainOptions,
         *,
         sums: GradientSums | None = None,
-        fewer: FewerBytes = NOTHING_LESS,
+        compression: CompressionOptions | None = None,
     ) -> None:
         self.model = model
         self._partition = partition
         self._remote = remote
         self._options = options
         self._sums = sums or GradientSums(attending=remote.attending)
-        self._fewer = fewer
+        self._compression = compression = compression or CompressionOptions()
         self._columns = remote.columns if isinstance(remote, RemoteSum) else None
         self._cache: CacheControl | None = None
-        if fewer.compression.active and isinstance(remote, RemoteSum):
-            self._cache = CacheControl(cast("Compressing", remote.transport), fewer)
-            remote.rest = self._cache.rest
+        if compression.of_rows(0).active and isinstance(remote, RemoteSum):
+            self._cache = CacheControl(cast("Compressing", remote.transport), compression)
+            remote.skipped = self._cache.skipped
         self._optimizer = torch.optim.Adam(
             model.parameters(), lr=options.learning_rate, weight_decay=options.weight_decay
         )
@@ -195,44 +195,40 @@ class Trainer:
         exchange, waiting, reduce = clock.exchanging, clock.waiting, self._sums.seconds
         begin_epoch(self.model, seed=self._options.seed, epoch=epoch, worker=self._partition.worker)
         epsilon = self._cache.epsilon if self._cache is not None else None
-        if self._cache is not None and self._cache.rest is not None:
-            self._cache.rest.begin_epoch(epoch)
+        if self._cache is not None and self._cache.skipped is not None:
+            self._cache.skipped.begin_epoch(epoch)
         started = time.perf_counter()
         loss = self._step(epoch)
         seconds = time.perf_counter() - started
         clock = self._remote.clock
-        waited = clock.waiting - waiting
+        waited, exchange = clock.waiting - waiting, clock.exchanging - exchange
+        all_reduce = self._sums.seconds - reduce
         due = epoch % self._options.evaluate_every == 0 or epoch == self._options.epochs
-        report = EpochReport(
+        accuracy = self.evaluate() if due else None
+        plain = self._remote.ledger.plain if self._compression.active else None
+        saved = None if self._cache is None else self._cache.savings
+        return EpochReport(
             epoch=epoch,
             loss=loss,
+            accuracy=accuracy,
             seconds=seconds,
-            exchange=max(clock.exchanging - exchange, waited),
+            exchange=max(exchange, waited),
             waiting=waited,
-            all_reduce=self._sums.seconds - reduce,
-            accuracy=self.evaluate() if due else None,
+            all_reduce=all_reduce,
             epsilon=epsilon,
+            rows=None if saved is None else saved.rows,
+            skipped_rows=None if saved is None else saved.skipped,
+            bytes_without=None if plain is None else plain.bytes_up + plain.bytes_down,
         )
-        return self._with_savings(report)
-
-    def _with_savings(self, report: EpochReport) -> EpochReport:
-        if self._fewer.active:
-            plain = self._remote.ledger.plain
-            report = replace(report, bytes_without=plain.bytes_up + plain.bytes_down)
-        if self._cache is not None:
-            saved = self._cache.savings
-            report = replace(report, rows=saved.rows, skipped_rows=saved.skipped)
-        return report
 
     def _choose_columns(self, columns: Columns) -> None:
-        """Choose the columns that are exchanged, after a step."""
         replaced = columns.choose(columns.take(), self._sums)
         if self._cache is not None:
             self._cache.forget(replaced)
 
     def _step(self, epoch: int) -> float:
         self.model.train()
-        columns = self._columns if epoch % self._fewer.every == 0 else None
+        columns = self._columns if epoch % self._compression.columns_every == 0 else None
         if columns is not None:
             columns.scoring = True
         self._optimizer.zero_grad()
@@ -255,7 +251,6 @@ class Trainer:
         return total
 
     def _loss(self, outputs: Tensor) -> Tensor:
-        """Return this worker's share of the mean loss over the training vertices of all workers."""
         train = self._masks[0]
         chosen, labels = outputs[train], self._labels[train]
         if self._partition.multilabel:

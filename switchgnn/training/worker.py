@@ -2,35 +2,44 @@
 # SPDX-License-Identifier: Apache-2.0
 """Training as one worker, and the worker processes of `switchgnn train`."""
 
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 import torch
+import torch.distributed as dist
 
 from switchgnn.base.network import Station
-from switchgnn.base.tasks import FAILED, EventWriter, Heartbeat, task_from_json, task_to_json
+from switchgnn.base.tasks import EventWriter, run_task
 from switchgnn.host.direct import BinnedTransport
+from switchgnn.host.direct.frames import PROTOCOL as DIRECT_PROTOCOL
 from switchgnn.host.direct.framing import USUAL_MTU
+from switchgnn.host.links.split import kinds_from, split_link
 from switchgnn.host.metrics import WorkerView, serving_metrics, telling_metrics
 from switchgnn.host.pace import Pace
+from switchgnn.host.reduce.connection import reduce_stream
 from switchgnn.host.reduce.reducer import Reducer
 from switchgnn.host.registry import transport_kind
-from switchgnn.host.transport import Transport, WorkerEnd
+from switchgnn.host.transport import LinkConfig, Transport, WorkerEnd
 from switchgnn.host.wire.addresses import Addresses
+from switchgnn.host.wire.header import PROTOCOL, Kind
+from switchgnn.host.wire.link import Link
 from switchgnn.training.asked import ReduceBy
 from switchgnn.training.bins import BinnedSum, BinOptions, distribute_in_bins
+from switchgnn.training.compression import CompressionOptions
 from switchgnn.training.device import DeviceName, own_device
-from switchgnn.training.errors import ModelError, TrainingError
-from switchgnn.training.fewer import NOTHING_LESS, FewerBytes
-from switchgnn.training.gradients import GradientSums, share_cores, together_in_file
+from switchgnn.training.errors import TrainingError
+from switchgnn.training.gradients import (
+    GradientSums,
+    collective,
+    share_cores,
+    together_in_file,
+)
 from switchgnn.training.layers.models import build_model, distribute
 from switchgnn.training.layers.norms import VertexSums
 from switchgnn.training.layers.pyg_layers import own_code, templates_removed
 from switchgnn.training.partition import Partition, read_partition
-from switchgnn.training.reduce import switch_sums
 from switchgnn.training.shape import ModelOptions
 from switchgnn.training.sums import Ledger, RemoteSum
 from switchgnn.training.trainer import EpochReport, Trainer, TrainOptions
@@ -46,7 +55,7 @@ class Training:
     options: TrainOptions
     bins: BinOptions = field(default_factory=BinOptions)
     device: DeviceName = DeviceName.CPU
-    fewer: FewerBytes = NOTHING_LESS
+    compression: CompressionOptions = field(default_factory=CompressionOptions)
 
 
 def train_as_worker(
@@ -81,8 +90,11 @@ def train_as_worker(
                     vertex_sums=VertexSums(sums.add),
                 )
             sums.spread_model(model)
-            options, fewer = training.options, training.fewer
-            trainer = Trainer(model, partition, remote, options, sums=sums, fewer=fewer)
+            trainer = Trainer(
+                *(model, partition, remote, training.options),
+                sums=sums,
+                compression=training.compression,
+            )
             with seen(view_of(partition.worker, transport, remote)):
                 for _ in range(trainer.resume()):
                     transport.next_epoch()
@@ -95,7 +107,7 @@ def train_as_worker(
 def _remote(transport: Transport, training: Training) -> RemoteSum | BinnedSum:
     if isinstance(transport, BinnedTransport):
         return BinnedSum(transport, training.bins)
-    return RemoteSum(transport, keep=training.fewer.keep)
+    return RemoteSum(transport, keep=training.compression.keep)
 
 
 def view_of(worker: int, transport: Transport, remote: RemoteSum | BinnedSum) -> WorkerView:
@@ -107,73 +119,44 @@ def view_of(worker: int, transport: Transport, remote: RemoteSum | BinnedSum) ->
     return WorkerView(worker, transport, seconds)
 
 
-@dataclass(frozen=True)
+# The link of a worker before it has one, and of one without a network.
+_NOBODY = Station("00:00:00:00:00:00", "0.0.0.0")  # noqa: S104
+NO_LINK = LinkConfig(worker=0, link="", addresses=Addresses(_NOBODY, _NOBODY))
+
+
+@dataclass(frozen=True, kw_only=True)
 class TrainTask:
     """The task of one worker process.
 
     Attributes:
+        config: has what the transport needs.
         partitions: the folder of all partitions.
         transport: a name of ``switchgnn.host.registry``.
-        link: ``eth:...`` or ``udp:...``.
-        plan: the plan folder, for ``switch`` and ``strawman``.
-        session: the number of its install.
-        schedule: this worker's schedule, for ``host``, ``host-partial`` and ``g3``, and for plans
-            that leave destinations to the hosts.
-        stations: of all workers, for the same transports.
-        reduce: what adds up the gradients; the switch for the transport ``switch`` alone.
         sampling: the share of rows that are sent, for ``host``.
         mtu: as ``--mtu``, for frames between hosts.
-        faults: as ``--faults``, on its link.
-        recording: the file that records the frames of its link.
         meeting: the file in which the workers meet; None for a single one.
-        metrics: ``ADDRESS:PORT`` of its metrics; empty for none.
-        tell_every: seconds between two events with its metrics; 0 for none.
+        reduce: what adds up the gradients; the switch for the transport ``switch`` alone.
     """
 
-    worker: int
-    partitions: Path
-    transport: str
     training: Training
-    pace: Pace
-    link: str
-    addresses: Addresses
-    plan: Path | None = None
-    session: int = 0
-    schedule: Path | None = None
-    stations: tuple[Station, ...] = ()
+    transport: str = ""
+    pace: Pace = field(default_factory=Pace)
     sampling: float = 1.0
     mtu: str = str(USUAL_MTU)
-    faults: str = ""
-    recording: Path | None = None
-    meeting: Path | None = None
-    metrics: str = ""
-    tell_every: float = 0.0
     reduce: ReduceBy = ReduceBy.GLOO
-
-    def to_json(self) -> str:
-        """Return the task as one line of JSON."""
-        return task_to_json(self)
-
-    @classmethod
-    def from_json(cls, text: str) -> "TrainTask":
-        """Read what :meth:`to_json` wrote."""
-        return task_from_json(cls, text)
+    config: LinkConfig = NO_LINK
+    partitions: Path = Path()
+    meeting: Path | None = None
 
 
-def run_train_worker(task: TrainTask) -> None:
-    """Do the task; print a line of JSON after each epoch, and one at the end."""
-    events = EventWriter(sys.stdout)
-    with Heartbeat(events):
-        try:
-            _train(task, events)
-        except ModelError as error:
-            # Report it before the others fail because this worker ends.
-            events.write(FAILED, message=str(error), details=error.details)
-            raise
+def run(line: str) -> None:
+    """Do the task of a line of JSON; print one after each epoch, and one at the end."""
+    run_task(TrainTask, line, _train)
 
 
 def _train(task: TrainTask, events: EventWriter) -> None:
-    partition = read_partition(task.partitions, task.worker)
+    config = task.config
+    partition = read_partition(task.partitions, config.worker)
     share_cores(partition.workers)
     with ExitStack() as stack:
         stack.enter_context(_group(task, partition.workers))
@@ -189,8 +172,8 @@ def _train(task: TrainTask, events: EventWriter) -> None:
 
         @contextmanager
         def seen(view: WorkerView) -> Iterator[None]:
-            telling = telling_metrics(events, task.tell_every, view)
-            with serving_metrics(task.metrics, view), telling:
+            telling = telling_metrics(events, config.tell_every, view)
+            with serving_metrics(config.metrics, view), telling:
                 yield
 
         ledger = train_as_worker(
@@ -207,26 +190,57 @@ def _group(task: TrainTask, size: int) -> AbstractContextManager[None]:
     if size == 1:
         return nullcontext()
     if task.meeting is None:
-        raise TrainingError(f"Worker {task.worker} was given no file to meet the others in.")
-    return together_in_file(task.meeting, task.worker, size, task.pace)
+        raise TrainingError(f"Worker {task.config.worker} was given no file to meet the others in.")
+    return together_in_file(task.meeting, task.config.worker, size, task.pace)
 
 
 def _end(task: TrainTask, partition: Partition) -> WorkerEnd:
-    return WorkerEnd(
-        worker=task.worker,
+    seed = task.training.options.seed
+    return WorkerEnd.of(
+        task.config,
         workers=partition.workers,
         vertices=len(partition.vertices),
         pace=task.pace,
-        link=task.link,
-        faults=task.faults,
-        addresses=task.addresses,
-        stations=task.stations,
-        plan=task.plan,
-        session=task.session,
-        schedule=task.schedule,
         sampling=task.sampling,
-        seed=task.training.options.seed,
+        seed=seed,
         mtu=task.mtu,
-        recording=task.recording,
-        compression=task.training.fewer.compression,
+        compression=task.training.compression.of_rows(seed),
     )
+
+
+@dataclass(frozen=True, eq=False)
+class SwitchSums:
+    """One worker's all-reduces in the switch, beside its neighbour sums.
+
+    Attributes:
+        end: for the neighbour sums: it opens the other half of the link.
+        link: the half of the all-reduces.
+    """
+
+    end: WorkerEnd
+    reducer: Reducer
+    link: Link
+
+
+@contextmanager
+def switch_sums(end: WorkerEnd, words: int) -> Iterator[SwitchSums]:
+    """Share the link of a worker between neighbour sums and all-reduces, for the block.
+
+    The workers agree on the first fragment in their process group.
+
+    `words`: int32 of each number, 2 or 1.
+    """
+    whole = end.open_link(PROTOCOL, DIRECT_PROTOCOL)
+    sums, reduces = split_link(whole, kinds_from(Kind.REDUCE))
+    with sums, reduces:
+        stream = reduce_stream(end, reduces, pace=end.pace, clock=end.clock, words=words)
+        stream.start(_largest_of_all(stream.query().first))
+        with Reducer(stream) as reducer:
+            yield SwitchSums(replace(end, shared=sums), reducer, reduces)
+
+
+def _largest_of_all(number: int) -> int:
+    numbers = torch.tensor([number])
+    with collective():
+        dist.all_reduce(numbers, dist.ReduceOp.MAX)
+    return int(numbers[0])

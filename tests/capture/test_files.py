@@ -241,14 +241,14 @@ import sys
 from switchgnn.capture.files import CaptureFiles
 from switchgnn.capture.packet import usual_names
 from switchgnn.capture.packet import decode
-from switchgnn.capture.story import Story
+from switchgnn.capture.summary import Summary
 
-names, story = usual_names(), Story(remembered=1000)
+names, summary = usual_names(), Summary(remembered=1000)
 with CaptureFiles(["-"]) as opened:
     for captured in opened:
         packet = decode(captured, names)
         if packet is not None:
-            for chapter in story.note(packet):
+            for chapter in summary.note(packet):
                 chapter.lines(0)
 from pathlib import Path
 [line] = [line for line in Path("/proc/self/status").read_text().splitlines() if "VmHWM" in line]

@@ -96,13 +96,13 @@ def test_objects(file, told):
     assert objects[0]["body"]["workers"] == []
 
 
-def test_the_story(file, told):
-    lines, counts = told(file, "--story")
+def test_the_summary(file, told):
+    lines, counts = told(file, "--summary")
     assert len(lines) == 6
     assert lines[0].startswith("session 1, round 1, block 1: 0.000000 to 0.000003 s, 1 fragment")
     assert lines[1] == "  w0 sent 1 feature, 1 done; got 1 advance"
     assert "1 not sound" in counts
-    [one] = told(file, "--story", "--json", "--round", 2)[0]
+    [one] = told(file, "--summary", "--json", "--round", 2)[0]
     assert json.loads(one)["parties"]["w1"]["sent"] == {"feature": 1}
 
 
@@ -157,7 +157,7 @@ def test_sentences(tmp_path, file, refused):
     assert "Cannot read" in refused(tmp_path / "none")[0]
     assert "Say what to read" in refused()[0]
     assert "Say what to read" in refused(file, "--interface", "lo")[0]
-    assert "--details goes" in refused(file, "--details", "--story")[0]
+    assert "--details goes" in refused(file, "--details", "--summary")[0]
     assert "No interface 'nowhere0' here" in refused("--interface", "nowhere0")[0]
 
 

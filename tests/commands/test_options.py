@@ -44,13 +44,13 @@ def taken(file, *words, command="run"):
 
 def test_options_come_from_the_file(config):
     file = config(
-        'workers = 3\ngraph = "karate"\npatience = 5\nfabric = "loopback"\nkeep = true\n'
+        'workers = 3\ngraph = "karate"\ntimeout = 5\nfabric = "loopback"\nkeep = true\n'
         'tls = "certificates"\nno-congestion-control = true\njson = true\n'
     )
     values = taken(file)
     assert values["workers"] == 3
     assert values["graph"] == "karate"
-    assert values["patience"] == 5.0
+    assert values["timeout"] == 5.0
     assert values["fabric"] == "loopback"
     assert values["keep"] is True
     # In older versions of Typer a path is made when the function is called.
@@ -98,7 +98,7 @@ def refused(file, command="run"):
         ("workers = 3.0", "workers = 3.0, which must be a whole number"),
         ("workers = true", "workers = True, which must be a whole number"),
         ("workers = 0", "workers = 0: "),
-        ("patience = false", "patience = False, which must be a number"),
+        ("timeout = false", "timeout = False, which must be a number"),
         ("keep = 1", "keep = 1, which must be true or false"),
         ("graph = 3", "graph = 3, which must be a string"),
         ("tls = 3", "tls = 3, which must be a string"),

@@ -3,7 +3,6 @@
 """`switchgnn plan` as its user meets it."""
 
 import json
-import os
 import re
 import signal
 import subprocess
@@ -240,25 +239,6 @@ def test_plots_are_drawn(tmp_path):
     plan("karate", "--workers", 1, "--plots", tmp_path / "alone")
 
 
-@pytest.mark.whole
-def test_an_interrupted_plan_leaves_the_old_one(tmp_path):
-    folder = tmp_path / "plan"
-    plan("karate", "--workers", 3, "--slots", 9, "--out", folder)
-    process = subprocess.Popen(
-        [*COMMAND, "products-like:0.05:0", "--workers", "8", "--out", str(folder)],
-        stderr=subprocess.PIPE,
-        text=True,
-        env=os.environ,
-    )
-    with process:
-        # What takes longer than a few seconds says so: then it has not nearly ended.
-        assert " s  " in process.stderr.readline()
-        process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=seconds_here(30)) == -signal.SIGINT
-    assert check_plan(folder, load_graph("karate")).workers == 3
-    assert [path.name for path in tmp_path.iterdir()] == ["plan"]
-
-
 def test_long_work_says_each_step_once(capsys, monkeypatch):
     monkeypatch.setattr("switchgnn.commands.shared.console._QUIET_SECONDS", 0.0)
     with Steps() as steps:
@@ -303,21 +283,6 @@ def test_the_peak_of_memory_is_that_of_the_work():
     assert int(grown) > 30e6, result.stdout
     # Where the system keeps the earlier peak, the 240 MB count too.
     assert int(grown) < (150e6 if forgot == "True" else 500e6), result.stdout
-
-
-def test_leaves_and_spines_are_reported():
-    found = plan_json("karate", "--workers", 4, "--slots", 16, "--leaves", 2, "--features", 33)
-    leaf_spine = found["leaf_spine"]
-    assert (leaf_spine["leaves"], leaf_spine["spines"]) == (2, 1)
-    forward = leaf_spine["directions"]["forward"]
-    assert list(forward["ways"]) == ["plan", "once", "single", "host"]
-    single, ours = forward["ways"]["single"], forward["ways"]["plan"]
-    assert single["packets_up"] == found["packets_up"]
-    assert single["packets_down"] == found["packets_down"]
-    assert ours["bytes_up"] == ours["packets_up"] * 316 > 0
-    assert len(forward["leaf_slots"]) == 2
-    assert max(forward["leaf_slots"] + forward["spine_slots"]) <= 16
-    assert plan_json("karate", "--workers", 4, "--slots", 16)["leaf_spine"] is None
 
 
 def test_leaves_and_spines_are_shown():

@@ -162,23 +162,6 @@ def test_the_switch_gives_what_is_not_said(tmp_path):
 
 
 @pytest.mark.whole
-def test_best_weighs_the_loop_of_the_switch(tmp_path):
-    lines = ("banks = 1", "port_gbits = 1.0")
-    slow = written(tmp_path, *lines, "passes_per_second = 1e5")
-    found = told(*DIGITS, *BEST, "--switch", slow)
-    # 1 Gbit/s are 664,894 packets of 188 bytes per second.
-    assert any(
-        "each link carries 664,894 packets per second and the switch's loop 100,000 passes" in why
-        for why in found["reasons"]
-    )
-    fast = written(tmp_path, *lines, "passes_per_second = 1e12")
-    more = told(*DIGITS, *BEST, "--switch", fast)
-    assert (found["weight"], more["weight"]) == (1.0, 0.0)
-    assert found["loop_passes"] < more["loop_passes"]
-    assert found["packets_up"] >= more["packets_up"]
-
-
-@pytest.mark.whole
 def test_tables_that_do_not_fit(tmp_path):
     needed = told(*DIGITS, "--switch", "tofino2")["table_bytes_sum"]
     exact = written(tmp_path, "banks = 1", f"table_bytes = {needed}")
@@ -214,13 +197,6 @@ def test_leaves_and_spines_have_the_banks_of_the_switch():
     spread = (*DIGITS, "--leaves", 2, "--spines", 2)
     found = told(*spread, "--switch", "tofino2")
     assert found["loop_passes"] > told(*spread, "--switch", "unlimited")["loop_passes"]
-
-
-def test_the_report_names_the_switch():
-    text = plan(*DIGITS, "--switch", "tofino2")
-    assert "Switch tofino2: 1 slot in a pass;" in text
-    assert "at 1,063,829,787 per second at least" in text
-    assert "Switch" not in plan(*DIGITS)
 
 
 def test_jobs_are_for_the_program(tmp_path):

@@ -13,8 +13,9 @@ from switchgnn.commands.plan import plots as plan_plots
 from switchgnn.commands.shared.plots import colours_of
 from switchgnn.commands.train import plots as train_plots
 from switchgnn.host.registry import HOST, STRAWMAN, SWITCH, TRANSPORTS
+from switchgnn.lab.experiments import find_figures
 from switchgnn.lab.experiments.draw import _colours
-from switchgnn.lab.experiments.load import known_figures, load_figures
+from switchgnn.lab.experiments.paper import FIGURES
 from switchgnn.planner.costs.study import MemoryPoint, PartitionPoint
 from tests.commands.test_train import report
 
@@ -55,9 +56,9 @@ def test_plans():
     assert [*memory.values()] == [*colours_of([SWITCH, SWITCH, STRAWMAN, HOST])]
 
 
-@pytest.mark.parametrize("name", known_figures())
+@pytest.mark.parametrize("name", FIGURES)
 def test_figures(name):
-    (figure,) = load_figures([name])
+    (figure,) = find_figures([name])
     first = {}
     for series, colour in _colours(figure.series):
         kind = SYSTEMS[series.system]

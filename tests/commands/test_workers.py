@@ -7,7 +7,6 @@ import re
 import signal
 import sys
 import time
-from dataclasses import dataclass, field
 from types import SimpleNamespace
 
 import pytest
@@ -48,15 +47,6 @@ HANGS = """
 """
 
 
-@dataclass(frozen=True)
-class Task:
-    worker: int
-    pace: Pace = field(default_factory=lambda: Pace(patience=0.5))
-
-    def to_json(self):
-        return "{}"
-
-
 def follow(tmp_path, programs, listen=lambda worker, event: None):
     children = [
         Child(
@@ -67,7 +57,7 @@ def follow(tmp_path, programs, listen=lambda worker, event: None):
         )
         for worker, does in enumerate(programs)
     ]
-    return follow_workers(children, [Task(worker) for worker in range(len(programs))], listen)
+    return follow_workers(children, [{}] * len(programs), Pace(timeout=0.5), listen)
 
 
 FAILED_LINE = b'{"event": "failed", "message": "it was I", "details": ""}\n'

@@ -15,7 +15,6 @@ from switchgnn.controller import (
 from switchgnn.controller.cli import app
 from switchgnn.controller.controls.access import Destination, Partial, Source
 from switchgnn.controller.controls.fanout import Fanout
-from switchgnn.controller.controls.forward import Forward
 from switchgnn.controller.controls.loop import (
     ALL_STATIONS_GROUP,
     ALL_WORKERS_GROUP,
@@ -24,7 +23,7 @@ from switchgnn.controller.controls.loop import (
     result_group,
 )
 from switchgnn.controller.controls.reduce import Reduce
-from switchgnn.controller.controls.rewrite import Rewrite
+from switchgnn.controller.controls.rewrite import Forward, Rewrite
 from switchgnn.controller.controls.session import Session, Tier, WorkerPorts
 from switchgnn.planner.build import build_plan
 from switchgnn.planner.graphs.load import load_graph
@@ -83,7 +82,7 @@ def test_a_leaf_has_workers_below_and_spines_above(plans, layout):
     ]
     assert Session(layout).entry(1, leaf).members == 0b11000
     tier = Tier(layout)
-    assert tier.decode(tier.encode(leaf, network)) == {
+    assert tier.decode_values(tier.encode(leaf, network)) == {
         "above": 3,
         "number": 1,
         "elsewhere": 0b00111,
@@ -106,7 +105,7 @@ def test_a_spine_has_leaves_with_their_workers(plans, layout):
     assert Session(layout).entry(1, spine).members == 0b11111
     tier = Tier(layout)
     values = {"above": 0, "number": 0, "elsewhere": 0, "leaves": 1}
-    assert tier.decode(tier.encode(spine, network)) == values
+    assert tier.decode_values(tier.encode(spine, network)) == values
     assert ALL_STATIONS_GROUP not in Loop().groups(spine, network)
 
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from switchgnn.base.arrays import pack_arrays
-from switchgnn.commands.allreduce import job
-from switchgnn.commands.allreduce.job import NUMBER_BYTES, ReduceOptions
+from switchgnn.commands import allreduce as job
+from switchgnn.commands.allreduce import NUMBER_BYTES, ReduceOptions
 from switchgnn.host.pace import Pace
 from switchgnn.host.reduce.worker import FLOATS, INTEGERS, tensor_of
 from tests.end_to_end.conftest import LOOPBACK, succeeded

@@ -21,7 +21,7 @@ PLANNED = ("--workers", WORKERS, "--slots", 8, "--lanes", 32)
 
 
 def chapters(folder):
-    lines = succeeded("capture", folder, "--story", "--json").stdout.splitlines()
+    lines = succeeded("capture", folder, "--summary", "--json").stdout.splitlines()
     return [json.loads(line) for line in lines]
 
 

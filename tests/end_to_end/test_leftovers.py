@@ -170,7 +170,7 @@ def test_logs_where_they_are_wanted(command, place, tmp_path):
 
 
 def test_a_run_that_fails_says_where_its_logs_are(tmp_path):
-    options = ("--faults", "w1.up.loss=0.9999999", "--patience", 0.5)
+    options = ("--faults", "w1.up.loss=0.9999999", "--timeout", 0.5)
     done = switchgnn(*KARATE, *options, scratch=tmp_path)
     assert done.returncode == 2
     [place] = tmp_path.iterdir()
@@ -204,7 +204,6 @@ def test_ctrl_c_shows_what_a_training_has_reached(as_json, tmp_path):
         assert len(last["losses"]) == last["epochs"] >= 1
     else:
         assert "Interrupted over switch after " in output
-        assert "What was reached" in output
 
 
 def test_a_watch_leaves_a_run_alone(tmp_path):

@@ -153,7 +153,7 @@ def is_exact(bed):
     """Whether one round is exact; False too when a worker refuses a sum."""
     features = np.random.default_rng(0).standard_normal((34, 4)).astype(np.float32)
     with ExitStack() as stack:
-        team = Team(bed, stack, pace=Pace(patience=1.0))
+        team = Team(bed, stack, pace=Pace(timeout=1.0))
         [result] = team.exchange([features], [Direction.FORWARD])
         if team.errors:
             return False
@@ -180,5 +180,5 @@ def test_a_worker_that_sends_other_partial_sums_is_noticed(target, mistake, tmp_
         made.install()
         first, *others = made.plan.workers
         made.plan = replace(made.plan, workers=(mistake(first), *others))
-        wrong = Team(made, stack, pace=Pace(patience=1.0)).run(1)
+        wrong = Team(made, stack, pace=Pace(timeout=1.0)).run(1)
     assert (wrong == 0) == (mistake is unchanged)

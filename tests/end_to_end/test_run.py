@@ -29,7 +29,7 @@ from tests.end_to_end.conftest import (
     succeeded,
 )
 from tests.host.direct.crew import sizes_of_frames
-from tests.host.mixed.crew import leaving
+from tests.host.hybrid.crew import leaving
 from tests.support.commands import forkserver, started
 from tests.support.markers import (
     COMBINATIONS,

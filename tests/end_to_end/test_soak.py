@@ -17,7 +17,7 @@ from switchgnn.base.errors import SwitchGNNError
 from switchgnn.commands.application import app
 from switchgnn.commands.run import job, reference
 from switchgnn.host.links.faults import FaultRates, Faults, worker_link
-from switchgnn.lab.commands.soak_runs import SoakOptions, draw_run, soak
+from switchgnn.lab.commands.soak_runs import draw_run, soak
 from switchgnn.topologies import choose
 from tests.end_to_end.conftest import (
     BOTH_ENDS,
@@ -108,10 +108,8 @@ def test_the_command_repeats_the_run(monkeypatch, number, leaves_and_spines):
     assert asked == [drawn], (outcome.output, outcome.exception)
 
 
-class Deaf:
-    def begun(self, *_): ...
-    def step(self, *_): ...
-    def ended(self, *_): ...
+def show(line, ended):
+    assert line
 
 
 def test_each_run_is_the_next_one_of_the_seed(monkeypatch):
@@ -122,7 +120,7 @@ def test_each_run_is_the_next_one_of_the_seed(monkeypatch):
         raise KeyboardInterrupt if len(done) == 3 else SwitchGNNError("Broken on purpose.")
 
     monkeypatch.setattr("switchgnn.lab.commands.soak_runs.run_job", note)
-    report = soak(SoakOptions(1, "embedded", "loopback", 5), Deaf(), forkserver())
+    report = soak(LOOPBACK, 5, 1, show, forkserver())
     assert done == [draw_run(5, number, LOOPBACK) for number in range(3)]
     assert [failure.run for failure in report.failures] == [0, 1]
 
@@ -139,7 +137,7 @@ def test_a_signal_while_sums_are_compared_ends_the_soak_behind_the_run(monkeypat
         return SimpleNamespace(rounds=1, frames_up=1, frames_down=1, **ran, **nothing)
 
     monkeypatch.setattr("switchgnn.lab.commands.soak_runs.run_job", compare)
-    report = soak(SoakOptions(0.02, "embedded", "loopback", 5), Deaf(), forkserver())
+    report = soak(LOOPBACK, 5, 0.02, show, forkserver())
     assert (len(done), report.runs, report.interrupted) == (1, 1, True)
 
 
@@ -149,7 +147,7 @@ def failure_of(monkeypatch, drawn):
 
     monkeypatch.setattr("switchgnn.lab.commands.soak_runs.draw_run", lambda *_: drawn)
     monkeypatch.setattr("switchgnn.lab.commands.soak_runs.run_job", fail)
-    return soak(SoakOptions(0, "embedded", "loopback", 0), Deaf(), forkserver()).failures[0]
+    return soak(LOOPBACK, 0, 0, show, forkserver()).failures[0]
 
 
 def test_runs_differ_and_follow_from_the_seed():

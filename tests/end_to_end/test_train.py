@@ -14,19 +14,10 @@ pytest.importorskip("torch_geometric", reason="PyTorch Geometric is not installe
 
 import torch
 
-from switchgnn.commands.train import plan as train_module
-from switchgnn.commands.train.plan import TrainJob, default_task
-from switchgnn.commands.train.steps import run_training
 from switchgnn.planner.costs.forecast import WAYS
-from switchgnn.planner.direction import Direction
-from switchgnn.planner.graphs.load import load_graph
 from switchgnn.training.data.load import load_dataset
-from switchgnn.training.layers.models import ModelOptions
-from switchgnn.training.trainer import TrainOptions
-from switchgnn.training.worker import Training
 from tests.end_to_end.conftest import LOOPBACK, succeeded
-from tests.host.mixed.crew import leaving
-from tests.support.commands import forkserver, started, switchgnn
+from tests.support.commands import started, switchgnn
 from tests.support.gpu import cuda_missing
 from tests.support.kept_logs import take_kept_logs
 from tests.support.listeners import listening, tree_of
@@ -265,17 +256,6 @@ def test_cached_rows_of_8_bits_train_about_as_well_with_fewer_bytes():
         assert report["epochs"][0]["epsilon"] == 0.1 < report["epsilon"]
 
 
-def test_half_of_the_columns_are_the_same_over_every_transport():
-    """Fewer of 16 hidden units travel, after the first choice."""
-    named = ("--data", "digits", "--workers", "3", "--hidden", "16", "--no-precompute")
-    some = ("--keep", "0.5", "--columns-every", "2")
-    switch, host = finished(train(EMBEDDED, *named, *some, *over("switch", "host"), epochs=6))
-    assert switch["losses"] == pytest.approx(host["losses"], abs=TOLERANCE)
-    for report in (switch, host):
-        sent = sum(sum(link.values()) for link in report["bytes_per_link"])
-        assert sent < 0.9 * report["bytes_without"]
-
-
 @pytest.mark.parametrize(
     ("combination", "mtu"),
     some_of(
@@ -299,20 +279,6 @@ def test_frames_between_hosts_of_any_mtu(combination, mtu):
             assert link["up"] >= least["up"] > 0
     if combination[1] == "mininet":
         assert all(report["wire_bytes_per_link"] for report in reports)
-
-
-def test_links_over_loopback_are_as_slow_as_they_are_said_to_be():
-    what = ("--data", "karate", "--workers", "4", "--layers", "3", "--hidden", "256")
-    reports = finished(
-        train(EMBEDDED, *what, "--bandwidth", "0.3", *over("switch", "host-partial"))
-    )
-    assert [report["bandwidth"] for report in reports] == [0.3] * 2
-    for report in reports:
-        # Over any time a link carries what its rate allows, and one burst.
-        busiest = max(report["epochs"][-1]["traffic"][way] for way in ("bytes_up", "bytes_down"))
-        needed = (busiest - 15_360) * 8 / 0.3e6
-        assert needed > 1
-        assert sum(report["seconds"]) > 0.95 * needed, report["transport"]
 
 
 OWN_MODEL = """
@@ -369,12 +335,6 @@ def test_a_model_that_cannot_be_trained_is_refused_at_once(tmp_path, name, words
     # Of the user's own lines, where these are to blame.
     assert ("Traceback" in result.stderr) is traced
     assert "switchgnn/" not in result.stderr
-
-
-def test_a_model_is_taken_unchecked(tmp_path):
-    named = (*own_model(tmp_path, OWN_MODEL, "Mixing"), "--workers", "2", "--unchecked")
-    (report,) = finished(train(EMBEDDED, *named, *over("host"), epochs=2))
-    assert report["model"] == "Mixing"
 
 
 FAILING_MODEL = """
@@ -449,48 +409,3 @@ def test_nothing_listens_beyond_loopback(tmp_path):
         child.stdout.read()
     assert found
     assert all(address.is_loopback for address, _ in found), found
-
-
-FORWARD, BACKWARD = Direction.FORWARD, Direction.BACKWARD
-
-
-def trained(transport, left=None):
-    """A training whose plan leaves some destinations to the hosts."""
-    job = TrainJob(
-        task=default_task(
-            transport=transport,
-            training=Training(ModelOptions("gcn", 2, 8, 0.0), TrainOptions(epochs=4)),
-        ),
-        workers=3,
-        slots=8,
-        target="embedded",
-        fabric="loopback",
-        bandwidth=None,
-        ecn_threshold=64,
-    )
-    silent = (lambda *_: None, lambda _: None)
-    with leaving(train_module, left):
-        return run_training(job, load_dataset("karate"), *silent, forkserver=forkserver()).to_dict()
-
-
-@pytest.fixture(scope="module")
-def alone():
-    return trained("local")
-
-
-@pytest.mark.parametrize("kind", ["some", pytest.param("forward", marks=full), "everything"])
-def test_what_is_left_to_hosts_trains_like_one_process(kind, alone):
-    graph = load_graph("karate")
-    every = np.ones(graph.vertices, dtype=bool)
-    left = {
-        "some": {
-            FORWARD: np.diff(graph.indptr) <= 3,
-            BACKWARD: np.arange(graph.vertices) % 3 == 0,
-        },
-        "forward": {FORWARD: every},
-        "everything": every,
-    }[kind]
-    mixed = trained("switch", left)
-    assert mixed["losses"] == pytest.approx(alone["losses"], abs=TOLERANCE)
-    check_bytes(mixed)
-    assert (mixed["barriers_per_epoch"] == 0) == (kind == "everything")

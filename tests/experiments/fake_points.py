@@ -6,7 +6,6 @@ import json
 import sys
 
 from switchgnn.lab.experiments import SimulationPoint
-from switchgnn.lab.experiments.runner import partition_file
 from switchgnn.lab.experiments.table import RESULT_COLUMNS
 
 VERSIONS = {"code": "1"}
@@ -14,14 +13,16 @@ VERSIONS = {"code": "1"}
 # Notes that it ran, makes what stands for plan and partition, and prints what it is given.
 PROGRAM = """
 import os, sys
-log, plan, partition, result, fails, code = sys.argv[1:]
-os.makedirs(plan, exist_ok=True)
-open(partition, "a").close()
+log, result, fails, *shared = sys.argv[1:]
+for path in shared:
+    if path.endswith(".npy"):
+        open(path, "a").close()
+    else:
+        os.makedirs(path, exist_ok=True)
 with open(log, "a") as file:
     print("ran", file=file)
 if fails:
-    print("Error: " + fails, file=sys.stderr)
-    sys.exit(int(code))
+    sys.exit("Error: " + fails)
 print(result)
 """
 
@@ -66,22 +67,29 @@ class FakeCommand:
         parted: and whether its partition was.
     """
 
-    def __init__(self, folder, results=None, fails=None, code=1):
+    def __init__(self, folder, results=None, fails=None):
         self.planned, self.parted = [], []
         self._log = folder / "log"
         self._results = results or {}
         self._fails = fails or {}
-        self._code = str(code)
 
     @property
     def runs(self):
         return self._log.read_text().split() if self._log.exists() else []
 
-    def __call__(self, one, plan):
-        partition = plan.with_name(partition_file(one))
-        self.planned.append(plan.exists())
-        self.parted.append(partition.exists())
+    def __call__(self, one, work):
+        shared = [work / name for name in one.shared]
+        self.parted.append(shared[0].exists())
+        self.planned.append(len(shared) > 1 and shared[1].exists())
         words = json.dumps(self._results.get(one, result()))
         fails = self._fails.get(one, "")
-        files = map(str, (self._log, plan, partition))
-        return [sys.executable, "-S", "-c", PROGRAM, *files, words, fails, self._code]
+        return [
+            sys.executable,
+            "-S",
+            "-c",
+            PROGRAM,
+            str(self._log),
+            words,
+            fails,
+            *map(str, shared),
+        ]

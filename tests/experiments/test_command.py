@@ -6,19 +6,19 @@ import json
 import signal
 import subprocess
 import sys
-from unittest.mock import Mock
 
 import pytest
 from typer.testing import CliRunner
 
 from switchgnn.commands.application import app
-from switchgnn.lab.experiments import Store, cells_of, load_figures, process, run_points
-from switchgnn.lab.experiments.load import known_figures
-from switchgnn.lab.experiments.runner import REFUSED, point_command
-from switchgnn.lab.experiments.table import select
+from switchgnn.lab.experiments import Store, cells_of, find_figures, process, run_points
+from switchgnn.lab.experiments.figure import select
+from switchgnn.lab.experiments.paper import FIGURES
+from switchgnn.lab.experiments.runner import point_command
 from switchgnn.lab.simulator.compile import compiled_models
-from switchgnn.lab.simulator.errors import SimulationStoppedError
+from switchgnn.lab.simulator.subject import make_plan
 from switchgnn.lab.simulator.within import check_fits
+from switchgnn.planner.graphs.load import load_graph
 from switchgnn.profiles import UNLIMITED
 from tests.experiments.fake_points import point
 from tests.support.levels import simulator_missing
@@ -126,7 +126,7 @@ def hardest(figure):
 
 LIMITED = {
     cell.point: figure.name
-    for figure in load_figures(known_figures())
+    for figure in find_figures(list(FIGURES))
     for cell in hardest(figure)
     if cell.point.switch != UNLIMITED.name
 }
@@ -145,32 +145,19 @@ def points_of_switches():
 def test_points_of_small_figures_fit_their_switch(tmp_path, one):
     partition = tmp_path / "partition.npy"
     process._write_partition(one, partition)
-    options = process._options(one, tmp_path / "plan", partition)
-    assert check_fits(process._plan(one, options, partition), options).table_bytes > 0
+    options = process._options(one, partition)
+    plan = make_plan(one.system, load_graph(one.graph), options, one.workers, lambda _: None)
+    assert check_fits(plan, options).table_bytes > 0
 
 
 @pytest.mark.parametrize(
     "changes", [{"graph": "no-such-graph"}, {"workers": 100}, {"slot_features": 1}]
 )
 def test_a_point_that_cannot_be_simulated_is_refused(tmp_path, changes):
-    command = point_command(point(**changes), tmp_path / "plan")
+    command = point_command(point(**changes), tmp_path)
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout) == (REFUSED, "")
+    assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.startswith("Error: ")
-
-
-def test_a_simulation_that_stops_is_not_refused(tmp_path, monkeypatch, capsys):
-    def stopped(*_):
-        raise SimulationStoppedError("The simulation stopped: it ended with code -9.")
-
-    words = [*point_command(point(), tmp_path / "plan")][-3:]
-    monkeypatch.setattr(process, "ctypes", Mock())  # this process is not to end with its parent
-    monkeypatch.setattr(process, "_simulate", stopped)
-    monkeypatch.setattr(sys, "argv", ["process", *words])
-    with pytest.raises(SystemExit) as left:
-        process.main()
-    assert left.value.code == 1
-    assert capsys.readouterr().err == "Error: The simulation stopped: it ended with code -9.\n"
 
 
 @pytest.mark.parametrize(
@@ -178,9 +165,7 @@ def test_a_simulation_that_stops_is_not_refused(tmp_path, monkeypatch, capsys):
 )
 def test_a_point_is_simulated_on_its_leaves(tmp_path, system, memory, mtu):
     one = point(system=system, leaves=2, spines=3, window=32, memory=memory, mtu=mtu)
-    run = subprocess.run(
-        point_command(one, tmp_path / "plan"), capture_output=True, text=True, check=True
-    )
+    run = subprocess.run(point_command(one, tmp_path), capture_output=True, text=True, check=True)
     told = json.loads(run.stdout)
     assert (told["leaves"], told["spines"], told["network"]["window"]) == (2, 3, 32)
     assert told["bytes"] == told["host_link_bytes"] + told["leaf_spine_bytes"]

@@ -2,15 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """What has a result is not run again; what fails does not stop the others."""
 
-import json
 import sys
 from pathlib import Path
 
 import pytest
 
 from switchgnn.lab.experiments import ExperimentError, Store, run_points
-from switchgnn.lab.experiments.point import SimulationPoint
-from switchgnn.lab.experiments.runner import REFUSED
 from switchgnn.planner.graphs.load import load_graph
 from switchgnn.planner.presets import PRESETS, PlanContext, preset_strategies
 from tests.experiments.fake_points import VERSIONS, FakeCommand, point, result
@@ -76,13 +73,13 @@ def test_another_version_is_run_again(tmp_path):
         {"mtu": "fragment"},
     ],
 )
-def test_another_parameter_is_run_again(tmp_path, change):
-    command = FakeCommand(tmp_path)
-    run([point()], tmp_path, command)
-    outcome, store = run([point(**change)], tmp_path, command)
-    assert outcome.run == 1
-    # Both results stay.
-    assert store.find(point()) and store.find(point(**change))
+def test_another_parameter_is_another_result(tmp_path, change):
+    store, one, other = Store(tmp_path, VERSIONS), point(), point(**change)
+    with store.opened():
+        store.keep(one, {"bytes": 1})
+        assert store.find(other) is None
+        store.keep(other, {"bytes": 2})
+    assert (store.find(one), store.find(other)) == ({"bytes": 1}, {"bytes": 2})
 
 
 def test_a_broken_result_is_made_again(tmp_path):
@@ -95,13 +92,6 @@ def test_a_broken_result_is_made_again(tmp_path):
     assert store.find(POINTS[0]) == result()
 
 
-def test_result_files_say_what_made_them(tmp_path):
-    run(POINTS[:1], tmp_path, FakeCommand(tmp_path))
-    kept = json.loads((tmp_path / "out" / "points" / f"{POINTS[0].name}.json").read_text())
-    assert SimulationPoint(**kept["parameters"]) == POINTS[0]
-    assert kept["versions"] == VERSIONS
-
-
 def test_a_failure_is_a_sentence_and_the_others_go_on(tmp_path):
     lines = []
     command = FakeCommand(tmp_path, fails={POINTS[0]: "no slots: give more."})
@@ -112,19 +102,6 @@ def test_a_failure_is_a_sentence_and_the_others_go_on(tmp_path):
     assert "failed: no slots: give more." in lines[0]
     # What failed is tried again.
     assert run(POINTS, tmp_path, command)[0].run == 1
-
-
-@pytest.mark.parametrize(("code", "refused"), [(REFUSED, 1), (1, 0), (-9, 0)])
-def test_what_another_attempt_cannot_help_is_known(tmp_path, code, refused):
-    command = FakeCommand(tmp_path, fails={POINTS[0]: "no."}, code=code)
-    outcome, _ = run(POINTS, tmp_path, command)
-    assert list(outcome.failed) == POINTS[:1]
-    assert len(outcome.refused) == refused
-
-
-def test_words_that_are_no_result_fail(tmp_path):
-    outcome, _ = run(POINTS[:1], tmp_path, lambda *_: [sys.executable, "-S", "-c", "print('no')"])
-    assert list(outcome.failed.values()) == ["it printed no result"]
 
 
 def test_points_share_a_plan(tmp_path):
@@ -146,8 +123,8 @@ def test_within_a_switch_a_plan_depends_on_rates(tmp_path):
 
 @pytest.mark.parametrize("limit", [{"table_memory": 1_000}, {"leaves": 2, "spines": 1}])
 def test_within_a_switch_a_plan_depends_on_its_tables(limit):
-    assert point(switch="tofino2").plan_name != point(switch="tofino2", **limit).plan_name
-    assert point().plan_name == point(**limit).plan_name
+    assert point(switch="tofino2").plan_folder != point(switch="tofino2", **limit).plan_folder
+    assert point().plan_folder == point(**limit).plan_folder
 
 
 def test_points_share_a_partition(tmp_path):
@@ -183,12 +160,6 @@ def test_a_plan_goes_with_the_last_point_that_needs_it(tmp_path):
     )
     # The partition is that of the last one as well.
     assert plans == [[1, 1], [1, 1], [0, 1], [0, 0]]
-
-
-def test_nothing_but_results_stays(tmp_path):
-    run(POINTS, tmp_path, FakeCommand(tmp_path))
-    assert not (tmp_path / "out" / "work").exists()
-    assert len(list((tmp_path / "out" / "points").iterdir())) == 3
 
 
 def test_one_run_at_a_time(tmp_path):

@@ -12,6 +12,7 @@ from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.network import Network, star_network
 from switchgnn.host.innetwork.exchange import InNetworkExchange
 from switchgnn.host.pace import Pace
+from switchgnn.host.wire.link import Link
 from switchgnn.p4src import load_program
 from switchgnn.planner.build import build_plan
 from switchgnn.planner.graphs.graph import Graph, reference_sums
@@ -24,7 +25,7 @@ WORKERS = 3
 WIDTH = 33
 FRAGMENTS = 2
 JOIN_SECONDS = 60
-PATIENT = Pace(patience=30.0)
+PATIENT = Pace(timeout=30.0)
 ALL = os.environ.get("SWITCHGNN_LEVEL") == "all"
 
 
@@ -47,13 +48,6 @@ class World:
         blocks = range(1, self.plan.manifest.blocks + 1)
         return [(0, 0), *((block, word) for block in blocks for word in self.facts.words)]
 
-    def depends_on(self, worker):
-        """The vertices whose sums include a worker's features."""
-        source, destination = self.graph.edges()
-        home = self.plan.assignment
-        remote = (home[source] == worker) & (home[destination] != worker)
-        return set(np.unique(destination[remote]).tolist())
-
 
 def world_of(graph, plan, network):
     return World(graph, plan, network, facts_of(plan, WIDTH))
@@ -67,10 +61,32 @@ def star_world(program=None):
     return world_of(graph, plan, star_network(WORKERS + 1))
 
 
+class WrappedLink(Link):
+    def __init__(self, link):
+        self.link = link
+
+    @property
+    def name(self):
+        return self.link.name
+
+    @property
+    def traffic(self):
+        return self.link.traffic
+
+    def send(self, frame):
+        self.link.send(frame)
+
+    def receive(self, seconds):
+        return self.link.receive(seconds)
+
+    def close(self):
+        self.link.close()
+
+
 class Team:
     """All workers of a plan; one round at a time."""
 
-    def __init__(self, world, links, addresses, *, session, pace=PATIENT, on_block=lambda *_: None):
+    def __init__(self, world, links, addresses, *, session, on_block=lambda *_: None):
         self.world = world
         self.round = 0
         self.errors = {}
@@ -82,7 +98,7 @@ class Team:
                 links[part.worker],
                 addresses(part.worker),
                 session=session,
-                pace=pace_here(pace),
+                pace=pace_here(PATIENT),
                 on_block=lambda *barrier, worker=part.worker: on_block(worker, *barrier),
             )
             for part in world.plan.workers

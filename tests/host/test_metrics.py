@@ -16,7 +16,6 @@ from switchgnn.host.metrics import (
     METRICS_EVENT,
     WorkerView,
     metric_values,
-    metrics_place,
     serving_metrics,
     telling_metrics,
     told_values,
@@ -91,11 +90,6 @@ def test_names_follow_the_conventions():
 def test_hosts_alone_have_no_exchange_over_the_switch():
     names = {metric.name for metric in WorkerView(0, Hosts()).metrics()}
     assert names == {"switchgnn_worker_link_frames_total", "switchgnn_worker_link_bytes_total"}
-
-
-def test_each_worker_has_a_port_of_its_own():
-    assert metrics_place(("127.0.0.1", 9600), 3) == "127.0.0.1:9603"
-    assert metrics_place(("127.0.0.1", 0), 3) == "127.0.0.1:0"
 
 
 def test_who_was_not_asked_serves_nothing(monkeypatch):

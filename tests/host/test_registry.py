@@ -9,15 +9,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from switchgnn.base.tasks import TaskError
-from switchgnn.host import mixed
+from switchgnn.base.tasks import TaskError, task_from_json, task_to_json
+from switchgnn.host import hybrid
 from switchgnn.host.errors import LinkError, TransportError
+from switchgnn.host.hybrid import HybridTransport, left_schedules, open_switch, write_left_schedules
 from switchgnn.host.innetwork import exchange
 from switchgnn.host.innetwork.exchange import InNetworkExchange, open_in_network
-from switchgnn.host.mixed import HybridTransport, left_schedules, open_switch, write_left_schedules
 from switchgnn.host.pace import Pace
 from switchgnn.host.registry import AUTO, DEFAULT, TRANSPORTS, transport_kind
-from switchgnn.host.transport import WorkerEnd
+from switchgnn.host.transport import LinkConfig, WorkerEnd
 from switchgnn.host.worker import WorkerTask
 from switchgnn.planner import build_plan, write_plan
 from switchgnn.planner.direction import Direction
@@ -71,24 +71,27 @@ def test_what_a_worker_lacks_is_named(kind):
 
 
 TASK = WorkerTask(
-    plan=Path("plan"),
-    worker=2,
-    session=3,
-    link="udp:127.0.0.1:1:127.0.0.1:2",
-    addresses=ADDRESSES,
+    LinkConfig(
+        worker=2,
+        link="udp:127.0.0.1:1:127.0.0.1:2",
+        addresses=ADDRESSES,
+        stations=stations(2),
+        plan=Path("plan"),
+        session=3,
+        faults="loss=0.1",
+    ),
     features=Path("features.npy"),
     rounds=3,
     output=Path("sums.safetensors"),
     rounds_per_file=2,
-    pace=Pace(window=5, patience=7),
-    faults="loss=0.1",
+    pace=Pace(window=5, timeout=7),
 )
 
 
 def test_a_task_in_json_is_the_task():
-    text = TASK.to_json()
+    text = task_to_json(TASK)
     assert "\n" not in text
-    assert WorkerTask.from_json(text) == TASK
+    assert task_from_json(WorkerTask, text) == TASK
 
 
 MISSING = object()
@@ -97,31 +100,32 @@ MISSING = object()
 @pytest.mark.parametrize(
     ("path", "value", "words"),
     [
-        (("worker",), "2", "worker: expected int, got str"),
-        (("plan",), 5, "plan: expected Path, got int"),
+        (("config", "worker"), "2", r"config\.worker: expected int, got str"),
+        (("config", "plan"), 5, r"config\.plan: expected "),
+        (("config", "stations", 0, "port"), 1, r"config\.stations\[0\]: unknown field port"),
         (("pace", "window"), None, r"pace\.window: expected int, got null"),
-        (("addresses", "switch", "mac"), 1, r"addresses\.switch\.mac: expected str, got int"),
+        (("config", "addresses", "switch", "mac"), 1, r"\.addresses\.switch\.mac: expected str"),
         (("colour",), "red", "unknown field colour; known: "),
         (("pace", "haste"), 1, "pace: unknown field haste; known: "),
         (("rounds",), MISSING, "missing required field rounds"),
-        (("addresses", "worker"), MISSING, "addresses: .*missing required field worker"),
+        (("config", "addresses", "worker"), MISSING, "addresses: .*missing required field worker"),
     ],
 )
 def test_what_is_wrong_in_a_task_is_named(path, value, words):
-    fields = inner = json.loads(TASK.to_json())
+    fields = inner = json.loads(task_to_json(TASK))
     for name in path[:-1]:
         inner = inner[name]
     inner[path[-1]] = value
     if value is MISSING:
         del inner[path[-1]]
     with pytest.raises(TaskError, match=words):
-        WorkerTask.from_json(json.dumps(fields))
+        task_from_json(WorkerTask, json.dumps(fields))
 
 
 @pytest.mark.parametrize("text", ["", "[]"])
 def test_what_is_no_task_is_refused(text):
     with pytest.raises(TaskError, match="task cannot be read"):
-        WorkerTask.from_json(text)
+        task_from_json(WorkerTask, text)
 
 
 def plan_of(graph, left, **options):
@@ -198,7 +202,7 @@ def test_a_schedule_of_another_plan_is_refused(end, graph, plan, tmp_path):
 @pytest.mark.parametrize(("mtu", "longest"), [("1500", 1500), ("100", 174)])
 def test_a_link_must_take_the_longest_frames_of_both(end, monkeypatch, mtu, longest):
     asked = []
-    monkeypatch.setattr(mixed, "check_packets_fit", lambda *what: asked.append(what))
+    monkeypatch.setattr(hybrid, "check_packets_fit", lambda *what: asked.append(what))
     nobody = replace(end, link="eth:nobody", mtu=mtu)
     with pytest.raises(LinkError), open_switch(nobody):
         pass

@@ -23,7 +23,6 @@ from switchgnn.planner import (
 from switchgnn.planner.blocks.hypergraph import has_mtkahypar
 from switchgnn.planner.plan import edge_sets
 from switchgnn.planner.plan import parts as parts_module
-from switchgnn.planner.plan.manifest import manifest_digest
 from switchgnn.planner.sending import packets
 from switchgnn.planner.sending.order import SendOrder
 from switchgnn.planner.strategies import SEND_STRATEGIES
@@ -260,20 +259,6 @@ def test_the_judge_finds(send, name):
         check(wrong, features, expected)
 
 
-def test_the_manifest_says_what_was_asked():
-    plan = plan_of(KARATE, 4, 20, seed=3)
-    manifest = plan.manifest
-    assert (manifest.workers, manifest.slots, manifest.slots_per_bank) == (4, 20, 3)
-    assert (manifest.format, manifest.version, manifest.banks) == ("switchgnn-plan", 7, 8)
-    assert manifest.program == "ab" * 32
-    assert manifest.graph.digest == KARATE.digest()
-    assert manifest.strategy.blocks == "mlgp"
-    assert manifest.partition.seed == manifest.strategy.seed == 3
-    assert manifest.digest == manifest_digest(manifest)
-    with reports("no backward blocks"):
-        manifest.direction(BACKWARD)
-
-
 def test_one_worker_needs_no_exchange():
     plan = plan_of(KARATE, 1)
     assert plan.manifest.blocks == 0
@@ -281,24 +266,6 @@ def test_one_worker_needs_no_exchange():
     assert plan.manifest.direction(FORWARD).prediction.packets_up == (0,)
     assert plan.workers[0].send_indptr.tolist() == [0]
     assert not replay(plan, random_features(KARATE)).any()
-
-
-def test_progress_tells_the_steps():
-    steps = []
-    plan_of(KARATE, progress=steps.append)
-    assert len(steps) == 6
-    assert steps[0].startswith("partition")
-
-
-def test_the_forward_half_is_the_plan_of_forward_alone():
-    graph = random_graph(60, 300, 4, directed=True)
-    both, alone = (plan_of(graph, 4, 12, directions=which) for which in ("both", "forward"))
-    record = alone.manifest.direction(FORWARD)
-    assert both.manifest.direction(FORWARD) == record
-    assert alone.manifest.blocks == record.last_block < both.manifest.blocks
-    rows = len(alone.switch.entry_block)
-    assert np.array_equal(both.switch.entry_slot[:rows], alone.switch.entry_slot)
-    assert np.array_equal(both.switch.entry_source[:rows], alone.switch.entry_source)
 
 
 def test_inner_edges_of_one_way_do_not_matter():
@@ -361,14 +328,6 @@ def test_with_a_slot_for_everybody_the_strawman_would_give_the_sums(split, slots
         inside = np.isin(plan.switch.result_block, blocks)
         fill = np.bincount(plan.switch.result_bank[inside], minlength=1)
         assert fill.max() <= -(-int(fill.sum()) // 8)
-
-
-def test_the_manifest_names_the_strawman_and_keeps_the_slots():
-    plan = plan_of(KARATE, 4, 9, **STRAWMAN)
-    assert plan.manifest.strawman
-    assert (plan.manifest.slots, plan.manifest.slots_per_bank) == (9, 2)
-    assert plan.manifest.direction(FORWARD).prediction.contributions > 9
-    assert not plan_of(KARATE, 4, 9).manifest.strawman
 
 
 @pytest.mark.parametrize(

@@ -17,9 +17,15 @@ import pytest
 
 from switchgnn.host.wire.header import BODY_AT
 from switchgnn.planner import Direction, PlanContext, PlannerError, load_graph, presets
-from switchgnn.planner.auto import build_auto
 from switchgnn.planner.build import build_resolved
-from switchgnn.planner.costs.forecast import HOST, HOST_PARTIAL, MIXED, SWITCH, choose_lanes
+from switchgnn.planner.costs.forecast import (
+    HOST,
+    HOST_PARTIAL,
+    MIXED,
+    SWITCH,
+    build_auto,
+    choose_lanes,
+)
 from switchgnn.planner.costs.seconds import NetworkModel
 from switchgnn.planner.lanes import (
     LANES,
@@ -28,8 +34,9 @@ from switchgnn.planner.lanes import (
     frame_bytes,
     parse_lanes,
 )
-from switchgnn.planner.plan.banks import BANKS_OF_SWITCHES, SWITCH_ARRAYS, WORKER_ARRAYS
+from switchgnn.planner.plan.banks import BANKS_OF_SWITCHES
 from switchgnn.planner.plan.manifest import strategy_names
+from switchgnn.planner.plan.plan import SWITCH_ARRAYS, WORKER_ARRAYS
 from switchgnn.planner.presets import (
     KNOWN,
     PRESETS,
@@ -158,13 +165,6 @@ def test_every_choice_can_be_made(monkeypatch, name, installed):
 def test_the_paper_is_the_paper():
     choice = preset_strategies("paper", SMALL, FEW)
     assert [getattr(choice, part) for part in PARTS] == ["metis", "mlgp", "multicast", "gamr"]
-
-
-def test_without_mtkahypar_the_choice_names_the_package(monkeypatch):
-    monkeypatch.setattr(presets, "has_mtkahypar", lambda: False)
-    choice = preset_strategies("best", SMALL, FEW)
-    assert choice.blocks == "destination-cover"
-    assert any("[hypergraph]" in reason for reason in choice.because.values())
 
 
 def test_scarce_recirculation_raises_the_weight():

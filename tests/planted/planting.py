@@ -101,19 +101,6 @@ def changed_program(program, name, change):
     return replace(program, json=after.encode(), digest=digest)
 
 
-def cut_branches(compiled, fields, times=1):
-    """Never take the true branch of the conditionals that name all these fields."""
-    found = [
-        condition
-        for pipeline in compiled["pipelines"]
-        for condition in pipeline["conditionals"]
-        if all(field in json.dumps(condition["expression"]) for field in fields)
-    ]
-    assert len(found) == times
-    for condition in found:
-        condition["true_next"] = condition["false_next"]
-
-
 def accept(compiled, outcome):
     """Let packets with this outcome stay PENDING."""
     for action in compiled["actions"]:

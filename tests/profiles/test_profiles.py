@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Profiles are read or refused; the bundled ones follow from their sources (docs/switches.md)."""
 
-import math
 import os
 import re
 from pathlib import Path
@@ -17,7 +16,6 @@ from switchgnn.p4src import load_program
 from switchgnn.planner.plan.banks import BANKS_OF_SWITCHES
 from switchgnn.planner.presets import SLOT_BYTES
 from switchgnn.profiles import (
-    UNLIMITED,
     ProfileError,
     SwitchProfile,
     find_profile,
@@ -108,13 +106,6 @@ def test_names_and_files_that_are_none(tmp_path):
     os.mkfifo(tmp_path / "pipe.toml")
     with pytest.raises(ProfileError, match="Cannot read"):
         find_profile(str(tmp_path / "pipe.toml"))
-
-
-def test_the_unlimited_one_is_what_simulations_assume():
-    assert find_profile("unlimited") == UNLIMITED
-    assert UNLIMITED.slots is None
-    assert UNLIMITED.frames_per_second(188) is None
-    UNLIMITED.check_attached(10_000, math.inf)
 
 
 def test_these_come_along():

@@ -39,12 +39,8 @@ def results(request: pytest.FixtureRequest, runner: Runner) -> dict[str, CaseRes
 @pytest.mark.parametrize("case", find_cases())
 def test_case(case: str, results: dict[str, CaseResult]) -> None:
     result = results[case]
-    if result.known_defect and result.failure:
-        pytest.xfail(result.known_defect)
     if not result.passed:
         pytest.fail(result.failure or result.error or "", pytrace=False)
-    if result.known_defect:
-        pytest.fail(f"Fixed; remove it from known_defects: {result.known_defect}", pytrace=False)
 
 
 # One mistake each in sums, duplicates, the pool and leaf-spines: every mistake needs a PTF process.

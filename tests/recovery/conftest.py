@@ -8,62 +8,91 @@ from contextlib import ExitStack, contextmanager
 
 import pytest
 
-from switchgnn.controller import WatchEventKind, watch
+from switchgnn.controller import P4RuntimeClient, Share, WatchEventKind, watch
 from tests.support.fabrics import Team, bed
-from tests.support.markers import TARGETS, full
+from tests.support.leaf_spine_fabrics import NO_FAULTS, leaf_spine_bed
+from tests.support.markers import MININET_TARGETS, TARGETS
+from tests.support.reducing import Crew
 from tests.support.speed import seconds_here
 
 WORKERS = 4
 ALL_FAULTS = "loss=0.05,duplicate=0.05,reorder=0.05,corrupt=0.02"
-# `make test-all` also injects them one by one.
-EACH_FAULT = [
-    pytest.param(fault, marks=full)
-    for fault in ("loss=0.1", "duplicate=0.05", "reorder=0.05", "corrupt=0.02")
-]
-COUNTED_AS = {
-    "loss": "lost",
-    "duplicate": "duplicated",
-    "reorder": "reordered",
-    "corrupt": "corrupted",
-}
+FEW_FAULTS = "loss=0.02,duplicate=0.02,reorder=0.02,seed=8"
+KINDS = {"lost", "duplicated", "reordered", "corrupted"}
 
 
-def kinds_of(faults):
-    """The kinds of faults in a text, as they are counted."""
-    return {COUNTED_AS[fault.partition("=")[0]] for fault in faults.split(",")}
+def of_topology(topology, targets):
+    return [
+        pytest.param((topology, *each.values), id=f"{topology}-{each.id}", marks=each.marks)
+        for each in targets
+    ]
 
 
-def happened(injected):
-    return {kind for kind in COUNTED_AS.values() if injected[kind]}
+STARS = of_topology("star", TARGETS)
+BEDS = [*STARS, *of_topology("leaf-spine", MININET_TARGETS)]
 
 
-@pytest.fixture(scope="module")
-def send(request):
-    """Features as they are, unless a test asks for partial sums."""
-    return getattr(request, "param", "multicast")
+@contextmanager
+def made_bed(which, folder, **options):
+    """Start a switch with four workers, or two leaves and two spines."""
+    topology, target = which
+    if topology == "leaf-spine":
+        with leaf_spine_bed(folder, target, spines=2, **options) as made:
+            yield made
+    else:
+        target, *backend = target if isinstance(target, tuple) else (target,)
+        with bed(target, WORKERS, folder, backend=next(iter(backend), None), **options) as made:
+            yield made
 
 
-@pytest.fixture(scope="module", params=TARGETS)
-def shared_bed(request, send, tmp_path_factory):
-    target, *backend = request.param if isinstance(request.param, tuple) else (request.param,)
-    folder = tmp_path_factory.mktemp("bed")
-    with bed(target, WORKERS, folder, send=send, backend=next(iter(backend), None)) as made:
+@pytest.fixture(scope="module", params=BEDS)
+def shared_bed(request, tmp_path_factory):
+    """With other options of its plan, where a module has them."""
+    options = getattr(request.module, "PLAN", {})
+    with made_bed(request.param, tmp_path_factory.mktemp("bed"), **options) as made:
         yield made
 
 
 @pytest.fixture
-def team(shared_bed):
-    """Make a team on a new session; its links are closed afterwards."""
-    with ExitStack() as stack:
-
-        def make(**options):
-            shared_bed.install()
-            return Team(shared_bed, stack, **options)
-
-        yield make
+def stack():
+    with ExitStack() as made:
+        yield made
 
 
-def control(stack, watched, program):
+@pytest.fixture
+def began(shared_bed, stack):
+    """Begin a session, with faults on cables; its links are closed afterwards."""
+
+    def begin(kind, *, faults="", **options):
+        shared_bed.disturb(NO_FAULTS)
+        shared_bed.install()
+        shared_bed.disturb(faults or NO_FAULTS)
+        stack.callback(shared_bed.disturb, NO_FAULTS)
+        return kind(shared_bed, stack, faults=faults, **options)
+
+    return begin
+
+
+@pytest.fixture
+def team(began):
+    """Make a team of exchanges in a new session."""
+    return lambda **options: began(Team, **options)
+
+
+@pytest.fixture
+def crew(began):
+    """Make a crew of all-reduces in a new session."""
+    return lambda **options: began(Crew, **options)
+
+
+def all_happened(workers):
+    """Whether all kinds of faults have happened, on links and on cables."""
+    fabric = getattr(workers.bed, "fabric", None)
+    injected = [workers.injected(), *([fabric.cable_injected()] if fabric else [])]
+    return all(each[kind] for each in injected for kind in KINDS)
+
+
+def control(stack, bed):
     """Install again on every switch that restarts, until the stack closes."""
     stop, installed = threading.Event(), threading.Semaphore(0)
 
@@ -71,7 +100,11 @@ def control(stack, watched, program):
         if event.kind is WatchEventKind.INSTALLED:
             installed.release()
 
-    options = {"program": program, "on_event": note, "stop": stop, "interval": 0.1}
+    shares = bed.shares()
+    clients = [stack.enter_context(P4RuntimeClient(share.switch)) for share in shares]
+    ends = zip(shares, clients, strict=True)
+    watched = [Share(share.plan, share.network, client) for share, client in ends]
+    options = {"program": bed.program, "on_event": note, "stop": stop, "interval": 0.1}
     thread = threading.Thread(target=watch, args=(watched,), kwargs=options, daemon=True)
     thread.start()
     stack.callback(thread.join, seconds_here())
@@ -81,21 +114,20 @@ def control(stack, watched, program):
 
 
 @contextmanager
-def restarting(bed, seed, end):
-    """Have the switch ended, after some blocks, and started again; yields a listener to blocks."""
-    moments = random.Random(seed)
-    after, blocks, done = moments.randrange(1, 12), threading.Semaphore(0), threading.Event()
+def restarting(seed, restart, most=12):
+    """Call `restart` after some blocks; yields a listener to blocks."""
+    moments = random.Random(repr(seed))
+    after, blocks, done = moments.randrange(1, most), threading.Semaphore(0), threading.Event()
 
-    def restart():
+    def wait_and_restart():
         for _ in range(after):
             blocks.acquire(timeout=seconds_here(60))
         done.wait(moments.random() * 0.02)
-        end()
-        bed.start()
+        restart()
         # The switch dies with the thread that started it (PR_SET_PDEATHSIG).
         done.wait(seconds_here(100))
 
-    thread = threading.Thread(target=restart)
+    thread = threading.Thread(target=wait_and_restart)
     thread.start()
     try:
         yield lambda *_: blocks.release()

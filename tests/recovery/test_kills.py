@@ -6,11 +6,12 @@ A switch that keeps its tables comes back in the middle of a run without a contr
 moments are in tests/virtual/matrix.
 """
 
-import random
+import re
 import signal
 import subprocess
 import sys
 import threading
+import time
 from contextlib import ExitStack
 from functools import partial
 
@@ -37,11 +38,12 @@ from switchgnn.planner.plan.files import write_plan
 from switchgnn.softswitch.daemon.state_file import open_state
 from switchgnn.topologies import Target
 from switchgnn.topologies.targets import wait_until_serving
-from tests.host.mixed import crew as mixed
-from tests.recovery.conftest import control, restarting
+from tests.host.hybrid import crew as hybrid
+from tests.recovery.conftest import BEDS, FEW_FAULTS, control, made_bed, restarting
 from tests.support.commands import forkserver
 from tests.support.fabrics import Bed, Team, bed
-from tests.support.markers import TARGETS, full
+from tests.support.leaf_spine_fabrics import NO_FAULTS
+from tests.support.markers import MININET_TARGETS, TARGETS
 from tests.support.seeds import seeds
 from tests.support.speed import seconds_here
 from tests.support.waiting import wait_until
@@ -54,49 +56,50 @@ def those_of_few_edges(graph):
 
 
 @pytest.fixture(params=TARGETS)
-def own_bed(request, send, tmp_path):
-    with bed(request.param, WORKERS, tmp_path, send=send) as made:
+def own_bed(request, tmp_path):
+    with bed(request.param, WORKERS, tmp_path) as made:
         made.install()
         yield made
 
 
-def control_star(stack, bed):
-    client = stack.enter_context(P4RuntimeClient(bed.address))
-    plan = load_plan((bed.plan.manifest, bed.plan.switch))
-    control(stack, [Share(plan, bed.network, client)], bed.program)
+@pytest.mark.parametrize("seed", seeds(1, 3))
+def test_the_switch_is_killed_and_started_again(own_bed, stack, seed):
+    control(stack, own_bed)
+    on_block = stack.enter_context(restarting(seed, own_bed.restart))
+    team = Team(own_bed, stack, on_block=on_block)
+    assert team.run(4, seed=seed) == 0, team.errors
 
 
-@pytest.mark.parametrize("send", ["multicast", pytest.param("cover", marks=full)], indirect=True)
-@pytest.mark.parametrize("seed", seeds(1, 4))
-def test_the_switch_is_killed_and_started_again(own_bed, seed):
-    with ExitStack() as stack:
-        control_star(stack, own_bed)
-        on_block = stack.enter_context(restarting(own_bed, seed, own_bed.kill))
-        team = Team(own_bed, stack, on_block=on_block)
-        assert team.run(4, seed=seed) == 0, team.errors
+# A leaf, which has faults beside, and a spine.
+@pytest.mark.parametrize(("switch", "faults"), [(1, FEW_FAULTS), (2, NO_FAULTS)])
+@pytest.mark.parametrize("target", MININET_TARGETS)
+def test_a_leaf_or_a_spine_is_killed_and_started_again(target, tmp_path, stack, switch, faults):
+    with made_bed(("leaf-spine", target), tmp_path) as made, ExitStack() as stack:
+        control(stack, made)
+        made.disturb(faults)
+        restart = partial(made.restart, switch)
+        on_block = stack.enter_context(restarting(switch, restart, most=24))
+        team = Team(made, stack, faults=faults, on_block=on_block)
+        assert team.run(4) == 0, team.errors
 
 
 @pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize("seed", seeds(1, 4))
-def test_the_switch_is_killed_in_a_mixed_exchange(target, tmp_path, seed):
+def test_the_switch_is_killed_in_a_mixed_exchange(target, tmp_path):
     """The switch also forwards the rows between hosts."""
     options = {"graph": "karate", "slots": 8, "directions": "both", "left": those_of_few_edges}
     with bed(target, WORKERS, tmp_path, **options) as own_bed, ExitStack() as stack:
         own_bed.install()
-        control_star(stack, own_bed)
-        on_block = stack.enter_context(restarting(own_bed, seed, own_bed.kill))
+        control(stack, own_bed)
+        on_block = stack.enter_context(restarting(0, own_bed.restart))
         calls = [
-            (mixed.whole_numbers(own_bed, 40, each), way) for each in (0, 1) for way in mixed.BOTH
+            (hybrid.whole_numbers(own_bed, 40, each), way) for each in (0, 1) for way in hybrid.BOTH
         ]
-        transports = stack.enter_context(mixed.crew(own_bed, on_block=on_block))
-        found = mixed.run(own_bed, transports, calls)
-        assert mixed.wrong(own_bed, calls, found) == 0
+        transports = stack.enter_context(hybrid.crew(own_bed, on_block=on_block))
+        found = hybrid.run(own_bed, transports, calls)
+        assert hybrid.wrong(own_bed, calls, found) == 0
 
 
-@pytest.mark.parametrize("seed", seeds(1, 2))
-def test_the_controller_is_killed(own_bed, tmp_path, seed):
-    moment = random.Random(seed).randrange(12)
-    reached = []
+def test_the_controller_is_killed(own_bed, tmp_path, stack):
     write_plan(own_bed.plan, tmp_path / "plan")
     controller = subprocess.Popen(
         [
@@ -106,29 +109,27 @@ def test_the_controller_is_killed(own_bed, tmp_path, seed):
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
-
-    def on_block(*place):
-        reached.append(place)
-        if len(reached) > moment:
-            controller.kill()
-
-    with ExitStack() as stack:
-        team = Team(own_bed, stack, on_block=on_block)
-        assert team.run(5) == 0
+    on_block = stack.enter_context(restarting(0, controller.kill))
+    team = Team(own_bed, stack, on_block=on_block)
+    assert team.run(5) == 0
     assert controller.wait(seconds_here(10)) != 0
 
 
-@pytest.mark.parametrize(
-    ("victim", "after"), [(1, 1), *(pytest.param(*each, marks=full) for each in [(0, 0), (2, 3)])]
-)
-def test_a_worker_dies(own_bed, victim, after):
-    """The others stop in time and name the missing worker."""
-    with ExitStack() as stack:
-        team = Team(own_bed, stack, pace=Pace(patience=1.0))
-        team.run(9, stops={victim: after})
-    assert set(team.errors) == set(range(WORKERS)) - {victim}
+@pytest.mark.parametrize("which", BEDS)
+def test_a_worker_dies(which, tmp_path, stack):
+    """The others, on either leaf, stop in time and name the missing worker."""
+    victim, died = 3, []
+    with made_bed(which, tmp_path) as made, ExitStack() as stack:
+        made.install()
+        note = lambda *_: died.append(time.monotonic())  # noqa: E731
+        team = Team(made, stack, pace=Pace(timeout=1.0), on_block=note)
+        team.run(9, stops={victim: 1})
+        assert time.monotonic() - max(died) < seconds_here(20)
+    assert set(team.errors) == set(range(made.workers)) - {victim}
     for error in team.errors.values():
-        assert f"worker {victim}" in str(error).lower(), error
+        # From another leaf the whole leaf is missing: to a spine it has all its bits.
+        named = re.search(r"for workers? ([\d, ]+)|Worker (\d) did not", str(error))
+        assert named and str(victim) in (named[1] or named[2]), error
 
 
 class KeepingBed(Bed):
@@ -145,11 +146,12 @@ class KeepingBed(Bed):
         self.switch.start()
         wait_until_serving(self.switch, self.address)
 
-    def end(self, number):
+    def begin_again(self, number):
         if number == signal.SIGKILL:
             self.kill()
         else:
             self.switch.stop()
+        self.start()
 
     def any_tag(self):
         with P4RuntimeClient(self.address, primary=False) as client:
@@ -181,19 +183,15 @@ def session_in(path):
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM], ids=lambda n: n.name)
-@pytest.mark.parametrize("seed", seeds(1, 4))
-def test_a_run_goes_on_by_itself(keeping, number, seed):
-    with ExitStack() as stack:
-        end = partial(keeping.end, number)
-        on_block = stack.enter_context(restarting(keeping, seed, end))
-        team = Team(keeping, stack, on_block=on_block)
-        assert team.run(6, seed=seed) == 0, team.errors
+def test_a_run_goes_on_by_itself(keeping, stack, number):
+    on_block = stack.enter_context(restarting(0, partial(keeping.begin_again, number)))
+    team = Team(keeping, stack, on_block=on_block)
+    assert team.run(6) == 0, team.errors
 
 
 def test_it_says_that_it_has_forgotten_whose_turn_it_is(keeping):
     assert keeping.any_tag() == 0
-    keeping.end(signal.SIGKILL)
-    keeping.start()
+    keeping.begin_again(signal.SIGKILL)
     assert keeping.any_tag() == 1
 
 
@@ -214,8 +212,7 @@ def test_a_controller_has_nothing_to_do(keeping):
         watching.start()
         try:
             wait_until(lambda: kinds(told)[:1] == [WatchEventKind.INSTALLED], "the watch")
-            keeping.end(signal.SIGTERM)
-            keeping.start()
+            keeping.begin_again(signal.SIGTERM)
             wait_until(lambda: kinds(told).count(WatchEventKind.INSTALLED) == 2, "it is back")
         finally:
             stop.set()

@@ -130,7 +130,7 @@ def test_a_worker_dies(shared_bed, victim, after):
         team = Team(
             shared_bed,
             stack,
-            pace=Pace(patience=PATIENCE),
+            pace=Pace(timeout=PATIENCE),
             on_block=lambda *_: died.append(time.monotonic()),
         )
         started = time.monotonic()

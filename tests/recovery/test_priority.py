@@ -36,21 +36,6 @@ class Watched(WrappedLink):
         return frame
 
 
-class WatchedBed:
-    """A bed whose links are watched."""
-
-    def __init__(self, made):
-        self._made = made
-        self.links = {}
-
-    def link(self, worker):
-        self.links[worker] = Watched(self._made.link(worker))
-        return self.links[worker]
-
-    def __getattr__(self, name):
-        return getattr(self._made, name)
-
-
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     folder = tmp_path_factory.mktemp("bed")
@@ -60,15 +45,20 @@ def made(tmp_path_factory):
 
 def exchange(made, meanwhile=None):
     """Exchange one round and return what came to each worker."""
-    watched = WatchedBed(made)
+    links = {}
+
+    def link(worker):
+        links[worker] = Watched(made.link(worker))
+        return links[worker]
+
     with ExitStack() as stack:
         made.install()
-        team = Team(watched, stack)
+        team = Team(made, stack, link=link)
         if meanwhile is not None:
             stack.enter_context(meanwhile(team))
         assert team.run(1, width=WIDTH) == 0
         assert not team.errors, team.errors
-    return {worker: link.came for worker, link in watched.links.items()}
+    return {worker: each.came for worker, each in links.items()}
 
 
 def while_sums_wait(came):

@@ -8,6 +8,7 @@ With losses, and as much patience as users have, it is in tests/virtual/matrix.
 import socket
 import struct
 import time
+from collections import deque
 from contextlib import ExitStack
 
 import numpy as np
@@ -16,62 +17,65 @@ import pytest
 from switchgnn.host.direct import PROTOCOL as DIRECT
 from switchgnn.host.direct import DirectTransport, copy_schedules
 from switchgnn.host.pace import Pace
+from switchgnn.host.wire.header import KIND_AT, KIND_MASK, Kind
+from switchgnn.host.wire.link import WrappedLink
 from switchgnn.planner.direction import Direction
-from switchgnn.topologies import Target
 from tests.host.direct.crew import exchange, parts_of, stations, wrong
+from tests.recovery.conftest import BEDS, WORKERS, made_bed
 from tests.support.fabrics import PATIENT, Team, bed
-from tests.support.leaf_spine_fabrics import leaf_spine_bed
-from tests.support.markers import TARGETS, full
-from tests.support.slow_sums import SlowSums
+from tests.support.markers import TARGETS
 from tests.support.speed import pace_here
 
-WORKERS = 4
 SLOW = 3
 # One block, with some fifty sums for each worker.
 ONE_BLOCK = {"graph": "random:200:600:1", "slots": 512}
 
 
-class SlowBed:
-    """A bed with a worker that receives sums slowly."""
+class SlowSums(WrappedLink):
+    """A link on which so many sums arrive per second; all other frames pass at once.
 
-    def __init__(self, made, sums_per_second):
-        self._made, self._rate = made, sums_per_second
+    The other workers have what they need of this one, and wait for it in the barrier.
+    """
 
-    def link(self, worker):
-        link = self._made.link(worker)
-        return SlowSums(link, self._rate) if worker == SLOW else link
+    def __init__(self, link, per_second):
+        super().__init__(link)
+        self._seconds = 1 / per_second
+        self._held = deque()
+        self._next = 0.0
 
-    def __getattr__(self, name):
-        return getattr(self._made, name)
+    def receive(self, seconds):
+        until = seconds + time.monotonic()
+        while True:
+            now = time.monotonic()
+            if self._held and now >= self._next:
+                self._next = now + self._seconds
+                return memoryview(self._held.popleft())
+            end = min(until, self._next) if self._held else until
+            frame = self._link.receive(max(0.0, end - now))
+            if frame is not None and frame[KIND_AT] & KIND_MASK != Kind.SUM:
+                return frame
+            if frame is not None:
+                self._held.append(bytes(frame))
+            elif time.monotonic() >= until:
+                return None
 
 
-def check(made, *, patience):
-    """Check that all sums are exact though the block takes twice the patience."""
-    began, ended = time.monotonic(), []
-    with ExitStack() as stack:
+@pytest.mark.parametrize("which", BEDS)
+def test_a_slow_worker_is_waited_for(which, tmp_path):
+    """The block takes twice the patience; a leaf forwards the pulses."""
+    patience, ended = 1.0, []
+    with made_bed(which, tmp_path, **ONE_BLOCK) as made, ExitStack() as stack:
+
+        def link(worker):
+            opened = made.link(worker)
+            return SlowSums(opened, 25 / patience) if worker == SLOW else opened
+
         made.install()
-        team = Team(
-            SlowBed(made, 25 / patience),
-            stack,
-            pace=Pace(patience=patience),
-            on_block=lambda *_: ended.append(time.monotonic()),
-        )
-        wrong = team.run(1, width=3)
-    assert not team.errors, team.errors
-    assert wrong == 0
+        began = time.monotonic()
+        note = lambda *_: ended.append(time.monotonic())  # noqa: E731
+        team = Team(made, stack, pace=Pace(timeout=patience), on_block=note, link=link)
+        assert team.run(1, width=3) == 0, team.errors
     assert min(ended) - began > 1.5 * patience
-
-
-@pytest.mark.parametrize("target", TARGETS)
-def test_a_slow_worker_is_waited_for(target, tmp_path):
-    with bed(target, WORKERS, tmp_path, **ONE_BLOCK) as made:
-        check(made, patience=1.0)
-
-
-def test_a_slow_worker_behind_another_leaf_is_waited_for(tmp_path):
-    """Its leaf forwards its pulses."""
-    with leaf_spine_bed(tmp_path, Target.EMBEDDED, workers=WORKERS, **ONE_BLOCK) as made:
-        check(made, patience=1.0)
 
 
 # The kernel makes it the least that it allows, room for two frames or three.
@@ -80,8 +84,8 @@ SMALLEST = 1
 SO_MEMINFO, MEMINFO_WORDS, MEMINFO_DROPS = 55, 9, 8
 
 
-class CrampedBed:
-    """A bed whose workers have the smallest buffers; `dropped` counts the overflow."""
+class Cramped:
+    """Opens links with the smallest buffers; `dropped` counts the overflow."""
 
     def __init__(self, made):
         self._made, self._sockets = made, []
@@ -98,9 +102,6 @@ class CrampedBed:
         told = [each.getsockopt(socket.SOL_SOCKET, SO_MEMINFO, size) for each in self._sockets]
         return sum(struct.unpack(f"{MEMINFO_WORDS}I", each)[MEMINFO_DROPS] for each in told)
 
-    def __getattr__(self, name):
-        return getattr(self._made, name)
-
 
 @pytest.fixture(scope="module", params=TARGETS)
 def made(request, tmp_path_factory):
@@ -109,23 +110,19 @@ def made(request, tmp_path_factory):
         yield each
 
 
-@pytest.mark.parametrize("rounds", [2, pytest.param(20, marks=full)])
-def test_sums_of_the_switch(made, rounds):
-    cramped = CrampedBed(made)
+def test_sums_of_the_switch(made):
+    cramped = Cramped(made)
     with ExitStack() as stack:
         made.install()
-        team = Team(cramped, stack)
-        assert team.run(rounds) == 0
+        team = Team(made, stack, link=cramped.link)
+        assert team.run(2) == 0
         assert not team.errors, team.errors
         assert cramped.dropped() > 0
 
 
-@pytest.mark.parametrize("width", [33, pytest.param(512, marks=full)])
-def test_sums_between_hosts(made, width):
-    cramped, assignment = CrampedBed(made), made.plan.assignment
-    features = np.random.default_rng(1).standard_normal(
-        (made.graph.vertices, width), dtype=np.float32
-    )
+def test_sums_between_hosts(made):
+    cramped, assignment = Cramped(made), made.plan.assignment
+    features = np.random.default_rng(1).standard_normal((made.graph.vertices, 33), dtype=np.float32)
     with ExitStack() as stack:
         made.install()
         transports = [

@@ -2,85 +2,96 @@
 # SPDX-License-Identifier: Apache-2.0
 """`python -m tests.simulation`, from the checkout: exchanges in virtual time with random faults."""
 
+import argparse
 import random
 import sys
-from dataclasses import dataclass
-from pathlib import Path
-
-import typer
+from collections.abc import Iterable, Iterator
 
 from switchgnn.base.errors import SwitchGNNError
-from switchgnn.base.options import option, with_groups
-from switchgnn.commands.shared.options import SiteOptions, json_option
-from switchgnn.commands.shared.outputs import check_outputs
-from tests.simulation.soak_simulated import SimulatedOptions, soak_simulated
+from switchgnn.capture.lines import flag_names
+from switchgnn.capture.packet import kind_name
+from switchgnn.host.wire.header import HEADER_AT, HEADER_BYTES, fragment_number, parse_header
+from tests.simulation.draw import Wish
+from tests.simulation.scenario import read_scenario, scenario_text
+from tests.simulation.soak import Soak
 
-_SEEDS = 2**32
-_MINUTES = 1.0
-_FAILED = 2
-
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-
-
-@dataclass(frozen=True, kw_only=True)
-class AskedSoak:
-    """The options of `python -m tests.simulation`."""
-
-    minutes: float | None = option(
-        None, "NUMBER", "Begin no scenario after this many minutes.", min=0, shown=f"{_MINUTES:g}"
-    )
-    seed: int | None = option(
-        None,
-        "N",
-        "All scenarios follow from it. With neither --exchanges nor --minutes that scenario alone.",
-        min=0,
-        shown="another each time",
-    )
-    site: SiteOptions
-    exchanges: int | None = option(None, "N", "End after this many exchanges.", min=1)
-    scenario: str | None = option(
-        None, "WHICH", "Run this scenario only: a JSON or TOML file, or JSON."
-    )
-    out: Path | None = option(
-        None,
-        "FOLDER",
-        "Shrink failing scenarios; write them and their events to this folder.",
-    )
-    as_json: bool = json_option()
-
-    def simulation(self, seed: int) -> SimulatedOptions:
-        """Return the soak that is asked for."""
-        drawn = self.seed is not None and self.exchanges is None and self.minutes is None
-        return SimulatedOptions(
-            seed,
-            self.exchanges,
-            _MINUTES if self.minutes is None else self.minutes,
-            self.site.leaves_and_spines(),
-            self.site.backend,
-            self.scenario,
-            self.scenario is not None or drawn,
-            self.out,
-        )
+_HOLDS, _FAILED = 0, 2
+# Hypothesis keeps what it has drawn, so a long soak has several searches.
+_EXAMPLES = 100
+_CROSSING_WORDS = 3
 
 
-@app.command(epilog="Example: python -m tests.simulation --exchanges 3 --seed 7")
-@with_groups
-def soak(asked: AskedSoak) -> None:
-    """Run whole exchanges in this process and in virtual time, with random faults.
+def main(words: list[str] | None = None) -> int:
+    """Run scenarios; return 0 if all checks held, 2 otherwise."""
+    parser = argparse.ArgumentParser("python -m tests.simulation", description=__doc__)
+    parser.add_argument("--scenario", help="run this scenario only: a JSON file, or JSON")
+    parser.add_argument("--trace", action="store_true", help="print the events of the scenario")
+    parser.add_argument("--examples", type=int, default=_EXAMPLES, help="draw this many scenarios")
+    parser.add_argument("--seed", type=int, help="all draws follow from it")
+    parser.add_argument("--leaves", type=int, default=0)
+    parser.add_argument("--spines", type=int, default=0)
+    asked = parser.parse_args(words)
+    try:
+        return _replay(asked) if asked.scenario else _soak(asked)
+    except SwitchGNNError as error:
+        sys.stderr.write(f"Error: {error}\n")
+        return _FAILED
 
-    Each scenario draws its workers, graph, slots, features and faults. Ctrl-C
-    ends it early; the summary comes in any case. Exit code 0 when every check
-    held, 1 when a sum was wrong, 2 when another check failed or a scenario
-    could not be run.
+
+def _replay(asked: argparse.Namespace) -> int:
+    outcome = Soak().run(read_scenario(asked.scenario), keeps_trace=asked.trace)
+    for line in table_of(outcome.trace) if asked.trace else ():
+        sys.stdout.write(f"{line}\n")
+    sys.stdout.write(f"{outcome.summary}\n")
+    for violation in outcome.violations:
+        sys.stdout.write(f"{violation.name}: {violation.what}\n")
+    return _FAILED if outcome.violations else _HOLDS
+
+
+def _soak(asked: argparse.Namespace) -> int:
+    soak = Soak(Wish(asked.leaves, asked.spines))
+    seed = random.SystemRandom().randrange(2**32) if asked.seed is None else asked.seed
+    for begin in range(0, asked.examples, _EXAMPLES):
+        examples = min(_EXAMPLES, asked.examples - begin)
+        failing = soak.smallest_failure(seed + begin, examples)
+        if failing is not None:
+            violation = soak.run(failing).violations[0]
+            sys.stdout.write(f"{violation.name}: {violation.what}\n{scenario_text(failing)}")
+            return _FAILED
+    sys.stdout.write(f"All checks hold in {asked.examples} scenarios from seed {seed}.\n")
+    return _HOLDS
+
+
+def table_of(trace: Iterable[str]) -> Iterator[str]:
+    """Yield the events of a trace: milliseconds, where, and what.
+
+    A frame has its kind; session, round, block and fragment; and further fields of its header.
     """
-    check_outputs({"--out": asked.out})
-    seed = random.SystemRandom().randrange(_SEEDS) if asked.seed is None else asked.seed
-    raise typer.Exit(soak_simulated(asked.simulation(seed), as_json=asked.as_json))
+    begin = None
+    for line in trace:
+        time, where, event = line.split(" ", 2)
+        begin = int(time) if begin is None else begin
+        words = event.split(" ")
+        if where.endswith((".up", ".down")) and len(words) == _CROSSING_WORDS:
+            fate, arrives, headers = words
+            event = f"{_named(bytes.fromhex(headers))}, {fate}"
+            event += f" at {_milliseconds(int(arrives) - begin)}" if int(arrives) else ""
+        yield f"{_milliseconds(int(time) - begin):>12}  {where:<10}  {event}"
+
+
+def _milliseconds(nanoseconds: int) -> str:
+    return f"{nanoseconds / 1e6:,.3f}"
+
+
+def _named(headers: bytes) -> str:
+    if len(headers) < HEADER_BYTES:
+        return "another protocol"
+    header = parse_header(bytes(HEADER_AT) + headers).header
+    fragment = fragment_number(header.fragment)
+    place = f"{header.session}.{header.round}.{header.block_id}.{fragment}"
+    more = f"src {header.src_id} dst {header.dst_id} count {header.count}"
+    return " ".join((kind_name(header).upper(), place, more, *flag_names(header)))
 
 
 if __name__ == "__main__":
-    try:
-        app(prog_name="python -m tests.simulation")
-    except SwitchGNNError as error:
-        typer.echo(f"Error: {error}", err=True)
-        sys.exit(_FAILED)
+    sys.exit(main())

@@ -11,7 +11,7 @@ from random import Random
 from switchgnn.host.innetwork.exchange import plan_id
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.header import (
-    BARRIER,
+    BARRIER_BYTES,
     BARRIER_KINDS,
     BODY_AT,
     ETHERNET_BYTES,
@@ -20,8 +20,8 @@ from switchgnn.host.wire.header import (
     KIND_MASK,
     LAST_ROUND,
     PULSE_KINDS,
+    PULSES_BYTES,
     VERSION,
-    WAITING,
     Header,
     Kind,
     session_and_round,
@@ -49,7 +49,7 @@ from tests.simulation.network import (
 from tests.simulation.parts.switch import VirtualSwitch
 from tests.simulation.scenario import Scenario
 from tests.simulation.subject import PlannedSubject
-from tests.simulation.timing import SECOND, Scheduler, Trace
+from tests.simulation.timing import SECOND, Scheduler
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,6 @@ class Facts:
 
 
 def facts_of(plan: Plan, width: int, more: Iterable[SwitchPart] = ()) -> Facts:
-    """Return the facts of a plan."""
     part = plan.switch
     counts: dict[tuple[int, int], int] = {}
     for each in (part, *more):
@@ -172,7 +171,6 @@ class Generator:
         ]
 
     def shot(self) -> Shot:
-        """Draw one."""
         sort = self.random.random()
         if sort < 0.45:
             return Shot(bytes(self.packet()), self._ahead())
@@ -185,7 +183,6 @@ class Generator:
         return Shot(self._fit(frame), self._ahead() if sealed and len(frame) >= BODY_AT else None)
 
     def shots(self, count: int) -> list[Shot]:
-        """Draw many."""
         return [self.shot() for _ in range(count)]
 
     def changed(self, frame: bytes) -> bytes:
@@ -291,8 +288,8 @@ class Generator:
             draw.choice((7, self._number(4))),
         )
         if frame[KIND_AT] & KIND_MASK in PULSE_KINDS:
-            at = BODY_AT + BARRIER.size
-            frame[at : at + WAITING.size] = draw.randbytes(WAITING.size)
+            at = BODY_AT + BARRIER_BYTES
+            frame[at : at + PULSES_BYTES] = draw.randbytes(PULSES_BYTES)
 
     def _number(self, size: int) -> int:
         draw = self.random
@@ -392,7 +389,7 @@ _MAC_BYTES, _WITH_ADDRESSES = 12, 0.5
 
 
 class ByzantineWorker:
-    """Sends arbitrary frames over the line of a worker; an observer of its switch.
+    """Sends arbitrary frames over the line of a worker; an onlooker of its switch.
 
     Attributes:
         began: whether it has sent any yet.
@@ -406,7 +403,6 @@ class ByzantineWorker:
         port: int,
         *,
         scheduler: Scheduler,
-        trace: Trace,
     ) -> None:
         self.began = False
         self._name = f"w{number}"
@@ -415,7 +411,6 @@ class ByzantineWorker:
         self._up = up
         self._port = port
         self._scheduler = scheduler
-        self._trace = trace
         self._passed: dict[int, deque[bytes]] = {}
         self._own: deque[bytes] = deque(maxlen=_MOST_FRAMES)
         self._until = 0
@@ -434,7 +429,6 @@ class ByzantineWorker:
             self._fire()
 
     def calm(self) -> None:
-        """Stop sending."""
         self._until = self._left = 0
 
     def taken(self, switch: VirtualSwitch, port: int, frames: list[bytes]) -> None:
@@ -461,7 +455,7 @@ class ByzantineWorker:
             return
         number = self._random.randint(1, min(_VOLLEY, self._left))
         self._left -= number
-        self._trace.note(self._name, f"is Byzantine, and sends {number} frames")
+        self._scheduler.trace.note(self._name, f"is Byzantine, and sends {number} frames")
         frames = [self._frame() for _ in range(number)]
         self._own.extend(frames)
         self._up.send(frames)
@@ -507,7 +501,6 @@ _UDP = 17
 def generator_for(
     scenario: Scenario, subject: PlannedSubject, worker: int, random: Random
 ) -> Generator:
-    """Return the generator of a worker's frames."""
     site = subject.site
     spines = [share.plan.switch for share in subject.shares[scenario.leaves or 1 :]]
     facts = facts_of(subject.plan, scenario.width, spines)
@@ -536,7 +529,6 @@ def _template(kind: int, addresses: Addresses, facts: Facts) -> bytes:
 
 
 def _rests(templates: dict[int, bytes]) -> list[bytes]:
-    """Return ordinary frames without their addresses."""
     packet = templates[Kind.SUM][ETHERNET_BYTES:]
     other = bytearray(packet)
     other[9] = _UDP

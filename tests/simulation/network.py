@@ -6,10 +6,9 @@ import math
 import zlib
 from collections import Counter, deque
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import accumulate
 from random import Random
-from typing import Protocol
 
 import numpy as np
 
@@ -44,24 +43,31 @@ class Ways:
     """
 
     scheduler: Scheduler
-    trace: Trace
     random: Random
     latency: int
     jitter: int
-    fates: Counter[str]
-    faults: list[Fault]
+    fates: Counter[str] = field(default_factory=Counter)
+    faults: list[Fault] = field(default_factory=list)
+
+    @property
+    def trace(self) -> Trace:
+        return self.scheduler.trace
 
 
-class WireFaults(Protocol):
+class WireFaults:
     """Chooses the frames of a line that have a fault; `next` frames pass before the next one."""
 
     next: int
+    _frames = 0
 
     def passed(self, frames: int) -> None:
         """Note frames without faults, fewer than ``next``."""
+        self._frames += frames
+        self.next -= frames
 
     def fault(self, frame: bytes) -> Fault:
         """Return the fault of the next frame, and go on after it."""
+        raise NotImplementedError
 
 
 class Wire:
@@ -77,7 +83,6 @@ class Wire:
         self._forgotten = 0
 
     def silence(self, seconds: float) -> None:
-        """Lose everything for that long."""
         until = self._ways.scheduler.now + int(seconds * SECOND)
         self._silent_until = max(self._silent_until, until)
 
@@ -86,7 +91,6 @@ class Wire:
         self._forgotten += 1
 
     def send(self, frames: list[bytes]) -> None:
-        """Send frames together."""
         ways, trace = self._ways, self._ways.trace
         now = ways.scheduler.now
         if now < self._silent_until:
@@ -106,7 +110,6 @@ class Wire:
             ways.scheduler.at(arrives, self._deliver, frames)
 
     def _pass(self, frames: list[bytes], arrives: int) -> list[bytes]:
-        """Note frames without faults; return them."""
         self._ways.fates[_PASSED] += len(frames)
         for frame in frames:
             self._ways.trace.frame(self.name, _PASSED, arrives, frame)
@@ -244,19 +247,16 @@ def words_of(width: int, lanes: int) -> tuple[int, ...]:
 
 
 def number_of(word: int) -> int:
-    """Return the number of a fragment."""
     return word >> _WIDTH_BITS
 
 
 def write_header(frame: bytearray, **values: int) -> None:
-    """Write header fields by name."""
     for name, value in values.items():
         at, size = FIELDS[name]
         frame[at : at + size] = (value & ((1 << 8 * size) - 1)).to_bytes(size, "big")
 
 
 def read_field(frame: bytes | bytearray, name: str) -> int:
-    """Return the value of a header field."""
     at, size = FIELDS[name]
     return int.from_bytes(frame[at : at + size], "big")
 
@@ -298,12 +298,10 @@ class VirtualLink(Link):
 
     @property
     def name(self) -> str:
-        """The name for messages."""
         return self._name
 
     @property
     def traffic(self) -> Traffic:
-        """What has passed."""
         return Traffic(self._frames_up, self._bytes_up, self._frames_down, self._bytes_down)
 
     def arrive(self, frames: list[bytes]) -> None:
@@ -314,11 +312,9 @@ class VirtualLink(Link):
         self._task.tell(int(self._wakes * self._random.random()))
 
     def send(self, frame: bytes | memoryview) -> None:
-        """Send one frame."""
         self._send([bytes(frame)])
 
     def send_rows(self, rows: FrameRows, first: int, count: int) -> None:
-        """Send `count` frames from place `first`, in order."""
         self._send([bytes(rows.frame(place)) for place in range(first, first + count)])
 
     def _send(self, frames: list[bytes]) -> None:
@@ -329,13 +325,11 @@ class VirtualLink(Link):
         self._up.send(frames)
 
     def receive(self, seconds: float) -> memoryview | None:
-        """Return the next frame, or None after ``seconds``."""
         if not self._wait(seconds):
             return None
         return memoryview(self._take())
 
     def receive_batch(self, seconds: float) -> FrameBatch | None:
-        """Return the next frames, valid until the next call, or None after ``seconds``."""
         if not self._wait(seconds):
             return None
         batch = self._batch
@@ -359,7 +353,6 @@ class VirtualLink(Link):
         return bool(self._arrived)
 
     def close(self) -> None:
-        """Stop receiving."""
         self._closed = True
         self._arrived.clear()
 
@@ -370,7 +363,7 @@ _REORDERED = (10_000, SECOND)
 _LATE = (1_000_000, 200 * SECOND)
 
 
-class Disturbance:
+class Disturbance(WireFaults):
     """Draws faults from rates."""
 
     def __init__(self, line: str, rates: IncidentRates, random: Random) -> None:
@@ -380,7 +373,6 @@ class Disturbance:
         # Cumulative.
         self._chances = list(accumulate(getattr(rates, kind.value) for kind in FaultKind))
         self._total = sum(getattr(rates, kind.value) for kind in FaultKind)
-        self._frames = 0
         self.next = self._gap()
 
     def _gap(self) -> int:
@@ -390,13 +382,7 @@ class Disturbance:
             return 0
         return int(math.log(1.0 - self._random.random()) / math.log(1.0 - self._total))
 
-    def passed(self, frames: int) -> None:
-        """Note frames without faults, fewer than ``next``."""
-        self._frames += frames
-        self.next -= frames
-
     def fault(self, frame: bytes) -> Fault:
-        """Return the fault of the next frame, and go on after it."""
         self._frames += self.next + 1
         self.next = self._gap()
         (kind,) = self._random.choices(self._kinds, cum_weights=self._chances)
@@ -423,7 +409,7 @@ class Disturbance:
 _NEVER = 1 << 62
 
 
-class ListedFaults:
+class ListedFaults(WireFaults):
     """Applies the faults listed in a scenario."""
 
     def __init__(self, faults: Iterable[Fault]) -> None:
@@ -434,19 +420,12 @@ class ListedFaults:
                 f"Two faults of {self._left[0].line} have the same frame, or one has a frame "
                 "below 1: number them from 1, each differently."
             )
-        self._frames = 0
         self.next = self._gap()
 
     def _gap(self) -> int:
         return self._left[-1].frame - self._frames - 1 if self._left else _NEVER
 
-    def passed(self, frames: int) -> None:
-        """Note frames without faults, fewer than ``next``."""
-        self._frames += frames
-        self.next -= frames
-
     def fault(self, _frame: bytes) -> Fault:
-        """Return the fault of the next frame, and go on after it."""
         fault = self._left.pop()
         self._frames = fault.frame
         self.next = self._gap()

@@ -4,9 +4,9 @@
 
 import hashlib
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -16,52 +16,49 @@ from switchgnn.base.errors import SwitchGNNError
 from switchgnn.host.compression import Compression
 from switchgnn.host.innetwork.exchange import plan_id
 from switchgnn.host.pace import Pace
+from switchgnn.host.wire.header import VERSION
 from switchgnn.planner.direction import Direction
 from tests.simulation.checks import all_checks
-from tests.simulation.jobs import Jobs
+from tests.simulation.parts.engines import Programs
 from tests.simulation.parts.reducer import Agreement, Reduced, ReduceJob
 from tests.simulation.parts.worker import Done, ExchangeJob, Reports, Round
-from tests.simulation.scenario import Fault, Incident, IncidentKind, Scenario
-from tests.simulation.scene import CRASH, Made, Scene, Violation, what_crashed
+from tests.simulation.scenario import (
+    Difference,
+    DifferenceKind,
+    Fault,
+    Incident,
+    IncidentKind,
+    Scenario,
+    ScenarioError,
+)
+from tests.simulation.scene import CRASH, Scene, Violation, what_crashed
 from tests.simulation.subject import Subjects
 from tests.simulation.timing import BEGIN
 
 _CONTROLLER = "controller"
-
-
-class IncidentError(SwitchGNNError):
-    """An incident names a part that does not exist."""
+_OF_WORKERS = (IncidentKind.STOP, IncidentKind.KILL, IncidentKind.JUMP, IncidentKind.MAD)
 
 
 def arrange(scene: Scene) -> None:
-    """Schedule all incidents of the scenario."""
     for incident in scene.scenario.incidents:
-        check_place(incident, scene.scenario, scene.wires)
+        known = _places(incident.kind, scene)
+        if incident.where not in known:
+            raise ScenarioError(
+                f"A {incident.kind.value} at {incident.where!r}, which does not exist: choose one "
+                f"of {', '.join(dict.fromkeys(known))}."
+            )
         scene.scheduler.mark(incident.event, partial(_happen, scene, incident))
 
 
-def check_place(incident: Incident, scenario: Scenario, wires: Collection[str]) -> None:
-    """Check that the part of an incident exists."""
-    where, kind = incident.where, incident.kind
-    lines = [name.rpartition(".")[0] for name in wires]
-    known = {
-        IncidentKind.SILENCE: [*wires, *lines],
-        IncidentKind.STOP: [f"w{worker}" for worker in range(scenario.workers)],
-        IncidentKind.SPILL: [f"s{switch}" for switch in range(scenario.switches)],
-    }
-    known[IncidentKind.KILL] = known[IncidentKind.JUMP] = known[IncidentKind.STOP]
-    known[IncidentKind.MAD] = known[IncidentKind.STOP]
-    known[IncidentKind.TEAR] = known[IncidentKind.SPILL]
-    known[IncidentKind.PROGRAM] = known[IncidentKind.RELAPSE] = known[IncidentKind.SPILL]
-    known[IncidentKind.PARTITION] = known[IncidentKind.SPILL]
-    known[IncidentKind.RESTART] = [
-        *(*known[IncidentKind.SPILL], *known[IncidentKind.STOP], _CONTROLLER)
-    ]
-    if where not in known[kind]:
-        raise IncidentError(
-            f"A {kind.value} at {where!r}, which does not exist: choose one of "
-            f"{', '.join(dict.fromkeys(known[kind]))}."
-        )
+def _places(kind: IncidentKind, scene: Scene) -> list[str]:
+    """Return where an incident may happen."""
+    workers = [worker.name for worker in scene.workers]
+    switches = [switch.name for switch in scene.switches]
+    if kind is IncidentKind.SILENCE:
+        return [*scene.wires, *(name.rpartition(".")[0] for name in scene.wires)]
+    if kind is IncidentKind.RESTART:
+        return [*switches, *workers, _CONTROLLER]
+    return workers if kind in _OF_WORKERS else switches
 
 
 def _happen(scene: Scene, incident: Incident) -> None:
@@ -70,19 +67,15 @@ def _happen(scene: Scene, incident: Incident) -> None:
     if incident.kind is not IncidentKind.TEAR:
         _note(scene, incident)
     if incident.kind is IncidentKind.SILENCE:
-        _be_silent(scene, incident)
+        for name, wire in scene.wires.items():
+            if incident.where in (name, name.rpartition(".")[0]):
+                wire.silence(incident.seconds)
     elif incident.where == _CONTROLLER:
         scene.controller.restart(incident.seconds)
     elif incident.where.startswith("w"):
         _happen_to_worker(scene, incident)
     else:
         _happen_to_switch(scene, incident)
-
-
-def _be_silent(scene: Scene, incident: Incident) -> None:
-    for name, wire in scene.wires.items():
-        if incident.where in (name, name.rpartition(".")[0]):
-            wire.silence(incident.seconds)
 
 
 def _happen_to_worker(scene: Scene, incident: Incident) -> None:
@@ -118,10 +111,68 @@ def _happen_to_switch(scene: Scene, incident: Incident) -> None:
 
 
 def _note(scene: Scene, incident: Incident) -> None:
-    """Note an incident."""
     scene.happened.append((scene.scheduler.now, incident))
     if incident.restarts_switch:
         scene.unwatched += not scene.controller.watching
+
+
+_VERSIONS = 16
+# A little less than the largest float32, as features are rounded.
+_LARGEST_SUM = 0.999 * float(np.finfo(np.float32).max)
+# The value of additional columns.
+_IN_MORE = 0.5
+
+
+def job_of(
+    difference: Difference | None, job: ExchangeJob, scenario: Scenario, subjects: Subjects
+) -> ExchangeJob:
+    """Return the job of a worker that differs from others, which have `job`."""
+    if difference is None:
+        return job
+    kind, by = difference.kind, difference.by
+    if kind is DifferenceKind.SESSION:
+        return replace(job, session=job.session + (by if job.session + by > 0 else 1))
+    if kind is DifferenceKind.PLAN:
+        more = replace(scenario, workers=scenario.workers + max(1, by))
+        return replace(job, plan=subjects.of(more).plan)
+    if kind is DifferenceKind.DIGEST:
+        return replace(job, plan=subjects.other_than(scenario).plan)
+    if kind is DifferenceKind.VERSION:
+        return replace(job, version=(VERSION + by) % _VERSIONS)
+    if kind is DifferenceKind.ROUNDS:
+        places = range(max(0, len(job.rounds) + by))
+        return replace(job, rounds=tuple(job.rounds[each % len(job.rounds)] for each in places))
+    change = {
+        DifferenceKind.MAGNITUDE: _enlarged,
+        DifferenceKind.WIDTH: _widened,
+        DifferenceKind.DIRECTION: _turned,
+    }[kind]
+    return replace(job, rounds=tuple(change(each, job, max(1, by)) for each in job.rounds))
+
+
+def _enlarged(exchange: Round, job: ExchangeJob, by: int) -> Round:
+    """Return features of up to about the largest magnitude of which no sum overflows float32."""
+    features, direction = exchange
+    largest = by * _LARGEST_SUM / max(1, job.plan.manifest.max_fan_in)
+    own = float(np.abs(features).max(initial=np.float32(0)))
+    with np.errstate(over="ignore"):
+        factor = np.float64(largest) / own if own else 1.0
+        return (features.astype(np.float64) * factor).astype(np.float32), direction
+
+
+def _widened(exchange: Round, job: ExchangeJob, by: int) -> Round:
+    features, direction = exchange
+    lanes = job.plan.manifest.lanes
+    rest = -features.shape[1] % lanes
+    more = np.full((len(features), rest + lanes * by), _IN_MORE, dtype=np.float32)
+    more[:, :rest] = 0.0
+    return np.hstack([features, more]), direction
+
+
+def _turned(exchange: Round, _job: ExchangeJob, _by: int) -> Round:
+    features, direction = exchange
+    forward = direction is Direction.FORWARD
+    return features, Direction.BACKWARD if forward else Direction.FORWARD
 
 
 # The most nanoseconds between two sessions.
@@ -133,7 +184,7 @@ class ScenarioOutcome:
     """The outcome of a scenario.
 
     Attributes:
-        exchanges: those that all workers have done.
+        exchanges, reduces: those that all workers have done.
         seconds: virtual time.
         frames: on all lines.
         faults: injected faults and incidents, by kind.
@@ -141,11 +192,11 @@ class ScenarioOutcome:
         errors: of workers that gave up.
         digest: SHA-256 of the trace.
         trace: its lines, if kept.
-        reduces: all-reduces that all workers have done.
     """
 
     violations: tuple[Violation, ...]
     exchanges: int
+    reduces: int
     seconds: float
     events: int
     frames: int
@@ -154,37 +205,37 @@ class ScenarioOutcome:
     errors: tuple[str, ...]
     digest: str
     trace: tuple[str, ...]
-    reduces: int = 0
+
+    @property
+    def summary(self) -> str:
+        return (
+            f"{self.exchanges} exchanges, {self.reduces} all-reduces, {self.frames:,} frames, "
+            f"{self.seconds:.3f} virtual seconds; SHA-256 of the trace: {self.digest}"
+        )
 
 
 def run_scenario(
-    scenario: Scenario, made: Made, subjects: Subjects, *, keeps_trace: bool = False
+    scenario: Scenario, programs: Programs, subjects: Subjects, *, keeps_trace: bool = False
 ) -> ScenarioOutcome:
-    """Run a scenario."""
     try:
-        subject, other = subjects.of(scenario), partial(subjects.other_than, scenario)
-        scene = Scene(scenario, subject, made, other, keeps_trace=keeps_trace)
-        run = _ScenarioRun(scene, Jobs(scenario, subjects))
+        run = _ScenarioRun(Scene(scenario, subjects, programs, keeps_trace=keeps_trace), subjects)
     except SwitchGNNError:
         raise
     except Exception as error:  # before anything has happened
-        return _nothing_but(Violation(CRASH, what_crashed(error)))
+        line = f"{BEGIN} check {CRASH}: {what_crashed(error)}"
+        digest = hashlib.sha256(line.encode()).hexdigest()
+        violations = (Violation(CRASH, what_crashed(error)),)
+        return ScenarioOutcome(violations, 0, 0, 0.0, 0, 0, {}, (), (), digest, (line,))
     return run.run()
-
-
-def _nothing_but(violation: Violation) -> ScenarioOutcome:
-    """Return the outcome of a scenario that crashes before it begins."""
-    line = f"{BEGIN} check {violation.name}: {violation.what}"
-    digest = hashlib.sha256(line.encode()).hexdigest()
-    return ScenarioOutcome((violation,), 0, 0.0, 0, 0, {}, (), (), digest, (line,))
 
 
 class _ScenarioRun:
     """Drives the sessions of a scene."""
 
-    def __init__(self, scene: Scene, jobs: Jobs) -> None:
+    def __init__(self, scene: Scene, subjects: Subjects) -> None:
         self._scene = scene
-        self._jobs = jobs
+        self._subjects = subjects
+        self._differences = {each.worker: each for each in scene.scenario.differences}
         self._checks = all_checks()
         self._random = scene.source("sessions")
         self._session = 0
@@ -244,22 +295,24 @@ class _ScenarioRun:
         self._numbers.add(session)
         scene = self._scene
         scenario, subject = scene.scenario, scene.subject
-        scene.job = ExchangeJob(
+        pace = Pace(scenario.window, scenario.patience)
+        job = scene.job = ExchangeJob(
             session,
             tuple(self._rounds()),
-            Pace(scenario.window, scenario.patience),
+            pace,
             subject.plan,
             compression=Compression(scenario.bits, scenario.cache),
             epsilon=scenario.epsilon,
         )
-        scene.reduces = self._reduce_job(session)
+        scene.reduces = self._reduce_job(session, pace) if scenario.reduces else None
         scene.session_begins()
         for check in self._checks:
             check.session_begins()
         self._running = len(scene.workers)
         for worker in scene.workers:
+            own = job_of(self._differences.get(worker.number), job, scenario, self._subjects)
             reports = Reports(self._done, self._reduced, self._worker_ended)
-            worker.begin(self._jobs.of(worker.number, scene.job), scene.reduces, reports)
+            worker.begin(own, scene.reduces, reports)
 
     def _rounds(self) -> Iterator[Round]:
         """Yield the features of all vertices; with a cache most resemble those before."""
@@ -274,16 +327,14 @@ class _ScenarioRun:
             before[direction] = features
             yield features, direction
 
-    def _reduce_job(self, session: int) -> ReduceJob | None:
+    def _reduce_job(self, session: int, pace: Pace) -> ReduceJob:
         scenario = self._scene.scenario
-        if not scenario.reduces:
-            return None
         return ReduceJob(
             session,
             (scenario.seed, self._session),
             scenario.reduces,
             scenario.workers,
-            Pace(scenario.window, scenario.patience),
+            pace,
             plan_id(self._scene.subject.plan.manifest),
             Agreement(scenario.workers),
         )
@@ -302,31 +353,31 @@ class _ScenarioRun:
         self._running -= 1
         if self._running:
             return
-        self._scene.session_ends()
+        scene = self._scene
+        scene.session_ends()
         for check in self._checks:
             check.session_ends()
-        tasks = [task for worker in self._scene.workers for task in worker.tasks]
+        tasks = [task for worker in scene.workers for task in worker.tasks]
         self._errors += [f"{task.name}: {task.error}" for task in tasks if task.error]
-        self._scene.controller.close_session()
-        if self._session == self._scene.scenario.sessions:
+        scene.controller.close_session()
+        if self._session == scene.scenario.sessions:
             self._finished = True
             return
-        pause = int(_PAUSE * self._random.random())
-        self._scene.scheduler.after(pause, self._open_session)
+        scene.scheduler.after(int(_PAUSE * self._random.random()), self._open_session)
 
     def _outcome(self) -> ScenarioOutcome:
-        scene = self._scene
+        scene, all_of_them = self._scene, len(self._scene.workers)
         incidents = Counter(incident.kind.value for _, incident in scene.happened)
-        faults = {name: n for name, n in scene.fates.items() if name != "passed"}
+        faults = {name: n for name, n in scene.ways.fates.items() if name != "passed"}
         return ScenarioOutcome(
             violations=tuple(scene.violations),
-            exchanges=sum(n == len(scene.workers) for n in self._done_by.values()),
-            reduces=sum(n == len(scene.workers) for n in self._reduced_by.values()),
+            exchanges=sum(n == all_of_them for n in self._done_by.values()),
+            reduces=sum(n == all_of_them for n in self._reduced_by.values()),
             seconds=scene.scheduler.seconds,
             events=scene.scheduler.events,
-            frames=scene.fates.total(),
+            frames=scene.ways.fates.total(),
             faults=dict(sorted({**faults, **incidents}.items())),
-            each_fault=tuple(scene.faults),
+            each_fault=tuple(scene.ways.faults),
             errors=tuple(self._errors),
             digest=scene.trace.digest,
             trace=tuple(scene.trace.lines),

@@ -1,9 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""A scenario: the exchanges, the network, and the faults."""
+"""A scenario: the exchanges, the network, and the faults, as docs/reliability.md lists them."""
 
 import json
-from collections.abc import Callable
 from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum
 from pathlib import Path
@@ -18,14 +17,7 @@ from switchgnn.base.records import RecordError, make_record
 
 @dataclass(frozen=True)
 class IncidentRates:
-    """Probabilities per frame, in one direction of a line.
-
-    Attributes:
-        duplicate: it arrives twice in a row.
-        late: it arrives once more, up to minutes later.
-        reorder: it arrives later than others, up to a second.
-        corrupt: one to three of its bits are changed.
-    """
+    """Probabilities of faults per frame, in one direction of a line; see `FaultKind`."""
 
     loss: float = 0.0
     duplicate: float = 0.0
@@ -55,14 +47,6 @@ class Incident:
     """Something that happens once.
 
     Attributes:
-        kind: SILENCE: a line loses all frames. STOP: a worker is suspended. KILL: a worker is
-            killed. RESTART: a switch, a worker or the controller is restarted after a time, without
-            state. TEAR: a switch is restarted when frames next leave it through several ports,
-            after only some have left. PROGRAM: a switch is restarted with another program.
-            RELAPSE: a switch is restarted with another plan, in a session that is over. PARTITION:
-            no message passes between the controller and a switch. SPILL: recirculated packets of a
-            switch are lost. JUMP: the clock of a worker jumps ahead. MAD: a Byzantine worker sends
-            arbitrary frames besides those of its process, which may be gone.
         where: a line like `w3`, `w3.up`, `l0s1.down`; a worker like `w3`; a switch like `s0`; or
             `controller`.
         event: it happens after this many events of the scenario.
@@ -105,17 +89,7 @@ class DifferenceKind(str, Enum):
 
 @dataclass(frozen=True)
 class Difference:
-    """A worker that was started differently from the others.
-
-    Attributes:
-        kind: SESSION: it takes part in another session. PLAN: it has a plan for another number of
-            workers. DIGEST: it has a plan for the same workers, of another graph.
-            MAGNITUDE: its features are the largest of which no sum overflows float32, or larger.
-            WIDTH: its features have more columns, of whole fragments. DIRECTION: it exchanges in
-            the other direction. ROUNDS: it exchanges another number of times. VERSION: it speaks
-            another version of the protocol.
-        by: by how much, where that is a number.
-    """
+    """A worker that was started differently from the others, by how much where it is a number."""
 
     worker: int
     kind: DifferenceKind
@@ -123,7 +97,7 @@ class Difference:
 
 
 class FaultKind(str, Enum):
-    """The fault of a frame, as in `Rates`."""
+    """The fault of a frame; LATE: it arrives once more, REORDER: it arrives later than others."""
 
     LOSS = "loss"
     DUPLICATE = "duplicate"
@@ -243,7 +217,6 @@ class Scenario:
 
     @property
     def exchanges(self) -> int:
-        """The number of exchanges."""
         return self.rounds * self.sessions
 
 
@@ -251,65 +224,29 @@ _MOST_BYTES = 64 << 20
 
 
 class ScenarioError(SwitchGNNError):
-    """A file that holds no scenario."""
+    """A file that holds no scenario, or a scenario that cannot happen."""
 
 
 def scenario_text(scenario: Scenario) -> str:
-    """Return a scenario as JSON, one item a line, without defaults."""
-    fields_told = ",\n".join(
-        f"  {json.dumps(name)}: {_value_text(value)}" for name, value in _told(scenario).items()
-    )
-    return f"{{\n{fields_told}\n}}\n"
-
-
-def scenario_line(scenario: Scenario) -> str:
-    """Return a scenario as JSON in one line, for a command."""
-    return json.dumps(_told(scenario))
-
-
-def _told(record: Any) -> dict[str, Any]:
-    """Return the fields of a dataclass that differ from their defaults, as plain data."""
-    return {
-        each.name: _plain(value)
-        for each in fields(record)
-        if (value := getattr(record, each.name)) != each.default
-    }
+    """Return a scenario as JSON, without defaults."""
+    return json.dumps(_plain(scenario), indent=2) + "\n"
 
 
 def _plain(value: Any) -> Any:
     if is_dataclass(value):
-        return _told(value)
-    if isinstance(value, tuple):
-        return [_plain(item) for item in value]
-    return value.value if isinstance(value, Enum) else value
+        given = ((each, getattr(value, each.name)) for each in fields(value))
+        return {each.name: _plain(here) for each, here in given if here != each.default}
+    return [_plain(item) for item in value] if isinstance(value, tuple) else value
 
 
-def _value_text(value: Any) -> str:
-    if not isinstance(value, list):
-        return json.dumps(value)
-    items = ",\n".join(f"    {json.dumps(item)}" for item in value)
-    return f"[\n{items}\n  ]"
-
-
-def scenario_said(said: str) -> Scenario:
+def read_scenario(given: str | Path) -> Scenario:
     """Return a scenario given as JSON or as the name of its file."""
-    if said.lstrip().startswith("{"):
-        return _scenario("--scenario", lambda: msgspec.json.decode(said))
-    return read_scenario(Path(said))
-
-
-def read_scenario(path: Path) -> Scenario:
-    """Read a scenario from a file, TOML if its name ends in `.toml`, otherwise JSON."""
-    decode = msgspec.toml.decode if path.suffix == ".toml" else msgspec.json.decode
-    return _scenario(str(path), lambda: decode(read_bounded(path, _MOST_BYTES)))
-
-
-def _scenario(where: str, decode: Callable[[], Any]) -> Scenario:
+    in_words = isinstance(given, str) and given.lstrip().startswith("{")
     try:
-        return make_record(Scenario, decode())
-    except RecursionError:
-        raise ScenarioError(f"{where} holds no scenario: it is nested too deeply.") from None
-    except (OSError, ImportError, msgspec.DecodeError, RecordError) as error:
+        text = given if in_words else read_bounded(Path(given), _MOST_BYTES)
+        return make_record(Scenario, msgspec.json.decode(text))
+    except (OSError, RecursionError, msgspec.DecodeError, RecordError) as error:
+        where = "--scenario" if in_words else given
         raise ScenarioError(
             f"{where} holds no scenario ({error}): write one as `python -m tests.simulation` "
             "prints it with a failure."

@@ -3,8 +3,6 @@
 """All parts of one scenario, and the lines between them."""
 
 import re
-from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -14,27 +12,24 @@ from types import TracebackType
 from switchgnn.controller import P4RuntimeClient
 from switchgnn.controller.install import Share, install_each
 from switchgnn.host.links.faults import worker_link
-from switchgnn.p4src import Program
-from switchgnn.softswitch.p4runtime.service import P4RuntimeService
 from tests.simulation.byzantine import ByzantineWorker, generator_for
 from tests.simulation.network import Deliver, Disturbance, ListedFaults, Ways, Wire, WireFaults
 from tests.simulation.parts.control_line import ControlLine, VirtualConnection
 from tests.simulation.parts.controller import InOrder, VirtualController
 from tests.simulation.parts.engines import Programs
 from tests.simulation.parts.reducer import ReduceJob
-from tests.simulation.parts.switch import SwitchSettings, VirtualSwitch
+from tests.simulation.parts.switch import VirtualSwitch
 from tests.simulation.parts.worker import ExchangeJob, VirtualWorker
 from tests.simulation.scenario import (
     DifferenceKind,
-    Fault,
     Incident,
     IncidentKind,
     IncidentRates,
     Scenario,
     ScenarioError,
 )
-from tests.simulation.subject import PlannedSubject, SwitchShare
-from tests.simulation.timing import Scheduler, Trace, VirtualClock
+from tests.simulation.subject import PlannedSubject, Subjects
+from tests.simulation.timing import Scheduler, VirtualClock
 
 # The cookie of an unknown program.
 _OTHER_COOKIE = 1
@@ -42,62 +37,7 @@ _OTHER_COOKIE = 1
 _OLDEST = 255
 
 
-class _AtOnce:
-    """A way to a switch that takes no time."""
-
-    def __init__(self, switch: VirtualSwitch) -> None:
-        self.switch = switch
-
-    def pass_word(self, _until: int) -> bool:
-        return self.switch.service is not None
-
-    def reach(self, _seconds: float) -> P4RuntimeService:
-        if self.switch.service is None:
-            raise RuntimeError(f"Switch {self.switch.name} is off.")
-        return self.switch.service
-
-
-@dataclass(frozen=True, eq=False)
-class FormerLife:
-    """Gives a restarted switch an earlier state: another program, or another plan."""
-
-    program: Program
-    scheduler: Scheduler
-
-    def load_other_program(self, switch: VirtualSwitch) -> None:
-        """Let it run a program that its controller does not recognize, without a plan."""
-        with self._client(switch) as client:
-            client.set_pipeline(self.program, _OTHER_COOKIE)
-
-    def install_older(self, switch: VirtualSwitch, share: SwitchShare, session: int) -> None:
-        """Let it serve another plan, in a session older than the given one."""
-        with self._client(switch) as client:
-            install_each(
-                [Share(share.plan, share.network, client)],
-                program=self.program,
-                session=session - 1 if session > 1 else _OLDEST,
-                clock=VirtualClock(self.scheduler),
-                pool=InOrder,
-            )
-
-    def _client(self, switch: VirtualSwitch) -> P4RuntimeClient:
-        def connect(_address: str, _tls: object) -> VirtualConnection:
-            return VirtualConnection(_AtOnce(switch), self.scheduler)
-
-        return P4RuntimeClient(switch.name, connect=connect)
-
-
 _MICROSECOND = 1_000
-
-
-@dataclass(frozen=True, eq=False)
-class Made:
-    """The compiled program that scenarios share."""
-
-    program: Program
-    programs: Programs
-
-
 CRASH = "crash"
 _CHECKOUT = Path(__file__).parents[2]
 _OURS = (_CHECKOUT / "switchgnn", Path(__file__).parent)
@@ -137,8 +77,7 @@ class Scene:
     """The parts of a scenario, not started yet.
 
     Attributes:
-        fates: frames on lines by what became of them.
-        faults: those of single frames.
+        ways: the state that all lines share.
         happened: incidents, with their times in nanoseconds.
         wires: all directions of all lines, by name.
         job: of workers in this session; None before the first one.
@@ -151,18 +90,15 @@ class Scene:
     def __init__(
         self,
         scenario: Scenario,
-        subject: PlannedSubject,
-        made: Made,
-        other: Callable[[], PlannedSubject],
+        subjects: Subjects,
+        programs: Programs,
         *,
         keeps_trace: bool = False,
     ) -> None:
         self.scenario = scenario
-        self.subject = subject
-        self.scheduler = Scheduler()
-        self.trace = Trace(self.scheduler, keeps=keeps_trace)
-        self.fates: Counter[str] = Counter()
-        self.faults: list[Fault] = []
+        self.subject = subjects.of(scenario)
+        self.scheduler = Scheduler(keeps_trace=keeps_trace)
+        self.trace = self.scheduler.trace
         self.happened: list[tuple[int, Incident]] = []
         self.wires: dict[str, Wire] = {}
         self.job: ExchangeJob | None = None
@@ -170,46 +106,45 @@ class Scene:
         self.unwatched = 0
         self.violations: list[Violation] = []
         self.spoilt: set[int] = set()
-        self._other = other
+        self._other = partial(subjects.other_than, scenario)
         self._different = {difference.worker for difference in scenario.differences}
+        if len(self._different) < len(scenario.differences) or not self._different <= {
+            *range(scenario.workers)
+        }:
+            raise ScenarioError(
+                f"The differences are those of workers 0 to {scenario.workers - 1}, one of each."
+            )
         if scenario.other_plan:
             self._different.update(range(scenario.workers))
         for difference in scenario.differences:
             if difference.kind is DifferenceKind.MAGNITUDE:
-                self.spoilt |= subject.oracle.part_of(difference.worker)
+                self.spoilt |= self.subject.oracle.part_of(difference.worker)
         self._byzantine: dict[int, ByzantineWorker] = {}
         self._starts = 0
-        self._ways = Ways(
+        self.ways = Ways(
             self.scheduler,
-            self.trace,
             self.source("ways"),
             scenario.latency * _MICROSECOND,
             scenario.jitter * _MICROSECOND,
-            self.fates,
-            self.faults,
         )
-        settings = SwitchSettings(scenario.queue_depth, scenario.queue_rate, scenario.turns)
         self.switches = [
             VirtualSwitch(
                 number,
-                made.programs,
-                settings,
+                programs,
+                scenario,
                 self.scheduler,
-                self.trace,
                 random=self.source(f"s{number}"),
             )
-            for number in range(len(subject.shares))
+            for number in range(scenario.switches)
         ]
         self.workers = [
-            VirtualWorker(number, subject, self.scheduler, self.trace, self.source(f"w{number}"))
+            VirtualWorker(number, self.subject, self.scheduler, self.source(f"w{number}"))
             for number in range(scenario.workers)
         ]
         self.lines = [ControlLine(switch, self.scheduler) for switch in self.switches]
-        installed = other() if scenario.other_plan else subject
-        self.controller = VirtualController(
-            installed, self.lines, made.program, self.scheduler, self.trace
-        )
-        self._former_life = FormerLife(made.program, self.scheduler)
+        installed = self._other() if scenario.other_plan else self.subject
+        self.controller = VirtualController(installed, self.lines, subjects.program, self.scheduler)
+        self._program = subjects.program
         self._lay_lines()
         self._attach_byzantine()
 
@@ -224,14 +159,12 @@ class Scene:
 
     @property
     def worker_ports(self) -> dict[tuple[int, int], int]:
-        """The worker at each (switch, port)."""
         site = self.subject.site
         numbers = range(len(self.workers))
         return {(site.places[number][0], site.port(number)): number for number in numbers}
 
     @property
     def misfits(self) -> set[int]:
-        """The workers that are not honest."""
         return {worker.number for worker in self.workers if not self.honest(worker.number)}
 
     @property
@@ -264,19 +197,22 @@ class Scene:
         self._starts = sum(switch.starts for switch in self.switches)
 
     def session_ends(self) -> None:
-        """End Byzantine behaviour."""
         for each in self._byzantine.values():
             each.calm()
 
     def turn_byzantine(self, worker: int, seconds: float) -> None:
-        """Let a worker send arbitrary frames for some seconds."""
         self.spoilt |= self.subject.oracle.part_of(worker)
         self._byzantine[worker].rave(seconds)
 
     def come_back_with_another_program(self, switch: int, seconds: float) -> None:
-        """Restart a switch with another program than its controller loads."""
+        """Restart a switch with a program that its controller does not know, without a plan."""
         restarted = self.switches[switch]
-        restarted.restart(seconds, partial(self._former_life.load_other_program, restarted))
+
+        def load() -> None:
+            with self._unseen_client(restarted) as client:
+                client.set_pipeline(self._program, _OTHER_COOKIE)
+
+        restarted.restart(seconds, load)
 
     def come_back_with_another_plan(self, switch: int, seconds: float) -> None:
         """Restart a switch with another plan, in a session that is over."""
@@ -284,12 +220,25 @@ class Scene:
 
         def install() -> None:
             session = self.controller.session
-            self._former_life.install_older(restarted, share, session)
+            with self._unseen_client(restarted) as client:
+                install_each(
+                    [Share(share.plan, share.network, client)],
+                    program=self._program,
+                    session=session - 1 if session > 1 else _OLDEST,
+                    clock=VirtualClock(self.scheduler),
+                    pool=InOrder,
+                )
 
         restarted.restart(seconds, install)
 
+    def _unseen_client(self, switch: VirtualSwitch) -> P4RuntimeClient:
+        """Return a client whose calls take no time."""
+        line = ControlLine(switch, self.scheduler)
+        return P4RuntimeClient(
+            switch.name, connect=lambda _address, _tls: VirtualConnection(line, self.scheduler)
+        )
+
     def violated(self, name: str, what: str) -> None:
-        """Record a violation, once for each name."""
         if all(known.name != name for known in self.violations):
             self.violations.append(Violation(name, what))
             self.trace.note("check", f"{name}: {what}")
@@ -325,10 +274,10 @@ class Scene:
                 generator = generator_for(self.scenario, self.subject, number, source)
                 port = self.subject.site.port(number)
                 byzantine = self._byzantine[number] = ByzantineWorker(
-                    number, generator, worker.up, port, scheduler=self.scheduler, trace=self.trace
+                    number, generator, worker.up, port, scheduler=self.scheduler
                 )
                 switch = self.switches[self.subject.site.places[number][0]]
-                switch.observers.append(byzantine)
+                switch.onlookers.append(byzantine)
 
     def _wire(self, name: str, rates: IncidentRates, deliver: Deliver) -> Wire:
         listed = self.scenario.faults
@@ -339,5 +288,5 @@ class Scene:
             faults = ListedFaults(fault for fault in listed if fault.line == name)
         else:
             faults = Disturbance(name, rates, self.source(name))
-        wire = self.wires[name] = Wire(name, self._ways, faults, deliver)
+        wire = self.wires[name] = Wire(name, self.ways, faults, deliver)
         return wire

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_matrix
 
 from switchgnn.controller import (
     Network,
@@ -52,8 +53,15 @@ class KnownRows:
         return rows
 
 
+def incidence(rows: ArrayLike, columns: ArrayLike, shape: tuple[int, int]) -> csr_matrix:
+    """Return int64[shape], how often each pair of a row and a column occurs."""
+    ones = np.ones(len(np.asarray(rows)), dtype=np.int64)
+    places = np.asarray(rows, dtype=np.int64), np.asarray(columns, dtype=np.int64)
+    return csr_matrix((ones, places), shape=shape)
+
+
 class Oracle:
-    """Sums over neighbours on other workers, with NumPy, as integers of a fixed scale.
+    """Sums over neighbours on other workers, as integers of a fixed scale.
 
     It is independent of blocks and packets: it uses crossing edges, and the scale of
     docs/protocol.md.
@@ -74,30 +82,20 @@ class Oracle:
         source = np.repeat(np.arange(self.vertices), np.diff(graph.indptr))
         target = np.asarray(graph.indices)
         crossing = assignment[source] != assignment[target]
-        ends = {
-            Direction.FORWARD: (source[crossing], target[crossing]),
-            Direction.BACKWARD: (target[crossing], source[crossing]),
-        }
+        ends = target[crossing], source[crossing]
+        shape = self.vertices, self.vertices
         self._assignment = assignment
-        self._ends = {}
-        for direction in directions:
-            giver, taker = ends[direction]
-            order = np.argsort(taker, kind="stable")
-            takers, begins = np.unique(taker[order], return_index=True)
-            self._ends[direction] = (giver[order], takers, begins)
-        self._most = max(
-            (int(np.diff(np.append(b, len(g))).max(initial=0)) for g, _, b in self._ends.values()),
-            default=0,
-        )
+        self._neighbours = {
+            each: incidence(*(ends if each is Direction.FORWARD else ends[::-1]), shape)
+            for each in directions
+        }
+        self._most = max(1, *(int(each.sum(axis=1).max()) for each in self._neighbours.values()))
 
     def part_of(self, worker: int) -> set[int]:
         """Return the vertices whose sums contain features of a worker, in any direction."""
-        vertices: set[int] = set()
-        for givers, takers, begins in self._ends.values():
-            if len(takers):
-                parts = np.logical_or.reduceat(self._assignment[givers] == worker, begins)
-                vertices.update(takers[parts].tolist())
-        return vertices
+        owned = (self._assignment == worker).astype(np.int64)
+        counts = sum(neighbours @ owned for neighbours in self._neighbours.values())
+        return set(np.flatnonzero(counts).tolist())
 
     def fixed(
         self, features: NDArray[np.float32], magnitude: float | None = None, bits: int = 32
@@ -114,8 +112,7 @@ class Oracle:
         """
         if magnitude is None:
             magnitude = float(np.abs(features).max(initial=np.float32(0)))
-        most = max(1, self._most)
-        steps = (2.0**31 - most) / most
+        steps = (2.0**31 - self._most) / self._most
         if bits < _WHOLE:
             steps = min(steps, 2.0 ** (bits - 1) - 1)
         scale = steps / magnitude if magnitude else 1.0
@@ -125,10 +122,7 @@ class Oracle:
 
     def sums(self, fixed: NDArray[np.int64], direction: Direction) -> NDArray[np.int64]:
         """Return int64[V, F], the sums of all vertices; 0 without remote neighbours."""
-        giver, takers, begins = self._ends[direction]
-        sums = np.zeros_like(fixed)
-        if len(takers):
-            sums[takers] = np.add.reduceat(fixed[giver], begins, axis=0)
+        sums: NDArray[np.int64] = self._neighbours[direction] @ fixed
         return sums
 
 
@@ -157,22 +151,20 @@ class SwitchSums:
 
     def __init__(self, plan: Plan) -> None:
         self.place: dict[tuple[int, int], int] = {}
-        neighbours, begins, total = [], [], 0
+        rows: list[NDArray[np.int64]] = []
         for part in plan.workers:
+            sums = np.arange(len(part.receive_vertex)) + len(self.place)
             blocks = np.repeat(np.arange(1, len(part.receive_indptr)), np.diff(part.receive_indptr))
             for block, vertex in zip(blocks.tolist(), part.receive_vertex.tolist(), strict=True):
                 self.place[block, vertex] = len(self.place)
-            neighbours.append(part.neighbour_vertex.astype(np.int64))
-            begins.append(part.neighbour_indptr[:-1] + total)
-            total += len(part.neighbour_vertex)
-        self._neighbours = np.concatenate(neighbours)
-        self._begins = np.concatenate(begins)
+            rows.append(np.repeat(sums, np.diff(part.neighbour_indptr)))
+        columns = np.concatenate([part.neighbour_vertex for part in plan.workers])
+        shape = len(self.place), len(plan.assignment)
+        self._sources = incidence(np.concatenate(rows), columns, shape)
 
     def of(self, fixed: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return int64[Q, F], all sums of one round."""
-        if not len(self._begins):
-            return fixed[:0]
-        sums: NDArray[np.int64] = np.add.reduceat(fixed[self._neighbours], self._begins, axis=0)
+        sums: NDArray[np.int64] = self._sources @ fixed
         return sums
 
 
@@ -223,7 +215,7 @@ class Subjects:
     """Makes subjects, and caches some, as scenarios often share a plan."""
 
     def __init__(self, program: Program, most: int = 256) -> None:
-        self._program = program
+        self.program = program
         self._most = most
         self._known: dict[tuple[object, ...], PlannedSubject] = {}
 
@@ -250,7 +242,7 @@ class Subjects:
             workers=scenario.workers,
             slots=scenario.slots,
             lanes=scenario.lanes,
-            program=self._program.digest,
+            program=self.program.digest,
             send=scenario.send,
             directions=scenario.directions,
         )
@@ -271,7 +263,7 @@ class Subjects:
             oracle,
             SwitchSums(plan),
             directions,
-            DesiredStates(self._program),
+            DesiredStates(self.program),
             KnownRows(),
         )
 

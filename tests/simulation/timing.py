@@ -22,9 +22,11 @@ class Scheduler:
     Attributes:
         now: virtual time in nanoseconds.
         events: the number of past events.
+        trace: what has happened.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, keeps_trace: bool = False) -> None:
+        self.trace = Trace(self, keeps=keeps_trace)
         self.now = BEGIN
         self.events = 0
         self._heap: list[tuple[int, int, Callable[..., None], tuple[Any, ...]]] = []
@@ -33,7 +35,6 @@ class Scheduler:
 
     @property
     def seconds(self) -> float:
-        """Virtual seconds since the beginning."""
         return (self.now - BEGIN) / SECOND
 
     def at(self, time: int, call: Callable[..., None], *arguments: Any) -> None:
@@ -99,7 +100,6 @@ class Task:
         self._looks = 0
 
     def start(self, delay: int = 0) -> None:
-        """Begin that many nanoseconds from now."""
         self._waiting = True
         self._scheduler.after(delay, self._resume, self._waits, True)
 
@@ -117,10 +117,13 @@ class Task:
         return self._woken
 
     def sleep(self, nanoseconds: int) -> None:
-        """Wait for a time, regardless of `tell`."""
         until = self._scheduler.now + nanoseconds
         while self._scheduler.now < until:
             self.wait((until - self._scheduler.now) / SECOND)
+
+    def note(self, what: str) -> None:
+        """Note something in the trace."""
+        self._scheduler.trace.note(self.name, what)
 
     def look(self) -> None:
         """Count a poll without waiting."""
@@ -136,7 +139,6 @@ class Task:
 
     @property
     def stands_still(self) -> bool:
-        """Whether it is suspended or has ended."""
         return self.ended or self._scheduler.now < self._still_until
 
     def stand_still(self, seconds: float) -> None:
@@ -144,7 +146,6 @@ class Task:
         self._still_until = max(self._still_until, self._scheduler.now + int(seconds * SECOND))
 
     def kill(self) -> None:
-        """End it where it stands."""
         if self.ended:
             return
         self.ended, self._waiting = True, False
@@ -182,7 +183,6 @@ class VirtualClock:
         self._ahead = 0
 
     def now(self) -> float:
-        """Return the time in seconds."""
         return (self._scheduler.now + self._ahead) / SECOND
 
     def jump(self, seconds: float) -> None:
@@ -218,12 +218,10 @@ class Trace:
             self._take()
 
     def note(self, where: str, what: str) -> None:
-        """Note something else."""
         self._fresh.append(f"{self._scheduler.now} {where} {what}")
 
     @property
     def digest(self) -> str:
-        """SHA-256 of all lines so far."""
         self._take()
         return self._digest.hexdigest()
 

@@ -5,6 +5,7 @@
 import pytest
 
 from switchgnn.lab.simulator.compile import compiled_models
+from switchgnn.planner import load_graph
 from tests.support.levels import simulator_missing
 
 MISSING = simulator_missing()
@@ -16,3 +17,8 @@ def models():
     if MISSING:
         pytest.skip(MISSING)
     return compiled_models()
+
+
+@pytest.fixture(scope="session")
+def graph():
+    return load_graph("random:300:1500:1")

@@ -4,7 +4,7 @@
 // Sends the same frames over a link of the models and over ns-3's own point-to-point device, whose
 // queue puts short frames first. Prints the bytes and the picoseconds of each arrival: "BYTES MODEL
 // BYTES DEVICE", line by line.
-#include "network/link.h"
+#include "link.h"
 
 #include "ns3/data-rate.h"
 #include "ns3/node.h"

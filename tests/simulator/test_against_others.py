@@ -68,7 +68,7 @@ def emulated(asked, **more):
         **more,
     )
     for _ in range(TRIES):
-        report = run_job(options, lambda *_: None, forkserver=forkserver())
+        report = run_job(options, lambda *_: None, nursery=forkserver())
         if not any(report.repairs.values()):
             return report
     pytest.fail(f"{TRIES} exchanges on an idle network, and each repeated something")
@@ -245,7 +245,7 @@ def program(tmp_path_factory):
     ]
     source = Path(__file__).parent / "point_to_point.cc"
     places = ["-isystem", wheel.include, f"-I{MODELS}", f"-Wl,-rpath,{wheel.core.parent}"]
-    command = [find_compiler(), "-std=c++20", "-O0", *places, source, MODELS / "network/link.cc"]
+    command = [find_compiler(), "-std=c++20", "-O0", *places, source]
     subprocess.run([*command, *libraries, "-o", program], check=True)
     return program
 

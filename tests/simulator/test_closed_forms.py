@@ -16,7 +16,7 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from switchgnn.lab.simulator import NetworkOptions, bins_of, overlapped_seconds, run_simulation
+from switchgnn.lab.simulator import NetworkOptions, overlapped_seconds, run_simulation
 from switchgnn.planner import load_graph
 from tests.planner.helpers import flow_of_packets
 
@@ -149,17 +149,6 @@ def test_an_epoch_saves_what_its_layers_save(compute, communication, bins, layer
     assert saved == layers * overlapped_seconds(compute, communication, bins)
 
 
-def test_one_bin_hides_nothing_and_neither_do_none():
-    assert overlapped_seconds(3.0, 2.0, 1) == overlapped_seconds(3.0, 2.0, 0) == 0
-
-
-@pytest.mark.parametrize(
-    ("vertices", "size", "bins"), [(1, 5, 1), (5, 5, 1), (6, 5, 2), (10, 5, 2), (11, 5, 3)]
-)
-def test_the_last_bin_may_be_smaller(vertices, size, bins):
-    assert bins_of(vertices, size) == bins
-
-
 MISTAKES = {
     "all that is shorter is hidden": lambda c, s, bins: min(c, s),
     "the first bin is hidden": lambda c, s, bins: min(c, s) * bins / (bins + 1),
@@ -189,15 +178,6 @@ def test_an_epoch_with_bins():
     both = told["communication_seconds"] + told["compute_seconds"]
     assert told["overlapped_seconds"] == pytest.approx(both - told["epoch_seconds"])
     assert told["overlapped_seconds"] > 0
-
-
-def test_bins_change_nothing_of_the_exchange():
-    few, many = (as_json(*HUBS, "--system", "g3", "--bin-size", size) for size in (5_000, 10))
-    assert (few["bins"], few["overlapped_seconds"]) == (1, 0)
-    assert many["bins"] > 30
-    assert many["epoch_seconds"] < few["epoch_seconds"]
-    for name in ("exchange_seconds", "communication_seconds", "compute_seconds", "bytes", "events"):
-        assert many[name] == few[name]
 
 
 def busiest(told):

@@ -74,11 +74,6 @@ def test_a_plan_is_simulated_as_it_is(folder):
     assert told == made
 
 
-def test_hosts_alone_on_the_partition_of_a_plan(folder):
-    told = as_json("--plan", folder, "--system", "bns-gcn")
-    assert told["bytes"] == as_json(*GRAPH, "--system", "bns-gcn")["bytes"]
-
-
 @pytest.mark.parametrize("system", ["bns-gcn", "host-partial", "g3", "strawman", "paper", "best"])
 def test_one_worker_alone_exchanges_nothing(system):
     told = as_json("--graph", "karate", "--workers", 1, "--system", system)
@@ -128,12 +123,6 @@ def test_leaves_complete_sums_only_when_asked_to():
     assert other["sums_down"] == told["sums_down"]
     shown = simulate(*arguments, "--completion", "leaf").stdout
     assert "on 2 leaves with 8 spines, leaves complete sums" in shown
-
-
-def test_words_for_people():
-    shown = simulate(*GRAPH, "--memory", "2kB", "--system", "paper").stdout
-    assert "karate: paper, 4 workers around one switch, 100 Gbit/s, 2 µs" in shown
-    assert "computing (a model)" in shown
 
 
 @pytest.mark.parametrize(

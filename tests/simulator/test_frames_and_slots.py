@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Slots of the strawman and of whole features, and frames of 8 to 256 numbers."""
 
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -9,13 +10,11 @@ import pytest
 
 from switchgnn.host.wire.header import Kind
 from switchgnn.lab.simulator import NetworkOptions, SimulatorError, plan_setup, run_simulation
-from switchgnn.lab.simulator.setup import Setup
-from switchgnn.planner import Direction, PlannerError, build_plan, load_graph
-from switchgnn.planner.costs.bounds import _play
+from switchgnn.planner import Direction, PlannerError, build_plan
 from switchgnn.planner.lanes import fragment_lanes
 
-from .scenes import Row, Sent, arrivals, features_at_switch, scene, sums_at_workers
-from .test_by_hand import DELAY, FEATURE, OPENING, THERE
+from .scenes import DELAY, FEATURE, Row, Sent, arrivals, features_at_switch, scene, sums_at_workers
+from .test_by_hand import OPENING, THERE
 from .test_command import GRAPH, as_json, simulate
 
 FRAGMENTS = 3
@@ -45,11 +44,6 @@ def test_a_slot_is_taken_from_the_first_to_the_last_fragment():
         assert run.max_slots == most
 
 
-@pytest.fixture(scope="module")
-def graph():
-    return load_graph("random:300:1500:1")
-
-
 @pytest.mark.parametrize("slots", [16, 64, 4_000])
 def test_as_many_frames_and_fewer_barriers(graph, slots):
     plan = build_plan(graph, workers=5, slots=slots, program="0" * 64)
@@ -67,51 +61,57 @@ def test_as_many_frames_and_fewer_barriers(graph, slots):
         assert run.barriers == rounds
 
 
-def game_of_fragments(setup, order, slots):
-    """Sums and features that overflow, when the fragments arrive in that order; one pool."""
-    arrays, taken = setup.arrays, {}
-    added, seen = {}, {}
-    sums, overflowed = 0, 0
-    for fragment in order:
-        packet, part = divmod(fragment, FRAGMENTS)
+def played(setup, order, slots):
+    """Sums and features that overflow, of each row, when features arrive in that order; one pool.
+
+    A slot holds all fragments of a row. The loop takes no time, so packets are added one by one.
+    """
+    arrays, rows = setup.arrays, len(setup.arrays["row_expected"])
+    taken, added, seen = {}, set(), Counter()
+    sums, overflowed = np.zeros((2, rows), dtype=int)
+    for feature in order:
+        packet, part = divmod(feature, setup.together)
         start = int(arrays["packet_start"][packet])
         for word in arrays["contribution"][start : start + int(arrays["packet_length"][packet])]:
             row = int(word) & 0x7FFFFFFF
-            key = row, part
-            seen[key] = seen.get(key, 0) + 1
-            last = seen[key] == arrays["row_expected"][row]
-            if key in added:
+            seen[row, part] += 1
+            last = seen[row, part] == arrays["row_expected"][row]
+            if (row, part) in added:
                 if last:
-                    sums += 1
-                    del added[key]
+                    sums[row] += 1
+                    added.remove((row, part))
                     taken[row].remove(part)
                     if not taken[row]:
                         del taken[row]
             elif row not in taken and len(taken) == slots:
-                overflowed += 1
+                overflowed[row] += 1
             elif last:
-                sums += 1
+                sums[row] += 1
             else:
-                added[key] = True
+                added.add((row, part))
                 taken.setdefault(row, set()).add(part)
     return sums, overflowed
 
 
 @pytest.fixture(scope="module")
 def crowded(graph):
-    plan = build_plan(
+    return build_plan(
         graph, workers=5, slots=ROOM, program="0" * 64, blocks="strawman", order="random"
     )
-    return plan_setup(plan, FRAGMENTS, whole_features=True)
 
 
+@pytest.mark.parametrize("fragments", [1, FRAGMENTS])
 @pytest.mark.parametrize("slots", [1, ROOM, 1_000])
 @pytest.mark.parametrize("window", [4, 512])
-def test_the_strawmans_slots_hold_all_fragments(crowded, slots, window):
-    setup = replace(crowded, pools=(slots,))
+def test_the_strawmans_slots_are_first_come_first_served(crowded, fragments, slots, window):
+    setup = plan_setup(crowded, fragments, whole_features=True)
+    setup = replace(setup, pools=(slots,))
     run = run_simulation(setup, NetworkOptions(window=window, ecn_threshold=None), trace=True)
-    order = [packet for _, _, packet in features_at_switch(run)]
-    assert (run.sums, run.overflowed) == game_of_fragments(setup, order, slots)
+    sums, overflowed = played(setup, [it for _, _, it in features_at_switch(run)], slots)
+    assert (run.sums, run.overflowed) == (sums.sum(), overflowed.sum())
+    for kind, expected in ((Kind.SUM, sums), (Kind.FEATURE, overflowed)):
+        came = Counter(row // fragments for _, _, row in arrivals(run, kind, at_switch=False))
+        assert came == {row: number for row, number in enumerate(expected) if number}
     assert run.max_slots <= slots
     assert (run.overflowed == 0) == (slots == 1_000)
 
@@ -129,54 +129,6 @@ def test_the_command_counts_memory_by_whole_features():
 def test_a_slot_that_is_too_narrow_is_refused():
     with pytest.raises(SimulatorError, match="A slot of 64 numbers does not hold a feature of 128"):
         simulate(*GRAPH, "--system", "paper", "--features", 128, "--slot-features", 64)
-
-
-WORKERS = 6
-
-
-@pytest.fixture(scope="module")
-def strawman():
-    graph = load_graph("random:400:4000:3")
-    plan = build_plan(
-        graph, workers=WORKERS, slots=100, program="0" * 64, blocks="strawman", order="random"
-    )
-    return plan_setup(plan, 1)
-
-
-def with_pools(strawman, pools):
-    return Setup(strawman.workers, False, strawman.arrays, pools=pools)
-
-
-def played(strawman, order, slots):
-    """Sums and overflows of each destination, when packets arrive in that order."""
-    arrays = strawman.arrays
-    starts, lengths = arrays["packet_start"].astype(np.int64), arrays["packet_length"]
-    # The game wants the contributions packet by packet.
-    rows = [
-        arrays["contribution"][start : start + length] & 0x7FFFFFFF
-        for start, length in zip(starts, lengths, strict=True)
-    ]
-    indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-    fan_in = arrays["row_expected"].astype(np.int64)
-    return _play(np.array(order), indptr, np.concatenate(rows).astype(np.int32), fan_in, slots)
-
-
-@pytest.mark.parametrize("slots", [1, 10, 100, 250, 400])
-@pytest.mark.parametrize("window", [4, 512])
-def test_overflows_are_those_of_the_planners_game(strawman, slots, window):
-    """One pool, as the planner has it; the loop takes no time, so packets come one by one."""
-    options = NetworkOptions(window=window, ecn_threshold=None)
-    run = run_simulation(with_pools(strawman, (slots,)), options, trace=True)
-    order = [packet for _, _, packet in features_at_switch(run)]
-    sums, overflowed = played(strawman, order, slots)
-    assert (run.sums, run.overflowed) == (sums.sum(), overflowed.sum())
-    came = {Kind.SUM: np.zeros(len(sums), int), Kind.FEATURE: np.zeros(len(sums), int)}
-    for each in run.trace:
-        if not each.at_switch and each.kind in came:
-            came[each.kind][each.id] += 1
-    assert np.array_equal(came[Kind.SUM], sums)
-    assert np.array_equal(came[Kind.FEATURE], overflowed)
-    assert run.max_slots <= slots
 
 
 # At 100 Gbit/s a byte takes 80 ps; frames of 64 and of 16 numbers.
@@ -222,8 +174,8 @@ def test_a_lost_sum_comes_again_as_wide():
 
 
 @pytest.mark.parametrize("lanes", [8, 32, 128])
-def test_bytes_are_those_of_the_plans_packets(lanes):
-    plan = build_plan(load_graph("random:300:1500:1"), workers=5, slots=64, program="0" * 64)
+def test_bytes_are_those_of_the_plans_packets(graph, lanes):
+    plan = build_plan(graph, workers=5, slots=64, program="0" * 64)
     fragments = fragment_lanes(140, lanes)
     run = run_simulation(plan_setup(plan, len(fragments), lanes=fragments), NetworkOptions())
     told = plan.manifest.direction(Direction.FORWARD)

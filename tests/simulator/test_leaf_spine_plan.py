@@ -9,7 +9,6 @@ from collections import Counter
 from dataclasses import replace
 from functools import cache
 from importlib import import_module
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -24,13 +23,14 @@ from switchgnn.lab.simulator import (
     SPINE,
     LeafSpineOptions,
     NetworkOptions,
-    copies_of_plan,
     host_setup,
     plan_setup,
     run_simulation,
 )
 from switchgnn.planner import Direction, PlannerError, build_plan, load_graph
 from switchgnn.planner.plan.leaf_spine import predict_leaf_spine, split_for_leaf_spine
+
+from .scenes import copies_of_plan
 
 FORWARD = Direction.FORWARD
 PROGRAM = "0" * 64
@@ -96,11 +96,6 @@ NETWORKS = st.builds(
     recirculation_rate=st.sampled_from([None, 1e5, 1e9]),
 )
 both_completions = pytest.mark.parametrize("completion", [SPINE, LEAF])
-
-
-@pytest.fixture(scope="module")
-def graph():
-    return load_graph("random:300:1500:1")
 
 
 @pytest.fixture(params=KINDS.values(), ids=KINDS.keys())
@@ -389,39 +384,6 @@ def test_no_network_changes_what_is_sent(options, workers, leaves, spines, compl
         host_setup(copies, LANES, options.pace, FRAGMENT), options, leaf_spine=network
     )
     assert run.features_down == tuple(copies.sum(axis=0))
-
-
-def test_the_spines_parts_are_those_of_the_leaves_that_contribute(graph):
-    """Counted in the plan: each sum with a source elsewhere takes a part of every leaf it has."""
-    plan, leaves = planned(graph), 3
-    run = on_network(plan, 1, LeafSpineOptions(leaves, 1))
-    own = 0
-    for part in plan.workers:
-        home = leaf_of(part.worker, leaves)
-        for low, high in pairwise(part.neighbour_indptr):
-            sources = leaf_of(part.neighbour_worker[low:high].astype(int), leaves)
-            own += home in sources and bool((sources != home).any())
-    assert sum(run.inside.sums_up) == partial_sums(plan, leaves).sum() + own
-
-
-@pytest.mark.parametrize("system", ["plan", "hosts"])
-def test_the_same_is_simulated_again(graph, system):
-    plan = planned(graph)
-    options = NetworkOptions(ecn_threshold=4, window=64, recirculation_rate=3e8)
-    network = LeafSpineOptions(3, 2)
-    setup = plan_setup(plan, 2, leaf_spine=network)
-    if system == "hosts":
-        setup = host_setup(copies_of_plan(plan), 2 * LANES, options.pace, FRAGMENT)
-    first, second = (
-        replace(
-            run_simulation(setup, options, leaf_spine=LeafSpineOptions(3, 2), trace=True),
-            wall_seconds=0,
-            peak_memory_bytes=0,
-        )
-        for _ in range(2)
-    )
-    assert first == second
-    assert first.marked > 0
 
 
 def test_queues_are_those_of_all_switches():

@@ -5,14 +5,13 @@
 And `auto`, which leaves sums to hosts where they are faster.
 """
 
-from dataclasses import replace
 from functools import cache
 from math import ceil
 
 import numpy as np
 import pytest
 
-from switchgnn.host.mixed import left_schedules
+from switchgnn.host.hybrid import left_schedules
 from switchgnn.host.wire.header import Kind
 from switchgnn.lab.simulator import (
     NetworkOptions,
@@ -26,17 +25,13 @@ from switchgnn.planner import build_plan, load_graph, write_plan
 from switchgnn.planner.costs import forecast as mixed_seconds
 from switchgnn.planner.costs.forecast import left_edges
 from switchgnn.planner.direction import Direction
-from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.sending.between_hosts import fewest_rows, rows_between
 from tests.host.direct.crew import sizes_of_frames
 from tests.support.markers import covering
 
-from .scenes import Row, Sent, scene
+from .scenes import ACK, BARRIER, BYTE, DELAY, FEATURE, Row, Sent, scene
 from .test_command import as_json, simulate
 
-# Picoseconds at 100 Gbit/s, where a byte takes 80.
-BYTE, WAY = 80, 2_000_000
-FEATURE, ACK, BARRIER = 188 * BYTE, 60 * BYTE, 88 * BYTE
 GRAPH, WORKERS, SLOTS = "random:300:2000:3", 5, 24
 OPTIONS = NetworkOptions()
 
@@ -56,12 +51,12 @@ def test_a_row_follows_a_feature_and_a_sum():
     run = beside(one_sum(), [[0, 0, 1], [0, 0, 0], [0, 0, 0]], trace=True)
     at_worker = [(it.picoseconds, it.kind) for it in run.trace if not it.at_switch]
     # Worker 0 sends both; on the link of worker 2 the row leaves after the sum.
-    summed = 2 * FEATURE + 2 * WAY
+    summed = 2 * FEATURE + 2 * DELAY
     assert (summed, Kind.SUM) in at_worker
     assert (summed + FEATURE, Kind.FEATURE) in at_worker
-    last_done = summed + BARRIER + WAY
-    row_confirmed = summed + FEATURE + 2 * (ACK + WAY)
-    switch_through = last_done + BARRIER + WAY
+    last_done = summed + BARRIER + DELAY
+    row_confirmed = summed + FEATURE + 2 * (ACK + DELAY)
+    switch_through = last_done + BARRIER + DELAY
     assert row_confirmed > switch_through
     assert run.finished == (row_confirmed, switch_through, switch_through)
 
@@ -72,7 +67,7 @@ def test_sums_wait_for_the_rows_before_them():
     packets = [*(Sent(0, [[row]]) for row in range(9)), Sent(1, [[8]])]
     setup = scene(3, [Row(2, 1)] * 8 + [Row(2, 2)], packets)
     alone = run_simulation(setup, OPTIONS)
-    assert alone.finished[2] == FEATURE + 9 * FEATURE + 4 * WAY + 2 * BARRIER
+    assert alone.finished[2] == FEATURE + 9 * FEATURE + 4 * DELAY + 2 * BARRIER
     # One frame has all nine rows. It comes to the link of worker 2 after the seventh sum.
     frame = (60 + 9 * 128) * BYTE
     assert 7 * FEATURE < FEATURE + frame < 8 * FEATURE
@@ -81,9 +76,9 @@ def test_sums_wait_for_the_rows_before_them():
 
 def test_done_overtakes_rows():
     """Worker 0 has nothing to wait for but an acknowledgement, and is still sending rows."""
-    setup, options = scene(2, [Row(1, 1)], [Sent(0, [[0]])]), NetworkOptions(delay=WAY / 1e7)
+    setup, options = scene(2, [Row(1, 1)], [Sent(0, [[0]])]), NetworkOptions(delay=DELAY / 1e7)
     run = beside(setup, [[0, 100], [0, 0]], options=options, trace=True)
-    way, frame = WAY // 10, 1_512 * BYTE
+    way, frame = DELAY // 10, 1_512 * BYTE
     begins = FEATURE + ceil((ACK + 2 * way) / frame) * frame
     assert begins < 100 * 128 * BYTE
     done = [it.picoseconds for it in run.trace if (it.kind, it.worker) == (Kind.DONE, 0)]
@@ -201,12 +196,6 @@ def test_a_plan_that_leaves_all_is_hosts_alone(everything_left, graph, folders):
     assert told["rows_between_hosts"] == rows.sum()
 
 
-def test_no_rows_are_the_plan_alone(plan):
-    setup = plan_setup(plan, 1)
-    nothing = np.zeros((WORKERS, WORKERS), dtype=int)
-    assert mixed_setup(setup, nothing, 32, OPTIONS.pace, 1_500) is setup
-
-
 @pytest.mark.parametrize("seed", [0, 1])
 def test_both_parts_survive_losses_beside_other_flows(plan, graph, seed):
     options = NetworkOptions(buffer=9_000, background_load=0.3, background_seed=seed)
@@ -221,12 +210,6 @@ def test_both_parts_survive_losses_beside_other_flows(plan, graph, seed):
 def test_a_mixed_plan_needs_a_star(folders):
     with pytest.raises(SimulatorError, match="a star only: leave out --topology leaf-spine"):
         simulate("--plan", folders / "half", "--topology", "leaf-spine", "--leaves", 2)
-
-
-def test_rows_of_another_graph_are_not_known(plan, graph):
-    other = load_graph("random:300:2000:4")
-    with pytest.raises(PlannerError, match="made for another graph"):
-        left_edges(plan, replace(other, name=graph.name), Direction.FORWARD)
 
 
 # The strawman sends what finds no slot on as it came, and has no blocks: with few slots it may be
@@ -282,11 +265,6 @@ def test_where_the_plan_is_faster_it_is_taken():
     told = check_cell(*IN_THE_SWITCH)
     assert (told["chosen"], told["plan"] is None) == ("switch", False)
     assert told["exchange_seconds"] == pytest.approx(told["predicted_seconds"]["switch"], rel=0.1)
-
-
-def test_other_systems_are_not_chosen():
-    told = simulated("paper", *IN_THE_SWITCH)
-    assert (told["chosen"], told["predicted_seconds"]) == (None, None)
 
 
 def test_a_prediction_without_barriers_is_found(monkeypatch):

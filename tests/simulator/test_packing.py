@@ -18,7 +18,6 @@ from switchgnn.lab.simulator import (
     NetworkOptions,
     SimulatorError,
     compute_seconds,
-    copies_of_plan,
     host_setup,
     parse_mtu,
     run_simulation,
@@ -34,12 +33,9 @@ from switchgnn.planner.strategies import PARTITION_STRATEGIES
 from tests.host.direct.crew import random_case, sizes_of_frames
 from tests.host.direct.test_schedules import smallest_cover
 
-from .scenes import acks_at_workers, arrivals, features_at_switch
+from .scenes import ACK, BYTE, DELAY, acks_at_workers, arrivals, copies_of_plan, features_at_switch
 from .test_command import as_json
 
-# At 100 Gbit/s a byte takes 80 ps.
-BYTE, DELAY = 80, 2_000_000
-ACK = 60 * BYTE
 # A full frame: 14 + 20 + 26 bytes of headers, and 1,452 of the 1,454 that an MTU of 1,500 leaves.
 FULL_BYTES, PAYLOAD = 1_512, 1_452
 FULL = FULL_BYTES * BYTE
@@ -117,12 +113,6 @@ def test_two_frames_take_what_their_lengths_do():
     assert run.max_port_queue_bytes == FULL_BYTES
 
 
-def test_overhead_is_for_each_frame():
-    run = one_way(3, 128, overhead=24, delay=0.0)
-    first, second, ack = ((each + 24) * BYTE for each in (1_512, 144, 60))
-    assert run.finished == (2 * first + second + 2 * ack, 2 * first + second)
-
-
 def test_the_window_has_the_bytes_of_its_features_and_the_rest_of_a_group():
     """512 · 188 bytes are 63 full frames; of eight that are acknowledged seven may have come."""
     run = one_way(200, ROW, congestion_control=False)
@@ -175,11 +165,6 @@ def test_a_lost_frame_is_sent_again():
     assert run.bytes_up[:2] in ((2 * FULL_BYTES + 120, FULL_BYTES), (FULL_BYTES, 3_144))
 
 
-def test_a_buffer_that_holds_no_frame_is_refused():
-    with pytest.raises(SimulatorError, match="must hold a frame of 1512 bytes"):
-        to_the_last(2, buffer=FULL_BYTES - 1)
-
-
 @pytest.mark.parametrize("mtu", [FRAGMENT, 50, 576, 1_500, 9_000])
 @pytest.mark.parametrize("seed", range(4))
 def test_bytes_on_links_are_those_of_the_closed_form(seed, mtu):
@@ -219,24 +204,6 @@ def test_bytes_on_links_are_those_of_the_closed_form(seed, mtu):
         assert (run.bytes_up, run.bytes_down) == (tuple(up), tuple(down))
     assert spread.inside is not None
     assert spread.inside.bytes == across
-
-
-@pytest.mark.parametrize("seed", range(6))
-def test_everything_arrives_once_though_frames_are_lost(seed):
-    rng = np.random.default_rng(seed)
-    copies = planned(seed)
-    options = NetworkOptions(
-        bandwidth=float(rng.choice([1e3, 1e5])),
-        ecn_threshold=int(rng.choice([0, 5, 50])),
-        window=int(rng.choice([1, 3, 16, 512])),
-        buffer=int(rng.choice([1_512, 5_000])),
-        congestion_control=bool(rng.integers(2)),
-    )
-    setup = host_setup(copies, 70, options.pace, ETHERNET_MTU)
-    run = run_simulation(setup, options)
-    frames = setup.arrays["awaited"].sum()
-    assert sum(run.features_up) == frames + run.sent_again
-    assert sum(run.features_down) == frames + run.repeated == sum(run.features_up) - run.lost
 
 
 def test_a_mtu_whose_frames_are_fragments_is_the_word():

@@ -19,10 +19,10 @@ from finsy.proto import p4r
 from typer.testing import CliRunner
 
 from switchgnn.softswitch import Backend, SoftSwitch
-from switchgnn.softswitch.daemon.command import app
 from switchgnn.softswitch.daemon.serving import (
     STOP_SIGNALS,
     StopSignals,
+    app,
     forget_ready,
     ready,
     restore,

@@ -237,20 +237,6 @@ def test_higher_classes_leave_first_and_have_queues_of_their_own(backend):
     assert rig.counts.tail_drops == {2: 2}
 
 
-@BACK_ENDS
-def test_a_class_has_a_tenth_of_the_bytes_that_wait_behind_it(backend):
-    low = [(0, b"l" * 972)] * 40
-    flood = [(1, b"h" * 72)] * 90
-    answers = [(2, b"a" * 72)] * 4
-    left, _ = through_one_line(backend, [*low, *flood, *answers], 31_000)
-    payloads = [payload[:1] for payload, _ in left]
-    # A burst of 5 frames of 100 bytes, then one for each of 1,000 bytes.
-    assert payloads.count(b"h") - payloads.count(b"l") in (3, 4, 5, 6)
-    assert payloads.count(b"l") * 1000 >= (31_000 - 1_000) / 1.1
-    # A class does not use up the share of another one.
-    assert payloads[1:5] == [b"a"] * 4
-
-
 def test_ports_with_equal_lines_take_turns():
     clock = Clock()
     rig = Rig(config_bytes("fates"), BYTE_A_SECOND, clock=clock)

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The strawman's switch dies at some moment of a round, with all slots and their counts."""
 
+from contextlib import ExitStack
+
 import pytest
 
 from tests.recovery import test_kills as kills
@@ -19,4 +21,5 @@ def own_bed(request, tmp_path):
 
 @pytest.mark.parametrize("seed", seeds(1, 3))
 def test_what_was_passed_on_before_is_not_added_again(own_bed, seed):
-    kills.test_the_switch_is_killed_and_started_again(own_bed, seed)
+    with ExitStack() as stack:
+        kills.test_the_switch_is_killed_and_started_again(own_bed, stack, seed)

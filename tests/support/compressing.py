@@ -6,13 +6,14 @@ The oracle has the plan, the features, the scales and the rule of docs, and noth
 caches.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
 from switchgnn.host.compression import Compression
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.graph import reference_sums
+from tests.simulation.checks.scales import PlannedFrames
 from tests.support.fabrics import in_threads
 
 EPSILON = 0.1
@@ -24,15 +25,7 @@ class Call:
 
     features: np.ndarray
     direction: Direction
-    site: int
-
-
-@dataclass
-class Sent:
-    """What was sent of each frame of one tensor: int64[F] by block and source."""
-
-    scale: float = 0.0
-    rows: dict = field(default_factory=dict)
+    tensor_id: int
 
 
 class Oracle:
@@ -40,71 +33,40 @@ class Oracle:
 
     def __init__(self, plan, compression, epsilon):
         self._plan, self._compression, self._epsilon = plan, compression, epsilon
+        self._frames = PlannedFrames(plan)
+        # The scale and what was sent of each frame, by tensor.
         self._tensors = {}
-        self._frames = [frame for part in plan.workers for frame in _frames_of(part)]
-        self._entries = list(_entries_of(plan.switch))
 
     def sums(self, call, scale, *, full):
         """Return int64[V, F], the sums of one round; `full`: all rows were sent whole."""
         fixed = np.rint(call.features.astype(np.float64) * scale).astype(np.int64)
-        key = call.site, call.direction, fixed.shape[1]
-        if full or not self._compression.cache:
-            self._tensors[key] = Sent(scale)
-        sent = self._tensors[key]
-        assert sent.scale == scale
+        key = call.tensor_id, call.direction, fixed.shape[1]
+        before, epsilon = None, 0.0
+        if self._compression.cache and not full:
+            (known, before), epsilon = self._tensors[key], self._epsilon
+            assert known == scale
+        now = self._frames.sent(fixed, before, epsilon)
+        self._tensors[key] = scale, now
         blocks = self._plan.manifest.direction(call.direction).block_numbers
-        for worker, block, source, vertices in self._frames:
-            if block in blocks:
-                usual = np.abs(fixed[self._plan.workers[worker].vertices]).max(axis=1).mean()
-                self._send(sent, (block, source), fixed[vertices].sum(axis=0), usual)
-        total = np.zeros_like(fixed)
-        for block, source, vertex in self._entries:
-            if block in blocks:
-                total[vertex] += sent.rows[block, source]
-        return total
-
-    def _send(self, sent, frame, row, usual):
-        change = row - sent.rows.get(frame, np.zeros_like(row))
-        size = max(np.abs(row).max(), usual)
-        if frame not in sent.rows or np.abs(change).max() > self._epsilon * size:
-            sent.rows[frame] = row
-
-
-def _frames_of(part):
-    """Yield the worker, block, source and vertices of each frame of a worker."""
-    for block in range(1, len(part.send_indptr)):
-        for frame in range(*part.send_indptr[block - 1 : block + 1]):
-            rows = part.send_row[slice(*part.send_row_indptr[frame : frame + 2])]
-            yield part.worker, block, int(part.send_source[frame]), part.vertices[rows]
-
-
-def _entries_of(switch):
-    """Yield the block, the source and the vertex of each contribution to a sum."""
-    places = (switch.result_block, switch.result_bank, switch.result_slot)
-    names = zip(*(each.tolist() for each in places), strict=True)
-    vertex_of = dict(zip(names, switch.result_vertex.tolist(), strict=True))
-    for entry, block in enumerate(switch.entry_block.tolist()):
-        for bank in np.flatnonzero(switch.entry_expected[entry]).tolist():
-            slot = int(switch.entry_slot[entry, bank])
-            yield block, int(switch.entry_source[entry]), vertex_of[block, bank, slot]
+        return self._frames.totals(now, blocks, len(fixed))
 
 
 def calls_of(graph, rounds, *, widths=(33, 7), seed=0, surges=True):
-    """Draw rounds in both directions, of one site per width; some rows change in each.
+    """Draw rounds in both directions, of one tensor per width; some rows change in each.
 
     With surges, features outgrow their scale now and then, or become far smaller.
     """
     generator = np.random.default_rng(seed)
-    sites = [
+    tensors = [
         {way: generator.standard_normal((graph.vertices, width)) for way in Direction}
         for width in widths
     ]
     calls = []
     for index in range(rounds):
-        site = index // len(Direction) % len(sites)
+        tensor_id = index // len(Direction) % len(tensors)
         direction = tuple(Direction)[index % len(Direction)]
-        rows = sites[site][direction]
-        calls.append(Call(rows.astype(np.float32), direction, site))
+        rows = tensors[tensor_id][direction]
+        calls.append(Call(rows.astype(np.float32), direction, tensor_id))
         moved = generator.random(len(rows)) < 0.4
         rows[moved] += 0.2 * generator.standard_normal((moved.sum(), rows.shape[1]))
         if surges and generator.random() < 0.05:
@@ -125,7 +87,7 @@ def run(team, calls, pause=lambda _worker, _index: None):
             for index, call in enumerate(calls):
                 pause(worker, index)
                 before = exchange.savings.full
-                sums = exchange.aggregate_fixed(call.features[rows], call.direction, call.site)
+                sums = exchange.aggregate_fixed(call.features[rows], call.direction, call.tensor_id)
                 results[index][worker] = sums, exchange.savings.full > before
         except Exception as error:
             team.errors[worker] = error

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from switchgnn.base.network import star_network
-from switchgnn.controller import install
+from switchgnn.controller import Share, install_each, load_plan
 from switchgnn.host.innetwork.exchange import InNetworkExchange
 from switchgnn.host.links.faults import Faults, FaultyLink
 from switchgnn.host.pace import Pace
@@ -38,7 +38,7 @@ from tests.support.networks import own_network
 from tests.support.speed import pace_here, seconds_here
 
 JOIN_SECONDS = 100
-PATIENT = Pace(patience=30.0)
+PATIENT = Pace(timeout=30.0)
 
 
 class Bed:
@@ -100,16 +100,22 @@ class Bed:
         os.kill(self.switch.pid, 9)
         self.switch.stop()
 
+    def restart(self, _switch=0):
+        """Kill the switch without warning, and start it without a program."""
+        self.kill()
+        self.start()
+
+    def shares(self):
+        plan = load_plan((self.plan.manifest, self.plan.switch))
+        return [Share(plan, self.network, self.address)]
+
     def install(self):
-        report = install(
-            (self.plan.manifest, self.plan.switch),
-            [self.address],
-            self.network,
-            program=self.program,
-            new_session=True,
-        )
+        report = install_each(self.shares(), program=self.program, new_session=True)
         self.session = report.session
         return report
+
+    def disturb(self, faults):
+        """Do nothing: there are no cables."""
 
     def link(self, worker, *protocols):
         return open_link(
@@ -165,11 +171,21 @@ def in_threads(work, workers):
 
 
 class Team:
-    """All workers of a bed, each in a thread with its own link."""
+    """All workers of a bed, each in a thread with its own link; `link` opens that of a worker."""
 
     def __init__(
-        self, bed, stack, *, faults="", pace=PATIENT, on_block=None, kind=None, first_round=1
+        self,
+        bed,
+        stack,
+        *,
+        faults="",
+        pace=PATIENT,
+        on_block=None,
+        kind=None,
+        first_round=1,
+        link=None,
     ):
+        open_link = link or bed.link
         self.bed = bed
         self.links = []
         self.exchanges = []
@@ -177,7 +193,7 @@ class Team:
         parsed = Faults.parse(faults)
         kind = kind or (StrawmanExchange if bed.strawman else InNetworkExchange)
         for part in bed.plan.workers:
-            link = stack.enter_context(bed.link(part.worker))
+            link = stack.enter_context(open_link(part.worker))
             if faults:
                 link = FaultyLink(link, parsed, part.worker)
             self.links.append(link)

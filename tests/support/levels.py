@@ -24,8 +24,9 @@ LEVELS = ("check", "test", "all")
 # processes of tests; all others run in one process each. The longest folders begin first.
 SHARED = (
     "tests/ptf/test_ptf.py",
+    "tests/recovery/test_allreduce.py",
+    "tests/recovery/test_compressed.py",
     "tests/recovery/test_faults.py",
-    "tests/recovery/test_leaf_spine.py",
     "tests/strawman/test_sums.py",
     "tests/docs/test_site.py",
     "tests/end_to_end/test_mininet.py",
@@ -35,7 +36,7 @@ SHARED = (
     "tests/controller/test_targets.py",
     "tests/test_docs.py",
 )
-SHARED_BY = ("embedded", "udp", "veth", "python", "bmv2", "multicast", "cover")
+SHARED_BY = ("star", "leaf", "embedded", "udp", "veth", "python", "bmv2", "multicast", "cover")
 LONGEST = (
     *("examples", "docs", "ptf", "promela", "test_docs.py", "experiments"),
     *("end_to_end", "recovery"),

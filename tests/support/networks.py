@@ -52,13 +52,6 @@ class OwnNetwork(NamedTuple):
         with in_network(self.path):
             _bring_up(there)
 
-    def received_frames(self, interface):
-        for line in Path(f"/proc/{self.pid}/net/dev").read_text().splitlines():
-            name, _, numbers = line.partition(":")
-            if name.strip() == interface:
-                return int(numbers.split()[1])
-        raise KeyError(interface)
-
 
 @contextmanager
 def own_network():

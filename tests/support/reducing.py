@@ -113,10 +113,14 @@ class Crew:
         each = [asdict(counts) for link in self.links for counts in link.counts.values()]
         return {name: sum(counts[name] for counts in each) for name in each[0]}
 
+    def team(self, stack):
+        """Return a team for neighbour sums over the same links."""
+        return Team(self.bed, stack, link=lambda worker: self.halves[worker][0])
+
     @contextmanager
     def exchanging(self, stack):
         """Exchange neighbour sums until the block ends, and check them; yields the team."""
-        team, over, wrong = Team(SharedBed(self), stack), threading.Event(), []
+        team, over, wrong = self.team(stack), threading.Event(), []
 
         def exchange():
             while not (over.is_set() and wrong) and not team.errors:
@@ -132,19 +136,6 @@ class Crew:
         assert not thread.is_alive()
         assert not team.errors, team.errors
         assert not any(wrong)
-
-
-class SharedBed:
-    """A bed whose links are the halves for neighbour sums."""
-
-    def __init__(self, crew):
-        self._crew = crew
-
-    def link(self, worker):
-        return self._crew.halves[worker][0]
-
-    def __getattr__(self, name):
-        return getattr(self._crew.bed, name)
 
 
 class Job:

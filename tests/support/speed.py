@@ -32,7 +32,7 @@ def seconds_here(seconds=SECONDS):
 
 def pace_here(pace):
     """Return a pace for this machine, with the patience of the tests."""
-    return replace(pace, patience=seconds_here(pace.patience))
+    return replace(pace, timeout=seconds_here(pace.timeout))
 
 
 def slowness():

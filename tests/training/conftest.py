@@ -1,10 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Layers of PyTorch Geometric leave no files behind."""
+"""Layers of PyTorch Geometric leave no files behind; a small data set."""
 
 from importlib.util import find_spec
 
 import pytest
+
+from switchgnn.training import load_dataset
 
 
 @pytest.fixture(autouse=True)
@@ -16,3 +18,8 @@ def _templates():
 
     with templates_removed():
         yield
+
+
+@pytest.fixture(scope="module")
+def karate():
+    return load_dataset("karate")

@@ -66,11 +66,11 @@ class Gathering:
 class _End:
     def __init__(self, gathering, worker):
         self.gathering, self.worker = gathering, worker
-        self.calls, self.sites = [], []
+        self.calls, self.tensor_ids = [], []
 
-    def aggregate(self, rows, direction, site):
+    def aggregate(self, rows, direction, tensor_id):
         self.calls.append((direction, rows.shape[1]))
-        self.sites.append((site, direction, rows.shape[1]))
+        self.tensor_ids.append((tensor_id, direction, rows.shape[1]))
         return self.gathering.meet(self.worker, rows, direction)
 
     def expected_traffic(self, width, _direction):
@@ -90,31 +90,31 @@ class _CachingEnd(_End):
         super().__init__(gathering, worker)
         self.epsilon, self.savings, self.held = 0.0, Savings(), {}
         self.compression = None
-        self.resting, self.told, self.forgotten = {}, [], []
+        self.skipped, self.told, self.forgotten = {}, [], []
 
     def compress(self, compression):
         self.compression = compression
 
-    def rest(self, site, vertices):
-        self.resting[site] = vertices
-        self.told.append((site, vertices))
+    def skip(self, tensor_id, vertices):
+        self.skipped[tensor_id] = vertices
+        self.told.append((tensor_id, vertices))
 
-    def forget(self, site):
-        self.forgotten.append(site)
-        self.held = {key: rows for key, rows in self.held.items() if key[0] != site}
+    def forget(self, tensor_id):
+        self.forgotten.append(tensor_id)
+        self.held = {key: rows for key, rows in self.held.items() if key[0] != tensor_id}
 
-    def aggregate(self, rows, direction, site):
-        tensor = site, direction, rows.shape[1]
-        resting = self.resting.get(site)
+    def aggregate(self, rows, direction, tensor_id):
+        tensor = tensor_id, direction, rows.shape[1]
+        skipped = self.skipped.get(tensor_id)
         if direction is Direction.BACKWARD or tensor not in self.held:
-            resting = None
+            skipped = None
         epsilon = self.epsilon if tensor in self.held else 0
         held = self.held.setdefault(tensor, np.zeros_like(rows))
         sizes = abs(rows).max(axis=1)
         changed = abs(rows - held).max(axis=1) > epsilon * sizes.clip(min=sizes.mean())
-        if resting is not None:
-            changed &= ~resting
+        if skipped is not None:
+            changed &= ~skipped
         held[changed] = rows[changed]
         self.savings.rows += len(rows)
         self.savings.skipped += int((~changed).sum())
-        return super().aggregate(held, direction, site)
+        return super().aggregate(held, direction, tensor_id)

@@ -14,13 +14,14 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 import torch.distributed as dist  # noqa: E402
 
 from switchgnn.base.network import Station  # noqa: E402
-from switchgnn.base.tasks import TaskError  # noqa: E402
+from switchgnn.base.tasks import TaskError, task_to_json  # noqa: E402
 from switchgnn.host.pace import Pace  # noqa: E402
 from switchgnn.host.reduce.connection import (  # noqa: E402
     VARIABLE,
     ReduceTask,
     task_from_environment,
 )
+from switchgnn.host.transport import LinkConfig  # noqa: E402
 from switchgnn.host.wire.addresses import Addresses  # noqa: E402
 from switchgnn.torch_backend import register  # noqa: E402
 from tests.support.markers import whole  # noqa: E402
@@ -133,17 +134,17 @@ def station(number):
 
 
 TASK = ReduceTask(
-    session=7,
-    plan_id=0xC0FFEE,
-    links=("udp:127.0.0.1:1", "udp:127.0.0.1:2"),
-    addresses=tuple(Addresses(worker=station(each), switch=station(9)) for each in (1, 2)),
+    ends=tuple(
+        LinkConfig(each, f"udp:127.0.0.1:{each}", Addresses(station(each), station(9)))
+        for each in range(2)
+    ),
     pace=Pace(window=100),
 )
 
 
 def test_a_task_is_what_was_written(monkeypatch, tmp_path):
     file = tmp_path / "task.json"
-    file.write_text(TASK.to_json())
+    file.write_text(task_to_json(TASK))
     monkeypatch.setenv(VARIABLE, str(file))
     assert task_from_environment(2) == TASK
 
@@ -151,7 +152,7 @@ def test_a_task_is_what_was_written(monkeypatch, tmp_path):
 @pytest.mark.parametrize(
     ("text", "workers", "part", "kind"),
     [
-        (TASK.to_json(), 3, "serves 2 workers, but this group has 3", None),
+        (task_to_json(TASK), 3, "serves 2 workers, but this group has 3", None),
         (None, 2, "cannot be read", None),
         ("{}", 2, "cannot be read", TaskError),
     ],

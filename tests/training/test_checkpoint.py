@@ -14,10 +14,9 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 pytest.importorskip("torch_geometric", reason="PyTorch Geometric is not installed")
 
 from switchgnn.training.checkpoint import Checkpoint, Trained, TrainingProgress  # noqa: E402
-from switchgnn.training.data.load import load_dataset  # noqa: E402
 from switchgnn.training.errors import TrainingError  # noqa: E402
 from switchgnn.training.gradients import GradientSums  # noqa: E402
-from tests.training.threads import train_in_threads  # noqa: E402
+from tests.training.threads import losses, train_in_threads  # noqa: E402
 
 TRAINED = Trained("karate", 34, 3, 2, train=20, validation=7, test=7, seed=0)
 DONE = TrainingProgress(7, 0.5, 2)
@@ -92,13 +91,6 @@ def test_a_parameter_that_was_never_used_has_no_state(tmp_path):
     checkpoint(tmp_path / "saved", (other, other_optimizer)).restore()
     assert sorted(other_optimizer.state_dict()["state"]) == [2, 3]
     assert torch.equal(other[0].weight, model[0].weight)
-
-
-def test_options_of_the_optimizer_are_those_of_now(saved):
-    model = make()[0]
-    optimizer = torch.optim.Adam(model.parameters(), lr=0.5)
-    checkpoint(saved, (model, optimizer)).restore()
-    assert optimizer.param_groups[0]["lr"] == 0.5
 
 
 def test_the_one_before_is_kept(saved):
@@ -215,16 +207,6 @@ def test_strange_facts_are_refused(saved, facts):
     assert "no checkpoint" in refused(saved).lower()
 
 
-@pytest.mark.parametrize("epoch", [0, -1])
-def test_an_epoch_that_is_none_is_refused(saved, epoch):
-    def change(arrays):
-        text = arrays["facts"].tobytes().replace(b'"epoch": 7', f'"epoch": {epoch}'.encode())
-        arrays["facts"] = np.frombuffer(text, dtype=np.uint8)
-
-    changed(saved, change)
-    assert "it is of no epoch" in refused(saved)
-
-
 class _Trap:
     def __reduce__(self):
         return (os.mkdir, ("trapped",))
@@ -250,15 +232,6 @@ def test_a_state_that_is_no_array_is_refused_at_once(tmp_path):
         checkpoint(tmp_path / "saved", (model, optimizer))
 
 
-@pytest.fixture(scope="module")
-def karate():
-    return load_dataset("karate")
-
-
-def losses(results):
-    return [report.loss for report in results[0][0]]
-
-
 HALF, WHOLE = 4, 8
 
 
@@ -270,15 +243,3 @@ def test_another_number_of_workers_goes_on_as_if_never_interrupted(karate, first
     rest = losses(train_in_threads(karate, then, epochs=WHOLE, **how))
     assert began + rest == pytest.approx(whole, abs=2e-5)
     assert len(rest) == WHOLE - HALF
-
-
-@pytest.mark.parametrize("workers", [1, 2])
-def test_dropout_goes_on_as_if_never_interrupted(karate, workers, tmp_path):
-    how = {"model": "gcn", "dropout": 0.5}
-    whole, weights = train_in_threads(karate, workers, epochs=WHOLE, **how)[-1]
-    for epochs in (HALF, WHOLE):
-        rest, again = train_in_threads(
-            karate, workers, epochs=epochs, checkpoint=tmp_path / "saved", **how
-        )[-1]
-    assert [report.loss for report in rest] == [report.loss for report in whole[HALF:]]
-    assert all(torch.equal(again[name], weights[name]) for name in weights)

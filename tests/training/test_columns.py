@@ -10,20 +10,18 @@ pytest.importorskip("torch_geometric", reason="PyTorch Geometric is not installe
 
 import torch
 
-from switchgnn.host.compression import Compression
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.graph import graph_from_edges
 from switchgnn.training.columns import Chosen, Columns, number_kept
+from switchgnn.training.compression import CompressionOptions
 from switchgnn.training.data.dataset import Dataset
-from switchgnn.training.data.load import load_dataset
-from switchgnn.training.fewer import FewerBytes
 from switchgnn.training.gradients import GradientSums
 from switchgnn.training.sums import LocalSum, NeighbourSum, RemoteSum
 from tests.training.gathering import Gathering, in_threads
-from tests.training.threads import shared_out, train_in_threads
+from tests.training.threads import losses, shared_out, train_in_threads
 
 WORKERS, WIDTH, KEPT = 3, 24, 8
-HALF = FewerBytes(keep=0.5, every=2)
+HALF = CompressionOptions(keep=0.5, columns_every=2)
 
 
 @pytest.mark.parametrize(
@@ -111,41 +109,32 @@ def test_columns_that_are_left_out_count_as_zero_on_the_way(graph):
     assert importance == pytest.approx(abs(back * graph.rows).sum(axis=0), rel=1e-4)
     # They travel as a tensor of their own, both ways.
     both = [(6, direction, len(kept)) for direction in Direction]
-    assert all(end.sites == both for end in ends)
+    assert all(end.tensor_ids == both for end in ends)
 
 
 def test_rows_without_a_gradient_are_scored_by_local_neighbours_without_an_exchange(graph):
     _, _, importance, ends = graph.passed(needs_gradient=False)
     back = graph.local.T @ graph.weights
     assert importance == pytest.approx(abs(back * graph.rows).sum(axis=0), rel=1e-4)
-    assert all(end.sites == [(5, Direction.FORWARD, WIDTH)] for end in ends)
+    assert all(end.tensor_ids == [(5, Direction.FORWARD, WIDTH)] for end in ends)
 
 
 def test_the_columns_with_the_highest_scores_are_chosen_in_order():
-    sites = iter(range(10, 20))
-    columns = Columns(0.3, sites.__next__)
+    tensor_ids = iter(range(10, 20))
+    columns = Columns(0.3, tensor_ids.__next__)
     scores = torch.arange(WIDTH, dtype=torch.float64)
     narrow = torch.ones(KEPT, dtype=torch.float64)
     assert columns.choose({(0, WIDTH): scores, (1, KEPT): narrow}, GradientSums()) == []
     assert columns.of(0, WIDTH).columns.tolist() == list(range(WIDTH - KEPT, WIDTH))
-    assert columns.of(0, WIDTH).site == 10
+    assert columns.of(0, WIDTH).tensor_id == 10
     assert columns.of(1, KEPT) is None
     assert columns.of(1, WIDTH) is None
     # The same columns stay the same tensor, which a cache knows; others are another one.
     assert columns.choose({(0, WIDTH): 2 * scores}, GradientSums()) == []
-    assert columns.of(0, WIDTH).site == 10
+    assert columns.of(0, WIDTH).tensor_id == 10
     assert columns.choose({(0, WIDTH): -scores}, GradientSums()) == [10]
     assert columns.of(0, WIDTH).columns.tolist() == list(range(KEPT))
-    assert columns.of(0, WIDTH).site == 11
-
-
-@pytest.fixture(scope="module")
-def karate():
-    return load_dataset("karate")
-
-
-def losses(results):
-    return [report.loss for report in results[0][0]]
+    assert columns.of(0, WIDTH).tensor_id == 11
 
 
 def test_fewer_columns_travel_after_the_first_choice(karate):
@@ -154,7 +143,7 @@ def test_fewer_columns_travel_after_the_first_choice(karate):
         *(karate, 2),
         **{"model": "gcn", "hidden": 20, "epochs": 4, "precompute": False},
         **{"ends": ends, "remotes": remotes},
-        fewer=FewerBytes(keep=0.5, every=2),
+        compression=CompressionOptions(keep=0.5, columns_every=2),
     )
     widths = [width for _, width in ends[0].calls]
     # Features, 20 hidden units and two classes forward, and all but features backward.
@@ -173,30 +162,32 @@ def test_fewer_columns_travel_after_the_first_choice(karate):
 def test_with_all_columns_nothing_changes(karate):
     plain = train_in_threads(karate, 2, model="gcn", hidden=20)
     assert losses(
-        train_in_threads(karate, 2, model="gcn", hidden=20, fewer=FewerBytes())
+        train_in_threads(karate, 2, model="gcn", hidden=20, compression=CompressionOptions())
     ) == losses(plain)
-    fewer = train_in_threads(karate, 2, model="gcn", hidden=20, fewer=HALF)
+    fewer = train_in_threads(karate, 2, model="gcn", hidden=20, compression=HALF)
     assert losses(fewer)[:2] == losses(plain)[:2]
     assert losses(fewer)[2:] != losses(plain)[2:]
 
 
 def test_other_columns_are_not_compared_with_those_that_were_cached(karate):
-    exact = FewerBytes(Compression(cache=True), keep=0.5, every=2)
-    cached = train_in_threads(karate, 2, model="gcn", hidden=20, fewer=exact)
-    assert losses(cached) == losses(train_in_threads(karate, 2, model="gcn", hidden=20, fewer=HALF))
+    exact = CompressionOptions("0", keep=0.5, columns_every=2)
+    cached = train_in_threads(karate, 2, model="gcn", hidden=20, compression=exact)
+    assert losses(cached) == losses(
+        train_in_threads(karate, 2, model="gcn", hidden=20, compression=HALF)
+    )
 
 
 def test_columns_that_are_replaced_are_forgotten(karate):
     ends, remotes = [], []
-    fewer = FewerBytes(Compression(cache=True), keep=0.5, every=1)
+    fewer = CompressionOptions("0", keep=0.5, columns_every=1)
     train_in_threads(
-        karate, 2, model="gcn", hidden=40, fewer=fewer, ends=ends, remotes=remotes, epochs=12
+        karate, 2, model="gcn", hidden=40, compression=fewer, ends=ends, remotes=remotes, epochs=12
     )
     assert ends[0].forgotten == ends[1].forgotten != []
     for end, remote in zip(ends, remotes, strict=True):
-        of_layers = set(remote.sites.values())
-        now = {chosen.site for chosen in remote.columns._chosen.values()}
-        assert {site for site, *_ in end.held} <= of_layers | now
+        of_layers = set(remote.tensor_ids.values())
+        now = {chosen.tensor_id for chosen in remote.columns._chosen.values()}
+        assert {tensor_id for tensor_id, *_ in end.held} <= of_layers | now
 
 
 PLANTED = 17
@@ -240,7 +231,7 @@ def test_the_column_that_carries_the_label_ranks_on_top():
     train_in_threads(
         *(planted(), 2),
         **{"model": "gcn", "hidden": 16, "epochs": 30, "precompute": False, "remotes": found},
-        fewer=FewerBytes(keep=0.3, every=30),
+        compression=CompressionOptions(keep=0.3),
     )
     # The first layer sums the features, as they are narrower than twice the hidden units.
     scores = found[0].columns.scores[0, WIDTH]

@@ -8,12 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from safetensors.numpy import load_file, save_file
 
 from switchgnn.planner import graph_from_edges
-from switchgnn.training import DatasetError, dataset_from_graph, load_dataset, split_vertices
+from switchgnn.training import DatasetError, dataset_from_graph, split_vertices
 from switchgnn.training.data.dataset import read_dataset, write_dataset
-from tests.training.helpers import STEADY, datasets, one_sentence, pairs, refusal
+from tests.training.helpers import STEADY, datasets, pairs, refusal
 
 
 def tiny(multilabel=False):
@@ -28,15 +27,6 @@ def tiny(multilabel=False):
         labels=labels,
         split=split_vertices(labels, 0),
     )
-
-
-@pytest.mark.parametrize("multilabel", [False, True])
-def test_what_follows_from_the_graph(multilabel):
-    data = tiny(multilabel)
-    assert (data.name, data.vertices, data.classes) == ("tiny", 6, 2)
-    assert data.multilabel is multilabel
-    assert data.undirected
-    assert data.self_loops.tolist() == [2]
 
 
 @STEADY
@@ -167,39 +157,3 @@ def test_what_is_read_is_what_was_written(tmp_path_factory, data):
         assert getattr(again, name).dtype == getattr(data, name).dtype, name
     for name in ("name", "classes", "multilabel", "undirected"):
         assert getattr(again, name) == getattr(data, name), name
-
-
-@pytest.fixture
-def path(tmp_path):
-    write_dataset(load_dataset("karate"), tmp_path / "d.safetensors")
-    return tmp_path / "d.safetensors"
-
-
-def refused(path):
-    with pytest.raises(DatasetError) as error:
-        read_dataset(path)
-    assert str(path) in one_sentence(error)
-    return str(error.value)
-
-
-def test_damaged_files_are_refused(path):
-    arrays = load_file(path)
-    for changes, part in (
-        ({"train": arrays["train"].astype(int)}, "not a 1-D array of booleans"),
-        ({"more": arrays["train"]}, "'more', which does not belong there"),
-        ({"train": arrays["train"][1:]}, "train mask"),
-        ({"indices": arrays["indices"] + 30}, "outside"),
-        ({"classes": np.zeros(2, dtype=int)}, "not a 0-D array of integers"),
-    ):
-        save_file(arrays | changes, path)
-        assert part in refused(path)
-    path.write_bytes(b"not safetensors")
-    assert "is refused" in refused(path)
-    path.unlink()
-    assert "cannot read" in refused(path)
-
-
-def test_a_folder_that_is_not_there(tmp_path):
-    with pytest.raises(DatasetError) as error:
-        write_dataset(load_dataset("karate"), tmp_path / "no" / "d.safetensors")
-    assert "cannot write" in one_sentence(error)

@@ -1,6 +1,5 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-import gzip
 import json
 
 import numpy as np
@@ -235,14 +234,6 @@ def test_vertices_that_no_edge_names(load, contents, ids, edges):
         assert data.features.ravel().tolist() == [0, 1, 2, 3, 4]
 
 
-def test_a_vertex_of_its_own_loop_is_kept_in_its_place(load):
-    data = load(
-        edges="1 2\n3 3\n", features=("f.npy", np.ones((3, 1))), labels=("l.txt", "0\n1\n1")
-    )
-    assert data.self_loops.tolist() == [2]
-    assert data.graph.indptr.tolist() == [0, 1, 2, 2]
-
-
 def test_names_as_ids(load):
     data = load(
         edges="from;to\nbob;ann\nbob;cy\n",
@@ -258,17 +249,6 @@ def test_names_as_ids(load):
         edges="x y\ny z\nz w\n", features=("f.json", {"w": [1], "x": [0], "y": [0], "z": []})
     )
     assert data.features.argmax(axis=1).tolist() == [1, 0, 0, 0]
-
-
-def test_large_ids_are_those_of_other_files(load):
-    ids = [2, 3_000_000_000, 9_000_000_000_000_000_000]
-    data = load(
-        edges=f"{ids[0]} {ids[1]}\n{ids[1]} {ids[2]}\n",
-        features=("f.csv", "".join(f"{each},{at}\n" for at, each in enumerate(ids))),
-        labels=("l.csv", f"{ids[2]},1\n{ids[0]},0\n"),
-    )
-    assert data.features.ravel().tolist() == [0, 1, 2]
-    assert data.labels.tolist() == [0, -1, 1]
 
 
 def test_ids_as_pandas_writes_them(load):
@@ -306,20 +286,6 @@ def test_a_split_of_the_graphs_file_is_the_split(write, load):
     assert (more.vertices, np.flatnonzero(more.validation).tolist()) == (5, [3])
 
 
-def test_every_file_can_be_packed(tmp_path, load):
-    """By gzip, and the names end in .gz."""
-    split = ("s.csv", "id,part\n3,validation\n0,train\n2,test\n")
-    expected = load(split=split)
-    packed = []
-    for name in ("e.txt", "f.npy", "l.txt", "s.csv"):
-        packed.append(tmp_path / f"{name}.gz")
-        packed[-1].write_bytes(gzip.compress((tmp_path / name).read_bytes()))
-    data = load_files(*packed[:3], split=packed[3])
-    for name in ("features", "labels", "train", "validation", "test"):
-        assert np.array_equal(getattr(data, name), getattr(expected, name))
-    assert (data.name, data.graph.digest()) == ("e", expected.graph.digest())
-
-
 NAN = np.array(ROWS)
 NAN[1, 1] = np.nan
 
@@ -329,33 +295,22 @@ NAN[1, 1] = np.nan
     [
         (("f.npy", np.ones((5, 2))), "l.txt has 4 rows, but graph e has 5 vertices"),
         (("f.npy", np.ones((3, 2))), "3 rows, but graph e has 4 vertices, 0 to 3; give one"),
-        (("f.npy", np.ones((3, 2))), "unless the ids are 1 to the number of rows"),
         (("f.npy", np.ones(4)), "not a 2-D array of floats"),
-        (("f.npy", np.array([["a"]] * 4)), "not a 2-D array of floats"),
-        (("f.npy", np.array([[open]] * 4, dtype=object)), "refused"),
         (("f.npy", "junk"), "not an array of NumPy"),
         (("f.npy", NAN), "vertex 1"),
         (("f.npy", np.array(ROWS) * 1e300), "infinity"),
-        (("f.npy", np.ones((4, 0))), "F at least 1"),
         (("f.csv", TABLE.replace("2,0,0,0\n", "")), "lacks vertex 2"),
         (("f.csv", TABLE.replace("\n2,", "\n4,")), "names vertex 4, which is not"),
         (("f.csv", TABLE.replace("\n2,", "\n-1,")), "'-1' is not the id"),
         (("f.csv", TABLE.replace("\n2,", "\n1,")), "names vertex 1 twice"),
         (("f.csv", TABLE.replace("\n2,0,0", "\n2,0")), "line 5: has 3 columns; expected 4"),
         (("f.csv", TABLE.replace("0.5", "half")), "line 3: "),
-        (("f.csv", TABLE.replace("0.5", "nan")), "vertex 0"),
-        (("f.csv", TABLE.replace("\n0,", "\n0.5,")), "'0.5' is not the id"),
         (("f.csv", "0\n1\n"), "line 1: has 1 columns; expected 2"),
         (("f.csv", "id,a\n"), "no rows"),
-        (("f.csv", ""), "no rows"),
         (("f.json", "{"), "not JSON"),
         (("f.json", "[" * 100_000), "not JSON"),
-        (("f.json", "[]"), "must have the form"),
         (("f.json", {"a": [1]}), "but has 'a'"),
-        (("f.json", {"0": 1}), "but has '0'"),
         (("f.json", {"0": [0.5]}), "no whole number"),
-        (("f.json", {"0": [-1]}), "no whole number"),
-        (("f.json", {"0": [True]}), "no whole number"),
         (("f.json", {"0": [], "1": []}), "no features"),
         (("f.json", {"0": [1], "00": []}), "twice"),
         (("f.json", {"9": [1]}), "names vertex 9"),
@@ -376,23 +331,16 @@ def test_bad_features(refused, features, part):
         (("l.txt", "0\n1\nx\n1\n"), "also 'x'"),
         (("l.txt", "0\n1\n-2\n1\n"), "label -2"),
         (("l.txt", "0\n1\n0.5\n1\n"), "label 0.5"),
-        (("l.txt", "0\n1\n1e400\n1\n"), "label inf"),
         (("l.txt", "0\n1\ninf\n1\n"), "also 'inf'"),
-        (("l.txt", "0\n1\n12345678901\n1\n"), "only 4 vertices"),
         (("l.txt", "0 1\n1 0\n0 1\n1 0\n"), "'0 1' as the label of one vertex"),
         (("l.txt", "0\n1\n100\n1\n"), "label 100, but only 4 vertices"),
         (("l.csv", "0,1\n9,1\n"), "names vertex 9"),
         (("l.csv", "0,1\n0,1\n"), "twice"),
         (("l.csv", "0,\n1,\n"), "no labels"),
         (("l.npy", np.array([0.0, 0.5, 1, 1])), "label 0.5"),
-        (("l.npy", np.array([0.0, np.inf, 1, 1])), "label inf"),
         (("l.npy", np.array([0, 2**64 - 1, 1, 1], dtype=np.uint64)), "label 18446744073709551615"),
-        (("l.npy", np.array([0, -2, 1, 1])), "label -2"),
         (("l.npy", np.array(1)), "not a 1-D or 2-D array"),
         (("l.npy", np.full((4, 2), 0.5)), "zeros and ones"),
-        (("l.npy", np.full((4, 2), np.nan)), "zeros and ones"),
-        (("l.npy", np.ones((4, 0))), "zeros and ones"),
-        (("l.npy", np.array([open] * 4, dtype=object)), "refused"),
     ],
 )
 def test_bad_labels(refused, labels, part):

@@ -15,7 +15,7 @@ import scipy.sparse
 from switchgnn.base.machine import Installation
 from switchgnn.planner import load_graph
 from switchgnn.training import DatasetError, load_dataset
-from tests.training.helpers import one_sentence, pairs, refusal, write_planetoid
+from tests.training.helpers import one_sentence, pairs, write_planetoid
 
 EDGES = [(0, 1), (1, 0), (1, 2), (2, 1), (3, 3), (2, 3), (3, 2), (0, 1)]
 PROPER = {(u, v) for u, v in EDGES if u != v}
@@ -220,13 +220,6 @@ def test_karate():
     assert masks(data).sum(axis=1).tolist() == [22, 6, 6]
 
 
-def test_the_seed_changes_only_the_split():
-    one, same, other = (load_dataset("karate", seed=seed) for seed in (0, 0, 1))
-    assert np.array_equal(masks(one), masks(same))
-    assert not np.array_equal(masks(one), masks(other))
-    assert one.graph.digest() == other.graph.digest()
-
-
 @pytest.mark.parametrize("place", [".", "Cora/raw"])
 def test_planetoid_from_raw_files(tmp_path, place):
     write_planetoid(tmp_path / place)
@@ -237,21 +230,6 @@ def test_planetoid_from_raw_files(tmp_path, place):
     assert np.array_equal(data.labels, graph.labels)
     assert masks(data).sum(axis=1).tolist() == [12, 500, 20]
     assert 3 in data.self_loops
-
-
-def test_planetoid_features_are_normalised_if_nothing_else_is_said(tmp_path):
-    write_planetoid(tmp_path)
-    raw = load_dataset("cora", tmp_path, normalize_features=False).features
-    features = load_dataset("cora", tmp_path).features
-    sums = raw.sum(axis=1, keepdims=True)
-    assert np.allclose(features, raw / np.maximum(sums, 1))
-    assert not features[1].any()
-    assert features.dtype == np.float32
-
-
-def test_an_unknown_name_is_answered_with_the_known_ones():
-    with refusal("digits"):
-        load_dataset("corra")
 
 
 @pytest.mark.whole

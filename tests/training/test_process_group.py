@@ -21,9 +21,11 @@ from torch._C._distributed_c10d import AllreduceOptions, _DistributedBackendOpti
 
 from switchgnn.host.errors import HostError  # noqa: E402
 from switchgnn.host.reduce.reduction import Call  # noqa: E402
-from switchgnn.training.all_reduce import SwitchAllReduce  # noqa: E402
 from switchgnn.training.errors import AllReduceError  # noqa: E402
-from switchgnn.training.process_group import SwitchProcessGroup  # noqa: E402
+from switchgnn.training.process_group import (  # noqa: E402
+    SwitchAllReduce,
+    SwitchProcessGroup,
+)
 from tests.support.speed import seconds_here  # noqa: E402
 from tests.training.gathering import in_threads  # noqa: E402
 from tests.training.reducing import Pile  # noqa: E402
@@ -77,15 +79,6 @@ def ranks():
     yield made
     made.pile.release()
     made.close()
-
-
-@pytest.fixture
-def without_switch(ranks):
-    """Groups as `new_group` makes them."""
-    groups = in_threads(ranks.group, WORKERS)
-    yield groups
-    for group in groups:
-        group.shutdown()
 
 
 def arrived(work):
@@ -145,10 +138,6 @@ def test_tensors_keep_their_place_in_memory(ranks):
         assert torch.equal(whole[:, ::2], old[:, ::2])
 
 
-def test_weights_may_be_summed(ranks):
-    ranks.reduce([torch.ones(2, requires_grad=True) for _ in range(WORKERS)])
-
-
 def test_the_caller_goes_on_before_the_result_is_there(ranks):
     ranks.pile.hold()
     tensors = [[torch.full((5,), float(number)) for number in range(20)] for _ in range(WORKERS)]
@@ -193,16 +182,6 @@ def test_callbacks_may_wait_for_other_all_reduces(ranks):
     ]
     ranks.pile.release()
     assert all((value_of(each) == WORKERS**2).all() for each in chained)
-
-
-def test_some_tensors_are_one_work(ranks):
-    tensors = [[torch.ones(2), torch.ones(3, dtype=torch.int32)] for _ in range(WORKERS)]
-    works = [
-        group.allreduce_coalesced(own) for group, own in zip(ranks.groups, tensors, strict=True)
-    ]
-    assert all(map(arrived, works))
-    assert all((each == WORKERS).all() for own in tensors for each in own)
-    assert arrived(ranks.groups[0].allreduce([]))
 
 
 def test_each_call_has_its_own_timeout_or_that_of_the_group(ranks):
@@ -286,26 +265,6 @@ def test_gloo_reduces_the_rest_and_one_warning_says_so(ranks, tensor, op, expect
     assert not ranks.groups[0].arrays
 
 
-def test_a_group_without_a_switch_has_gloo(ranks, without_switch):
-    with pytest.warns(UserWarning, match="`new_group`"):
-        (found, *_) = ranks.reduce([torch.ones(4) for _ in range(WORKERS)], groups=without_switch)
-    assert (found == WORKERS).all()
-    assert ranks.pile.lines == [[], [], []]
-
-
-def test_other_operations_are_those_of_gloo(ranks):
-    def work(rank):
-        group = ranks.groups[rank]
-        value = torch.tensor([float(rank)])
-        found = [torch.zeros(1) for _ in range(WORKERS)]
-        arrived(group.allgather([found], [value]))
-        arrived(group.broadcast([value], dist.BroadcastOptions()))
-        arrived(group.barrier())
-        return torch.cat([*found, value]).tolist()
-
-    assert in_threads(work, WORKERS) == WORKERS * [[0.0, 1.0, 2.0, 0.0]]
-
-
 def test_no_operation_waits_for_gloo_with_the_gil_held():
     """PyTorch holds the GIL in methods that a Python class may override but does not.
 
@@ -371,17 +330,3 @@ def test_a_failed_start_closes_the_connection():
     with pytest.raises(HostError, match="does not answer"):
         Ranks(pile)
     assert sorted(pile.closed) == [(0, True), (1, True), (2, True)]
-
-
-def test_results_do_not_occupy_the_thread_that_brings_them(ranks):
-    ranks.pile.hold()
-    works = [group.allreduce([torch.ones(2)]) for group in ranks.groups]
-    threads = []
-    chained = [
-        work.get_future().then(lambda _: threads.append(threading.current_thread()))
-        for work in works
-    ]
-    ranks.pile.release()
-    for each in chained:
-        value_of(each)
-    assert threading.current_thread() not in threads

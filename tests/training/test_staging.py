@@ -30,53 +30,30 @@ CPU, META = torch.device("cpu"), torch.device("meta")
 
 
 class LazyEvent:
-    def __init__(self, stream, place):
-        self.stream, self.place = stream, place
+    def __init__(self, copy):
+        self.copy = copy
 
     def synchronize(self):
-        self.stream.run_to(self.place)
-
-    def query(self):
-        return self.stream.done >= self.place
-
-
-class LazyStream:
-    """Does its work only when somebody waits for it."""
-
-    def __init__(self):
-        self.work, self.done = [], 0
-
-    def add(self, work):
-        self.work.append(work)
-        return LazyEvent(self, len(self.work))
-
-    def run_to(self, place):
-        while self.done < place:
-            self.work[self.done]()
-            self.done += 1
+        self.copy()
 
 
 class LazyLane:
+    """Copies only when somebody waits for it."""
+
     def __init__(self, device=CPU):
         self.device = device
-        self.streams = LazyStream(), LazyStream()
         self.log = []
-        self.made = []
 
-    def pinned(self, shape):
-        self.made.append(torch.full(shape, float("nan")))
-        return self.made[-1]
-
-    def down(self, rows, pinned):
+    def down(self, rows):
         self.log.append("down")
-        if rows.device == META:
-            rows = torch.ones(rows.shape)
-        return self.streams[0].add(lambda: pinned.copy_(rows))
+        pinned = torch.full(rows.shape, float("nan"))
+        source = torch.ones(rows.shape) if rows.device == META else rows
+        return pinned, LazyEvent(lambda: pinned.copy_(source))
 
-    def up(self, pinned):
+    def up(self, values):
         self.log.append("up")
-        rows = torch.full(pinned.shape, float("nan"), device=self.device)
-        return rows, self.streams[1].add(lambda: rows.copy_(pinned))
+        rows = torch.full(values.shape, float("nan"), device=self.device)
+        return rows, LazyEvent(lambda: rows.copy_(values))
 
     def need(self, _rows, event):
         self.log.append("need")
@@ -100,11 +77,6 @@ def lane():
     return LazyLane()
 
 
-@pytest.fixture
-def stage(lane):
-    return Staging(lambda _device: lane)._stage(torch.device("cuda", 0))
-
-
 def rows_of(value, shape=(3, 2)):
     return torch.full(shape, float(value))
 
@@ -114,68 +86,17 @@ def test_on_the_cpu_nothing_is_copied():
         pytest.fail("a lane was made")
 
     staging, rows = Staging(no_lane), torch.ones(3, 2)
-    with staging.to_host(rows).array() as values:
-        assert values.ctypes.data == rows.data_ptr()
+    assert staging.to_host(rows)().ctypes.data == rows.data_ptr()
     sums = np.ones((3, 2), dtype=np.float32)
-    assert staging.to_device(sums, CPU).tensor().data_ptr() == sums.ctypes.data
+    assert staging.to_device(sums, CPU)().data_ptr() == sums.ctypes.data
 
 
 def test_rows_are_made_what_is_exchanged():
     rows = torch.arange(6, dtype=torch.float64).reshape(2, 3).t()
-    with Staging().to_host(rows.requires_grad_()).array() as values:
-        assert values.dtype == np.float32
-        assert values.flags.c_contiguous
-        assert np.array_equal(values, rows.detach().numpy())
-
-
-def test_who_asks_for_a_copy_goes_on_and_who_needs_it_waits(lane, stage):
-    on_host = stage.to_host(rows_of(5))
-    assert lane.streams[0].done == 0
-    with on_host.array() as values:
-        assert (values == 5).all()
-    on_device = stage.to_device(rows_of(7))
-    assert lane.streams[1].done == 0
-    assert (on_device.tensor() == 7).all()
-    assert lane.log == ["down", "up", "need"]
-
-
-def test_memory_is_used_again_when_its_copy_is_done(lane, stage):
-    first, second = stage.to_host(rows_of(1)), stage.to_host(rows_of(2))
-    with first.array() as one, second.array() as two:
-        assert (one == 1).all()
-        assert (two == 2).all()
-    assert len(lane.made) == 2
-    # Both are free now.
-    with stage.to_host(rows_of(3)).array() as three:
-        assert (three == 3).all()
-    assert len(lane.made) == 2
-    with stage.to_host(rows_of(4, (5, 2))).array():
-        assert len(lane.made) == 3
-
-
-def test_memory_on_its_way_to_the_device_is_not_used_again(lane, stage):
-    first = stage.to_device(rows_of(1))
-    second = stage.to_device(rows_of(2))
-    assert len(lane.made) == 2
-    assert (first.tensor() == 1).all()
-    third = stage.to_device(rows_of(3))
-    assert len(lane.made) == 2
-    assert (second.tensor() == 2).all()
-    assert (third.tensor() == 3).all()
-
-
-def test_memory_that_is_looked_at_is_not_used_again(lane, stage):
-    with stage.to_host(rows_of(1)).array() as one:
-        stage.to_device(rows_of(2)).tensor()
-        assert (one == 1).all()
-    assert len(lane.made) == 2
-
-
-def test_memory_comes_back_from_an_exchange_that_fails(lane, stage):
-    for _ in range(3):
-        with pytest.raises(ZeroDivisionError), stage.to_host(rows_of(1)).array():
-            raise ZeroDivisionError
-    assert len(lane.made) == 1
+    values = Staging().to_host(rows.requires_grad_())()
+    assert values.dtype == np.float32
+    assert values.flags.c_contiguous
+    assert np.array_equal(values, rows.detach().numpy())
 
 
 class Doubling:
@@ -184,7 +105,7 @@ class Doubling:
     def __init__(self):
         self.may = threading.Event()
 
-    def aggregate(self, rows, _direction, _site):
+    def aggregate(self, rows, _direction, _tensor_id):
         assert self.may.wait(seconds_here(60))
         return 2 * rows
 
@@ -252,10 +173,10 @@ class TestOnAGpu:
         for width in (1, 33, 602, 33):
             rows = torch.randn(5000, width, generator=generator)
             there = rows.to(device)
-            with staging.to_host(there * 2).array() as values:
-                assert np.array_equal(values, (rows * 2).numpy())
-                back = staging.to_device(values + 1, there.device)
-            assert torch.equal((back.tensor() * 3).cpu(), (rows * 2 + 1) * 3)
+            values = staging.to_host(there * 2)()
+            assert np.array_equal(values, (rows * 2).numpy())
+            back = staging.to_device(values + 1, there.device)
+            assert torch.equal((back() * 3).cpu(), (rows * 2 + 1) * 3)
 
     @pytest.mark.parametrize("kind", ["GCN", "GraphSAGE", "GIN"])
     def test_a_model_computes_what_it_does_on_the_cpu(self, device, kind):

@@ -3,8 +3,6 @@
 """Workers that train: their tasks, their share of the cores, and how they report failures."""
 
 import gc
-import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -20,18 +18,19 @@ import torch
 import switchgnn.torch as sg
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.network import Station
-from switchgnn.base.tasks import TaskError
+from switchgnn.base.tasks import task_from_json, task_to_json
 from switchgnn.host.pace import Pace
 from switchgnn.host.registry import G3, LocalTransport
+from switchgnn.host.transport import LinkConfig
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.training import gradients as meeting
 from switchgnn.training import load_dataset, partition_dataset
 from switchgnn.training.asked import AskedTraining
 from switchgnn.training.bins import BinOptions
 from switchgnn.training.command import main
+from switchgnn.training.compression import CompressionOptions
 from switchgnn.training.device import DeviceName
 from switchgnn.training.errors import ModelError
-from switchgnn.training.fewer import fewer_bytes
 from switchgnn.training.layers.models import ModelOptions, build_model, distribute
 from switchgnn.training.layers.pyg_layers import own_code
 from switchgnn.training.sums import RemoteSum
@@ -83,7 +82,7 @@ from switchgnn.training.gradients import together_in_file
 
 how, file, rank = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
 try:
-    with together_in_file(file, rank, 2, Pace(patience=100)):
+    with together_in_file(file, rank, 2, Pace(timeout=100)):
         GradientSums().add(torch.ones(1))
         if rank == 1 and how == "error":
             raise SwitchGNNError("The link is\x1b[2J down.")
@@ -121,7 +120,13 @@ def test_a_worker_that_ends_is_named_to_the_others(how, sentence, tmp_path):
 
 WORKER = Station("02:00:00:00:00:01", "10.0.0.1")
 TASK = TrainTask(
-    worker=2,
+    config=LinkConfig(
+        worker=2,
+        link="udp:127.0.0.1:1:127.0.0.1:2",
+        addresses=Addresses(WORKER, Station("02:00:00:00:ff:fe", "10.0.0.9")),
+        schedule=Path("schedule"),
+        stations=(WORKER,),
+    ),
     partitions=Path("parts"),
     transport=G3.name,
     training=Training(
@@ -129,32 +134,14 @@ TASK = TrainTask(
         TrainOptions(checkpoint=Path("saved")),
         BinOptions(4000, intra=True, inter=False),
         DeviceName.CUDA,
-        fewer_bytes(8, "auto"),
+        CompressionOptions("auto", 8),
     ),
     pace=Pace(window=5),
-    link="udp:127.0.0.1:1:127.0.0.1:2",
-    addresses=Addresses(WORKER, Station("02:00:00:00:ff:fe", "10.0.0.9")),
-    schedule=Path("schedule"),
-    stations=(WORKER,),
 )
 
 
 def test_a_task_in_json_is_the_task():
-    assert TrainTask.from_json(TASK.to_json()) == TASK
-
-
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        ({"transport": 4}, "transport: expected str, got int"),
-        ({"stations": [{"mac": "a", "ip": "b", "port": 1}]}, r"stations\[0\]: unknown field port"),
-        ({"colour": "red"}, "unknown field colour; known: "),
-        ({"training": None}, "training: expected object, got null"),
-    ],
-)
-def test_what_is_wrong_in_a_task_is_named(change, words):
-    with pytest.raises(TaskError, match=words):
-        TrainTask.from_json(json.dumps(json.loads(TASK.to_json()) | change))
+    assert task_from_json(TrainTask, task_to_json(TASK)) == TASK
 
 
 @pytest.mark.parametrize(
@@ -257,36 +244,6 @@ def test_a_recursion_without_an_end_is_bounded(file):
     error = build(file, "deep")
     assert "RecursionError" in str(error)
     assert len(error.details) < 21_000
-
-
-# A process of its own: PyG makes the file for a kind of layer once.
-BUILD = """
-import tempfile, sys
-from pathlib import Path
-from switchgnn.training.layers.models import build_model
-from switchgnn.training.layers.pyg_layers import templates_removed
-from switchgnn.training.shape import MODELS, ModelOptions
-
-with templates_removed():
-    for name in MODELS:
-        build_model(ModelOptions(model=name), 3, 2)
-    made = list(Path(tempfile.gettempdir()).iterdir())
-print(len(made))
-"""
-
-
-@pytest.mark.whole
-def test_models_leave_no_files(tmp_path):
-    """PyG makes a file for each kind of layer; PyTorch may make folders."""
-    told = subprocess.run(
-        [sys.executable, "-c", BUILD],
-        env={**os.environ, "TMPDIR": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert int(told.stdout) >= 3
-    assert not [file for file in tmp_path.iterdir() if file.suffix == ".py"]
 
 
 def refused(monkeypatch, capsys, *words):

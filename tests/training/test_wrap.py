@@ -16,7 +16,7 @@ from torch import nn
 from torch_geometric.nn import GCNConv
 
 from switchgnn.training.errors import UnsupportedLayerError
-from switchgnn.training.join import Worker
+from switchgnn.training.join import Seat, Worker
 from switchgnn.training.partition import partition_dataset
 from switchgnn.training.sums import RemoteSum
 from tests.support.speed import seconds_here
@@ -49,7 +49,8 @@ def workers_run(data, work):
 
     def run(number):
         with RemoteSum(gathering.transports[number]) as remote:
-            worker = Worker(job, Path(), parts[number], remote, first=0, session=0, seed=0)
+            seat = Seat(job, Path(), parts[number], remote.transport, first=0, session=0)
+            worker = Worker(seat, remote, seed=0)
             worker._sums = ThreadSums(shared, own=number == 0)
             worker._vertices.add = worker._sums.add
             return work(worker)

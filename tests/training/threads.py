@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import numpy as np
 import torch
 
-from switchgnn.training.fewer import NOTHING_LESS
+from switchgnn.training.compression import CompressionOptions
 from switchgnn.training.gradients import GradientSums
 from switchgnn.training.layers.models import ModelOptions, build_model, distribute
 from switchgnn.training.partition import partition_dataset
@@ -58,7 +58,7 @@ class ThreadSums(GradientSums):
 
 
 def train_parts(
-    data, assignment, transports, shape, options, distributed, *, fewer=NOTHING_LESS, kept=None
+    data, assignment, transports, shape, options, distributed, *, compression=None, kept=None
 ):
     """Return what each worker has reported, and its weights.
 
@@ -78,7 +78,9 @@ def train_parts(
         if kept is not None:
             kept.append(sums)
         with distributed(net, parts[worker], transports[worker]) as remote:
-            trainer = Trainer(net, parts[worker], remote, options, sums=sums, fewer=fewer)
+            trainer = Trainer(
+                net, parts[worker], remote, options, sums=sums, compression=compression
+            )
             trainer.resume()
             for report in trainer.run():
                 reports.append(report)
@@ -106,13 +108,14 @@ def train_in_threads(
     checkpoint=None,
     hidden=8,
     precompute=True,
-    fewer=NOTHING_LESS,
+    compression=None,
     evaluate_every=None,
     kept=None,
     ends=None,
     remotes=None,
 ):
     assignment = shared_out(data.vertices, workers)
+    left_out = compression or CompressionOptions()
     options = TrainOptions(
         epochs=epochs,
         weight_decay=5e-4,
@@ -124,20 +127,25 @@ def train_in_threads(
 
     @contextmanager
     def distributed(net, part, transport):
-        with RemoteSum(transport, keep=fewer.keep) as remote:
+        with RemoteSum(transport, keep=left_out.keep) as remote:
             distribute(net, part, remote, seed=seed, precompute=precompute)
             if remotes is not None:
                 remotes.append(remote)
             yield remote
 
-    gathering = Gathering(data.graph, assignment, spoil=spoil, compression=fewer.compression)
+    gathering = Gathering(data.graph, assignment, spoil=spoil, compression=left_out.of_rows(0))
     transports = gathering.transports
     if ends is not None:
         ends.extend(transports)
     shape = ModelOptions(model=model, layers=3, hidden=hidden, dropout=dropout)
     return train_parts(
-        data, assignment, transports, shape, options, distributed, fewer=fewer, kept=kept
+        data, assignment, transports, shape, options, distributed, compression=left_out, kept=kept
     )
+
+
+def losses(results):
+    """Return the losses of `train_in_threads`, epoch by epoch."""
+    return [report.loss for report in results[0][0]]
 
 
 def distance(data, results, *, model, hidden=8):

@@ -1,159 +1,43 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m tests.simulation`: its report, and what it says and writes of a failure."""
+"""What fails is noticed, becomes small, and replays by one command in any process."""
 
-import json
 import os
-import signal
 import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from unittest import mock
 
 import pytest
-from typer.testing import CliRunner
 
-from switchgnn.base.native import find_compiler
 from switchgnn.host.innetwork.receiver import SumReceiver
-from switchgnn.lab.commands.soak_runs import draw_run, scenario_words
-from switchgnn.topologies import choose
-from tests.simulation.__main__ import app
+from tests.simulation.__main__ import main, table_of
 from tests.simulation.checks.barriers import BarrierWaits
-from tests.simulation.checks.outcomes import SumsExact
+from tests.simulation.checks.sums import SumsExact
 from tests.simulation.parts.controller import VirtualController
 from tests.simulation.scenario import (
     Incident,
     IncidentKind,
     IncidentRates,
     Scenario,
-    ScenarioError,
-    read_scenario,
-    scenario_said,
     scenario_text,
 )
-from tests.simulation.shrink import Budget, shrink
-from tests.simulation.soak import Soak
-from tests.simulation.soak_simulated import SimulatedOptions, soak_simulated, table_of
+from tests.simulation.scene import what_crashed
 from tests.simulation.subject import Subjects
 from tests.simulation.timing import Scheduler
 from tests.support.speed import seconds_here
-from tests.virtual.mistaken import sums_that_are_recalled_are_wrong
+from tests.virtual.planted.mistakes import MISTAKES
 
 ROOT = Path(__file__).parent.parent.parent
 LOSSY = IncidentRates(loss=0.15)
-FAILS = Scenario(seed=5, graph="random:8:12:1", rounds=1, up=LOSSY, down=LOSSY)
-
-
-@pytest.fixture
-def file(tmp_path):
-    file = tmp_path / "fails.json"
-    file.write_text(scenario_text(FAILS))
-    return file
-
-
-def soak_failing(file, out=None, *, as_json=True):
-    with sums_that_are_recalled_are_wrong():
-        options = SimulatedOptions(0, None, 1.0, None, None, str(file), only=True, out=out)
-        return soak_simulated(options, as_json=as_json)
-
-
-def test_a_failure_says_how_it_is_replayed_and_made_small(file, capsys):
-    assert soak_failing(file) == 1
-    (failure,) = json.loads(capsys.readouterr().out)["failures"]
-    assert failure["seed"] == FAILS.seed
-    assert failure["name"] == "sums exact"
-    assert "wrong sums" in failure["what"]
-    assert failure["command"] == f"python -m tests.simulation --scenario {file}"
-    assert failure["shrink"] == f"{failure['command']} --out FOLDER"
-    assert failure["files"] is None
-    assert soak_failing(file, as_json=False) == 1
-    said = capsys.readouterr().out
-    assert failure["command"] in said
-    assert failure["shrink"] in said
-
-
-@pytest.mark.whole
-def test_what_is_written_replays(file, tmp_path, capsys):
-    assert soak_failing(file, tmp_path / "a" / "b") == 1
-    (failure,) = json.loads(capsys.readouterr().out)["failures"]
-    files = failure["files"]
-    assert files["least"]
-    small = read_scenario(tmp_path / "a" / "b" / "seed-5.json")
-    assert (small.workers, small.up, len(small.faults)) == (2, IncidentRates(), 1)
-    assert sorted(each.name for each in (tmp_path / "a" / "b").iterdir()) == [
-        "seed-5.json",
-        "seed-5.txt",
-    ]
-    assert soak_failing(Path(files["scenario"])) == 1
-    again = json.loads(capsys.readouterr().out)
-    assert again["failures"][0]["name"] == "sums exact"
-    assert again["faults"] == {small.faults[0].kind.value: 1}
-    assert again["failures"][0]["what"] in (tmp_path / "a" / "b" / "seed-5.txt").read_text()
-
-
-def test_ctrl_c_while_it_is_made_small_writes_what_there_is(file, tmp_path, capsys, monkeypatch):
-    runs = []
-
-    def run(soak, scenario, **options):
-        runs.append(scenario)
-        # The first run finds the failure.
-        if len(runs) == 6:
-            os.kill(os.getpid(), signal.SIGINT)
-        return whole(soak, scenario, **options)
-
-    whole = Soak.run
-    monkeypatch.setattr(Soak, "run", run)
-    assert soak_failing(file, tmp_path / "out") == 1
-    (failure,) = json.loads(capsys.readouterr().out)["failures"]
-    assert not failure["files"]["least"]
-    # One run for the trace comes behind.
-    assert failure["files"]["runs"] == 5 == len(runs) - 2
-    assert (tmp_path / "out" / "seed-5.txt").exists()
-
-
-def started(*words):
-    return subprocess.run(
-        [sys.executable, "-m", "tests.simulation", *map(str, words)],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=seconds_here(60),
-        check=False,
-    )
-
-
-@pytest.mark.whole
-def test_as_a_user_starts_it(tmp_path):
-    wrong = started("--scenario", tmp_path / "none.json")
-    assert (wrong.returncode, wrong.stdout) == (2, "")
-    [sentence] = wrong.stderr.splitlines()
-    assert sentence.startswith("Error: ")
-    assert "holds no scenario" in sentence
-    right = started("--seed", 3, "--json", "--out", tmp_path / "found")
-    assert right.returncode == 0, right.stderr
-    assert json.loads(right.stdout)["failures"] == []
-
-
-def test_a_missing_folder_is_noticed_before_the_first_scenario(tmp_path):
-    done = soak("--seed", 1, "--out", tmp_path / "gone" / "new")
-    assert "there is no folder" in str(done.exception)
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize("name", ["endless", "large"])
-def test_a_scenario_has_an_end(name, tmp_path):
-    (tmp_path / "endless").symlink_to("/dev/zero")
-    with (tmp_path / "large").open("wb") as file:
-        file.truncate((64 << 20) + 1)
-    with pytest.raises(ScenarioError, match=r"not a regular file|larger than 65,536 kB"):
-        read_scenario(tmp_path / name)
-
-
 SMALL = Scenario(seed=5, graph="random:8:12:1", rounds=2, up=LOSSY, down=LOSSY)
+# Another sum than that of the switch is used where it was asked for.
+MISTAKE = next(each for each in MISTAKES if each.name == "body_not_checked")
 
 
 def crash(*_arguments, **_named):
-    return {}["nothing"]
+    raise KeyError("nothing")
 
 
 @pytest.mark.parametrize(
@@ -167,136 +51,76 @@ def crash(*_arguments, **_named):
         (Subjects, "of", "KeyError"),
     ],
 )
-def test_wherever_it_crashes_it_is_a_failure(star, monkeypatch, owner, name, who):
+def test_wherever_it_crashes_it_is_a_failure(soak, monkeypatch, owner, name, who):
+    """Its message names the place in the product or the simulation."""
     monkeypatch.setattr(owner, name, crash)
-    one, other = (star.run(SMALL) for _ in range(2))
-    assert one.violations[0].name == "crash"
-    assert who in one.violations[0].what
-    assert "KeyError: 'nothing'" in one.violations[0].what
+    one, other = (soak.run(SMALL) for _ in range(2))
     assert one == other
+    violation = one.violations[0]
+    assert violation.name == "crash"
+    assert who in violation.what
+    assert "KeyError: 'nothing', in " in violation.what
+    assert what_crashed(KeyError(object())) == "KeyError: <object object at 0x...>"
 
 
-def test_the_place_in_the_package_is_said_and_no_address(star, monkeypatch):
-    def fail(*_arguments):
-        raise TypeError(f"no such thing as {object()!r}")
-
-    monkeypatch.setattr(BarrierWaits, "gave", fail)
-    (violation,) = star.run(SMALL).violations[:1]
-    assert "<object object at 0x...>" in violation.what
-    assert "in tests/simulation/checks/check.py, line " in violation.what
-    assert violation.what.endswith(", _read")
-
-
-def test_who_crashes_beside_one_that_was_killed_is_not_excused(star, monkeypatch):
-    """A worker that gives up may do so behind a kill, but not in this way."""
+def test_a_worker_that_crashes_beside_one_that_was_killed_is_not_excused(soak, monkeypatch):
     monkeypatch.setattr(SumReceiver, "ask_for_what_is_late", crash)
     kill = Incident(IncidentKind.KILL, "w1", 80)
-    outcome = star.run(replace(SMALL, incidents=(kill,)))
+    outcome = soak.run(replace(SMALL, incidents=(kill,)))
     assert outcome.faults["kill"] == 1
     assert outcome.violations[0].name == "crash"
 
 
-def test_the_soak_goes_on(star, monkeypatch):
-    whole = BarrierWaits.gave
+@pytest.mark.whole
+def test_a_scenario_that_fails_becomes_small():
+    with MISTAKE.planted() as soak:
+        small = soak.smallest_failure(1, 50)
+        assert soak.run(small).violations
+    assert not soak.run(small).violations
+    assert (small.sessions, small.rounds, small.incidents) == (1, 1, ())
+    assert (small.up, small.reduces) == (IncidentRates(), ())
+    assert small.down.corrupt > 0
+    assert soak.smallest_failure(1, 1) is None
 
-    def gave(check, switch, worker, packet):
-        if check.scene.scenario.seed == 5:
-            crash()
-        whole(check, switch, worker, packet)
 
-    monkeypatch.setattr(BarrierWaits, "gave", gave)
-    scenarios = [Scenario(seed=seed, graph="random:8:12:1", rounds=1) for seed in (4, 5, 6)]
-    sums = star.many(iter(scenarios), lambda scenario: f"--seed {scenario.seed}", lambda _: True)
-    assert sums.scenarios == 3
-    assert [(each.seed, each.name, each.command) for each in sums.failures] == [
-        (5, "crash", "--seed 5")
-    ]
+def replayed(scenario, chance):
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.simulation", "--scenario", scenario_text(scenario)],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONHASHSEED": chance},
+        capture_output=True,
+        text=True,
+        timeout=seconds_here(60),
+        check=True,
+    )
+    return done.stdout.strip()
 
 
 @pytest.mark.whole
-def test_it_becomes_small(star, monkeypatch):
-    monkeypatch.setattr(SumReceiver, "ask_for_what_is_late", crash)
-    shrunk = shrink(SMALL, "crash", star.run, Budget(150, lambda: True))
-    assert shrunk is not None
-    assert shrunk.scenario.rounds == 1
-    assert star.run(shrunk.scenario).violations[0].name == "crash"
+def test_another_process_has_the_same_trace(soak):
+    """Whatever else this one did, and whatever the hashes of its strings are."""
+    scenario = soak.scenario(3)
+    assert {replayed(scenario, chance) for chance in "12"} == {soak.run(scenario).summary}
 
 
-@pytest.mark.whole
-@pytest.mark.parametrize(("owner", "name"), [(BarrierWaits, "gave"), (Subjects, "of")])
-def test_its_events_are_written(tmp_path, capsys, monkeypatch, owner, name):
-    monkeypatch.setattr(owner, name, crash)
-    monkeypatch.setattr("tests.simulation.soak_simulated._MOST_RUNS", 20)
-    options = SimulatedOptions(5, 1, 1.0, None, None, None, only=True, out=tmp_path)
-    assert soak_simulated(options, as_json=True) == 2
-    (failure,) = json.loads(capsys.readouterr().out)["failures"]
-    assert failure["name"] == "crash"
-    assert failure["what"] in (tmp_path / "seed-5.txt").read_text()
+def test_a_failure_is_reported_with_what_replays_it(tmp_path, capsys):
+    file = tmp_path / "fails.json"
+    with mock.patch.object(SumsExact, "done", crash):
+        assert main(["--seed", "1", "--examples", "1"]) == 2
+        reported = capsys.readouterr().out
+        name, _, scenario = reported.partition("\n")
+        assert name.startswith("crash: ")
+        file.write_text(scenario)
+        assert main(["--scenario", str(file), "--trace"]) == 2
+        assert " check       crash: " in capsys.readouterr().out
+    assert main(["--scenario", scenario]) == 0
+    assert main(["--scenario", str(tmp_path / "none.json")]) == 2
+    assert capsys.readouterr().err.startswith("Error: ")
 
 
-def soak(*words):
-    return CliRunner().invoke(app, list(map(str, words)))
-
-
-def told(*words):
-    return json.loads(soak(*words, "--json").stdout)
-
-
-def test_one_object_says_all():
-    said = told("--seed", 3, "--exchanges", 1)
-    assert {"seed", "exchanges", "failures", "faults", "virtual_seconds", "seconds"} <= set(said)
-    assert said["scenarios"] == 1
-    assert said["failures"] == []
-    assert len(said["trace_digest"]) == 64
-    again = told("--seed", 3)
-    assert {**said, "seconds": 0} == {**again, "seconds": 0}
-
-
-def test_words_for_people():
-    done = soak("--seed", 3)
-    assert done.exit_code == 0
-    assert "8 exchanges in 1 scenario from seed 3" in done.stdout
-    assert "Nothing was otherwise than it must be." in done.stdout
-
-
-def test_another_seed_is_another_soak():
-    assert told("--seed", 8)["trace_digest"] != told("--seed", 9)["trace_digest"]
-
-
-@pytest.mark.parametrize("suffix", [".json", ".toml"])
-def test_a_scenario_of_ones_own(tmp_path, suffix):
-    file = tmp_path / f"mine{suffix}"
-    file.write_text('{"seed": 4, "rounds": 3}' if suffix == ".json" else "seed = 4\nrounds = 3\n")
-    said = told("--scenario", file)
-    assert (said["scenarios"], said["exchanges"]) == (1, 3)
-    assert said["seed"] == 4
-    assert "3 exchanges in 1 scenario as told:" in soak("--scenario", file).stdout
-
-
-KNOWN = Path(__file__).parent / "a_lost_sum.json"
-TIMES = 25
-
-
-@pytest.mark.whole
-def test_a_failure_replays_a_hundred_times(star):
-    """In two processes, whose strings have other hashes, on both back ends."""
-    backends = ["python", "native"] if find_compiler() else ["python"]
-    found = set()
-    for chance in ("1", "2"):
-        done = subprocess.run(
-            [sys.executable, "-m", "tests.virtual.mistaken", str(KNOWN), str(TIMES), *backends],
-            cwd=ROOT,
-            env={**os.environ, "PYTHONHASHSEED": chance},
-            capture_output=True,
-            text=True,
-            timeout=seconds_here(60),
-            check=True,
-        )
-        found |= {tuple(each) for each in json.loads(done.stdout)}
-    assert len(found) == 1
-    with sums_that_are_recalled_are_wrong():
-        here = star.run(read_scenario(KNOWN))
-    assert found == {(here.digest, here.violations[0].what)}
+def test_a_soak_without_failures_says_so(capsys):
+    assert main(["--seed", "1", "--examples", "2", "--leaves", "2", "--spines", "1"]) == 0
+    assert capsys.readouterr().out == "All checks hold in 2 scenarios from seed 1.\n"
 
 
 NOW = 10**12
@@ -307,10 +131,8 @@ TRACE = f"""\
 {NOW + 3_050_000} w1.up late {NOW + 150_000_000_000} 0102
 {NOW + 3_100_000} w1.up silence 0.01
 {NOW + 3_569_926} check sums exact: worker 0 has 1 wrong sums
-{NOW + 3_573_770} w1 has round 1
 """
 TABLE = """\
-          ms  where
        0.000  s0          starts
        0.172  w0.up       DONE 1.1.0.0 src 0 dst 2154947477 count 1 ack, passed at 0.222
        3.045  w0.down     SUM 1.1.1.0 src 0 dst 0 count 1 fetch, loss
@@ -320,39 +142,5 @@ TABLE = """\
 """
 
 
-def test_the_events_until_the_failure_are_a_table():
-    assert table_of(TRACE.splitlines(), "sums exact") == TABLE
-
-
-LOOPBACK = choose("embedded", "loopback")
-
-
-def scenario_of(number, leaves_and_spines=None):
-    run = draw_run(3, number, LOOPBACK, leaves_and_spines)
-    *words, said = scenario_words(run)
-    assert words == ["python", "-m", "tests.simulation", "--scenario"]
-    return run, scenario_said(said)
-
-
-@pytest.mark.parametrize("place", [None, (2, 2)], ids=["star", "leaf-spine"])
-def test_it_has_what_was_drawn(place):
-    for number in range(20):
-        run, scenario = scenario_of(number, place)
-        assert (scenario.graph, scenario.workers, scenario.width, scenario.rounds) == (
-            *(run.graph, run.workers, run.features, run.rounds),
-        )
-        assert (scenario.slots, scenario.send) == (run.slots, run.asked.send)
-        assert (scenario.leaves, scenario.spines) == (place or (0, 0))
-        for direction, rates in (("up", scenario.up), ("down", scenario.down)):
-            words = [word for word in run.faults.split(",") if word.startswith(f"{direction}.")]
-            told = {
-                word.partition("=")[0].rpartition(".")[2]: word.partition("=")[2] for word in words
-            }
-            assert rates == IncidentRates(**{kind: float(rate) for kind, rate in told.items()})
-
-
-def test_it_happens(star):
-    _, scenario = scenario_of(0)
-    outcome = star.run(replace(scenario, graph="random:20:30:1", rounds=1))
-    assert outcome.violations == ()
-    assert outcome.exchanges == 1
+def test_a_trace_is_a_table_of_events():
+    assert list(table_of(TRACE.splitlines())) == TABLE.splitlines()

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from tests.simulation.checks.reduces import expected_floats
-from tests.simulation.draw import Wish, draw_scenario
 from tests.simulation.parts import reducer
 from tests.simulation.parts.reducer import ReduceJob
 from tests.simulation.scenario import (
@@ -21,8 +20,6 @@ from tests.simulation.scenario import (
     Tensor,
     TensorKind,
 )
-from tests.simulation.shrink import less_to_exchange
-from tests.simulation.soak import Soak
 
 TENSORS = tuple(
     Tensor(elements, kind, pause)
@@ -49,69 +46,38 @@ def run(soak, scenario):
         pytest.param(2, BAD, id="leaf-spine"),
     ],
 )
-def test_all_are_done_beside_exchanges(soaks, leaves, rates):
+def test_all_are_done_beside_exchanges(soak, leaves, rates):
     # On cables each frame passes twice as many lines.
     scenario = replace(CALM, leaves=leaves, spines=leaves, workers=4, up=rates, down=rates)
-    outcome = run(soaks(leaves, leaves), scenario)
+    outcome = run(soak, scenario)
     assert not outcome.errors
     assert (outcome.exchanges, outcome.reduces) == (1, len(TENSORS))
 
 
 @pytest.mark.whole
 @pytest.mark.parametrize("kind", [IncidentKind.RESTART, IncidentKind.TEAR])
-def test_a_restarted_switch_loses_none(star, kind):
+def test_a_restarted_switch_loses_none(soak, kind):
     """Its sums are lost as well, of which some workers have some."""
     rates = IncidentRates(loss=0.05)
     restart = Incident(kind, "s0", 1500, 0.1)
-    outcome = run(star, replace(LARGE, up=rates, down=rates, incidents=(restart,)))
+    outcome = run(soak, replace(LARGE, up=rates, down=rates, incidents=(restart,)))
     assert not outcome.errors
     assert outcome.reduces == 2
 
 
-def test_a_killed_worker_is_named_by_all_others(star):
+def test_a_killed_worker_is_named_by_all_others(soak):
     kill = Incident(IncidentKind.KILL, "w1", 700)
-    outcome = run(star, replace(LARGE, incidents=(kill,)))
+    outcome = run(soak, replace(LARGE, incidents=(kill,)))
     errors = [error for error in outcome.errors if "All-reduce" in error]
     assert len(errors) == CALM.workers - 1
     assert all(re.search(r"without a sign of life, for worker 1\.", error) for error in errors)
 
 
-def test_a_worker_that_computes_for_longer_than_the_patience_is_waited_for(star):
+def test_a_worker_that_computes_for_longer_than_the_patience_is_waited_for(soak):
     slow = replace(CALM, reduces=(Tensor(300), Tensor(300, pause=4 * CALM.patience)))
-    outcome = run(star, slow)
+    outcome = run(soak, slow)
     assert outcome.reduces == 2
     assert outcome.seconds > 2 * CALM.patience
-
-
-def test_equal_scenarios_have_equal_traces(star):
-    scenario = replace(CALM, up=BAD, down=BAD)
-    assert run(star, scenario) == run(star, scenario)
-
-
-def test_scenarios_without_them_are_as_before(star):
-    """Their frames and draws are the same whether a soak wishes all-reduces or not."""
-    drawn, plain = (draw_scenario(seed=3, wish=Wish(reduces=wish)) for wish in (True, False))
-    assert drawn.reduces
-    assert not plain.reduces
-    assert replace(drawn, reduces=(), incidents=plain.incidents) == plain
-
-
-def test_draws_have_the_sizes_at_the_borders():
-    drawn = [draw_scenario(seed, Wish()).reduces for seed in range(400)]
-    tensors = [tensor for reduces in drawn for tensor in reduces]
-    assert 60 <= sum(map(bool, drawn)) <= 140
-    assert {1, 255, 256, 257} <= {tensor.elements for tensor in tensors}
-    assert {tensor.kind for tensor in tensors} == set(TensorKind)
-    assert any(tensor.elements > 512 * 256 for tensor in tensors)
-    misfits = [draw_scenario(seed, Wish(misfits=True, reduces=True)) for seed in range(60)]
-    assert all(not each.differences and not each.other_plan for each in misfits if each.reduces)
-    assert any(each.reduces for each in misfits)
-
-
-def test_smaller_scenarios_have_fewer():
-    smaller = [each.reduces for each in less_to_exchange(replace(CALM, reduces=TENSORS[:2]))]
-    assert TENSORS[:1] in smaller
-    assert TENSORS[1:2] in smaller
 
 
 def test_the_bound_of_floats_is_that_of_their_group():
@@ -127,14 +93,6 @@ def test_the_bound_of_floats_is_that_of_their_group():
     assert right.errors[size] == pytest.approx(small, rel=1e-14)
     assert np.isnan(right.values[-1])
     assert not np.isnan(right.values[:-1]).any()
-
-
-@pytest.mark.whole
-@pytest.mark.parametrize(("leaves", "misfits"), [(0, False), (0, True), (2, False)])
-def test_drawn_scenarios(leaves, misfits):
-    soak = Soak(Wish(leaves, leaves, reduces=True, misfits=misfits))
-    found = {seed: soak.run(draw_scenario(seed, soak.wish)).violations for seed in range(12)}
-    assert found == dict.fromkeys(found, ())
 
 
 def test_frames_are_split_as_on_a_link_of_hosts():

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Reads and checks frames, as unpack_header of wire/header.py does. The numbers of the header are
-// defined from that file before this one is compiled (library.py).
+// Reads and checks frames, as unpack_header of wire/header.py does. The offsets and masks are defined
+// from the table in that file before this one is compiled (wire/native.py).
 #pragma once
 
 #include <endian.h>
@@ -110,27 +110,28 @@ static inline u32 checksum_of(const u8* frame, size_t body_bytes) {
 }
 
 struct Fields {
-    u32 source, destination, block, count, kind, fragment, group, round;
-    bool ack, fetch, ecn, resend, echo;
+    u32 source, destination, block, count, fragment, group, round;
+    bool fetch, ecn, echo;
 };
+
+static inline u32 kind_of(const u8* frame) { return frame[KIND_AT] & KIND_MASK; }
 
 // Frames with this body only: others are left to Python.
 static inline bool unpack(const u8* frame, size_t size, u8 protocol, u32 kind, size_t body_bytes, Fields& f) {
     if (size < BODY_AT + body_bytes || frame[12] != 8 || frame[13] != 0 || frame[14] != 0x45) return false;
     if (frame[23] != protocol || frame[20] & 0x3F || frame[21]) return false;
-    const u8* h = frame + HEADER_AT;
-    if ((h[12] & 15) != kind || h[13] >> 4 != VERSION) return false;
+    if (kind_of(frame) != kind || frame[VERSION_AT] >> 4 != VERSION) return false;
     if (checksum_of(frame, body_bytes) != load32(frame + CHECKSUM_AT)) return false;
-    f.source = load32(h);
-    f.destination = load32(h + 4);
-    f.block = load16(h + 8);
-    f.count = load16(h + 10);
-    f.kind = kind;
-    f.ack = h[12] & 0x80, f.fetch = h[12] & 0x40, f.ecn = h[12] & 0x20, f.resend = h[12] & 0x10;
-    f.echo = h[13] & 1;
-    f.fragment = load16(h + 14);
-    f.group = load16(h + 16);
-    f.round = load32(h + 18);
+    f.source = load32(frame + SRC_ID_AT);
+    f.destination = load32(frame + DST_ID_AT);
+    f.block = load16(frame + BLOCK_ID_AT);
+    f.count = load16(frame + COUNT_AT);
+    f.fetch = frame[IS_FETCH_AT] & IS_FETCH_MASK;
+    f.ecn = frame[ECN_AT] & ECN_MASK;
+    f.echo = frame[ECHO_AT] & ECHO_MASK;
+    f.fragment = load16(frame + FRAGMENT_AT);
+    f.group = load16(frame + FEATURE_GROUP_AT);
+    f.round = load32(frame + SESSION_AT);
     return true;
 }
 

@@ -9,7 +9,7 @@
 
 static const u32 MOST_WIDTH = 5;
 
-struct ReducedSieve {
+struct ReducedFastPath {
     u32 session, workers;
     u64 begin, end;  // fragments that may be awaited
     u32 mask;        // the slots, less one
@@ -24,11 +24,11 @@ struct ReducedSieve {
     u64* numbers;
     u32* left_frames;
 
-    bool sift(const u8* frame, size_t size) {
+    bool take_plain(const u8* frame, size_t size) {
         if (size < BODY_AT) return false;
-        const u32 kind = frame[HEADER_AT + 12] & 15;
+        const u32 kind = kind_of(frame);
         if (kind != KIND_REDUCED && kind != KIND_REDUCING) return ++ignored;
-        const u32 width = load16(frame + HEADER_AT + 14);
+        const u32 width = load16(frame + FRAGMENT_AT);
         Fields f;
         if (width > MOST_WIDTH || !unpack(frame, size, PROTOCOL, KIND_REDUCED, (size_t)32 << width, f)) return false;
         const u64 number = (u64)(f.round & 0xFFFFFF) << 16 | f.block;
@@ -44,8 +44,8 @@ struct ReducedSieve {
     }
 };
 
-extern "C" void sift_reduced(ReducedSieve* sieve, const Arrived* arrived, u32 first, u32 end) {
-    sieve->taken = sieve->marked = sieve->ignored = sieve->left = 0;
+extern "C" void take_reduced(ReducedFastPath* fast_path, const Arrived* arrived, u32 first, u32 end) {
+    fast_path->taken = fast_path->marked = fast_path->ignored = fast_path->left = 0;
     for (u32 i = first; i < end; i++)
-        if (!sieve->sift(arrived->frame(i), arrived->size(i))) sieve->left_frames[sieve->left++] = i;
+        if (!fast_path->take_plain(arrived->frame(i), arrived->size(i))) fast_path->left_frames[fast_path->left++] = i;
 }

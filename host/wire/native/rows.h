@@ -7,7 +7,7 @@
 
 #include "frames.h"
 
-struct RowSieve {
+struct RowFastPath {
     u32 protocol, group;
     u32 round, mark, receiver, workers;
     u64 row_bytes, payload_bytes;
@@ -67,17 +67,17 @@ static inline size_t rows_told(const u8* frame) {
     return told > headers && (told - headers) % 4 == 0 ? told - headers : 0;
 }
 
-extern "C" u32 sift_rows(RowSieve** sieves, u32 open, const Arrived* arrived, u32 first, u32 end, u32* left) {
+extern "C" u32 take_rows(RowFastPath** fast_paths, u32 open, const Arrived* arrived, u32 first, u32 end, u32* left) {
     u32 others = 0;
-    for (u32 s = 0; s < open; s++) sieves[s]->taken = sieves[s]->held_count = 0;
+    for (u32 s = 0; s < open; s++) fast_paths[s]->taken = fast_paths[s]->held_count = 0;
     for (u32 i = first; i < end; i++) {
         const u8* frame = arrived->frame(i);
         Fields f;
         bool taken = false;
         const size_t size = arrived->size(i), body = size < BODY_AT ? 0 : rows_told(frame);
-        if (open && body && unpack(frame, size, sieves[0]->protocol, KIND_FEATURE, body, f))
+        if (open && body && unpack(frame, size, fast_paths[0]->protocol, KIND_FEATURE, body, f))
             for (u32 s = 0; s < open && !taken; s++)
-                taken = sieves[s]->round == f.round && sieves[s]->take(frame, body, f);
+                taken = fast_paths[s]->round == f.round && fast_paths[s]->take(frame, body, f);
         if (!taken) left[others++] = i;
     }
     return others;

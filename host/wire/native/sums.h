@@ -29,7 +29,7 @@ static inline void widen(const u8* body, u8* out, u32 lanes, u32 bits) {
         }
 }
 
-struct SumSieve {
+struct SumFastPath {
     // What the frames must carry.
     u32 round, block, fragment;
     u32 body_bytes;  // of this fragment
@@ -65,10 +65,10 @@ struct SumSieve {
         taken++;
         return true;
     }
-    bool sift(const u8* frame, size_t size) {
+    bool take_plain(const u8* frame, size_t size) {
         if (size < BODY_AT) return false;
         Fields f;
-        const u32 bits = BITS_OF[frame[HEADER_AT + 13] >> BITS_AT & BITS_MASK], body = body_bytes / 32 * bits;
+        const u32 bits = BITS_OF[(frame[BITS_AT] & BITS_MASK) >> 2], body = body_bytes / 32 * bits;
         if ((bits == 32 || bits == 0 || body >= LEAST_NARROW_BYTES) && unpack(frame, size, PROTOCOL, KIND_SUM, body, f))
             return take(f, frame + BODY_AT, bits);
         if (unpack(frame, size, PROTOCOL, KIND_ACK, 0, f) && here(f) && !f.ecn) {
@@ -80,8 +80,8 @@ struct SumSieve {
     }
 };
 
-extern "C" void sift_sums(SumSieve* sieve, const Arrived* arrived, u32 first, u32 end) {
-    sieve->taken = sieve->acknowledgements = sieve->left = 0;
+extern "C" void take_sums(SumFastPath* fast_path, const Arrived* arrived, u32 first, u32 end) {
+    fast_path->taken = fast_path->acknowledgements = fast_path->left = 0;
     for (u32 i = first; i < end; i++)
-        if (!sieve->sift(arrived->frame(i), arrived->size(i))) sieve->left_frames[sieve->left++] = i;
+        if (!fast_path->take_plain(arrived->frame(i), arrived->size(i))) fast_path->left_frames[fast_path->left++] = i;
 }

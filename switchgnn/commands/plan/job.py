@@ -29,7 +29,6 @@ from switchgnn.commands.shared.options import (
 from switchgnn.host.direct.framing import Framing
 from switchgnn.host.wire.header import BARRIER_FRAME_BYTES, WIDEST, feature_frame_bytes
 from switchgnn.p4src import load_program
-from switchgnn.planner.auto import build_auto
 from switchgnn.planner.blocks.mlgp import MIN_SLOTS
 from switchgnn.planner.build import build_resolved
 from switchgnn.planner.costs.bounds import PacketCounts, multicast_packets
@@ -39,6 +38,7 @@ from switchgnn.planner.costs.forecast import (
     WAYS,
     Rows,
     StarForecast,
+    build_auto,
     choose_lanes,
     host_rows,
     share_served,
@@ -410,7 +410,7 @@ def make_plan(options: PlanOptions, name: str, workers: int, tell: Progress) -> 
         forecast=forecast,
         predicted=predicted,
         seconds=seconds,
-        metis_seconds=metis.seconds,
+        metis_seconds=sum(metis),
         peak_memory_bytes=peak,
         memory_before_bytes=memory.before,
     )

@@ -178,7 +178,7 @@ class AskedRun:
         "The largest IP packet of the hosts alone that the report compares with, into which rows "
         f"are packed; or {FRAGMENT}: a frame of 188 bytes for each fragment of a row.",
     )
-    patience: float = option(
+    timeout: float = option(
         NETWORK, "SECONDS", "Without progress, until a worker gives up.", default=20.0, min=0.1
     )
     grpc_port: int = option(
@@ -223,7 +223,7 @@ class AskedRun:
         limits = self.limits.usual(self.site, busy=self.background > 0)
         pace = Pace(
             window=self.limits.window or limits.window,
-            patience=self.patience,
+            timeout=self.timeout,
             congestion_control=self.control.heeds_marks,
         )
         marks = limits.ecn_threshold if self.ecn_threshold is None else self.ecn_threshold

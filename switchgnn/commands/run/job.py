@@ -21,7 +21,6 @@ from switchgnn.commands.run.report import PreparedRun, RunOptions, RunReport, ma
 from switchgnn.commands.shared.observer import NOBODY, RunObserver
 from switchgnn.commands.shared.outputs import Recordings, recordings_in
 from switchgnn.commands.shared.runner import (
-    LinkSettings,
     StepListener,
     Workers,
     Workplace,
@@ -29,9 +28,10 @@ from switchgnn.commands.shared.runner import (
     schedule_file_of,
     workplace,
 )
-from switchgnn.commands.shared.workers import WorkerOutcome, run_workers
-from switchgnn.host.mixed import write_left_schedules
+from switchgnn.commands.shared.workers import WorkerOutcome, run_workers, worker_command
+from switchgnn.host.hybrid import write_left_schedules
 from switchgnn.host.registry import SWITCH
+from switchgnn.host.transport import LinkConfig
 from switchgnn.host.wire.header import LANES, WIDEST
 from switchgnn.host.worker import WRITTEN, WorkerTask
 from switchgnn.p4src import load_program
@@ -79,7 +79,7 @@ def run_job(
         SwitchGNNError: a step failed; the fabric and all files are removed.
     """
     choice = options.choose_site()
-    links = LinkSettings(options.sockets, options.grpc_port, _tls_folder(options))
+    tls = _tls_folder(options)
     with (
         recordings_in(options.pcap, options.workers, options.leaf_spine) as recordings,
         workplace(step, nursery, log_dir, observer) as work,
@@ -94,7 +94,7 @@ def run_job(
             folder=work.folder,
             left=prepared.left,
         )
-        workers = _workers(options, prepared, comparison, work, recordings, links)
+        workers = _workers(options, prepared, comparison, work, recordings, tls)
         with finished(options, choice, workers, work) as done:
             work.step(COMPARING, 0, 0)
             verdict = comparison.finish()
@@ -187,19 +187,18 @@ def _workers(
     comparison: Comparison,
     work: Workplace,
     recordings: Recordings,
-    links: LinkSettings,
-) -> Workers[WorkerTask, list[WorkerOutcome]]:
-    def task(shared: dict[str, Any]) -> WorkerTask:
-        worker = shared["worker"]
-        path = work.folder / f"features-{worker}.safetensors"
+    tls: TlsFolder | None,
+) -> Workers[list[WorkerOutcome]]:
+    def task(config: LinkConfig) -> WorkerTask:
+        path = work.folder / f"features-{config.worker}.safetensors"
         with writing(path):
-            mine = {"features": prepared.features[prepared.assignment == worker]}
+            mine = {"features": prepared.features[prepared.assignment == config.worker]}
             path.write_bytes(pack_arrays(mine))
         return WorkerTask(
-            **shared,
+            config,
             features=path,
             rounds=options.rounds,
-            output=comparison.output(worker),
+            output=comparison.output(config.worker),
             rounds_per_file=comparison.rounds_per_file,
             pace=options.pace,
         )
@@ -212,13 +211,19 @@ def _workers(
     def show(done: float, total: int) -> None:
         work.step("exchanging", done, total)
 
+    def run(fabric: Fabric, links: list[LinkConfig]) -> list[WorkerOutcome]:
+        tasks, command = list(map(task, links)), worker_command("worker")
+        ends = run_workers(fabric, command, tasks, options.pace, progress=show, listen=hear)
+        return list(map(WorkerOutcome.of, ends))
+
     return Workers(
         program=prepared.program,
         parts=prepared.parts,
         transport=SWITCH.name,
-        task=task,
-        run=lambda fabric, tasks: run_workers(fabric, tasks, show, listen=hear),
+        run=run,
         recordings=recordings,
-        links=links,
         scheduled=prepared.left is not None,
+        sockets=options.sockets,
+        grpc_port=options.grpc_port,
+        tls=tls,
     )

@@ -16,8 +16,8 @@ from switchgnn.commands.shared.leaf_spine import report_leaf_spine
 from switchgnn.commands.shared.report import Report, ran_ahead
 from switchgnn.commands.shared.runner import FinishedWorkers, NetworkJob
 from switchgnn.commands.shared.workers import WorkerOutcome
-from switchgnn.host.alone import Exchanges, HostTraffic, host_traffic
 from switchgnn.host.direct.framing import Framing
+from switchgnn.host.host_baseline import Exchanges, HostTraffic, host_traffic
 from switchgnn.host.pace import Pace
 from switchgnn.host.registry import HOST, HOST_PARTIAL
 from switchgnn.host.wire.native import hosts_run_as
@@ -92,7 +92,7 @@ class WorkerReport:
     counters: dict[str, int]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True)
 class RunReport(Report):
     """A whole run.
 

@@ -9,8 +9,8 @@ from typing import Protocol
 from rich.table import Table
 
 from switchgnn.controller import Counters, Outcome
-from switchgnn.host.alone import Exchanges, HostTraffic
 from switchgnn.host.direct.framing import FRAGMENT
+from switchgnn.host.host_baseline import Exchanges, HostTraffic
 from switchgnn.host.registry import HOST, HOST_PARTIAL
 from switchgnn.host.wire.header import BARRIER_FRAME_BYTES, feature_frame_bytes
 from switchgnn.planner.lanes import fragment_lanes

@@ -9,7 +9,7 @@ from switchgnn.commands.shared.leaf_spine import LeafSpineReport
 from switchgnn.topologies import Ahead
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True)
 class RanOn:
     """The switch and fabric of a job.
 
@@ -52,7 +52,7 @@ def ran_ahead(ahead: Ahead | None) -> dict[str, Any]:
     }
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True)
 class Report(RanOn):
     """A run or a training: where it ran, its graph and its plan.
 

@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from itertools import product, starmap
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.files import private_folder
@@ -39,6 +39,7 @@ from switchgnn.controller import (
 from switchgnn.controller.counters import bank_slots
 from switchgnn.host.links.faults import Faults, worker_link
 from switchgnn.host.metrics import metrics_place
+from switchgnn.host.transport import LinkConfig
 from switchgnn.host.wire.native import compile_for_hosts
 from switchgnn.p4src import Program
 from switchgnn.planner.lanes import WIDEST_ANSWER
@@ -72,7 +73,6 @@ from switchgnn.topologies.forkserver import Forkserver
 
 # Called with (step, done, total); total is 0 when unknown.
 StepListener = Callable[[str, float, int], None]
-Task = TypeVar("Task")
 Result = TypeVar("Result")
 _COMMON_HOST = "127.0.0.1"
 _LOG = logging.getLogger(__name__)
@@ -141,11 +141,17 @@ def workplace(
         yield Workplace(folder, logs, logged_steps(heard), nursery, observer)
 
 
-@dataclass(frozen=True)
-class LinkSettings:
-    """How switches and hosts are reached.
+@dataclass(frozen=True, kw_only=True)
+class Workers(Generic[Result]):
+    """What the workers of a job do. The plan is in the folder ``plan`` of the workplace.
 
     Attributes:
+        program: the program of the switches.
+        parts: those of the plan for leaves and spines; None for a star.
+        transport: what carries the sums.
+        run: runs all workers, given their links in order.
+        scheduled: whether each worker has a file with the rows that it sends to other hosts.
+        shows_slots: whether the slots of the switches follow from the plan.
         sockets: the folder for the switches' Unix sockets; None: the job's own.
         grpc_port: TCP port of the first switch's P4Runtime, the next ports are those of the
             others; 0: Unix sockets, or free ports with certificates.
@@ -153,35 +159,17 @@ class LinkSettings:
         mtu: bytes of the largest packet that links take, where they have interfaces.
     """
 
+    program: Program
+    parts: LeafSpineParts | None
+    transport: str
+    run: Callable[[Fabric, list[LinkConfig]], Result]
+    recordings: Recordings = field(default_factory=Recordings)
+    scheduled: bool = False
+    shows_slots: bool = True
     sockets: Path | None = None
     grpc_port: int = 0
     tls: TlsFolder | None = None
     mtu: int = ETHERNET_MTU
-
-
-@dataclass(frozen=True, kw_only=True)
-class Workers(Generic[Task, Result]):
-    """What the workers of a job do. The plan is in the folder ``plan`` of the workplace.
-
-    Attributes:
-        program: the program of the switches.
-        parts: those of the plan for leaves and spines; None for a star.
-        transport: what carries the sums.
-        task: makes a task of the fields that all tasks share.
-        run: runs the tasks at once, each at its worker's end of the fabric.
-        scheduled: whether each worker has a file with the rows that it sends to other hosts.
-        shows_slots: whether the slots of the switches follow from the plan.
-    """
-
-    program: Program
-    parts: LeafSpineParts | None
-    transport: str
-    task: Callable[[dict[str, Any]], Task]
-    run: Callable[[Fabric, list[Task]], Result]
-    recordings: Recordings
-    links: LinkSettings
-    scheduled: bool
-    shows_slots: bool = True
 
 
 @dataclass(frozen=True)
@@ -204,12 +192,12 @@ class FinishedWorkers(Generic[Result]):
 
 @contextmanager
 def finished(
-    job: NetworkJob, choice: FabricChoice, workers: Workers[Task, Result], work: Workplace
+    job: NetworkJob, choice: FabricChoice, workers: Workers[Result], work: Workplace
 ) -> Iterator[FinishedWorkers[Result]]:
     """Run a job; keep its network until the end of the block."""
     with ExitStack() as stack:
-        sockets = workers.links.sockets or stack.enter_context(folder_for_sockets(work.folder))
-        site = _site(job, choice.target, sockets, workers.links)
+        sockets = workers.sockets or stack.enter_context(folder_for_sockets(work.folder))
+        site = _site(job, choice.target, sockets, workers)
         work.step("compiling the program", 0, 0)
         ahead = compile_for(choice.target, workers.program.json, job.backend)
         compile_for_hosts()
@@ -232,15 +220,15 @@ def finished(
         yield FinishedWorkers(fabric, ahead, result, counts, entries, on.seconds)
 
 
-def _site(job: NetworkJob, target: Target, sockets: Path, links: LinkSettings) -> Site:
+def _site(job: NetworkJob, target: Target, sockets: Path, workers: Workers[Result]) -> Site:
     def address(number: int) -> str:
-        if links.grpc_port:
-            return f"{_COMMON_HOST}:{links.grpc_port + number}"
-        if links.tls:  # the certificates name that host
+        if workers.grpc_port:
+            return f"{_COMMON_HOST}:{workers.grpc_port + number}"
+        if workers.tls:  # the certificates name that host
             return f"{_COMMON_HOST}:{free_tcp_port()}"
         return address_in(sockets, number)
 
-    common = (job.bandwidth, links.tls, job.backend, links.mtu)
+    common = (job.bandwidth, workers.tls, job.backend, workers.mtu)
     if job.leaf_spine is None:
         return Star(star_network(job.workers), target, address(0), *common)
     networks = leaf_spine_networks(job.leaf_spine.leaf_of_worker, job.leaf_spine.spines)
@@ -281,9 +269,8 @@ class _InstalledPlan:
 
 @contextmanager
 def _installed(
-    job: NetworkJob, fabric: Fabric, workers: Workers[Task, Result], step: StepListener
+    job: NetworkJob, fabric: Fabric, workers: Workers[Result], step: StepListener
 ) -> Iterator[_InstalledPlan]:
-    """Install a plan and stay connected to the switches during the block."""
     tls = fabric.site.tls
     credentials = TlsOptions(tls["ca"], tls["controller"], tls["controller-key"]) if tls else None
     started = time.perf_counter()
@@ -347,13 +334,11 @@ class ExchangeCounts:
 
 
 def _exchanged(
-    job: NetworkJob, on: _InstalledPlan, workers: Workers[Task, Result], observer: RunObserver
+    job: NetworkJob, on: _InstalledPlan, workers: Workers[Result], observer: RunObserver
 ) -> tuple[Result, ExchangeCounts]:
-    """Run the workers beside the background flows; return the result and the counts."""
     fabric = on.fabric
-    tasks = [
-        workers.task(_common_fields(job, on, workers, worker, observer.tell_every))
-        for worker in range(job.workers)
+    links = [
+        _link_config(job, on, workers, worker, observer.tell_every) for worker in range(job.workers)
     ]
     slots = on.bank_slots if workers.shows_slots else ()
     shown = (workers.transport, fabric, on.credentials, slots)
@@ -362,7 +347,7 @@ def _exchanged(
         wires, cables = fabric.wire_bytes(), fabric.cable_bytes()
         received = background.received_bytes()
         with observer.over(*shown), naming_who_releases(on.clients, job.leaf_spine, job.workers):
-            result = workers.run(fabric, tasks)
+            result = workers.run(fabric, links)
         received = background.received_bytes() - received
         wires_after, cables_after = fabric.wire_bytes(), fabric.cable_bytes()
         after = on.counters()
@@ -381,42 +366,23 @@ def _exchanged(
     )
 
 
-def _common_fields(
-    job: NetworkJob,
-    on: _InstalledPlan,
-    workers: Workers[Task, Result],
-    worker: int,
-    tell_every: float,
-) -> dict[str, Any]:
-    """Return the fields that the tasks of all jobs share."""
+def _link_config(
+    job: NetworkJob, on: _InstalledPlan, workers: Workers[Result], worker: int, tell_every: float
+) -> LinkConfig:
     fabric, site = on.fabric, on.fabric.site
-    return {
-        "worker": worker,
-        "plan": fabric.folder / "plan",
-        "session": on.report.session,
-        "link": fabric.worker_link(worker),
-        "addresses": site.addresses(worker),
-        "stations": tuple(map(site.station, range(site.workers))),
-        "schedule": schedule_file_of(fabric.folder, worker) if workers.scheduled else None,
-        "faults": job.faults,
-        "recording": workers.recordings.of_worker(worker),
-        "metrics": metrics_place(job.metrics, worker) if job.metrics else "",
-        "tell_every": tell_every,
-    }
-
-
-def rank_variables(fabric: Fabric, worker: int) -> dict[str, str]:
-    """Return the variables of torchrun for a worker, and the interface for Gloo.
-
-    By itself Gloo takes the address of the machine's name.
-    """
-    link = fabric.worker_link(worker).removeprefix("eth:")
-    return {
-        "RANK": str(worker),
-        "WORLD_SIZE": str(fabric.site.workers),
-        "LOCAL_RANK": str(worker),
-        "GLOO_SOCKET_IFNAME": link if fabric.workers_have_hosts else "lo",
-    }
+    return LinkConfig(
+        worker=worker,
+        link=fabric.worker_link(worker),
+        addresses=site.addresses(worker),
+        stations=tuple(map(site.station, range(site.workers))),
+        plan=fabric.folder / "plan",
+        session=on.report.session,
+        schedule=schedule_file_of(fabric.folder, worker) if workers.scheduled else None,
+        faults=job.faults,
+        recording=workers.recordings.of_worker(worker),
+        metrics=metrics_place(job.metrics, worker) if job.metrics else "",
+        tell_every=tell_every,
+    )
 
 
 def schedule_file_of(folder: Path, worker: int) -> Path:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Starts one process per worker, follows their reports, and collects their sums."""
+"""Starts one process per worker, gives each its task, and follows their reports."""
 
 import importlib
 import json
@@ -11,19 +11,17 @@ import time
 from collections.abc import Callable, Collection, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, fields
-from typing import Any, NoReturn, Protocol
+from typing import Any, NoReturn
 
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.machine import python_program
-from switchgnn.base.tasks import ALIVE, FAILED
+from switchgnn.base.tasks import ALIVE, FAILED, task_to_json
 from switchgnn.host.pace import Pace
-from switchgnn.host.worker import WorkerTask
 from switchgnn.topologies import Fabric
 from switchgnn.topologies.child import Child, how_it_ended
 from switchgnn.topologies.forkserver import Forkserver
 
-WORKER_COMMAND = python_program("switchgnn.commands", "worker")
-# In addition to the patience; a worker must start in this time.
+# In addition to the timeout; a worker must start in this time.
 _SILENCE_SECONDS = 10.0
 _EXIT_SECONDS = 10.0
 _LOOK_SECONDS = 1.0
@@ -32,19 +30,10 @@ _TRACEBACK = "Traceback (most recent call last):"
 _MOST_LINES = 200
 _LOG = logging.getLogger(__name__)
 
+# Called with the steps of all workers that are done, and their number.
 ProgressListener = Callable[[float, int], None]
 # Called with (worker, event) for each event before the last.
 EventListener = Callable[[int, dict[str, Any]], None]
-
-
-class _JsonTask(Protocol):
-    """The task of a worker process."""
-
-    @property
-    def worker(self) -> int: ...
-    @property
-    def pace(self) -> Pace: ...
-    def to_json(self) -> str: ...
 
 
 class WorkerError(SwitchGNNError):
@@ -75,32 +64,58 @@ class WorkerOutcome:
     traffic: dict[str, int]
     faults: dict[str, dict[str, int]]
 
+    @classmethod
+    def of(cls, event: dict[str, Any]) -> "WorkerOutcome":
+        """Return what a worker has reported last."""
+        return cls(**{field.name: event[field.name] for field in fields(cls)})
+
+
+def worker_command(name: str) -> tuple[str, ...]:
+    """Return the command of a worker process, by a name in ``commands/worker.py``."""
+    return python_program("switchgnn.commands", name)
+
+
+def rank_variables(fabric: Fabric, worker: int) -> dict[str, str]:
+    """Return the variables of torchrun for a worker, and the interface for Gloo.
+
+    By itself Gloo takes the address of the machine's name.
+    """
+    link = fabric.worker_link(worker).removeprefix("eth:")
+    return {
+        "RANK": str(worker),
+        "WORLD_SIZE": str(fabric.site.workers),
+        "LOCAL_RANK": str(worker),
+        "GLOO_SOCKET_IFNAME": link if fabric.workers_have_hosts else "lo",
+    }
+
 
 def run_workers(
     fabric: Fabric,
-    tasks: Sequence[WorkerTask],
-    progress: ProgressListener,
+    command: Sequence[str],
+    tasks: Sequence[object],
+    pace: Pace,
     *,
-    command: Sequence[str] = WORKER_COMMAND,
-    listen: EventListener | None = None,
-) -> list[WorkerOutcome]:
-    """Run all tasks at once, each at its worker's end of the fabric."""
+    progress: ProgressListener = lambda done, total: None,
+    listen: EventListener = lambda worker, event: None,
+) -> list[dict[str, Any]]:
+    """Run the tasks of all workers, each at its end of the fabric; return their last events."""
     done, steps = [0.0] * len(tasks), [0] * len(tasks)
 
     def hear(worker: int, event: dict[str, Any]) -> None:
-        if listen is not None:
-            listen(worker, event)
+        listen(worker, event)
         if event["event"] == "progress":
             done[worker], steps[worker] = event["done"], event["steps"]
             progress(sum(done), max(steps) * len(tasks))
 
-    children = [fabric.worker_child(task.worker, command) for task in tasks]
-    finished = follow_workers(children, tasks, hear)
-    return [_outcome(event) for event in finished]
+    children = [
+        fabric.worker_child(worker, command, environment=rank_variables(fabric, worker))
+        for worker in range(len(tasks))
+    ]
+    return follow_workers(children, tasks, pace, hear)
 
 
 def follow_workers(
-    children: Sequence[Child], tasks: Sequence[_JsonTask], listen: EventListener
+    children: Sequence[Child], tasks: Sequence[object], pace: Pace, listen: EventListener
 ) -> list[dict[str, Any]]:
     """Start the workers, give each its task, and return the last event of each."""
     with ExitStack() as stack:
@@ -109,53 +124,73 @@ def follow_workers(
         for child, task in zip(children, tasks, strict=True):
             # A worker that has ended already is noticed below.
             with suppress(BrokenPipeError):
-                child.stdin.write(task.to_json() + "\n")
+                child.stdin.write(task_to_json(task) + "\n")
                 child.stdin.close()
-        patience = max(task.pace.patience for task in tasks) + _SILENCE_SECONDS
-        return _follow(children, patience, listen)
+        return _follow(children, pace.timeout + _SILENCE_SECONDS, listen)
 
 
 def _follow(
-    children: Sequence[Child], patience: float, listen: EventListener
+    children: Sequence[Child], timeout: float, listen: EventListener
 ) -> list[dict[str, Any]]:
     finished: dict[int, dict[str, Any]] = {}
-    silence = _Silence(len(children), patience)
-    with selectors.DefaultSelector() as selector:
-        for worker, child in enumerate(children):
-            selector.register(child.stdout, selectors.EVENT_READ, (worker, _ChildLines(child)))
+    silence = _Silence(len(children), timeout)
+    with ChildLines(children) as output:
         _LOG.info("%d workers begin", len(children))
         while len(finished) < len(children):
-            for key, _ in selector.select(timeout=_LOOK_SECONDS):
-                worker, lines = key.data
-                new = lines.read()
-                if new is None:
-                    _raise_cause(selector)
-                    _fail(children, worker)
+            ended = []
+            for worker, lines, at_end in output.read(_LOOK_SECONDS):
                 silence.ends(worker)
-                for event in map(json.loads, new):
+                if at_end and worker not in finished:
+                    ended.append(worker)
+                for event in map(json.loads, lines):
                     _raise_if_failed(worker, event)
                     if event["event"] == "finished":
                         _LOG.info("Worker %d has finished", worker)
                         finished[worker] = event
-                        selector.unregister(key.fileobj)
                     elif event["event"] != ALIVE:
                         listen(worker, event)
+            if ended:
+                # The worker at fault reports its error before others notice its end and end, too.
+                for worker, lines, _ in output.read(0):
+                    for event in map(json.loads, lines):
+                        _raise_if_failed(worker, event)
+                _fail(children, ended[0])
             silence.check(finished.keys())
     return [finished[worker] for worker in range(len(children))]
 
 
-class _ChildLines:
-    """The lines of a child's standard output."""
+class ChildLines:
+    """The lines that some children print, as they come. A context manager."""
 
-    def __init__(self, child: Child) -> None:
-        self._file = child.stdout.fileno()
-        self._rest = b""
+    def __init__(self, children: Sequence[Child]) -> None:
+        self._selector = selectors.DefaultSelector()
+        self._begun = [b""] * len(children)
+        for number, child in enumerate(children):
+            self._selector.register(child.stdout, selectors.EVENT_READ, number)
 
-    def read(self) -> list[bytes] | None:
-        """Wait for bytes; return the complete lines, or None at the end."""
-        new = os.read(self._file, _MOST_BYTES)
-        *lines, self._rest = (self._rest + new).split(b"\n")
-        return lines if new else None
+    def __enter__(self) -> "ChildLines":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._selector.close()
+
+    @property
+    def left(self) -> int:
+        """The number of children that have not ended."""
+        return len(self._selector.get_map())
+
+    def read(self, timeout: float | None = None) -> list[tuple[int, list[bytes], bool]]:
+        """Wait for output; return the number, new lines and end of each child that has some."""
+        found = []
+        for key, _ in self._selector.select(timeout):
+            new = os.read(key.fd, _MOST_BYTES)
+            *lines, begun = (self._begun[key.data] + new).split(b"\n")
+            self._begun[key.data] = begun
+            if not new:
+                self._selector.unregister(key.fileobj)
+                lines += [begun] if begun else []
+            found.append((key.data, lines, not new))
+        return found
 
 
 class _Silence:
@@ -188,21 +223,6 @@ class _Silence:
             )
 
 
-def _outcome(event: dict[str, Any]) -> WorkerOutcome:
-    return WorkerOutcome(**{field.name: event[field.name] for field in fields(WorkerOutcome)})
-
-
-def _raise_cause(selector: selectors.BaseSelector) -> None:
-    """Raise the error that another worker reported: this one may have ended because of it.
-
-    The worker at fault reports its error before other workers can notice its end.
-    """
-    for key, _ in selector.select(timeout=0):
-        worker, lines = key.data
-        for event in map(json.loads, lines.read() or ()):
-            _raise_if_failed(worker, event)
-
-
 def _raise_if_failed(worker: int, event: dict[str, Any]) -> None:
     if event["event"] == FAILED:
         raise WorkerError(f"Worker {worker}: {event['message']}", event["details"])
@@ -217,7 +237,6 @@ def _fail(children: Sequence[Child], worker: int) -> NoReturn:
 
 
 def _traceback(child: Child) -> str:
-    """Return the last traceback of a child, or an empty text."""
     said = child.said()
     starts = [number for number, line in enumerate(said) if line.endswith(_TRACEBACK)]
     return "\n".join(said[starts[-1] :][-_MOST_LINES:]) if starts else ""
@@ -225,7 +244,7 @@ def _traceback(child: Child) -> str:
 
 # The imports of the forked processes.
 _MODULES = (
-    "switchgnn.softswitch.daemon.command",
+    "switchgnn.softswitch.daemon.serving",
     "switchgnn.host.worker",
     "switchgnn.host.reduce.worker",
 )

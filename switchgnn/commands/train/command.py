@@ -29,7 +29,7 @@ from switchgnn.commands.train.options import COMMON, AskedTrain
 from switchgnn.commands.train.plots import draw_plots
 from switchgnn.commands.train.report import EpochListener, TrainReport
 from switchgnn.host.pace import Pace
-from switchgnn.host.registry import AUTO, LOCAL, SWITCH, TransportKind
+from switchgnn.host.registry import AUTO, LOCAL, SWITCH, TransportKind, transport_kind
 from switchgnn.p4src import load_program
 from switchgnn.planner.presets import AUTO as PLAN_AUTO
 from switchgnn.planner.presets import PAPER
@@ -82,7 +82,7 @@ def train(context: typer.Context, asked: AskedTrain, config: ConfigOption = None
     _check_model(job, dataset, asked.training, networked=any(each.networked for each in chosen))
     reports: list[TrainReport] = []
     epochs = asked.training.epochs
-    reached = Reached(reports, epochs, asked.training.checkpoint, as_json=output.as_json)
+    reached = Reached(epochs, asked.training.checkpoint, as_json=output.as_json)
     title = f"train {asked.data.title} over {asked.workers} workers"
     with output.page.looked_at(title, epochs=epochs) as observer:
         for each, kept in zip(chosen, recordings, strict=True):
@@ -108,7 +108,7 @@ def _in_other_order(
     """
     from switchgnn.commands.train.steps import run_training  # noqa: PLC0415
 
-    alone = next((each for each in reports if each.transport == LOCAL.name), None)
+    alone = next((each for each in reports if not transport_kind(each.transport).networked), None)
     if alone is None or display.agree(reports) or sum(alone.seconds) > _MOST_SECONDS:
         return None
     training = job.task.training
@@ -121,7 +121,6 @@ def _in_other_order(
 
 
 def _network(asked: AskedTrain) -> NetworkJob:
-    """Check and return the network that is asked for, without PyTorch."""
     site = asked.site.network_of(asked.workers, asked.limits, asked.faults)
     site["slots"] = asked.slots or load_program().slots
     job = NetworkJob(
@@ -134,9 +133,8 @@ def _network(asked: AskedTrain) -> NetworkJob:
 
 
 def _job(asked: AskedTrain, network: NetworkJob) -> "TrainJob":
-    """Return the training that is asked for, without a transport and recordings."""
-    from switchgnn.commands.train.plan import SKEW, TrainJob, default_task  # noqa: PLC0415
-    from switchgnn.training.worker import Training  # noqa: PLC0415
+    from switchgnn.commands.train.plan import SKEW, TrainJob  # noqa: PLC0415
+    from switchgnn.training.worker import Training, TrainTask  # noqa: PLC0415
 
     training, over = asked.training, asked.over
     shape = training.shape()
@@ -146,9 +144,9 @@ def _job(asked: AskedTrain, network: NetworkJob) -> "TrainJob":
     options = replace(training.options(shape, asked.seed), precompute=precompute)
     return TrainJob(
         **vars(network),
-        task=default_task(
+        task=TrainTask(
             training=Training(
-                *(shape, options, over.bins(), training.device, training.less.fewer(asked.seed))
+                *(shape, options, over.bins(), training.device, training.compression)
             ),
             pace=Pace(window=window, skew=SKEW),
             sampling=over.sampling,
@@ -160,7 +158,6 @@ def _job(asked: AskedTrain, network: NetworkJob) -> "TrainJob":
 def _check_model(
     job: "TrainJob", data: "Dataset", training: AskedTraining, *, networked: bool
 ) -> None:
-    """Check that the model can be built, fits into memory, and does not mix vertices."""
     from switchgnn.training.layers.check import check_own_model  # noqa: PLC0415
     from switchgnn.training.layers.models import build_model, check_layers  # noqa: PLC0415
     from switchgnn.training.layers.pyg_layers import templates_removed  # noqa: PLC0415
@@ -185,7 +182,6 @@ def _train_over(
     nursery: Forkserver,
     observer: RunObserver,
 ) -> TrainReport:
-    """Train over one transport, or over the one that `auto` chooses."""
     from switchgnn.commands.train.steps import run_training  # noqa: PLC0415
 
     name, output, auto = transport.name, asked.output, transport is AUTO
@@ -221,15 +217,14 @@ def _train_over(
             log_dir=None if log_dir is None else log_dir / name,
             observer=observer,
         )
-    saving = asked.training.less.named or None
+    saving = asked.training.compression.named or None
     return replace(report, predicted_seconds=predicted, compression=saving)
 
 
 def _reduce_by(asked: AskedTrain, job: "TrainJob", *, auto: bool) -> ReduceBy:
-    """Return what adds up the gradients over the transport of a job."""
     from switchgnn.commands.train.plan import switch_reduces_faster  # noqa: PLC0415
 
-    if job.transport is not SWITCH:
+    if not job.transport.in_switch:
         return ReduceBy.GLOO
     if asked.over.reduce is not None:
         return asked.over.reduce

@@ -16,7 +16,7 @@ from rich.text import Text
 from switchgnn.base.machine import size_text
 from switchgnn.commands.shared.console import progress_bars
 from switchgnn.commands.train.report import TrainReport
-from switchgnn.host.registry import SWITCH, transport_kind
+from switchgnn.host.registry import transport_kind
 
 # Smaller differences of losses are due to rounding in another order of addition.
 _AGREE = 1e-4
@@ -241,7 +241,7 @@ def busiest_link(report: TrainReport) -> BusiestLink:
 
 def verdict_lines(reports: Sequence[TrainReport]) -> list[str]:
     """Compare the switch with the fastest and the leanest path between hosts."""
-    ours = next((each for each in reports if transport_kind(each.transport) is SWITCH), None)
+    ours = next((each for each in reports if transport_kind(each.transport).in_switch), None)
     hosts = [each for each in reports if transport_kind(each.transport).between_hosts]
     if ours is None or not hosts or not all(each.epoch_bytes for each in (ours, *hosts)):
         return []

@@ -3,32 +3,24 @@
 """Follows the epochs of a training: for Ctrl-C, and for TensorBoard."""
 
 import json
-import statistics
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import typer
-from rich import box
-from rich.table import Table
 
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.full_disk import why_not_written
 from switchgnn.base.machine import how_to_install
-from switchgnn.commands.shared.console import plain_console
-from switchgnn.commands.train.report import TrainReport
 
 _INTERRUPTED = 130  # 128 and the number of SIGINT, as shells have it
 
 
 class Reached:
-    """Shows the progress of trainings if one is interrupted."""
+    """Reports the progress of trainings if one is interrupted."""
 
-    def __init__(
-        self, reports: Sequence[TrainReport], epochs: int, checkpoint: Path | None, *, as_json: bool
-    ) -> None:
-        self._reports = reports
+    def __init__(self, epochs: int, checkpoint: Path | None, *, as_json: bool) -> None:
         self._epochs = epochs
         self._checkpoint = checkpoint
         self._as_json = as_json
@@ -57,53 +49,21 @@ class Reached:
         if self._as_json:
             typer.echo(json.dumps(self._to_dict()))
             return
-        console = plain_console(soft_wrap=True, highlight=False)
-        console.print(self._sentence())
-        if self._reports or self._events:
-            console.print(self._table())
-
-    def _sentence(self) -> str:
         last = self._events[-1]["epoch"] if self._events else 0
         words = f"Interrupted over {self._transport} after {last:,} of {self._epochs:,} epochs"
         if self._checkpoint is not None and self._checkpoint.exists():
-            return f"{words}; the same command goes on from {self._checkpoint}."
-        return f"{words}."
-
-    def _table(self) -> Table:
-        table = Table(title="What was reached", box=box.SIMPLE_HEAD)
-        table.add_column("transport", no_wrap=True)
-        for name in ("epochs", "loss", "test", "ms per epoch"):
-            table.add_column(name, justify="right")
-        for report in self._reports:
-            table.add_row(*_row(report.transport, report.epochs))
-        if self._events:
-            table.add_row(*_row(self._transport, self._events))
-        return table
+            words += f"; the same command goes on from {self._checkpoint}"
+        typer.echo(f"{words}.")
 
     def _to_dict(self) -> dict[str, Any]:
+        known = [event["accuracy"]["test"] for event in self._events if event["accuracy"]]
         return {
             "event": "interrupted",
             "transport": self._transport,
             "epochs": len(self._events),
             "losses": [event["loss"] for event in self._events],
-            "test_accuracy": _test_accuracy(self._events),
+            "test_accuracy": known[-1] if known else None,
         }
-
-
-def _row(transport: str, events: Sequence[dict[str, Any]]) -> list[str]:
-    test = _test_accuracy(events)
-    return [
-        transport,
-        f"{events[-1]['epoch']:,}" if events else "-",
-        f"{events[-1]['loss']:.4f}" if events else "-",
-        "-" if test is None else f"{test:.1%}",
-        f"{statistics.median(event['seconds'] for event in events) * 1000:.0f}" if events else "-",
-    ]
-
-
-def _test_accuracy(events: Sequence[dict[str, Any]]) -> float | None:
-    known = [event["accuracy"]["test"] for event in events if event["accuracy"]]
-    return known[-1] if known else None
 
 
 _TIMES = ("seconds", "exchange", "waiting", "all_reduce")

@@ -112,7 +112,7 @@ def _exchange(
         queue=job.queue,
         seed=0,
         grpc_port=0,
-        pace=Pace(window=128, patience=5.0),
+        pace=Pace(window=128, timeout=5.0),
     )
     ends = run_job(options, lambda _name, _done, _total: None, nursery=nursery).per_worker
     amount = sum(

@@ -173,7 +173,7 @@ class TransportOptions:
         """Return the transports in their order."""
         chosen = [_KINDS[name] for name in self.transport or [DEFAULT.name]]
         by = self.reduce
-        if by and by.words and any(each not in (SWITCH, AUTO) for each in chosen):
+        if by and by.words and not all(each.in_switch for each in chosen):
             raise SwitchGNNError(
                 f"--reduce {by.value} is for --transport {SWITCH.name} alone: over the "
                 "others the switch adds up no gradients."
@@ -234,17 +234,16 @@ class AskedTrain:
         self.output.page.check()
         self.data.check()
         self.training.shape()
-        self.training.less.fewer(self.seed)
+        self.training.compression.check()
         self._check_transports(chosen)
 
     def _check_transports(self, chosen: list[TransportKind]) -> None:
-        """Check that the options fit the transports."""
         if self.training.checkpoint is not None and len(chosen) > 1:
             raise SwitchGNNError(
                 "--checkpoint is for one --transport: each would go on from the last."
             )
         self._check_compression(chosen)
-        if self.training.device is not DeviceName.CPU and G3 in chosen:
+        if self.training.device is not DeviceName.CPU and any(each.binned for each in chosen):
             raise SwitchGNNError(
                 f"--transport {G3.name} computes its bins on the CPU: leave --device out."
             )
@@ -255,20 +254,21 @@ class AskedTrain:
 
     def _check_compression(self, chosen: list[TransportKind]) -> None:
         self.training.check_dropout()
-        less = self.training.less
+        compression = self.training.compression
+        named = compression.named_of_rows
         without = [each.name for each in chosen if not each.compresses]
-        if less.compresses and without:
+        if named and without:
             raise SwitchGNNError(
-                f"{less.compresses} is not for --transport {without[0]}: take "
+                f"{named} is not for --transport {without[0]}: take "
                 f"{', '.join(each.name for each in (*TRANSPORTS, AUTO) if each.compresses)}."
             )
-        if less.compresses and self.over.sampling < 1:
+        if named and self.over.sampling < 1:
             raise SwitchGNNError(
-                f"{less.compresses} and --sampling do not go together: with sampling other rows "
+                f"{named} and --sampling do not go together: with sampling other rows "
                 "are due in each epoch."
             )
-        whole = [each.name for each in chosen if each is G3 or not each.networked]
-        if less.keep < 1 and whole:
+        whole = [each.name for each in chosen if each.binned or not each.networked]
+        if compression.keep < 1 and whole:
             raise SwitchGNNError(
                 f"--keep is not for --transport {whole[0]}, which exchanges all columns or nothing."
             )

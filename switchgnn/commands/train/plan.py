@@ -8,12 +8,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from switchgnn.base.network import Station
 from switchgnn.commands.shared.outputs import Recordings
 from switchgnn.commands.shared.runner import NetworkJob, schedule_file_of
 from switchgnn.commands.train.measured import MeasuredCosts
 from switchgnn.host.direct.framing import Framing
-from switchgnn.host.pace import Pace
 from switchgnn.host.registry import (
     HOST,
     HOST_PARTIAL,
@@ -22,12 +20,10 @@ from switchgnn.host.registry import (
     TransportKind,
     transport_kind,
 )
-from switchgnn.host.wire.addresses import Addresses
 from switchgnn.p4src import Program, load_program, load_strawman
-from switchgnn.planner.auto import AutoPlan, build_auto
 from switchgnn.planner.build import build_resolved
 from switchgnn.planner.costs import forecast
-from switchgnn.planner.costs.forecast import choose_lanes, host_rows
+from switchgnn.planner.costs.forecast import AutoPlan, build_auto, choose_lanes, host_rows
 from switchgnn.planner.costs.host_seconds import packed_frames
 from switchgnn.planner.costs.seconds import NetworkModel, plan_seconds
 from switchgnn.planner.direction import Direction
@@ -67,8 +63,8 @@ class TrainJob(NetworkJob):
     is G3's unless another is asked for by name.
 
     Attributes:
-        task: the options that are the same for all workers; the worker, its link, addresses
-            and files are filled in later.
+        task: the options that are the same for all workers; the link and files of each are filled
+            in later.
         recordings: the files that keep the packets of the links.
         planned: a plan that exists already, and its strategies.
     """
@@ -98,17 +94,6 @@ class TrainJob(NetworkJob):
     def context(self) -> PlanContext:
         """The facts that strategies depend on."""
         return PlanContext(self.workers, self.slots, leaf_spine=self.leaf_spine)
-
-
-def default_task(**changes: Any) -> TrainTask:  # noqa: ANN401
-    """Return a task without a worker, transport, files and addresses."""
-    nobody = Station("00:00:00:00:00:00", "0.0.0.0")  # noqa: S104
-    nowhere = Addresses(nobody, nobody)
-    fields = {
-        **{"worker": 0, "partitions": Path(), "transport": "", "link": ""},
-        **{"pace": Pace(), "addresses": nowhere},
-    }
-    return TrainTask(**{**fields, **changes})
 
 
 @dataclass(frozen=True)
@@ -156,9 +141,9 @@ def plan_of(
     """Plan the exchanges of a training, unless they are planned already."""
     if job.planned is not None:
         return job.planned
-    context, asked = _situation(job, data, progress)
+    context, settings = _context(job, data, progress)
     strategies = _strategies(job, data, context)
-    return strategies, build_resolved(data.graph, strategies, context, **asked)
+    return strategies, build_resolved(data.graph, strategies, context, **settings)
 
 
 def _widths(job: TrainJob, data: Dataset) -> dict[int, float]:
@@ -174,7 +159,7 @@ def _widths(job: TrainJob, data: Dataset) -> dict[int, float]:
     return {width: times / options.epochs for width, times in found.items()}
 
 
-def _situation(
+def _context(
     job: TrainJob, data: Dataset, progress: Callable[[str], None]
 ) -> tuple[PlanContext, dict[str, Any]]:
     """Return what strategies depend on, and the arguments that all plans of a training share."""
@@ -184,7 +169,7 @@ def _situation(
     seed = job.task.training.options.seed
     progress("partition the vertices over the workers")
     context, assignment = choose_lanes(
-        _asked(job),
+        _request(job),
         data.graph,
         job.context,
         _widths(job, data),
@@ -201,17 +186,17 @@ def _situation(
     }
 
 
-def _asked(job: TrainJob) -> PlanRequest:
+def _request(job: TrainJob) -> PlanRequest:
     """Return what is asked for, with the partition of a transport that has its own."""
-    asked, own = job.asked, job.transport.partition
-    alone = own is not None and asked.partition is None and asked.assignment is None
-    return replace(asked, partition=own) if alone else asked
+    request, own = job.asked, job.transport.partition
+    alone = own is not None and request.partition is None and request.assignment is None
+    return replace(request, partition=own) if alone else request
 
 
 def _strategies(job: TrainJob, data: Dataset, context: PlanContext) -> ResolvedStrategies:
     """Return the strategies that the transport uses: all, or only the partition."""
     transport = job.transport
-    chosen = resolve_strategies(_asked(job), data.graph, context)
+    chosen = resolve_strategies(_request(job), data.graph, context)
     if transport.strategies is None:
         return chosen
     plain = preset_strategies(PAPER, data.graph, context)
@@ -265,15 +250,15 @@ def predict_transport(
             {}, SWITCH, "auto takes switch: only exchanges around one switch are predicted."
         )
     expected = _expected(job, data, job.choose_site().target, measured)
-    context, asked = _situation(job, data, progress)
+    context, settings = _context(job, data, progress)
     strategies = _strategies(job, data, context)
-    whole = job.task.training.fewer.compression.active
+    whole = job.task.training.compression.of_rows(0).active
     if whole:
         # The sums of such a plan come from both, and only one of them could be cached.
         strategies = replace(strategies, leaves=False)
-    made = build_auto(data.graph, strategies, context, expected, **asked)
+    made = build_auto(data.graph, strategies, context, expected, **settings)
     chosen = _RUN_BY[made.chosen]
-    planned = (strategies, made.plan) if chosen is SWITCH else None
+    planned = (strategies, made.plan) if chosen.in_switch else None
     why = f"{_why(made)}{_WITHOUT_MIXED if whole else ''}"
     return TransportPrediction(made.seconds, chosen, why, planned)
 

@@ -19,7 +19,7 @@ _TRIED = 5
 EpochListener = Callable[[dict[str, Any]], None]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True)
 class TrainReport(Report):
     """A whole training; lists per link are in the order of the workers.
 

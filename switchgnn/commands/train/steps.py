@@ -9,22 +9,24 @@ from typing import Any
 
 import numpy as np
 
-from switchgnn.base.machine import python_program
 from switchgnn.commands.shared.leaf_spine import LeafSpineReport, report_leaf_spine
 from switchgnn.commands.shared.observer import NOBODY, RunObserver
 from switchgnn.commands.shared.report import ran_ahead
 from switchgnn.commands.shared.runner import (
     ExchangeCounts,
-    LinkSettings,
     StepListener,
     Workers,
     Workplace,
     cables_with_faults,
     finished,
-    rank_variables,
     workplace,
 )
-from switchgnn.commands.shared.workers import EventListener, follow_workers
+from switchgnn.commands.shared.workers import (
+    EventListener,
+    follow_workers,
+    run_workers,
+    worker_command,
+)
 from switchgnn.commands.train.plan import (
     PreparedTraining,
     TrainJob,
@@ -32,10 +34,11 @@ from switchgnn.commands.train.plan import (
     prepare_training,
 )
 from switchgnn.commands.train.report import EpochListener, Recorder, TrainReport
-from switchgnn.host.alone import Exchanges, host_traffic
 from switchgnn.host.direct.framing import USUAL_MTU, Framing
+from switchgnn.host.host_baseline import Exchanges, host_traffic
 from switchgnn.host.metrics import metrics_place
-from switchgnn.host.registry import SWITCH, SwitchProgram
+from switchgnn.host.registry import SwitchProgram
+from switchgnn.host.transport import LinkConfig
 from switchgnn.host.wire.native import hosts_run_as
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.boundary import boundary_edges
@@ -48,7 +51,7 @@ from switchgnn.training.partition import write_partitions
 from switchgnn.training.worker import TrainTask
 
 _LOG = logging.getLogger(__name__)
-TRAIN_WORKER = python_program("switchgnn.commands", "train-worker")
+TRAIN_WORKER = worker_command("train-worker")
 
 
 def run_training(
@@ -77,7 +80,7 @@ def run_training(
         with finished(job, choice, _workers(job, prepared, recorder, work), work) as done:
             ends, counts = done.result, done.counts
         what = _what(job, data, choice.reason, done.ahead) | _planned(job, prepared)
-        if choice.target is Target.BMV2 and job.transport is SWITCH and prepared.parts is None:
+        if choice.target is Target.BMV2 and job.transport.in_switch and prepared.parts is None:
             what["embedded_seconds"] = embedded_seconds(job, data, prepared.plan)
         between = _leaf_spine_report(job, data, prepared, ends, counts)
         wires = None if counts.wires is None else [wire._asdict() for wire in counts.wires]
@@ -86,29 +89,28 @@ def run_training(
 
 def _workers(
     job: TrainJob, prepared: PreparedTraining, recorder: Recorder, work: Workplace
-) -> Workers[TrainTask, list[dict[str, Any]]]:
-    def task(shared: dict[str, Any]) -> TrainTask:
-        made = replace(
+) -> Workers[list[dict[str, Any]]]:
+    def task(config: LinkConfig) -> TrainTask:
+        return replace(
             job.task,
-            **shared,
+            config=config if job.transport.needs_plan else replace(config, plan=None),
             partitions=work.folder / "partitions",
             meeting=work.folder / "meeting",
         )
-        return made if job.transport.needs_plan else replace(made, plan=None)
 
-    def train(fabric: Fabric, tasks: list[TrainTask]) -> list[dict[str, Any]]:
+    def train(fabric: Fabric, links: list[LinkConfig]) -> list[dict[str, Any]]:
         work.step("training", 0, 0)
-        return follow_workers(_children(fabric), tasks, _heard_by(recorder, work.observer))
+        tasks, hear = list(map(task, links)), _heard_by(recorder, work.observer)
+        return run_workers(fabric, TRAIN_WORKER, tasks, job.task.pace, listen=hear)
 
     return Workers(
         program=job.program,
         parts=prepared.parts,
         transport=job.task.transport,
-        task=task,
         run=train,
         recordings=job.recordings,
         # Links also carry gradients, in packets of the usual size.
-        links=LinkSettings(mtu=max(USUAL_MTU, job.framing.packet_bytes if job.framing else 0)),
+        mtu=max(USUAL_MTU, job.framing.packet_bytes if job.framing else 0),
         scheduled=prepared.scheduled,
         shows_slots=job.transport.program is SwitchProgram.SWITCHGNN and job.transport.needs_plan,
     )
@@ -122,24 +124,15 @@ def _heard_by(recorder: Recorder, observer: RunObserver) -> EventListener:
     return listen
 
 
-def _children(fabric: Fabric) -> list[Child]:
-    """Return each worker's process, with the variables of torchrun."""
-    children: list[Child] = []
-    for worker in range(fabric.site.workers):
-        variables = rank_variables(fabric, worker)
-        children.append(fabric.worker_child(worker, TRAIN_WORKER, environment=variables))
-    return children
-
-
 def _alone(
     job: TrainJob, data: Dataset, work: Workplace, nursery: Forkserver, on_epoch: EpochListener
 ) -> TrainReport:
-    """Train in one process, without a network."""
     folder = work.folder
     work.step("planning", 0, 0)
     write_partitions(data, np.zeros(data.vertices, dtype=np.int32), folder / "partitions")
     metrics = metrics_place(job.metrics, 0) if job.metrics else ""
-    task = replace(job.task, worker=0, partitions=folder / "partitions", metrics=metrics)
+    config = replace(job.task.config, metrics=metrics)
+    task = replace(job.task, config=config, partitions=folder / "partitions")
     child = Child(
         "Worker 0",
         TRAIN_WORKER,
@@ -151,7 +144,8 @@ def _alone(
     recorder = Recorder(1, on_epoch)
     work.step("training", 0, 0)
     with work.observer.over(job.task.transport, None):
-        ends = follow_workers([child], [task], _heard_by(recorder, work.observer))
+        hear = _heard_by(recorder, work.observer)
+        ends = follow_workers([child], [task], task.pace, hear)
     what = _what(replace(job, workers=1), data, "one process, without a network")
     return recorder.report(ends, None, **what, strategy=job.asked.preset)
 
@@ -177,7 +171,6 @@ def _leaf_spine_report(
 
 
 def _what(job: TrainJob, data: Dataset, reason: str, ahead: Ahead | None = None) -> dict[str, Any]:
-    """Return the first fields of a report."""
     return {
         "transport": job.task.transport,
         "dataset": data.name,
@@ -195,7 +188,6 @@ def _what(job: TrainJob, data: Dataset, reason: str, ahead: Ahead | None = None)
 
 
 def _planned(job: TrainJob, prepared: PreparedTraining) -> dict[str, Any]:
-    """Return the strategies for a report: None for those that did not apply."""
     manifest = prepared.plan.manifest
     names = strategy_names(manifest)
     if not job.transport.needs_plan:

@@ -22,8 +22,7 @@ from switchgnn.lab.experiments import (
     Store,
     cells_of,
     current_versions,
-    load_figures,
-    parse_graphs,
+    find_figures,
     run_points,
     with_graphs,
     write_figures,
@@ -67,7 +66,7 @@ def figures(
         typer.Argument(
             metavar="NAME",
             show_default="all of the paper",
-            help="As figure15, or example, which is quick.",
+            help="As figure15, or example, which is quick; or your own FILE.py.",
         ),
     ] = None,
 ) -> None:
@@ -79,7 +78,7 @@ def figures(
     """
     check_outputs({"--out": asked.out})
     require_matplotlib()
-    described = with_graphs(load_figures(names or []), parse_graphs(asked.graph or []))
+    described = with_graphs(find_figures(names or []), asked.graph or [])
     chosen = [(figure, cells_of(figure, asked.scale, asked.seeds)) for figure in described]
     folder = asked.out or _RESULTS / asked.scale
     store = Store(folder, current_versions())
@@ -121,12 +120,8 @@ def _show(rows: list[list[str]]) -> None:
 def _refuse_failures(outcome: BatchOutcome) -> None:
     if outcome.failed:
         point, said = next(iter(outcome.failed.items()))
-        again = (
-            "The same command tries them again."
-            if outcome.failed.keys() - outcome.refused
-            else "Running the command again without a change gives the same result."
-        )
         raise ExperimentError(
             f"{len(outcome.failed):,} of {outcome.run + outcome.kept:,} points failed, and are "
-            f"missing from the figures; the first, {point}: {said} {again}"
+            f"missing from the figures; the first, {point}: {said} The same command tries them "
+            "again."
         )

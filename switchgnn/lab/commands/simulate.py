@@ -31,8 +31,7 @@ from switchgnn.lab.simulator import (
     SimulatorError,
     parse_mtu,
 )
-from switchgnn.lab.simulator.job import simulate_job
-from switchgnn.lab.simulator.report import SimulateReport
+from switchgnn.lab.simulator.job import SimulateReport, simulate_job
 from switchgnn.lab.simulator.request import HOSTS_ALONE, SYSTEMS, SimulateOptions
 from switchgnn.lab.simulator.subject import SimulatedSystem
 from switchgnn.planner.costs.forecast import told_seconds
@@ -277,7 +276,7 @@ class AskedSimulation:
             network=self._network(profile),
             leaf_spine=self._leaf_spine(),
             slot_features=self.slot_features,
-            asked=self.strategies.asked(PAPER),
+            request=self.strategies.asked(PAPER),
             bin_size=self.bin_size,
             lanes=None if lanes is None else parse_lanes(lanes, [self.features]),
             check=self.check,

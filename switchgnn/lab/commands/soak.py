@@ -5,7 +5,7 @@
 import json
 import random
 import time
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import typer
 from rich.console import Console
@@ -13,13 +13,13 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
 from switchgnn.base.options import option, with_groups
-from switchgnn.commands.run.report import RunOptions
 from switchgnn.commands.shared.console import counted, plain_console
 from switchgnn.commands.shared.options import SiteOptions, json_option
 from switchgnn.commands.shared.outputs import LogOptions, check_outputs, told_aloud
 from switchgnn.commands.shared.workers import fork_nursery
-from switchgnn.lab.commands.soak_runs import Failure, SoakOptions, SoakReport, summary_of
+from switchgnn.lab.commands.soak_runs import Show, SoakReport
 from switchgnn.lab.commands.soak_runs import soak as soak_runs
+from switchgnn.topologies import choose
 
 _SEEDS = 2**32
 
@@ -54,56 +54,43 @@ def soak(asked: AskedSoak) -> None:
     check_outputs({"--log-dir": asked.logs.log_dir})
     seed = random.SystemRandom().randrange(_SEEDS) if asked.seed is None else asked.seed
     site = asked.site
-    numbers = site.leaves_and_spines()
-    options = SoakOptions(
-        *(asked.minutes, site.target.value, site.fabric.value, seed, numbers, site.backend),
-        asked.logs.log_dir,
-    )
-    console = plain_console(stderr=True)
+    choice = choose(site.target.value, site.fabric.value, site.backend)
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), TimeElapsedColumn())
     with (
         fork_nursery() as nursery,
-        Progress(*columns, console=console) as progress,
+        Progress(*columns, console=plain_console(stderr=True)) as progress,
         told_aloud(verbose=asked.logs.verbose),
     ):
-        report = soak_runs(options, _Bar(progress, asked.minutes), nursery)
+        report = soak_runs(
+            choice,
+            seed,
+            asked.minutes,
+            _shown_on(progress, asked.minutes),
+            nursery,
+            leaves_and_spines=site.leaves_and_spines(),
+            backend=site.backend,
+            log_dir=asked.logs.log_dir,
+        )
     if asked.as_json:
-        typer.echo(json.dumps(report.to_dict()))
+        typer.echo(json.dumps(asdict(report)))
     else:
         _print_report(plain_console(), report)
     if report.exit_code:
         raise typer.Exit(report.exit_code)
 
 
-class _Bar:
-    """A progress bar for the time, and a line for each run."""
+def _shown_on(progress: Progress, minutes: float) -> Show:
+    """Show a bar for the time, and print a line for each run."""
+    started = time.monotonic()
+    bar = progress.add_task("soak", total=60 * minutes)
 
-    def __init__(self, progress: Progress, minutes: float) -> None:
-        self._progress = progress
-        self._started = self._run_started = time.monotonic()
-        self._name = ""
-        self._bar = progress.add_task("soak", total=60 * minutes)
+    def show(line: str, ended: bool) -> None:
+        if ended:
+            progress.console.print(line, soft_wrap=True, markup=False, highlight=False)
+        else:
+            progress.update(bar, description=line, completed=time.monotonic() - started)
 
-    def begun(self, number: int, run: RunOptions) -> None:
-        """Show the run."""
-        self._name = f"run {number}: {summary_of(run)}"
-        self._run_started = time.monotonic()
-
-    def step(self, step: str, _done: float, _total: int) -> None:
-        """Show the step of the run and the time that has passed."""
-        self._progress.update(
-            self._bar,
-            description=f"{self._name}: {step.partition(':')[0]}",
-            completed=time.monotonic() - self._started,
-        )
-
-    def ended(self, _number: int, _run: RunOptions, failure: Failure | None) -> None:
-        """Print how the run ended."""
-        seconds = time.monotonic() - self._run_started
-        how = f"FAILED: {failure.reason}" if failure else "exact"
-        self._progress.console.print(
-            f"{self._name}: {how} ({seconds:.1f} s)", soft_wrap=True, markup=False, highlight=False
-        )
+    return show
 
 
 def _print_report(console: Console, report: SoakReport) -> None:
@@ -121,8 +108,6 @@ def _print_report(console: Console, report: SoakReport) -> None:
             f"Run {failure.run}: {failure.reason}",
             f"  repeat it: {failure.command}",
             "  random draws are the same then, but not the order of packets of different workers",
-            "  a similar run in virtual time, from a checkout, which repeats exactly: "
-            f"{failure.simulated}",
         ]
     for line in lines:
         console.print(line, soft_wrap=True, highlight=False)

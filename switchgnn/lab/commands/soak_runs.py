@@ -2,15 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs with random faults, one after another, for as long as asked."""
 
-import json
 import random
 import shlex
 import time
 from collections import Counter
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
-from typing import Protocol
 
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.interruptible import Interruption
@@ -18,11 +17,11 @@ from switchgnn.commands.run.job import COMPARING, run_job
 from switchgnn.commands.run.report import RunOptions, RunReport
 from switchgnn.commands.shared.report import RanOn
 from switchgnn.controller.controls.congestion import DEFAULT_ECN_THRESHOLD
-from switchgnn.host.links.faults import DIRECTIONS, Faults
+from switchgnn.host.links.faults import DIRECTIONS
 from switchgnn.host.pace import Pace
 from switchgnn.planner.partition.leaf_spine import LeafSpine, even_leaf_spine
 from switchgnn.planner.presets import PlanRequest
-from switchgnn.topologies import Backend, FabricChoice, cable_name, choose
+from switchgnn.topologies import Backend, FabricChoice, cable_name
 from switchgnn.topologies.forkserver import Forkserver
 
 _WORKERS = (2, 5)
@@ -100,7 +99,7 @@ def command_of(run: RunOptions) -> list[str]:
         "fabric": run.fabric,
         "backend": run.backend.value if run.backend else None,
         "window": run.pace.window,
-        "patience": run.pace.patience,
+        "timeout": run.pace.timeout,
         "ecn-threshold": run.ecn_threshold,
         "seed": run.seed,
         "faults": run.faults,
@@ -134,62 +133,9 @@ def _faults(source: random.Random, workers: int, leaf_spine: LeafSpine | None) -
     return ",".join(words)
 
 
-# A link of which nothing is said by its name.
-_ANY = "w1000000"
-
-
-def scenario_words(run: RunOptions) -> list[str]:
-    """Return the command for the scenario that has the graph, plan and rates of a drawn run.
-
-    What goes wrong on single links alone is left out: a scenario has one rate for all of them.
-    """
-    faults, leaf_spine = Faults.parse(run.faults), run.leaf_spine
-    up, down = (asdict(faults.of(_ANY, direction)) for direction in ("up", "down"))
-    scenario = {
-        "seed": run.seed,
-        "graph": run.graph,
-        "workers": run.workers,
-        "leaves": leaf_spine.leaves if leaf_spine else 0,
-        "spines": leaf_spine.spines if leaf_spine else 0,
-        "slots": run.slots,
-        "send": str(run.asked.send),
-        "width": run.features or 1,
-        "rounds": run.rounds,
-        "window": run.pace.window,
-        "patience": run.pace.patience,
-        "up": up,
-        "down": down,
-        "cables": up if leaf_spine else {},
-    }
-    return [*shlex.split("python -m tests.simulation --scenario"), json.dumps(scenario)]
-
-
 EXACT, WRONG, FAILED = 0, 1, 2
 # After this number of failures a soak ends, because more would show nothing new.
 _MOST_FAILURES = 5
-
-
-@dataclass(frozen=True)
-class SoakOptions:
-    """How long to run, on what, and which runs.
-
-    Attributes:
-        minutes: the time after which no run is begun; there is at least one run.
-        target, fabric: a choice or ``auto``.
-        seed: the seed that all runs follow from.
-        leaves_and_spines: their numbers; None: a star around one switch.
-        backend: of embedded switches; None: as the environment sets it.
-        log_dir: a folder for the logs of each run in one of its own; None: those
-            of runs that fail are kept in temporary ones.
-    """
-
-    minutes: float
-    target: str
-    fabric: str
-    seed: int
-    leaves_and_spines: tuple[int, int] | None = None
-    backend: Backend | None = None
-    log_dir: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -200,23 +146,21 @@ class Failure:
         run: its number, from 0.
         reason: one sentence.
         command: the command that repeats what was drawn; how packets meet is different each time.
-        simulated: the command for a scenario much like it in virtual time, where all repeats.
     """
 
     run: int
     reason: str
     command: str
-    simulated: str
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True)
 class SoakReport(RanOn):
     """A whole soak. Runs that failed or were interrupted count only as such.
 
     Attributes:
-        backend: None also where no run came to its end.
-        compile_seconds: of all compilations.
         seed: the seed that all runs follow from.
+        backend: None also where no run has come to its end.
+        compile_seconds: of all compilations.
         seconds: how long it took.
         interrupted: whether it ended because it was asked to.
         runs, rounds, packets: what was compared with the reference, and its frames.
@@ -229,15 +173,15 @@ class SoakReport(RanOn):
     target: str
     fabric: str
     seed: int
-    seconds: float
-    interrupted: bool
-    runs: int
-    rounds: int
-    packets: int
-    wrong_sums: int
-    faults_injected: dict[str, int]
-    repairs: dict[str, int]
-    failures: tuple[Failure, ...]
+    seconds: float = 0.0
+    interrupted: bool = False
+    runs: int = 0
+    rounds: int = 0
+    packets: int = 0
+    wrong_sums: int = 0
+    faults_injected: Counter[str] = field(default_factory=Counter)
+    repairs: Counter[str] = field(default_factory=Counter)
+    failures: list[Failure] = field(default_factory=list)
 
     @property
     def exit_code(self) -> int:
@@ -246,123 +190,103 @@ class SoakReport(RanOn):
             return WRONG
         return FAILED if self.failures else EXACT
 
-
-class SoakListener(Protocol):
-    """Follows the progress of a soak."""
-
-    def begun(self, number: int, run: RunOptions) -> None:
-        """Note that a run begins."""
-
-    def step(self, step: str, done: float, total: int) -> None:
-        """Note that a step of the run begins or advances."""
-
-    def ended(self, number: int, run: RunOptions, failure: Failure | None) -> None:
-        """Note that a run has ended."""
-
-
-@dataclass
-class _SoakTotals:
-    """The totals of all runs so far."""
-
-    numbers: Counter[str] = field(default_factory=Counter)
-    injected: Counter[str] = field(default_factory=Counter)
-    repairs: Counter[str] = field(default_factory=Counter)
-    failures: list[Failure] = field(default_factory=list)
-    backend: str | None = None
-    backend_reason: str | None = None
-    compile_seconds: float | None = None
-
     def add(self, report: RunReport) -> None:
+        """Add a run that came to its end."""
         self.backend = report.backend
         self.backend_reason = report.backend_reason
         if report.compile_seconds is not None:
             self.compile_seconds = (self.compile_seconds or 0.0) + report.compile_seconds
-        self.numbers["runs"] += 1
-        self.numbers["rounds"] += report.rounds
-        self.numbers["packets"] += report.frames_up + report.frames_down
-        self.numbers["wrong_sums"] += report.wrong_sums
-        self.injected.update(report.faults_injected)
+        self.runs += 1
+        self.rounds += report.rounds
+        self.packets += report.frames_up + report.frames_down
+        self.wrong_sums += report.wrong_sums
+        self.faults_injected.update(report.faults_injected)
         self.repairs.update(report.repairs)
 
 
+# Called with a line about the current run, and whether that has ended.
+Show = Callable[[str, bool], None]
+
+
 def soak(
-    options: SoakOptions, listener: SoakListener, nursery: Forkserver | None = None
+    choice: FabricChoice,
+    seed: int,
+    minutes: float,
+    show: Show,
+    forkserver: Forkserver | None = None,
+    *,
+    leaves_and_spines: tuple[int, int] | None = None,
+    backend: Backend | None = None,
+    log_dir: Path | None = None,
 ) -> SoakReport:
-    """Run until the time is over, Ctrl-C comes, or too much has failed."""
-    choice = choose(options.target, options.fabric, options.backend)
-    sums = _SoakTotals()
+    """Run until the time is over, Ctrl-C comes, or too much has failed.
+
+    Args:
+        choice: switch and network.
+        seed: all runs follow from it.
+        minutes: the time after which no run is begun; there is at least one run.
+        show: called with the progress.
+        forkserver: forks the processes.
+        leaves_and_spines: their numbers; None: a star around one switch.
+        backend: of embedded switches; None: as the environment sets it.
+        log_dir: a folder for the logs of each run in one of its own; None: those of runs that fail
+            are kept in temporary ones.
+
+    Returns:
+        What came of it.
+    """
+    report = SoakReport(
+        target=choice.target.value, fabric=choice.fabric.value, reason=choice.reason, seed=seed
+    )
     started = time.monotonic()
     with Interruption() as interruption:
         for number in count():
-            run = draw_run(options.seed, number, choice, options.leaves_and_spines, options.backend)
-            listener.begun(number, run)
+            run = draw_run(seed, number, choice, leaves_and_spines, backend)
+            logs = None if log_dir is None else log_dir / f"run-{number}"
             try:
-                logs = None if options.log_dir is None else options.log_dir / f"run-{number}"
-                failure = _run_once(number, run, sums, listener, interruption, nursery, logs)
+                _run_once(number, run, report, show, interruption, forkserver, logs)
             except KeyboardInterrupt:
                 break
-            listener.ended(number, run, failure)
-            over = time.monotonic() - started >= 60 * options.minutes
-            if over or interruption.came or len(sums.failures) >= _MOST_FAILURES:
+            over = time.monotonic() - started >= 60 * minutes
+            if over or interruption.came or len(report.failures) >= _MOST_FAILURES:
                 break
-    return _report(options, choice, sums, time.monotonic() - started, interruption.came)
+    report.seconds = time.monotonic() - started
+    report.interrupted = interruption.came
+    return report
 
 
 def _run_once(
     number: int,
     run: RunOptions,
-    sums: _SoakTotals,
-    listener: SoakListener,
+    report: SoakReport,
+    show: Show,
     interruption: Interruption,
-    nursery: Forkserver | None,
+    forkserver: Forkserver | None,
     logs: Path | None,
-) -> Failure | None:
-    def step(name: str, done: float, total: int) -> None:
-        if name == COMPARING:
+) -> None:
+    name, started = f"run {number}: {summary_of(run)}", time.monotonic()
+
+    def step(step: str, _done: float, _total: int) -> None:
+        if step == COMPARING:
             interruption.later()
-        listener.step(name, done, total)
+        show(f"{name}: {step.partition(':')[0]}", False)
 
     reason = ""
     interruption.at_once()
     try:
-        report = run_job(run, step, nursery=nursery, log_dir=logs)
+        told = run_job(run, step, nursery=forkserver, log_dir=logs)
     except Exception as error:  # a soak has to find errors of every kind
         if interruption.came:
             # The run is not to blame: an interrupted Mininet fails while it cleans up.
             raise KeyboardInterrupt from error
         reason = str(error) if isinstance(error, SwitchGNNError) else repr(error)
     else:
-        sums.add(report)
-        if not report.exact:
-            reason = f"{report.wrong_sums:,} sums differ from the reference."
+        report.add(told)
+        if not told.exact:
+            reason = f"{told.wrong_sums:,} sums differ from the reference."
     finally:
         interruption.later()
-    if not reason:
-        return None
-    commands = shlex.join(command_of(run)), shlex.join(scenario_words(run))
-    failure = Failure(number, reason, *commands)
-    sums.failures.append(failure)
-    return failure
-
-
-def _report(
-    options: SoakOptions, choice: FabricChoice, sums: _SoakTotals, seconds: float, interrupted: bool
-) -> SoakReport:
-    return SoakReport(
-        target=choice.target.value,
-        fabric=choice.fabric.value,
-        reason=choice.reason,
-        backend=sums.backend,
-        backend_reason=sums.backend_reason,
-        compile_seconds=sums.compile_seconds,
-        seed=options.seed,
-        seconds=seconds,
-        interrupted=interrupted,
-        runs=sums.numbers["runs"],
-        rounds=sums.numbers["rounds"],
-        packets=sums.numbers["packets"],
-        wrong_sums=sums.numbers["wrong_sums"],
-        faults_injected=dict(sums.injected),
-        repairs=dict(sums.repairs),
-        failures=tuple(sums.failures),
-    )
+    if reason:
+        report.failures.append(Failure(number, reason, shlex.join(command_of(run))))
+    how = f"FAILED: {reason}" if reason else "exact"
+    show(f"{name}: {how} ({time.monotonic() - started:.1f} s)", True)

@@ -9,36 +9,35 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from switchgnn.base.files import whole_file
 from switchgnn.commands.shared.plots import colours_of, plots_in, save_figure
 from switchgnn.host.registry import HOST, SWITCH, TRANSPORTS
-from switchgnn.lab.experiments.description import (
+from switchgnn.host.wire.header import FEATURE_FRAME_BYTES
+from switchgnn.lab.experiments.figure import (
     FASTEST,
+    PLACE,
+    Cell,
     Figure,
     Panel,
     PlottedSeries,
+    ascending,
+    select,
 )
-from switchgnn.lab.experiments.measures import (
+from switchgnn.lab.experiments.table import (
     EPOCH,
     MEASURES,
-    OVER_TIME,
     Result,
+    Results,
     Spread,
-    bound_of,
-    spread_of,
-    total_throughput,
-    value_of,
-)
-from switchgnn.lab.experiments.point import SimulationPoint
-from switchgnn.lab.experiments.table import (
-    WHERE,
-    Cell,
     as_markdown,
-    ascending,
     csv_text,
     ratios_of,
     rows_of,
-    select,
+    spread_of,
+    value_of,
 )
 from switchgnn.lab.simulator.request import BNS_GCN
 
@@ -62,7 +61,6 @@ _MARKERS = "os^Dv"
 _MOST_TIMES = 4.0
 # From this share of the colour scale on, text on it is white.
 _DARK = 0.7
-Results = Mapping[SimulationPoint, Result]
 
 
 @dataclass(frozen=True)
@@ -70,10 +68,8 @@ class _Shown:
     """What a panel draws.
 
     Attributes:
-        panel: its description.
         series: those that it has, and their colours.
         cells: those it is about.
-        results: of the points.
     """
 
     panel: Panel
@@ -167,7 +163,7 @@ def _bars(axes: "Axes", shown: _Shown) -> None:
             if epoch:
                 above = spread.mean - lower
                 axes.bar(at, above, width, bottom=lower, color=colour, alpha=0.35, hatch="////")
-                bound = spread_of([bound_of(result) for result in found]).mean
+                bound = spread_of([_busiest_link(result) for result in found]).mean
                 axes.hlines(bound, at - width / 2, at + width / 2, color="black", linewidth=1)
             if spread.least < spread.most:
                 ends = [[spread.mean - spread.least], [spread.most - spread.mean]]
@@ -185,6 +181,11 @@ def _bars(axes: "Axes", shown: _Shown) -> None:
         )
     axes.set_xticks(range(len(values)), [_word(value) for value in values])
     _name_axes(axes, shown)
+
+
+def _busiest_link(result: Result) -> float:
+    """Return the milliseconds that the busiest link takes for an epoch."""
+    return float(result["layers"] * result["busiest_link_seconds"]) * 1e3
 
 
 def _lines(axes: "Axes", shown: _Shown) -> None:
@@ -216,6 +217,42 @@ def _lines(axes: "Axes", shown: _Shown) -> None:
     _name_axes(axes, shown)
 
 
+# The time of an exchange is cut into at most this many pieces, each with its own throughput.
+_PIECES = 64
+Curve = tuple[NDArray[np.float64], NDArray[np.float64]]
+
+
+def _over_time(result: Result, name: str, unit: float = 1.0) -> Curve:
+    """Return milliseconds, and a series in this unit."""
+    series = result["series"]
+    times, values = (np.array(series[each], dtype=np.float64) for each in ("seconds", name))
+    return times * 1e3, values / unit
+
+
+def _gigabits(result: Result, *names: str) -> Curve:
+    """Return the rate, piece by piece, of frames that are counted under these names."""
+    times = _over_time(result, "seconds")[0]
+    count = np.sum([_over_time(result, name)[1] for name in names], axis=0)
+    if len(times) < 2:
+        return times, np.zeros_like(times)
+    ends = np.linspace(times[0], times[-1], min(_PIECES, len(times) - 1) + 1)
+    rate = np.diff(np.interp(ends, times, count)) / np.diff(ends)
+    return (ends[1:] + ends[:-1]) / 2, rate * FEATURE_FRAME_BYTES * 8 * 1e3 / 1e9
+
+
+def _slots(result: Result) -> Curve:
+    times, slots = _over_time(result, "slots", 1e6)
+    return times, slots * result["memory_bytes"] / max(1, result["slots"])
+
+
+# By name: (label of the axis, milliseconds and values).
+OVER_TIME: Mapping[str, tuple[str, Callable[[Result], Curve]]] = {
+    "throughput": ("sums (solid), all (dotted), Gbit/s", lambda it: _gigabits(it, "sums")),
+    "slots": ("occupied aggregators (MB)", _slots),
+    "queue": ("queue length (MB)", lambda it: _over_time(it, "queue_bytes", 1e6)),
+}
+
+
 def _time(axes: "Axes", shown: _Shown) -> None:
     """Draw one seed over time: the mean of several seeds would not be a run."""
     name, curve = OVER_TIME[shown.panel.y]
@@ -229,7 +266,12 @@ def _time(axes: "Axes", shown: _Shown) -> None:
             continue
         axes.plot(*curve(found[0]), color=colour, label=series.label, linewidth=1.2)
         if shown.panel.y == "throughput":
-            axes.plot(*total_throughput(found[0]), color=colour, linestyle=":", linewidth=1.2)
+            axes.plot(
+                *_gigabits(found[0], "sums", "overflowed"),
+                color=colour,
+                linestyle=":",
+                linewidth=1.2,
+            )
     axes.set_xlabel("time (ms)")
     axes.set_ylabel(name)
     axes.set_xlim(left=0)
@@ -241,7 +283,7 @@ def _ratios(axes: "Axes", shown: _Shown) -> None:
     columns = ascending(shown.panel.x, shown.cells)
     numbers = _numbers_of_places(shown)
     rows = list(dict.fromkeys(row for row, _ in numbers))
-    ratios = {place: ratios_of(each, FASTEST, shown.panel.of) for place, each in numbers.items()}
+    ratios = {place: ratios_of(each, shown.panel.of, FASTEST) for place, each in numbers.items()}
     mean = {place: spread_of(each).mean for place, each in ratios.items() if each}
     shades = {place: _shade(ratio) for place, ratio in mean.items()}
     image = [[shades.get((row, x), math.nan) for x in columns] for row in rows]
@@ -259,7 +301,7 @@ def _ratios(axes: "Axes", shown: _Shown) -> None:
 def _numbers_of_places(shown: _Shown) -> dict[tuple[str, object], dict[Cell, float]]:
     """Return what is measured at each place: (row of a heat map, value of `x`)."""
     panel, labels = shown.panel, {series.label for series, _ in shown.series}
-    others = [name for name in WHERE if name != panel.x and len(ascending(name, shown.cells)) > 1]
+    others = [name for name in PLACE if name != panel.x and len(ascending(name, shown.cells)) > 1]
     numbers: dict[tuple[str, object], dict[Cell, float]] = defaultdict(dict)
     for cell in shown.cells:
         row = ", ".join(_named(name, getattr(cell, name)) for name in others)
@@ -301,7 +343,7 @@ def _word(value: object) -> str:
     return f"{value:.2g}" if isinstance(value, float) else str(value)
 
 
-# The ways to draw a panel, as descriptions name them.
+# By Panel.draw.
 KINDS: Mapping[str, Callable[["Axes", _Shown], None]] = {
     "bars": _bars,
     "lines": _lines,
@@ -315,7 +357,7 @@ Drawn = tuple[Figure, Sequence[Cell]]
 
 
 def write_figures(
-    figures: Sequence[Drawn], results: Mapping[SimulationPoint, Result], scale: str, folder: Path
+    figures: Sequence[Drawn], results: Results, scale: str, folder: Path
 ) -> list[list[str]]:
     """Write CSV, pictures and table into the folder, and return the rows of the table.
 

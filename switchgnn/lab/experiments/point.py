@@ -5,6 +5,7 @@
 import hashlib
 import importlib.metadata
 import json
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -17,60 +18,28 @@ from switchgnn.planner.presets import AUTO, BEST
 from switchgnn.profiles import UNLIMITED
 
 _DIGITS = 12
-# What has nothing to do with the plan.
-_NETWORK = (
-    "layers",
-    "features",
-    "bandwidth",
-    "delay",
-    "congestion_control",
-    "recirculation_rate",
-    "bin_size",
-    "window",
-    "leaves",
-    "spines",
-    "completion",
-    "background",
-    "buffer",
-    "mtu",
-    "table_memory",
-)
-# What of that a plan depends on where the switch has limits.
-_WEIGHED = ("bandwidth", "recirculation_rate", "table_memory", "leaves", "spines")
-# What the best plan depends on, whose blocks are for leaves and spines.
+# What a partition depends on.
+_PARTITION = ("graph", "workers", "seed")
+# What a plan depends on besides: always, and within a switch that has limits.
+_PLAN = (*_PARTITION, "system", "memory", "order", "slot_features", "switch")
+_WITHIN = ("bandwidth", "recirculation_rate", "table_memory", "leaves", "spines")
+# The same of the best plan, whose blocks are for leaves and spines.
 _OVER = ("leaves", "spines", "completion")
-# The options of the partition.
-_PARTITION = ("graph", "workers", "partition", "seed")
-# Of the presets and of the strawman.
+# The partition of the presets and of the strawman.
 _METIS = "metis"
 
 
 @dataclass(frozen=True)
 class SimulationPoint:
-    """What one process simulates.
+    """What one process simulates, as SimulateOptions and NetworkOptions have it, but for these.
 
     Attributes:
-        graph: as load_graph takes it.
-        system: one of SYSTEMS in `simulator/request.py`.
         memory: bytes of the switch; None: it never overflows, or has no part in it.
-        order: a key of ORDER_STRATEGIES in place of the system's, or None.
+        order: a key of ORDER_STRATEGIES instead of the system's, or None.
         seed: for partition, blocks, order and background.
-        layers: exchanges in an epoch.
-        features: width F.
-        bandwidth: Mbit/s.
-        delay: microseconds on each link.
-        congestion_control: hosts slow down when packets come marked.
-        recirculation_rate: passes per second of the switch's loop, or None for no limit.
-        window: features in flight at most, of each worker.
         leaves, spines: of a leaf-spine; 0: a star.
-        completion: which switches of a leaf-spine complete sums, one of COMPLETIONS.
-        slot_features: numbers in a slot that holds a whole feature; None: it holds a fragment.
-        bin_size: vertices of a bin of G3, or None.
-        background: share of the links' rate that other flows take; `seed` draws them.
-        buffer: bytes of each queue of the switch, or None for no limit.
-        mtu: of the frames of hosts alone, see SimulateOptions; None where the switch adds.
+        mtu: of the frames of hosts alone; None where the switch adds.
         switch: the name of a profile, for its banks and ports.
-        table_memory: the most bytes that the switch's tables may take, or None for no limit.
     """
 
     graph: str
@@ -104,23 +73,31 @@ class SimulationPoint:
         return f"{graph}-{self.workers}-{self.system}-{_digest(asdict(self))}"
 
     @property
-    def plan_name(self) -> str:
-        """Return a name that points share if they are simulated with the same plan."""
-        # Within a switch a plan depends on what links and loop can carry, and tables can hold.
-        weighed = () if self.switch == UNLIMITED.name else _WEIGHED
-        over = _OVER if self.system in (BEST, AUTO) else ()
-        left_out = {*_NETWORK} - {*weighed, *over}
-        return _digest({name: it for name, it in asdict(self).items() if name not in left_out})
-
-    @property
     def partition(self) -> str:
         """Return a key of PARTITION_STRATEGIES."""
         return HOSTS_ALONE.get(self.system, _METIS)
 
     @property
-    def partition_name(self) -> str:
-        """Return a name that points share if workers hold the same vertices."""
-        return _digest({name: getattr(self, name) for name in _PARTITION})
+    def partition_file(self) -> str:
+        """Return the name of a file that points share if workers hold the same vertices."""
+        return f"{self._digest(_PARTITION, self.partition)}.npy"
+
+    @property
+    def plan_folder(self) -> str | None:
+        """Return the name of a folder that points share if they have the same plan; None: none."""
+        if self.system in (*HOSTS_ALONE, AUTO):
+            return None
+        within = () if self.switch == UNLIMITED.name else _WITHIN
+        over = _OVER if self.system == BEST else ()
+        return self._digest(sorted({*_PLAN, *within, *over}))
+
+    @property
+    def shared(self) -> list[str]:
+        """Return the names of what other points may share."""
+        return [name for name in (self.partition_file, self.plan_folder) if name is not None]
+
+    def _digest(self, names: Iterable[str], more: str = "") -> str:
+        return _digest({"more": more, **{name: getattr(self, name) for name in names}})
 
     def __str__(self) -> str:
         """Return a description for progress output."""
@@ -138,7 +115,7 @@ class SimulationPoint:
         return f"{self.graph}, {self.workers} workers, {self.system}{network}"
 
 
-def _digest(words: dict[str, object]) -> str:
+def _digest(words: Mapping[str, object]) -> str:
     return hashlib.sha256(json.dumps(words, sort_keys=True).encode()).hexdigest()[:_DIGITS]
 
 

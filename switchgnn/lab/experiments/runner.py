@@ -9,19 +9,18 @@ import select
 import shutil
 import signal
 import subprocess
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from switchgnn.base.files import whole_file
-from switchgnn.base.full_disk import why_not_written, writing
+from switchgnn.base.full_disk import why_not_written
 from switchgnn.base.machine import python_program
-from switchgnn.lab.experiments.description import ExperimentError
+from switchgnn.lab.experiments.figure import ExperimentError
 from switchgnn.lab.experiments.point import SimulationPoint
 
 
@@ -49,13 +48,13 @@ class Store:
         try:
             self._points.mkdir(parents=True, exist_ok=True)
             with (self.folder / ".lock").open("w") as lock:
-                _lock(lock.fileno(), self.folder)
-                self._clean()
+                self._lock(lock.fileno())
+                shutil.rmtree(self.work, ignore_errors=True)
                 self.work.mkdir()
                 try:
                     yield
                 finally:
-                    self._clean()
+                    shutil.rmtree(self.work, ignore_errors=True)
         except OSError as error:
             raise ExperimentError(
                 f"Cannot write results to {self.folder}: {why_not_written(error, self.folder)}."
@@ -78,41 +77,29 @@ class Store:
         with whole_file(self._path(point)) as file:
             file.write(json.dumps(kept, indent=1).encode())
 
+    def _lock(self, handle: int) -> None:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise ExperimentError(
+                f"Another run writes its results to {self.folder}: wait for it, or give another "
+                "--out."
+            ) from None
+
     def _path(self, point: SimulationPoint) -> Path:
         return self._points / f"{point.name}.json"
 
-    def _clean(self) -> None:
-        shutil.rmtree(self.work, ignore_errors=True)
 
-
-def _lock(handle: int, folder: Path) -> None:
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        raise ExperimentError(
-            f"Another run writes its results to {folder}: wait for it, or give another --out."
-        ) from None
-
-
-# Exit code of a point that cannot be simulated: another attempt would end the same way.
-REFUSED = 2
 _STOP_SECONDS = 10.0
 _LAST_WORDS = 400
 
 Command = Callable[[SimulationPoint, Path], Sequence[str]]
-Progress = Callable[[str], None]
 
 
-def point_command(point: SimulationPoint, plan: Path) -> Sequence[str]:
+def point_command(point: SimulationPoint, work: Path) -> Sequence[str]:
     """Return the words that simulate a point; see process.py."""
     words = json.dumps(asdict(point))
-    partition = plan.with_name(partition_file(point))
-    return python_program("switchgnn.lab.experiments.process", words, str(plan), str(partition))
-
-
-def partition_file(point: SimulationPoint) -> str:
-    """Return the name of the file with the partition, beside the folder of the plan."""
-    return f"{point.partition_name}.npy"
+    return python_program("switchgnn.lab.experiments.process", words, str(work))
 
 
 @dataclass(frozen=True)
@@ -123,20 +110,18 @@ class BatchOutcome:
         run: how many were.
         kept: how many had a result.
         failed: errors of failed points.
-        refused: those of them that another attempt cannot help.
     """
 
     run: int
     kept: int
     failed: dict[SimulationPoint, str]
-    refused: frozenset[SimulationPoint]
 
 
 def run_points(
     points: Sequence[SimulationPoint],
     store: Store,
     jobs: int,
-    tell: Progress,
+    tell: Callable[[str], None],
     command: Command = point_command,
 ) -> BatchOutcome:
     """Run what has no result; a point that fails does not stop the others.
@@ -148,7 +133,7 @@ def run_points(
         store: for the results, opened.
         jobs: how many run at a time.
         tell: called with a line when a point is done.
-        command: what simulates a point, given a folder for its plan.
+        command: what simulates a point, given the folder for what points share.
 
     Returns:
         How many were simulated, had a result, or failed.
@@ -159,79 +144,71 @@ def run_points(
     if kept:
         tell(f"{kept:,} of {len(different):,} points have a result of these versions")
     team = _ProcessTeam(store, command, list(waiting))
+    failed: dict[SimulationPoint, str] = {}
     try:
         for number in range(1, len(waiting) + 1):
             team.fill(jobs)
-            point, seconds, said = team.next_done()
-            line = f"[{number:,}/{len(waiting):,}] {seconds:6.1f} s  {point}"
-            tell(line if said is None else f"{line}: failed: {said}")
+            one, error = team.next_done()
+            seconds = time.monotonic() - one.since
+            line = f"[{number:,}/{len(waiting):,}] {seconds:6.1f} s  {one.point}"
+            if error is not None:
+                failed[one.point] = error
+                line += f": failed: {error}"
+            tell(line)
     finally:
         team.stop()
-    return BatchOutcome(len(waiting), kept, team.failed, frozenset(team.refused))
+    return BatchOutcome(len(waiting), kept, failed)
 
 
 @dataclass(eq=False)
 class _RunningPoint:
-    """A process, and where it writes."""
-
     point: SimulationPoint
     process: subprocess.Popen[bytes]
-    out: IO[bytes]
-    err: IO[bytes]
+    out: Path
+    err: Path
     since: float
 
 
 @dataclass(eq=False)
 class _ProcessTeam:
-    """The processes that run, and the points that wait.
-
-    Attributes:
-        failed: what became of those that failed.
-        refused: those of them that cannot be simulated.
-    """
+    """The processes that run, by a handle that select takes, and the points that wait."""
 
     store: Store
     command: Command
     waiting: list[SimulationPoint]
-    failed: dict[SimulationPoint, str] = field(default_factory=dict)
-    refused: set[SimulationPoint] = field(default_factory=set)
     _running: dict[int, _RunningPoint] = field(default_factory=dict)
     _uses: Counter[str] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
         for point in self.waiting:
-            self._uses.update((point.plan_name, point.partition_name))
+            self._uses.update(point.shared)
 
     def fill(self, jobs: int) -> None:
         """Start points until that many run.
 
-        Where one makes a plan or a partition, those that share it wait.
+        While one makes a plan or a partition, those that share it wait.
         """
         for point in list(self.waiting):
             if len(self._running) >= jobs:
                 return
-            if self._plan(point).exists() or not self._being_made(point):
+            made_now = {name for one in self._running.values() for name in one.point.shared}
+            needed = (name for name in point.shared if not (self.store.work / name).exists())
+            if made_now.isdisjoint(needed):
                 self.waiting.remove(point)
                 self._start(point)
 
-    def next_done(self) -> tuple[SimulationPoint, float, str | None]:
-        """Wait for one: (point, seconds, what it said if it failed)."""
+    def next_done(self) -> tuple[_RunningPoint, str | None]:
+        """Wait for one, and keep its result; return it, and the error if it failed."""
         ready, _, _ = select.select(list(self._running), [], [])
-        handle = ready[0]
-        one = self._running[handle]
+        one = self._running.pop(ready[0])
+        os.close(ready[0])
         one.process.wait()
-        said = self._take(one)
-        self._forget(handle)
-        self._uses.subtract((one.point.plan_name, one.point.partition_name))
-        if not self._uses[one.point.plan_name]:
-            shutil.rmtree(self._plan(one.point), ignore_errors=True)
-        if not self._uses[one.point.partition_name]:
-            self._partition(one.point).unlink(missing_ok=True)
-        if said is not None:
-            self.failed[one.point] = said
-            if one.process.returncode == REFUSED:
-                self.refused.add(one.point)
-        return one.point, time.monotonic() - one.since, said
+        error = self._take(one)
+        for name in one.point.shared:
+            self._uses[name] -= 1
+            if not self._uses[name]:
+                _remove(self.store.work / name)
+        return one, error
 
     def stop(self) -> None:
         """End those that still run, with all that they have started."""
@@ -243,55 +220,45 @@ class _ProcessTeam:
             for one in self._running.values():
                 with suppress(subprocess.TimeoutExpired):
                     one.process.wait(max(0.0, deadline - time.monotonic()))
-        for handle in list(self._running):
-            self._forget(handle)
+        for handle in self._running:
+            os.close(handle)
 
     def _start(self, point: SimulationPoint) -> None:
-        # Closed when the process is forgotten.
-        with writing(Path(tempfile.gettempdir())):
-            out, err = tempfile.TemporaryFile(), tempfile.TemporaryFile()  # noqa: SIM115
-        process = subprocess.Popen(
-            self.command(point, self._plan(point)),
-            stdin=subprocess.DEVNULL,
-            stdout=out,
-            stderr=err,
-            # Beside each other they need no threads of their own; arrays go with the folder.
-            env={**os.environ, "OMP_NUM_THREADS": "1", "TMPDIR": str(self.store.work.resolve())},
-            # Ctrl-C reaches the runner, which ends them.
-            start_new_session=True,
-        )
-        handle = os.pidfd_open(process.pid)
-        self._running[handle] = _RunningPoint(point, process, out, err, time.monotonic())
+        work = self.store.work
+        out, err = (work / f"{point.name}.{kind}" for kind in ("out", "err"))
+        with out.open("wb") as stdout, err.open("wb") as stderr:
+            process = subprocess.Popen(
+                self.command(point, work),
+                stdin=subprocess.DEVNULL,
+                stdout=stdout,
+                stderr=stderr,
+                # Beside each other they need no threads of their own.
+                env={**os.environ, "OMP_NUM_THREADS": "1", "TMPDIR": str(work.resolve())},
+                # Ctrl-C reaches the runner, which ends them.
+                start_new_session=True,
+            )
+        running = _RunningPoint(point, process, out, err, time.monotonic())
+        self._running[os.pidfd_open(process.pid)] = running
 
     def _take(self, one: _RunningPoint) -> str | None:
         """Keep the result; or return a sentence."""
-        for file in (one.out, one.err):
-            file.seek(0)
+        out, err = one.out.read_text(errors="replace"), one.err.read_text(errors="replace")
+        one.out.unlink()
+        one.err.unlink()
         if one.process.returncode != 0:
-            lines = one.err.read().decode(errors="replace").strip().splitlines()
+            lines = err.strip().splitlines()
             last = lines[-1] if lines else f"it ended with code {one.process.returncode}"
             return last.removeprefix("Error: ")[-_LAST_WORDS:]
         try:
-            result = json.loads(one.out.read())
+            result = json.loads(out)
         except ValueError:
             return "it printed no result"
         self.store.keep(one.point, result)
         return None
 
-    def _forget(self, handle: int) -> None:
-        one = self._running.pop(handle)
-        os.close(handle)
-        one.out.close()
-        one.err.close()
 
-    def _being_made(self, point: SimulationPoint) -> bool:
-        others = [one.point for one in self._running.values()]
-        if not self._partition(point).exists():
-            return point.partition_name in {other.partition_name for other in others}
-        return point.plan_name in {other.plan_name for other in others}
-
-    def _plan(self, point: SimulationPoint) -> Path:
-        return self.store.work / point.plan_name
-
-    def _partition(self, point: SimulationPoint) -> Path:
-        return self.store.work / partition_file(point)
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)

@@ -1,170 +1,94 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""The table: the paper's number, ours, and why they differ."""
+"""Numbers of results: what is drawn, the CSV, and the table beside the paper's numbers."""
 
 import csv
 import io
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
-from switchgnn.base.names import no_such
-from switchgnn.base.options import parse_bytes
-from switchgnn.lab.experiments.description import (
+from switchgnn.lab.experiments.figure import (
     FASTEST,
-    LEAST,
-    MOST,
-    UNLIMITED,
+    PLACE,
+    Cell,
     Claim,
-    ExperimentError,
+    Comparison,
     Figure,
-    PlottedSeries,
-    ScaledGraph,
+    select,
 )
-from switchgnn.lab.experiments.measures import EPOCH, Result, Spread, spread_of, value_of
 from switchgnn.lab.experiments.point import SimulationPoint
-from switchgnn.lab.simulator import BIN_SIZE, SPINE, LeafSpineOptions
-from switchgnn.lab.simulator.request import G3, HOSTS_ALONE
-from switchgnn.profiles import find_profile
+from switchgnn.lab.simulator import overlapped_seconds
+
+Result = Mapping[str, Any]
+Results = Mapping[SimulationPoint, Result]
 
 
 @dataclass(frozen=True)
-class Cell:
-    """A point as a figure shows it.
+class Measure:
+    """A number of a result.
 
     Attributes:
-        graph: the paper's name for it.
-        memory: of the switch at the paper's size, as the figure's axis has it.
-        recirculation: passes per second, as the figure's axis has it; None: no limit.
-        background: load, as the figure's axis has it.
-        series: the label.
-        point: what is simulated. Cells may share one.
+        axis: its label.
+        unit: the number is divided by it.
+        key: in the result.
     """
 
-    graph: str
-    workers: int
-    memory: str
-    recirculation: float | None
-    background: float
-    series: str
-    point: SimulationPoint
+    axis: str
+    unit: float
+    key: str
 
 
-def cells_of(figure: Figure, scale: str, seeds: int | None = None) -> list[Cell]:
-    """Return all cells of a figure at a scale.
+MEASURES: Mapping[str, Measure] = {
+    "epoch": Measure("epoch time (ms)", 1e-3, "epoch_seconds"),
+    "communication": Measure("communication (ms)", 1e-3, "communication_seconds"),
+    "traffic": Measure("traffic volume (MB)", 1e6, "bytes"),
+    "crossings": Measure("traffic between leaves and spines (MB)", 1e6, "leaf_spine_bytes"),
+    "queue": Measure("max. queue length (MB)", 1e6, "max_queue_bytes"),
+    "throughput": Measure("aggregation throughput (Gbit/s)", 1e9, "aggregation_bits_per_second"),
+}
+EPOCH = "epoch"
+
+
+def value_of(measure: str, result: Result, compute: float = 1.0) -> float:
+    """Return a number of a result.
 
     Args:
-        figure: the description.
-        scale: the name of one that it has.
-        seeds: how many, in place of the scale's.
+        measure: a key of MEASURES.
+        result: as `switchgnn simulate --json` prints it.
+        compute: the time of computing in an epoch is multiplied by it.
 
     Returns:
-        The cells, graph by graph.
-
-    Raises:
-        ExperimentError: it has no such scale.
+        The number, in the unit of its axis.
     """
-    if scale not in figure.scales:
-        raise ExperimentError(f"{figure.name}: {no_such('scale', scale, figure.scales)}")
-    chosen = figure.scales[scale]
-    return [
-        Cell(name, workers, memory, rate, load, series.label, point)
-        for name, graph in chosen.graphs.items()
-        for workers in chosen.workers
-        for memory in chosen.memory
-        for rate in chosen.recirculation_rates
-        for load in chosen.background
-        for series in figure.series
-        for seed in range(seeds or chosen.seeds)
-        for point in [
-            replace(
-                _point(
-                    figure,
-                    series,
-                    graph,
-                    workers=workers,
-                    memory=memory,
-                    rate=rate,
-                    leaf_spine=chosen.leaf_spine,
-                    seed=seed,
-                ),
-                background=float(load),
-                buffer=None if chosen.buffer is None else parse_bytes("buffer", chosen.buffer),
-            )
-        ]
+    one = MEASURES[measure]
+    number = float(result[one.key])
+    if measure == EPOCH:
+        number += _longer_epoch(result, compute)
+    return number / one.unit
+
+
+def _longer_epoch(result: Result, compute: float) -> float:
+    """Return what more computing adds to an epoch; bins may hide some of it."""
+    once, communication = result["compute_seconds"], result["communication_seconds"]
+    hidden = [
+        overlapped_seconds(each, communication, result["bins"]) for each in (once, compute * once)
     ]
+    return float((compute - 1) * once + hidden[0] - hidden[1])
 
 
-def _point(
-    figure: Figure,
-    series: PlottedSeries,
-    graph: ScaledGraph,
-    *,
-    workers: int,
-    memory: str,
-    rate: float | None,
-    leaf_spine: LeafSpineOptions | None,
-    seed: int,
-) -> SimulationPoint:
-    # Hosts alone need no switch that adds: one point serves all its sizes and rates.
-    alone = series.system in HOSTS_ALONE
-    size = series.memory or memory
-    unlimited = alone or size == UNLIMITED
-    switch = find_profile(UNLIMITED if alone else series.switch)
-    tables = switch.table_bytes
-    return SimulationPoint(
-        graph=graph.graph.replace("{seed}", str(seed)),
-        workers=workers,
-        system=series.system,
-        memory=None if unlimited else round(parse_bytes("memory", size) * graph.shrink),
-        order=series.order,
-        seed=seed,
-        layers=figure.layers,
-        features=figure.features,
-        bandwidth=figure.bandwidth,
-        delay=figure.delay * graph.shrink,
-        congestion_control=series.congestion_control,
-        recirculation_rate=None if alone else switch.passes_per_second if rate is None else rate,
-        window=figure.window,
-        mtu=figure.mtu if alone else None,
-        leaves=leaf_spine.leaves if leaf_spine else 0,
-        spines=leaf_spine.spines if leaf_spine else 0,
-        completion=leaf_spine.completion if leaf_spine else SPINE,
-        slot_features=graph.feature if series.whole_features and not alone else None,
-        bin_size=max(1, round(BIN_SIZE * graph.shrink)) if series.system == G3 else None,
-        switch=switch.name,
-        table_memory=None if tables is None else round(tables * graph.shrink),
-    )
+@dataclass(frozen=True)
+class Spread:
+    """A number over all seeds."""
+
+    mean: float
+    least: float
+    most: float
 
 
-# What a cell can be chosen by, and be drawn over.
-WHERE = ("graph", "workers", "memory", "recirculation", "background")
-
-
-def select(cells: Sequence[Cell], where: Mapping[str, str | int] | None) -> list[Cell]:
-    """Return those cells for which all of `where` holds; see Panel."""
-    chosen = list(cells)
-    for name, wanted in (where or {}).items():
-        values = ascending(name, cells)
-        if wanted in (LEAST, MOST) and values:
-            value = values[0 if wanted == LEAST else -1]
-        else:
-            value = wanted
-        chosen = [cell for cell in chosen if getattr(cell, name) == value]
-    return chosen
-
-
-def ascending(name: str, cells: Sequence[Cell]) -> list[Any]:
-    """Return what the cells have there, each once; graphs in the order of the description."""
-    values = list(dict.fromkeys(getattr(cell, name) for cell in cells))
-    if name == "memory":
-        return sorted(values, key=lambda it: parse_bytes("memory", it))
-    if name in ("workers", "background"):
-        return sorted(values)
-    if name == "recirculation":
-        # No limit is more than any.
-        return sorted(values, key=lambda it: float("inf") if it is None else it)
-    return values
+def spread_of(values: Sequence[float]) -> Spread:
+    """Return mean, least and most of at least one value."""
+    return Spread(sum(values) / len(values), min(values), max(values))
 
 
 HEADINGS = (
@@ -182,110 +106,94 @@ _HALF, _TWICE = 0.5, 2.0
 _NOTHING = "–"  # noqa: RUF001
 
 
-@dataclass(frozen=True)
-class _Place:
-    """Where two series are compared."""
+def rows_of(figure: Figure, cells: Sequence[Cell], results: Results) -> list[list[str]]:
+    """Return the rows of a figure as HEADINGS, one per claim.
 
-    graph: str
-    workers: int
-    memory: str
-    recirculation: float | None
-    background: float
-
-    def text(self, *, memory: bool) -> str:
-        """Return the place for people, with or without the switch's memory."""
-        size = f", {self.memory}" if memory else ""
-        loop = "" if self.recirculation is None else f", {self.recirculation:g} passes/s"
-        flows = f", background {self.background:g}" if self.background else ""
-        return f"{self.graph}, {self.workers} workers{size}{loop}{flows}"
-
-
-def rows_of(
-    figure: Figure, cells: Sequence[Cell], results: Mapping[SimulationPoint, Result]
-) -> list[list[str]]:
-    """Return the rows of a figure, one per claim.
+    Args:
+        figure: the figure.
+        cells: all of its cells.
+        results: of the points that have one.
 
     Returns:
-        The rows, as HEADINGS.
+        The rows.
     """
     return [_row(figure, claim, cells, results) for claim in figure.claims]
 
 
-def _row(
-    figure: Figure, claim: Claim, cells: Sequence[Cell], results: Mapping[SimulationPoint, Result]
-) -> list[str]:
-    name = figure.name
-    found = compare(claim, cells, results)
+def _row(figure: Figure, claim: Claim, cells: Sequence[Cell], results: Results) -> list[str]:
+    ours = claim.ours
+    begin = [figure.name, str(ours), claim.paper]
+    found = _largest(ours, cells, results)
     if found is None:
-        return [name, claim.says, claim.paper, "no result", *[_NOTHING] * 3, claim.why]
-    place, ours = found
-    others = [_NOTHING, _NOTHING]
-    if claim.measure == EPOCH:
-        others = [
-            _text(claim, _at(claim, place, cells, results, compute)) for compute in (_HALF, _TWICE)
-        ]
-    # What both series have of their own is in their names.
+        return [*begin, "no result", *[_NOTHING] * 3, claim.why]
+    here, spread = found
+    others = [
+        _text(ours, _ratio(ours, here, results, compute)) if ours.measure == EPOCH else _NOTHING
+        for compute in (_HALF, _TWICE)
+    ]
+    # Memory that both series have of their own is in their labels.
     own = {series.label for series in figure.series if series.memory is not None}
-    where = place.text(memory=not {claim.before, claim.after} <= own)
-    return [name, claim.says, claim.paper, _text(claim, ours), *others, where, claim.why]
+    where = _place_text(here[0], memory=not {ours.series, ours.other} <= own)
+    return [*begin, _text(ours, spread), *others, where, claim.why]
 
 
-def compare(
-    claim: Claim, cells: Sequence[Cell], results: Mapping[SimulationPoint, Result]
-) -> tuple[_Place, Spread] | None:
-    """Find the place where our number is largest."""
-    places = dict.fromkeys(_place(cell) for cell in select(cells, claim.where))
-    found = [(place, _at(claim, place, cells, results)) for place in places]
-    known = [(place, spread) for place, spread in found if spread is not None]
+def _largest(
+    ours: Comparison, cells: Sequence[Cell], results: Results
+) -> tuple[list[Cell], Spread] | None:
+    """Return the cells of the place where our number is largest."""
+    places: dict[object, list[Cell]] = {}
+    for cell in select(cells, ours.where):
+        place = tuple(getattr(cell, name) for name in PLACE)
+        places.setdefault(place, []).append(cell)
+    found = [(here, _ratio(ours, here, results)) for here in places.values()]
+    known = [(here, spread) for here, spread in found if spread is not None]
     return max(known, key=lambda it: it[1].mean, default=None)
 
 
-def _place(cell: Cell) -> _Place:
-    return _Place(cell.graph, cell.workers, cell.memory, cell.recirculation, cell.background)
+def _place_text(cell: Cell, *, memory: bool) -> str:
+    size = f", {cell.memory}" if memory else ""
+    loop = "" if cell.recirculation is None else f", {cell.recirculation:g} passes/s"
+    flows = f", background {cell.background:g}" if cell.background else ""
+    return f"{cell.graph}, {cell.workers} workers{size}{loop}{flows}"
 
 
-def _at(
-    claim: Claim,
-    place: _Place,
-    cells: Sequence[Cell],
-    results: Mapping[SimulationPoint, Result],
-    compute: float = 1.0,
+def _ratio(
+    ours: Comparison, here: Sequence[Cell], results: Results, compute: float = 1.0
 ) -> Spread | None:
-    """Our number at a place: of each seed that has both results."""
-    here = {
-        cell: results[cell.point]
-        for cell in cells
-        if _place(cell) == place and cell.point in results
+    """Return our number at a place: of each seed that has both results."""
+    numbers = {
+        cell: value_of(ours.measure, results[cell.point], compute)
+        for cell in here
+        if cell.point in results
     }
-    numbers = {cell: value_of(claim.measure, result, compute) for cell, result in here.items()}
-    ratios = ratios_of(numbers, claim.before, claim.after)
+    ratios = ratios_of(numbers, ours.series, ours.other)
     if not ratios:
         return None
-    return spread_of(ratios if claim.give == "times" else [1 - ratio for ratio in ratios])
+    return spread_of(ratios if ours.times else [1 - ratio for ratio in ratios])
 
 
-def ratios_of(numbers: Mapping[Cell, float], before: str, after: str) -> list[float]:
-    """Divide the numbers of a series by those of another one."""
+def ratios_of(numbers: Mapping[Cell, float], series: str, other: str) -> list[float]:
+    """Divide the numbers of a series by those of another one, or of FASTEST."""
     divisors: dict[int, float] = {}
     for cell, number in numbers.items():
-        if cell.series == before or (before == FASTEST and cell.series != after):
+        if cell.series == other or (other == FASTEST and cell.series != series):
             seed = cell.point.seed
             divisors[seed] = min(number, divisors.get(seed, number))
     return [
         number / divisors[cell.point.seed]
         for cell, number in numbers.items()
-        if cell.series == after and divisors.get(cell.point.seed)
+        if cell.series == series and divisors.get(cell.point.seed)
     ]
 
 
-def _text(claim: Claim, ours: Spread | None) -> str:
-    if ours is None:
+def _text(ours: Comparison, spread: Spread | None) -> str:
+    if spread is None:
         return _NOTHING
-    form = "{:.2f}×" if claim.give == "times" else "{:.0%}"  # noqa: RUF001
-    text = form.format(ours.mean)
-    if ours.least == ours.most:
+    form = "{:.2f}×" if ours.times else "{:.0%}"  # noqa: RUF001
+    text = form.format(spread.mean)
+    if spread.least == spread.most:
         return text
-    return f"{text} ({form.format(ours.least)} to {form.format(ours.most)})"
+    return f"{text} ({form.format(spread.least)} to {form.format(spread.most)})"
 
 
 def as_markdown(rows: Sequence[Sequence[str]]) -> str:
@@ -326,7 +234,7 @@ RESULT_COLUMNS = (
 _LEAF_SPINE_COLUMNS = ("host_link_bytes", "leaf_spine_bytes", "partial_sums")
 
 
-def csv_text(cells: Sequence[Cell], results: Mapping[SimulationPoint, Result]) -> str:
+def csv_text(cells: Sequence[Cell], results: Results) -> str:
     """Return a row for each cell that has a result."""
     text = io.StringIO()
     rows = [_csv_row(cell, results[cell.point]) for cell in cells if cell.point in results]

@@ -7,39 +7,36 @@
 """
 
 from switchgnn.lab.simulator.errors import SimulatorError
-from switchgnn.lab.simulator.leaf_spine import (
-    COMPLETIONS,
+from switchgnn.lab.simulator.job import compute_seconds
+from switchgnn.lab.simulator.plan_setup import plan_setup
+from switchgnn.lab.simulator.request import (
     LEAF,
     SPINE,
-    InsideLinks,
     LeafSpineOptions,
+    NetworkOptions,
 )
-from switchgnn.lab.simulator.plan_setup import plan_setup
-from switchgnn.lab.simulator.request import BackgroundRun, NetworkOptions, compute_seconds
 from switchgnn.lab.simulator.setup import (
     BIN_SIZE,
     ETHERNET_MTU,
     FRAGMENT,
     Setup,
     bins_of,
-    copies_of_edges,
-    copies_of_plan,
     host_setup,
     mixed_setup,
     overlapped_seconds,
     parse_mtu,
 )
-from switchgnn.lab.simulator.simulation import SimulationRun, run_simulation
+from switchgnn.lab.simulator.simulation import (
+    SimulationRun,
+    run_simulation,
+)
 
 __all__ = [
     "BIN_SIZE",
-    "COMPLETIONS",
     "ETHERNET_MTU",
     "FRAGMENT",
     "LEAF",
     "SPINE",
-    "BackgroundRun",
-    "InsideLinks",
     "LeafSpineOptions",
     "NetworkOptions",
     "Setup",
@@ -47,8 +44,6 @@ __all__ = [
     "SimulatorError",
     "bins_of",
     "compute_seconds",
-    "copies_of_edges",
-    "copies_of_plan",
     "host_setup",
     "mixed_setup",
     "overlapped_seconds",

@@ -79,10 +79,9 @@ def _compiler() -> str:
 
 
 def _compile(wheel: Wheel, compiler: str, program: Path) -> None:
-    unit = "".join(
-        f'#include "{path.relative_to(MODELS)}"\n' for path in sorted(MODELS.rglob("*.cc"))
-    )
     places = ("-isystem", str(wheel.include), "-I", str(MODELS))
     library = ("-x", "none", str(wheel.core), f"-Wl,-rpath,{wheel.core.parent}")
     command = (compiler, *_FLAGS, *places, "-", *library)
-    compile_unit(command, unit, f"the models against ns-3 {wheel.version}", program)
+    compile_unit(
+        command, '#include "simulation.cc"\n', f"the models against ns-3 {wheel.version}", program
+    )

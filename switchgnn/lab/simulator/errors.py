@@ -7,7 +7,3 @@ from switchgnn.base.errors import SwitchGNNError
 
 class SimulatorError(SwitchGNNError):
     """A request that cannot be simulated, or a simulation that failed, in one sentence."""
-
-
-class SimulationStoppedError(SimulatorError):
-    """A simulation that ended early, such as for lack of memory."""

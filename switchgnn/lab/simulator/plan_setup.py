@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.host.wire.header import FEATURE_FRAME_BYTES
-from switchgnn.lab.simulator.leaf_spine import LEAF, SPINE, LeafSpineOptions
+from switchgnn.lab.simulator.request import LEAF, SPINE, LeafSpineOptions
 from switchgnn.lab.simulator.setup import Setup
 from switchgnn.planner.arrays import indptr_of, rank_in_group
 from switchgnn.planner.direction import Direction

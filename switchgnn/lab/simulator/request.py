@@ -5,13 +5,13 @@
 import math
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
+from switchgnn.base.names import no_such
 from switchgnn.host.pace import Pace
 from switchgnn.host.wire.header import FEATURE_FRAME_BYTES
 from switchgnn.lab.simulator.errors import SimulatorError
-from switchgnn.lab.simulator.leaf_spine import LeafSpineOptions
 from switchgnn.lab.simulator.setup import ETHERNET_MTU, Mtu
+from switchgnn.planner.partition.leaf_spine import LeafSpine, even_leaf_spine
 from switchgnn.planner.plan.manifest import STRAWMAN
 from switchgnn.planner.presets import PRESETS, PlanRequest
 from switchgnn.profiles import UNLIMITED, SwitchProfile
@@ -125,6 +125,50 @@ class NetworkOptions:
             raise SimulatorError("Delay and overhead of a link cannot be below 0.")
 
 
+# Which switches complete the sums whose contributions come from several leaves.
+SPINE, LEAF = "spine", "leaf"
+COMPLETIONS = (SPINE, LEAF)
+
+
+@dataclass(frozen=True)
+class LeafSpineOptions:
+    """Each leaf has a link to each spine, and an equal share of the workers.
+
+    Attributes:
+        leaves: switches that workers have their links to, and that add.
+        spines: switches between the leaves.
+        completion: `spine`: spines complete sums that cross them, as the P4 program has it. `leaf`:
+            the leaf of the destination does, a variant that the P4 program does not implement.
+    """
+
+    leaves: int = 8
+    spines: int = 8
+    completion: str = SPINE
+
+    def words(self, workers: int) -> dict[str, object]:
+        """Return the options of the models, by name."""
+        self._check(workers)
+        return {"leaves": self.leaves, "spines": self.spines, "completion": self.completion}
+
+    def attach(self, workers: int) -> LeafSpine:
+        """Return which worker is attached to which leaf, in the planner's terms."""
+        self._check(workers)
+        return even_leaf_spine(workers, self.leaves, self.spines)
+
+    def _check(self, workers: int) -> None:
+        if self.leaves < 1 or self.spines < 1:
+            raise SimulatorError(
+                f"A leaf-spine needs a leaf and a spine, but has {self.leaves} and {self.spines}."
+            )
+        if self.leaves > workers:
+            raise SimulatorError(
+                f"Every leaf needs a worker, but there are {self.leaves} leaves and {workers} "
+                "workers: give fewer --leaves."
+            )
+        if self.completion not in COMPLETIONS:
+            raise SimulatorError(no_such("completion", self.completion, COMPLETIONS))
+
+
 # As the paper: hosts alone, with a switch that has neither blocks nor order, and with plans.
 BNS_GCN, HOST_PARTIAL, G3 = "bns-gcn", "host-partial", "g3"
 # The partition of the systems in which hosts send rows to each other.
@@ -157,7 +201,7 @@ class SimulateOptions:
         network: links, switches and hosts.
         leaf_spine: leaves and spines; None: a star, one switch with all workers.
         slot_features: numbers in a slot that holds a whole feature; None: it holds a fragment.
-        asked: what takes the place of the system's strategies; the preset is the system's.
+        request: replaces the system's strategies; the preset is the system's.
         bin_size: vertices of a bin of G3, or None for its own.
         mtu: of the frames of HOSTS_ALONE: bytes of the largest IP packet, or FRAGMENT.
         check: whether to check the plan first; None: if others could have made or changed it.
@@ -177,134 +221,10 @@ class SimulateOptions:
     network: NetworkOptions
     leaf_spine: LeafSpineOptions | None = None
     slot_features: int | None = None
-    asked: PlanRequest = field(default_factory=PlanRequest)
+    request: PlanRequest = field(default_factory=PlanRequest)
     bin_size: int | None = None
     mtu: Mtu = ETHERNET_MTU
     check: bool | None = None
     switch: SwitchProfile = UNLIMITED
     table_memory: int | None = None
     lanes: int | None = None
-
-
-_FLOAT_BYTES = 4
-# Forward, and backward for the weights and for the layer below.
-_PRODUCTS = 3
-# Forward and backward.
-_SUMS = 2
-
-
-@dataclass(frozen=True)
-class Gpu:
-    """A card by its data sheet, and the share of it that kernels reach.
-
-    Attributes:
-        operations_per_second: multiplications and additions of float32.
-        bytes_per_second: to and from its memory.
-        share: of both that is reached.
-    """
-
-    operations_per_second: float
-    bytes_per_second: float
-    share: float = 0.5
-
-
-# NVIDIA GeForce RTX 3090, the paper's: 35.6 TFLOPS and 936 GB/s (NVIDIA GA102 whitepaper). That
-# kernels reach half of either is an assumption.
-RTX_3090 = Gpu(35.6e12, 936e9)
-
-
-def compute_seconds(
-    vertices: int, additions: float, features: int, layers: int, gpu: Gpu = RTX_3090
-) -> float:
-    """Return the seconds of one epoch of one worker, all layers of the same width.
-
-    A layer multiplies the features of its vertices with a square matrix, which the card's
-    operations limit, and adds up rows of neighbours, each of which is read, which memory limits.
-
-    Args:
-        vertices: of the worker.
-        additions: rows that it adds up in a layer: one per edge, but for sums that the switch has
-            made, which are one row each.
-        features: width F.
-        layers: of the network.
-        gpu: the card.
-
-    Returns:
-        Seconds.
-    """
-    products = _PRODUCTS * 2 * vertices * features**2 / gpu.operations_per_second
-    sums = _SUMS * additions * features * _FLOAT_BYTES / gpu.bytes_per_second
-    return layers * (products + sums) / gpu.share
-
-
-_TRACED = "flow_"
-
-
-@dataclass(frozen=True)
-class BackgroundFlow:
-    """A flow; on request only.
-
-    Attributes:
-        began: picoseconds since the background did.
-        arrived: when its last byte had.
-        sender: a worker.
-        receiver: another one.
-        bytes: of it.
-    """
-
-    began: int
-    arrived: int
-    sender: int
-    receiver: int
-    bytes: int
-
-
-@dataclass(frozen=True)
-class BackgroundRun:
-    """All flows: those before the exchange, during it, and what was left of them afterwards.
-
-    Attributes:
-        flows: how many began.
-        flows_finished: how many were acknowledged whole.
-        seconds: while which flows began.
-        bytes: of the flows' frames.
-        bytes_sent: the same with what was sent again.
-        bytes_arrived: each once.
-        bytes_repeated: that came a second time.
-        bytes_lost: that found a full queue.
-        lost: frames that did.
-        marked: frames that found a longer queue than the threshold.
-        window_cuts: how often windows of flows were narrowed.
-        mean_slowdown: time of a flow over what it takes in an empty network at the links' rate.
-        high_slowdown: which 99 % of the flows do not exceed.
-        trace: all flows, if they were asked for.
-    """
-
-    flows: int
-    flows_finished: int
-    seconds: float
-    bytes: int
-    bytes_sent: int
-    bytes_arrived: int
-    bytes_repeated: int
-    bytes_lost: int
-    lost: int
-    marked: int
-    window_cuts: int
-    mean_slowdown: float
-    high_slowdown: float
-    trace: tuple[BackgroundFlow, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return all but the trace as plain data."""
-        return {name: value for name, value in vars(self).items() if name != "trace"}
-
-
-def decode_background(told: dict[str, Any] | None) -> BackgroundRun | None:
-    """Read what the models said of it, if there was any."""
-    if told is None:
-        return None
-    plain = {name: value for name, value in told.items() if not name.startswith(_TRACED)}
-    names = ("began", "arrived", "from", "to", "size")
-    columns = (told.get(f"{_TRACED}{name}", ()) for name in names)
-    return BackgroundRun(**plain, trace=tuple(map(BackgroundFlow, *columns)))

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.host.direct.frames import GROUP, send_order
-from switchgnn.host.direct.kinds import copies
 from switchgnn.host.direct.outbox import asking_frames
 from switchgnn.host.direct.schedule import EdgeChoice, PairRows, count_rows
 from switchgnn.host.pace import Pace
@@ -37,7 +36,7 @@ class Setup:
 
     Attributes:
         host_based: hosts send rows to each other, and the switch only hands them on.
-        arrays: as `models/base/schedule.h` and `models/simulation.cc` read them.
+        arrays: as `models/schedule.h` and `models/simulation.cc` read them.
         blocks: that are exchanged one after another.
         fragments: of a feature, exchanged one after another; 1 if `host_based`, whose frames are
             listed one by one.
@@ -197,16 +196,6 @@ def rows_of_plan(
     each = [count_rows(_edges_into(part, record), workers, choose) for part in plan.workers]
     rows: NDArray[np.int64] = np.sum([found.rows for found in each], axis=0)
     return PairRows(rows, sum(found.sums for found in each))
-
-
-def copies_of_edges(boundary: BoundaryEdges, workers: int) -> NDArray[np.int64]:
-    """Count a copy of each source for each other worker that needs it, int64[W, W]."""
-    return count_rows(boundary, workers, copies).rows
-
-
-def copies_of_plan(plan: Plan, direction: Direction = Direction.FORWARD) -> NDArray[np.int64]:
-    """Count the same for the partition of a plan."""
-    return rows_of_plan(plan, copies, direction).rows
 
 
 def _edges_into(part: WorkerPart, record: DirectionRecord) -> BoundaryEdges:

@@ -3,11 +3,8 @@
 """Runs the models on a star or a leaf-spine, and reads what they measured."""
 
 import json
-import struct
 import subprocess
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,40 +14,14 @@ from switchgnn.base.files import private_folder
 from switchgnn.base.full_disk import writing
 from switchgnn.base.interruptible import interruptible
 from switchgnn.lab.simulator.compile import compiled_models
-from switchgnn.lab.simulator.errors import SimulationStoppedError
-from switchgnn.lab.simulator.leaf_spine import SPINE, InsideLinks, LeafSpineOptions
+from switchgnn.lab.simulator.errors import SimulatorError
 from switchgnn.lab.simulator.request import (
     PICOSECONDS,
-    BackgroundRun,
+    SPINE,
+    LeafSpineOptions,
     NetworkOptions,
-    decode_background,
 )
 from switchgnn.lab.simulator.setup import Setup
-
-_MAGIC = b"SGNNSIM1"
-_ENTRY = struct.Struct("<40sQQQ")
-_ALIGNMENT = 64
-
-
-def write_array_file(arrays: Mapping[str, NDArray[Any]], path: Path) -> None:
-    """Write arrays of one dimension; their item types are known to the models."""
-    offset = _aligned(len(_MAGIC) + 8 + len(arrays) * _ENTRY.size)
-    entries = []
-    for name, array in arrays.items():
-        entries.append(_ENTRY.pack(name.encode(), array.itemsize, len(array), offset))
-        offset = _aligned(offset + array.nbytes)
-    with writing(path), path.open("wb") as file:
-        file.write(_MAGIC + len(arrays).to_bytes(8, "little") + b"".join(entries))
-        for array in arrays.values():
-            file.seek(_aligned(file.tell()))
-            np.ascontiguousarray(array).tofile(file)
-        # A last array without items leaves a hole at the end.
-        file.truncate(max(offset, file.tell()))
-
-
-def _aligned(offset: int) -> int:
-    return -(-offset // _ALIGNMENT) * _ALIGNMENT
-
 
 # (bytes, per cent of the flows that have no more).
 HADOOP = (
@@ -79,7 +50,7 @@ _PER_CENT = 100
 
 
 def flow_size_arrays() -> dict[str, NDArray[np.float64]]:
-    """Return the points as `models/background/background.h` reads them; shares from 0 to 1."""
+    """Return the points as `models/background.h` reads them; shares from 0 to 1."""
     size, share = np.array(HADOOP, dtype=np.float64).T
     return {"flow_bytes": size.copy(), "flow_share": share / _PER_CENT}
 
@@ -115,10 +86,10 @@ class Arrival:
         picoseconds: when.
         at_switch: at the switch, or else at the worker.
         worker: at the other end of the link, or at this one. On a link between switches its
-            number in models/switches/fabrics.h, which is no worker's.
+            number in models/fabrics.h, which is no worker's.
         kind: `Kind` of host/wire/header.py.
         id: FEATURE: its place among all packets. SUM, and FEATURE at a worker: the row.
-        count: contributions in it; see models/network/packet.h.
+        count: contributions in it; see models/link.h.
     """
 
     picoseconds: int
@@ -127,6 +98,89 @@ class Arrival:
     kind: int
     id: int
     count: int
+
+
+@dataclass(frozen=True)
+class InsideLinks:
+    """What went over the links between leaves and spines: a number per link, leaf by leaf.
+
+    Attributes:
+        frames_up, bytes_up, frames_down, bytes_down: from leaves to spines, and back.
+        sums_up: partial sums that leaves sent.
+        features_up: copies between hosts, or features that found no slot at their leaf.
+    """
+
+    frames_up: tuple[int, ...]
+    bytes_up: tuple[int, ...]
+    frames_down: tuple[int, ...]
+    bytes_down: tuple[int, ...]
+    sums_up: tuple[int, ...]
+    features_up: tuple[int, ...]
+
+    @property
+    def bytes(self) -> int:
+        """Bytes on all of them, both ways."""
+        return sum(self.bytes_up) + sum(self.bytes_down)
+
+
+@dataclass(frozen=True)
+class BackgroundFlow:
+    """A flow; on request only.
+
+    Attributes:
+        began: picoseconds since the background did.
+        arrived: when its last byte had.
+        sender: a worker.
+        receiver: another one.
+        bytes: of it.
+    """
+
+    began: int
+    arrived: int
+    sender: int
+    receiver: int
+    bytes: int
+
+
+@dataclass(frozen=True)
+class BackgroundRun:
+    """All flows: those before the exchange, during it, and what was left of them afterwards.
+
+    Attributes:
+        flows: how many began.
+        flows_finished: how many were acknowledged whole.
+        seconds: while which flows began.
+        bytes: of the flows' frames.
+        bytes_sent: the same with what was sent again.
+        bytes_arrived: each once.
+        bytes_repeated: that came a second time.
+        bytes_lost: that found a full queue.
+        lost: frames that did.
+        marked: frames that found a longer queue than the threshold.
+        window_cuts: how often windows of flows were narrowed.
+        mean_slowdown: time of a flow over what it takes in an empty network at the links' rate.
+        high_slowdown: which 99 % of the flows do not exceed.
+        trace: all flows, if they were asked for.
+    """
+
+    flows: int
+    flows_finished: int
+    seconds: float
+    bytes: int
+    bytes_sent: int
+    bytes_arrived: int
+    bytes_repeated: int
+    bytes_lost: int
+    lost: int
+    marked: int
+    window_cuts: int
+    mean_slowdown: float
+    high_slowdown: float
+    trace: tuple[BackgroundFlow, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all but the trace as plain data."""
+        return {name: value for name, value in vars(self).items() if name != "trace"}
 
 
 @dataclass(frozen=True)
@@ -239,11 +293,12 @@ def run_simulation(
     program = compiled_models()
     # The arrays may take hundreds of megabytes: Ctrl-C must not leave them.
     with interruptible(), private_folder("switchgnn-") as folder:
-        path = folder / "arrays"
         sizes = flow_size_arrays() if options.background_load else {}
-        write_array_file({**setup.arrays, **sizes}, path)
+        with writing(folder):
+            for name, array in {**setup.arrays, **sizes}.items():
+                array.tofile(folder / name)
         words = {
-            "arrays": path,
+            "arrays": folder,
             "workers": setup.workers,
             "blocks": setup.blocks,
             "fragments": setup.fragments,
@@ -265,43 +320,31 @@ def run_simulation(
         )
     if result.returncode != 0:
         told = result.stderr.strip() or f"it ended with code {result.returncode}."
-        raise SimulationStoppedError(f"The simulation stopped: {told}")
+        raise SimulatorError(f"The simulation stopped: {told}")
     return _decode(json.loads(result.stdout))
 
 
 def _decode(told: dict[str, Any]) -> SimulationRun:
-    series = TimeSeries(
-        seconds=tuple(at / PICOSECONDS for at in told["series_at"]),
-        queue_bytes=tuple(told["series_queue_bytes"]),
-        slots=tuple(told["series_slots"]),
-        sums=tuple(told["series_sums"]),
-        overflowed=tuple(told["series_overflowed"]),
-    )
-    columns = (told[f"trace_{name}"] for name in ("at", "at_switch", "worker", "kind", "id"))
-    trace = tuple(
-        Arrival(at, bool(at_switch), *rest)
-        for at, at_switch, *rest in zip(*columns, told["trace_count"], strict=True)
-    )
-    kept = {field.name for field in fields(SimulationRun)} - {
-        "series",
-        "trace",
-        "inside",
-        "background",
-    }
-    values = {name: told[name] for name in kept}
-    values |= {name: tuple(each) for name, each in values.items() if isinstance(each, list)}
+    told = {name: tuple(it) if isinstance(it, list) else it for name, it in told.items()}
+    series, trace, inside = (_taken(told, prefix) for prefix in ("series_", "trace_", "inside_"))
+    seconds = tuple(at / PICOSECONDS for at in series.pop("at"))
+    flows = told.pop("background", None)
     return SimulationRun(
-        **values,
-        series=series,
-        trace=trace,
-        inside=_decode_inside(told),
-        background=decode_background(told.get("background")),
+        **told,
+        series=TimeSeries(seconds, **series),
+        trace=tuple(map(Arrival, *trace.values())),
+        inside=InsideLinks(**inside) if inside["bytes_up"] else None,
+        background=None if flows is None else _decode_background(flows),
     )
 
 
-def _decode_inside(told: dict[str, Any]) -> InsideLinks | None:
-    """Return the links between leaves and spines; a star has none."""
-    if not told["inside_bytes_up"]:
-        return None
-    names = [field.name for field in fields(InsideLinks)]
-    return InsideLinks(**{name: tuple(told[f"inside_{name}"]) for name in names})
+def _decode_background(told: dict[str, Any]) -> BackgroundRun:
+    traced = _taken(told, "flow_")
+    trace = tuple(map(BackgroundFlow, *traced.values())) if traced else ()
+    return BackgroundRun(**told, trace=trace)
+
+
+def _taken(told: dict[str, Any], prefix: str) -> dict[str, Any]:
+    """Remove the members with the prefix, and return them without it."""
+    names = [name for name in told if name.startswith(prefix)]
+    return {name.removeprefix(prefix): told.pop(name) for name in names}

@@ -42,12 +42,11 @@ from switchgnn.lab.simulator.within import (
     room_for,
 )
 from switchgnn.p4src import load_program
-from switchgnn.planner.auto import AutoPlan, build_auto
 from switchgnn.planner.blocks.mlgp import MIN_SLOTS
 from switchgnn.planner.build import build_plan, build_resolved
 from switchgnn.planner.check.foreign import trusted_plan
 from switchgnn.planner.costs import forecast
-from switchgnn.planner.costs.forecast import left_edges
+from switchgnn.planner.costs.forecast import AutoPlan, build_auto, left_edges
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.boundary import boundary_edges
@@ -133,20 +132,20 @@ def make_subject(options: SimulateOptions, tell: Progress) -> SimulatedSystem:
         raise SimulatorError("Give a plan, or a graph, the number of workers and a system.")
     if options.system not in SYSTEMS:
         raise SimulatorError(no_such("system", options.system, SYSTEMS))
-    _check_asked(options.system, options.asked)
+    _check_request(options.system, options.request)
     tell(f"load {options.graph}")
     graph = load_graph(options.graph)
     if options.system in HOSTS_ALONE:
         return _hosts_alone(options.system, options, graph, options.workers, tell)
     if options.system == AUTO and options.leaf_spine is None:
         return _made_auto(graph, options, options.workers, tell)
-    plan = _make_plan(options.system, graph, options, options.workers, tell)
+    plan = make_plan(options.system, graph, options, options.workers, tell)
     return _planned(options.system, plan, options, graph)
 
 
-def _check_asked(system: str, asked: PlanRequest) -> None:
-    asked.checked()
-    for part in asked.named():
+def _check_request(system: str, request: PlanRequest) -> None:
+    request.checked()
+    for part in request.named():
         if part not in CHOICES[system]:
             raise SimulatorError(
                 f"{system} has no {part} to choose: leave --{part} out; only "
@@ -155,7 +154,7 @@ def _check_asked(system: str, asked: PlanRequest) -> None:
 
 
 def _read(options: SimulateOptions, folder: Path, tell: Progress) -> SimulatedSystem:
-    if options.asked.named() or options.asked.assignment:
+    if options.request.named() or options.request.assignment:
         raise SimulatorError("A plan has its own strategies: for others give --graph in its place.")
     tell(f"read {folder}")
     # The models and what is compiled believe the arrays: they do not look at each index.
@@ -208,8 +207,8 @@ def _hosts_alone(
     """Return a partition, and the rows that hosts send each other."""
     tell("partition")
     check_workers(graph, workers)
-    partition = PARTITION_STRATEGIES[options.asked.partition or HOSTS_ALONE[system]]
-    given = options.asked.load_assignment()
+    partition = PARTITION_STRATEGIES[options.request.partition or HOSTS_ALONE[system]]
+    given = options.request.load_assignment()
     made = partition(graph, workers, options.seed) if given is None else given
     assignment = check_assignment(graph, workers, made)
     found = count_rows(boundary_edges(graph, assignment), workers, _SENT[system])
@@ -233,11 +232,12 @@ def _alone(
     )
 
 
-def _make_plan(
+def make_plan(
     system: str, graph: Graph, options: SimulateOptions, workers: int, tell: Progress
 ) -> Plan:
-    context, asked = _situation(options, workers), options.asked
-    assignment = asked.load_assignment()
+    """Make the plan of a system."""
+    context, request = _context(options, workers), options.request
+    assignment = request.load_assignment()
     program, seed = load_program().digest, options.seed
     if system == STRAWMAN:
         return build_plan(
@@ -246,21 +246,21 @@ def _make_plan(
             slots=context.slots,
             program=program,
             seed=seed,
-            partition=asked.partition or _PARTITION,
+            partition=request.partition or _PARTITION,
             blocks=STRAWMAN,
-            order=asked.order or "random",
+            order=request.order or "random",
             assignment=assignment,
             banks=context.banks,
             lanes=context.lanes,
             progress=tell,
         )
-    if assignment is None and asked.partition is None:
+    if assignment is None and request.partition is None:
         # On leaves and spines `best` has a partition of its own, but systems are compared with
         # the same vertices at each worker.
-        asked = replace(asked, partition=_PARTITION)
+        request = replace(request, partition=_PARTITION)
     return build_resolved(
         graph,
-        resolve_strategies(replace(asked, preset=system), graph, context),
+        resolve_strategies(replace(request, preset=system), graph, context),
         context,
         program=program,
         seed=seed,
@@ -270,7 +270,7 @@ def _make_plan(
     )
 
 
-def _situation(options: SimulateOptions, workers: int) -> PlanContext:
+def _context(options: SimulateOptions, workers: int) -> PlanContext:
     context = planned_for(options, workers, options.slots or load_program().slots)
     if context.room < MIN_SLOTS:
         raise SimulatorError(f"A plan needs {MIN_SLOTS} slots: give more --memory.")
@@ -289,15 +289,15 @@ def _made_auto(
     graph: Graph, options: SimulateOptions, workers: int, tell: Progress
 ) -> SimulatedSystem:
     """Return the plan that is predicted to take the least time, or what hosts send alone."""
-    context = _situation(options, workers)
+    context = _context(options, workers)
     made = build_auto(
         graph,
-        resolve_strategies(replace(options.asked, preset=AUTO), graph, context),
+        resolve_strategies(replace(options.request, preset=AUTO), graph, context),
         context,
         _forecast_of(options),
         program=load_program().digest,
         seed=options.seed,
-        assignment=options.asked.load_assignment(),
+        assignment=options.request.load_assignment(),
         fits=room_for(options),
         progress=tell,
     )
@@ -331,14 +331,7 @@ def _chosen(
     between: Callable[[str], PairRows],
     graph: Graph | None,
 ) -> SimulatedSystem:
-    """Return the way that was chosen.
-
-    Args:
-        made: plan and way.
-        options: what to simulate.
-        between: counts the rows of a way in which hosts are alone.
-        graph: needed where the plan leaves destinations to the hosts.
-    """
+    """Return the way that was chosen; `between` counts the rows where hosts are alone."""
     plan, way = made.plan, made.chosen
     if way in _SENT_BY:
         record = plan.manifest.graph
@@ -352,38 +345,9 @@ def _planned(
     system: str, plan: Plan, options: SimulateOptions, graph: Graph | None = None
 ) -> SimulatedSystem:
     """Return a plan; the graph is needed where it leaves destinations to the hosts."""
-    subject = _over_switch(system, plan, options)
-    if graph is None or not plan.leaves_any:
-        return subject
-    if options.leaf_spine is not None:
-        raise SimulatorError(
-            "Destinations that are left to the hosts have a model in a star only: leave out "
-            "--topology leaf-spine, or give a plan that leaves none."
-        )
-    found = _rows_left(plan, graph)
-    setup = mixed_setup(
-        subject.setup, found.rows, options.features, options.network.pace, options.mtu
-    )
-    return replace(
-        subject,
-        setup=setup,
-        additions=subject.additions + found.sums / setup.workers,
-        left=int(np.count_nonzero(plan.left(Direction.FORWARD))),
-        rows_between_hosts=int(found.rows.sum()),
-    )
-
-
-def _rows_left(plan: Plan, graph: Graph) -> PairRows:
-    """Count what hosts send each other for the destinations that a plan leaves to them."""
-    edges = left_edges(plan, graph, Direction.FORWARD)
-    return count_rows(edges, plan.manifest.workers, fewest_rows)
-
-
-def _over_switch(system: str, plan: Plan, options: SimulateOptions) -> SimulatedSystem:
-    memory = check_fits(plan, options)
-    lanes = plan.manifest.lanes
+    memory, lanes = check_fits(plan, options), plan.manifest.lanes
     carried = fragment_lanes(options.features, lanes)
-    return SimulatedSystem(
+    subject = SimulatedSystem(
         system=system,
         graph=plan.manifest.graph.name,
         digest=plan.manifest.digest,
@@ -401,6 +365,28 @@ def _over_switch(system: str, plan: Plan, options: SimulateOptions) -> Simulated
         memory=memory,
         lanes=lanes,
     )
+    if graph is None or not plan.leaves_any:
+        return subject
+    if options.leaf_spine is not None:
+        raise SimulatorError(
+            "Destinations that are left to the hosts have a model in a star only: leave out "
+            "--topology leaf-spine, or give a plan that leaves none."
+        )
+    found = _rows_left(plan, graph)
+    pace, mtu = options.network.pace, options.mtu
+    return replace(
+        subject,
+        setup=mixed_setup(subject.setup, found.rows, options.features, pace, mtu),
+        additions=subject.additions + found.sums / subject.setup.workers,
+        left=int(np.count_nonzero(plan.left(Direction.FORWARD))),
+        rows_between_hosts=int(found.rows.sum()),
+    )
+
+
+def _rows_left(plan: Plan, graph: Graph) -> PairRows:
+    """Count what hosts send each other for the destinations that a plan leaves to them."""
+    edges = left_edges(plan, graph, Direction.FORWARD)
+    return count_rows(edges, plan.manifest.workers, fewest_rows)
 
 
 def _additions(plan: Plan) -> float:

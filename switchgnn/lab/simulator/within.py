@@ -8,8 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from switchgnn.lab.simulator.errors import SimulatorError
-from switchgnn.lab.simulator.leaf_spine import LEAF
-from switchgnn.lab.simulator.request import SimulateOptions
+from switchgnn.lab.simulator.request import LEAF, SimulateOptions
 from switchgnn.lab.simulator.setup import ETHERNET_MTU
 from switchgnn.p4src import load_program, load_strawman
 from switchgnn.planner.costs.seconds import NetworkModel

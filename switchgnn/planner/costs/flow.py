@@ -169,12 +169,17 @@ def _as_planned(source: NDArray[np.int64], plan: Plan) -> NDArray[np.int64]:
     return np.where(summed, source - FIRST_RESERVED_ID + plan.manifest.graph.vertices, source)
 
 
-def _by_turns(sent: PacketArrivals) -> PacketArrivals:
-    """Sort packets by arrival, given in each worker's sending order."""
+def turns_of(sent: PacketArrivals) -> NDArray[np.int64]:
+    """Return int64[S], the place of each packet among those of its worker in its block."""
     together = np.lexsort((sent.worker, sent.block))
     turn = np.empty(len(together), dtype=np.int64)
     turn[together] = rank_in_group(sent.block[together], sent.worker[together])
-    return sent.taken(np.lexsort((sent.worker, turn, sent.block)))
+    return turn
+
+
+def _by_turns(sent: PacketArrivals) -> PacketArrivals:
+    """Sort packets by arrival, given in each worker's sending order."""
+    return sent.taken(np.lexsort((sent.worker, turns_of(sent), sent.block)))
 
 
 # The plan's own order, and those that it is compared with: the paper's, and none.

@@ -147,6 +147,22 @@ class _Frames:
         return int(shared_work(hosts, switch, network.cores)[0])
 
 
+# Events of the switch's part, then those of the hosts'; at one time they happen in this order.
+(
+    _BEGIN,  # a worker knows that a block is open
+    _REPORT,  # a worker has all its sums
+    _DONE_AT_SWITCH,
+    _GROUP_AT_SWITCH,  # features arrive
+    _GROUP_ADDED,  # their passes are over
+    _GROUP_AT_SENDER,  # they are acknowledged
+    _AT_SWITCH,  # a frame arrives
+    _AT_RECEIVER,
+    _ACK_AT_SWITCH,
+    _ACK_AT_SENDER,
+    _WAKE,  # a worker may send again
+) = range(11)
+
+
 @Compiled
 def _exchange(  # noqa: PLR0912, PLR0915, PLR0917 - numba takes one loop
     indptr: NDArray[np.int64],
@@ -173,9 +189,6 @@ def _exchange(  # noqa: PLR0912, PLR0915, PLR0917 - numba takes one loop
     sent, which the simulator lets leave first. Times are picoseconds; arrays of the switch's part
     are those of `Rounds`.
     """
-    at_switch, at_receiver, ack_at_switch, ack_at_sender = 0, 1, 2, 3
-    begin, report, done_at_switch = -6, -5, -4
-    group_at_switch, group_added, group_at_sender = -3, -2, -1
     workers = len(indptr) - 1
     up = np.zeros(workers, dtype=np.int64)
     down = np.zeros(workers, dtype=np.int64)
@@ -202,21 +215,20 @@ def _exchange(  # noqa: PLR0912, PLR0915, PLR0917 - numba takes one loop
     groups_left = np.zeros(workers, dtype=np.int64)
     sums_left = np.zeros(workers, dtype=np.int64)
     reported, loop_free, through = 0, 0, 0
-    # (time, kind, frame); from kind 4 on a worker may send again, below 0 the kinds belong to
-    # the switch's part.
-    events = [(0, 4 + worker, 0) for worker in range(workers)]
+    # (time, kind, and the worker, the group or the frame)
+    events = [(0, _WAKE, worker) for worker in range(workers)]
     if rounds:
         for worker in range(workers):
-            events.append((0, begin, worker))
+            events.append((0, _BEGIN, worker))
             groups_left[worker] = switch.group_indptr[worker + 1] - switch.group_indptr[worker]
             sums_left[worker] = switch.sums[worker]
     heapq.heapify(events)
     while events:
         now, kind, what = heapq.heappop(events)
-        if kind < 0:
+        if kind < _AT_SWITCH:
             block = current // fragments
             size = switch.feature[current % fragments]
-            if kind == group_at_switch:
+            if kind == _GROUP_AT_SWITCH:
                 ready = now
                 if switch_work:
                     free = max(free, now) + switch.packets[what] * switch_work
@@ -225,16 +237,16 @@ def _exchange(  # noqa: PLR0912, PLR0915, PLR0917 - numba takes one loop
                     loop_free = max(loop_free, ready) + switch.passes[what] * loop_pass
                     ready = loop_free
                 if ready > now:
-                    heapq.heappush(events, (ready, group_added, what))
+                    heapq.heappush(events, (ready, _GROUP_ADDED, what))
                     continue
-                kind = group_added
-            if kind == group_added:
+                kind = _GROUP_ADDED
+            if kind == _GROUP_ADDED:
                 for each in range(switch.sum_indptr[what], switch.sum_indptr[what + 1]):
                     to = switch.sum_worker[each]
                     down[to] = came[to] = max(down[to], now) + size
                     sums_left[to] -= 1
                     if sums_left[to] == 0 and groups_left[to] == 0:
-                        heapq.heappush(events, (down[to] + way, report, to))
+                        heapq.heappush(events, (down[to] + way, _REPORT, to))
                 to = switch.group_worker[what]
                 down[to] = max(down[to], now) + switch.ack
                 heard = now + switch.ack
@@ -242,14 +254,14 @@ def _exchange(  # noqa: PLR0912, PLR0915, PLR0917 - numba takes one loop
                 came[to] = max(came[to] + switch.ack, heard) if came[to] > now else heard
                 groups_left[to] -= 1
                 if sums_left[to] == 0 and groups_left[to] == 0:
-                    heapq.heappush(events, (came[to] + way, report, to))
-                heapq.heappush(events, (heard + way, group_at_sender, what))
+                    heapq.heappush(events, (came[to] + way, _REPORT, to))
+                heapq.heappush(events, (heard + way, _GROUP_AT_SENDER, what))
                 continue
-            if kind == report:
+            if kind == _REPORT:
                 up[what] = max(up[what], now) + barrier
-                heapq.heappush(events, (now + barrier + way, done_at_switch, what))
+                heapq.heappush(events, (now + barrier + way, _DONE_AT_SWITCH, what))
                 continue
-            if kind == done_at_switch:
+            if kind == _DONE_AT_SWITCH:
                 reported += 1
                 if reported < workers:
                     continue
@@ -266,28 +278,28 @@ def _exchange(  # noqa: PLR0912, PLR0915, PLR0917 - numba takes one loop
                     share = block * workers + to
                     groups_left[to] = switch.group_indptr[share + 1] - switch.group_indptr[share]
                     sums_left[to] = switch.sums[share]
-                    heapq.heappush(events, (opens, begin, to))
+                    heapq.heappush(events, (opens, _BEGIN, to))
                 continue
             room = 1
             worker = what
-            if kind == begin:
+            if kind == _BEGIN:
                 share = block * workers + worker
                 next_group[worker] = switch.group_indptr[share]
                 room = switch.window
                 # What is left may have come before the worker knew that the block is open.
                 groups = switch.group_indptr[share + 1] - switch.group_indptr[share]
                 if switch.sums[share] == 0 and groups == 0:
-                    heapq.heappush(events, (now, report, worker))
+                    heapq.heappush(events, (now, _REPORT, worker))
             else:
                 worker = switch.group_worker[what]
             until = switch.group_indptr[block * workers + worker + 1]
             while room > 0 and next_group[worker] < until:
                 up[worker] = max(up[worker], now) + switch.packets[next_group[worker]] * size
-                heapq.heappush(events, (up[worker] + way, group_at_switch, next_group[worker]))
+                heapq.heappush(events, (up[worker] + way, _GROUP_AT_SWITCH, next_group[worker]))
                 next_group[worker] += 1
                 room -= 1
             continue
-        if kind == at_switch:
+        if kind == _AT_SWITCH:
             to = receiver[what]
             free = max(free, now) + switch_work
             ready = free if switch_work else now
@@ -295,21 +307,21 @@ def _exchange(  # noqa: PLR0912, PLR0915, PLR0917 - numba takes one loop
                 came_marked[to, sender[what]] = True
             down[to] = max(down[to], ready) + time[what]
             if confirms[what]:
-                heapq.heappush(events, (down[to] + way, at_receiver, what))
+                heapq.heappush(events, (down[to] + way, _AT_RECEIVER, what))
             continue
-        if kind == at_receiver:
+        if kind == _AT_RECEIVER:
             to = receiver[what]
             told_marked[what] = came_marked[to, sender[what]]
             came_marked[to, sender[what]] = False
             up[to] = max(up[to], now) + ack
-            heapq.heappush(events, (up[to] + way, ack_at_switch, what))
+            heapq.heappush(events, (up[to] + way, _ACK_AT_SWITCH, what))
             continue
-        worker = kind - 4 if kind > ack_at_sender else sender[what]
-        if kind == ack_at_switch:
+        worker = what if kind == _WAKE else sender[what]
+        if kind == _ACK_AT_SWITCH:
             down[worker] = max(down[worker], now) + ack
-            heapq.heappush(events, (down[worker] + way, ack_at_sender, what))
+            heapq.heappush(events, (down[worker] + way, _ACK_AT_SENDER, what))
             continue
-        if kind == ack_at_sender:
+        if kind == _ACK_AT_SENDER:
             end = now
             sample = float(now - asked[what])
             if smoothed[worker] == 0.0:
@@ -342,12 +354,12 @@ def _exchange(  # noqa: PLR0912, PLR0915, PLR0917 - numba takes one loop
                     turn = now + int((1.0 - tokens[worker]) / rate) + 1
                     if paced_until[worker] < 0 or turn < paced_until[worker]:
                         paced_until[worker] = turn
-                        heapq.heappush(events, (turn, 4 + worker, 0))
+                        heapq.heappush(events, (turn, _WAKE, worker))
                     break
             frame = place[worker]
             asked[frame] = now
             up[worker] = max(up[worker], now) + time[frame]
-            heapq.heappush(events, (up[worker] + way, at_switch, frame))
+            heapq.heappush(events, (up[worker] + way, _AT_SWITCH, frame))
             place[worker] += 1
             tokens[worker] = max(0.0, tokens[worker] - 1.0)
     return max(end, through)

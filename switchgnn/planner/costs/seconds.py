@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.planner.arrays import indptr_of, rank_in_group
+from switchgnn.planner.costs.flow import plan_arrivals, turns_of
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.lanes import fragment_lanes, frame_bytes
 from switchgnn.planner.plan.plan import Plan, entries_of, slots_in_use
@@ -141,28 +142,21 @@ class _Traffic:
         self._plan, self._direction = plan, direction
         record = plan.manifest.direction(direction)
         self._blocks, self._workers = len(record.block_numbers), plan.manifest.workers
-        self._make_packets(record.first_block, record.last_block)
+        self._make_packets()
         self._make_sums(record.first_block, record.last_block)
         self._hop = plan.switch.entry_hop[entries_of(plan, direction)].astype(np.int64)
         self._packet = np.cumsum(self._hop == 0) - 1
         self._entry = np.flatnonzero(self._hop == 0)
 
-    def _make_packets(self, first: int, last: int) -> None:
-        blocks, sources, workers, turns, ends = [], [], [], [], []
-        for part in self._plan.workers:
-            sizes = np.diff(part.send_indptr[first - 1 : last + 1])
-            inside = slice(int(part.send_indptr[first - 1]), int(part.send_indptr[last]))
-            blocks.append(np.repeat(np.arange(len(sizes)), sizes))
-            sources.append(part.send_source[inside])
-            workers.append(np.full(len(blocks[-1]), part.worker))
-            turns.append(rank_in_group(blocks[-1]))
-            ends.append(np.repeat(sizes, sizes) - 1)
-        block, source = np.concatenate(blocks), np.concatenate(sources)
-        order = np.lexsort((source, block))
-        self._block = block[order]
-        self._worker = np.concatenate(workers)[order]
-        self._turn = np.concatenate(turns)[order]
-        self._asks = (self._turn % GROUP == GROUP - 1) | (self._turn == np.concatenate(ends)[order])
+    def _make_packets(self) -> None:
+        sent = plan_arrivals(self._plan, self._direction)
+        block, turn = sent.block - 1, turns_of(sent)
+        share = block * self._workers + sent.worker
+        ends = np.bincount(share, minlength=self._blocks * self._workers)[share] - 1
+        order = np.lexsort((sent.source, block))
+        self._block, self._worker = block[order], sent.worker[order]
+        self._turn = turn[order]
+        self._asks = (self._turn % GROUP == GROUP - 1) | (self._turn == ends[order])
         # In order of arrival: the first packets of all workers, then the second ones.
         self._in_turn = np.lexsort((self._worker, self._turn, self._block))
         self._of_worker = np.lexsort((self._turn, self._worker, self._block))

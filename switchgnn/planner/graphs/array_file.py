@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.base.arrays import ArrayKind, ArraysError, read_npy, read_npz
-from switchgnn.base.files import PACKED, UnpackLimit, open_unpacked
+from switchgnn.base.files import PACKED, open_unpacked
 from switchgnn.base.machine import require_memory
 from switchgnn.planner.arrays import are_offsets, strange_row
 from switchgnn.planner.errors import PlannerError
@@ -73,20 +73,14 @@ _IGNORED = r"(?!.*train).*"
 _ENTRY_BYTES = 4
 
 
-def load_npz(
-    path: Path,
-    *,
-    directed: bool | None = None,
-    ignore_weights: bool = False,
-    limit: UnpackLimit = PACKED,
-) -> Graph:
+def load_npz(path: Path, *, directed: bool | None = None, ignore_weights: bool = False) -> Graph:
     """Read a sparse matrix, or a list of edges, and optionally features and labels.
 
     Row u of a matrix holds the vertices that u contributes to; stored zeros are not edges.
     docs/data.md lists the names of the arrays; others are ignored.
     """
     try:
-        found = read_npz(path, _ALL_KINDS, remedy=_REMEDY, limit=limit, others=_IGNORED)
+        found = read_npz(path, _ALL_KINDS, remedy=_REMEDY, limit=PACKED, others=_IGNORED)
     except ArraysError as error:
         raise PlannerError(str(error)) from error
     arrays = {_ALSO.get(name, name): array for name, array in reversed(found.items())}

@@ -71,16 +71,11 @@ def _digits_table() -> NDArray[np.int64]:
     # Importing scikit-learn takes a second, which every worker would pay at its start;
     # the table is an ordinary file of the package.
     package = find_spec("sklearn")
-    if package is not None and package.origin is not None:
-        file = Path(package.origin).parent / "datasets" / "data" / "digits.csv.gz"
-        if file.is_file():
-            with gzip.open(file, "rt", encoding="ascii") as text:
-                return np.loadtxt(text, delimiter=",", dtype=np.int64)
-    from sklearn.datasets import load_digits as load_from_sklearn  # noqa: PLC0415
-
-    bunch = load_from_sklearn()
-    table: NDArray[np.int64] = np.column_stack([bunch.data, bunch.target]).astype(np.int64)
-    return table
+    if package is None or package.origin is None:
+        raise PlannerError("the graph digits needs scikit-learn, which is not installed")
+    file = Path(package.origin).parent / "datasets" / "data" / "digits.csv.gz"
+    with gzip.open(file, "rt", encoding="ascii") as text:
+        return np.loadtxt(text, delimiter=",", dtype=np.int64)
 
 
 BUNDLED: Mapping[str, Callable[[], Graph]] = {"digits": load_digits, "karate": load_karate}

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Planetoid data sets (Cora, Citeseer, Pubmed) in their original files."""
 
-import copyreg
 import io
 import pickle
+import pickletools
 import re
 from collections import defaultdict
 from dataclasses import dataclass
@@ -19,6 +19,7 @@ from switchgnn.planner.graphs.graph import SPLIT_TEST, SPLIT_TRAIN, SPLIT_VALIDA
 from switchgnn.planner.graphs.graph import graph_from_edges as build
 
 _NUMBER_KINDS = "biuf"
+_REMEMBERING = ("PUT", "BINPUT", "LONG_BINPUT")
 
 
 class _RefusedError(Exception): ...
@@ -28,6 +29,10 @@ class InertMatrix:
     """A stand-in for scipy.sparse.csr_matrix, whose attributes have changed names."""
 
     def __init__(self, *_: object) -> None: ...
+
+
+def _reconstruct(cls: type, *_: object) -> object:
+    return object.__new__(cls)
 
 
 def _encode(text: str, encoding: str = "latin1") -> bytes:
@@ -44,7 +49,7 @@ _ADMITTED: dict[tuple[str, str], object] = {
         for it in ("core", "_core")
     },
     **{(f"scipy.sparse.{it}", "csr_matrix"): InertMatrix for it in ("csr", "_csr")},
-    **{(it, "_reconstructor"): copyreg._reconstructor for it in ("copy_reg", "copyreg")},
+    **{(it, "_reconstructor"): _reconstruct for it in ("copy_reg", "copyreg")},
     ("_codecs", "encode"): _encode,
     ("collections", "defaultdict"): defaultdict,
     **{
@@ -66,10 +71,19 @@ class InertUnpickler(pickle.Unpickler):
             raise _RefusedError(f"it asks for {module_name}.{global_name}") from None
 
 
+def _check_numbers(data: bytes) -> None:
+    """Refuse large memo numbers: Python allocates all below, 32 GiB for a file of 10 bytes."""
+    for operation, number, _ in pickletools.genops(data):
+        if operation.name in _REMEMBERING and not 0 <= int(number or 0) < len(data):
+            raise _RefusedError(f"it remembers an object as number {number:,}")
+
+
 def read_inert_pickle(path: Path) -> object:
     """Read numbers, lists, dictionaries, arrays of numbers and CSR matrices (InertMatrix)."""
     try:
-        value: object = InertUnpickler(io.BytesIO(read_regular(path)), encoding="latin1").load()
+        data = read_regular(path)
+        _check_numbers(data)
+        value: object = InertUnpickler(io.BytesIO(data), encoding="latin1").load()
         if isinstance(value, np.ndarray) and value.dtype.kind not in _NUMBER_KINDS:
             raise _RefusedError(f"it has an array of {value.dtype}")
     except OSError as error:

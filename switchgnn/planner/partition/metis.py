@@ -8,7 +8,7 @@ import signal
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
@@ -27,48 +27,19 @@ _MOST_ENDS = 2**31 - 1
 _OBJTYPE_VOL = 1
 
 
-class MetisTime:
-    """The time of calls of METIS."""
-
-    def __init__(self) -> None:
-        # Appending is safe in threads, adding to a number is not.
-        self._calls: list[float] = []
-
-    @property
-    def seconds(self) -> float:
-        """The sum of all calls so far."""
-        return sum(self._calls)
-
-    def add(self, seconds: float) -> None:
-        """Count one call."""
-        self._calls.append(seconds)
-
-
-# The scopes of metis_time() that the running code is in. Every thread begins in none.
-_SCOPES: ContextVar[tuple[MetisTime, ...]] = ContextVar("scopes of metis_time", default=())
+# The seconds of each call inside `metis_time`.
+_CALLS: ContextVar[list[float] | None] = ContextVar("calls of METIS", default=None)
 
 
 @contextmanager
-def metis_time() -> Iterator[MetisTime]:
-    """Measure the time of METIS inside the block, nested ones included, in this thread."""
-    found = MetisTime()
-    token = _SCOPES.set((*_SCOPES.get(), found))
+def metis_time() -> Iterator[list[float]]:
+    """Collect the seconds of each call of METIS in the block, in this thread."""
+    calls: list[float] = []
+    token = _CALLS.set(calls)
     try:
-        yield found
+        yield calls
     finally:
-        _SCOPES.reset(token)
-
-
-@contextmanager
-def _measured() -> Iterator[None]:
-    """Add the time of the block to all scopes, even if it raises."""
-    start = time.perf_counter()
-    try:
-        yield
-    finally:
-        seconds = time.perf_counter() - start
-        for scope in _SCOPES.get():
-            scope.add(seconds)
+        _CALLS.reset(token)
 
 
 _SILENCE = threading.Lock()
@@ -81,16 +52,16 @@ def _silenced() -> Iterator[None]:
     METIS keeps Python from running, so nothing else is printed in the block.
     """
     libc = ctypes.CDLL(None)
-    with _SILENCE, ExitStack() as stack:
+    with _SILENCE, Path(os.devnull).open("wb") as nothing:
         libc.fflush(None)
-        with suppress(OSError):  # it is closed
-            kept = os.dup(1)
-            stack.callback(os.close, kept)
-            stack.callback(os.dup2, kept, 1)
-            stack.callback(libc.fflush, None)
-            with Path(os.devnull).open("wb") as nothing:
-                os.dup2(nothing.fileno(), 1)
-        yield
+        kept = os.dup(1)
+        os.dup2(nothing.fileno(), 1)
+        try:
+            yield
+        finally:
+            libc.fflush(None)
+            os.dup2(kept, 1)
+            os.close(kept)
 
 
 def partition_vertices(
@@ -126,10 +97,14 @@ def partition_vertices(
             f"{len(adjacency[1]):,} ends of edges are too many for METIS, which takes "
             f"{_MOST_ENDS:,}: choose the partition ptscotch:RANKS, or give an assignment"
         )
-    with _measured():
+    start = time.perf_counter()
+    try:
         part = _part_graph(
             *adjacency, parts, seed=seed, weights=weights, shares=shares, volume=volume
         )
+    finally:
+        if (calls := _CALLS.get()) is not None:
+            calls.append(time.perf_counter() - start)
     return np.asarray(part, dtype=np.int32)
 
 

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The slot and bank of each destination, and the file layout of a plan."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -141,45 +140,6 @@ def _choose_banks(  # noqa: PLR0917 - numba takes them by place
             passes[who] = max(passes[who], used[who, best])
     return bank, slot, passes
 
-
-SWITCH_ARRAYS: Mapping[str, str] = {
-    "source_vertex": "<u4",
-    "source_worker": "<u2",
-    "entry_block": "<u2",
-    "entry_source": "<u4",
-    "entry_hop": "<u2",
-    "entry_last": "|b1",
-    "entry_count": "<u2",
-    "entry_slot": "<u4",
-    "entry_expected": "<u2",
-    "result_block": "<u2",
-    "result_bank": "|u1",
-    "result_slot": "<u4",
-    "result_vertex": "<u4",
-    "result_worker": "<u2",
-    "result_expected": "<u2",
-}
-
-WORKER_ARRAYS: Mapping[str, str] = {
-    "vertices": "<i8",
-    "send_indptr": "<i8",
-    "send_source": "<u4",
-    "send_destination": "<u4",
-    "send_row_indptr": "<i8",
-    "send_row": "<i8",
-    "receive_indptr": "<i8",
-    "receive_vertex": "<u4",
-    "receive_row": "<i8",
-    "receive_count": "<u2",
-    "neighbour_indptr": "<i8",
-    "neighbour_vertex": "<u4",
-    "neighbour_worker": "<u2",
-}
-
-# Of a worker, in a plan that leaves destinations to the hosts; in no other.
-LEFT_ARRAYS: Mapping[str, str] = {"left_forward": "<i8", "left_backward": "<i8"}
-
-ASSIGNMENT_ARRAYS: Mapping[str, str] = {"assignment": "<i4"}
 
 # These have a number for each bank; all others are rows of numbers.
 TABLES = ("entry_slot", "entry_expected")

@@ -16,18 +16,22 @@ from switchgnn.base.full_disk import why_not_written
 from switchgnn.planner.arrays import are_offsets
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.plan.banks import (
-    ASSIGNMENT_ARRAYS,
     ASSIGNMENT_FILE,
-    LEFT_ARRAYS,
     MANIFEST_FILE,
-    SWITCH_ARRAYS,
     SWITCH_FILE,
     TABLES,
-    WORKER_ARRAYS,
     worker_file,
 )
 from switchgnn.planner.plan.manifest import Manifest, decode_manifest, encode_manifest
-from switchgnn.planner.plan.plan import Plan, SwitchPart, WorkerPart
+from switchgnn.planner.plan.plan import (
+    ASSIGNMENT_ARRAYS,
+    LEFT_ARRAYS,
+    SWITCH_ARRAYS,
+    WORKER_ARRAYS,
+    Plan,
+    SwitchPart,
+    WorkerPart,
+)
 
 
 def render_parts(

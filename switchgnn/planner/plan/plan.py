@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A plan: the part of the switch and the parts of the workers."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, fields
+from typing import get_args, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
@@ -104,6 +106,21 @@ class WorkerPart:
         """Return the rows whose sums the hosts make, ascending."""
         rows = self.left_forward if direction is Direction.FORWARD else self.left_backward
         return np.zeros(0, dtype=np.int64) if rows is None else rows
+
+
+def _types_of(part: type[SwitchPart | WorkerPart]) -> dict[str, str]:
+    """Return NumPy's name for the type of each array of a part that every file has."""
+    hints = get_type_hints(part)
+    arrays = [it.name for it in fields(part) if it.name != "worker" and it.default is MISSING]
+    types = {name: get_args(get_args(hints[name])[1])[0] for name in arrays}
+    return {name: np.dtype(kind).newbyteorder("<").str for name, kind in types.items()}
+
+
+SWITCH_ARRAYS: Mapping[str, str] = _types_of(SwitchPart)
+WORKER_ARRAYS: Mapping[str, str] = _types_of(WorkerPart)
+# Of a worker, in a plan that leaves destinations to the hosts; in no other.
+LEFT_ARRAYS: Mapping[str, str] = {"left_forward": "<i8", "left_backward": "<i8"}
+ASSIGNMENT_ARRAYS: Mapping[str, str] = {"assignment": "<i4"}
 
 
 @dataclass(frozen=True, eq=False)

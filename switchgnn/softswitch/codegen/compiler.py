@@ -416,8 +416,8 @@ def _field_list_sources(
         listed = {layout.slot(header, name, "field list").variable for header, name in fields}
         kept_values = [f"state[{place[v]}]" if v in listed else "0" for v in kept]
         cloned = [_cloned(layout, v, place[v], listed) for v in state]
-        yield f"def {names.keeper(ident)}(state):\n return ({_listed(kept_values)})\n"
-        yield f"def {names.cloner(ident)}(state, original):\n return ({_listed(cloned)})\n"
+        yield f"def {names.keeper[ident]}(state):\n return ({_listed(kept_values)})\n"
+        yield f"def {names.cloner[ident]}(state, original):\n return ({_listed(cloned)})\n"
 
 
 def _cloned(layout: FieldLayout, variable: str, index: int, listed: set[str]) -> str:

@@ -73,7 +73,8 @@ class ExpressionCompiler:
         if kind == "bool":
             return truth("True" if content else "False", atomic=True)
         if kind in {"local", "runtime_data"}:
-            return self.parameters[content]
+            parameter: Term = self.parameters[content]
+            return parameter
         if kind in {"stack_field", "union_stack_field"}:
             return self.last_element_field(content)
         raise self.refuse(f"values of type {kind}", "use fields, constants and action parameters")

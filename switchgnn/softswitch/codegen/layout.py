@@ -5,9 +5,12 @@
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import TypeVar
 
 from switchgnn.softswitch.errors import UnsupportedProgramError
 from switchgnn.softswitch.program import FieldRef, HeaderSpec, LoadedProgram
+
+Key = TypeVar("Key", str, int)
 
 
 @dataclass(frozen=True)
@@ -124,45 +127,29 @@ class FieldLayout:
 
 
 class GlobalNames:
-    """Short identifiers for the objects the generated functions use as globals."""
+    """Short identifiers for the objects the generated functions use as globals.
+
+    Attributes:
+        register: by register array, its list of cells.
+        packet_counts, byte_counts: by counter array, its lists of counts.
+        lookup: by table, the function from a key to an entry or None.
+        default: by table, the list with the default entry.
+        keeper: by field list, the function that keeps its fields.
+        cloner: by field list, the function that copies its fields.
+    """
 
     def __init__(self, program: LoadedProgram) -> None:
-        self._registers = _numbered("reg", program.registers)
-        self._counters = _numbered("ctr", program.counters)
-        self._tables = _numbered("tbl", program.tables)
-        self._lists = {ident: number for number, ident in enumerate(program.field_lists)}
-
-    def register(self, name: str) -> str:
-        """Return the name of a register array's list of cells."""
-        return self._registers[name]
-
-    def packet_counts(self, name: str) -> str:
-        """Return the name of a counter array's list of packet counts."""
-        return self._counters[name] + "_packets"
-
-    def byte_counts(self, name: str) -> str:
-        """Return the name of a counter array's list of byte counts."""
-        return self._counters[name] + "_bytes"
-
-    def lookup(self, table: str) -> str:
-        """Return the name of the function from a table's key to an entry or None."""
-        return self._tables[table] + "_lookup"
-
-    def default(self, table: str) -> str:
-        """Return the name of the one-element list with a table's default entry."""
-        return self._tables[table] + "_default"
-
-    def keeper(self, field_list: int) -> str:
-        """Return the name of the function that keeps the fields of a list."""
-        return f"keep{self._lists[field_list]}"
-
-    def cloner(self, field_list: int) -> str:
-        """Return the name of the function that copies the fields of a list."""
-        return f"clone{self._lists[field_list]}"
+        self.register = _numbered("reg{}", program.registers)
+        self.packet_counts = _numbered("ctr{}_packets", program.counters)
+        self.byte_counts = _numbered("ctr{}_bytes", program.counters)
+        self.lookup = _numbered("tbl{}_lookup", program.tables)
+        self.default = _numbered("tbl{}_default", program.tables)
+        self.keeper = _numbered("keep{}", program.field_lists)
+        self.cloner = _numbered("clone{}", program.field_lists)
 
 
-def _numbered(prefix: str, names: Iterable[str]) -> dict[str, str]:
-    return {name: f"{prefix}{number}" for number, name in enumerate(names)}
+def _numbered(pattern: str, names: Iterable[Key]) -> dict[Key, str]:
+    return {name: pattern.format(number) for number, name in enumerate(names)}
 
 
 class SourceWriter:

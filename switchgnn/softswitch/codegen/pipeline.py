@@ -168,7 +168,7 @@ class PipelineWriter:
 
     def _write_lookup(self, table: TableSpec) -> None:
         names, line = self._ctx.names, self._ctx.line
-        default = f"{names.default(table.name)}[0]"
+        default = f"{names.default[table.name]}[0]"
         if not table.key:
             line(f"_e = {default}")
             if _by_hit(table):
@@ -176,7 +176,7 @@ class PipelineWriter:
             return
         parts = [self._key_part(field) for field in table.key]
         key = parts[0] if len(parts) == 1 else f"({', '.join(parts)})"
-        line(f"_e = {names.lookup(table.name)}({key})")
+        line(f"_e = {names.lookup[table.name]}({key})")
         if _by_hit(table):
             line("_h = _e is not None")
         with self._ctx.writer.block("if _e is None:"):

@@ -284,7 +284,7 @@ def _write_guarded(ctx: FunctionContext, guard: str | None, statement: str) -> N
 def _register_read(ctx: FunctionContext, parameters: Parameters) -> None:
     array = ctx.layout.program.registers[parameters[1]["value"]]
     guard, index = _guarded(ctx, ctx.term(parameters[2]), array.size)
-    read = Term(f"{ctx.names.register(array.name)}[{index}]", 0, (1 << array.width) - 1, True)
+    read = Term(f"{ctx.names.register[array.name]}[{index}]", 0, (1 << array.width) - 1, True)
     slot = _slot(ctx, parameters[0])
     if guard is None:
         ctx.set_slot(slot, read)
@@ -299,13 +299,13 @@ def _register_write(ctx: FunctionContext, parameters: Parameters) -> None:
     array = ctx.layout.program.registers[parameters[0]["value"]]
     guard, index = _guarded(ctx, ctx.term(parameters[1]), array.size)
     value = arithmetic.wrap_unsigned(ctx.term(parameters[2]), array.width)
-    _write_guarded(ctx, guard, f"{ctx.names.register(array.name)}[{index}] = {value.text}")
+    _write_guarded(ctx, guard, f"{ctx.names.register[array.name]}[{index}] = {value.text}")
 
 
 def _count(ctx: FunctionContext, parameters: Parameters) -> None:
     array = ctx.layout.program.counters[parameters[0]["value"]]
     guard, index = _guarded(ctx, ctx.term(parameters[1]), array.size)
-    packets, total = ctx.names.packet_counts(array.name), ctx.names.byte_counts(array.name)
+    packets, total = ctx.names.packet_counts[array.name], ctx.names.byte_counts[array.name]
     _write_guarded(ctx, guard, f"{packets}[{index}] += 1; {total}[{index}] += n")
 
 

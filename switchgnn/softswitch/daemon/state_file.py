@@ -24,8 +24,11 @@ from finsy.proto import p4r
 
 from switchgnn.base.files import open_regular
 from switchgnn.softswitch.errors import StateFileError
-from switchgnn.softswitch.p4runtime.device import Device, InstalledPipeline
-from switchgnn.softswitch.p4runtime.pipeline_config import PipelineConfigs
+from switchgnn.softswitch.p4runtime.pipeline_config import (
+    Device,
+    InstalledPipeline,
+    PipelineConfigs,
+)
 from switchgnn.softswitch.p4runtime.table_entries import (
     encode_default,
     encode_table,

@@ -1,22 +1,23 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""The native engine of a program: packets, state and counts."""
+"""The native engine of a program (packets, state and counts) and its threads."""
 
 import logging
+import threading
 import time
 from collections import Counter
-from collections.abc import Mapping
-from ctypes import c_int32, c_int64, c_uint32, c_uint64, create_string_buffer
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from ctypes import byref, c_int32, c_int64, c_uint32, c_uint64, create_string_buffer
+from dataclasses import dataclass, fields
 from enum import IntEnum
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from struct import Struct
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from switchgnn.base.native import find_compiler
 from switchgnn.softswitch.errors import UnsupportedProgramError
-from switchgnn.softswitch.forwarding import ForwardingCounts
+from switchgnn.softswitch.forwarding import ForwardingCounts, Sender
 from switchgnn.softswitch.loader import GivenProgram
 from switchgnn.softswitch.native.build import (
     Backend,
@@ -27,20 +28,16 @@ from switchgnn.softswitch.native.build import (
 from switchgnn.softswitch.native.library import Library, TableShape, numbers, table_shapes
 from switchgnn.softswitch.native.state import NativeState
 from switchgnn.softswitch.native.translation.program_source import program_source
+from switchgnn.softswitch.ports import EthernetPort, Port
 from switchgnn.softswitch.program import LoadedProgram
 from switchgnn.softswitch.replication import CloneSession, Replica, ReplicationEngine
+from switchgnn.softswitch.state import log_message
 from switchgnn.softswitch.traffic_manager import CLASSES, QueueSettings
 
+Result = TypeVar("Result")
+
 PORTS = 512
-_SCALARS = (
-    "ingress_drops",
-    "egress_drops",
-    "recirculated",
-    "resubmitted",
-    "again_drops",
-    "without_program",
-    "failures",
-)
+_SCALARS = [each.name for each in fields(ForwardingCounts) if each.default == 0]
 # Captured frames, each after its port and length.
 _FRAME_HEAD = Struct("=II")
 _LONGEST = _FRAME_HEAD.size + (1 << 17)
@@ -167,8 +164,11 @@ class NativeEngine:
     def counts(self) -> ForwardingCounts:
         """Return the packet counts."""
         values = list(self._counts)
-        by_port = [_by_port(values[i * PORTS : (i + 1) * PORTS]) for i in range(4)]
-        counts = ForwardingCounts(*by_port, _by_port(self._tail_drops))
+        received, sent, unattached, errors = (
+            _by_port(values[i * PORTS : (i + 1) * PORTS]) for i in range(4)
+        )
+        tail_drops = _by_port(self._tail_drops)
+        counts = ForwardingCounts(received, sent, unattached, errors, tail_drops)
         for name, value in zip(_SCALARS, values[4 * PORTS :], strict=True):
             setattr(counts, name, value)
         return counts
@@ -186,6 +186,100 @@ def _arrays(replicas: tuple[Replica, ...]) -> tuple[object, object, int]:
     ports = numbers(c_int32, [replica.port for replica in replicas])
     instances = numbers(c_uint32, [replica.instance for replica in replicas])
     return ports, instances, len(replicas)
+
+
+_LOOP_LOG = logging.getLogger("softswitch.loop")
+_NOTICE_ROOM = 1 << 18
+_FRAME = 0
+
+
+class NativeLoop:
+    """An event loop whose forwarding thread never waits for the GIL."""
+
+    def __init__(
+        self,
+        engine: NativeEngine,
+        ports: Mapping[int, Port],
+        cpu_port: int | None = None,
+        packet_in: Sender | None = None,
+    ) -> None:
+        self.engine = engine
+        self._switch = engine.switch
+        self._ports = ports
+        self._cpu_port = cpu_port if packet_in is not None else None
+        self._packet_in = packet_in
+        self._threads: list[threading.Thread] = []
+
+    def start(self) -> None:
+        """Attach the ports and start the threads."""
+        self.engine.attach({n: _attachment(port) for n, port in self._ports.items()})
+        if self._cpu_port is not None:
+            self.engine.attach({self._cpu_port: Attachment(PortKind.CONTROLLER)})
+        self._threads = [
+            threading.Thread(target=self._forward, name="softswitch-loop", daemon=True),
+            threading.Thread(target=self._hand_over, name="softswitch-notices", daemon=True),
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def stop(self) -> None:
+        """End the threads and detach the ports."""
+        self._switch.call("switch_stop")
+        self._switch.call("switch_end_notices")
+        for thread in self._threads:
+            thread.join()
+        detached = dict.fromkeys(self._ports, Attachment(PortKind.NONE))
+        if self._cpu_port is not None:
+            detached[self._cpu_port] = Attachment(PortKind.NONE)
+        self.engine.attach(detached)
+
+    def call(self, function: Callable[[], Result]) -> Result:
+        """Run a function between two packets and return its result or raise its error."""
+        self._switch.wait("switch_enter")
+        try:
+            return function()
+        finally:
+            self._switch.call("switch_leave")
+
+    def _forward(self) -> None:
+        self._switch.wait("switch_run")
+
+    def _hand_over(self) -> None:
+        """Send packet-ins and write log messages until the engine stops."""
+        kind, number = c_uint32(), c_uint32()
+        room = create_string_buffer(_NOTICE_ROOM)
+        place = (byref(kind), byref(number), room, _NOTICE_ROOM)
+        while (length := self._switch.wait("switch_notice", *place)) >= 0:
+            notice = room.raw[:length]
+            try:
+                if kind.value == _FRAME:
+                    self._send(notice)
+                else:
+                    log_message(self.engine.messages[number.value], _logged_numbers(notice))
+            except Exception:
+                _LOOP_LOG.exception("A packet-in or a log message was lost.")
+
+    def _send(self, frame: bytes) -> None:
+        if self._packet_in is None or self._cpu_port is None:
+            return
+        if not self._packet_in(frame):
+            self.call(partial(self._switch.call, "switch_not_taken", self._cpu_port))
+
+
+def _attachment(port: Port) -> Attachment:
+    kind = PortKind.PACKET_SOCKET if isinstance(port, EthernetPort) else PortKind.SOCKET
+    return Attachment(kind, port.fileno(), port.frame_bytes, port.may_refuse)
+
+
+def _logged_numbers(data: bytes) -> tuple[int, ...]:
+    """Decode numbers, each written as a sign byte, a count of words, and the words."""
+    numbers = []
+    place = 0
+    while place < len(data):
+        signed, words = bool(data[place]), data[place + 1]
+        begin, place = place + 2, place + 2 + 8 * words
+        numbers.append(int.from_bytes(data[begin:place], "little", signed=signed))
+    return tuple(numbers)
 
 
 _LOG = logging.getLogger(__name__)

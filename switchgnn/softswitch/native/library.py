@@ -3,10 +3,10 @@
 """Bindings of runtime/interface.h, and the layouts of tables."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from ctypes import (
     CDLL,
-    POINTER,
     PyDLL,
     c_char_p,
     c_double,
@@ -24,69 +24,28 @@ from typing import Any
 
 from switchgnn.softswitch.program import LoadedProgram, TableSpec
 
-_REPLICAS = (c_uint64, POINTER(c_int32), POINTER(c_uint32), c_uint64)
-# Result and arguments of each function, without the switch itself.
-_SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
-    "switch_free": (None, ()),
-    "switch_run": (None, ()),
-    "switch_stop": (None, ()),
-    "switch_clear": (None, ()),
-    "switch_enter": (None, ()),
-    "switch_leave": (None, ()),
-    "switch_attach": (None, (c_int, c_int, c_int, c_uint64, c_int)),
-    "switch_limits": (None, (c_int64, c_double, c_double)),
-    "switch_port_rate": (None, (c_int, c_double)),
-    "switch_clock": (None, (c_double,)),
-    "switch_receive": (None, (c_int, c_char_p, c_uint64)),
-    "switch_again": (c_int, (c_uint64,)),
-    "switch_drain": (None, ()),
-    "switch_take": (c_int, (c_int, c_char_p, c_uint64, c_uint64)),
-    "switch_tick": (c_double, (c_double,)),
-    "switch_captured": (c_uint64, (c_char_p, c_uint64)),
-    "switch_notice": (c_int64, (POINTER(c_uint32), POINTER(c_uint32), c_char_p, c_uint64)),
-    "switch_end_notices": (None, ()),
-    "switch_not_taken": (None, (c_int,)),
-    "switch_counts": (c_void_p, ()),
-    "switch_tail_drops": (c_void_p, ()),
-    "switch_lengths": (c_void_p, ()),
-    "switch_group": (None, _REPLICAS),
-    "switch_no_group": (None, (c_uint64,)),
-    "switch_session": (None, (*_REPLICAS, c_int64)),
-    "switch_no_session": (None, (c_uint64,)),
-    "table_put": (None, (c_int, c_char_p, c_int32, c_uint32, c_char_p, c_uint64)),
-    "table_find": (c_int64, (c_int, c_char_p)),
-    "table_remove": (None, (c_int, c_uint64)),
-    "table_length": (c_uint64, (c_int,)),
-    "table_stride": (c_uint64, (c_int,)),
-    "table_record": (c_void_p, (c_int, c_uint64)),
-    "table_counts": (c_void_p, (c_int, c_uint64)),
-    "table_rows": (c_void_p, (c_int,)),
-    "rows_length": (c_uint64, (c_void_p,)),
-    "rows_memory": (c_void_p, (c_void_p,)),
-    "rows_free": (None, (c_void_p,)),
-    "table_clear": (None, (c_int,)),
-    "table_default": (None, (c_int, c_int32, c_char_p, c_uint64)),
-    "formats_new": (c_void_p, (POINTER(c_uint64),)),
-    "formats_free": (None, (c_void_p,)),
-    "batch_read": (c_void_p, (c_void_p, c_char_p, c_uint64)),
-    "batch_free": (None, (c_void_p,)),
-    "batch_length": (c_uint64, (c_void_p,)),
-    "batch_rest": (c_void_p, (c_void_p, POINTER(c_uint64))),
-    "batch_item": (
-        None,
-        (c_void_p, c_uint64, POINTER(c_uint64), POINTER(c_uint64), POINTER(c_int)),
-    ),
-    "batch_apply": (c_uint64, (c_void_p, c_uint64, c_uint64)),
-    "answer_new": (c_void_p, ()),
-    "answer_free": (None, (c_void_p,)),
-    "answer_entries": (
-        c_void_p,
-        (c_void_p, c_void_p, c_uint32, c_void_p, c_uint64, c_uint64, POINTER(c_uint64)),
-    ),
-    "register_cells": (c_void_p, (c_int,)),
-    "counter_packets": (c_void_p, (c_int,)),
-    "counter_bytes": (c_void_p, (c_int,)),
+_INTERFACE = Path(__file__).parent / "runtime" / "interface.h"
+_FUNCTION = re.compile(r"^(?:const )?(\w+\*?) (\w+)\(([^)]*)\) \{", re.MULTILINE)
+_TYPES: dict[str, Any] = {
+    "void": None,
+    "int": c_int,
+    "i32": c_int32,
+    "i64": c_int64,
+    "u32": c_uint32,
+    "u64": c_uint64,
+    "double": c_double,
 }
+
+
+def _signatures() -> Iterator[tuple[str, Any, list[Any]]]:
+    """Yield the name, result and arguments of each function of interface.h."""
+    for result, name, arguments in _FUNCTION.findall(_INTERFACE.read_text()):
+        kinds = [each.strip() for each in arguments.split(",") if each.strip()]
+        yield name, _type(result), [_type(each) for each in kinds]
+
+
+def _type(text: str) -> Any:  # noqa: ANN401  ctypes types
+    return c_void_p if "*" in text else _TYPES[text.split(maxsplit=1)[0]]
 
 
 class Library:
@@ -95,16 +54,11 @@ class Library:
     def __init__(self, path: Path) -> None:
         # PyDLL keeps the GIL, for short calls; CDLL releases it, for calls that may wait.
         self._short, self._waiting = PyDLL(str(path)), CDLL(str(path))
-        for library in (self._short, self._waiting):
-            library.switch_new.restype = c_void_p
-            library.switch_new.argtypes = ()
-            for name, (result, arguments) in _SIGNATURES.items():
+        for name, result, arguments in _signatures():
+            for library in (self._short, self._waiting):
                 function = getattr(library, name)
-                function.restype = result
-                function.argtypes = (c_void_p, *arguments)
-
+                function.restype, function.argtypes = result, arguments
         self._short.program_messages.restype = c_char_p
-        self._short.program_messages.argtypes = ()
 
     def messages(self) -> tuple[str, ...]:
         """Return the log messages of the program, by number."""

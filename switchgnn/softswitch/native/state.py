@@ -7,8 +7,8 @@ from ctypes import byref, c_int, c_uint8, c_uint16, c_uint32, c_uint64, string_a
 from typing import Any
 
 from switchgnn.softswitch.native.library import Switch, TableShape, byte_size, cell_bytes, numbers
-from switchgnn.softswitch.p4runtime.schema import TableSchema
 from switchgnn.softswitch.program import CounterArray, LoadedProgram, RegisterArray, TableSpec
+from switchgnn.softswitch.schema import TableSchema
 from switchgnn.softswitch.state import (
     CounterCells,
     ProgramState,
@@ -44,7 +44,7 @@ class _Records:
         self.stride = int(switch.call("table_stride", shape.number))
         self._word_bytes = shape.key_words * 8
         self._numbers = {"exact": 1, "lpm": 2, "priority": 4}[shape.kind]
-        self._key_bytes = self._numbers * self._word_bytes + 8 * (shape.kind != "exact")
+        self.key_bytes = self._numbers * self._word_bytes + 8 * (shape.kind != "exact")
 
     def key(self, key: EntryKey) -> bytes:
         """Return an entry's key as in runtime/tables.h."""
@@ -63,7 +63,7 @@ class _Records:
         numbers = (value, mask, low, high)[: self._numbers]
         words = b"".join(number.to_bytes(self._word_bytes, "little") for number in numbers)
         rank = priority if self.shape.kind == "priority" else rank
-        return (words + rank.to_bytes(8, "little"))[: self._key_bytes]
+        return (words + rank.to_bytes(8, "little"))[: self.key_bytes]
 
     def parameters(self, number: int, data: tuple[int, ...]) -> bytes:
         """Encode the parameters of an action, given by its place in the table."""
@@ -77,8 +77,8 @@ class _Records:
 
     def entry(self, record: bytes) -> Entry:
         """Return the entry in a record, without its metadata."""
-        key = record[: self._key_bytes]
-        place = self._key_bytes
+        key = record[: self.key_bytes]
+        place = self.key_bytes
         counts: list[int] | None = None
         if self.counted:
             counted = record[place : place + _COUNTS_BYTES]
@@ -118,21 +118,19 @@ class _Rows:
     def __init__(self, records: _Records, notes: dict[EntryKey, bytes]) -> None:
         self.records = records
         self.notes = notes
-        self.pointer = records.switch.call("table_rows", records.number)
-        self._memory = records.switch.call("rows_memory", self.pointer)
+        length = records.switch.call("table_length", records.number)
+        memory = records.switch.call("table_memory", records.number)
+        self.data = string_at(memory, length * records.stride) if length else b""
 
     def __len__(self) -> int:
-        return int(self.records.switch.call("rows_length", self.pointer))
+        return len(self.data) // self.records.stride
 
     def __iter__(self) -> Iterator[Entry]:
         stride = self.records.stride
-        for place in range(len(self)):
-            entry = self.records.entry(string_at(self._memory + place * stride, stride))
+        for begin in range(0, len(self.data), stride):
+            entry = self.records.entry(self.data[begin : begin + stride])
             entry.metadata = self.notes.get(entry.key, b"") if self.notes else b""
             yield entry
-
-    def __del__(self) -> None:
-        self.records.switch.call("rows_free", self.pointer)
 
 
 class _Table(EntryTable):
@@ -148,12 +146,15 @@ class _Table(EntryTable):
     def _place(self, key: EntryKey) -> int:
         return int(self._switch.call("table_find", self._number, self._records.key(key)))
 
+    def _address(self, place: int) -> int:
+        memory: int = self._switch.call("table_memory", self._number)
+        return memory + place * self._records.stride
+
     def find(self, key: EntryKey) -> Entry | None:
         place = self._place(key)
         if place < 0:
             return None
-        record = self._switch.call("table_record", self._number, place)
-        entry = self._records.entry(string_at(record, self._records.stride))
+        entry = self._records.entry(string_at(self._address(place), self._records.stride))
         entry.metadata = self._notes.get(key, b"")
         return entry
 
@@ -180,7 +181,7 @@ class _Table(EntryTable):
         self._notes.clear()
 
     def set_counts(self, key: EntryKey, counts: tuple[int, int]) -> None:
-        address = self._switch.call("table_counts", self._number, self._place(key))
+        address = self._address(self._place(key)) + self._records.key_bytes
         (c_uint64 * 2).from_address(address)[:] = list(counts)
 
     def set_default(self, target: Target) -> None:
@@ -227,7 +228,7 @@ class NativeBatches:
                 count = min(at_most, len(rows) - begin)
                 place = self._switch.wait(
                     "answer_entries",
-                    *(answer, self._pointer, ident, rows.pointer, begin, count, byref(size)),
+                    *(answer, self._pointer, ident, rows.data, begin, count, byref(size)),
                 )
                 yield string_at(place, size.value)
         finally:
@@ -281,7 +282,7 @@ class NativeBatch:
 def _fits(table: TableSchema, shape: TableShape) -> bool:
     """Return whether a P4Info, which may be wrong, agrees with an exact table."""
     actions = table.entry_actions
-    lists = [table.fields, *(action.parameters for action in actions)]
+    lists: list[Sequence[Any]] = [table.fields, *(action.parameters for action in actions)]
     return (
         shape.kind == "exact"
         and tuple(field.bitwidth for field in table.fields) == shape.widths

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from finsy.proto import U128, p4r, rpc_code, rpc_status
 
 from switchgnn.softswitch.errors import RequestError
-from switchgnn.softswitch.p4runtime.schema import (
+from switchgnn.softswitch.schema import (
     denied,
     exhausted,
     invalid,

@@ -1,11 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Forwarding pipeline configurations: verify, save, install and return."""
+"""The switch as the P4Runtime service sees it, and the configurations of its pipeline."""
 
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Protocol, TypeVar
 
 from finsy.proto import p4r
 from google.protobuf.empty_pb2 import Empty
@@ -15,13 +16,59 @@ from google.protobuf.unknown_fields import UnknownFieldSet
 from switchgnn.softswitch.errors import MalformedProgramError, RequestError, SoftSwitchError
 from switchgnn.softswitch.loader import GivenProgram
 from switchgnn.softswitch.native.state import NativeBatches, NativeState
-from switchgnn.softswitch.p4runtime.device import Device, InstalledPipeline
-from switchgnn.softswitch.p4runtime.schema import (
+from switchgnn.softswitch.replication import ReplicationEngine
+from switchgnn.softswitch.schema import (
+    Schema,
     build_schema,
     invalid,
     precondition,
     unimplemented,
 )
+from switchgnn.softswitch.state import ProgramState
+
+Result = TypeVar("Result")
+
+
+class Device(Protocol):
+    """A switch on which programs are installed."""
+
+    @property
+    def replication(self) -> ReplicationEngine:
+        """Multicast groups and clone sessions."""
+
+    def call(self, function: Callable[[], Result]) -> Result:
+        """Run a function between two packets and return its result."""
+
+    def prepare(self, given: GivenProgram) -> "PreparedProgram":
+        """Make all that a program needs to run; raise SoftSwitchError if it cannot run."""
+
+    def inject(self, port: int, frame: bytes) -> None:
+        """Process a frame as if it had arrived at a port."""
+
+
+@dataclass(frozen=True)
+class PreparedProgram:
+    """A program's fresh state, and the function that replaces the running program by it."""
+
+    state: ProgramState
+    install: Callable[[], None]
+
+
+@dataclass
+class InstalledPipeline:
+    """An installed program; ``batches`` needs native code.
+
+    ``replication`` has multicast groups and clone sessions by the name of their field and id.
+    """
+
+    config: p4r.ForwardingPipelineConfig
+    schema: Schema
+    state: ProgramState
+    batches: NativeBatches | None
+    replication: dict[tuple[str, int], p4r.PacketReplicationEngineEntry] = field(
+        default_factory=dict
+    )
+
 
 _Set = p4r.SetForwardingPipelineConfigRequest
 _Get = p4r.GetForwardingPipelineConfigRequest
@@ -29,10 +76,8 @@ _Get = p4r.GetForwardingPipelineConfigRequest
 Give = Callable[[bytes], GivenProgram]
 
 
-@dataclass(frozen=True)
-class _Wanted:
-    pipeline: InstalledPipeline
-    install: Callable[[], None]
+# A verified configuration and the function that installs its program.
+_Verified = tuple[InstalledPipeline, Callable[[], None]]
 
 
 class PipelineConfigs:
@@ -42,7 +87,7 @@ class PipelineConfigs:
         self._device = device
         self._give = give
         self._lock = threading.Lock()
-        self._saved: _Wanted | None = None
+        self._saved: _Verified | None = None
         self._installed: InstalledPipeline | None = None
 
     @property
@@ -90,9 +135,10 @@ class PipelineConfigs:
                 "Another program cannot take over the entries: use VERIFY_AND_COMMIT."
             )
 
-    def _install(self, wanted: _Wanted) -> None:
-        wanted.install()
-        self._installed = wanted.pipeline
+    def _install(self, verified: _Verified) -> None:
+        pipeline, install = verified
+        install()
+        self._installed = pipeline
         self._saved = None
 
     def get(self, response_type: int) -> p4r.ForwardingPipelineConfig:
@@ -107,7 +153,7 @@ class PipelineConfigs:
             answer.ClearField("cookie")
         return answer
 
-    def _verify(self, config: p4r.ForwardingPipelineConfig) -> _Wanted:
+    def _verify(self, config: p4r.ForwardingPipelineConfig) -> _Verified:
         """Do all that can fail, so that installing cannot."""
         if not config.HasField("p4info"):
             raise invalid("The configuration has no P4Info: send that of the program with it.")
@@ -122,7 +168,7 @@ class PipelineConfigs:
         if isinstance(state, NativeState):
             batches = NativeBatches(state, schema.tables.values())
         pipeline = InstalledPipeline(copy, schema, state, batches)
-        return _Wanted(pipeline, prepared.install)
+        return pipeline, prepared.install
 
 
 # https://github.com/p4lang/PI/blob/main/proto/p4/tmp/p4config.proto

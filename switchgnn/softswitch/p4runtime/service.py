@@ -22,16 +22,11 @@ from switchgnn.softswitch.p4runtime.arbitration import (
     StreamClient,
     StreamLimits,
 )
-from switchgnn.softswitch.p4runtime.device import Device, InstalledPipeline
-from switchgnn.softswitch.p4runtime.pipeline_config import Give, PipelineConfigs
-from switchgnn.softswitch.p4runtime.schema import (
-    HeaderSchema,
-    TableSchema,
-    decode,
-    denied,
-    encode,
-    invalid,
-    unimplemented,
+from switchgnn.softswitch.p4runtime.pipeline_config import (
+    Device,
+    Give,
+    InstalledPipeline,
+    PipelineConfigs,
 )
 from switchgnn.softswitch.p4runtime.table_entries import (
     encode_default,
@@ -47,6 +42,15 @@ from switchgnn.softswitch.p4runtime.writing import (
     read_counters,
     read_registers,
     read_request,
+)
+from switchgnn.softswitch.schema import (
+    HeaderSchema,
+    TableSchema,
+    decode,
+    denied,
+    encode,
+    invalid,
+    unimplemented,
 )
 
 

@@ -7,8 +7,10 @@ from collections.abc import Iterable, Iterator, MutableSequence
 from finsy.proto import p4i, p4r
 
 from switchgnn.softswitch.errors import RequestError
-from switchgnn.softswitch.p4runtime.device import InstalledPipeline
-from switchgnn.softswitch.p4runtime.schema import (
+from switchgnn.softswitch.p4runtime.pipeline_config import InstalledPipeline
+from switchgnn.softswitch.program import DROP_PORT
+from switchgnn.softswitch.replication import CloneSession, Replica, ReplicationEngine
+from switchgnn.softswitch.schema import (
     COUNT_MASK,
     ActionSchema,
     Schema,
@@ -23,8 +25,6 @@ from switchgnn.softswitch.p4runtime.schema import (
     not_found,
     unimplemented,
 )
-from switchgnn.softswitch.program import DROP_PORT
-from switchgnn.softswitch.replication import CloneSession, Replica, ReplicationEngine
 from switchgnn.softswitch.tables import (
     Entry,
     EntryTable,
@@ -361,7 +361,7 @@ def write_replication(
         raise unimplemented("Classes of service are not supported: leave class_of_service at 0.")
     else:
         replicas = _replicas(session.replicas)
-        engine.sessions[ident] = CloneSession(replicas, 0, session.packet_length_bytes)
+        engine.sessions[ident] = CloneSession(replicas, session.packet_length_bytes)
     kept = p4r.PacketReplicationEngineEntry()
     kept.CopyFrom(message)
     pipeline.replication[which, ident] = kept

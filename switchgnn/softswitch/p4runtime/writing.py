@@ -10,8 +10,15 @@ from finsy.proto import p4d, p4r, rpc_code
 
 from switchgnn.softswitch.errors import RequestError
 from switchgnn.softswitch.native.state import NativeBatch
-from switchgnn.softswitch.p4runtime.device import Device, InstalledPipeline
-from switchgnn.softswitch.p4runtime.schema import (
+from switchgnn.softswitch.p4runtime.pipeline_config import Device, InstalledPipeline
+from switchgnn.softswitch.p4runtime.table_entries import (
+    absent,
+    decode_matches,
+    find_table,
+    write_entry,
+    write_replication,
+)
+from switchgnn.softswitch.schema import (
     COUNT_MASK,
     decode,
     decode_counts,
@@ -19,13 +26,6 @@ from switchgnn.softswitch.p4runtime.schema import (
     invalid,
     not_found,
     unimplemented,
-)
-from switchgnn.softswitch.p4runtime.table_entries import (
-    absent,
-    decode_matches,
-    find_table,
-    write_entry,
-    write_replication,
 )
 from switchgnn.softswitch.state import CounterCells, RegisterCells
 

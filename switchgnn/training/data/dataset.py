@@ -317,6 +317,9 @@ _KINDS: Mapping[str, ArrayKind] = {
 }
 
 
+_OF_VERTICES = ("features", "labels", "train", "validation", "test", "self_loops")
+
+
 def write_dataset(data: Dataset, path: Path) -> None:
     """Write a data set; a reader sees either the whole file or nothing of it."""
     arrays: dict[str, Any] = {
@@ -326,7 +329,7 @@ def write_dataset(data: Dataset, path: Path) -> None:
         "classes": np.array(data.classes),
         "undirected": np.array(data.undirected),
     }
-    arrays |= {name: getattr(data, name) for name in _KINDS if name not in arrays}
+    arrays |= {name: getattr(data, name) for name in _OF_VERTICES}
     try:
         with whole_file(path) as file:
             file.write(pack_arrays(arrays))
@@ -345,16 +348,11 @@ def read_dataset(path: Path) -> Dataset:
         graph = Graph(arrays["indptr"], arrays["indices"], name)
         return Dataset(
             graph=graph,
-            features=arrays["features"],
-            labels=arrays["labels"],
-            train=arrays["train"],
-            validation=arrays["validation"],
-            test=arrays["test"],
             classes=int(arrays["classes"]),
             multilabel=arrays["labels"].ndim == 2,
             name=graph.name,
-            self_loops=arrays["self_loops"],
             undirected=bool(arrays["undirected"]),
+            **{name: arrays[name] for name in _OF_VERTICES},
         )
     except (DatasetError, PlannerError, TypeError, ValueError) as error:
         raise DatasetError(f"{path} is damaged, delete it: {error}") from error

@@ -109,7 +109,6 @@ def check_name(name: str) -> str:
 
 
 def _graph_file(name: str, seed: int, *, ignore_weights: bool) -> Dataset:
-    """Load a file of a graph with features and labels."""
     graph = load_graph(name, ignore_weights=ignore_weights)
     for array in ("features", "labels"):
         if getattr(graph, array) is None:
@@ -147,7 +146,6 @@ def _karate(_name: str, _root: Path, seed: int) -> Dataset:
 
 
 def _with_split(graph: Graph, seed: int, features: NDArray[np.float32] | None = None) -> Dataset:
-    """Return the data set of a graph with labels; the split is random if the graph has none."""
     features = graph.features if features is None else features
     assert features is not None  # noqa: S101 - the callers' graphs have both
     assert graph.labels is not None  # noqa: S101
@@ -299,7 +297,6 @@ def split_of_indices(indices: Mapping[str, Any], vertices: int) -> Split:
 
 
 def _folder_of(name: str, root: Path, raw_file: str) -> Path:
-    """Return root if it has raw/RAW_FILE, or else root/NAME, in any case of letters."""
     if (root / "raw" / raw_file).is_file():
         return root
     named = [path for path in root.glob("*") if path.name.lower() == name]
@@ -315,7 +312,6 @@ def _load_outside(
     package: str = "torch_geometric",
     extra: str = "training",
 ) -> _Loaded:
-    """Call a loader that imports another package and may download files."""
     try:
         with contextlib.redirect_stdout(sys.stderr):
             return load()

@@ -133,7 +133,6 @@ class _Given:
 
 
 def _known(graph: Graph) -> Ids:
-    """Return the ids of the vertices in the graph's file."""
     return np.arange(graph.vertices) if graph.original_ids is None else graph.original_ids
 
 
@@ -266,7 +265,6 @@ def _read_labels(path: Path, graph: Graph, column: str | None) -> _Given:
 
 
 def _read_words(path: Path, graph: Graph, column: str | None) -> _Given:
-    """Read a word for each vertex of a .csv, or one per line."""
     if format_of(path) != ".csv":
         return _Given(path, None, _read_lines(path))
     table = _read_table(path, graph)
@@ -306,7 +304,6 @@ def _column(path: Path, table: "_TextTable", column: str | None) -> int:
 
 
 def _numbered(path: Path, words: list[str]) -> NDArray[np.int64] | NDArray[np.float32]:
-    """Return the classes of numbers or names, int64[V]."""
     used = sorted({word for word in words if not _is_missing(word)})
     numbers = [all(map(_NUMBER.fullmatch, _BETWEEN.split(word))) for word in used]
     if any(numbers) and not all(numbers):
@@ -337,7 +334,6 @@ def _check_largest(path: Path, largest: int, vertices: int) -> None:
 
 
 def _place_split(given: _Given, graph: Graph) -> Split:
-    """Return which vertices train, validate and test; others are in no part."""
     words = _place_words(given, graph)
     strange = sorted(set(words) - set(_CODES))
     if strange:
@@ -372,7 +368,6 @@ def _rows_of(given: _Given, graph: Graph) -> NDArray[np.int64]:
 
 
 def _has_names(graph: Graph) -> bool:
-    """Return whether the ids of a graph are names, and not numbers."""
     return graph.original_ids is not None and graph.original_ids.dtype.kind == "U"
 
 
@@ -416,12 +411,10 @@ class _TextTable:
 
 
 def _read_lines(path: Path) -> list[str]:
-    """Return the stripped lines of a text file, without empty ones at its end."""
     return [line.strip() for line in read_text(path).rstrip().splitlines()]
 
 
 def _read_table(path: Path, graph: Graph) -> _TextTable:
-    """Read a .csv file: the id first, then other columns; a header line is allowed."""
     text = read_text(path)
     reader = csv.reader(
         io.StringIO(text, newline=""),

@@ -129,9 +129,9 @@ class _End:
         self._mine, self._other, self._edges = mine, other, edges
 
     def aggregate(
-        self, rows: NDArray[np.float32], direction: Direction, site: int = 0
+        self, rows: NDArray[np.float32], direction: Direction, tensor_id: int = 0
     ) -> NDArray[np.float32]:
-        other: NDArray[np.float32] = self._swap((direction, site, rows.shape[1]), rows.copy())
+        other: NDArray[np.float32] = self._swap((direction, tensor_id, rows.shape[1]), rows.copy())
         return self._edges[int(direction is Direction.BACKWARD)] @ other
 
     def expected_traffic(self, _width: int, _direction: Direction) -> object:

@@ -117,8 +117,8 @@ def distribute(
             local = LocalSum(local_edges(partition, loops=layer.loops), (rows, rows))
             sums[layer.loops] = NeighbourSum(local, others)
         kept = KeptSum(remote.ledger) if precompute and layer.constant else None
-        remote.sites[module] = remote.new_site()
-        summed = partial(sums[layer.loops], site=remote.sites[module])
+        remote.tensor_ids[module] = remote.new_tensor_id()
+        summed = partial(sums[layer.loops], tensor_id=remote.tensor_ids[module])
         whole = _Whole(called_by(name, module), layer, summed, partition, kept)
         object.__setattr__(module, "forward", whole.forward)
     drop_by_vertex(model, torch.from_numpy(partition.vertices), seed)

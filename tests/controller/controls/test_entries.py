@@ -11,17 +11,15 @@ import pytest
 from switchgnn.base.network import Station
 from switchgnn.controller import Network, install, read_counters, star_network
 from switchgnn.controller.controls.access import Destination, Partial, Source
-from switchgnn.controller.controls.banks import POOL_ACTION, Pool
+from switchgnn.controller.controls.banks import Pool
 from switchgnn.controller.controls.congestion import Congestion, Marking, marking
 from switchgnn.controller.controls.fanout import Fanout
-from switchgnn.controller.controls.forward import Forward
 from switchgnn.controller.controls.loop import Loop, Result
 from switchgnn.controller.controls.reduce import Reduce
-from switchgnn.controller.controls.rewrite import Rewrite
+from switchgnn.controller.controls.rewrite import Forward, Rewrite
 from switchgnn.controller.controls.session import Session, SessionEntry, WorkerPorts
 from switchgnn.controller.errors import PlanRefusedError
 from switchgnn.controller.p4runtime.layout import Layout
-from switchgnn.controller.p4runtime.rows import decode_default
 from switchgnn.controller.p4runtime.state import read_default
 from switchgnn.controller.plan import SwitchPlan
 from switchgnn.p4src import load_strawman
@@ -216,7 +214,7 @@ def test_the_strawman_has_no_all_reduce():
 def test_slots_are_split_to_the_last_one(slots):
     pool = Pool(LAYOUT)
     default = pool.encode(slots)
-    limits = list(decode_default(pool.table, POOL_ACTION, default).values())
+    limits = list(pool.decode_values(default).values())
     assert sum(limits) == pool.decode(default) == slots
     assert max(limits) - min(limits) <= 1
 

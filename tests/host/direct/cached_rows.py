@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""The rule of the cache on the whole graph, in one process, and calls with sites and thresholds."""
+"""The rule of the cache on the whole graph, in one process, and calls with thresholds."""
 
 from collections import Counter, defaultdict
 from typing import NamedTuple
@@ -13,13 +13,13 @@ from tests.host.direct.crew import sizes_of_frames, together
 
 
 class Call(NamedTuple):
-    """One exchange of all workers; `features`: float32[V, F]; `resting`: bool[V]."""
+    """One exchange of all workers; `features`: float32[V, F]; `skipped`: bool[V]."""
 
     features: np.ndarray
     direction: Direction = Direction.FORWARD
-    site: int = 0
+    tensor_id: int = 0
     epsilon: float = 0.0
-    resting: np.ndarray | None = None
+    skipped: np.ndarray | None = None
 
 
 def exchange_all(transports, parts, calls, after=lambda worker, call: None):
@@ -29,10 +29,10 @@ def exchange_all(transports, parts, calls, after=lambda worker, call: None):
         transport, sums = transports[worker], []
         for call in calls:
             transport.epsilon = call.epsilon
-            resting = None if call.resting is None else call.resting[parts[worker]]
-            transport.rest(call.site, resting)
+            skipped = None if call.skipped is None else call.skipped[parts[worker]]
+            transport.skip(call.tensor_id, skipped)
             rows = call.features[parts[worker]]
-            sums.append(transport.aggregate(rows, call.direction, call.site))
+            sums.append(transport.aggregate(rows, call.direction, call.tensor_id))
             after(worker, call)
         transport.close()
         return sums
@@ -74,7 +74,7 @@ class Rule:
     def exchange(self, call):
         """Return float64[V, F] sums."""
         width = call.features.shape[1]
-        state = call.direction, call.site, width
+        state = call.direction, call.tensor_id, width
         first = state not in self._held
         held = self._held.setdefault(state, {})
         sums = np.zeros(call.features.shape)
@@ -88,8 +88,8 @@ class Rule:
             old = held.get(key, np.zeros_like(value))
             rows[pair] += 1
             rests = (
-                not (first or backward or call.resting is None)
-                and call.resting[list(sources)].all()
+                not (first or backward or call.skipped is None)
+                and call.skipped[list(sources)].all()
             )
             moved, size = np.abs(value - old).max(), max(np.abs(value).max(), usual[pair[0]])
             if first or (not rests and moved > np.float32(call.epsilon) * size):

@@ -20,7 +20,7 @@ from tests.host.addresses import QueueLink
 from tests.support.speed import pace_here, seconds_here
 
 JOIN_SECONDS = 60
-PATIENT = Pace(patience=20.0)
+PATIENT = Pace(timeout=20.0)
 BOTH = (Direction.FORWARD, Direction.BACKWARD)
 
 

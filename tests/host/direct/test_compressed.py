@@ -54,13 +54,13 @@ def walk(graph, width, steps, seed, share=0.3):
 
 
 def interleaved(graph, epochs, seed, epsilons=(0.1,)):
-    """Calls of two sites in both directions, and of one site with another width."""
-    two = [(site, 7, way) for way in BOTH for site in (0, 1)]
+    """Calls of two tensors in both directions, and of one of them with another width."""
+    two = [(tensor_id, 7, way) for way in BOTH for tensor_id in (0, 1)]
     shapes = [(0, 33, FORWARD), *two, (0, 33, BACKWARD)]
     tensors = [walk(graph, width, epochs, seed + turn) for turn, (_, width, _) in enumerate(shapes)]
     for epoch in range(epochs):
-        for (site, _, way), tensor in zip(shapes, tensors, strict=True):
-            yield Call(next(tensor), way, site, epsilons[epoch % len(epsilons)])
+        for (tensor_id, _, way), tensor in zip(shapes, tensors, strict=True):
+            yield Call(next(tensor), way, tensor_id, epsilons[epoch % len(epsilons)])
 
 
 @pytest.mark.parametrize("method", MAKE)
@@ -104,8 +104,8 @@ def test_without_a_threshold_sums_are_those_of_plain_rows(method):
 
 @pytest.mark.parametrize("method", MAKE)
 @pytest.mark.parametrize("bits", [32, 8])
-def test_resting_rows_are_not_sent(method, bits):
-    """Forward, and after the first exchange of a tensor; a partial sum rests if all its rows do."""
+def test_skipped_rows_are_not_sent(method, bits):
+    """Forward, after the first exchange of a tensor; a partial sum only if all its rows are."""
     make, choose = MAKE[method]
     graph, assignment = random_case(120, 500, 4, bits, directed=True)
     hub = Hub(4)
@@ -117,7 +117,7 @@ def test_resting_rows_are_not_sent(method, bits):
     )
     rng = np.random.default_rng(bits)
     calls = [
-        call._replace(resting=rng.random(graph.vertices) < 0.7 if turn % 5 else None)
+        call._replace(skipped=rng.random(graph.vertices) < 0.7 if turn % 5 else None)
         for turn, call in enumerate(interleaved(graph, 5, bits, epsilons=(0.01,)))
     ]
     sums = exchange_all(transports, parts_of(assignment, 4), calls)
@@ -134,17 +134,17 @@ def test_nothing_is_kept_of_a_forgotten_site(compression):
     graph, assignment = random_case(60, 300, WORKERS, 2, directed=True)
     parts, features = parts_of(assignment, WORKERS), features_for(graph, 9)
     transports = on_hub(copy_schedules(graph, assignment, WORKERS), compression=compression)
-    resting = np.ones(graph.vertices, dtype=np.bool_)
+    skipped = np.ones(graph.vertices, dtype=np.bool_)
 
     def forget(worker, call):
         if call.epsilon == 0.5:
-            transports[worker].rest(0, resting[parts[worker]])
+            transports[worker].skip(0, skipped[parts[worker]])
             transports[worker].forget(0)
             kept = transports[worker]._compressed
             assert {key.number for key in (*kept._tables, *kept._residuals)} == {1}
-            assert kept.resting.of(0, FORWARD) is None
+            assert kept.skipped.of(0, FORWARD) is None
 
-    calls = [Call(features, way, site) for way in BOTH for site in (0, 1)]
+    calls = [Call(features, way, tensor_id) for way in BOTH for tensor_id in (0, 1)]
     last = calls[-1]._replace(epsilon=0.5)
     sums = exchange_all(transports, parts, [*calls, last, calls[0]], forget)
     assert np.array_equal(bits_of(sums[-1:]), bits_of(sums[:1]))
@@ -248,7 +248,10 @@ def test_feedback_makes_up_for_rounding(feedback):
     transports = on_hub(schedules, compression=Compression(bits, feedback=feedback))
     features = {way: features_for(graph, 5, turn) for turn, way in enumerate(BOTH)}
     calls = [
-        Call(features[way], way, site) for _ in range(rounds) for way in BOTH for site in (1, 2)
+        Call(features[way], way, tensor_id)
+        for _ in range(rounds)
+        for way in BOTH
+        for tensor_id in (1, 2)
     ]
     sums = exchange_all(transports, parts_of(assignment, WORKERS), calls)
     for way in BOTH:
@@ -368,11 +371,11 @@ def g3_end():
 def test_workers_at_other_sites_do_not_add_up():
     graph, assignment = random_case(60, 400, 2, 4, directed=False)
     schedules, parts = copy_schedules(graph, assignment, 2), parts_of(assignment, 2)
-    transports = on_hub(schedules, pace=Pace(patience=0.25), compression=Compression(cache=True))
+    transports = on_hub(schedules, pace=Pace(timeout=0.25), compression=Compression(cache=True))
 
     def work(worker):
         rows = np.ones((len(parts[worker]), 3), dtype=np.float32)
         with pytest.raises(SilentWorkerError, match="another schedule arrived"):
-            transports[worker].aggregate(rows, FORWARD, site=worker)
+            transports[worker].aggregate(rows, FORWARD, tensor_id=worker)
 
     together(work, 2)

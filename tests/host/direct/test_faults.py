@@ -36,7 +36,7 @@ from tests.support.seeds import seed_of, seeds
 from tests.support.speed import seconds_here
 from tests.support.waiting import wait_until
 
-HASTY = Pace(patience=0.25)
+HASTY = Pace(timeout=0.25)
 
 
 @pytest.mark.parametrize("number", seeds(1, 3))
@@ -170,7 +170,7 @@ class NothingAcknowledged:
 @pytest.mark.parametrize("in_background", [False, True])
 def test_who_attends_answers_for_the_rounds_behind_it(in_background):
     """Workers wait for each other after a round, as they do to add up gradients."""
-    case, over = NothingAcknowledged(Pace(patience=2.0)), []
+    case, over = NothingAcknowledged(Pace(timeout=2.0)), []
 
     def all_over():
         return len(over) == 2
@@ -197,7 +197,7 @@ def test_a_farewell_acknowledges_all_that_came_before():
 
     The rows are few enough for the window: otherwise the other worker would wait with the rest.
     """
-    case = NothingAcknowledged(Pace(patience=1.5))
+    case = NothingAcknowledged(Pace(timeout=1.5))
     check_round(case.transports, *case.graph, case.features)
     assert case.dropped
 
@@ -207,7 +207,7 @@ def test_who_computes_is_waited_for():
     """It says nothing meanwhile, for longer than the patience."""
     graph, assignment = random_case(20, 40, 2, 1, directed=False)
     schedules, parts = copy_schedules(graph, assignment, 2), parts_of(assignment, 2)
-    transports = on_hub(schedules, pace=Pace(patience=0.2, skew=20.0))
+    transports = on_hub(schedules, pace=Pace(timeout=0.2, skew=20.0))
     features = features_for(graph, 3)
     results = {}
 

@@ -147,7 +147,7 @@ def test_workers_that_differ_do_not_add_up(name, values):
     """Not even where the frames are of the same length: they end with a sentence."""
     graph, assignment = random_case(60, 400, 2, 4, directed=False)
     hub, schedules, own = Hub(2), copy_schedules(graph, assignment, 2), parts_of(assignment, 2)
-    pace = Pace(patience=0.25)
+    pace = Pace(timeout=0.25)
 
     def work(worker):
         option, width = {name: values[worker]}, 32

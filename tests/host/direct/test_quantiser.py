@@ -66,15 +66,6 @@ def test_bytes_of_a_row():
 
 
 @pytest.mark.parametrize("bits", BITS)
-@pytest.mark.parametrize("width", [1, 2, 3, 4, 5, 33])
-def test_words_of_a_row(bits, width):
-    quantiser = Quantiser(bits)
-    assert quantiser.words(width) == -(-width * bits // 32) + 2
-    assert quantiser.pack(np.zeros((3, width), np.float32)).shape == (3, quantiser.words(width))
-    assert quantiser.pack(np.zeros((0, width), np.float32)).shape == (0, quantiser.words(width))
-
-
-@pytest.mark.parametrize("bits", BITS)
 def test_stochastic_rounding_is_right_on_average(bits):
     """An error of up to a step each time; the mean of 4,000 is off by 6 standard errors at most."""
     times = 4000

@@ -103,7 +103,7 @@ def test_any_bits_give_the_sums_of_the_whole_graph(
     transports = binned_on_hub(
         binned_schedules(graph, assignment, workers),
         faults=faults and f"{faults},seed={seed}",
-        pace=Pace(window=window, patience=20.0),
+        pace=Pace(window=window, timeout=20.0),
         framing=Framing(mtu),
     )
     cut = random_cut(parts, seed, bins)
@@ -240,7 +240,7 @@ def test_what_depends_on_nobody_late_is_done_before():
 def alone():
     """A worker whose only peer says nothing, and its rows."""
     graph, assignment = random_case(40, 200, 2, 9, directed=False)
-    pace = Pace(patience=0.25)
+    pace = Pace(timeout=0.25)
     transport = binned_on_hub(binned_schedules(graph, assignment, 2), pace=pace)[0]
     return transport, np.arange(parts_of(assignment, 2)[0].size)
 

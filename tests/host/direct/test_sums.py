@@ -8,7 +8,6 @@ from contextlib import ExitStack
 import numpy as np
 import pytest
 
-from switchgnn.host.alone import Exchanges, HostTraffic, host_traffic
 from switchgnn.host.direct import (
     PROTOCOL,
     DirectError,
@@ -21,6 +20,7 @@ from switchgnn.host.direct import (
 )
 from switchgnn.host.direct.framing import LARGEST_MTU
 from switchgnn.host.errors import FeatureError, LinkError, TransportError
+from switchgnn.host.host_baseline import Exchanges, HostTraffic, host_traffic
 from switchgnn.host.pace import Pace
 from switchgnn.host.registry import LocalTransport
 from switchgnn.host.wire.header import Kind
@@ -91,22 +91,12 @@ def test_sums_and_frames(method, workers, width, mtu, directed):
         assert 0 <= spare - each.counters.farewells <= each.counters.questions + asked
 
 
-def test_acknowledgements_are_few():
-    """One of 60 bytes for eight of 188, and a few for groups that are not full: under 5 %."""
-    graph, assignment = random_case(600, 5000, 2, seed=4, directed=False)
-    transports = on_hub(copy_schedules(graph, assignment, 2), framing=Framing(None))
-    exchange(transports, parts_of(assignment, 2), [(features_for(graph, 33), FORWARD, False)])
-    data = 188 * sum(each.counters.data_sent for each in transports)
-    acks = 60 * sum(each.counters.acks_sent for each in transports)
-    assert acks < 0.05 * data
-
-
 @pytest.mark.parametrize("window", [1, 5, 64])
 def test_any_window_will_do(window):
     graph, assignment = random_case(60, 300, 3, seed=5, directed=False)
     features = features_for(graph, 40)
     transports = on_hub(
-        copy_schedules(graph, assignment, 3), pace=Pace(window=window, patience=20.0)
+        copy_schedules(graph, assignment, 3), pace=Pace(window=window, timeout=20.0)
     )
     check_round(transports, graph, assignment, features)
 
@@ -210,18 +200,6 @@ def test_the_mean_over_epochs_is_the_exact_sum(case, way):
     # Without the scale of the samples it would be noticed.
     with pytest.raises(AssertionError):
         assert deviations(0.4 * sums, exact) < 6
-
-
-def test_the_same_seed_gives_the_same_sums(case):
-    _, _, features = case
-    calls = [(features, FORWARD, False), (features, FORWARD, True)]
-    first, _ = sampled(case, calls, seed=7)
-    again, _ = sampled(case, calls, seed=7)
-    other, _ = sampled(case, calls, seed=8)
-    for index in range(2):
-        assert np.array_equal(first[index], again[index])
-        assert not np.array_equal(first[index], other[index])
-    assert not np.array_equal(first[0], first[1])
 
 
 def test_within_an_epoch_backward_is_the_transpose_of_forward(case):

@@ -35,12 +35,12 @@ def team_of(graph, compression, *, epsilon=0.0, workers=3, send="cover", **optio
     return team
 
 
-def run(team, features, direction=FORWARD, site=0):
+def run(team, features, direction=FORWARD, tensor_id=0):
     """Exchange a round; return the sums of all vertices, float64, and one worker's result."""
 
     def work(worker):
         rows = team.plan.workers[worker].vertices
-        return team.exchanges[worker].aggregate_fixed(features[rows], direction, site)
+        return team.exchanges[worker].aggregate_fixed(features[rows], direction, tensor_id)
 
     results = team.run(work)
     assert not team.errors, team.errors
@@ -52,12 +52,12 @@ def run(team, features, direction=FORWARD, site=0):
     return total, integers, results[0].fixed_point
 
 
-def sums_of_sent(team, width, direction=FORWARD, site=0):
+def sums_of_sent(team, width, direction=FORWARD, tensor_id=0):
     """The sums of what all workers remember of their sent rows, vertex by vertex of the graph."""
     switch, workers = team.plan.switch, team.plan.workers
     sent = {}
     for part, exchange in zip(workers, team.exchanges, strict=True):
-        cache = exchange._caches.of(site, ExchangeKind(direction, width))
+        cache = exchange._caches.of(tensor_id, ExchangeKind(direction, width))
         for block, rows in cache.sent.items():
             frames = slice(*part.send_indptr[block - 1 : block + 1])
             for source, row in zip(part.send_source[frames].tolist(), rows, strict=True):
@@ -144,13 +144,13 @@ def test_sums_are_those_of_what_was_sent_bit_for_bit(graph, rounds):
 
 
 @pytest.mark.parametrize("send", ["multicast", "cover"])
-def test_resting_rows_are_those_of_the_round_before(graph, send):
-    """A partial sum rests only if all its vertices do, and backward nothing rests."""
+def test_skipped_rows_are_those_of_the_round_before(graph, send):
+    """A partial sum is skipped only if all its vertices are, and backward nothing is."""
     team = team_of(graph, CACHED, send=send)
     team.graph_vertices = graph.vertices
-    resting = np.random.default_rng(6).random(graph.vertices) < 0.7
+    to_skip = np.random.default_rng(6).random(graph.vertices) < 0.7
     for part, exchange in zip(team.plan.workers, team.exchanges, strict=True):
-        exchange.rest(0, resting[part.vertices])
+        exchange.skip(0, to_skip[part.vertices])
     first = random_features(graph, 8)
     second = (first + np.float32(0.25)).astype(np.float32)
     found = set()
@@ -167,15 +167,15 @@ def test_resting_rows_are_those_of_the_round_before(graph, send):
         old, new = (steps_of(each, scale) for each in (first, second))
         for part, exchange in zip(team.plan.workers, team.exchanges, strict=True):
             for vertices, sent in sent_rows(part, exchange):
-                rests = all(resting[vertices])
-                found.add((min(2, len(vertices)), rests, bool(any(resting[vertices]))))
-                assert np.array_equal(sent, (old if rests else new)[vertices].sum(axis=0))
-                skipped += rests
+                whole = all(to_skip[vertices])
+                found.add((min(2, len(vertices)), whole, bool(any(to_skip[vertices]))))
+                assert np.array_equal(sent, (old if whole else new)[vertices].sum(axis=0))
+                skipped += whole
         assert sum(each.savings.skipped for each in team.exchanges) == skipped
     alone = {(1, True, True), (1, False, False)}
     assert found >= alone | ({(2, True, True), (2, False, True)} if send == "cover" else set())
     for exchange in team.exchanges:
-        exchange.rest(0, None)
+        exchange.skip(0, None)
     assert_exact(graph, team, run(team, second), second, FORWARD)
 
 
@@ -206,14 +206,14 @@ def test_nothing_is_kept_of_a_forgotten_site(graph, compression):
     features = random_features(graph, 8)
     fresh = run(team, features)[1]
     for direction in Direction:
-        for site in (1, 0):
-            run(team, features, direction, site)
+        for tensor_id in (1, 0):
+            run(team, features, direction, tensor_id)
     for exchange in team.exchanges:
-        exchange.rest(0, np.ones(len(exchange._part.vertices), dtype=np.bool_))
+        exchange.skip(0, np.ones(len(exchange._part.vertices), dtype=np.bool_))
         exchange.forget(0)
         kept = [*exchange._caches._caches, *exchange._rounding._rests]
-        assert {site for site, _ in kept} == {1}
-        assert exchange._caches.resting.of(0, FORWARD) is None
+        assert {tensor_id for tensor_id, _ in kept} == {1}
+        assert exchange._caches.skipped.of(0, FORWARD) is None
     assert np.array_equal(run(team, features)[1], fresh)
     assert all(each.savings.full == 5 * compression.cache for each in team.exchanges)
 
@@ -222,8 +222,8 @@ def test_each_site_has_its_own_rows(graph):
     team = team_of(graph, CACHED, epsilon=0.5)
     first, second = random_features(graph, 8, 1), random_features(graph, 8, 2)
     for _ in range(3):
-        for site, features in enumerate((first, second)):
-            _, integers, scale = run(team, features, site=site)
+        for tensor_id, features in enumerate((first, second)):
+            _, integers, scale = run(team, features, tensor_id=tensor_id)
             fixed = np.rint(features.astype(np.float64) * scale.scale).astype(np.int64)
             exact = reference_sums(graph, team.plan.assignment, fixed, FORWARD)
             assert np.array_equal(integers, exact)

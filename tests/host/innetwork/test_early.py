@@ -123,7 +123,7 @@ def test_who_computes_is_not_asked_for_features(graph):
     def computes():
         for _ in range(3):
             said = seen.openings()
-            clock.seconds += STEADY.patience / 10
+            clock.seconds += STEADY.timeout / 10
             # Who repeats it has noticed the time.
             wait_until(lambda said=said: others <= (seen.openings() - said).keys())
         return True

@@ -156,7 +156,7 @@ def test_a_newer_session_ends_a_worker_in_the_middle_of_a_block(graph):
     began = time.monotonic()
     team.aggregate(random_features(graph, 4))
     assert {type(error) for error in team.errors.values()} == {SessionMismatchError}
-    assert time.monotonic() - began < seconds_here(STEADY.patience) / 2
+    assert time.monotonic() - began < seconds_here(STEADY.timeout) / 2
 
 
 def disagreement(errors):

@@ -13,7 +13,7 @@ from switchgnn.host.innetwork.block import FeatureSender
 from switchgnn.host.innetwork.endpoint import new_endpoint
 from switchgnn.host.innetwork.errors import ExchangeTimeoutError
 from switchgnn.host.innetwork.receiver import SumReceiver
-from switchgnn.host.innetwork.refusals import Pulse, SignsOfLife
+from switchgnn.host.innetwork.refusals import HeartbeatBit, SignsOfLife
 from switchgnn.host.innetwork.responder import Inbox
 from switchgnn.host.innetwork.schedule import FeatureFrames, block_schedules
 from switchgnn.host.pace import Pace
@@ -32,7 +32,7 @@ from tests.host.addresses import ADDRESSES, SESSION, Recorder
 from tests.support.hand_clock import HandClock
 
 PLACE = (1, 1, 0)
-TIMEOUT, PATIENCE = RoundTrip().timeout, Pace().patience
+TIMEOUT, PATIENCE = RoundTrip().timeout, Pace().timeout
 STEP = 0.001
 
 
@@ -280,7 +280,7 @@ def test_an_answer_without_a_question_tells_nothing():
     assert talk.round_trip.timeout == before
 
 
-PACE = Pace(patience=20.0)
+PACE = Pace(timeout=20.0)
 
 
 class TestSigns:
@@ -318,7 +318,7 @@ class TestSigns:
 def test_who_asks_once_per_beat_sees_each_change(speaks, asks):
     """In beats; in whatever step the two are, a change is seen every few of them."""
     for phase in (0.0, 0.37, 0.999):
-        pulse, signs, said = Pulse(1.0), SignsOfLife(2), 0.0
+        pulse, signs, said = HeartbeatBit(1.0), SignsOfLife(2), 0.0
         latest = pulse.bit(said)
         for question in range(1, int(100 / asks)):
             now = question * asks + phase
@@ -366,7 +366,7 @@ def wait_in_barrier(pulses, *, block, seconds, pace=PACE):
 
 def test_a_done_without_answer_backs_off_and_one_that_is_answered_does_not():
     _, unanswered = wait_in_barrier(None, block=1, seconds=10.0)
-    assert 1 < unanswered <= 8 + 10 / PACE.beat
+    assert 1 < unanswered <= 8 + 10 / PACE.heartbeat_interval
     _, answered = wait_in_barrier(lambda _: 0, block=1, seconds=10.0)
     assert answered >= 10 / (8 * TIMEOUT)
 

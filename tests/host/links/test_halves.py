@@ -187,32 +187,6 @@ def test_a_batch_of_one_half_passes_without_a_copy():
         assert any(batch is room for room in link._rooms)
 
 
-def test_a_mixed_batch_is_divided(scripted):
-    link, one, other = scripted
-    link.arrive(first(1), second(2), second(3, size=300), first(4, size=99), second(5))
-    assert batch_of(one) == [first(1), first(4, size=99)]
-    assert bytes(other.receive(0.0)) == second(2)
-    assert batch_of(other) == [second(3, size=300), second(5)]
-    assert one.traffic[2:] == (2, 159) and other.traffic[2:] == (3, 420)
-    assert batch_of(one) == batch_of(other) == []
-
-
-def test_what_a_half_holds_survives_the_reads_of_the_other(scripted):
-    link, one, other = scripted
-    link.arrive(first(1), first(2))
-    held = one.receive_batch(0.0)
-    for number in range(5):
-        link.arrive(second(number), second(number))
-        theirs = other.receive_batch(SHORT)
-        assert frames_of(theirs) == [second(number)] * 2
-        assert frames_of(held) == [first(1), first(2)]
-    link.arrive(first(3))
-    held = one.receive(SHORT)
-    assert frames_of(theirs) == [second(4)] * 2
-    assert other.receive_batch(0.0) is None
-    assert bytes(held) == first(3)
-
-
 def test_a_reader_hands_over_frames_at_once(scripted):
     link, one, other = scripted
     with elsewhere() as run:

@@ -9,9 +9,9 @@ from contextlib import ExitStack
 import numpy as np
 import pytest
 
+from switchgnn.host.hybrid import SplitLink
 from switchgnn.host.links.faults import FaultyLink, open_worker_link
 from switchgnn.host.links.recording import begin_recording
-from switchgnn.host.mixed import SplitLink
 from switchgnn.host.wire.batches import FrameRows
 from switchgnn.host.wire.header import ETHERNET_BYTES, ETHERTYPE_IPV4, PROTOCOL
 from switchgnn.host.wire.link import InterfaceLink, open_link
@@ -172,7 +172,7 @@ def test_faults_and_recordings_see_each_frame_once(tmp_path):
 
 def test_a_flood_is_lost_as_in_a_full_socket(ends, monkeypatch):
     split, _, far = ends
-    monkeypatch.setattr("switchgnn.host.mixed._KEPT_AT_MOST", 100)
+    monkeypatch.setattr("switchgnn.host.hybrid._KEPT_AT_MOST", 100)
     for number in range(400):
         far.send(frame(OTHER, number))
     assert all_of(split.first, "batches") == []

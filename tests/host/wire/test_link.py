@@ -18,7 +18,7 @@ from switchgnn.host.direct.outbox import Departures
 from switchgnn.host.errors import LinkError
 from switchgnn.host.wire import batches, link
 from switchgnn.host.wire.addresses import DSCP_CONTROL, TOS_AT
-from switchgnn.host.wire.batches import FrameRows, Trickle
+from switchgnn.host.wire.batches import FrameRows, ReceiveCoalescer
 from switchgnn.host.wire.header import ETHERNET_BYTES, ETHERTYPE_IPV4, PROTOCOL
 from switchgnn.host.wire.link import (
     InterfaceLink,
@@ -64,19 +64,6 @@ def received(end, count, *, batches=True):
         assert batch is not None
         frames += [bytes(batch.frame(place)) for place in range(batch.first, batch.count)]
     return frames
-
-
-@pytest.mark.parametrize("cut", [True, False])
-@pytest.mark.parametrize("batches", [True, False])
-def test_rows_arrive_as_they_left(links, cut, batches):
-    """More than one message, and more than one batch, holds."""
-    a, b = links
-    a._cuts = cut
-    frames = some_rows(200)
-    a.send_rows(FrameRows(frames), 3, 190)
-    assert received(b, 190, batches=batches) == [bytes(row) for row in frames[3:193]]
-    assert a.traffic[:2] == b.traffic[2:] == (190, 190 * SIZE)
-    assert b.receive_batch(0.0) is None
 
 
 def test_who_waits_is_woken(links):
@@ -177,20 +164,20 @@ SILENCE = 2e-3
     ],
 )
 def test_a_pause_gathers_a_batch_once_frames_trickle_in(received, spacing, frames, pause):
-    trickle, now = Trickle(), 50.0
+    coalescer, now = ReceiveCoalescer(), 50.0
     for _ in range(received):
         now += spacing * frames
-        trickle.received(frames, now)
-    assert trickle.pause(now) == pytest.approx(pause, rel=0.01)
+        coalescer.received(frames, now)
+    assert coalescer.pause(now) == pytest.approx(pause, rel=0.01)
     if received < 2:
         return
-    assert trickle.pause(now + SILENCE / 2) > 0
-    assert trickle.pause(now + 2 * SILENCE) == 0
+    assert coalescer.pause(now + SILENCE / 2) > 0
+    assert coalescer.pause(now + 2 * SILENCE) == 0
     # A silence says nothing about the line, and after a large batch there is no pause.
-    trickle.received(1, now + 1.0)
-    assert trickle.pause(now + 1.0) == pytest.approx(pause, rel=0.01)
-    trickle.received(TOGETHER, now + 1.001)
-    assert trickle.pause(now + 1.001) == 0
+    coalescer.received(1, now + 1.0)
+    assert coalescer.pause(now + 1.0) == pytest.approx(pause, rel=0.01)
+    coalescer.received(TOGETHER, now + 1.001)
+    assert coalescer.pause(now + 1.001) == 0
 
 
 class Time:

@@ -3,7 +3,7 @@
 """Blocks over leaves and spines: the slots of each switch, and how destinations are spread."""
 
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache
 
 import numpy as np
 import pytest
@@ -239,17 +239,6 @@ def test_refining_within_limits_keeps_to_them_and_never_costs_pairs(case, parts,
         refined = refine_within(edges, fitted, parts, limits)
         assert limits.hold(refined, parts)
         assert count_pairs(edges, refined, parts) <= count_pairs(edges, fitted, parts)
-
-
-def test_refining_within_wide_limits_saves_pairs():
-    boundary = boundary_edges(SPARSE, (np.arange(SPARSE.vertices) % WORKERS).astype(np.int32))
-    edges = number_ends(boundary).edges
-    everywhere = np.ones((edges.destinations, 1), dtype=np.bool_)
-    group = np.zeros(edges.destinations, dtype=np.int32)
-    limits = limits_of(everywhere, np.array([edges.destinations // 4 + 20]), group)
-    start = (np.arange(edges.destinations) % 4).astype(np.int32)
-    refine = partial(refine_within, edges, start, 4)
-    assert count_pairs(edges, refine(limits), 4) < 0.9 * count_pairs(edges, start, 4)
 
 
 @pytest.mark.whole

@@ -71,14 +71,6 @@ def test_what_the_planner_makes_is_right(split, slots, directions):
     assert found.blocks == plan.manifest.blocks
 
 
-@pytest.mark.parametrize("send", ["multicast", "cover"])
-@pytest.mark.parametrize("blocks", ["mlgp", "destination", "destination-cover"])
-@pytest.mark.parametrize("order", ["gamr", "bfs", "peel", "random"])
-def test_plans_of_every_strategy_are_right(send, blocks, order):
-    plan = plan_of(GRAPH, send=send, blocks=blocks, order=order, directions="both")
-    assert checked(plan, GRAPH).edges
-
-
 @given(
     split_graphs(),
     st.integers(16, 90),

@@ -3,7 +3,6 @@
 """What a plan costs, against oracles that count one by one and move packet after packet."""
 
 from itertools import combinations
-from math import ceil
 
 import numpy as np
 import pytest
@@ -37,7 +36,6 @@ from tests.planner.helpers import (
     flow_of_packets,
     given,
     graph_of,
-    graphs,
     plan_of,
     random_graph,
     split_graphs,
@@ -269,55 +267,6 @@ def multicast_flow(boundary, block, sends, rate=1):
     sums = (block.astype(np.int64) << 32) | boundary.destination
     result = np.unique(sums, return_inverse=True)[1].reshape(-1)
     return flow_of_packets(sends.block, packet, result, rate)
-
-
-def literal_flow(boundary, block, sends, rate):
-    """(z, queue, occupancy) of each block, step by step."""
-    rows = list(tuples(block, boundary.source, boundary.destination))
-    result = []
-    for number in range(1, block.max(initial=0) + 1):
-        order = sends.source[sends.block == number].tolist()
-        missing, begun = {}, set()
-        for b, u, v in rows:
-            if b == number:
-                missing.setdefault(v, set()).add(u)
-        waiting, queue, occupancy = 0, [], []
-        for t in range(ceil(len(order) / rate)):
-            for u in order[t * rate : (t + 1) * rate]:
-                for v, sources in missing.items():
-                    if u in sources:
-                        sources.remove(u)
-                        begun.add(v)
-            done = [v for v, sources in missing.items() if not sources]
-            for v in done:
-                del missing[v]
-            waiting = max(waiting + len(done) - rate, 0)
-            queue.append(waiting)
-            occupancy.append(len(begun & set(missing)))
-        arrived = len(queue)
-        z = arrived + ceil(waiting / rate)
-        while len(queue) < z:
-            waiting = max(waiting - rate, 0)
-            queue.append(waiting)
-            occupancy.append(0)
-        result.append((z, max(queue[:arrived]), queue, occupancy))
-    return result
-
-
-@given(graphs(), st.integers(1, 3), st.integers(1, 4), st.integers(0, 3))
-def test_against_the_literal_simulation(graph, blocks, rate, seed):
-    boundary = boundary_of(graph, np.arange(graph.vertices) % 3)
-    block = np.unique(boundary.destination % blocks, return_inverse=True)[1].reshape(-1) + 1
-    block = block.astype(np.int32)
-    sends = random_order(boundary, block, seed)
-    flow = multicast_flow(boundary, block, sends, rate)
-    expected = literal_flow(boundary, block, sends, rate)
-    assert flow.completion.tolist() == [z for z, *_ in expected]
-    assert flow.largest_queue.tolist() == [most for _, most, _, _ in expected]
-    assert flow.queue.tolist() == [q for _, _, queue, _ in expected for q in queue]
-    assert flow.occupancy.tolist() == [o for *_, held in expected for o in held]
-    assert np.diff(flow.block_indptr).tolist() == flow.completion.tolist()
-    assert flow.steps == sum(z for z, *_ in expected)
 
 
 def test_the_papers_star():

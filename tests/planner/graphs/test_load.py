@@ -16,10 +16,7 @@ import scipy.sparse
 
 from switchgnn.base import machine
 from switchgnn.base.errors import SwitchGNNError
-from switchgnn.base.files import UnpackLimit
 from switchgnn.planner import Graph, PlannerError, graph_from_edges, load_graph
-from switchgnn.planner.graphs import bundled as load_bundled
-from switchgnn.planner.graphs.array_file import load_npz
 from switchgnn.planner.graphs.graph import SPLIT_TEST, SPLIT_TRAIN, SPLIT_VALIDATION
 from tests.planner.helpers import given, graphs, one_sentence, random_graph, reports, tuples
 
@@ -83,16 +80,6 @@ def test_digits_with_more_neighbours():
 )
 def test_no_such_graph(spec, part):
     assert part in refused(spec)
-
-
-@pytest.mark.whole
-def test_digits_without_the_file_of_scikit_learn(monkeypatch):
-    expected = load_graph("digits")
-    monkeypatch.setattr(load_bundled, "find_spec", lambda _: None)
-    graph = load_graph("digits")
-    assert graph.digest() == expected.digest()
-    assert np.array_equal(graph.features, expected.features)
-    assert np.array_equal(graph.labels, expected.labels)
 
 
 def test_a_random_graph_is_what_its_name_says():
@@ -433,16 +420,6 @@ def test_bad_files_of_libraries(tmp_path, monkeypatch, name, content, part):
     assert part in one_sentence(error)
 
 
-class Bomb:
-    """Pickles into a call that would leave a file behind."""
-
-    def __init__(self, path):
-        self.path = path
-
-    def __reduce__(self):
-        return (open, (str(self.path), "w"))
-
-
 MASKS = ("train_mask", "val_mask", "test_mask")
 
 
@@ -490,27 +467,6 @@ def test_bad_npz(tmp_path, arrays, part):
     assert part in refused(str(tmp_path / "g.npz"))
 
 
-def test_npz_unpacks_within_a_limit(tmp_path):
-    path = tmp_path / "g.npz"
-    arrays = {"indptr": [0, 1, 1], "indices": [1], "features": np.zeros((2, 10_000), np.float32)}
-    np.savez_compressed(path, **arrays)
-    assert load_npz(path).features.shape == (2, 10_000)
-    with pytest.raises(PlannerError, match="would unpack to 80,4"):
-        load_npz(path, limit=UnpackLimit(allowance=70_000, ratio=10))
-    np.savez(path, **arrays)
-    assert load_npz(path, limit=UnpackLimit(allowance=0, ratio=1)).vertices == 2
-
-
-def test_npz_runs_no_pickles(tmp_path):
-    target = tmp_path / "ran"
-    objects = np.array([Bomb(target)], dtype=object)
-    np.savez(tmp_path / "g.npz", indptr=objects, indices=[0])
-    assert "refused" in refused(str(tmp_path / "g.npz"))
-    (tmp_path / "h.npz").write_bytes(b"not a zip")
-    assert "not an archive" in refused(str(tmp_path / "h.npz"))
-    assert not target.exists()
-
-
 def test_import_is_light():
     code = (
         "import sys, switchgnn.planner\n"
@@ -548,14 +504,6 @@ def test_digest_depends_on_structure_only():
     assert plain.digest() == other.digest()
     assert plain.digest() != build([1], [0]).digest()
     assert plain.digest() != build([0], [1], vertices=5).digest()
-
-
-def test_features_must_be_finite():
-    for bad in (np.nan, np.inf, -np.inf):
-        features = np.zeros((4, 2), dtype=np.float32)
-        features[2, 1] = bad
-        with reports("vertex 2"):
-            build([0], [1], features=features)
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@
 
 import os
 import pickle
+import resource
 from collections import defaultdict
 
 import numpy as np
@@ -157,6 +158,15 @@ def test_parts_that_do_not_fit_are_refused(folder, part, value):
     assert "tiny" in refused(folder / "tiny")
 
 
+@pytest.mark.parametrize("put", [b"r\xff\xff\xff\x03", b"r\xff\xff\xff\xff", b"p60000000\n"])
+def test_a_few_bytes_do_not_take_all_memory(folder, put):
+    """Python's reader makes room for all numbers up to that under which an object is remembered."""
+    (folder / "ind.tiny.graph").write_bytes(b"\x80\x02}" + put + b".")
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    assert "it remembers an object as number" in refused(folder / "tiny")
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100 << 10
+
+
 def test_a_table_is_not_as_large_as_a_few_bytes_say(folder):
     huge = scipy.sparse.csr_matrix((5, 6))
     huge.resize(100_000, 100_000)
@@ -177,6 +187,9 @@ def test_a_shape_must_fit(folder):
     ):
         (folder / "ind.tiny.ally").write_bytes(table)
         assert part in refused(folder / "tiny")
+    (folder / "ind.tiny.ally").write_bytes(dump_like_python2(np.eye(3)[[0, 1, 2, 0, 1]]))
+    (folder / "ind.tiny.allx").write_bytes(dump_like_python2(np.empty((1 << 40, 0))))
+    refused(folder / "tiny")
 
 
 def test_a_pipe_is_not_waited_for(folder):

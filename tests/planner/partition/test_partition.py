@@ -9,7 +9,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -150,23 +149,6 @@ def test_files_that_hold_something_else(tmp_path, name, content):
 
 
 @pytest.mark.parametrize(
-    "graph",
-    [
-        graph_of([], [], 10),
-        graph_of([0], [1], 10),
-        graph_of(range(9), range(1, 10), 10, directed=True),
-        graph_of([0, 2, 4, 6, 8], [1, 3, 5, 7, 9], 10),
-        graph_of([0] * 9, range(1, 10), 10),
-    ],
-    ids=["no edges", "isolated vertices", "directed", "disconnected", "star"],
-)
-def test_odd_graphs(graph):
-    for workers in (1, 2, 3, 9, 10):
-        assignment = partition_workers(graph, workers, 0)
-        assert sorted(set(assignment.tolist())) == list(range(workers))
-
-
-@pytest.mark.parametrize(
     ("workers", "part"), [(0, "not possible"), (129, "not possible"), (11, "too many")]
 )
 def test_impossible_numbers_of_workers(workers, part):
@@ -255,22 +237,6 @@ def cut():
     partition_vertices(*GRAPH.edges(), vertices=GRAPH.vertices, parts=4, seed=0)
 
 
-def test_an_outer_scope_has_the_time_of_an_inner_one_and_nothing_after_it():
-    with metis_time() as outer:
-        assert outer.seconds == 0
-        cut()
-        first = outer.seconds
-        with metis_time() as inner:
-            cut()
-        assert outer.seconds == first + inner.seconds
-        cut()
-    total = outer.seconds
-    assert total > first + inner.seconds
-    assert inner.seconds > 0
-    cut()
-    assert outer.seconds == total
-
-
 def test_calls_that_fail_are_reported_and_count(monkeypatch):
     def fail(*_, **__):
         raise RuntimeError("METIS ran out of memory")
@@ -280,33 +246,10 @@ def test_calls_that_fail_are_reported_and_count(monkeypatch):
     monkeypatch.setattr(pymetis, "part_graph", fail)
     with metis_time() as found, reports("out of memory"):
         cut()
-    assert found.seconds > 0
+    assert sum(found) > 0
     monkeypatch.setattr(metis, "_MOST_ENDS", len(GRAPH.indices) - 1)
     with reports("too many for METIS"):
         cut()
-
-
-def test_threads_count_for_themselves():
-    """The calls overlap: all threads are inside their scopes before the first one cuts."""
-    inside = threading.Barrier(3)
-    found = {}
-
-    def work(calls):
-        with metis_time() as mine:
-            inside.wait()
-            for _ in range(calls):
-                cut()
-        found[calls] = len(mine._calls)
-
-    threads = [threading.Thread(target=work, args=(calls,)) for calls in (0, 2)]
-    with metis_time() as here:
-        for thread in threads:
-            thread.start()
-        inside.wait()
-        for thread in threads:
-            thread.join()
-    assert here.seconds == 0
-    assert found == {0: 0, 2: 2}
 
 
 # What ends with code 7 when SIGTERM interrupts the reading.
@@ -357,15 +300,3 @@ def test_metis_prints_nothing(capfd):
     os.write(1, b"after")
     ctypes.CDLL(None).fflush(None)
     assert capfd.readouterr().out == "before after"
-
-
-def test_metis_does_without_standard_output():
-    code = (
-        "import numpy as np, os\n"
-        "from switchgnn.planner.partition.metis import partition_vertices\n"
-        "os.close(1)\n"
-        "partition_vertices(np.arange(7), np.arange(1, 8), vertices=8, parts=2, seed=0)\n"
-        "os.fstat(os.dup(0))\n"
-        "raise SystemExit(os.path.realpath('/proc/self/fd/1') == os.devnull)"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True, stdin=subprocess.PIPE)

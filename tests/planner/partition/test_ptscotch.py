@@ -100,25 +100,6 @@ def test_few_edges_are_cut_and_shares_are_even(workers, ranks):
 
 
 @needs_ptscotch
-@pytest.mark.parametrize(
-    ("graph", "workers"),
-    [
-        (graph_of([0], [1], 9, directed=True), 4),
-        (random_graph(5, 20, 0), 5),
-        pytest.param(random_graph(40, 0, 0), 5, marks=full),
-        pytest.param(random_graph(200, 1000, 0, directed=True), 128, marks=full),
-        pytest.param(random_graph(30, 60, 0), 1, marks=full),
-    ],
-    ids=["an edge", "as many workers as vertices", "no edges", "128 workers", "one worker"],
-)
-def test_odd_graphs(graph, workers):
-    shares = np.bincount(ptscotch(graph, workers, 0, ranks=2), minlength=workers)
-    assert len(shares) == workers
-    assert shares.min() >= 1
-    assert shares.max() <= math.ceil(MOST_SHARE * graph.vertices / workers)
-
-
-@needs_ptscotch
 def test_a_plan_names_it_with_its_ranks():
     graph = random_graph(300, 1500, 3, directed=True)
     plan = plan_of(graph, slots=40, partition="ptscotch:2", seed=1)
@@ -170,14 +151,6 @@ def test_what_does_not_fit_is_said_in_a_sentence(tmp_path, ranks, options, part)
     with reports(part):
         run_ranks(ranks, [*command, *options])
     assert not out.exists()
-
-
-@needs_ptscotch
-def test_a_shard_that_is_missing_is_named(tmp_path):
-    write_shards(GRAPH, 2, tmp_path / "shards")
-    (tmp_path / "shards" / shard_file(1)).unlink()
-    with reports("shard-001.safetensors does not exist"):
-        run_ranks(2, rank_of(tmp_path / "shards", tmp_path / "out.npy", "--workers", "4"))
 
 
 OTHER_MPI = """
@@ -312,14 +285,6 @@ def test_a_library_that_counts_too_little_is_refused(monkeypatch):
     monkeypatch.setattr(module, "_LIBRARY_FOLDER", Path("/nonexistent"))
     with reports("counts with 32 bits"):
         load_ptscotch(2**40)
-
-
-def test_its_name_says_how_many_ranks():
-    for ending in ("", ":0", ":-1", ":2x"):
-        with reports("write it as ptscotch:2"):
-            plan_of(load_graph("karate"), partition=f"ptscotch{ending}")
-    with reports("known: chunk, g3"):
-        plan_of(load_graph("karate"), partition="ptscotched:2")
 
 
 ABORT = """\

@@ -3,8 +3,7 @@
 """Orders, partial sums and their weights against literal searches and all choices."""
 
 from dataclasses import fields, replace
-from itertools import permutations, product
-from math import ceil
+from itertools import product
 
 import numpy as np
 import pytest
@@ -12,8 +11,10 @@ from hypothesis import strategies as st
 
 from switchgnn.planner import ORDER_STRATEGIES, boundary_edges
 from switchgnn.planner.blocks.mlgp import mlgp
+from switchgnn.planner.build import build_resolved
 from switchgnn.planner.partition.metis import symmetric_rows
 from switchgnn.planner.plan.banks import BANKS_OF_SWITCHES
+from switchgnn.planner.presets import PlanContext, ResolvedStrategies
 from switchgnn.planner.sending import cover
 from switchgnn.planner.sending.cover import cover_edges, packets_up, peel
 from switchgnn.planner.sending.order import WEIGHTS, Rates, exchange_seconds, gamr, priority_bfs
@@ -25,7 +26,6 @@ from tests.planner.helpers import (
     given,
     graph_of,
     graphs,
-    plan_of,
     random_graph,
     split_graphs,
     tuples,
@@ -57,18 +57,6 @@ def literal_search(neighbours, starts, by_degree):
     return sequence
 
 
-def completion_time(neighbours, sequence, k=1):
-    """The model of section 3.2.1: k packets in and k packets out per time slot."""
-    n = len(sequence)
-    arrived, done, queue = set(), set(), 0
-    for t in range(ceil(n / k)):
-        arrived.update(sequence[t * k : (t + 1) * k])
-        completed = {v for v in neighbours if v not in done and neighbours[v] <= arrived}
-        done |= completed
-        queue = max(len(completed) + queue - k, 0)
-    return ceil(n / k) + ceil(queue / k)
-
-
 def rows(edges, n):
     neighbours = {v: set() for v in range(n)}
     for u, v in edges:
@@ -84,27 +72,6 @@ def test_against_the_literal_search(graph, seed, by_degree):
     expected = literal_search(rows(edges, graph.vertices), starts, by_degree)
     assert search(edges, starts, by_degree=by_degree) == expected
     assert sorted(expected) == list(range(graph.vertices))
-
-
-def test_stars_and_rings_of_section_3_2_2():
-    """A star from its centre takes n slots, from a leaf one more; a ring one more than the least.
-
-    The paper says 2n - 1 and n + 2 for the worst orders; its own model, in which a packet leaves
-    in the slot in which it completes, gives 2n - 2, and from n = 7 on more for rings.
-    """
-    n = 7
-    star, ring = [(0, v) for v in range(1, n)], [(v, (v + 1) % n) for v in range(n)]
-    orders = list(permutations(range(n)))
-    times = {completion_time(rows(star, n), order) for order in orders}
-    assert (min(times), max(times)) == (n, 2 * n - 2)
-    assert completion_time(rows(star, n), search(star, range(n))) == n
-    starts = [1, *range(2, n), 0]
-    assert search(star, starts)[:2] == [1, 0]
-    assert completion_time(rows(star, n), search(star, starts)) <= n + 1
-    times = {completion_time(rows(ring, n), order) for order in orders}
-    assert (min(times), max(times)) == (n + 1, n + n // 2)
-    ours = {completion_time(rows(ring, n), search(ring, [s, *range(n)])) for s in range(n)}
-    assert ours == {n + 2}
 
 
 def test_the_papers_example():
@@ -251,16 +218,6 @@ def test_what_is_sent(data, blocks, weight):
         assert summed[worker] == sum(w == worker for w, _, _ in partials)
 
 
-def test_scarce_recirculation_prefers_partial_sums():
-    """Two sources of the same three destinations: 2 features or 3 sums, 6 additions or 3."""
-    graph = graph_of([0, 0, 0, 1, 1, 1], [2, 3, 4, 2, 3, 4], 5, directed=True)
-    boundary = boundary_of(graph, [0, 0, 1, 1, 1])
-    block = np.ones(6, dtype=np.int32)
-    assert cover_edges(boundary, block, 0.0).all()
-    assert cover_edges(boundary, block, 0.3).all()
-    assert not cover_edges(boundary, block, 0.4).any()
-
-
 @pytest.mark.parametrize("weight", [0.0, 0.3])
 def test_worker_by_worker_is_the_same_as_all_at_once(monkeypatch, weight):
     boundary = boundary_of(random_graph(60, 500, 2, directed=True), np.arange(60) % 7)
@@ -277,9 +234,10 @@ GRAPH = random_graph(120, 1600, 3)
 RATES = [Rates(link, loop, 1.0) for link, loop in ((1e6, 1e7), (1e6, 1e6), (1e6, 1e12), (1e3, 1.0))]
 
 
-def planned(**options):
-    options |= {"blocks": "destination", "send": "cover", "banks": 1}
-    return plan_of(GRAPH, WORKERS, SLOTS, **options)
+def planned(weight=0.0, rates=None, fits=None):
+    strategies = ResolvedStrategies("metis", "destination", "cover", weight, "gamr", rates=rates)
+    context = PlanContext(WORKERS, SLOTS, banks=1)
+    return build_resolved(GRAPH, strategies, context, program="ab", seed=0, fits=fits)
 
 
 def counted(plan, rates):

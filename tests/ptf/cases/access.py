@@ -193,9 +193,7 @@ class PartAndWholeLeaveOnePacket(LeafTest):
         self.add_destination(901, worker=1, slot=8, bank=1)
         self.add_source(105, worker=0)
         self.entries.add_fanout(block=1, source=105, slots={0: (9, 1), 1: (8, 1)})
-        group = {"port": ABOVE, "group": 16 + 3 * 32}
-        place = {"block": 1, "bank": 0, "slot": 9, "vertex": 902}
-        self.entries.add_partial(**place, source=PARTIAL + 1, **group)
+        self.add_partial(902, slot=9, source=PARTIAL + 1)
         with self.counted(Outcome.AGGREGATED, completed={0: 1, 1: 1}):
             sent = [self.send_feature(105, worker=0)]
             self.expect(ABOVE, self.part(sent, sent[0][0], PARTIAL + 1, vertex=902))
@@ -203,11 +201,15 @@ class PartAndWholeLeaveOnePacket(LeafTest):
 
 
 class RecallsAndFetchesGoUp(LeafTest):
-    """Where a switch above completes the sum; of a worker's own destination only."""
+    """Where a switch above completes the sum; of a worker's own destination only.
+
+    And fetched features for workers of other leaves.
+    """
 
     def runTest(self) -> None:
         self.add_part(900, PAIR, worker=2)
-        self.entries.add_distant(block=1, vertex=901, port=3, above=ABOVE)
+        self.entries.add_distant(vertex=901, port=3, above=ABOVE)
+        self.entries.add_distant(vertex=902, port=ABOVE, above=ABOVE)
         for asked, up in (
             (recall(900, port=3), relayed),
             (recall(901, port=3), relayed),
@@ -219,74 +221,39 @@ class RecallsAndFetchesGoUp(LeafTest):
                 self.expect(ABOVE, up(asked, to=ABOVE))
             with self.counted(Outcome.WRONG_PORT):
                 self.send(1, asked)
-
-
-class SumComesDown(LeafTest):
-    """To the destination's worker, unchanged; of an unknown one to no worker."""
-
-    def runTest(self) -> None:
-        self.entries.add_distant(block=1, vertex=900, port=3, above=ABOVE)
-        packet = sum_from_above(900)
-        with self.counted(Outcome.PASSED_ON, **QUIET):
-            self.send(ABOVE, packet)
-            self.expect(3, relayed(packet, to=3))
-        with self.counted(Outcome.UNKNOWN_VERTEX):
-            self.send(ABOVE, sum_from_above(901))
-        with self.counted(Outcome.UNKNOWN_KIND):
-            self.send(1, packet)
-
-
-class MissingComesDown(LeafTest):
-    """With its count. As long as the part here is not complete, that is all."""
-
-    def runTest(self) -> None:
-        self.add_part(900, PAIR)
-        self.entries.add_distant(block=1, vertex=901, port=2, above=ABOVE)
-        for vertex, port in ((900, 3), (901, 2)):
-            word = from_above(Kind.MISSING, vertex, Count=17, Resend=1)
-            with self.counted(Outcome.PASSED_ON, **QUIET):
-                self.send(ABOVE, word)
-                self.expect(port, relayed(word, to=port))
-        with self.counted(Outcome.AGGREGATED, completed={}):
-            self.send_feature(101, worker=0)
-        with self.counted(Outcome.PASSED_ON, **QUIET):
-            word = from_above(Kind.MISSING, 900, Count=17, Resend=1)
-            self.send(ABOVE, word)
-            self.expect(3, relayed(word, to=3))
-
-
-class FetchComesDownToTheSource(LeafTest):
-    """And changes no slot here: the released one is above."""
-
-    def runTest(self) -> None:
-        self.add_part(900, PAIR, worker=None)
-        asked = from_above(Kind.FETCH, 900, Src_id=102)
-        with self.counted(Outcome.PASSED_ON, **QUIET):
-            self.send(ABOVE, asked)
-            self.expect(2, relayed_fetch(asked, to=2))
-
-
-class FetchedFeatureGoesUpAndDown(LeafTest):
-    """Past all slots: up from its worker, down to the destination's."""
-
-    def runTest(self) -> None:
-        self.add_part(900, PAIR, worker=None)
-        self.entries.add_distant(block=1, vertex=901, port=3, above=ABOVE)
         with self.counted(Outcome.RESENT, **QUIET):
-            sent, _ = self.send_feature(101, worker=0, Resend=1, Dst_id=900)
+            sent, _ = self.send_feature(101, worker=0, Resend=1, Dst_id=902)
             self.expect(ABOVE, relayed(sent, to=ABOVE))
-        coming = feature(555, random_lanes(3), port=ABOVE, Resend=1, Dst_id=901)
-        with self.counted(Outcome.RESENT, **QUIET):
-            self.send(ABOVE, coming)
-            self.expect(3, relayed(coming, to=3))
 
 
-class NothingElseComesDown(LeafTest):
-    """A switch above sends no features of its own and is done with nothing."""
+class WhatComesDown(LeafTest):
+    """A sum, a MISSING and a fetched feature to the worker of their destination, a FETCH to that of
+    its source; nothing else, and no slot here changes.
+    """
 
     def runTest(self) -> None:
         self.add_part(900, PAIR)
-        with self.counted(Outcome.UNKNOWN_KIND, 2):
+        self.entries.add_distant(vertex=901, port=2, above=ABOVE)
+        coming = feature(555, random_lanes(3), port=ABOVE, Resend=1, Dst_id=901)
+        fetched = from_above(Kind.FETCH, 900, Src_id=102)
+        # As long as the part here is not complete, the MISSING is all.
+        lost = {
+            vertex: from_above(Kind.MISSING, vertex, Count=17, Resend=1) for vertex in (900, 901)
+        }
+        for packet, port, expected, outcome in (
+            (sum_from_above(901), 2, relayed, Outcome.PASSED_ON),
+            (lost[901], 2, relayed, Outcome.PASSED_ON),
+            (lost[900], 3, relayed, Outcome.PASSED_ON),
+            (fetched, 2, relayed_fetch, Outcome.PASSED_ON),
+            (coming, 2, relayed, Outcome.RESENT),
+        ):
+            with self.counted(outcome, **QUIET):
+                self.send(ABOVE, packet)
+                self.expect(port, expected(packet, to=port))
+        with self.counted(Outcome.UNKNOWN_VERTEX):
+            self.send(ABOVE, sum_from_above(902))
+        with self.counted(Outcome.UNKNOWN_KIND, 3):
+            self.send(1, sum_from_above(901))
             self.send(ABOVE, feature(101, random_lanes(1), port=ABOVE))
             self.send(ABOVE, done(0, block=1, port=ABOVE))
 

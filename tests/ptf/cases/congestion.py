@@ -12,13 +12,13 @@ from scapy.layers.l2 import Ether
 from scapy.packet import Packet, Raw
 
 from switchgnn.controller import Outcome
-from switchgnn.controller.controls.forward import BROADCAST
 from switchgnn.controller.controls.loop import (
     ALL_WORKERS_GROUP,
     FIRST_LOOP_PORT,
     LOOP_LANES,
     result_group,
 )
+from switchgnn.controller.controls.rewrite import BROADCAST
 from switchgnn.host.wire.header import KIND_AT
 from tests.ptf.switchgnn_ptf.packets import (
     STRANGER_PORT,
@@ -43,9 +43,14 @@ WORKER_PORTS = (1, 2, 3)
 class CongestionTest(SwitchTest):
     """Cases that send many copies of a frame to port 2 at once."""
 
+    def mark_from(self, beside_others: int, alone: int) -> None:
+        """Mark packets that find longer queues."""
+        marking = {"beside_others": beside_others, "alone": alone}
+        self.entries.set("threshold", "set_threshold", **marking)
+
     def crowd(self, threshold: int) -> None:
         """Send multicasts for all workers to port 2, many times."""
-        self.entries.set_threshold(threshold)
+        self.mark_from(threshold, threshold)
         self.entries.change_group(ALL_WORKERS_GROUP, [2] * COPIES)
 
     def copies(self, port: int, frame: Packet, outcome: Outcome) -> list[bytes]:
@@ -131,7 +136,7 @@ class OrdinaryTrafficLowersTheThreshold(CongestionTest):
     """On a port with twenty long ordinary frames it holds for some of ours, and then no longer."""
 
     def runTest(self) -> None:
-        self.entries.set_threshold(0, alone=1000)
+        self.mark_from(0, alone=1000)
         self.entries.change_group(ALL_WORKERS_GROUP, [2] * COPIES)
         stranger = ordinary(1, "02:00:00:00:00:02", UDP(), Raw(bytes(600)))
         block = -1
@@ -180,7 +185,7 @@ class SumIsMarked(CongestionTest):
     """A sum carries the mark in its own header; the copy in the loop sums on unharmed."""
 
     def runTest(self) -> None:
-        self.entries.set_threshold(0)
+        self.mark_from(0, 0)
         self.add_source(101, worker=0)
         self.entries.add_fanout(block=1, source=101, slots={0: (7, 1), 1: (7, 1)})
         lane = 101 % LOOP_LANES

@@ -13,11 +13,7 @@ from tests.ptf.switchgnn_ptf.packets import (
     PARTIAL,
     STRANGER_PORT,
     ack_of,
-    feature,
     port_of,
-    random_lanes,
-    relayed,
-    resigned,
 )
 from tests.ptf.switchgnn_ptf.switch_test import SwitchTest
 
@@ -143,18 +139,6 @@ class DuplicatesDoNotCount(AcceptedTest):
         self.check_ack(103, 3)
 
 
-class NextGroupStartsAnew(AcceptedTest):
-    """A group takes the place of the one 32 before it, up to the largest number."""
-
-    def runTest(self) -> None:
-        groups = (0, GROUPS_APART, 2 * GROUPS_APART, 0x00E0, 0x0100, 0xFFC0, 0xFFE0)
-        self.add_sources(*range(101, 101 + 2 * len(groups)))
-        for number, group in enumerate(groups):
-            first = 101 + 2 * number
-            self.pass_on(first, group=group)
-            self.check_ack(first + 1, 2, group=group)
-
-
 class OlderGroupChangesNothing(AcceptedTest):
     """A delayed duplicate of an older group does not reset the count of a newer one."""
 
@@ -235,36 +219,6 @@ class HighestWorker(AcceptedTest):
         self.check_ack(201, 1, group=7)
         self.check_ack(102, 2, worker=STRANGER, group=3)
         self.check_ack(103, 1, worker=STRANGER, group=7)
-
-
-class RefusedDoNotCount(AcceptedTest):
-    """Dropped packets, and those that bypass the slots, do not count."""
-
-    def runTest(self) -> None:
-        self.add_sources(101, 102, 103)
-        self.add_sources(111, worker=1)
-        self.add_destination(900, worker=0, slot=7, expected=1)
-        self.check_ack(101, 1, group=2, round_=2)
-        good = feature(102, random_lanes(1), port=1, round_=2, Feature_group=2, Echo=1)
-        broken = resigned(good)
-        broken["SwitchGNN"].Checksum = 1
-        refused = {
-            Outcome.MALFORMED: broken,
-            Outcome.STALE: resigned(good, Src_id=101, Round=1),
-            Outcome.WRONG_PORT: resigned(good, Src_id=111),
-            Outcome.UNKNOWN_VERTEX: resigned(good, Src_id=109),
-            Outcome.UNKNOWN_BLOCK: resigned(good, Block_id=9),
-            Outcome.WRONG_COUNT: resigned(good, Count=2),
-        }
-        for outcome, frame in refused.items():
-            with self.counted(outcome, passes={}):
-                self.send(1, frame)
-        with self.counted(Outcome.RESENT):
-            resent = resigned(good, Resend=1, Dst_id=900)
-            self.send(1, resent)
-            self.expect(1, relayed(resent, to=1))
-        self.check_ack(103, 2, group=2, round_=2)
-        self.check_ack(102, 3, group=2, round_=2)
 
 
 class CountIsThatOfTheFirstPass(AcceptedTest):

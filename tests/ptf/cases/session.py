@@ -4,6 +4,7 @@
 
 from scapy.packet import Packet
 
+from switchgnn.base.network import mac_number
 from switchgnn.controller import Outcome
 from switchgnn.controller.controls.loop import ALL_STATIONS_GROUP
 from switchgnn.host.wire.header import SESSION_MASK, Kind
@@ -234,7 +235,7 @@ class BroadcastReachesAllStations(LeafTest):
 
     def runTest(self) -> None:
         other = "33:33:00:00:00:01"
-        self.entries.add_flood(mac=other, action="flood_stations")
+        self.entries.add("station", "flood_stations", dst_addr=mac_number(other))
         self.entries.add_group(ALL_STATIONS_GROUP, [1, 2, 3, ABOVE])
         for port in (1, ABOVE):
             frame = ordinary(port, other)

@@ -338,33 +338,6 @@ class LeafTurnTest(LeafTest):
                 self.expect(port_of(worker), relayed(word, to=port_of(worker)))
 
 
-class ALeafHearsItFromAbove(LeafTurnTest):
-    """Its own workers being done does not move the turn."""
-
-    def runTest(self) -> None:
-        self.add_part(900, SOURCES)
-        with self.counted(Outcome.DONE_COLLECTED, 3):
-            for worker in (0, 1, 2):
-                asked = done(worker, block=0, following=(1, 0))
-                self.send(port_of(worker), asked)
-            self.expect(ABOVE, report(asked))
-        early = feature(101, random_lanes(1), port=1)
-        word = answer_from_above(Kind.ADVANCE, asked, workers=MEMBERS)
-        other = answer_from_above(Kind.ADVANCE, done(0, block=4), workers=MEMBERS)
-        waiting = answer_from_above(Kind.WAITING, asked, workers=1)
-        self.serve(any_tag=0)
-        for heard in (None, other, waiting):
-            if heard is not None:
-                self.hear(heard)
-            with self.counted(Outcome.WRONG_TAG, passes={}):
-                self.send(1, early)
-        self.hear(word)
-        with self.counted(Outcome.AGGREGATED):
-            self.send(1, early)
-        with self.counted(Outcome.WRONG_TAG, passes={}):
-            self.send(1, feature(101, random_lanes(1), port=1, fragment=1))
-
-
 class ALeafLetsInEarlyWhatTheSpineConfirms(LeafTurnTest):
     """It reports the announcement, and admits early features with the ADVANCE."""
 

@@ -205,8 +205,9 @@ class LeafTest(SwitchTest):
 
     def setUp(self) -> None:
         super().setUp()
-        self.entries.add_above(port=ABOVE)
-        self.entries.set_tier(above=ABOVE, number=LEAF, elsewhere=ELSEWHERE)
+        self.entries.add("worker", "set_above", port=ABOVE)
+        place = {"above": ABOVE, "number": LEAF, "elsewhere": ELSEWHERE, "leaves": 0}
+        self.entries.set("tier", "set_tier", **place)
         self.entries.add_rewrite(port=ABOVE, network=NETWORK)
         for lane in range(LOOP_LANES):
             self.entries.add_group(result_group(3) + lane, [ABOVE, FIRST_LOOP_PORT + lane])
@@ -225,10 +226,15 @@ class LeafTest(SwitchTest):
         for source, owner in sources.items():
             self.add_source(source, worker=owner)
             self.entries.add_fanout(block=1, source=source, slots={0: (slot, len(sources))})
-        place = {"block": 1, "bank": 0, "slot": slot, "vertex": vertex}
-        self.entries.add_partial(**place, source=name, port=ABOVE, group=result_group(3))
+        self.add_partial(vertex, slot=slot, source=name)
         port = ABOVE if worker is None else port_of(worker)
-        self.entries.add_distant(**place, port=port, above=ABOVE, expected=len(sources))
+        place = {"slot": slot, "expected": len(sources)}
+        self.entries.add_distant(vertex=vertex, port=port, above=ABOVE, **place)
+
+    def add_partial(self, vertex: int, *, slot: int, source: int) -> None:
+        """Send the sum of a slot of bank 0 up as a partial sum."""
+        place = {"block_id": 1, "bank": 0, "slot": slot, "vertex": vertex, "source": source}
+        self.entries.add("result", "set_partial", **place, port=ABOVE, group=result_group(3))
 
     def part(
         self,
@@ -250,7 +256,7 @@ class SpineTest(SwitchTest):
 
     def _lay_network(self) -> None:
         super()._lay_network()
-        self.entries.set_tier(leaves=1)
+        self.entries.set("tier", "set_tier", above=0, number=0, elsewhere=0, leaves=1)
 
 
 class LeavesTest(SwitchTest):
@@ -258,12 +264,12 @@ class LeavesTest(SwitchTest):
 
     def _lay_network(self) -> None:
         for port in PORTS:
-            self.entries.add_station(mac=station(port).mac, port=port)
+            self.add_station(port)
         for leaf in (0, 1):
-            self.entries.add_leaf(port=leaf + 1, leaf=leaf, members=0b11 << 2 * leaf)
+            self.entries.add_worker(port=leaf + 1, worker=leaf, members=0b11 << 2 * leaf)
             self.entries.add_rewrite(port=leaf + 1, network=NETWORK)
         self.entries.add_group(ALL_WORKERS_GROUP, [1, 2])
-        self.entries.set_tier(leaves=1)
+        self.entries.set("tier", "set_tier", above=0, number=0, elsewhere=0, leaves=1)
         self.entries.set_session(session=self.session, plan=PLAN, members=0b1111)
 
 
@@ -297,7 +303,8 @@ class PoolTest(RecoveryTest):
 
     def limit(self, slots: int) -> None:
         """Split ``slots`` over the banks."""
-        self.entries.set_limits(slots)
+        limits = {f"limit{b}": slots // BANKS + (b < slots % BANKS) for b in range(BANKS)}
+        self.entries.set("pool", "set_limits", **limits)
 
     def fill(self, *sources: int, **fields: Any) -> list[tuple[Packet, Lanes]]:
         """Send features that stay in the switch."""

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""One ``add_<table>`` for every table of the program; remembers what to remove."""
+"""Entries and default actions of tables; remembers what to remove."""
 
 from collections.abc import Iterable, Mapping
 from ipaddress import IPv4Address
@@ -9,9 +9,6 @@ from finsy.proto import p4r
 
 from switchgnn.base.network import Network, mac_number
 from switchgnn.controller import P4RuntimeClient
-from switchgnn.controller.controls.banks import Pool
-from switchgnn.controller.controls.congestion import Congestion, Marking
-from switchgnn.controller.controls.reduce import REDUCE_ACTION
 from switchgnn.controller.controls.session import Session, SessionEntry
 from switchgnn.controller.p4runtime.messages import (
     DELETE,
@@ -73,74 +70,32 @@ class Entries:
         width = WIDTHS[lanes]
         self._set_session(SessionEntry(session, plan, members, magnitude_limit, width, any_tag))
 
-    def set_threshold(self, beside_others: int, alone: int | None = None) -> None:
-        """Mark packets that find longer queues; `alone` None: the same on all ports."""
-        marking = Marking(beside_others, beside_others if alone is None else alone)
-        congestion = Congestion(self._layout)
-        default = congestion.table.default or b""
-        self._pending.append(default_update(congestion.table, congestion.encode(marking)))
-        self._undo.append(default_update(congestion.table, default))
+    def set(self, name: str, action: str, **values: int) -> None:
+        """Set a table's default action."""
+        table = self._layout.table(name)
+        self._pending.append(default_update(table, encode_default(table, action, values)))
+        self._undo.append(default_update(table, table.default or b""))
 
     def set_expected(self, contributions: int) -> None:
         """Let an all-reduce add that many contributions to each sum."""
-        table = self._layout.table("reduce")
-        values = {"expected": contributions}
-        self._pending.append(default_update(table, encode_default(table, REDUCE_ACTION, values)))
-        self._undo.append(default_update(table, table.default or b""))
+        self.set("reduce", "set_reduce", expected=contributions)
 
-    def set_limits(self, slots: int) -> None:
-        """Split ``slots`` over the banks of the strawman."""
-        pool = Pool(self._layout)
-        self._pending.append(default_update(pool.table, pool.encode(slots)))
-        self._undo.append(default_update(pool.table, pool.table.default or b""))
+    def add(self, name: str, action: str, **values: int) -> None:
+        """Add an entry to a table."""
+        table = self._layout.table(name)
+        row = make_rows(table, action, values, 1).data[0]
+        self._pending.append(row_update(INSERT, table, row))
+        self._undo.append(row_update(DELETE, table, row))
 
-    def add_worker(self, *, port: int, worker: int) -> None:
-        self._add("worker", "set_worker", port=port, worker=worker, worker_bit=1 << worker)
+    def add_worker(self, *, port: int, worker: int, members: int = 0) -> None:
+        """Attach a worker to a port, or a leaf with its workers, a bit each."""
+        bits = members or 1 << worker
+        self.add("worker", "set_worker", port=port, worker=worker, worker_bit=bits)
 
-    def add_above(self, *, port: int) -> None:
-        """Attach a switch above to a port."""
-        self._add("worker", "set_above", port=port)
-
-    def add_leaf(self, *, port: int, leaf: int, members: int) -> None:
-        self._add("worker", "set_worker", port=port, worker=leaf, worker_bit=members)
-
-    def set_tier(
-        self, *, above: int = 0, number: int = 0, elsewhere: int = 0, leaves: int = 0
-    ) -> None:
-        table = self._layout.table("tier")
-        values = {"above": above, "number": number, "elsewhere": elsewhere, "leaves": leaves}
-        self._pending.append(default_update(table, encode_default(table, "set_tier", values)))
-        self._undo.append(default_update(table, table.default or b""))
-
-    def add_station(self, *, mac: str, port: int) -> None:
-        self._add("station", "forward", dst_addr=mac_number(mac), port=port)
-
-    def add_flood(self, *, mac: str, action: str = "flood") -> None:
-        self._add("station", action, dst_addr=mac_number(mac))
-
-    def add_source(self, *, vertex: int, port: int, index: int) -> None:
-        self._add("source", "set_source", src_id=vertex, port=port, index=index)
-
-    def add_destination(self, *, block: int, vertex: int, **place: int) -> None:
-        """Place: ``port``, ``bank``, ``slot`` and ``expected``."""
-        self._add("destination", "set_destination", block_id=block, dst_id=vertex, **place)
-
-    def add_distant(self, *, block: int, vertex: int, port: int, above: int, **place: int) -> None:
+    def add_distant(self, *, vertex: int, port: int, above: int, **place: int) -> None:
         """Place, where a part is added here: ``bank``, ``slot`` and ``expected``."""
-        place = {"bank": 0, "slot": 0, "expected": 0, **place, "port": port, "above": above}
-        self._add("destination", "set_distant", block_id=block, dst_id=vertex, **place)
-
-    def add_senders(self, *, block: int, vertex: int, senders: int) -> None:
-        """Let workers, a bit each, send partial sums for a destination."""
-        self._add("partial", "set_senders", block_id=block, dst_id=vertex, senders=senders)
-
-    def add_result(self, *, block: int, **place: int) -> None:
-        """Place: ``bank``, ``slot``, ``vertex``, ``port`` and ``group``."""
-        self._add("result", "set_result", block_id=block, **place)
-
-    def add_partial(self, *, block: int, **place: int) -> None:
-        """Place: that of ``add_result``, and ``source``, the id of the partial sum."""
-        self._add("result", "set_partial", block_id=block, **place)
+        place = {"block_id": 1, "dst_id": vertex, "bank": 0, "slot": 0, "expected": 0, **place}
+        self.add("destination", "set_distant", **place, port=port, above=above)
 
     def add_fanout(
         self,
@@ -154,7 +109,7 @@ class Entries:
         """Add a hop. ``slots`` maps a bank to (slot, expected count)."""
         places = {f"slot{bank}": slots.get(bank, (0, 0))[0] for bank in range(BANKS)}
         expected = {f"expected{bank}": slots.get(bank, (0, 0))[1] for bank in range(BANKS)}
-        self._add(
+        self.add(
             "fanout",
             "set_slots",
             block_id=block,
@@ -168,7 +123,7 @@ class Entries:
 
     def add_rewrite(self, *, port: int, network: Network) -> None:
         station = next(each.station for each in network.neighbours if each.port == port)
-        self._add(
+        self.add(
             "rewrite",
             "address",
             port=port,
@@ -192,12 +147,6 @@ class Entries:
     def change_group(self, number: int, ports: Iterable[int]) -> None:
         """Give a multicast group that was added other ports."""
         self._pending.append(_group(MODIFY, number, ports))
-
-    def _add(self, name: str, action: str, **values: int) -> None:
-        table = self._layout.table(name)
-        row = make_rows(table, action, values, 1).data[0]
-        self._pending.append(row_update(INSERT, table, row))
-        self._undo.append(row_update(DELETE, table, row))
 
     def _set_session(self, entry: SessionEntry) -> None:
         session = Session(self._layout)

@@ -59,14 +59,12 @@ class CaseResult:
         case: ``module.Class``.
         failure: the failed assertion, or None.
         error: any other exception, or None.
-        known_defect: what the program is known to do wrong here, or None.
         seconds: how long it took.
     """
 
     case: str
     failure: str | None
     error: str | None
-    known_defect: str | None
     seconds: float
 
     @property
@@ -246,4 +244,4 @@ class Runner:
 
 def _lost(case: str, end: str, folder: Path) -> CaseResult:
     text = f"PTF ended without a result for {case}; see {folder}. Its last words:\n{end}"
-    return CaseResult(case, failure=None, error=text, known_defect=None, seconds=0.0)
+    return CaseResult(case, failure=None, error=text, seconds=0.0)

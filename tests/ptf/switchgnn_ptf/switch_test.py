@@ -19,7 +19,6 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import ptf
@@ -28,6 +27,7 @@ from ptf.base_tests import BaseTest
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet
 
+from switchgnn.base.network import mac_number
 from switchgnn.capture.layers import SwitchGNN
 from switchgnn.controller import (
     Counters,
@@ -37,13 +37,13 @@ from switchgnn.controller import (
     program_cookie,
     read_counters,
 )
-from switchgnn.controller.controls.forward import BROADCAST
 from switchgnn.controller.controls.loop import (
     ALL_WORKERS_GROUP,
     FIRST_LOOP_PORT,
     LOOP_LANES,
     result_group,
 )
+from switchgnn.controller.controls.rewrite import BROADCAST
 from switchgnn.controller.counters import Totals, read_totals
 from switchgnn.controller.p4runtime.state import read_groups
 from switchgnn.host.wire.header import LANES, SESSION_MASK
@@ -168,9 +168,6 @@ def _flat(counters: Totals) -> dict[str, int]:
 class SwitchTest(BaseTest):
     """A case: three workers on ports 1 to 3, a host without a worker on port 4."""
 
-    known_defects: Mapping[str, str] = MappingProxyType({})
-    """Known defects, by setting; the case must fail there until they are fixed."""
-
     strawman = False
     """Whether the case is for the program that hands its slots out itself."""
 
@@ -185,7 +182,6 @@ class SwitchTest(BaseTest):
                 "case": str(self),
                 "failure": result.failures[-1][1] if len(result.failures) > failures else None,
                 "error": result.errors[-1][1] if len(result.errors) > errors else None,
-                "known_defect": self.known_defects.get(testutils.test_param_get("setting")),
                 "seconds": time.monotonic() - start,
             }
             with Path(path).open("a") as file:
@@ -230,7 +226,8 @@ class SwitchTest(BaseTest):
 
     def add_source(self, vertex: int, *, worker: int) -> None:
         """Make a vertex known as the worker's."""
-        self.entries.add_source(vertex=vertex, port=port_of(worker), index=next(self._indices))
+        place = {"port": port_of(worker), "index": next(self._indices)}
+        self.entries.add("source", "set_source", src_id=vertex, **place)
 
     def add_destination(
         self,
@@ -248,13 +245,14 @@ class SwitchTest(BaseTest):
         With ``expected`` the worker may also recall it, and fetch its features; and the workers
         ``senders`` may send it partial sums.
         """
-        place = {"block": block, "bank": bank, "slot": slot, "vertex": vertex}
-        port = port_of(worker)
-        self.entries.add_result(**place, port=port, group=result_group(worker))
+        place = {"bank": bank, "slot": slot, "port": port_of(worker)}
+        to = {"vertex": vertex, "group": result_group(worker)}
+        self.entries.add("result", "set_result", block_id=block, **place, **to)
+        key = {"block_id": block, "dst_id": vertex}
         if expected is not None:
-            self.entries.add_destination(**place, port=port, expected=expected)
+            self.entries.add("destination", "set_destination", **key, **place, expected=expected)
         if bits := sum(1 << sender for sender in senders):
-            self.entries.add_senders(block=block, vertex=vertex, senders=bits)
+            self.entries.add("partial", "set_senders", **key, senders=bits)
 
     def add_sum(
         self,
@@ -416,11 +414,15 @@ class SwitchTest(BaseTest):
                 return False
         return True
 
+    def add_station(self, port: int) -> None:
+        """Forward ordinary frames to the host of a port."""
+        self.entries.add("station", "forward", dst_addr=mac_number(station(port).mac), port=port)
+
     def _lay_network(self) -> None:
         self.serve()
         for port in PORTS:
-            self.entries.add_station(mac=station(port).mac, port=port)
-        self.entries.add_flood(mac=BROADCAST)
+            self.add_station(port)
+        self.entries.add("station", "flood", dst_addr=mac_number(BROADCAST))
         self.entries.add_group(ALL_WORKERS_GROUP, [port_of(worker) for worker in WORKERS])
         for worker in WORKERS:
             port = port_of(worker)

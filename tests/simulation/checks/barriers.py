@@ -1,48 +1,40 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
+"""No worker goes on before all workers are done (invariant 5), and all hear of each other."""
 
-"""No worker goes on before all workers are done (invariant 5)."""
-
+from collections import defaultdict
 from dataclasses import dataclass
 
-from switchgnn.host.wire.header import KIND_MASK, OPENING_BLOCK, Kind
-from tests.simulation.checks.check import (
-    CheckedPacket,
-    PacketCheck,
-    envelope_of,
-    kind_in,
-    name_of,
-)
-from tests.simulation.checks.features import ScaledCheck
-from tests.simulation.network import words_of
-from tests.simulation.parts.switch import VirtualSwitch
-from tests.simulation.parts.worker import Done
-from tests.simulation.scene import Scene
-from tests.simulation.timing import SECOND
+import numpy as np
 
-Place = tuple[int, int, int]
+from switchgnn.host.innetwork.fixed_point import largest_magnitude
+from switchgnn.host.wire.header import OPENING_BLOCK, Kind
+from tests.simulation.checks.check import PacketCheck, envelope_of, name_of
+from tests.simulation.checks.scales import ScaledCheck, told_magnitude
+from tests.simulation.network import words_of
+from tests.simulation.timing import SECOND
 
 
 class BarrierWaits(PacketCheck):
     """Compares each ADVANCE for a worker with the `done`s that have reached switches."""
 
+    name = "barrier waits"
     takes = frozenset({Kind.DONE})
     gives = frozenset({Kind.ADVANCE})
 
-    def begin(self, scene: Scene) -> None:
+    def begin(self, scene):
         super().begin(scene)
         self._words = words_of(scene.scenario.width, scene.scenario.lanes)
         self._blocks = scene.subject.plan.manifest.blocks
 
-    def session_begins(self) -> None:
-        workers = range(len(self.scene.workers))
-        self._latest: dict[int, Place] = dict.fromkeys(workers, (0, OPENING_BLOCK, 0))
+    def session_begins(self):
+        self._latest = dict.fromkeys(range(len(self.scene.workers)), (0, OPENING_BLOCK, 0))
 
-    def took(self, switch: VirtualSwitch, worker: int, packet: CheckedPacket) -> None:
+    def took(self, switch, worker, packet):
         if packet.source == worker:
             self._latest[worker] = max(packet.place, self._latest[worker])
 
-    def gave(self, switch: VirtualSwitch, worker: int, packet: CheckedPacket) -> None:
+    def gave(self, switch, worker, packet):
         place = packet.place
         late = [
             other
@@ -50,13 +42,12 @@ class BarrierWaits(PacketCheck):
             if latest < place and not self.opened_unheard(other, place)
         ]
         if late and not self._means_nothing(worker, place):
-            self.scene.violated(
-                "barrier waits",
+            self.tell(
                 f"switch {switch.name} reports that all are done with {name_of(place)}, but "
-                f"workers {late} are not",
+                f"workers {late} are not"
             )
 
-    def _means_nothing(self, worker: int, place: Place) -> bool:
+    def _means_nothing(self, worker, place):
         """Return whether a Byzantine worker may have caused an ADVANCE for a place.
 
         A place that is earlier and never had a turn is confirmed to it, and by its leaf to others.
@@ -67,54 +58,128 @@ class BarrierWaits(PacketCheck):
         return never or self.scene.lawless or not self.scene.honest(worker)
 
 
-Where = tuple[int, tuple[int, int, int]]
+class WorkersWait(PacketCheck):
+    """Compares features and `done`s of each worker with the `done`s of the others."""
+
+    name = "workers wait"
+    takes = frozenset({Kind.FEATURE, Kind.DONE})
+
+    def session_begins(self):
+        self._latest = dict.fromkeys(range(len(self.scene.workers)), (0, 0, 0))
+        # By worker: the place of early features, and the `done` that has announced them.
+        self._early = {}
+
+    def took(self, switch, worker, packet):
+        if packet.place <= self._latest[worker] or packet.resent:
+            return
+        place, before = packet.place, self._before(worker, packet)
+        late = [
+            other
+            for other, latest in self._latest.items()
+            if latest < before and not self.opened_unheard(other, before)
+        ]
+        if late and self.scene.honest(worker) and not self.scene.lawless:
+            self.tell(
+                f"worker {worker} is in {name_of(place)}, "
+                f"but workers {late} are not done with the place before"
+            )
+        if packet.kind == Kind.DONE:
+            self._latest[worker] = place
+            if packet.echo:
+                self._early[worker] = (place[0] + 1, packet.number, packet.group), place
+
+    def _before(self, worker, packet):
+        """Return the place that all must be done with before a worker sends a packet."""
+        before = self._latest[worker]
+        early, announced = self._early.get(worker, (None, before))
+        opening = packet.place[0], OPENING_BLOCK, 0
+        if packet.kind == Kind.FEATURE and packet.place == early and before == opening:
+            return announced
+        return before
 
 
 class DoneIsDone(ScaledCheck):
     """Compares each `done` with the acknowledgements before, group by group."""
 
+    name = "done is done"
     takes = frozenset({Kind.DONE})
     gives = frozenset({Kind.ACK, Kind.ADVANCE})
 
-    def begin(self, scene: Scene) -> None:
+    def begin(self, scene):
         super().begin(scene)
         self._features = [
             [0, *(part.send_indptr[1:] - part.send_indptr[:-1]).tolist()]
             for part in scene.subject.plan.workers
         ]
-        self._acknowledged: dict[Where, dict[int, int]] = {}
 
-    def session_begins(self) -> None:
-        self._acknowledged.clear()
+    def session_begins(self):
         super().session_begins()
+        self._acknowledged = defaultdict(lambda: defaultdict(int))
 
-    def gave(self, switch: VirtualSwitch, worker: int, packet: CheckedPacket) -> None:
-        if self.heeded(packet):
-            return
-        groups = self._acknowledged.setdefault((worker, packet.place), {})
-        groups[packet.group] = max(packet.number, groups.get(packet.group, 0))
+    def gave(self, switch, worker, packet):
+        if not self.heeded(packet):
+            groups = self._acknowledged[worker, packet.place]
+            groups[packet.group] = max(packet.number, groups[packet.group])
 
-    def took(self, switch: VirtualSwitch, worker: int, packet: CheckedPacket) -> None:
+    def took(self, switch, worker, packet):
         if packet.source != worker or packet.block >= len(self._features[worker]):
             return
         scaled = self._scales.of(packet.place[0])
         if not self.scene.honest(worker) or (scaled is not None and scaled.void):
             return
         features = self._features[worker][packet.block]
-        groups = self._acknowledged.get((worker, packet.place), {})
-        if sum(groups.values()) < features:
-            self.scene.violated(
-                "done is done",
-                f"worker {worker} is done with {name_of(packet.place)}: {sum(groups.values())} of "
-                f"its {features} features are acknowledged",
+        acknowledged = sum(self._acknowledged[worker, packet.place].values())
+        if acknowledged < features:
+            self.tell(
+                f"worker {worker} is done with {name_of(packet.place)}: {acknowledged} of its "
+                f"{features} features are acknowledged"
             )
 
 
-_WORKERS = slice(12, 28)
+class MagnitudesAgree(ScaledCheck):
+    """Compares each ADVANCE with the features of all workers."""
+
+    name = "magnitudes agree"
+    gives = frozenset({Kind.ADVANCE})
+
+    def session_begins(self):
+        super().session_begins()
+        self._told = set()
+
+    def gave(self, switch, worker, packet):
+        magnitude, place = told_magnitude(packet), packet.place[0]
+        scaled = self._scales.of(place)
+        if magnitude is None or scaled is None:
+            return
+        if place not in self._told and magnitude >= self._least(scaled.exchange):
+            # A Byzantine worker may report any magnitude of its own, but all must hear the same.
+            self._scales.heed(packet)
+        self._told.add(place)
+        right = self._scales.largest(place)
+        if magnitude != right and not self.scene.lawless:
+            self.tell(
+                f"{switch.name} reports {magnitude:#010x} to worker {worker} as the largest "
+                f"magnitude of round {place}, which is {right:#010x}"
+            )
+
+    def _least(self, exchange):
+        """Return the largest magnitude of an exchange that honest workers have."""
+        scene = self.scene
+        honest = [worker for worker in range(len(scene.workers)) if scene.honest(worker)]
+        features = scene.job.rounds[exchange][0]
+        return largest_magnitude(features[np.isin(scene.subject.plan.assignment, honest)])
+
+
+# The masks of workers in the bodies of DONE and WAITING.
+_WORKERS, _PULSES = slice(12, 28), slice(28, 44)
 # Late copies are fewer `done`s than that: more come from a live worker.
-_PACKETS, _BEATS = 15, 15
+_PACKETS, _HEARTBEATS = 15, 15
 # After a silence of that many beats it may be another process.
 _SILENT = 5
+
+
+def _bit(mask, worker):
+    return int.from_bytes(mask, "big") >> worker & 1
 
 
 @dataclass
@@ -130,145 +195,94 @@ class _Pulse:
 class PulsesBeat(PacketCheck):
     """Looks for a worker whose pulse stays the same for long."""
 
+    name = "pulses beat"
     takes = frozenset({Kind.DONE})
 
-    def session_begins(self) -> None:
-        self._pulses: dict[int, _Pulse] = {}
+    def session_begins(self):
+        self._pulses = {}
 
-    def took(self, switch: VirtualSwitch, worker: int, packet: CheckedPacket) -> None:
+    def took(self, switch, worker, packet):
         task = self.scene.workers[worker].task
         if not self.scene.honest(worker) or task is None or task.stands_still:
             # Frames of a worker that has ended or stands still are the network's copies.
             self._pulses.pop(worker, None)
             return
-        job, now = self.scene.job, self.scene.scheduler.now
-        if job is None:
-            return
-        beat = int(job.pace.beat * SECOND)
-        bit = int.from_bytes(packet.body[_WORKERS], "big") >> worker & 1
-        pulse = self._pulses.get(worker)
-        if pulse is None or pulse.bit != bit or now - pulse.last > _SILENT * beat:
+        now, interval = (
+            self.scene.scheduler.now,
+            int(self.scene.job.pace.heartbeat_interval * SECOND),
+        )
+        bit, pulse = _bit(packet.body[_WORKERS], worker), self._pulses.get(worker)
+        if pulse is None or pulse.bit != bit or now - pulse.last > _SILENT * interval:
             self._pulses[worker] = _Pulse(bit, now, now)
             return
         pulse.packets += 1
         pulse.last = now
-        seconds = (now - pulse.since) / SECOND
-        if pulse.packets > _PACKETS and now - pulse.since > _BEATS * beat:
-            self.scene.violated(
-                "pulses beat",
-                f"worker {worker} has sent the same pulse {pulse.packets} times in {seconds:g} s",
+        if pulse.packets > _PACKETS and now - pulse.since > _HEARTBEATS * interval:
+            self.tell(
+                f"worker {worker} has sent the same pulse {pulse.packets} times in "
+                f"{(now - pulse.since) / SECOND:g} s"
             )
 
 
 _DONE_BYTES = 54
-_WAITING_WORKERS, _PULSES = slice(12, 28), slice(28, 44)
 
 
 class PulsesPassedOn(PacketCheck):
     """Compares the pulses in each WAITING of a star's switch with those in the `done`s before."""
 
+    name = "pulses passed on"
     takes = frozenset({Kind.DONE})
     gives = frozenset({Kind.WAITING, Kind.ADVANCE, Kind.ACK})
 
-    def begin(self, scene: Scene) -> None:
+    def begin(self, scene):
         super().begin(scene)
         # A leaf passes on what it has heard from above, and a queue delays it.
         self._looks = not (scene.scenario.leaves or scene.scenario.queue_rate)
-        # Whether the switch has answered in this session since it was started.
-        self._answers = False
-        self._last: dict[int, bool] = {}
-        self._incarnations: dict[int, set[int]] = {}
         site = scene.subject.site
         self._envelopes = [
             envelope_of(site.addresses(worker.number).frame(bytes(_DONE_BYTES)))
             for worker in scene.workers
         ]
+        self.session_begins()
 
-    def session_begins(self) -> None:
+    def session_begins(self):
+        # Whether the switch has answered in this session since it was started.
+        self._answers = False
+        self._last, self._incarnations = {}, defaultdict(set)
+
+    def ends(self, switch):
         self._answers = False
         self._last.clear()
-        self._incarnations.clear()
 
-    def ends(self, switch: VirtualSwitch) -> None:
-        self._answers = False
-        self._last.clear()
-
-    def took(self, switch: VirtualSwitch, worker: int, packet: CheckedPacket) -> None:
-        self._incarnations.setdefault(worker, set()).add(packet.destination)
+    def took(self, switch, worker, packet):
+        self._incarnations[worker].add(packet.destination)
         if not self._answers:
             return
         if packet.envelope != self._envelopes[worker]:
             # Whether the switch takes frames with corrupt outer headers is not checked.
             self._last.pop(worker, None)
         elif packet.source == worker:
-            pulses = int.from_bytes(packet.body[_WAITING_WORKERS], "big")
-            self._last[worker] = bool(pulses >> worker & 1)
+            self._last[worker] = _bit(packet.body[_WORKERS], worker)
 
-    def gave(self, switch: VirtualSwitch, worker: int, packet: CheckedPacket) -> None:
+    def gave(self, switch, worker, packet):
         self._answers = True
-        if not self._looks or kind_in(packet.frame) != Kind.WAITING or self.scene.lawless:
+        if not self._looks or packet.kind != Kind.WAITING or self.scene.lawless:
             return
-        if not any(packet.body[_WAITING_WORKERS]):
+        if not any(packet.body[_WORKERS]):
             # A refusal, as the asking worker is done: no pulse is taken from a refused packet.
             if packet.number:
                 self._last.pop(worker, None)
             return
-        pulses = int.from_bytes(packet.body[_PULSES], "big")
         for other, pulse in self._last.items():
             # Of two processes of the same worker the switch refuses one.
             alone = len(self._incarnations[other]) == 1
             if not alone or other == worker or not self.scene.honest(other):
                 continue
-            if bool(pulses >> other & 1) is not pulse:
-                self.scene.violated(
-                    "pulses passed on",
+            if _bit(packet.body[_PULSES], other) != pulse:
+                self.tell(
                     f"{switch.name} passes another pulse of worker {other} on to worker {worker} "
-                    "than it has heard",
+                    "than it has heard"
                 )
-
-
-class WorkersWait(PacketCheck):
-    """Compares features and `done`s of each worker with the `done`s of the others."""
-
-    takes = frozenset({Kind.FEATURE, Kind.DONE})
-
-    def session_begins(self) -> None:
-        self._latest: dict[int, Place] = dict.fromkeys(range(len(self.scene.workers)), (0, 0, 0))
-        # By worker: the place of early features, and the `done` that has announced them.
-        self._early: dict[int, tuple[Place, Place]] = {}
-
-    def took(self, switch: VirtualSwitch, worker: int, packet: CheckedPacket) -> None:
-        if packet.place <= self._latest[worker] or packet.resent:
-            return
-        place, before = packet.place, self._before(worker, packet)
-        late = [
-            other
-            for other, latest in self._latest.items()
-            if latest < before and not self.opened_unheard(other, before)
-        ]
-        if late and self.scene.honest(worker) and not self.scene.lawless:
-            self.scene.violated(
-                "workers wait",
-                f"worker {worker} is in {name_of(place)}, "
-                f"but workers {late} are not done with the place before",
-            )
-        if packet.flags & KIND_MASK == Kind.DONE:
-            self._latest[worker] = place
-            if packet.echo:
-                self._early[worker] = (place[0] + 1, packet.number, packet.group), place
-
-    def _before(self, worker: int, packet: CheckedPacket) -> Place:
-        """Return the place that all must be done with before a worker sends a packet."""
-        before = self._latest[worker]
-        early, announced = self._early.get(worker, (None, before))
-        opening = packet.place[0], OPENING_BLOCK, 0
-        if packet.flags & KIND_MASK == Kind.FEATURE and packet.place == early and before == opening:
-            return announced
-        return before
-
-
-# A worker and a round.
-Turn = tuple[int, int]
 
 
 class OneProcess(PacketCheck):
@@ -277,39 +291,39 @@ class OneProcess(PacketCheck):
     The sums of another process may be right, as it may have the features of the first one.
     """
 
+    name = "one process"
     takes = frozenset({Kind.DONE})
     gives = frozenset({Kind.ADVANCE})
 
-    def session_begins(self) -> None:
-        self._opened_by: dict[Turn, set[int]] = {}
-        self._known: dict[Turn, int] = {}
+    def begin(self, scene):
+        super().begin(scene)
+        self.session_begins()
 
-    def ends(self, switch: VirtualSwitch) -> None:
-        if self.scene.job is None:
-            return
+    def session_begins(self):
+        self._opened_by, self._known = defaultdict(set), {}
+
+    def ends(self, switch):
         places = self.scene.subject.site.places
         for known in (self._opened_by, self._known):
             for where in [each for each in known if places[each[0]][0] == switch.number]:
                 del known[where]
 
-    def took(self, switch: VirtualSwitch, worker: int, packet: CheckedPacket) -> None:
+    def took(self, switch, worker, packet):
         if packet.block == OPENING_BLOCK and packet.source == worker:
-            where = worker, packet.place[0]
-            self._opened_by.setdefault(where, set()).add(packet.destination)
+            self._opened_by[worker, packet.place[0]].add(packet.destination)
 
-    def gave(self, switch: VirtualSwitch, worker: int, packet: CheckedPacket) -> None:
+    def gave(self, switch, worker, packet):
         where = worker, packet.place[0]
         said = self._opened_by.get(where, ())
         if packet.block == OPENING_BLOCK and len(said) == 1:
             (self._known[where],) = said
 
-    def done(self, done: Done) -> None:
+    def done(self, done):
         if not self.scene.honest(done.worker) or self.scene.lawless:
             return
         own = self.scene.workers[done.worker].incarnation
         if self._known.get((done.worker, done.opened), own) != own:
-            self.scene.violated(
-                "one process",
+            self.tell(
                 f"another process of worker {done.worker} has the sums of round {done.round}, "
-                "which the one before it had opened together with all others",
+                "which the one before it had opened together with all others"
             )

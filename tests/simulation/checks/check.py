@@ -1,17 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-
 """The base classes of checks; each packet between workers and switches is read once for all."""
 
 import struct
 import zlib
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from switchgnn.host.wire.header import OPENING_BLOCK, PROTOCOL, SESSION_MASK, Kind
 from tests.simulation.network import (
@@ -23,54 +19,81 @@ from tests.simulation.network import (
     widened,
     words_of,
 )
-from tests.simulation.parts.reducer import Reduced
-from tests.simulation.parts.switch import VirtualSwitch
-from tests.simulation.parts.worker import Done
-from tests.simulation.scene import Scene
 
 
 class Check:
     """Observes a scene while it happens; subclasses override the hooks that they need."""
 
-    scene: Scene
+    name = ""
 
-    def begin(self, scene: Scene) -> None:
+    def tell(self, what):
+        """Record that the invariant of this name is violated."""
+        self.scene.violated(self.name, what)
+
+    def begin(self, scene):
         """Begin to observe a scene; nothing has happened yet."""
         self.scene = scene
 
-    def session_begins(self) -> None:
+    def session_begins(self):
         """Note that workers are about to begin."""
 
-    def done(self, done: Done) -> None:
-        """Note that a worker has done an exchange."""
+    def done(self, done):
+        """Note that a worker has done an exchange (`Done`)."""
 
-    def reduced(self, reduced: Reduced) -> None:
-        """Note that a worker has done an all-reduce."""
+    def reduced(self, reduced):
+        """Note that a worker has done an all-reduce (`Reduced`)."""
 
-    def session_ends(self) -> None:
+    def session_ends(self):
         """Note that all workers have ended."""
 
-    def conclude(self, *, in_time: bool) -> None:
+    def conclude(self, *, in_time):
         """Note that nothing more happens."""
 
 
 class SwitchCheck(Check):
     """Observes the frames that switches take and give, too."""
 
-    def begin(self, scene: Scene) -> None:
-        """Begin to observe a scene and its switches."""
+    def begin(self, scene):
         super().begin(scene)
         for switch in scene.switches:
-            switch.observers.append(self)
+            switch.onlookers.append(self)
 
-    def taken(self, switch: VirtualSwitch, port: int, frames: list[bytes]) -> None:
+    def taken(self, switch, port, frames):
         """Note frames that arrive at a port."""
 
-    def given(self, switch: VirtualSwitch, port: int, frames: list[bytes]) -> None:
+    def given(self, switch, port, frames):
         """Note frames that leave through a port."""
 
-    def ends(self, switch: VirtualSwitch) -> None:
+    def ends(self, switch):
         """Note that a switch is about to end, or to load another program."""
+
+
+class PacketCheck(Check):
+    """Observes packets between workers and switches, by their kinds.
+
+    Attributes:
+        takes, gives: kinds on their way to and from a switch.
+        all_sessions: whether also those of other sessions count.
+    """
+
+    takes = gives = frozenset()
+    all_sessions = False
+
+    def took(self, switch, worker, packet):
+        """Note a sound packet that comes from a worker."""
+
+    def gave(self, switch, worker, packet):
+        """Note a packet that leaves for a worker."""
+
+    def ends(self, switch):
+        """Note that a switch is about to forget all."""
+
+    def opened_unheard(self, worker, place):
+        """Return whether a worker may have opened a round before packets were observed.
+
+        Switches know a session a moment before workers begin, and a Byzantine worker may guess it.
+        """
+        return place[1] == OPENING_BLOCK and not self.scene.honest(worker)
 
 
 _HEADER = struct.Struct(">IIHHBBHHII")
@@ -83,7 +106,8 @@ _OFFSET, _PROTOCOL_AT = slice(20, 22), 23
 _ENVELOPE, _PLAIN_IPV4 = slice(12, 15), b"\x08\x00\x45"
 # More fragments, and the offset.
 _FRAGMENT_BITS = 0x3FFF
-_FETCHED, _RESENT, _ROUND = 0x40, 0x10, 0xFFFFFF
+_SESSION_SHIFT, _ROUND = 24, 0xFFFFFF
+_FETCHED, _RESENT = 0x40, 0x10
 # In the byte after the flags: version, bits of numbers, level and this bit.
 _ECHO = 0x01
 
@@ -113,47 +137,72 @@ class CheckedPacket(NamedTuple):
     resent: bool
 
     @property
-    def envelope(self) -> bytes:
-        """The bytes before the header."""
+    def kind(self):
+        return self.flags & 0xF
+
+    @property
+    def session(self):
+        return self.session_and_round >> _SESSION_SHIFT
+
+    @property
+    def envelope(self):
         return envelope_of(self.frame)
 
     @property
-    def on_request(self) -> bool:
+    def on_request(self):
         """Whether it answers a RECALL or a FETCH."""
         return bool(self.flags & _FETCHED)
 
     @property
-    def echo(self) -> bool:
+    def echo(self):
         """Whether a FEATURE asks for an ACK, or a DONE announces early features."""
         return bool(self.extension & _ECHO)
 
     @property
-    def bits(self) -> int:
+    def bits(self):
         """The bits of a number in the body."""
         return bits_in(self.extension)
 
     @property
-    def level(self) -> int:
-        """How many switches have made a partial sum of it."""
+    def level(self):
         return self.extension >> 1 & 1
 
     @property
-    def body(self) -> bytes:
-        """The bytes after the header."""
+    def body(self):
         return self.frame[_BODY:]
 
+    @property
+    def is_wrapped(self):
+        """Whether the outer headers are those of a packet to a host."""
+        frame = self.frame
+        return (
+            frame[_ENVELOPE] == _PLAIN_IPV4
+            and frame[_PROTOCOL_AT] == PROTOCOL
+            and not int.from_bytes(frame[_OFFSET], "big") & _FRAGMENT_BITS
+        )
 
-def envelope_of(frame: bytes) -> bytes:
+    @property
+    def is_sound(self):
+        """Whether checksum and length are right; outer headers are not checked."""
+        frame, kind = self.frame, self.kind
+        end = _BODY + body_bytes(kind, self.fragment, self.bits)
+        if kind in LANE_KINDS and not has_body_of(kind, self.fragment, self.bits):
+            return False
+        checked = zlib.crc32(frame[_BODY:end], zlib.crc32(frame[_AT:_CHECKED]))
+        return len(frame) >= end and checked == self.checksum
+
+
+def envelope_of(frame):
     """Return the bytes before the header of a frame."""
     return frame[:_AT]
 
 
-def kind_in(frame: bytes) -> int:
+def kind_in(frame):
     """Return the kind of packet in a frame, unchecked."""
     return frame[_KIND_AT] & 0xF if len(frame) >= _BODY else 0
 
 
-def read_packet(frame: bytes) -> CheckedPacket:
+def read_packet(frame):
     """Return the packet in a frame that is long enough for one."""
     fields = _HEADER.unpack_from(frame, _AT)
     _, _, block, _, flags, _, fragment, _, number, _ = fields
@@ -161,177 +210,76 @@ def read_packet(frame: bytes) -> CheckedPacket:
     return CheckedPacket._make((*fields, frame, place, bool(flags & _RESENT)))
 
 
-def is_wrapped(packet: CheckedPacket) -> bool:
-    """Return whether the outer headers are those of a packet to a host."""
-    frame = packet.frame
-    return (
-        frame[_ENVELOPE] == _PLAIN_IPV4
-        and frame[_PROTOCOL_AT] == PROTOCOL
-        and not int.from_bytes(frame[_OFFSET], "big") & _FRAGMENT_BITS
-    )
-
-
-def is_sound(packet: CheckedPacket) -> bool:
-    """Return whether checksum and length are right; outer headers are not checked."""
-    frame = packet.frame
-    kind = packet.flags & 0xF
-    end = _BODY + body_bytes(kind, packet.fragment, packet.bits)
-    if kind in LANE_KINDS and not has_body_of(kind, packet.fragment, packet.bits):
-        return False
-    checked = zlib.crc32(frame[_BODY:end], zlib.crc32(frame[_AT:_CHECKED]))
-    return len(frame) >= end and checked == packet.checksum
-
-
-def name_of(place: tuple[int, int, int]) -> str:
+def name_of(place):
     """Return round, block and fragment as words."""
     return f"round {place[0]}, block {place[1]}, fragment {number_of(place[2])}"
 
 
+class PacketReader(SwitchCheck):
+    """Reads each packet once, and hands it to the checks of its kind."""
+
+    def __init__(self, checks):
+        self._checks = checks
+        self._taking = {int(kind): [each for each in checks if kind in each.takes] for kind in Kind}
+        self._giving = {int(kind): [each for each in checks if kind in each.gives] for kind in Kind}
+        self._session = -1
+
+    def begin(self, scene):
+        super().begin(scene)
+        self._workers = scene.worker_ports
+
+    def session_begins(self):
+        self._session = self.scene.job.session & SESSION_MASK
+
+    def taken(self, switch, port, frames):
+        worker = self._workers.get((switch.number, port))
+        for frame in () if worker is None else frames:
+            if checks := self._taking.get(kind_in(frame)):
+                packet = read_packet(frame)
+                own = packet.session == self._session
+                checks = [each for each in checks if own or each.all_sessions]
+                if checks and packet.is_sound:
+                    for check in checks:
+                        check.took(switch, worker, packet)
+
+    def given(self, switch, port, frames):
+        worker = self._workers.get((switch.number, port))
+        for frame in () if worker is None else frames:
+            if checks := self._giving.get(kind_in(frame)):
+                packet = read_packet(frame)
+                # Packets with other outer headers are only forwarded.
+                if packet.session == self._session and packet.is_wrapped:
+                    for check in checks:
+                        check.gave(switch, worker, packet)
+
+    def ends(self, switch):
+        for check in self._checks:
+            check.ends(switch)
+
+
 class Fragments:
-    """The fragments of rows on the wire.
+    """The fragments of rows of some columns on the wire, in frames of some lanes."""
 
-    Args:
-        width: columns of the rows.
-        lanes: of the widest frame.
-
-    Attributes:
-        words: of all fragments of a row.
-    """
-
-    def __init__(self, width: int, lanes: int) -> None:
-        self.words = words_of(width, lanes)
-        sizes = [body_bytes(LANE_KINDS[0], word) for word in self.words]
-        ends = list(accumulate(sizes, initial=0))
+    def __init__(self, scenario):
+        words = words_of(scenario.width, scenario.lanes)
+        ends = list(accumulate((body_bytes(LANE_KINDS[0], word) for word in words), initial=0))
         self._row_bytes = ends[-1]
-        self._places = dict(zip(self.words, pairwise(ends), strict=True))
+        self._places = dict(zip(words, pairwise(ends), strict=True))
 
-    def rows_of(self, values: NDArray[np.int64]) -> bytes:
+    def rows_of(self, values):
         """Return rows as they are on the wire, one after the other, each of whole fragments.
 
-        Args:
-            values: int64[n, F], integers of the scale of their exchange.
-
-        Returns:
-            n times the bytes of the fragments of F elements.
+        `values`: int64[n, F], integers of the scale of their exchange.
         """
         rows, width = values.shape
         padded = np.zeros((rows, self._row_bytes // 4), dtype=">i4")
         padded[:, :width] = values
         return padded.tobytes()
 
-    def holds(self, packet: CheckedPacket, rows: bytes, row: int) -> bool:
-        """Return whether a packet has its fragment of a row.
-
-        Args:
-            packet: a feature or a sum.
-            rows: of `rows_of`.
-            row: which of them.
-        """
+    def holds(self, packet, rows, row):
+        """Return whether a feature or a sum has its fragment of one row of `rows_of`."""
         if packet.fragment not in self._places:
             return False
         begin, end = (row * self._row_bytes + at for at in self._places[packet.fragment])
         body = widened(packet.body, packet.fragment, packet.bits)
         return body[: end - begin] == rows[begin:end]
-
-
-_SESSION_SHIFT = 24
-
-
-class PacketCheck(Check):
-    """Observes packets of this session between workers and switches, by their kinds.
-
-    Attributes:
-        takes, gives: kinds on their way to and from a switch.
-        takes_of_others: kinds of packets of other sessions.
-    """
-
-    takes: frozenset[Kind] = frozenset()
-    gives: frozenset[Kind] = frozenset()
-    takes_of_others: frozenset[Kind] = frozenset()
-
-    def took(self, switch: VirtualSwitch, worker: int, packet: CheckedPacket) -> None:
-        """Note a sound packet that comes from a worker."""
-
-    def took_of_another_session(
-        self, switch: VirtualSwitch, worker: int, packet: CheckedPacket
-    ) -> None:
-        """Note a sound packet of another session that comes from a worker."""
-
-    def gave(self, switch: VirtualSwitch, worker: int, packet: CheckedPacket) -> None:
-        """Note a packet that leaves for a worker."""
-
-    def ends(self, switch: VirtualSwitch) -> None:
-        """Note that a switch is about to forget all."""
-
-    def opened_unheard(self, worker: int, place: tuple[int, int, int]) -> bool:
-        """Return whether a worker may have opened a round before packets were observed.
-
-        Switches know a session a moment before workers begin, and a Byzantine worker may guess it.
-        """
-        return place[1] == OPENING_BLOCK and not self.scene.honest(worker)
-
-
-# Hooks of checks by the kinds of packets.
-Looks = dict[int, list[Callable[[VirtualSwitch, int, CheckedPacket], None]]]
-
-
-@dataclass(frozen=True)
-class _Reading:
-    """The hooks for packets of one direction, and which packets count."""
-
-    this_session: Looks
-    other_sessions: Looks
-    heeded: Callable[[CheckedPacket], bool]
-
-
-class PacketReader(SwitchCheck):
-    """Reads each packet once, and hands it to the checks of its kind."""
-
-    def __init__(self, checks: Sequence[PacketCheck]) -> None:
-        self._checks = checks
-        taken: Looks = {int(kind): [c.took for c in checks if kind in c.takes] for kind in Kind}
-        of_others: Looks = {
-            int(kind): [c.took_of_another_session for c in checks if kind in c.takes_of_others]
-            for kind in Kind
-        }
-        given: Looks = {int(kind): [c.gave for c in checks if kind in c.gives] for kind in Kind}
-        self._taken = _Reading(taken, of_others, is_sound)
-        # Packets with other outer headers are only forwarded.
-        self._given = _Reading(given, {}, is_wrapped)
-        self._session = -1
-
-    def begin(self, scene: Scene) -> None:
-        super().begin(scene)
-        self._ends = scene.worker_ports
-
-    def session_begins(self) -> None:
-        if self.scene.job is not None:
-            self._session = self.scene.job.session & SESSION_MASK
-
-    def taken(self, switch: VirtualSwitch, port: int, frames: list[bytes]) -> None:
-        worker = self._ends.get((switch.number, port))
-        if worker is not None:
-            self._read(self._taken, switch, worker, frames)
-
-    def given(self, switch: VirtualSwitch, port: int, frames: list[bytes]) -> None:
-        worker = self._ends.get((switch.number, port))
-        if worker is not None:
-            self._read(self._given, switch, worker, frames)
-
-    def _read(
-        self, reading: _Reading, switch: VirtualSwitch, worker: int, frames: list[bytes]
-    ) -> None:
-        """Hand packets to the checks of their kinds, mostly only those of this session."""
-        for frame in frames:
-            kind = kind_in(frame)
-            if looking := reading.this_session.get(kind):
-                packet = read_packet(frame)
-                if packet.session_and_round >> _SESSION_SHIFT != self._session:
-                    looking = reading.other_sessions.get(kind, [])
-                if looking and reading.heeded(packet):
-                    for look in looking:
-                        look(switch, worker, packet)
-
-    def ends(self, switch: VirtualSwitch) -> None:
-        for check in self._checks:
-            check.ends(switch)

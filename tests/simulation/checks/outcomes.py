@@ -1,23 +1,15 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-
 """A worker gives up only when it has to, and names the workers to blame."""
 
 import re
-from abc import ABC, abstractmethod
-
-import numpy as np
-from numpy.typing import NDArray
 
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.host.errors import HostError
 from tests.simulation.checks.check import Check
-from tests.simulation.checks.features import ExpectedScales
-from tests.simulation.checks.sent import sent_rows
-from tests.simulation.parts.worker import Done, VirtualWorker
-from tests.simulation.scenario import Difference, DifferenceKind, IncidentKind
+from tests.simulation.scenario import DifferenceKind, IncidentKind
 from tests.simulation.scene import CRASH, what_crashed
-from tests.simulation.timing import SECOND, HangError, Task
+from tests.simulation.timing import SECOND, HangError
 
 # Errors where a restarted switch has believed a Byzantine worker: it may also have let others go
 # on, which then do not answer those that it has left behind.
@@ -37,24 +29,20 @@ _RECOVERED = 2.0
 _STANDS = 0.4
 
 
-class PartyCheck(Check, ABC):
-    """Compares the errors of a session with what has happened in it.
+class RightParty(Check):
+    """Compares the errors of exchanges with what has happened in their session."""
 
-    Attributes:
-        name: of the violated invariant.
-    """
+    name = "right party"
 
-    name: str
+    def task_of(self, worker):
+        """Return the task of a worker whose error counts; None if there is none."""
+        return worker.task
 
-    @abstractmethod
-    def task_of(self, worker: VirtualWorker) -> Task | None:
-        """Return the task of a worker whose error counts."""
-
-    def session_begins(self) -> None:
+    def session_begins(self):
         self._known = len(self.scene.happened)
         self._unwatched = self.scene.unwatched
 
-    def session_ends(self) -> None:
+    def session_ends(self):
         gone, excused = self._gone() | self.scene.misfits, self._excused()
         happened = self.scene.happened[self._known :]
         restarted = any(incident.restarts_switch for _, incident in happened)
@@ -67,7 +55,7 @@ class PartyCheck(Check, ABC):
             if error is not None or restarted:
                 gone = gone | {worker.number}
 
-    def judge(self, worker: VirtualWorker, error: Exception, gone: set[int]) -> None:
+    def judge(self, worker, error, gone):
         """Look at the error of a worker, where some workers are gone."""
         # Workers of other switches see only the silence of their peers.
         if self._relapsed() and _SWITCH_OR_SILENT.search(str(error)):
@@ -84,7 +72,7 @@ class PartyCheck(Check, ABC):
                 f"{worker.name} gives up, and blames another than workers {sorted(gone)}: {error}",
             )
 
-    def _relapsed(self) -> bool:
+    def _relapsed(self):
         """Return whether a switch serves another plan in this session.
 
         It may have come back with it between its own install and that of the last switch.
@@ -94,7 +82,7 @@ class PartyCheck(Check, ABC):
             for time, incident in self.scene.happened
         )
 
-    def _look_gone(self, gone: set[int], to: int) -> set[int]:
+    def _look_gone(self, gone, to):
         """Return the workers that may look gone too: all at another leaf that has a gap.
 
         A leaf does not report before all of its workers are done, and one that has just ended may
@@ -104,9 +92,8 @@ class PartyCheck(Check, ABC):
         gaps = {leaf[worker] for worker in gone} - {leaf[to]}
         return {worker for worker in range(len(leaf)) if leaf[worker] in gaps}
 
-    def _gone(self) -> set[int]:
-        """Return the workers that were killed or restarted, or stood still for long."""
-        still: dict[int, float] = {}
+    def _gone(self):
+        still = {}
         for _, incident in self.scene.happened[self._known :]:
             if incident.ends_worker:
                 still[int(incident.where[1:])] = float("inf")
@@ -116,10 +103,9 @@ class PartyCheck(Check, ABC):
         patience = self.scene.scenario.patience
         return {worker for worker, seconds in still.items() if seconds > _STANDS * patience}
 
-    def _excused(self) -> bool:
+    def _excused(self):
         """Return whether lines and switches were away for so long that giving up is right."""
-        away, patience = 0.0, self.scene.scenario.patience
-        restarted = set()
+        away, restarted, patience = 0.0, set(), self.scene.scenario.patience
         before = self.scene.scheduler.now - int(patience * SECOND)
         for place, (time, incident) in enumerate(self.scene.happened):
             if place < self._known and time < before:
@@ -135,15 +121,6 @@ class PartyCheck(Check, ABC):
         return forgotten or away > patience - _RECOVERED
 
 
-class RightParty(PartyCheck):
-    """Looks at the errors of exchanges."""
-
-    name = "right party"
-
-    def task_of(self, worker: VirtualWorker) -> Task | None:
-        return worker.task
-
-
 # Losses in the network are repaired without fetching, but for repeated bad luck.
 _FEW, _SHARE = 2, 0.25
 
@@ -151,7 +128,9 @@ _FEW, _SHARE = 2, 0.25
 class CalmIsQuiet(Check):
     """Counts the sums that workers have made themselves without incidents and full queues."""
 
-    def session_ends(self) -> None:
+    name = "calm is quiet"
+
+    def session_ends(self):
         scenario = self.scene.scenario
         if scenario.incidents or scenario.differences or scenario.queue_rate:
             return
@@ -159,10 +138,9 @@ class CalmIsQuiet(Check):
         made = sum(counters.sums_made for counters in counters)
         received = sum(counters.sums_received for counters in counters)
         if made > _FEW + _SHARE * (made + received):
-            self.scene.violated(
-                "calm is quiet",
+            self.tell(
                 f"of {made + received} sums workers have made {made} themselves, but no switch has "
-                "lost anything",
+                "lost anything"
             )
 
 
@@ -170,168 +148,95 @@ _OTHER_PLAN = r"holds plan \w+, the switch serves plan \w+"
 _OTHER_BLOCK = "goes on with another block or fragment"
 # The error of at least one worker about a difference; the others report a missing worker.
 _REPORTS = {
-    DifferenceKind.SESSION: re.compile("takes part in session|this worker is in session"),
-    DifferenceKind.PLAN: re.compile(_OTHER_PLAN),
-    DifferenceKind.DIGEST: re.compile(_OTHER_PLAN),
-    DifferenceKind.MAGNITUDE: re.compile(
-        "reports features of up to|has features of up to|features must be finite"
-    ),
-    DifferenceKind.WIDTH: re.compile(_OTHER_BLOCK),
-    DifferenceKind.DIRECTION: re.compile(f"{_OTHER_BLOCK}|direction"),
-    DifferenceKind.VERSION: re.compile("no answer from the switch"),
+    DifferenceKind.SESSION: "takes part in session|this worker is in session",
+    DifferenceKind.PLAN: _OTHER_PLAN,
+    DifferenceKind.DIGEST: _OTHER_PLAN,
+    DifferenceKind.MAGNITUDE: "reports features of up to|has features of up to"
+    "|features must be finite",
+    DifferenceKind.WIDTH: _OTHER_BLOCK,
+    DifferenceKind.DIRECTION: f"{_OTHER_BLOCK}|direction",
+    DifferenceKind.VERSION: "no answer from the switch",
 }
 
 
 class DifferencesTold(Check):
-    """Looks at how sessions end in which one worker differs."""
+    """Looks at how sessions end in which a worker or the controller differs."""
 
-    def done(self, done: Done) -> None:
+    name = "differences told"
+
+    def done(self, done):
+        if self.scene.scenario.other_plan or self._impossible():
+            self._violated(f"worker {done.worker} has sums")
+
+    def session_ends(self):
         scenario = self.scene.scenario
-        if scenario.other_plan:
-            self._violated_by_controller(f"worker {done.worker} has sums")
-        for difference in scenario.differences:
-            if self._must_be_reported(difference):
-                self._violated(difference, f"worker {done.worker} has sums")
+        if scenario.incidents:
+            return
+        errors = {worker.number: _error(worker) for worker in self.scene.workers}
+        if scenario.other_plan and not all(
+            re.search(_OTHER_PLAN, each) for each in errors.values()
+        ):
+            self._violated("not all workers report it")
+        for each in scenario.differences:
+            if each.kind is DifferenceKind.ROUNDS:
+                # The workers that exchange more often miss the others.
+                longer = [n for n in errors if (n == each.worker) is (each.by > 0)]
+                if not all(errors[number] for number in longer):
+                    self._violated("a worker that exchanges more often ends without an error")
+        for each in self._impossible():
+            if not all(errors.values()):
+                self._violated("a worker ends without an error")
+            if not any(re.search(_REPORTS[each.kind], error) for error in errors.values()):
+                self._violated("no worker reports it")
 
-    def session_ends(self) -> None:
-        scenario = self.scene.scenario
-        if scenario.other_plan and not scenario.incidents:
-            self._check_plan()
-        for difference in scenario.differences if not scenario.incidents else ():
-            if difference.kind is DifferenceKind.ROUNDS:
-                self._check_rounds(difference)
-            elif self._must_be_reported(difference):
-                self._check_all(difference)
-
-    def _must_be_reported(self, difference: Difference) -> bool:
-        """Return whether no exchange with such a worker is possible."""
-        kind = difference.kind
-        if kind is DifferenceKind.DIRECTION:
-            return self._directions_differ()
-        return kind is not DifferenceKind.ROUNDS
-
-    def _check_plan(self) -> None:
-        """Check that each worker reports the plan that the controller has installed."""
-        reports = _REPORTS[DifferenceKind.PLAN]
-        silent = [
-            worker.name for worker in self.scene.workers if not reports.search(_error(worker))
-        ]
-        if silent:
-            self._violated_by_controller(f"{', '.join(silent)} do not report it")
-
-    def _violated_by_controller(self, what: str) -> None:
-        self.scene.violated("differences told", f"the controller has another plan, and {what}")
-
-    def _directions_differ(self) -> bool:
-        """Return whether another direction is another exchange: in undirected graphs it is not."""
+    def _impossible(self):
+        """Return the differences with which no exchange is possible."""
+        differences = self.scene.scenario.differences
         subject = self.scene.subject
         blocks = [subject.plan.manifest.direction(d).block_numbers for d in subject.directions]
-        return len(blocks) == 1 or blocks[0] != blocks[-1]
+        # In undirected graphs another direction is the same exchange.
+        possible = {DifferenceKind.ROUNDS}
+        if len(blocks) > 1 and blocks[0] == blocks[-1]:
+            possible.add(DifferenceKind.DIRECTION)
+        return [each for each in differences if each.kind not in possible]
 
-    def _check_all(self, difference: Difference) -> None:
-        silent = [worker.name for worker in self.scene.workers if not _error(worker)]
-        if silent:
-            self._violated(difference, f"{', '.join(silent)} end without an error")
-        reports = _REPORTS[difference.kind]
-        if not any(reports.search(_error(worker)) for worker in self.scene.workers):
-            self._violated(difference, "no worker reports it")
-
-    def _check_rounds(self, difference: Difference) -> None:
-        """Check that the workers that exchange more often report an error."""
-        for worker in self.scene.workers:
-            longer = (worker.number == difference.worker) is (difference.by > 0)
-            if longer and not _error(worker):
-                self._violated(difference, f"{worker.name} ends without an error")
-
-    def _violated(self, difference: Difference, what: str) -> None:
-        self.scene.violated(
-            "differences told",
-            f"worker {difference.worker} has another {difference.kind.value}, and {what}",
-        )
+    def _violated(self, what):
+        scenario = self.scene.scenario
+        self.tell(f"{scenario.differences or 'the controller has another plan'}: {what}")
 
 
-def _error(worker: VirtualWorker) -> str:
-    """Return the error of a worker; empty if it has none."""
+def _error(worker):
     error = worker.task.error if worker.task else None
     return str(error) if error is not None else ""
 
 
 class Ends(Check):
-    """Reports the workers that still run at the end."""
+    """Reports the workers that still run at the end, and crashes of workers and controller."""
 
-    def conclude(self, *, in_time: bool) -> None:
-        error = self.scene.controller.error
-        if error is not None:
-            self.scene.violated("ends", f"the controller has failed: {error!r}")
-        if in_time:
-            return
-        running = [
-            worker.name
-            for worker in self.scene.workers
-            if not all(task.ended for task in worker.tasks)
-        ]
-        seconds = self.scene.scheduler.seconds
-        who = f"{', '.join(running)} still run" if running else "no session is installed"
-        self.scene.violated("ends", f"after {seconds:,.0f} virtual seconds {who}")
+    name = "ends"
 
-
-class NothingCrashes(Check):
-    """Looks at how workers have ended, and the controller."""
-
-    def session_ends(self) -> None:
+    def session_ends(self):
         for worker in self.scene.workers:
             for task in worker.tasks:
                 self._look(worker.name, task.error)
 
-    def conclude(self, *, in_time: bool) -> None:
+    def conclude(self, *, in_time):
+        scene = self.scene
         self.session_ends()
-        self._look("the controller", self.scene.controller.error)
+        error = scene.controller.error
+        self._look("the controller", error)
+        if error is not None:
+            self.tell(f"the controller has failed: {error!r}")
+        if not in_time:
+            running = [
+                worker.name
+                for worker in scene.workers
+                if not all(task.ended for task in worker.tasks)
+            ]
+            who = f"{', '.join(running)} still run" if running else "no session is installed"
+            self.tell(f"after {scene.scheduler.seconds:,.0f} virtual seconds {who}")
 
-    def _look(self, who: str, error: Exception | None) -> None:
+    def _look(self, who, error):
         # A hang is another failure, and an error for the user may be right.
         if error is not None and not isinstance(error, SwitchGNNError | HangError):
             self.scene.violated(CRASH, f"{who} ends with {what_crashed(error)}")
-
-
-class SumsExact(Check):
-    """Compares all sums with those of the oracle."""
-
-    def session_begins(self) -> None:
-        job, oracle = self.scene.job, self.scene.subject.oracle
-        self._rounds = job.rounds if job else ()
-        self._right: list[NDArray[np.int64]] = []
-        if job is None:
-            return
-        scales = ExpectedScales(self.scene, job)
-        if job.compression.cache:
-            totals = sent_rows(self.scene, job, scales.rounds).totals
-            self._right = [totals[exchange] for exchange in range(len(self._rounds))]
-            return
-        for exchange, (features, direction) in enumerate(self._rounds):
-            magnitude = scales.of_exchange(exchange).magnitude
-            fixed = oracle.fixed(features, magnitude, job.compression.bits)
-            self._right.append(oracle.sums(fixed, direction))
-
-    def done(self, done: Done) -> None:
-        if not self.scene.honest(done.worker):
-            return
-        vertices = self.scene.subject.plan.workers[done.worker].vertices
-        right = self._of(done)[vertices]
-        if not np.array_equal(right, done.values):
-            wrong = vertices[(right != done.values).any(axis=1)]
-            wrong = wrong[~np.isin(wrong, list(self.scene.spoilt))]
-            if not len(wrong):
-                return
-            self.scene.violated(
-                "sums exact",
-                f"session {done.session}, round {done.round}: worker {done.worker} has "
-                f"{len(wrong)} wrong sums, the first of vertex {wrong[0]}",
-            )
-
-    def _of(self, done: Done) -> NDArray[np.int64]:
-        """Return the right sums, at a scale that a Byzantine worker may have changed."""
-        if not self.scene.spoilt:
-            return self._right[done.round - 1]
-        oracle = self.scene.subject.oracle
-        features, direction = self._rounds[done.round - 1]
-        return oracle.sums(oracle.fixed(features, done.magnitude), direction)

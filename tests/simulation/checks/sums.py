@@ -1,245 +1,265 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-
-"""Every sum that leaves for a worker is exact: a slot counts each source once (invariant 1).
-
-A sum of another round, or a mixture, would be another number.
-"""
+"""Sums and features on their way to workers are right, and so are the results of workers."""
 
 import numpy as np
-from numpy.typing import NDArray
 
 from switchgnn.host.wire.header import Kind
-from tests.simulation.checks.check import (
-    CheckedPacket,
-    Fragments,
-    PacketCheck,
-    kind_in,
-    name_of,
-)
-from tests.simulation.checks.features import Scaled, ScaledCheck
-from tests.simulation.checks.sent import SentRows, sent_in_session
-from tests.simulation.parts.switch import VirtualSwitch
-from tests.simulation.parts.worker import ExchangeJob
-from tests.simulation.scene import Scene
+from tests.simulation.checks.check import Check, Fragments, PacketCheck, name_of
+from tests.simulation.checks.scales import ExpectedScales, ScaledCheck, sent_in_session
 
 
-class SumsLeaveExact(ScaledCheck):
-    """Compares all SUMs of this session on their way to workers."""
+class SumsExact(Check):
+    """Compares all sums of workers with those of the oracle."""
 
-    gives = frozenset({Kind.SUM, Kind.ADVANCE})
+    name = "sums exact"
 
-    def begin(self, scene: Scene) -> None:
-        super().begin(scene)
-        self._right: dict[int | Scaled, bytes] = {}
-        self._sent: SentRows | None = None
-        self._fragments = Fragments(scene.scenario.width, scene.scenario.lanes)
-
-    def session_begins(self) -> None:
-        self._right.clear()
-        super().session_begins()
-        self._sent = sent_in_session(self.scene, self._scales)
-
-    def _of(self, job: ExchangeJob, place: int, scaled: Scaled) -> bytes:
-        """Return the right sums of a round, as they are on the wire."""
-        key: int | Scaled = place if self._sent is not None else scaled
-        if key not in self._right:
-            self._right[key] = self._fragments.rows_of(self._sums(job, place, scaled))
-        return self._right[key]
-
-    def _sums(self, job: ExchangeJob, place: int, scaled: Scaled) -> NDArray[np.int64]:
-        subject = self.scene.subject
-        if self._sent is not None:
-            return self._sent.frames.sums_of(self._sent.changes[place])
-        features, bits = job.rounds[scaled.exchange][0], job.compression.bits
-        return subject.awaited.of(subject.oracle.fixed(features, scaled.magnitude, bits))
-
-    def gave(self, switch: VirtualSwitch, worker: int, packet: CheckedPacket) -> None:
-        if self.heeded(packet):
+    def session_begins(self):
+        scene, oracle = self.scene, self.scene.subject.oracle
+        self._rounds = scene.job.rounds
+        scales = ExpectedScales(scene)
+        sent = sent_in_session(scene, scales)
+        if sent is not None:
+            self._right = [sent.totals[exchange] for exchange in range(len(self._rounds))]
             return
-        scaled, job = self._scales.of(packet.place[0]), self.scene.job
-        if scaled is None or job is None:
+        bits = scene.job.compression.bits
+        self._right = [
+            oracle.sums(oracle.fixed(features, scales.of_exchange(n).magnitude, bits), direction)
+            for n, (features, direction) in enumerate(self._rounds)
+        ]
+
+    def done(self, done):
+        scene = self.scene
+        if not scene.honest(done.worker):
             return
-        vertex = packet.destination
-        row = self.scene.subject.awaited.place.get((packet.block, vertex), 0)
-        right = self._fragments.holds(packet, self._of(job, packet.place[0], scaled), row)
-        if not right and not self._spoilt(vertex):
-            self.scene.violated(
-                "sums leave exact",
-                f"switch {switch.name} sends a wrong sum of vertex {vertex}: "
-                f"{name_of(packet.place)}",
+        vertices = scene.subject.plan.workers[done.worker].vertices
+        wrong = vertices[(self._of(done)[vertices] != done.values).any(axis=1)]
+        wrong = wrong[~np.isin(wrong, list(scene.spoilt))]
+        if len(wrong):
+            self.tell(
+                f"session {done.session}, round {done.round}: worker {done.worker} has "
+                f"{len(wrong)} wrong sums, the first of vertex {wrong[0]}"
             )
 
-    def _spoilt(self, vertex: int) -> bool:
-        """Return whether a Byzantine worker may have changed a sum, by features or scale."""
-        return vertex in self.scene.spoilt or self.scene.lawless
+    def _of(self, done):
+        """Return the right sums, at a scale that a Byzantine worker may have changed."""
+        if not self.scene.spoilt:
+            return self._right[done.round - 1]
+        oracle = self.scene.subject.oracle
+        features, direction = self._rounds[done.round - 1]
+        return oracle.sums(oracle.fixed(features, done.magnitude), direction)
 
 
-Sum = tuple[tuple[int, int, int], int]
+class _RowsLeave(ScaledCheck):
+    """Compares rows on their way to workers with those of their round."""
+
+    def begin(self, scene):
+        super().begin(scene)
+        self._fragments = Fragments(scene.scenario)
+        self._rows = {}
+
+    def session_begins(self):
+        super().session_begins()
+        self._rows.clear()
+        self._sent = sent_in_session(self.scene, self._scales)
+
+    def of_round(self, place, make):
+        """Return rows of a round as they are on the wire; `make` returns them as integers."""
+        key = self._scales.of(place) if self._sent is None else place
+        if key not in self._rows:
+            self._rows[key] = self._fragments.rows_of(make(place))
+        return self._rows[key]
 
 
-class FetchedSumsStay(PacketCheck):
-    """Remembers fetches, and looks for later sums of slots that should be released.
+class SumsLeaveExact(_RowsLeave):
+    """Compares all SUMs for workers: a sum of another round, or a mixture, is another number."""
 
-    Only at a star's switch that finishes each packet at once, packets leave in the order of their
-    causes.
+    name = "sums leave exact"
+    gives = frozenset({Kind.SUM, Kind.ADVANCE})
+
+    def gave(self, switch, worker, packet):
+        if self.heeded(packet) or self._scales.of(packet.place[0]) is None:
+            return
+        scene, vertex = self.scene, packet.destination
+        row = scene.subject.awaited.place.get((packet.block, vertex), 0)
+        right = self._fragments.holds(packet, self.of_round(packet.place[0], self._sums), row)
+        # A Byzantine worker may have changed a sum, by features or scale.
+        if not right and vertex not in scene.spoilt and not scene.lawless:
+            self.tell(
+                f"switch {switch.name} sends a wrong sum of vertex {vertex}: "
+                f"{name_of(packet.place)}"
+            )
+
+    def _sums(self, place):
+        if self._sent is not None:
+            return self._sent.frames.sums @ self._sent.changes[place]
+        return self.scene.subject.awaited.of(self._scales.fixed(place))
+
+
+class ResentRight(_RowsLeave):
+    """Compares the raw features for workers with those of the round, or with their changes."""
+
+    name = "resent right"
+    gives = frozenset({Kind.FEATURE, Kind.ADVANCE})
+
+    def begin(self, scene):
+        super().begin(scene)
+        part = scene.subject.plan.switch
+        self._owner = dict(
+            zip(part.source_vertex.tolist(), part.source_worker.tolist(), strict=True)
+        )
+
+    def gave(self, switch, worker, packet):
+        if self.heeded(packet) or not packet.resent:
+            return
+        scene, source = self.scene, packet.source
+        assignment = scene.subject.plan.assignment
+        owner = assignment[packet.destination] if packet.destination < len(assignment) else None
+        # A Byzantine worker lies about its features; where it moves a barrier on, the scale of the
+        # others is unknown.
+        believed = source in self._owner and not scene.honest(self._owner[source])
+        right = believed or scene.lawless or self._is_right(packet)
+        if owner != worker or not right:
+            self.tell(
+                f"the feature of vertex {source} in {name_of(packet.place)} that leaves for worker "
+                f"{worker} is {'wrong' if owner == worker else 'for another worker'}"
+            )
+
+    def _is_right(self, packet):
+        place, source = packet.place[0], packet.source
+        if self._scales.of(place) is None:
+            return False
+        if self._sent is None:
+            rows = self.of_round(place, self._scales.fixed)
+            return self._fragments.holds(packet, rows, source)
+        frame = self._sent.frames.of(packet.block, source, packet.destination)
+        if frame is None:
+            return False
+        # The first vertex of a partial sum has the change of the whole, the others zeros.
+        row = frame if self._sent.frames.first[frame] == source else len(self._sent.frames.first)
+        return self._fragments.holds(packet, self.of_round(place, self._changes_and_zeros), row)
+
+    def _changes_and_zeros(self, place):
+        changes = self._sent.changes[place]
+        return np.vstack([changes, np.zeros_like(changes[:1])])
+
+
+class SumsLeaveOnce(PacketCheck):
+    """Compares the SUMs for workers with the plan, with those before, and with fetches before.
+
+    A fetch releases its slot. Only at a star's switch that finishes each packet at once, packets
+    leave in the order of their causes.
     """
 
     takes = frozenset({Kind.FETCH})
     gives = frozenset({Kind.FETCH, Kind.SUM})
 
-    def begin(self, scene: Scene) -> None:
+    def begin(self, scene):
         super().begin(scene)
-        scenario = scene.scenario
-        self._orderly = not (scenario.leaves or scenario.turns or scenario.queue_rate)
-        self._asked: set[Sum] = set()
-        self._fetched: set[Sum] = set()
-
-    def session_begins(self) -> None:
-        self._asked.clear()
-        self._fetched.clear()
-
-    def ends(self, switch: VirtualSwitch) -> None:
+        self._expected = {}
+        for part in scene.subject.plan.workers:
+            blocks = np.repeat(np.arange(1, len(part.receive_indptr)), np.diff(part.receive_indptr))
+            sums = (blocks, part.receive_vertex, part.receive_count)
+            for block, vertex, count in zip(*(each.tolist() for each in sums), strict=True):
+                self._expected[block, vertex] = part.worker, count
+        # A leaf passes on frames from above as often as the cable brings them.
+        self._once = not scene.scenario.leaves
+        self._orderly = self._once and not (scene.scenario.turns or scene.scenario.queue_rate)
         self.session_begins()
 
-    def took(self, switch: VirtualSwitch, worker: int, packet: CheckedPacket) -> None:
+    def session_begins(self):
+        self._left, self._asked, self._fetched = set(), set(), set()
+
+    def ends(self, switch):
+        self.session_begins()
+
+    def took(self, switch, worker, packet):
         # Whether the switch believes a Byzantine worker's fetch is unknown.
         if self._orderly and self.scene.honest(worker):
             self._asked.add((packet.place, packet.destination))
 
-    def gave(self, switch: VirtualSwitch, worker: int, packet: CheckedPacket) -> None:
-        """Note a fetch that the switch passes on, and compare a SUM with those before.
-
-        What it refuses, as one that was restarted may, it has forgotten by the next packet.
-        """
+    def gave(self, switch, worker, packet):
         which = packet.place, packet.destination
-        if kind_in(packet.frame) == Kind.FETCH:
+        if packet.kind == Kind.FETCH:
+            # What the switch refuses, as one that was restarted may, it does not pass on.
             self._fetched |= self._asked & {which}
-        # A recalled one may have been asked for just before.
-        elif not packet.on_request and which in self._fetched:
-            self.scene.violated(
-                "fetched sums stay",
-                f"the sum of vertex {packet.destination} in round {packet.place[0]}, block "
-                f"{packet.block} leaves for worker {worker}, which has fetched its features",
-            )
-
-
-class ResentRight(ScaledCheck):
-    """Compares the raw features for workers with those of the round."""
-
-    gives = frozenset({Kind.FEATURE, Kind.ADVANCE})
-
-    def begin(self, scene: Scene) -> None:
-        super().begin(scene)
-        self._rows: dict[int | Scaled, bytes] = {}
-        self._sent: SentRows | None = None
-        part = scene.subject.plan.switch
-        self._owner = dict(
-            zip(part.source_vertex.tolist(), part.source_worker.tolist(), strict=True)
-        )
-        self._fragments = Fragments(scene.scenario.width, scene.scenario.lanes)
-
-    def session_begins(self) -> None:
-        self._rows.clear()
-        super().session_begins()
-        self._sent = sent_in_session(self.scene, self._scales)
-
-    def gave(self, switch: VirtualSwitch, worker: int, packet: CheckedPacket) -> None:
-        if self.heeded(packet):
             return
-        if not packet.resent:
-            return
-        place, source = packet.place, packet.source
-        right = self._is_right(packet)
-        assignment = self.scene.subject.plan.assignment
-        owner = assignment[packet.destination] if packet.destination < len(assignment) else None
-        # A Byzantine worker lies about its features; where it moves a barrier on, the scale of the
-        # others is unknown.
-        believed = source in self._owner and not self.scene.honest(self._owner[source])
-        wrong = not (right or believed or self.scene.lawless)
-        if owner != worker or wrong:
-            what = "wrong" if owner == worker else "for another worker"
-            self.scene.violated(
-                "resent right",
-                f"the feature of vertex {source} in {name_of(place)} that leaves for worker "
-                f"{worker} is {what}",
-            )
-
-    def _is_right(self, packet: CheckedPacket) -> bool:
-        """Return whether a raw feature is that of its vertex, or the change that stands for it.
-
-        The first vertex of a partial sum has the change of the whole.
-        """
-        place, source = packet.place[0], packet.source
-        if self._sent is None:
-            return self._fragments.holds(packet, self._of(place), source)
-        frame = self._sent.frames.of(packet.block, source, packet.destination)
-        if frame is None or place not in self._sent.changes:
-            return False
-        if place not in self._rows:
-            changes = self._sent.changes[place]
-            # After all frames there is one of zeros.
-            padded = np.vstack([changes, np.zeros_like(changes[:1])])
-            self._rows[place] = self._fragments.rows_of(padded)
-        first = self._sent.frames.first[frame] == source
-        return self._fragments.holds(
-            packet, self._rows[place], frame if first else len(self._sent.frames.block)
-        )
-
-    def _of(self, place: int) -> bytes:
-        job, scaled = self.scene.job, self._scales.of(place)
-        if job is None or scaled is None:
-            return b""
-        if scaled not in self._rows:
-            features, _ = job.rounds[scaled.exchange]
-            bits = job.compression.bits
-            fixed = self.scene.subject.oracle.fixed(features, scaled.magnitude, bits)
-            self._rows[scaled] = self._fragments.rows_of(fixed)
-        return self._rows[scaled]
-
-
-class SumsLeaveOnce(PacketCheck):
-    """Compares the SUMs for workers with the plan, and with those before."""
-
-    gives = frozenset({Kind.SUM})
-
-    def begin(self, scene: Scene) -> None:
-        super().begin(scene)
-        self._expected: dict[tuple[int, int], tuple[int, int]] = {}
-        for part in scene.subject.plan.workers:
-            rows = zip(part.receive_vertex.tolist(), part.receive_count.tolist(), strict=True)
-            ends = part.receive_indptr.tolist()
-            block = 1
-            for row, (vertex, count) in enumerate(rows):
-                while row >= ends[block]:
-                    block += 1
-                self._expected[block, vertex] = part.worker, count
-        # A leaf passes on frames from above as often as the cable brings them.
-        self._once = not scene.scenario.leaves
-        self._left: set[tuple[tuple[int, int, int], int]] = set()
-
-    def session_begins(self) -> None:
-        self._left.clear()
-
-    def ends(self, switch: VirtualSwitch) -> None:
-        self._left.clear()
-
-    def gave(self, switch: VirtualSwitch, worker: int, packet: CheckedPacket) -> None:
-        vertex, place = packet.destination, packet.place
-        owner, count = self._expected.get((packet.block, vertex), (None, 0))
+        owner, count = self._expected.get((packet.block, packet.destination), (None, 0))
         if owner != worker:
-            self._tell(packet, f"for worker {worker}")
+            self._tell("sums leave once", packet, f"for worker {worker}")
         elif packet.number != count:
-            self._tell(packet, f"with {packet.number} of {count} contributions")
-        elif self._once and not packet.on_request:
+            self._tell("sums leave once", packet, f"with {packet.number} of {count} contributions")
+        # A recalled one may have been asked for just before.
+        elif not packet.on_request:
+            if which in self._fetched:
+                self._tell("fetched sums stay", packet, "after it was fetched")
             # A Byzantine worker may recall its sums such that the answers do not look like some.
-            if (place, vertex) in self._left and self.scene.honest(worker):
-                self._tell(packet, "again unasked")
-            self._left.add((place, vertex))
+            if self._once and which in self._left and self.scene.honest(worker):
+                self._tell("sums leave once", packet, "again unasked")
+            self._left.add(which)
 
-    def _tell(self, packet: CheckedPacket, how: str) -> None:
+    def _tell(self, name, packet, how):
         self.scene.violated(
-            "sums leave once",
-            f"the sum of vertex {packet.destination} in round {packet.place[0]}, block "
-            f"{packet.block} leaves {how}",
+            name, f"the sum of vertex {packet.destination} in {name_of(packet.place)} leaves {how}"
         )
+
+
+_COUNT_BITS, _COUNT, _SESSION = 16, 0xFFFF, 64
+
+
+class MissingCounted(PacketCheck):
+    """Compares each MISSING with the slot, when the RECALL has come and now: counts only grow.
+
+    Only a star's switch that finishes each packet at once reports a count between the two, and
+    only there a MISSING answers the last RECALL. A frame of the same arrival may move the slot on
+    to a later place, which hides the count before.
+    """
+
+    name = "missing counted"
+    takes = frozenset({Kind.RECALL})
+    gives = frozenset({Kind.MISSING})
+
+    def begin(self, scene):
+        super().begin(scene)
+        scenario, plan = scene.scenario, scene.subject.shares[0].plan.switch
+        self._orderly = not (scenario.leaves or scenario.turns or scenario.queue_rate)
+        columns = (plan.result_block, plan.result_vertex, plan.result_bank, plan.result_slot)
+        rows = zip(*(each.tolist() for each in columns), strict=True)
+        self._slots = {(block, vertex): (bank, slot) for block, vertex, bank, slot in rows}
+        self._least = {}
+
+    def ends(self, switch):
+        self._least.clear()
+
+    def took(self, switch, worker, packet):
+        if self._orderly:
+            self._least[packet.place, packet.destination] = self._count(switch, packet)
+
+    def gave(self, switch, worker, packet):
+        key = packet.place, packet.destination
+        if key not in self._least:
+            return
+        least, now = self._least[key], self._count(switch, packet)
+        if least is not None and now is None:
+            return
+        least, most = least or 0, max(least or 0, now or 0)
+        if not least <= packet.number <= most:
+            self.tell(
+                f"{switch.name} reports that the slot of vertex {packet.destination} in "
+                f"{name_of(packet.place)} has {packet.number} contributions: it has {least} to "
+                f"{most}"
+            )
+
+    def _count(self, switch, packet):
+        """Return a slot's contributions for this place; None if it serves a later one."""
+        slot = self._slots.get((packet.block, packet.destination))
+        if slot is None or switch.engine is None:
+            return 0
+        registers = switch.engine.state.registers
+        state = registers[f"SwitchIngress.banks.bank{slot[0]}.state"].cells[slot[1]]
+        number, block, fragment = packet.place
+        here = self.scene.job.session << _SESSION | number << 32 | block << 16 | fragment
+        tag = state >> _COUNT_BITS
+        if tag > here:
+            return None
+        return state & _COUNT if tag == here else 0

@@ -3,8 +3,9 @@
 """P4Runtime without sockets: the calls of a client reach the service of a virtual switch."""
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from queue import Empty
-from typing import Any, NoReturn, Protocol
+from typing import Any, NoReturn
 
 import grpc
 from finsy.proto import p4r, rpc_code
@@ -31,15 +32,12 @@ class RpcError(grpc.RpcError):  # type: ignore[misc]  # gRPC has no types
         self._code, self._details, self._trailing = code, details, trailing
 
     def code(self) -> grpc.StatusCode:
-        """Return the status code."""
         return self._code
 
     def details(self) -> str:
-        """Return the reason."""
         return self._details
 
     def trailing_metadata(self) -> Any:
-        """Return the trailing metadata."""
         return self._trailing
 
 
@@ -57,7 +55,7 @@ class _Context:
 
 
 class ControlLine:
-    """The way from the controller to one switch."""
+    """The way from the controller to one switch; without a controller, calls take no time."""
 
     def __init__(self, switch: VirtualSwitch, scheduler: Scheduler) -> None:
         self.switch = switch
@@ -77,7 +75,7 @@ class ControlLine:
         """Wait until a message has passed, at most until a time; return whether it has."""
         task = self._task
         if task is None:
-            raise RuntimeError("No controller holds the line.")
+            return True
         while self._cut_until > self._scheduler.now:
             if self._scheduler.now >= until:
                 return False
@@ -88,45 +86,30 @@ class ControlLine:
     def reach(self, seconds: float) -> P4RuntimeService:
         """Wait until the switch answers."""
         end = self._scheduler.now + int(seconds * SECOND)
-        while True:
-            if not self.pass_word(end):
-                raise RpcError(grpc.StatusCode.DEADLINE_EXCEEDED, "the line is cut")
+        while self.pass_word(end):
             if self.switch.service is not None:
                 return self.switch.service
-            if self._scheduler.now >= end:
+            if self._scheduler.now >= end or self._task is None:
                 raise RpcError(grpc.StatusCode.DEADLINE_EXCEEDED, "no switch answers")
-            if self._task is not None:
-                self._task.sleep(_LOOK)
-
-
-class ControlPath(Protocol):
-    """A way to a switch."""
-
-    switch: VirtualSwitch
-
-    def pass_word(self, until: int) -> bool:
-        """Wait until a message has passed, at most until a time; return whether it has."""
-
-    def reach(self, seconds: float) -> P4RuntimeService:
-        """Wait until the switch answers."""
+            self._task.sleep(_LOOK)
+        raise RpcError(grpc.StatusCode.DEADLINE_EXCEEDED, "the line is cut")
 
 
 class VirtualConnection:
     """A connection to the service that a switch has now; it breaks when the switch ends."""
 
-    def __init__(self, line: ControlPath, scheduler: Scheduler) -> None:
+    def __init__(self, line: ControlLine, scheduler: Scheduler) -> None:
         self._line = line
         self._scheduler = scheduler
         self._service: P4RuntimeService | None = None
 
     @property
     def stub(self) -> "VirtualConnection":
-        """The calls of P4Runtime."""
+        """The calls of P4Runtime: this connection has them as attributes."""
         return self
 
     @property
     def broken(self) -> bool:
-        """Whether the switch that was reached is gone."""
         return self._service is not None and self._service is not self._line.switch.service
 
     def Capabilities(  # noqa: N802
@@ -135,39 +118,26 @@ class VirtualConnection:
         """Ask for the version; the first call connects, waiting for the switch if so asked."""
         if self._service is None:
             self._service = self._line.reach(timeout if wait_for_ready else 0.0)
-        answer: p4r.CapabilitiesResponse = self._call("Capabilities", request, timeout)
-        return answer
+        return self._call("Capabilities", request, timeout)
 
-    def SetForwardingPipelineConfig(  # noqa: N802
-        self, request: p4r.SetForwardingPipelineConfigRequest, timeout: float
-    ) -> p4r.SetForwardingPipelineConfigResponse:
-        """Load a program."""
-        answer: p4r.SetForwardingPipelineConfigResponse = self._call(
-            "SetForwardingPipelineConfig", request, timeout
-        )
-        return answer
+    def SetForwardingPipelineConfig(self, request: Any, timeout: float) -> Any:  # noqa: N802
+        return self._call("SetForwardingPipelineConfig", request, timeout)
 
-    def GetForwardingPipelineConfig(  # noqa: N802
-        self, request: p4r.GetForwardingPipelineConfigRequest, timeout: float
-    ) -> p4r.GetForwardingPipelineConfigResponse:
-        """Ask for the program."""
-        answer: p4r.GetForwardingPipelineConfigResponse = self._call(
-            "GetForwardingPipelineConfig", request, timeout
-        )
-        return answer
+    def GetForwardingPipelineConfig(self, request: Any, timeout: float) -> Any:  # noqa: N802
+        return self._call("GetForwardingPipelineConfig", request, timeout)
 
-    def write(self, request: bytes, timeout: float) -> "Finished":
-        """Do a Write; return a finished call."""
+    def write(self, request: bytes, timeout: float) -> "Future[Any]":
+        done: Future[Any] = Future()
         try:
-            return Finished(self._call("Write", request, timeout), None)
+            done.set_result(self._call("Write", request, timeout))
         except RpcError as error:
-            return Finished(None, error)
+            done.set_exception(error)
+        return done
 
     def read(self, request: bytes, timeout: float) -> Iterator[bytes]:
         """Return the serialized answers to a serialized Read."""
         asked = p4r.ReadRequest.FromString(request)
-        answers: list[bytes] = self._call("Read", asked, timeout, list)
-        return iter(answers)
+        return iter(self._call("Read", asked, timeout, list))
 
     def stream(self, device_id: int, election_id: int) -> "VirtualStream":
         """Open the stream that makes a controller the primary."""
@@ -199,23 +169,6 @@ class VirtualConnection:
             raise RpcError(grpc.StatusCode.DEADLINE_EXCEEDED, "no answer came")
         self._reached()
         return answer
-
-
-class Finished:
-    """A finished call, as a future of gRPC's."""
-
-    def __init__(self, answer: Any, error: RpcError | None) -> None:
-        self._answer, self._error = answer, error
-
-    def result(self) -> Any:
-        """Return the answer, or raise the error."""
-        if self._error is not None:
-            raise self._error
-        return self._answer
-
-    def exception(self) -> RpcError | None:
-        """Return the error, if any."""
-        return self._error
 
 
 class VirtualStream:
@@ -261,6 +214,5 @@ class VirtualStream:
         return not self._closed and not self._connection.broken
 
     def close(self) -> None:
-        """End it."""
         self._closed = True
         self._service.arbiter.remove(self._client)

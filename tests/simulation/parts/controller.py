@@ -13,7 +13,7 @@ from switchgnn.controller.watch import WatchEvent, WatchEventKind, watch
 from switchgnn.p4src import Program
 from tests.simulation.parts.control_line import ControlLine, VirtualConnection
 from tests.simulation.subject import PlannedSubject
-from tests.simulation.timing import SECOND, Scheduler, Task, Trace, VirtualClock
+from tests.simulation.timing import SECOND, Scheduler, Task, VirtualClock
 
 # Seconds, as the command line has them.
 _DEADLINE = 1.0
@@ -28,7 +28,6 @@ class InOrder(Executor):
         """Accept any number of workers."""
 
     def submit(self, work: Callable[..., Any], /, *arguments: Any, **named: Any) -> "Future[Any]":
-        """Run a task."""
         future: Future[Any] = Future()
         try:
             future.set_result(work(*arguments, **named))
@@ -72,7 +71,6 @@ class VirtualController:
         lines: Sequence[ControlLine],
         program: Program,
         scheduler: Scheduler,
-        trace: Trace,
     ) -> None:
         self.session = 0
         self.install_began = 0
@@ -81,7 +79,6 @@ class VirtualController:
         self._lines = lines
         self._program = program
         self._scheduler = scheduler
-        self._trace = trace
         self._clock = VirtualClock(scheduler)
         self._task: Task | None = None
         self._stop: _Stop | None = None
@@ -105,28 +102,25 @@ class VirtualController:
         self._stop = None
 
     def restart(self, seconds: float) -> None:
-        """End the process, and start it again some seconds later."""
         if self._task is None or self._task.ended:
             return
         self._task.kill()
         self.watching = False
-        self._trace.note(_NAME, "ends")
+        self._scheduler.trace.note(_NAME, "ends")
         self._scheduler.after(int(seconds * SECOND), self._begin)
 
     @property
     def error(self) -> Exception | None:
-        """The error that has ended its process, if any."""
         return self._task.error if self._task is not None else None
 
     def end(self) -> None:
-        """End the process for good."""
         if self._task is not None:
             self._task.kill()
 
     def _begin(self) -> None:
         if self._task is not None and not self._task.ended:
             return
-        self._trace.note(_NAME, "starts")
+        self._scheduler.trace.note(_NAME, "starts")
         self._task = Task(self._scheduler, _NAME, self._work)
         self._task.start()
 
@@ -158,7 +152,7 @@ class VirtualController:
                     pool=InOrder,
                 )
             except ControllerError as error:
-                self._trace.note(_NAME, f"cannot install: {type(error).__name__}")
+                self._scheduler.trace.note(_NAME, f"cannot install: {type(error).__name__}")
             else:
                 break
             finally:
@@ -167,7 +161,7 @@ class VirtualController:
             task.sleep(int(_AGAIN * SECOND))
         # The watch of the last session may have restored that one; nothing watches this one yet.
         self.session, self.install_began, self.watching = report.session, began, False
-        self._trace.note(_NAME, f"has installed session {report.session}")
+        self._scheduler.trace.note(_NAME, f"has installed session {report.session}")
         ready, self._ready = self._ready, None
         if ready is not None:
             ready(report.session)
@@ -190,13 +184,13 @@ class VirtualController:
                 )
             except ControllerError as error:
                 # A watch ends if its first install fails, and is started again.
-                self._trace.note(_NAME, f"cannot watch: {type(error).__name__}")
+                self._scheduler.trace.note(_NAME, f"cannot watch: {type(error).__name__}")
                 stop.wait(_AGAIN)
 
     def _hear(self, event: WatchEvent) -> None:
         self.watching = self.watching or event.kind is WatchEventKind.INSTALLED
         if event.kind is not WatchEventKind.COUNTED:
-            self._trace.note(_NAME, f"{event.kind.value} {event.address}")
+            self._scheduler.trace.note(_NAME, f"{event.kind.value} {event.address}")
 
     def _clients(self) -> list[P4RuntimeClient]:
         return [self._client(line) for line in self._lines]

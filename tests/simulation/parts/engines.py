@@ -4,7 +4,6 @@
 """The embedded switch's engines, without threads and sockets."""
 
 from collections.abc import Iterable, Mapping
-from typing import Protocol
 
 from switchgnn.base.native import find_compiler
 from switchgnn.softswitch.codegen.compiler import CompiledProgram
@@ -26,33 +25,6 @@ from tests.simulation.timing import SECOND, Scheduler
 Sent = list[tuple[int, bytes]]
 
 
-class Engine(Protocol):
-    """A program with its state."""
-
-    @property
-    def state(self) -> ProgramState:
-        """The state of the program."""
-
-    @property
-    def counts(self) -> ForwardingCounts:
-        """Counts of packets."""
-
-    def take(self, port: int, frame: bytes, most: int) -> bool:
-        """Process a packet, and then recirculated ones; return whether there are more."""
-
-    def go_around(self, most: int) -> bool:
-        """Process recirculated packets; return whether there are more."""
-
-    def sent(self) -> Sent:
-        """Return the frames that have left since the last call, with their ports."""
-
-    def tick(self) -> float:
-        """Send what queues allow now; return the next time in seconds; 0: never."""
-
-    def spill(self) -> None:
-        """Drop all queued and recirculated packets."""
-
-
 class Programs:
     """Programs, each compiled once."""
 
@@ -64,7 +36,6 @@ class Programs:
         self._native: dict[bytes, NativeProgram] = {}
 
     def give(self, document: bytes) -> GivenProgram:
-        """Return the program in a document of BMv2's."""
         if document not in self._given:
             self._given[document] = GivenProgram(document)
         return self._given[document]
@@ -77,8 +48,7 @@ class Programs:
         queues: QueueSettings,
         ports: Iterable[int],
         scheduler: Scheduler,
-    ) -> Engine:
-        """Return an engine with fresh state."""
+    ) -> "Engine":
         if self._backend is Backend.PYTHON:
             return PythonEngine(given.compiled, replication, queues, ports, scheduler)
         if given.document not in self._native:
@@ -88,7 +58,13 @@ class Programs:
 
 
 class EngineFrames:
-    """A native engine whose ports are captured."""
+    """A native engine whose ports are captured.
+
+    `take` processes a packet and then recirculated ones, `go_around` those alone, up to a number;
+    both return whether there are more. `sent` returns the frames that have left since the last
+    call, with their ports, and `tick` sends what queues allow now, and returns the next time in
+    seconds; 0: never. `spill` drops all queued and recirculated packets.
+    """
 
     def __init__(
         self,
@@ -130,7 +106,7 @@ class EngineFrames:
 
 
 class PythonEngine:
-    """The Python back end; as ``NativeFrames``."""
+    """The Python back end; as `EngineFrames`."""
 
     def __init__(
         self,
@@ -195,3 +171,6 @@ class PythonEngine:
     def spill(self) -> None:
         self._queues.clear()
         self._forwarder = self._new_forwarder()
+
+
+Engine = EngineFrames | PythonEngine

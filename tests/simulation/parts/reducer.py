@@ -18,7 +18,7 @@ from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.header import KIND_AT, KIND_MASK, Kind
 from tests.simulation.network import VirtualLink
 from tests.simulation.scenario import Tensor, TensorKind
-from tests.simulation.timing import Task, Trace, VirtualClock
+from tests.simulation.timing import Task, VirtualClock
 
 # Seconds of a step with tensors and without, as those of `Reducer`.
 _WAIT, _IDLE_WAIT = 0.005, 0.1
@@ -47,12 +47,10 @@ class Agreement:
 
     @property
     def missing(self) -> list[int]:
-        """The workers that have not reported a number."""
         return [each for each in range(self._workers) if each not in self._numbers]
 
     @property
     def largest(self) -> int:
-        """The largest number so far."""
         return max(self._numbers.values())
 
 
@@ -136,13 +134,12 @@ class VirtualReducer:
         clock: VirtualClock,
         *,
         random: Random,
-        trace: Trace,
     ) -> None:
         self.stream: ReduceStream | None = None
         self.task = task
         self.link = link
         self._worker, self._job = worker, job
-        self._clock, self._random, self._trace = clock, random, trace
+        self._clock, self._random = clock, random
         self._running: dict[int, Reduction] = {}
 
     def run(self, addresses: Addresses, reduced: Callable[[Reduced], None]) -> None:
@@ -170,7 +167,7 @@ class VirtualReducer:
         self.link.close()
 
     def _agree(self, first: int) -> int:
-        agreement, deadline = self._job.agreement, self._clock.now() + self._job.pace.patience
+        agreement, deadline = self._job.agreement, self._clock.now() + self._job.pace.timeout
         agreement.tell(self._worker, first, self.task)
         while missing := agreement.missing:
             left = deadline - self._clock.now()
@@ -186,10 +183,9 @@ class VirtualReducer:
             stream.step(min(left, _IDLE_WAIT))
 
     def _finish(self, stream: ReduceStream, reduced: Callable[[Reduced], None]) -> None:
-        """Wait for all that was submitted."""
         while self._running:
             stream.step(_WAIT)
             for index in [each for each, reduction in self._running.items() if reduction.done]:
-                self._trace.note(f"w{self._worker}", f"has all-reduce {index + 1}")
+                self.task.note(f"has all-reduce {index + 1}")
                 values = self._running.pop(index).result
                 reduced(Reduced(self._worker, self._job.session, index, values))

@@ -3,52 +3,24 @@
 """A switch in virtual time: a real engine, and a real P4Runtime service before it."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from random import Random
-from typing import Protocol, TypeVar
+from typing import Any, TypeVar
 
 from switchgnn.softswitch.loader import GivenProgram
-from switchgnn.softswitch.p4runtime.device import PreparedProgram
+from switchgnn.softswitch.p4runtime.pipeline_config import PreparedProgram
 from switchgnn.softswitch.p4runtime.service import P4RuntimeService
 from switchgnn.softswitch.replication import ReplicationEngine
 from switchgnn.softswitch.traffic_manager import QueueSettings
 from tests.simulation.network import Wire
 from tests.simulation.parts.engines import Engine, Programs, Sent
-from tests.simulation.timing import SECOND, Scheduler, Trace
+from tests.simulation.scenario import Scenario
+from tests.simulation.timing import SECOND, Scheduler
 
 Result = TypeVar("Result")
 _ALL = 1 << 30
 # Nanoseconds of one turn of recirculated packets.
 _TURN = 2_000
 _DEVICE = 0
-
-
-@dataclass(frozen=True)
-class SwitchSettings:
-    """The settings of all switches of a run.
-
-    Attributes:
-        depth: packets that a port's queue holds.
-        rate: packets per second that a port sends; 0: no limit.
-        turns: recirculated packets that are processed before others; 0: all.
-    """
-
-    depth: int
-    rate: float
-    turns: int
-
-
-class SwitchObserver(Protocol):
-    """Observes the frames that switches take and give."""
-
-    def taken(self, switch: "VirtualSwitch", port: int, frames: list[bytes]) -> None:
-        """Note frames that arrive at a port."""
-
-    def ends(self, switch: "VirtualSwitch") -> None:
-        """Note that a switch is about to end, or to load another program."""
-
-    def given(self, switch: "VirtualSwitch", port: int, frames: list[bytes]) -> None:
-        """Note frames that leave through a port."""
 
 
 class VirtualSwitch:
@@ -60,16 +32,15 @@ class VirtualSwitch:
         service: its P4Runtime; None while it is off.
         starts: how often it was started.
         engine: runs its program; None while it has none.
-        lost: frames that came while it was off or had no program, since the last start.
+        onlookers: hear of the frames that it takes and gives, and of its end; see `SwitchCheck`.
     """
 
     def __init__(
         self,
         number: int,
         programs: Programs,
-        settings: SwitchSettings,
+        scenario: Scenario,
         scheduler: Scheduler,
-        trace: Trace,
         *,
         random: Random,
     ) -> None:
@@ -80,32 +51,27 @@ class VirtualSwitch:
         self.service: P4RuntimeService | None = None
         self.starts = 0
         self.engine: Engine | None = None
-        self.lost = 0
-        self.observers: list[SwitchObserver] = []
+        self.onlookers: list[Any] = []
         self._programs = programs
-        self._settings = settings
+        self._scenario = scenario
         self._scheduler = scheduler
-        self._trace = trace
         self._turning = False
         self._ticks_at = 0
         self._tear: Callable[[], None] | None = None
         self._random = random
 
     def start(self) -> None:
-        """Start it without a program."""
         self.starts += 1
-        self.lost = 0
         self.engine = None
         self.replication = ReplicationEngine()
         self.service = P4RuntimeService(self, _DEVICE, None, self._programs.give)
-        self._trace.note(self.name, "starts")
+        self._scheduler.trace.note(self.name, "starts")
 
     def stop(self) -> None:
-        """End it as a power cut would."""
-        for observer in self.observers:
-            observer.ends(self)
+        for onlooker in self.onlookers:
+            onlooker.ends(self)
         self.service = self.engine = None
-        self._trace.note(self.name, "ends")
+        self._scheduler.trace.note(self.name, "ends")
 
     def restart(self, seconds: float, started: Callable[[], None] = lambda: None) -> None:
         """End it, start it again some seconds later, and call `started`."""
@@ -128,31 +94,33 @@ class VirtualSwitch:
         self._tear = end
 
     def spill(self) -> None:
-        """Lose recirculated packets."""
         if self.engine is not None:
             self.engine.spill()
-            self._trace.note(self.name, "spills")
+            self._scheduler.trace.note(self.name, "spills")
 
     def prepare(self, given: GivenProgram) -> PreparedProgram:
         """Make the engine of a program, which replaces the running one."""
-        rates = dict.fromkeys(self.wires, self._settings.rate) if self._settings.rate else {}
+        rates = (
+            dict.fromkeys(self.wires, self._scenario.queue_rate)
+            if self._scenario.queue_rate
+            else {}
+        )
         engine = self._programs.engine(
             given,
             self.replication,
-            queues=QueueSettings(depth=self._settings.depth, port_rates=rates),
+            queues=QueueSettings(depth=self._scenario.queue_depth, port_rates=rates),
             ports=self.wires,
             scheduler=self._scheduler,
         )
         return PreparedProgram(engine.state, lambda: self._install(engine))
 
     def _install(self, engine: Engine) -> None:
-        for observer in self.observers:
-            observer.ends(self)
+        for onlooker in self.onlookers:
+            onlooker.ends(self)
         self.replication.reset()
         self.engine = engine
 
     def call(self, function: Callable[[], Result]) -> Result:
-        """Run a function between two packets."""
         return function()
 
     def inject(self, port: int, frame: bytes) -> None:
@@ -160,14 +128,12 @@ class VirtualSwitch:
         self.arrive(port, [frame])
 
     def arrive(self, port: int, frames: list[bytes]) -> None:
-        """Take frames that arrive at a port."""
         engine = self.engine
         if engine is None:
-            self.lost += len(frames)
             return
-        for observer in self.observers:
-            observer.taken(self, port, frames)
-        turns = self._settings.turns or _ALL
+        for onlooker in self.onlookers:
+            onlooker.taken(self, port, frames)
+        turns = self._scenario.turns or _ALL
         more = False
         engine.tick()
         for frame in frames:
@@ -176,10 +142,9 @@ class VirtualSwitch:
         self._go_on(engine, more)
 
     def _turn(self, engine: Engine) -> None:
-        """Process some recirculated packets."""
         self._turning = False
         if engine is self.engine:
-            more = engine.go_around(self._settings.turns or _ALL)
+            more = engine.go_around(self._scenario.turns or _ALL)
             self._give(engine.sent())
             self._go_on(engine, more)
 
@@ -187,7 +152,7 @@ class VirtualSwitch:
         self._ticks_at = 0
         if engine is self.engine:
             engine.tick()
-            more = engine.go_around(self._settings.turns or _ALL)
+            more = engine.go_around(self._scenario.turns or _ALL)
             self._give(engine.sent())
             self._go_on(engine, more)
 
@@ -198,7 +163,7 @@ class VirtualSwitch:
         if more and not self._turning:
             self._turning = True
             self._scheduler.after(_TURN, self._turn, engine)
-        if self._settings.rate and not self._ticks_at:
+        if self._scenario.queue_rate and not self._ticks_at:
             again = engine.tick()
             if again:
                 self._ticks_at = int(again * SECOND) + 1
@@ -214,13 +179,12 @@ class VirtualSwitch:
             self._tear = None
             by_port = self._some(by_port)
         for port, frames in by_port.items():
-            for observer in self.observers:
-                observer.given(self, port, frames)
+            for onlooker in self.onlookers:
+                onlooker.given(self, port, frames)
             self.wires[port].send(frames)
         if end is not None:
             end()
 
     def _some(self, by_port: dict[int, list[bytes]]) -> dict[int, list[bytes]]:
-        """Return the frames of some ports."""
         number = self._random.randrange(1, len(by_port))
         return {port: by_port[port] for port in self._random.sample(list(by_port), number)}

@@ -23,7 +23,7 @@ from tests.simulation.parts.reducer import (
     is_of_reduces,
 )
 from tests.simulation.subject import PlannedSubject
-from tests.simulation.timing import SECOND, Scheduler, Task, Trace, VirtualClock
+from tests.simulation.timing import SECOND, Scheduler, Task, VirtualClock
 
 # The most nanoseconds that a worker takes to wake.
 _WAKES = 60_000
@@ -97,7 +97,6 @@ class VirtualWorker:
         number: int,
         subject: PlannedSubject,
         scheduler: Scheduler,
-        trace: Trace,
         random: Random,
     ) -> None:
         self.number = number
@@ -111,7 +110,6 @@ class VirtualWorker:
         self.killed = False
         self._subject = subject
         self._scheduler = scheduler
-        self._trace = trace
         self._random = random
         self._link: VirtualLink | None = None
         self._start: Callable[[], None] | None = None
@@ -120,7 +118,6 @@ class VirtualWorker:
         self._unfinished: set[str] = set()
 
     def arrive(self, frames: list[bytes]) -> None:
-        """Take frames for the worker."""
         if self.reducer is not None:
             of_reduces = [frame for frame in frames if is_of_reduces(frame)]
             if of_reduces:
@@ -152,7 +149,7 @@ class VirtualWorker:
             try:
                 work(task)
             except Exception as error:
-                self._trace.note(self.name, f"gives up: {type(error).__name__}: {error}")
+                self._note(f"gives up: {type(error).__name__}: {error}")
                 raise
             finally:
                 if not self.killed:
@@ -174,10 +171,11 @@ class VirtualWorker:
 
         task = self._new_task(_REDUCES, work)
         link = self._new_link(task, VERSION)
-        reducer = VirtualReducer(
-            self.number, job, link, task, self.clock, random=self._random, trace=self._trace
-        )
+        reducer = VirtualReducer(self.number, job, link, task, self.clock, random=self._random)
         return reducer
+
+    def _note(self, what: str) -> None:
+        self._scheduler.trace.note(self.name, what)
 
     def _new_link(self, task: Task, version: int) -> VirtualLink:
         kind = VirtualLink if version == VERSION else OtherVersionLink
@@ -187,7 +185,6 @@ class VirtualWorker:
         return link
 
     def kill(self) -> bool:
-        """Kill its process; return whether there was one."""
         if not self._end():
             return False
         if self._ended is not None:
@@ -209,7 +206,7 @@ class VirtualWorker:
             return False
         self.killed = True
         self._unfinished.clear()
-        self._trace.note(self.name, "is killed")
+        self._note("is killed")
         for task in self.tasks:
             task.kill()
         self.close()
@@ -217,19 +214,16 @@ class VirtualWorker:
 
     @property
     def tasks(self) -> list[Task]:
-        """Those of its process."""
         reducing = [self.reducer.task] if self.reducer is not None else []
         return [*([self.task] if self.task is not None else []), *reducing]
 
     def stand_still(self, seconds: float) -> None:
-        """Suspend its process for some seconds."""
         if self.task is not None:
-            self._trace.note(self.name, f"stands still for {seconds:g} s")
+            self._note(f"stands still for {seconds:g} s")
         for task in self.tasks:
             task.stand_still(seconds)
 
     def close(self) -> None:
-        """Stop receiving."""
         if self._link is not None:
             self._link.close()
         if self.reducer is not None:
@@ -255,7 +249,7 @@ class VirtualWorker:
         exchange.epsilon = job.epsilon
         for number, (features, direction) in enumerate(job.rounds, 1):
             result = exchange.aggregate_fixed(features[part.vertices], direction)
-            self._trace.note(self.name, f"has round {number}")
+            self._note(f"has round {number}")
             magnitude, opened = result.fixed_point.magnitude, number + exchange.counters.void
             done(Done(self.number, job.session, number, result.values, magnitude, opened))
             task.sleep(int(_COMPUTES * self._random.random()))

@@ -36,9 +36,7 @@ int main(int, char** arguments) {
     for (const TableFormat& each : formats->tables) {
         int number = 0;
         while (s->program.table(number) != each.table) number++;
-        Rows* const rows = table_rows(s, number);
-        answer_entries(s, answer, formats, each.id, rows, 0, rows->count, &size);
-        rows_free(s, rows);
+        answer_entries(s, answer, formats, each.id, table_memory(s, number), 0, table_length(s, number), &size);
     }
     answer_free(s, answer);
     formats_free(s, formats);

@@ -20,9 +20,9 @@ from switchgnn.softswitch.native import build
 from switchgnn.softswitch.native.state import format_numbers
 from switchgnn.softswitch.native.translation.program_source import program_source
 from switchgnn.softswitch.p4runtime.pipeline_config import PipelineConfigs
-from switchgnn.softswitch.p4runtime.schema import build_schema
 from switchgnn.softswitch.p4runtime.service import read_entities
 from switchgnn.softswitch.p4runtime.writing import apply_updates, read_request
+from switchgnn.softswitch.schema import build_schema
 from tests.softswitch.harness import PROGRAMS
 from tests.softswitch.native.test_differential import ALL, P4, plant
 from tests.support.native import needs_compiler

@@ -141,19 +141,6 @@ def test_arrays_have_their_own_memory(registers):
             assert register.cells[register.size - 1] == (1 << register.width) - 1
 
 
-def test_wide_cells_are_a_list(registers):
-    register = registers["SwitchIngress.banks.lanes0.value"]
-    cells, numbers = register.cells, [(7 << 1000) + n * (1 << 500 | 1) for n in range(10)]
-    cells[5:15] = numbers
-    assert cells[5:15] == numbers
-    assert cells[5:15:3] == numbers[::3]
-    assert cells[14:4:-1] == numbers[::-1]
-    assert [cells[place] for place in range(5, 15)] == numbers
-    assert cells[-len(cells) + 5] == numbers[0]
-    with pytest.raises(IndexError):
-        cells[len(cells)]
-
-
 # Of 64-bit words, on vectors of 16 to 64 bytes.
 ADD = re.compile(r"\bv?paddq\s.*%([xyz])mm")
 WIDTHS = {"x": 128, "y": 256, "z": 512}

@@ -125,7 +125,7 @@ def set_up(rigs, program, rng):
     for ident in range(8):
         group, replicas, longest = _replicas(rng), _replicas(rng), rng.choice([0, 10, 40])
         for rig in rigs:
-            rig.replication.sessions[ident] = CloneSession(replicas, 0, longest)
+            rig.replication.sessions[ident] = CloneSession(replicas, longest)
             if ident:
                 rig.replication.groups[ident] = group
 

@@ -19,6 +19,7 @@ STAR = Scenario(seed=1, graph="karate", workers=4, slots=16, width=33, rounds=3,
 LEAF_SPINE = replace(STAR, leaves=2, spines=2)
 SCENES = [pytest.param(STAR, id="star"), pytest.param(LEAF_SPINE, id="leaf-spine")]
 on_each_topology = pytest.mark.parametrize("scene", SCENES)
+SENDS = ("multicast", "cover")
 # More than any line takes.
 _FRAMES = 2_000
 _SECOND = 1_000_000_000

@@ -28,7 +28,7 @@ from tests.virtual.matrix.test_kills import (
     check_second_run,
     check_silence,
 )
-from tests.virtual.planted.mistakes import BARRIER, HOST, MISTAKES, in_text
+from tests.virtual.planted.mistakes import MISTAKES, in_text
 
 COVER = replace(STAR, send="cover")
 ON_PYTHON = replace(LEAF_SPINE, backend="python", rounds=1)
@@ -36,24 +36,21 @@ W2 = ("w2.up", "w2.down")
 OF_THE_MATRIX = (
     in_text(
         "sent_again_needlessly",
-        HOST,
-        "a group that is acknowledged is sent once more",
+        0,
         "host/innetwork/block.py",
         "        self._confirmed += size\n",
         "        self._confirmed += size\n        self._repeat(group)\n",
     ),
     in_text(
         "another_process_is_the_same",
-        BARRIER,
-        "two processes of a worker are the same",
+        0,
         "host/innetwork/barrier.py",
         "dst_id=self._endpoint.incarnation",
         "dst_id=0",
     ),
     in_text(
         "later_sessions_not_heeded",
-        BARRIER,
-        "a worker does not end when its switch is installed anew",
+        0,
         "host/innetwork/refusals.py",
         "& SESSION_MASK:\n            raise",
         "& SESSION_MASK < 0:\n            raise",
@@ -94,7 +91,7 @@ def test_a_mistake_is_noticed(name):
         NOTICED[name](soak)
 
 
-def test_switches_that_need_their_controller_are_noticed(star):
+def test_switches_that_need_their_controller_are_noticed(soak):
     close = VirtualStream.close
 
     def forget(stream):
@@ -102,4 +99,4 @@ def test_switches_that_need_their_controller_are_noticed(star):
         stream._service._device.engine = None
 
     with mock.patch.object(VirtualStream, "close", forget), pytest.raises(AssertionError):
-        check_no_controller(star, STAR, 0)
+        check_no_controller(soak, STAR, 0)

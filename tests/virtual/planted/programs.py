@@ -68,44 +68,29 @@ def stop_at_the_first_sum(compiled):
 
 def next_turn_at_once(compiled):
     """Let the turn go to the next tag with the first `done`."""
-    for name in (".barrier.collect",):
-        write = {
-            "op": "register_write",
-            "parameters": [
-                {"type": "register_array", "value": "SwitchIngress.barrier.collected"},
-                constant(0),
-                {"type": "field", "value": ["scalars", _field(compiled, "_members")]},
-            ],
-        }
-        for action in actions(compiled, name):
-            action["primitives"].append({**action["primitives"][-1], **write})
+    write = {
+        "op": "register_write",
+        "parameters": [
+            {"type": "register_array", "value": "SwitchIngress.barrier.collected"},
+            constant(0),
+            {"type": "field", "value": ["scalars", _field(compiled, "_members")]},
+        ],
+    }
+    for action in actions(compiled, ".barrier.collect"):
+        action["primitives"].append({**action["primitives"][-1], **write})
 
 
-def acknowledge_one_more(compiled):
-    """Say in each acknowledgement that one more feature was let through."""
-    for step in _assignments(compiled, ".rewrite.make_ack", "count"):
-        step["parameters"][1] = constant(8)
+def assign(compiled, action, field, value):
+    """Set a field to a constant wherever an action assigns to it."""
+    for step in _assignments(compiled, action, field):
+        step["parameters"][1] = constant(value)
 
 
-def missing_without_count(compiled):
-    """Say of every slot that is not complete that it is empty."""
-    for step in _assignments(compiled, ".rewrite.make_missing", "count"):
-        step["parameters"][1] = constant(0)
-
-
-def tag_without_round(compiled):
-    """Forget the round in the tag."""
+def tag_without(compiled, field):
+    """Forget a field in the tag."""
     for action in actions(compiled, "SwitchIngress.make_tag"):
         for found in nodes(action):
-            if found.get("value") == ["switchgnn", "round"]:
-                found.update(constant(0))
-
-
-def tag_without_fragment(compiled):
-    """Forget the fragment in the tag."""
-    for action in actions(compiled, "SwitchIngress.make_tag"):
-        for found in nodes(action):
-            if found.get("value") == ["switchgnn", "fragment"]:
+            if found.get("value") == ["switchgnn", field]:
                 found.update(constant(0))
 
 
@@ -129,19 +114,19 @@ def _assignments(compiled, name, to):
     ]
 
 
-CHANGES = {name: partial(accept, outcome=outcome) for name, outcome in _IGNORED.items()} | {
-    change.__name__: change
-    for change in (
-        slots_without_tag,
-        barrier_without_tag,
-        acknowledge_what_comes,
-        recall_adds,
-        nobody_has_the_maximum,
-        stop_at_the_first_sum,
-        next_turn_at_once,
-        acknowledge_one_more,
-        missing_without_count,
-        tag_without_round,
-        tag_without_fragment,
-    )
+CHANGES = {
+    **{name: partial(accept, outcome=outcome) for name, outcome in _IGNORED.items()},
+    "slots_without_tag": slots_without_tag,
+    "barrier_without_tag": barrier_without_tag,
+    "acknowledge_what_comes": acknowledge_what_comes,
+    "recall_adds": recall_adds,
+    "nobody_has_the_maximum": nobody_has_the_maximum,
+    "stop_at_the_first_sum": stop_at_the_first_sum,
+    "next_turn_at_once": next_turn_at_once,
+    "acknowledge_one_more": partial(assign, action=".rewrite.make_ack", field="count", value=8),
+    "missing_without_count": partial(
+        assign, action=".rewrite.make_missing", field="count", value=0
+    ),
+    "tag_without_round": partial(tag_without, field="round"),
+    "tag_without_fragment": partial(tag_without, field="fragment"),
 }

@@ -305,12 +305,6 @@ private:
     }
 };
 
-// A copy of the records of a table.
-struct Rows {
-    u8* memory;
-    u64 count;
-};
-
 struct Answer {
     std::vector<u8> bytes;
 

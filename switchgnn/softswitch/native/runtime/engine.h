@@ -243,12 +243,16 @@ template <class Program> struct Engine : Host {
         program.reparse(source.data, (i64)source.length, port, parsed, cloned);
         Program::clone(fate.clone_list, state, cloned);
         parsed.length = (i64)source.length;
-        replicate(found->second, cloned, source, parsed, INGRESS_CLONE);
+        replicate(found->second, cloned, source, parsed, INGRESS_CLONE, (i64)source.length);
     }
-    void replicate(const Session& session, const State& state, Source& source, const Fate& fate, i64 type) {
+    void replicate(const Session& session, const State& state, Source& source, const Fate& fate, i64 type,
+                   i64 arrived) {
         const i64 cut = session.length ? session.length : NEVER_TRUNCATED;
-        for (const Replica& r : session.replicas)
-            enqueue((u64)r.port, make(state, source, fate, type, cut, r.instance), 0);
+        for (const Replica& r : session.replicas) {
+            Packet* packet = make(state, source, fate, type, cut, r.instance);
+            packet->arrived = arrived;
+            enqueue((u64)r.port, packet, 0);
+        }
     }
 
     void egress(u64 port, const State& state, Source& source, i64 pos, i64 type, i64 length, i64 cut,
@@ -266,7 +270,7 @@ template <class Program> struct Engine : Host {
                 Program::clone(fate.clone_list, after, cloned);
                 Fate copy;
                 copy.pos = pos, copy.length = fate.length;
-                replicate_arrived(found->second, cloned, source, copy, arrived);
+                replicate(found->second, cloned, source, copy, EGRESS_CLONE, arrived);
             }
             waiting = true;
         }
@@ -279,14 +283,6 @@ template <class Program> struct Engine : Host {
             enter_again(Frame::make(out_room.data(), (size_t)fate.out), RECIRCULATED, values);
         } else {
             transmit(port, out_room.data(), (size_t)(fate.cut < fate.out ? (fate.cut < 0 ? 0 : fate.cut) : fate.out));
-        }
-    }
-    void replicate_arrived(const Session& session, const State& state, Source& source, const Fate& fate, i64 arrived) {
-        const i64 cut = session.length ? session.length : NEVER_TRUNCATED;
-        for (const Replica& r : session.replicas) {
-            Packet* packet = make(state, source, fate, EGRESS_CLONE, cut, r.instance);
-            packet->arrived = arrived;
-            enqueue((u64)r.port, packet, 0);
         }
     }
 

@@ -1,13 +1,19 @@
 // SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Functions for Python; native/library.py has the same signatures.
+// Functions for Python, whose signatures native/library.py reads here.
 #pragma once
 
 #include "batches.h"
 #include "engine.h"
 
 typedef Engine<Program> Switch;
+
+static std::vector<Replica> replicas(const i32* ports, const u32* instances, u64 count) {
+    std::vector<Replica> made;
+    for (u64 i = 0; i < count; i++) made.push_back({ports[i], instances[i]});
+    return made;
+}
 
 extern "C" {
 const char* program_messages() { return program_text; }
@@ -109,15 +115,11 @@ u64* switch_tail_drops(Switch* s) { return s->queues.tail_drops; }
 // By port and class.
 i64* switch_lengths(Switch* s) { return &s->queues.lengths[0][0]; }
 void switch_group(Switch* s, u64 group, const i32* ports, const u32* instances, u64 count) {
-    std::vector<Replica> replicas;
-    for (u64 i = 0; i < count; i++) replicas.push_back({ports[i], instances[i]});
-    s->groups[group] = replicas;
+    s->groups[group] = replicas(ports, instances, count);
 }
 void switch_no_group(Switch* s, u64 group) { s->groups.erase(group); }
 void switch_session(Switch* s, u64 session, const i32* ports, const u32* instances, u64 count, i64 length) {
-    std::vector<Replica> replicas;
-    for (u64 i = 0; i < count; i++) replicas.push_back({ports[i], instances[i]});
-    s->sessions[session] = {replicas, length};
+    s->sessions[session] = {replicas(ports, instances, count), length};
 }
 void switch_no_session(Switch* s, u64 session) { s->sessions.erase(session); }
 
@@ -132,25 +134,8 @@ i64 table_find(Switch* s, int table, const u8* key) {
 void table_remove(Switch* s, int table, u64 number) { s->program.table(table)->remove((u32)number); }
 u64 table_length(Switch* s, int table) { return s->program.table(table)->records.used; }
 u64 table_stride(Switch* s, int table) { return s->program.table(table)->records.stride; }
-// A record is valid until the table changes.
-u8* table_record(Switch* s, int table, u64 number) { return s->program.table(table)->records.key((u32)number); }
-u64* table_counts(Switch* s, int table, u64 number) {
-    return &s->program.table(table)->records.counts((u32)number)->packets;
-}
-// Copies all records of a table.
-Rows* table_rows(Switch* s, int table) {
-    const Records& records = s->program.table(table)->records;
-    u8* const memory = (u8*)malloc(records.used * records.stride + 1);
-    if (!memory) abort();
-    if (records.used) memcpy(memory, records.memory, records.used * records.stride);
-    return new Rows{memory, records.used};
-}
-u64 rows_length(Switch*, Rows* rows) { return rows->count; }
-u8* rows_memory(Switch*, Rows* rows) { return rows->memory; }
-void rows_free(Switch*, Rows* rows) {
-    free(rows->memory);
-    delete rows;
-}
+// All records, valid until the table changes.
+u8* table_memory(Switch* s, int table) { return s->program.table(table)->records.memory; }
 void table_clear(Switch* s, int table) { s->program.table(table)->clear(); }
 void table_default(Switch* s, int table, i32 action, const u8* data, u64 size) {
     s->program.table(table)->set_fallback(action, data, size);
@@ -183,11 +168,11 @@ void batch_item(Switch*, const Batch* batch, u64 place, u64* begin, u64* length,
 u64 batch_apply(Switch*, const Batch* batch, u64 from, u64 to) { return batch->apply(from, to); }
 Answer* answer_new(Switch*) { return new Answer; }
 void answer_free(Switch*, Answer* answer) { delete answer; }
-// A ReadResponse with some of a table's rows, valid until the next call.
-const u8* answer_entries(Switch*, Answer* answer, const Formats* formats, u32 table, const Rows* rows, u64 from,
+// A ReadResponse with some of the copied records of a table, valid until the next call.
+const u8* answer_entries(Switch*, Answer* answer, const Formats* formats, u32 table, const u8* records, u64 from,
                          u64 count, u64* size) {
     const TableFormat& format = *formats->by_id(table);
-    answer->entries(format, rows->memory + from * format.table->records.stride, count);
+    answer->entries(format, records + from * format.table->records.stride, count);
     *size = answer->bytes.size();
     return answer->bytes.data();
 }

@@ -203,7 +203,7 @@ constexpr int CLASSES = 8;  // three bits
 // traffic_manager.py.
 template <class Packet> struct Queues {
     static constexpr double SHARE = 0.1, BURST = 500, AHEAD = 0.001;
-    struct Line {
+    struct PortLine {
         std::deque<Packet*> classes[CLASSES];
         double credits[CLASSES];
         u64 count = 0;
@@ -212,7 +212,7 @@ template <class Packet> struct Queues {
         double free_at = 0, begin = 0, interval = 0, byte_time = 0;
         bool listed = false, blocked = false;
 
-        Line() {
+        PortLine() {
             for (double& credit : credits) credit = BURST;
         }
         void push(Packet* packet) {
@@ -250,7 +250,7 @@ template <class Packet> struct Queues {
     i64 lengths[PORTS][CLASSES] = {};
     bool has_lines = false;
     std::deque<Packet*> ready;
-    Line* lines[PORTS] = {};
+    PortLine* lines[PORTS] = {};
     std::deque<int> turns;
     typedef std::pair<double, int> Due;
     std::priority_queue<Due, std::vector<Due>, std::greater<Due>> timed;
@@ -263,7 +263,7 @@ template <class Packet> struct Queues {
             return false;
         }
         packet->depth = length++;
-        Line* line = has_lines ? line_of(port) : nullptr;
+        PortLine* line = has_lines ? line_of(port) : nullptr;
         if (!line) {
             ready.push_back(packet);
             return true;
@@ -273,18 +273,18 @@ template <class Packet> struct Queues {
         list(port);
         return true;
     }
-    Line* line_of(int port) {
+    PortLine* line_of(int port) {
         if (lines[port]) return lines[port];
         const double rate = settings.has_rate[port] ? settings.rates[port] : settings.rate;
         const double bandwidth = attached[port] ? settings.bandwidth : 0;
         if (rate == 0 && bandwidth == 0) return nullptr;
-        lines[port] = new Line;
+        lines[port] = new PortLine;
         lines[port]->interval = rate ? 1.0 / rate : 0;
         lines[port]->byte_time = bandwidth ? 8.0 / bandwidth : 0;
         return lines[port];
     }
     void list(int port) {
-        Line* line = lines[port];
+        PortLine* line = lines[port];
         if (line->count && !line->listed && !line->blocked) {
             line->listed = true;
             turns.push_back(port);
@@ -309,7 +309,7 @@ template <class Packet> struct Queues {
         while (!turns.empty()) {
             const int port = turns.front();
             turns.pop_front();
-            Line* line = lines[port];
+            PortLine* line = lines[port];
             if (line->blocked) {
                 line->listed = false;
                 continue;
@@ -331,9 +331,9 @@ template <class Packet> struct Queues {
         if (lines[port]) lines[port]->charge(size);
     }
     void block(int port) {
-        Line* line = lines[port];
+        PortLine* line = lines[port];
         if (!line) {
-            line = lines[port] = new Line;
+            line = lines[port] = new PortLine;
             has_lines = true;
             std::deque<Packet*> others;
             for (Packet* packet : ready) {
@@ -345,7 +345,7 @@ template <class Packet> struct Queues {
         line->blocked = true;
     }
     void unblock(int port, double now) {
-        Line* line = lines[port];
+        PortLine* line = lines[port];
         if (!line) return;
         line->blocked = false;
         if (line->begin < now) line->begin = now;
@@ -360,7 +360,7 @@ template <class Packet> struct Queues {
     template <class Drop> void clear(Drop drop) {
         for (Packet* packet : ready) drop(packet);
         ready.clear();
-        for (Line*& line : lines) {
+        for (PortLine*& line : lines) {
             if (!line) continue;
             for (auto& each : line->classes)
                 for (Packet* packet : each) drop(packet);

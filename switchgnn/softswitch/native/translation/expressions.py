@@ -244,7 +244,7 @@ def _is_sum(node: Node) -> bool:
 def _offset(node: Node) -> int:
     """Return the offset from ``pos`` in a slice of the packet."""
     if isinstance(node, ast.BinOp) and isinstance(node.right, ast.Constant):
-        return int(node.right.value)
+        return number(node.right)
     raise UnsupportedProgramError("this lookahead", "the parser", "use --backend python")
 
 

@@ -81,10 +81,11 @@ class Digests:
         if isinstance(node, ast.Constant):
             self._body.line("_d.clear();")
         elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
-            if isinstance(node.left.right, ast.BinOp):
-                self._append_varbit(node.right, node.left.right)
+            shift: Node = node.left
+            if isinstance(shift.right, ast.BinOp):
+                self._append_varbit(node.right, shift.right)
             else:
-                self._append_pieces(node.right, number(node.left.right))
+                self._append_pieces(node.right, number(shift.right))
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             self._finish_bits(node)
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):

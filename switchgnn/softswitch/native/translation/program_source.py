@@ -182,7 +182,7 @@ class _Writer:
 
     def _returned(self, kind: str, ident: int) -> Sequence[Node]:
         names = self._compiled.names
-        name = names.keeper(ident) if kind == "keeper" else names.cloner(ident)
+        name = names.keeper[ident] if kind == "keeper" else names.cloner[ident]
         statement: Node = self._functions[name].body[0]
         elements: Sequence[Node] = statement.value.elts
         return elements

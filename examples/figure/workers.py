@@ -1,0 +1,42 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""A figure of your own: `switchgnn figures workers.py`. It takes seconds."""
+
+from switchgnn.lab.experiments import (
+    Claim,
+    Comparison,
+    Figure,
+    Panel,
+    PlottedSeries,
+    Scale,
+    ScaledGraph,
+)
+
+
+def figure() -> Figure:
+    """Return the traffic of one layer of the karate club, by workers."""
+    karate = {"karate": ScaledGraph("karate")}
+    four = {"workers": 4}
+    return Figure(
+        "workers",
+        title="Traffic of one layer of the karate club, by workers",
+        paper="none of the paper's; the example of CONTRIBUTING.md.",
+        features=32,
+        series=(
+            PlottedSeries("BNS-GCN", "bns-gcn"),
+            PlottedSeries("SwitchGNN", "paper"),
+            PlottedSeries("SwitchGNN, best plan", "best"),
+        ),
+        panels=(Panel("(a) karate", "lines", "traffic", "workers"),),
+        scales={
+            "small": Scale((2, 4), ("2kB",), karate),
+            "full": Scale((2, 4, 8), ("2kB",), karate, seeds=5),
+        },
+        claims=(
+            Claim(
+                Comparison("traffic", "SwitchGNN", "BNS-GCN", four),
+                "-",
+                "The paper has no such graph.",
+            ),
+        ),
+    )

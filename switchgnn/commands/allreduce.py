@@ -1,0 +1,447 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""`switchgnn allreduce`: tensors through the switch, checked, and compared with Gloo."""
+
+import importlib.util
+import json
+import logging
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import typer
+from numpy.typing import NDArray
+from rich.console import Console
+
+from switchgnn.base.arrays import read_arrays
+from switchgnn.base.errors import SwitchGNNError
+from switchgnn.base.interruptible import end_like_interrupted
+from switchgnn.base.machine import require_memory
+from switchgnn.base.options import DATA, NETWORK, OUTPUT, option, parse_bytes, with_groups
+from switchgnn.commands.shared.config_file import ConfigOption
+from switchgnn.commands.shared.console import (
+    StepBars,
+    counted,
+    plain_console,
+    progress_bars,
+)
+from switchgnn.commands.shared.observer import NOBODY
+from switchgnn.commands.shared.options import (
+    FaultsOption,
+    LimitOptions,
+    SiteOptions,
+    json_option,
+    seed_option,
+    workers_option,
+)
+from switchgnn.commands.shared.outputs import LogOptions, check_outputs, recordings_in, told_aloud
+from switchgnn.commands.shared.runner import (
+    FinishedWorkers,
+    NetworkJob,
+    StepListener,
+    Workers,
+    Workplace,
+    finished,
+    workplace,
+)
+from switchgnn.commands.shared.workers import fork_nursery, run_workers, worker_command
+from switchgnn.controller.controls.banks import reduce_slots
+from switchgnn.controller.p4runtime.layout import Layout
+from switchgnn.host.links.faults import Faults
+from switchgnn.host.pace import Pace
+from switchgnn.host.reduce.frames import LANES
+from switchgnn.host.reduce.scale import GroupScale, group_codes
+from switchgnn.host.reduce.worker import FLOATS, INTEGERS, REDUCED, AllReduceTask, tensor_of
+from switchgnn.host.registry import SWITCH
+from switchgnn.host.transport import LinkConfig
+from switchgnn.p4src import load_program
+from switchgnn.planner.build import build_plan
+from switchgnn.planner.graphs.graph import graph_from_edges
+from switchgnn.planner.plan.files import write_plan
+from switchgnn.planner.plan.leaf_spine import LeafSpineParts, split_for_leaf_spine
+from switchgnn.topologies import Fabric, FabricChoice, WireBytes, carried
+from switchgnn.topologies.forkserver import Forkserver
+
+_WRONG = 1
+NUMBER_BYTES = 4
+# Of a plan without a graph.
+_FEWEST_SLOTS = 8
+_ROUNDING = 2.0**-24  # of float32, relative
+_LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReduceOptions(NetworkJob):
+    """What to reduce.
+
+    Attributes:
+        elements: numbers of a tensor.
+        rounds: all-reduces of integers, and then as many of floats.
+        words: int32 of each float, 2 or 1.
+        gloo: whether to compare with Gloo where its packets go over the same links.
+        pcap: the folder for a file of each link's packets, or None.
+    """
+
+    elements: int
+    rounds: int
+    seed: int
+    pace: Pace
+    words: int = 2
+    gloo: bool = True
+    pcap: Path | None = None
+
+
+@dataclass(frozen=True)
+class ReduceReport:
+    """All-reduces of made-up tensors.
+
+    Attributes:
+        reason: what ran, and why.
+        exact: whether all sums of integers equal NumPy's, at all workers.
+        max_error, error_bound: of the sums of floats; the bound is that of the element whose
+            error comes closest to its own.
+        within: whether all sums of floats are within their bounds.
+        seconds: of one all-reduce of floats, the slowest worker's.
+        gloo_seconds: the same with Gloo; None: it did not run on these links.
+        bytes_per_link: of one all-reduce, both ways, the busiest worker's link.
+        ring_bytes_per_link: the same with Gloo's ring; without a count the payload alone.
+        wires: what counted the bytes of the switch and of the ring.
+        resent: fragments that workers sent again.
+        counters: those of the workers, added up.
+    """
+
+    reason: str
+    workers: int
+    elements: int
+    rounds: int
+    exact: bool
+    within: bool
+    max_error: float
+    error_bound: float
+    seconds: float
+    gloo_seconds: float | None
+    bytes_per_link: int
+    ring_bytes_per_link: int
+    wires: tuple[str, str]
+    counters: dict[str, int]
+    faults_injected: dict[str, int]
+    bandwidth: float | None
+
+
+def run_allreduce(
+    options: ReduceOptions,
+    step: StepListener,
+    *,
+    nursery: Forkserver | None = None,
+    log_dir: Path | None = None,
+) -> ReduceReport:
+    """Reduce integers and floats through the switch, check every sum, and compare with Gloo.
+
+    Raises:
+        SwitchGNNError: a step failed; the network and all files are removed.
+    """
+    tensors = options.elements * NUMBER_BYTES * (options.workers + 4)
+    require_memory(
+        f"{options.workers} tensors of {options.elements:,} numbers",
+        tensors,
+        "ask for fewer --bytes",
+    )
+    choice = options.choose_site()
+    with (
+        recordings_in(options.pcap, options.workers, options.leaf_spine) as recordings,
+        workplace(step, nursery, log_dir, NOBODY) as work,
+    ):
+        _LOG.info("%s", choice.reason)
+        parts = write_empty_plan(options, work.folder / "plan")
+        workers = Workers(
+            program=load_program(),
+            parts=parts,
+            transport=SWITCH.name,
+            run=lambda fabric, links: _reduce(fabric, links, options, work),
+            recordings=recordings,
+            shows_slots=False,
+        )
+        with finished(options, choice, workers, work) as done:
+            work.step("comparing with NumPy", 0, 0)
+            return _report(options, choice, done, work.folder)
+
+
+def write_empty_plan(job: NetworkJob, folder: Path) -> LeafSpineParts | None:
+    """Write the plan of a graph without edges, for switches that only reduce."""
+    nothing = np.zeros(0, dtype=np.int64)
+    graph = graph_from_edges(nothing, nothing, name="none", vertices=job.workers, directed=False)
+    plan = build_plan(
+        graph,
+        workers=job.workers,
+        slots=_FEWEST_SLOTS,
+        program=load_program().digest,
+        assignment=np.arange(job.workers, dtype=np.int32),
+    )
+    write_plan(plan, folder)
+    return split_for_leaf_spine(plan, job.leaf_spine) if job.leaf_spine else None
+
+
+def _output(folder: Path, worker: int) -> Path:
+    return folder / f"sums-{worker}.safetensors"
+
+
+@dataclass(frozen=True)
+class _Runs:
+    """What the workers report, and the bytes of each link; None where nothing counts them."""
+
+    switch: list[dict[str, Any]]
+    gloo: list[dict[str, Any]] | None
+    wires: list[WireBytes] | None
+    ring_wires: list[WireBytes] | None
+
+
+def _reduce(
+    fabric: Fabric, links: Sequence[LinkConfig], options: ReduceOptions, work: Workplace
+) -> _Runs:
+    """Run the workers, and then, on the same links, those of Gloo."""
+    tasks = [
+        AllReduceTask(
+            each,
+            elements=options.elements,
+            rounds=options.rounds,
+            seed=options.seed,
+            words=options.words,
+            output=_output(work.folder, each.worker),
+            pace=options.pace,
+        )
+        for each in links
+    ]
+
+    def show(done: float, total: int) -> None:
+        work.step("reducing", done, total)
+
+    before = fabric.wire_bytes()
+    command = worker_command("reduce-worker")
+    ends = run_workers(fabric, command, tasks, options.pace, progress=show)
+    after = fabric.wire_bytes()
+    if not _gloo_runs_here(options, fabric):
+        return _Runs(ends, None, carried(before, after), None)
+    from switchgnn.training.allreduce import GlooTask  # noqa: PLC0415  it needs PyTorch
+
+    work.step("reducing with Gloo", 0, 0)
+    with_gloo = [GlooTask(task, options.workers, work.folder / "meeting") for task in tasks]
+    gloo_ends = run_workers(fabric, worker_command("gloo-worker"), with_gloo, options.pace)
+    wires, ring_wires = carried(before, after), carried(after, fabric.wire_bytes())
+    return _Runs(ends, gloo_ends, wires, ring_wires)
+
+
+def _gloo_runs_here(options: ReduceOptions, fabric: Fabric) -> bool:
+    """Whether Gloo is installed, and its packets meet the same links, limits and no faults."""
+    if not options.gloo or options.faults or importlib.util.find_spec("torch") is None:
+        return False
+    return options.bandwidth is None or fabric.workers_have_hosts
+
+
+def _report(
+    options: ReduceOptions, choice: FabricChoice, done: FinishedWorkers[_Runs], folder: Path
+) -> ReduceReport:
+    runs = done.result
+    sums = read_arrays(_output(folder, 0), REDUCED, remedy="run again")
+    same = len({end["digest"] for end in runs.switch}) == 1
+    exact = same and bool(np.array_equal(sums["integers"], _integers(options)))
+    worst, bound, within = _compare_floats(options, sums["floats"])
+    counters: Counter[str] = Counter()
+    faults: Counter[str] = Counter()
+    for end in runs.switch:
+        counters.update(end["counters"])
+        for way in end["faults"].values():
+            faults.update(way)
+    return ReduceReport(
+        reason=choice.reason,
+        workers=options.workers,
+        elements=options.elements,
+        rounds=options.rounds,
+        exact=exact,
+        within=same and within,
+        max_error=worst,
+        error_bound=bound,
+        seconds=max(end["seconds"] for end in runs.switch),
+        gloo_seconds=None if runs.gloo is None else max(end["seconds"] for end in runs.gloo),
+        bytes_per_link=_busiest(options, runs.wires, runs.switch),
+        ring_bytes_per_link=_ring(options, runs.ring_wires),
+        wires=(
+            "sockets" if runs.wires is None else "interfaces",
+            "payload" if runs.ring_wires is None else "interfaces",
+        ),
+        counters=dict(counters),
+        faults_injected={name: number for name, number in faults.items() if number},
+        bandwidth=options.bandwidth,
+    )
+
+
+def _tensors(options: ReduceOptions, kind: str) -> list[NDArray[Any]]:
+    return [
+        tensor_of(
+            kind,
+            seed=options.seed,
+            worker=worker,
+            index=options.rounds - 1,
+            elements=options.elements,
+        )
+        for worker in range(options.workers)
+    ]
+
+
+def _integers(options: ReduceOptions) -> NDArray[np.int32]:
+    total = np.zeros(options.elements, dtype=np.int32)
+    for each in _tensors(options, INTEGERS):
+        total += each
+    return total
+
+
+def _compare_floats(options: ReduceOptions, sums: NDArray[np.float32]) -> tuple[float, float, bool]:
+    """Return the error that comes closest to its bound, that bound, and whether all are within."""
+    tensors = _tensors(options, FLOATS)
+    exact = np.zeros(options.elements, dtype=np.float64)
+    for each in tensors:
+        exact += each
+    group = reduce_slots(Layout.from_text(load_program().p4info)) * LANES // options.words
+    codes = np.max([group_codes(each, group) for each in tensors], axis=0)
+    scales = [GroupScale(int(code), options.workers, options.words) for code in codes]
+    bounds = [scale.error_bound() for scale in scales]
+    bound = np.repeat(bounds, group)[: options.elements] + np.abs(exact) * _ROUNDING
+    error = np.abs(sums - exact)
+    place = int(np.argmax(error / bound))
+    return float(error[place]), float(bound[place]), bool((error <= bound).all())
+
+
+def _busiest(
+    options: ReduceOptions, wires: list[WireBytes] | None, ends: list[dict[str, Any]]
+) -> int:
+    traffic = [end["traffic"] for end in ends]
+    links: list[int] = [each["bytes_up"] + each["bytes_down"] for each in traffic]
+    if wires is not None:
+        links = [each.up + each.down for each in wires]
+    return round(max(links) / (2 * options.rounds))
+
+
+def _ring(options: ReduceOptions, wires: list[WireBytes] | None) -> int:
+    if wires is None:
+        others = (options.workers - 1) / options.workers
+        return round(4 * options.elements * NUMBER_BYTES * others)
+    return round(max(each.up + each.down for each in wires) / (2 * options.rounds))
+
+
+@dataclass(frozen=True, kw_only=True)
+class AskedReduce:
+    """The options of `switchgnn allreduce`."""
+
+    workers: int = workers_option(4)
+    size: str = option(DATA, "SIZE", "Of a tensor, as 4MB.", "--bytes", default="4MB")
+    rounds: int = option(
+        DATA, "N", "All-reduces of integers, and then as many of floats.", default=3, min=1
+    )
+    words: int = option(DATA, "N", "int32 of each float; 1 is coarse.", default=2, min=1, max=2)
+    seed: int = seed_option("For the numbers.")
+    site: SiteOptions
+    limits: LimitOptions
+    timeout: float = option(
+        NETWORK, "SECONDS", "Without progress, until a worker gives up.", default=20.0, min=0.1
+    )
+    gloo: bool = option(
+        NETWORK,
+        None,
+        "Compare with Gloo, where its packets go over the same links.",
+        "--gloo/--no-gloo",
+        default=True,
+    )
+    faults: FaultsOption = ""
+    pcap: Path | None = option(OUTPUT, "FOLDER", "For pcap files of all packets, one per link.")
+    logs: LogOptions
+    as_json: bool = json_option()
+
+    def options(self) -> ReduceOptions:
+        """Return the job that is asked for."""
+        limits = self.limits.usual(self.site)
+        size = parse_bytes("--bytes", self.size)
+        if size < NUMBER_BYTES or size % NUMBER_BYTES:
+            raise SwitchGNNError(
+                f"A tensor of {size:,} bytes has no whole number of {NUMBER_BYTES} bytes each: "
+                "give --bytes as a multiple of 4."
+            )
+        Faults.parse(self.faults)
+        return ReduceOptions(
+            **self.site.network_of(self.workers, self.limits, self.faults),
+            elements=size // NUMBER_BYTES,
+            rounds=self.rounds,
+            seed=self.seed,
+            words=self.words,
+            gloo=self.gloo,
+            pace=Pace(window=self.limits.window or limits.window, timeout=self.timeout),
+            pcap=self.pcap,
+        )
+
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+
+
+@app.command(epilog="Example: switchgnn allreduce --workers 4 --bytes 1MB --fabric loopback")
+@with_groups
+def allreduce(asked: AskedReduce, config: ConfigOption = None) -> None:
+    """Sum tensors over all workers in the switch, and check every number.
+
+    Starts a switch with the P4 program and a process for each worker. They
+    reduce tensors of integers, which must equal NumPy's sums to the bit, and of
+    floats, whose errors have a bound; then the same tensors with Gloo's ring.
+    Exit code 0 when all sums are right, 1 when one is not, 2 when it could not
+    be done.
+    """
+    check_outputs({"--log-dir": asked.logs.log_dir})
+    options = asked.options()
+    end_like_interrupted()
+    with (
+        fork_nursery() as nursery,
+        progress_bars(plain_console(stderr=True)) as progress,
+        told_aloud(verbose=asked.logs.verbose),
+    ):
+        steps = StepBars(progress)
+        report = run_allreduce(options, steps, nursery=nursery, log_dir=asked.logs.log_dir)
+        steps.finish()
+    if asked.as_json:
+        typer.echo(json.dumps(asdict(report)))
+    else:
+        print_report(plain_console(soft_wrap=True, highlight=False), report)
+    if not (report.exact and report.within):
+        raise typer.Exit(_WRONG)
+
+
+def print_report(console: Console, report: ReduceReport) -> None:
+    """Print the report, for people."""
+    size = report.elements * NUMBER_BYTES
+    console.print(
+        f"All-reduce of {report.elements:,} numbers ({size:,} bytes) over {report.workers} workers"
+    )
+    console.print(f"Ran on: {report.reason}.")
+    by_switch, by_ring = report.wires
+    ratio = report.ring_bytes_per_link / max(1, report.bytes_per_link)
+    console.print(
+        f"Bytes on a worker's link: {report.bytes_per_link:,} (counted by {by_switch}); a ring "
+        f"takes {report.ring_bytes_per_link:,} ({by_ring}), {ratio:.2f} times as many."
+    )
+    console.print(f"Time: {report.seconds:.4f} s; {_beside_gloo(report)}")
+    if report.faults_injected:
+        console.print(counted("Faults injected", report.faults_injected))
+        console.print(f"Fragments sent again: {report.counters['resent']:,}.")
+    integers = "equal NumPy's to the bit" if report.exact else "DIFFER from NumPy's"
+    floats = "within" if report.within else "NOT WITHIN"
+    console.print(
+        f"Sums of integers {integers}; those of floats are off by at most "
+        f"{report.max_error:.3g}, {floats} the bound {report.error_bound:.3g}."
+    )
+
+
+def _beside_gloo(report: ReduceReport) -> str:
+    if report.gloo_seconds is None:
+        return "Gloo was not asked, or does not use these links."
+    return (
+        f"Gloo takes {report.gloo_seconds:.4f} s, "
+        f"{report.gloo_seconds / report.seconds:.2f} times as long."
+    )

@@ -1,0 +1,368 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""A figure: what it simulates, what it draws, and which numbers it compares with the paper's."""
+
+import runpy
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+from switchgnn.base.errors import SwitchGNNError
+from switchgnn.base.names import no_such
+from switchgnn.base.options import parse_bytes
+from switchgnn.lab.experiments.point import SimulationPoint
+from switchgnn.lab.simulator import BIN_SIZE, ETHERNET_MTU, SPINE, LeafSpineOptions
+from switchgnn.lab.simulator.request import G3, HOSTS_ALONE
+from switchgnn.lab.simulator.setup import Mtu
+from switchgnn.profiles import find_profile
+
+# In a `where`: the smallest and the largest value at the scale.
+LEAST, MOST = "least", "most"
+UNLIMITED = "unlimited"
+# In a comparison's `other`: of all other series the one with the least number there.
+FASTEST = "the fastest other"
+Where = Mapping[str, str | float]
+
+
+class ExperimentError(SwitchGNNError):
+    """A figure that does not exist, or points that failed, in one sentence."""
+
+
+@dataclass(frozen=True)
+class PlottedSeries:
+    """A colour of the legend.
+
+    Attributes:
+        label: its name in the legend.
+        system: one of SYSTEMS in `simulator/request.py`.
+        memory: of the switch instead of the scale's, as 10MB, or UNLIMITED.
+        order: a key of ORDER_STRATEGIES instead of the system's.
+        congestion_control: see NetworkOptions.
+        whole_features: a slot holds a whole feature of the graph, as the paper counts memory.
+        switch: a name of `known_profiles`: banks, ports, tables, and the rate of the loop where
+            the scale has none. Memory is the scale's.
+    """
+
+    label: str
+    system: str
+    memory: str | None = None
+    order: str | None = None
+    congestion_control: bool = True
+    whole_features: bool = False
+    switch: str = UNLIMITED
+
+
+@dataclass(frozen=True)
+class ScaledGraph:
+    """A graph, and how much smaller than the paper's it is.
+
+    Attributes:
+        graph: as load_graph takes it; `{seed}` stands for the seed.
+        shrink: the memory of the switch and of its tables, the delay of links and G3's bins are
+            multiplied by it, so that the numbers of blocks and bins, and the share of a barrier
+            in the time, stay.
+        feature: numbers of its whole feature (the paper's table 1).
+    """
+
+    graph: str
+    shrink: float = 1.0
+    feature: int = 128
+
+
+@dataclass(frozen=True)
+class Scale:
+    """The axes of a figure, each with all its values.
+
+    Attributes:
+        workers: their numbers.
+        memory: of the switch, before it shrinks with the graph.
+        graphs: by the paper's name for them.
+        seeds: their number; each draws another graph, partition and orders.
+        recirculation_rates: passes per second; None: the switch's, or no limit.
+        background: loads, as shares of the links' rate.
+        leaf_spine: instead of the star's switch; None: a star.
+        buffer: of each queue of the switch, as 500kB; None: no limit. It does not shrink.
+    """
+
+    workers: tuple[int, ...]
+    memory: tuple[str, ...] = ("100MB",)
+    graphs: Mapping[str, ScaledGraph] = field(default_factory=dict)
+    seeds: int = 1
+    recirculation_rates: tuple[float | None, ...] = (None,)
+    background: tuple[float, ...] = (0.0,)
+    leaf_spine: LeafSpineOptions | None = None
+    buffer: str | None = None
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One picture of a figure.
+
+    Attributes:
+        title: above it; `{workers}` stands for their number.
+        draw: `ratios` is a heat map.
+        y: what is drawn, a key of MEASURES in `table.py`, or of OVER_TIME in `draw.py` over time.
+        x: one of PLACE; over time none.
+        where: chooses cells: values of PLACE, or LEAST or MOST.
+        series: labels of those that are drawn; empty: all.
+        of: label of the series whose number a heat map divides by the least of the others.
+    """
+
+    title: str
+    draw: Literal["bars", "lines", "time", "ratios"]
+    y: str
+    x: str = ""
+    where: Where = field(default_factory=dict)
+    series: tuple[str, ...] = ()
+    of: str = ""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A series beside another one, at the place where that gives the largest number.
+
+    Attributes:
+        measure: a key of MEASURES in `table.py`.
+        series: the label of one.
+        other: the label of the other one, or FASTEST.
+        where: as of a panel; chooses the places.
+        times: give the ratio of both, and not the share by which `series` is below `other`.
+    """
+
+    measure: str
+    series: str
+    other: str
+    where: Where = field(default_factory=dict)
+    times: bool = False
+
+    def __str__(self) -> str:
+        """Return what is compared."""
+        return f"{self.measure} of {self.series} {'over' if self.times else 'under'} {self.other}"
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A number of the paper, and ours.
+
+    Attributes:
+        ours: what ours is.
+        paper: the paper's number, in its words.
+        why: why both differ.
+    """
+
+    ours: Comparison
+    paper: str
+    why: str
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure.
+
+    Attributes:
+        name: of its files.
+        title: above the picture.
+        paper: which of the paper's figures it redraws, and what differs.
+        series: in the order of the legend.
+        panels: from left to right, three in a row.
+        scales: by name; `small` is the default.
+        claims: rows of the table.
+        layers, features, bandwidth, delay, window: see SimulationPoint.
+        mtu: of the frames of hosts alone.
+        panel_height: inches.
+    """
+
+    name: str
+    title: str
+    paper: str
+    series: tuple[PlottedSeries, ...]
+    panels: tuple[Panel, ...]
+    scales: Mapping[str, Scale]
+    claims: tuple[Claim, ...] = ()
+    layers: int = 4
+    features: int = 128
+    bandwidth: float = 100_000.0
+    delay: float = 2.0
+    window: int = 512
+    mtu: Mtu = ETHERNET_MTU
+    panel_height: float = 3.1
+
+
+def read_figure(path: str) -> Figure:
+    """Run a Python file, and return the figure that its function `figure` makes.
+
+    Raises:
+        ExperimentError: the file cannot be read, or has no such function.
+    """
+    try:
+        defined = runpy.run_path(path)
+    except OSError as error:
+        raise ExperimentError(f"Cannot read {path}: {error.strerror}.") from error
+    make: Callable[[], Figure] | None = defined.get("figure")
+    if make is None:
+        raise ExperimentError(f"{path} must define a function figure() that returns a Figure.")
+    return make()
+
+
+def with_graphs(figures: Sequence[Figure], words: Sequence[str]) -> list[Figure]:
+    """Return the figures with graphs of `NAME=GRAPH` words, which shrink nothing.
+
+    Raises:
+        ExperimentError: a word is no such pair, or no figure has a graph of that name.
+    """
+    known = {name for figure in figures for it in figure.scales.values() for name in it.graphs}
+    graphs: dict[str, str] = {}
+    for word in words:
+        name, _, graph = word.partition("=")
+        if not (name and graph) or name in graphs:
+            raise ExperimentError(f"--graph {word} is not NAME=GRAPH, as Reddit=reddit.npz, once.")
+        if name not in known:
+            raise ExperimentError(no_such("graph", name, sorted(known), where=" in these figures"))
+        graphs[name] = graph
+    return [
+        replace(
+            figure,
+            scales={
+                name: replace(scale, graphs=_replaced(scale.graphs, graphs))
+                for name, scale in figure.scales.items()
+            },
+        )
+        for figure in figures
+    ]
+
+
+def _replaced(
+    graphs: Mapping[str, ScaledGraph], given: Mapping[str, str]
+) -> dict[str, ScaledGraph]:
+    return {
+        name: replace(graph, graph=given[name], shrink=1.0) if name in given else graph
+        for name, graph in graphs.items()
+    }
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A point as a figure shows it.
+
+    Attributes:
+        graph: the paper's name for it.
+        memory: of the switch at the paper's size, as the figure's axis has it.
+        recirculation: passes per second, as the figure's axis has it; None: no limit.
+        background: load, as the figure's axis has it.
+        series: the label.
+        point: what is simulated. Cells may share one.
+    """
+
+    graph: str
+    workers: int
+    memory: str
+    recirculation: float | None
+    background: float
+    series: str
+    point: SimulationPoint
+
+
+# What cells have in common whose series can be compared.
+PLACE = ("graph", "workers", "memory", "recirculation", "background")
+
+
+def cells_of(figure: Figure, scale: str, seeds: int | None = None) -> list[Cell]:
+    """Return all cells of a figure at a scale, graph by graph.
+
+    Args:
+        figure: the figure.
+        scale: the name of one of its scales.
+        seeds: their number instead of the scale's.
+
+    Returns:
+        The cells.
+
+    Raises:
+        ExperimentError: it has no such scale.
+    """
+    if scale not in figure.scales:
+        raise ExperimentError(f"{figure.name}: {no_such('scale', scale, figure.scales)}")
+    chosen = figure.scales[scale]
+    return [
+        Cell(name, workers, memory, rate, load, series.label, point)
+        for name, graph in chosen.graphs.items()
+        for workers in chosen.workers
+        for memory in chosen.memory
+        for rate in chosen.recirculation_rates
+        for load in chosen.background
+        for series in figure.series
+        for seed in range(seeds or chosen.seeds)
+        for point in [
+            SimulationPoint(
+                graph=graph.graph.replace("{seed}", str(seed)),
+                workers=workers,
+                seed=seed,
+                background=float(load),
+                buffer=None if chosen.buffer is None else parse_bytes("buffer", chosen.buffer),
+                **_network(figure, chosen),
+                **_system(figure, series, graph, series.memory or memory, rate),
+            )
+        ]
+    ]
+
+
+def _network(figure: Figure, scale: Scale) -> dict[str, Any]:
+    within = scale.leaf_spine
+    return {
+        "layers": figure.layers,
+        "features": figure.features,
+        "bandwidth": figure.bandwidth,
+        "window": figure.window,
+        "leaves": within.leaves if within else 0,
+        "spines": within.spines if within else 0,
+        "completion": within.completion if within else SPINE,
+    }
+
+
+def _system(
+    figure: Figure, series: PlottedSeries, graph: ScaledGraph, memory: str, rate: float | None
+) -> dict[str, Any]:
+    # Hosts alone need no switch that adds: one point serves all its sizes and rates.
+    alone = series.system in HOSTS_ALONE
+    switch = find_profile(UNLIMITED if alone else series.switch)
+    tables = switch.table_bytes
+    unlimited = alone or memory == UNLIMITED
+    return {
+        "system": series.system,
+        "memory": None if unlimited else round(parse_bytes("memory", memory) * graph.shrink),
+        "order": series.order,
+        "delay": figure.delay * graph.shrink,
+        "congestion_control": series.congestion_control,
+        "recirculation_rate": None if alone else switch.passes_per_second if rate is None else rate,
+        "mtu": figure.mtu if alone else None,
+        "slot_features": graph.feature if series.whole_features and not alone else None,
+        "bin_size": max(1, round(BIN_SIZE * graph.shrink)) if series.system == G3 else None,
+        "switch": switch.name,
+        "table_memory": None if tables is None else round(tables * graph.shrink),
+    }
+
+
+def select(cells: Sequence[Cell], where: Where) -> list[Cell]:
+    """Return those cells for which all of `where` holds; see Panel."""
+    chosen = list(cells)
+    for name, wanted in where.items():
+        values = ascending(name, cells)
+        if wanted in (LEAST, MOST) and values:
+            value = values[0 if wanted == LEAST else -1]
+        else:
+            value = wanted
+        chosen = [cell for cell in chosen if getattr(cell, name) == value]
+    return chosen
+
+
+def ascending(name: str, cells: Sequence[Cell]) -> list[Any]:
+    """Return the different values of a field of the cells; graphs in the order of the figure."""
+    values = list(dict.fromkeys(getattr(cell, name) for cell in cells))
+    if name == "memory":
+        return sorted(values, key=lambda it: parse_bytes("memory", it))
+    if name in ("workers", "background"):
+        return sorted(values)
+    if name == "recirculation":
+        # No limit is more than any.
+        return sorted(values, key=lambda it: float("inf") if it is None else it)
+    return values

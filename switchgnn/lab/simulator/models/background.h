@@ -1,0 +1,425 @@
+// SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Flows between the same hosts, over the same links and queues as the exchange's packets.
+#pragma once
+
+#include "events.h"
+#include "host.h"
+#include "schedule.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <numeric>
+#include <ostream>
+#include <random>
+#include <vector>
+
+// Ethernet's shortest, without its checksum, as everywhere here.
+constexpr uint64_t kShortestFrame = 60;
+
+// The capacity of a link while the background runs alone: two and a half times the largest flow.
+constexpr double kWarmUpBytes = 25e6;
+// RFC 6928.
+constexpr double kFirstWindow = 10;
+// An exchange that sends nothing while this many flows begin will not go on.
+constexpr size_t kStuckAfter = 1 << 14;
+
+/// As many bytes in flight as a worker may have. It always heeds marks.
+PaceOptions FlowPace(const PaceOptions& workers) {
+    PaceOptions pace = workers;
+    const uint32_t bytes = workers.window * FrameBytes(Kind::FEATURE);
+    pace.window = std::max(1U, bytes / kFullFrameBytes);
+    pace.group = 1;
+    pace.congestion_control = true;
+    pace.round_trip = 2 * workers.round_trip;
+    pace.first_window = pace.safe_window = kFirstWindow;
+    pace.segment = 1;
+    return pace;
+}
+
+constexpr double kHigh = 0.99;
+
+struct BackgroundOptions {
+    /// Share of the rate of each link that its flows take on average; 0: there is no background.
+    double load;
+    uint64_t seed;
+};
+
+/// Sizes of flows: a distribution that is linear between the points given in the arrays.
+class FlowSizes {
+  public:
+    explicit FlowSizes(const Arrays& arrays)
+        : bytes_(arrays.Get<double>("flow_bytes")), share_(arrays.Get<double>("flow_share")) {}
+
+    double Mean() const {
+        double mean = 0;
+        for (size_t i = 1; i < bytes_.size(); ++i) {
+            mean += (bytes_[i] + bytes_[i - 1]) / 2 * (share_[i] - share_[i - 1]);
+        }
+        return mean;
+    }
+
+    /// The size below which such a share of the flows is; at least a byte.
+    uint64_t At(double share) const {
+        const auto above = std::upper_bound(share_.begin() + 1, share_.end() - 1, share);
+        const size_t i = above - share_.begin();
+        const double inside = (share - share_[i - 1]) / (share_[i] - share_[i - 1]);
+        const double bytes = bytes_[i - 1] + inside * (bytes_[i] - bytes_[i - 1]);
+        return std::max<uint64_t>(1, std::llround(bytes));
+    }
+
+  private:
+    std::span<const double> bytes_;
+    std::span<const double> share_;
+};
+
+/// Both ends of a flow from one host to another: full frames and one with the rest, each
+/// acknowledged separately. Frames that are not acknowledged in time are sent again.
+class Flow : public Host {
+  public:
+    struct Drawn {
+        uint32_t number;
+        uint32_t from;
+        uint32_t to;
+        uint64_t bytes;
+    };
+
+    Flow(const Drawn& drawn, const PaceOptions& pace)
+        : Host(drawn.from, pace),
+          drawn_(drawn),
+          frames_((drawn.bytes + kFullFrameBytes - 1) / kFullFrameBytes),
+          timer_(ns3::Create<Timer>([this](Picoseconds now) { Late(now); })),
+          here_(frames_),
+          missing_(frames_) {}
+
+    void Start(Picoseconds now) override {
+        began_ = now;
+        SendSome(now);
+    }
+
+    /// An acknowledgement has arrived at the sender.
+    void Receive(const Packet& packet, uint32_t, Picoseconds now) override {
+        congestion_.Measured(now - packet.asked);
+        if (!Confirm(packet.id)) {
+            return;
+        }
+        attempts_ = 0;
+        congestion_.Marked(packet.ecn ? 1 : 0);
+        congestion_.Acknowledged(1);
+        if (++confirmed_ == frames_) {
+            timer_->Stop();
+            Finish(now);
+            return;
+        }
+        SendSome(now);
+    }
+
+    /// A frame has arrived at the receiver, whose link to the switch is `up`.
+    void Take(const Packet& packet, Link& up, Picoseconds now) {
+        Packet ack{.kind = Kind::BACKGROUND_ACK, .ecn = packet.ecn, .asked = packet.asked};
+        ack.worker = static_cast<uint16_t>(drawn_.to);
+        ack.id = packet.id;
+        ack.group = packet.group;
+        up.Send(ack, now);
+        if (here_[packet.id]) {
+            bytes_repeated_ += packet.count;
+            return;
+        }
+        here_[packet.id] = true;
+        bytes_arrived_ += packet.count;
+        if (--missing_ == 0) {
+            arrived_at_ = now;
+        }
+    }
+
+    const Drawn& What() const { return drawn_; }
+    Picoseconds Began() const { return began_; }
+    /// When the last missing frame arrived.
+    Picoseconds Arrived() const { return arrived_at_; }
+    /// Bytes of all frames, padded; then those that arrived, were repeated, and were sent.
+    uint64_t FrameBytes() const { return (frames_ - 1) * kFullFrameBytes + BytesAt(frames_ - 1); }
+
+    uint64_t BytesArrived() const { return bytes_arrived_; }
+    uint64_t BytesRepeated() const { return bytes_repeated_; }
+    uint64_t BytesSent() const { return bytes_sent_; }
+    /// The time in an empty network, without a window.
+    /// Frame by frame up, and the first of them, which is the longest, once more down.
+    Picoseconds Ideal(const LinkOptions& link) const {
+        const auto overhead = static_cast<double>(link.overhead_bytes);
+        const double all =
+            static_cast<double>(FrameBytes()) + overhead * static_cast<double>(frames_);
+        return link.TimeOf(all) + link.TimeOf(BytesAt(0) + overhead) + 2 * link.delay;
+    }
+
+  protected:
+    void SendNext(Picoseconds now) override { Send(static_cast<uint32_t>(sent_++), now); }
+
+    uint64_t Sendable() const override { return frames_ - sent_; }
+    uint64_t InFlight() const override { return sent_ - confirmed_; }
+
+  private:
+    struct Unconfirmed {
+        uint32_t place;
+        Picoseconds sent_at;
+    };
+
+    void Send(uint32_t place, Picoseconds now) {
+        Packet packet{
+            .kind = Kind::BACKGROUND, .worker = static_cast<uint16_t>(worker_), .asked = now};
+        packet.count = BytesAt(place);
+        packet.id = place;
+        packet.group = drawn_.number;
+        bytes_sent_ += packet.count;
+        unconfirmed_.push_back({place, now});
+        if (pace_.losses && !timer_->On()) {
+            timer_->SetTo(now + congestion_.Trip().BackedOff(attempts_));
+        }
+        up_->Send(packet, now);
+    }
+
+    /// Return whether it was unconfirmed. Mostly it is the first one.
+    bool Confirm(uint32_t place) {
+        const auto found = std::find_if(unconfirmed_.begin(), unconfirmed_.end(),
+                                        [place](const auto& each) { return each.place == place; });
+        if (found == unconfirmed_.end()) {
+            return false;
+        }
+        unconfirmed_.erase(found);
+        return true;
+    }
+
+    void Late(Picoseconds now) {
+        const Picoseconds patience = congestion_.Trip().BackedOff(attempts_);
+        if (unconfirmed_.front().sent_at + patience <= now) {
+            ++attempts_;
+            congestion_.Lost(now);
+        }
+        // Frames sent again go to the end, so this looks at each once.
+        for (size_t left = unconfirmed_.size(); left > 0; --left) {
+            const Unconfirmed first = unconfirmed_.front();
+            if (first.sent_at + patience > now) {
+                break;
+            }
+            unconfirmed_.pop_front();
+            Send(first.place, now);
+        }
+        const Picoseconds next = congestion_.Trip().BackedOff(attempts_);
+        timer_->SetTo(std::max(now + 1, unconfirmed_.front().sent_at + next));
+    }
+
+    uint16_t BytesAt(uint64_t place) const {
+        const uint64_t rest = drawn_.bytes - place * kFullFrameBytes;
+        return static_cast<uint16_t>(std::clamp<uint64_t>(rest, kShortestFrame, kFullFrameBytes));
+    }
+
+    Drawn drawn_;
+    uint64_t frames_;
+    uint64_t sent_ = 0;
+    uint64_t confirmed_ = 0;
+    uint64_t bytes_sent_ = 0;
+    Picoseconds began_ = 0;
+    // In the order in which they were sent last.
+    std::deque<Unconfirmed> unconfirmed_;
+    ns3::Ptr<Timer> timer_;
+    int attempts_ = 0;
+    // At the receiver.
+    std::vector<bool> here_;
+    uint64_t missing_;
+    uint64_t bytes_arrived_ = 0;
+    uint64_t bytes_repeated_ = 0;
+    Picoseconds arrived_at_ = 0;
+};
+
+/// Flows begin as a Poisson process between random hosts until the exchange is over; then the
+/// running ones are simulated to their end.
+class Background : public Alarm {
+  public:
+    /// Whether the exchange is over; called when a flow begins.
+    using Over = std::function<bool()>;
+
+    Background(const BackgroundOptions& options, const FlowSizes& sizes, const LinkOptions& link,
+               const PaceOptions& workers_pace, Over over)
+        : options_(options),
+          sizes_(sizes),
+          link_(link),
+          pace_(FlowPace(workers_pace)),
+          over_(std::move(over)),
+          draw_(options.seed) {}
+
+    /// Attach the links of the next host; their ends are those of BeforeSwitch and BeforeHost.
+    void Attach(Link& up, Link& down) {
+        up_.push_back(&up);
+        down_.push_back(&down);
+    }
+
+    /// Return a receiver that takes the background's packets and forwards the others to `inner`.
+    Receiver& BeforeSwitch(Receiver& inner) {
+        gates_.push_back(std::make_unique<Gate<&Background::Forward>>(*this, inner));
+        return *gates_.back();
+    }
+
+    Receiver& BeforeHost(Receiver& inner) {
+        gates_.push_back(std::make_unique<Gate<&Background::Arrive>>(*this, inner));
+        return *gates_.back();
+    }
+
+    void Start(Picoseconds now) {
+        if (up_.size() > 1) {
+            Set(now + Gap());
+        }
+    }
+
+    /// How long it runs before the exchange: long enough for its largest flows.
+    Picoseconds WarmUp() const { return link_.TimeOf(kWarmUpBytes); }
+
+    /// Write the results as members of a JSON object.
+    void Report(std::ostream& out, bool trace) const {
+        const auto total = [](const auto& items, auto number) {
+            const auto add = [&](uint64_t sum, const auto& item) { return sum + number(*item); };
+            return std::accumulate(items.begin(), items.end(), uint64_t{0}, add);
+        };
+        using Each = const Flow&;
+        const std::vector<double> slowdowns = Slowdowns();
+        const size_t count = slowdowns.size();
+        const double sum = std::accumulate(slowdowns.begin(), slowdowns.end(), 0.0);
+        const auto high = static_cast<size_t>(std::ceil(kHigh * static_cast<double>(count)));
+        out << "\"flows\": " << count << ", \"flows_finished\": "
+            << total(flows_, [](Each f) { return f.Finished() ? 1 : 0; })
+            << ", \"seconds\": " << static_cast<double>(ended_) / kPicosecondsPerSecond
+            << ", \"bytes\": " << total(flows_, [](Each f) { return f.FrameBytes(); })
+            << ", \"bytes_sent\": " << total(flows_, [](Each f) { return f.BytesSent(); })
+            << ", \"bytes_arrived\": " << total(flows_, [](Each f) { return f.BytesArrived(); })
+            << ", \"bytes_repeated\": " << total(flows_, [](Each f) { return f.BytesRepeated(); })
+            << ", \"bytes_lost\": "
+            << total(down_, [](const Link& link) { return link.BackgroundLost().bytes; })
+            << ", \"lost\": "
+            << total(down_, [](const Link& link) { return link.BackgroundLost().frames; })
+            << ", \"marked\": "
+            << total(down_, [](const Link& link) { return link.BackgroundMarked(); })
+            << ", \"window_cuts\": " << total(flows_, [](Each f) { return f.Cuts(); })
+            << ", \"mean_slowdown\": " << (count ? sum / static_cast<double>(count) : 0)
+            << ", \"high_slowdown\": " << (count ? slowdowns[high - 1] : 0);
+        if (trace) {
+            ReportFlows(out);
+        }
+    }
+
+  private:
+    /// Takes packets of the background, and forwards all others to a host or a switch.
+    template <void (Background::*Take)(const Packet&, uint32_t, Picoseconds)>
+    class Gate : public Receiver {
+      public:
+        Gate(Background& background, Receiver& inner) : background_(background), inner_(inner) {}
+
+        void Receive(const Packet& packet, uint32_t port, Picoseconds now) override {
+            if (packet.kind == Kind::BACKGROUND || packet.kind == Kind::BACKGROUND_ACK) {
+                (background_.*Take)(packet, port, now);
+            } else {
+                inner_.Receive(packet, port, now);
+            }
+        }
+
+      private:
+        Background& background_;
+        Receiver& inner_;
+    };
+
+    void Ring(Picoseconds now) override {
+        ended_ = now;
+        if (over_() || Stuck()) {
+            return;
+        }
+        Begin(now);
+        Set(now + Gap());
+    }
+
+    void Begin(Picoseconds now) {
+        const auto hosts = static_cast<double>(up_.size());
+        Flow::Drawn drawn{};
+        drawn.number = static_cast<uint32_t>(flows_.size());
+        drawn.from = static_cast<uint32_t>(Draw() * hosts);
+        drawn.to = static_cast<uint32_t>(Draw() * (hosts - 1));
+        drawn.to += drawn.to >= drawn.from ? 1 : 0;
+        drawn.bytes = sizes_.At(Draw());
+        flows_.push_back(std::make_unique<Flow>(drawn, pace_));
+        flows_.back()->Attach(*up_[drawn.from]);
+        flows_.back()->Start(now);
+    }
+
+    bool Stuck() {
+        if (flows_.size() % kStuckAfter != 0) {
+            return false;
+        }
+        uint64_t frames = 0;
+        for (size_t host = 0; host < up_.size(); ++host) {
+            frames += up_[host]->Sent().frames + down_[host]->Sent().frames;
+        }
+        const bool stuck = frames == frames_before_ && !flows_.empty() && frames != 0;
+        frames_before_ = frames;
+        return stuck;
+    }
+
+    void Forward(const Packet& packet, uint32_t, Picoseconds now) {
+        const Flow::Drawn& flow = flows_[packet.group]->What();
+        down_[packet.kind == Kind::BACKGROUND ? flow.to : flow.from]->Send(packet, now);
+    }
+
+    void Arrive(const Packet& packet, uint32_t port, Picoseconds now) {
+        Flow& flow = *flows_[packet.group];
+        if (packet.kind == Kind::BACKGROUND) {
+            flow.Take(packet, *up_[port], now);
+        } else {
+            flow.Receive(packet, port, now);
+        }
+    }
+
+    /// In [0, 1); portable, unlike the library's distributions.
+    double Draw() {
+        constexpr int kDoubleBits = 53;
+        return std::ldexp(static_cast<double>(draw_() >> (64 - kDoubleBits)), -kDoubleBits);
+    }
+
+    Picoseconds Gap() {
+        const double seconds_of_one = link_.TimeOf(sizes_.Mean()) / kPicosecondsPerSecond;
+        const double per_second = options_.load * static_cast<double>(up_.size()) / seconds_of_one;
+        return std::llround(-std::log1p(-Draw()) / per_second * kPicosecondsPerSecond);
+    }
+
+    /// How many times as long as in an empty network, smallest first.
+    std::vector<double> Slowdowns() const {
+        std::vector<double> slowdowns;
+        for (const auto& flow : flows_) {
+            const auto took = static_cast<double>(flow->Arrived() - flow->Began());
+            slowdowns.push_back(took / static_cast<double>(flow->Ideal(link_)));
+        }
+        std::sort(slowdowns.begin(), slowdowns.end());
+        return slowdowns;
+    }
+
+    void ReportFlows(std::ostream& out) const {
+        using Each = std::unique_ptr<Flow>;
+        List(out, "flow_began", flows_, [](const Each& flow) { return flow->Began(); });
+        List(out, "flow_arrived", flows_, [](const Each& flow) { return flow->Arrived(); });
+        List(out, "flow_from", flows_, [](const Each& flow) { return flow->What().from; });
+        List(out, "flow_to", flows_, [](const Each& flow) { return flow->What().to; });
+        List(out, "flow_size", flows_, [](const Each& flow) { return flow->What().bytes; });
+    }
+
+    BackgroundOptions options_;
+    FlowSizes sizes_;
+    LinkOptions link_;
+    PaceOptions pace_;
+    Over over_;
+    std::mt19937_64 draw_;
+    std::vector<std::unique_ptr<Receiver>> gates_;
+    std::vector<Link*> up_;
+    std::vector<Link*> down_;
+    // Kept to the end, as events may refer to them.
+    std::vector<std::unique_ptr<Flow>> flows_;
+    Picoseconds ended_ = 0;
+    uint64_t frames_before_ = 0;
+};

@@ -1,0 +1,588 @@
+// SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The network between the workers: a star, or leaves and spines with a link from each to each.
+#pragma once
+
+#include "link.h"
+#include "options.h"
+#include "switch.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+/// The spine that has the barrier and passes notices on.
+constexpr uint32_t kBarrierSpine = 0;
+
+/// Workers with numbers in a row are attached to the same leaf; each leaf has an equal share.
+struct LeafTier {
+    uint32_t workers;
+    uint32_t leaves;
+
+    uint32_t LeafOf(uint32_t worker) const {
+        return static_cast<uint32_t>(uint64_t{worker} * leaves / workers);
+    }
+
+    /// The first worker of a leaf; the number of workers for the leaf after the last.
+    uint32_t FirstOf(uint32_t leaf) const {
+        return static_cast<uint32_t>((uint64_t{leaf} * workers + leaves - 1) / leaves);
+    }
+};
+
+/// The links of a leaf to all spines.
+class Uplinks {
+  public:
+    Uplinks(const LeafTier& tier, uint32_t leaf)
+        : leaf_(leaf),
+          workers_(tier.workers),
+          first_(tier.FirstOf(leaf)),
+          end_(tier.FirstOf(leaf + 1)) {}
+    void Attach(Link& up) { up_.push_back(&up); }
+    uint32_t First() const { return first_; }
+    /// Whether a worker is attached to this leaf.
+    bool Here(uint32_t worker) const { return first_ <= worker && worker < end_; }
+    /// Whether this is the port of a link from a spine.
+    bool FromSpine(uint32_t port) const { return port >= workers_; }
+
+    void SendTo(uint32_t spine, const Packet& packet, Picoseconds now) {
+        up_[spine]->Send(packet, now);
+    }
+
+    /// Send through the spine that a mixed key leads to: equal keys always take the same one.
+    void SendByKey(uint64_t key, const Packet& packet, Picoseconds now) {
+        up_[Mixed(key) % up_.size()]->Send(packet, now);
+    }
+
+    std::string Name() const { return "leaf " + std::to_string(leaf_); }
+
+  private:
+    /// The end of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
+    static uint64_t Mixed(uint64_t key) {
+        key += 0x9e3779b97f4a7c15;
+        key = (key ^ (key >> 30)) * 0xbf58476d1ce4e5b9;
+        key = (key ^ (key >> 27)) * 0x94d049bb133111eb;
+        return key ^ (key >> 31);
+    }
+
+    uint32_t leaf_;
+    uint32_t workers_;
+    uint32_t first_;
+    uint32_t end_;
+    std::vector<Link*> up_;
+};
+
+/// Which switch completes the sum of a row, as in switchgnn/planner/plan/leaf_spine.py.
+class SumRoutes {
+  public:
+    /// crosses: of each row of the plan, whether workers of other leaves than its own contribute.
+    /// vertex: of each row of the plan, the destination.
+    /// together: fragments of a row of the plan, each of which is a row of its own.
+    SumRoutes(std::vector<bool> crosses, std::span<const uint32_t> vertex, uint32_t spines,
+              uint32_t together)
+        : crosses_(std::move(crosses)), vertex_(vertex), spines_(spines), together_(together) {}
+    /// Whether a spine completes the sum, or else the leaf of its worker.
+    bool Crosses(uint32_t row) const { return crosses_[row / together_]; }
+    /// Spines take turns by the number of the destination.
+    uint32_t SpineOf(uint32_t row) const { return vertex_[row / together_] % spines_; }
+
+  private:
+    std::vector<bool> crosses_;
+    std::span<const uint32_t> vertex_;
+    uint32_t spines_;
+    uint32_t together_;
+};
+
+/// A leaf that forwards frames between hosts: down to a host of its own, or up.
+class PlainLeaf : public Switch {
+  public:
+    explicit PlainLeaf(Uplinks& uplinks) : uplinks_(uplinks) {}
+
+    void Receive(const Packet& packet, uint32_t, Picoseconds now) override {
+        if (uplinks_.Here(packet.id)) {
+            down_[packet.id - uplinks_.First()]->Send(packet, now);
+            return;
+        }
+        // As ECMP does: the frames of a sender to a receiver stay in their order.
+        uplinks_.SendByKey(uint64_t{packet.worker} << 32 | packet.id, packet, now);
+    }
+
+    std::string Name(uint32_t) const override { return uplinks_.Name(); }
+
+  private:
+    Uplinks& uplinks_;
+};
+
+/// Leaves that add the contributions of their own workers, and report to the first spine when all
+/// of these are done.
+class AddingLeaf : public AddingSwitch {
+  public:
+    AddingLeaf(const Schedule& schedule, Slots& slots, Picoseconds service, Uplinks& uplinks)
+        : AddingSwitch(schedule, slots, service), uplinks_(uplinks) {}
+
+    void Receive(const Packet& packet, uint32_t port, Picoseconds now) override {
+        if (!uplinks_.FromSpine(port)) {
+            AddingSwitch::Receive(packet, port, now);
+            return;
+        }
+        switch (packet.kind) {
+            case Kind::SUM:
+            case Kind::FEATURE:
+                TakeFromSpine(packet, now);
+                break;
+            case Kind::ADVANCE:
+                Advance(now);
+                break;
+            case Kind::NOTICE:
+                TellAll(packet, now);
+                break;
+            default:
+                break;
+        }
+    }
+
+    /// Without sums that have gone up, which have not reached their workers.
+    Tally Count() const override {
+        Tally tally = AddingSwitch::Count();
+        tally.sums -= sums_up_;
+        tally.overflowed -= features_up_;
+        return tally;
+    }
+
+    std::string Name(uint32_t) const override { return uplinks_.Name(); }
+
+  protected:
+    /// A sum, or a feature that found no slot, has come from a spine.
+    virtual void TakeFromSpine(const Packet& packet, Picoseconds now) = 0;
+
+    void SendDown(const Packet& packet, uint32_t worker, Picoseconds now) {
+        down_[worker - uplinks_.First()]->Send(packet, now);
+    }
+
+    void CountUp(Kind kind) { ++(kind == Kind::SUM ? sums_up_ : features_up_); }
+
+    Uplinks& uplinks_;
+
+  private:
+    void Done(Picoseconds now) override {
+        uplinks_.SendTo(kBarrierSpine, {.kind = Kind::DONE}, now);
+    }
+
+    uint32_t WorkerAt(uint32_t place) const override { return uplinks_.First() + place; }
+
+    uint64_t sums_up_ = 0;
+    uint64_t features_up_ = 0;
+};
+
+/// A leaf as in the P4 program. A sum with all contributions and its worker at this leaf is
+/// complete here; of any other it sends its part to the spine that completes the sum.
+class ProgramLeaf : public AddingLeaf {
+  public:
+    ProgramLeaf(const Schedule& schedule, Slots& slots, Picoseconds service, Uplinks& uplinks,
+                const SumRoutes& routes)
+        : AddingLeaf(schedule, slots, service, uplinks), routes_(routes) {}
+
+  private:
+    /// Sums from a spine pass all slots by: see Passage in p4src/access.p4.
+    void TakeFromSpine(const Packet& packet, Picoseconds now) override {
+        SendDown(packet, adder_.WorkerOf(packet.id), now);
+    }
+
+    void Send(const Packet& packet, uint32_t worker, Picoseconds now) override {
+        const bool part = packet.kind == Kind::SUM || packet.kind == Kind::FEATURE;
+        if (!part || !routes_.Crosses(packet.id)) {
+            SendDown(packet, worker, now);
+            return;
+        }
+        CountUp(packet.kind);
+        uplinks_.SendTo(routes_.SpineOf(packet.id), packet, now);
+    }
+
+    /// It comes back from the first spine, for all workers: see Notice in p4src/congestion.p4.
+    void Notice(const Packet& packet, Picoseconds now) override {
+        uplinks_.SendTo(kBarrierSpine, packet, now);
+    }
+
+    const SumRoutes& routes_;
+};
+
+/// A leaf of the variant in which leaves complete sums, which the P4 program does not implement. It
+/// adds for its own workers and for those of other leaves. A partial sum for one of those leaves
+/// when all contributions from here are in it; the worker's leaf adds it.
+class CompletingLeaf : public AddingLeaf {
+  public:
+    using AddingLeaf::AddingLeaf;
+
+  private:
+    /// One contribution, one pass. If the sum is complete, it leaves in the same pass.
+    void TakeFromSpine(const Packet& packet, Picoseconds now) override {
+        if (packet.ecn) {
+            marked_.insert(packet.id);
+        }
+        ++adder_.tally.passes;
+        Add(packet.id, packet, now);
+    }
+
+    void Send(const Packet& packet, uint32_t worker, Picoseconds now) override {
+        Packet sent = packet;
+        const bool part = packet.kind == Kind::SUM || packet.kind == Kind::FEATURE;
+        sent.ecn = part && !marked_.empty() && marked_.erase(packet.id) != 0;
+        if (uplinks_.Here(worker)) {
+            SendDown(sent, worker, now);
+            return;
+        }
+        CountUp(packet.kind);
+        sent.worker = static_cast<uint16_t>(worker);
+        uplinks_.SendByKey(packet.id, sent, now);
+    }
+
+    /// Its own workers get it as soon as in a star, and once.
+    void Notice(const Packet& packet, Picoseconds now) override {
+        TellAll(packet, now);
+        uplinks_.SendTo(kBarrierSpine, packet, now);
+    }
+
+    // Rows to which something marked was added: so is what leaves.
+    std::unordered_set<uint32_t> marked_;
+};
+
+/// A switch whose links all lead to leaves. The first spine has the barrier.
+class Spine : public Receiver {
+  public:
+    Spine(const LeafTier& tier, uint32_t number) : tier_(tier), number_(number) {}
+
+    /// Attach the link down to a leaf; in the order of leaves.
+    void Attach(Link& down) { down_.push_back(&down); }
+
+    void Receive(const Packet& packet, uint32_t, Picoseconds now) override {
+        switch (packet.kind) {
+            case Kind::DONE:
+                Collect(now);
+                break;
+            case Kind::NOTICE:
+                Notice(packet, now);
+                break;
+            default:
+                Take(packet, now);
+        }
+    }
+
+    std::string Name(uint32_t) const override { return "spine " + std::to_string(number_); }
+
+  protected:
+    /// A sum, or a frame between hosts, has come from a leaf.
+    virtual void Take(const Packet& packet, Picoseconds now) = 0;
+    /// A leaf reports that a worker has got a marked packet.
+    virtual void Notice(const Packet& notice, Picoseconds now) {
+        for (Link* down : down_) {
+            down->Send(notice, now);
+        }
+    }
+
+    /// All leaves have reported: refuse to go on if something is missing here.
+    virtual void CheckComplete() const {}
+
+    void SendToLeafOf(uint32_t worker, const Packet& packet, Picoseconds now) {
+        down_[tier_.LeafOf(worker)]->Send(packet, now);
+    }
+
+    LeafTier tier_;
+    std::vector<Link*> down_;
+
+  private:
+    void Collect(Picoseconds now) {
+        if (++done_ < down_.size()) {
+            return;
+        }
+        done_ = 0;
+        CheckComplete();
+        for (Link* down : down_) {
+            down->Send({.kind = Kind::ADVANCE}, now);
+        }
+    }
+
+    uint32_t number_;
+    uint32_t done_ = 0;
+};
+
+/// Forwards frames between hosts.
+class PlainSpine : public Spine {
+  public:
+    using Spine::Spine;
+
+  private:
+    void Take(const Packet& packet, Picoseconds now) override {
+        SendToLeafOf(packet.id, packet, now);
+    }
+};
+
+/// A spine as in the P4 program: adds up the parts of leaves, each of which is one contribution
+/// in one pass. The sum that is complete leaves for the leaf of its worker in the same pass.
+class AddingSpine : public Spine {
+  public:
+    AddingSpine(const LeafTier& tier, uint32_t number, Slots& slots)
+        : Spine(tier, number), adder_(slots) {}
+
+    Tally Count() const { return adder_.Count(); }
+
+  private:
+    void Take(const Packet& packet, Picoseconds now) override {
+        ++adder_.tally.passes;
+        Packet leaving;
+        if (adder_.Add(packet.id, packet, leaving)) {
+            SendToLeafOf(adder_.WorkerOf(packet.id), leaving, now);
+        }
+    }
+
+    void CheckComplete() const override { adder_.CheckComplete(); }
+
+    Adder adder_;
+};
+
+/// A spine of the variant in which leaves complete sums: forwards between leaves.
+class RelayingSpine : public Spine {
+  public:
+    using Spine::Spine;
+
+  private:
+    void Take(const Packet& packet, Picoseconds now) override {
+        SendToLeafOf(packet.worker, packet, now);
+    }
+
+    /// Forward a worker's notice to the leaves that it is not attached to.
+    void Notice(const Packet& notice, Picoseconds now) override {
+        for (uint32_t leaf = 0; leaf < down_.size(); ++leaf) {
+            if (leaf != tier_.LeafOf(notice.worker)) {
+                down_[leaf]->Send(notice, now);
+            }
+        }
+    }
+};
+
+class Fabric {
+  public:
+    using Links = std::vector<ns3::Ptr<Link>>;
+
+    /// ports: of all switches, to workers and to each other.
+    explicit Fabric(size_t ports) : meter(ports) {}
+
+    virtual ~Fabric() = default;
+    /// The switch that a worker has its link to.
+    virtual Receiver& EdgeOf(uint32_t worker) = 0;
+    /// Attach the link down to a worker; in the order of workers.
+    virtual void Attach(uint32_t worker, Link& down) = 0;
+    virtual Tally Count() const = 0;
+
+    /// Links from leaves to spines and back, leaf by leaf; none where there is one switch.
+    const Links& Up() const { return up_; }
+    const Links& Down() const { return down_; }
+    /// What waits in the queues of all switches.
+    QueueMeter meter;
+
+  protected:
+    Links up_;
+    Links down_;
+};
+
+using Counts = std::vector<uint16_t>;
+
+/// The contributions of the workers of a leaf to each row.
+Counts ContributionsFrom(uint32_t leaf, const LeafTier& tier, const Schedule& schedule,
+                         size_t rows) {
+    Counts here(rows, 0);
+    const auto count = [&](uint64_t packet) {
+        const uint16_t added = schedule.CountOf(packet);
+        for (const uint32_t word : schedule.ContributionsOf(packet)) {
+            here[word & ~Schedule::kLastOfPass] += added;
+        }
+    };
+    for (uint32_t sender = tier.FirstOf(leaf); sender < tier.FirstOf(leaf + 1); ++sender) {
+        for (uint32_t block = 0; block < schedule.blocks; ++block) {
+            const Schedule::Share share = schedule.ShareOf(sender, block);
+            for (uint64_t i = 0; i < share.packets; i += schedule.together) {
+                count(share.first_packet + i);
+            }
+        }
+    }
+    return here;
+}
+
+void Include(Tally& all, const Tally& one) {
+    all.sums += one.sums;
+    all.overflowed += one.overflowed;
+    all.barriers = std::max(all.barriers, one.barriers);
+    all.passes += one.passes;
+    all.contributions += one.contributions;
+    all.loop_passes += one.loop_passes;
+    all.max_loop_queue = std::max(all.max_loop_queue, one.max_loop_queue);
+    all.slots = std::max(all.slots, one.slots);
+    all.max_slots = std::max(all.max_slots, one.max_slots);
+}
+
+/// One switch that all workers have a link to.
+class Star : public Fabric {
+  public:
+    /// schedule: null where the switch only hands copies on.
+    Star(const Options& options, const Arrays& arrays, const Schedule* schedule)
+        : Fabric(options.workers) {
+        if (!schedule) {
+            switch_ = std::make_unique<PlainSwitch>();
+            return;
+        }
+        slots_ = std::make_unique<Slots>(arrays, options.pools, options.together);
+        auto adding = std::make_unique<AddingSwitch>(*schedule, *slots_, options.pass);
+        adding_ = adding.get();
+        if (options.pace.losses) {
+            adding_->ExpectLosses();
+        }
+        switch_ = std::move(adding);
+    }
+
+    Receiver& EdgeOf(uint32_t) override { return *switch_; }
+    void Attach(uint32_t, Link& down) override { switch_->Attach(down); }
+
+    Tally Count() const override { return adding_ ? adding_->Count() : Tally{}; }
+
+  private:
+    std::unique_ptr<Slots> slots_;
+    std::unique_ptr<Switch> switch_;
+    // The same as switch_, if it adds.
+    AddingSwitch* adding_ = nullptr;
+};
+
+/// Leaves, spines, and a link from each to each. Ports are numbered: those to workers, those of
+/// leaf l to spine s (workers + l * spines + s), and as many back.
+class LeafSpine : public Fabric {
+  public:
+    /// schedule: null where the switches only hand copies on.
+    LeafSpine(const Options& options, const Arrays& arrays, const Schedule* schedule, Trace& trace)
+        : Fabric(options.workers + size_t{2} * options.leaves * options.spines),
+          tier_{options.workers, options.leaves} {
+        for (uint32_t leaf = 0; leaf < options.leaves; ++leaf) {
+            uplinks_.push_back(std::make_unique<Uplinks>(tier_, leaf));
+        }
+        if (!schedule) {
+            AddPlainSwitches(options);
+        } else if (options.completion == Completion::SPINE) {
+            AddProgram(options, arrays, *schedule);
+        } else {
+            AddVariant(options, arrays, *schedule);
+        }
+        Connect(options.down, trace);
+    }
+
+    Receiver& EdgeOf(uint32_t worker) override { return *leaves_[tier_.LeafOf(worker)]; }
+
+    void Attach(uint32_t worker, Link& down) override {
+        leaves_[tier_.LeafOf(worker)]->Attach(down);
+    }
+
+    Tally Count() const override {
+        Tally all;
+        for (const AddingLeaf* leaf : adding_leaves_) {
+            Include(all, leaf->Count());
+        }
+        for (const AddingSpine* spine : adding_spines_) {
+            Include(all, spine->Count());
+        }
+        return all;
+    }
+
+  private:
+    void AddPlainSwitches(const Options& options) {
+        for (const auto& uplinks : uplinks_) {
+            leaves_.push_back(std::make_unique<PlainLeaf>(*uplinks));
+        }
+        for (uint32_t spine = 0; spine < options.spines; ++spine) {
+            spines_.push_back(std::make_unique<PlainSpine>(tier_, spine));
+        }
+    }
+
+    /// Add the switches of the P4 program, whose spines complete sums.
+    void AddProgram(const Options& options, const Arrays& arrays, const Schedule& schedule) {
+        const auto expected = arrays.Get<uint16_t>("row_expected");
+        const auto worker = arrays.Get<uint8_t>("row_worker");
+        std::vector<bool> crosses(expected.size());
+        std::vector<Counts> from;
+        for (uint32_t leaf = 0; leaf < options.leaves; ++leaf) {
+            from.push_back(ContributionsFrom(leaf, tier_, schedule, expected.size()));
+        }
+        for (size_t row = 0; row < crosses.size(); ++row) {
+            crosses[row] = from[tier_.LeafOf(worker[row])][row] != expected[row];
+        }
+        routes_.emplace(std::move(crosses), arrays.Get<uint32_t>("row_vertex"), options.spines,
+                        options.together);
+        for (uint32_t leaf = 0; leaf < options.leaves; ++leaf) {
+            Slots& slots = AddSlots(options, arrays, from[leaf]);
+            auto adding = std::make_unique<ProgramLeaf>(schedule, slots, options.pass,
+                                                        *uplinks_[leaf], *routes_);
+            adding_leaves_.push_back(adding.get());
+            leaves_.push_back(std::move(adding));
+        }
+        for (uint32_t spine = 0; spine < options.spines; ++spine) {
+            Slots& slots = AddSlots(options, arrays, expected);
+            auto adding = std::make_unique<AddingSpine>(tier_, spine, slots);
+            adding_spines_.push_back(adding.get());
+            spines_.push_back(std::move(adding));
+        }
+    }
+
+    /// Add the switches of the variant in which leaves complete sums.
+    void AddVariant(const Options& options, const Arrays& arrays, const Schedule& schedule) {
+        const auto expected = arrays.Get<uint16_t>("row_expected");
+        const auto worker = arrays.Get<uint8_t>("row_worker");
+        for (uint32_t leaf = 0; leaf < options.leaves; ++leaf) {
+            Counts here = ContributionsFrom(leaf, tier_, schedule, expected.size());
+            for (size_t row = 0; row < here.size(); ++row) {
+                // All of the row's, some of which are added elsewhere.
+                if (tier_.LeafOf(worker[row]) == leaf) {
+                    here[row] = expected[row];
+                }
+            }
+            Slots& slots = AddSlots(options, arrays, here);
+            auto adding =
+                std::make_unique<CompletingLeaf>(schedule, slots, options.pass, *uplinks_[leaf]);
+            adding_leaves_.push_back(adding.get());
+            leaves_.push_back(std::move(adding));
+        }
+        for (uint32_t spine = 0; spine < options.spines; ++spine) {
+            spines_.push_back(std::make_unique<RelayingSpine>(tier_, spine));
+        }
+    }
+
+    Slots& AddSlots(const Options& options, const Arrays& arrays,
+                    std::span<const uint16_t> expected) {
+        slots_.push_back(
+            std::make_unique<Slots>(arrays, expected, options.pools, options.together));
+        return *slots_.back();
+    }
+
+    void Connect(const LinkOptions& options, Trace& trace) {
+        const size_t links = leaves_.size() * spines_.size();
+        for (size_t leaf = 0; leaf < leaves_.size(); ++leaf) {
+            for (size_t spine = 0; spine < spines_.size(); ++spine) {
+                const auto port = static_cast<uint32_t>(tier_.workers + up_.size());
+                const auto back = static_cast<uint32_t>(port + links);
+                up_.push_back(ns3::Create<Link>(options, *spines_[spine], port, &meter, trace));
+                down_.push_back(ns3::Create<Link>(options, *leaves_[leaf], back, &meter, trace));
+                uplinks_[leaf]->Attach(*up_.back());
+                spines_[spine]->Attach(*down_.back());
+            }
+        }
+    }
+
+    LeafTier tier_;
+    std::optional<SumRoutes> routes_;
+    std::vector<std::unique_ptr<Uplinks>> uplinks_;
+    std::vector<std::unique_ptr<Slots>> slots_;
+    std::vector<std::unique_ptr<Switch>> leaves_;
+    std::vector<std::unique_ptr<Spine>> spines_;
+    // Those of the leaves and of the spines that add.
+    std::vector<const AddingLeaf*> adding_leaves_;
+    std::vector<const AddingSpine*> adding_spines_;
+};

@@ -1,0 +1,308 @@
+// SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Time-outs, window and rate of a host, as in host/congestion.py and host/round_trip.py.
+#pragma once
+
+#include "events.h"
+#include "link.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+// The names and values are those of host/congestion.py.
+constexpr double kBurst = 8;
+constexpr double kRateGain = 1.25;
+
+/// Round-trip estimates and time-outs, as in host/round_trip.py (RFC 6298). Every answer carries
+/// the time of its question, so answers to repeated questions are measured, too.
+class RoundTrip {
+  public:
+    /// guess: before the first measurement. shortest: time-out.
+    RoundTrip(Picoseconds guess, Picoseconds shortest) : guess_(guess), shortest_(shortest) {}
+
+    void Measured(Picoseconds round_trip) {
+        const auto sample = static_cast<double>(round_trip);
+        deviation_ =
+            measured_ ? deviation_ + (std::abs(smoothed_ - sample) - deviation_) / 4 : sample / 2;
+        smoothed_ = measured_ ? smoothed_ + (sample - smoothed_) / kSmoothing : sample;
+        measured_ = true;
+    }
+
+    Picoseconds Smoothed() const {
+        return measured_ ? static_cast<Picoseconds>(smoothed_) : guess_;
+    }
+
+    /// The time-out after a number of attempts: it doubles with each, within bounds.
+    /// bounded: also from below.
+    Picoseconds BackedOff(int attempts, bool bounded = true) const {
+        const double first = smoothed_ + 4 * deviation_;
+        const Picoseconds longest = kLongest * shortest_;
+        if (!measured_ || (bounded && first < static_cast<double>(shortest_))) {
+            return std::min(longest, shortest_ << std::min(attempts, kMostDoublings));
+        }
+        return std::min<double>(longest, std::ldexp(first, std::min(attempts, kMostDoublings)));
+    }
+
+  private:
+    static constexpr double kSmoothing = 8;
+    static constexpr int kMostDoublings = 10;
+    // As many times the shortest as there.
+    static constexpr Picoseconds kLongest = 250;
+
+    Picoseconds guess_;
+    Picoseconds shortest_;
+    bool measured_ = false;
+    double smoothed_ = 0;
+    double deviation_ = 0;
+};
+
+struct PaceOptions {
+    /// Features in flight at most.
+    uint32_t window;
+    /// Features that are acknowledged together.
+    uint32_t group;
+    /// How many groups beyond the first unacknowledged one may be sent.
+    uint32_t groups_apart;
+    bool congestion_control;
+    /// Of an empty network: the least that the rate is worked out with. Twice as much is the
+    /// guess before the first measurement.
+    Picoseconds round_trip;
+    /// Whether packets can be lost; otherwise there are no time-outs.
+    bool losses = false;
+    Picoseconds shortest_timeout = 0;
+    /// Packets of the first window, which doubles until packets come marked; by how many a window
+    /// grows in a round trip; and the window that losses do not narrow.
+    double first_window = std::numeric_limits<double>::infinity();
+    double segment = 8;
+    double safe_window = 16;
+};
+
+class Congestion {
+  public:
+    explicit Congestion(const PaceOptions& options)
+        : options_(options),
+          window_(options.congestion_control
+                      ? std::min<double>(options.window, options.first_window)
+                      : options.window),
+          opening_(window_ < options.window),
+          tokens_(kBurst),
+          round_trip_(2 * options.round_trip, options.shortest_timeout) {}
+
+    /// How many features may be sent now.
+    uint32_t Allowance(uint64_t in_flight, Picoseconds now) {
+        const uint32_t room = Room(in_flight);
+        if (!Paced() || room == 0) {
+            return room;
+        }
+        const auto since = static_cast<double>(now - last_refill_);
+        tokens_ = refilled_ ? std::min(kBurst, tokens_ + since * FeaturesPerPicosecond()) : kBurst;
+        refilled_ = true;
+        last_refill_ = now;
+        return std::min(room, static_cast<uint32_t>(tokens_));
+    }
+
+    void Sent(uint32_t features) { tokens_ = std::max(0.0, tokens_ - features); }
+
+    /// The time until the rate lets the next feature go; 0 when it is not the rate that limits.
+    Picoseconds Wait(uint64_t in_flight) const {
+        if (!Paced() || tokens_ >= 1 || Room(in_flight) == 0) {
+            return 0;
+        }
+        // Rounded up, or a fraction of a token would be missing at that time.
+        return static_cast<Picoseconds>(std::ceil((1 - tokens_) / FeaturesPerPicosecond())) + 1;
+    }
+
+    /// Take note of packets that came through; for each window of them adapt it.
+    void Acknowledged(uint32_t features) {
+        acknowledged_ += features;
+        if (!options_.congestion_control || acknowledged_ < window_) {
+            return;
+        }
+        const double share = std::min(1.0, marked_ / acknowledged_);
+        acknowledged_ = marked_ = 0;
+        if (share > 0) {
+            ++cuts_;
+            opening_ = false;
+        }
+        const double cut = window_ * (1 - share / 2);
+        const double grown = cut + (opening_ ? window_ : options_.segment);
+        window_ = std::clamp<double>(grown, options_.group, options_.window);
+    }
+
+    /// Take note of packets that came marked, or of sums that stand for them.
+    void Marked(double features) { marked_ += features; }
+
+    void Measured(Picoseconds round_trip) { round_trip_.Measured(round_trip); }
+
+    /// Halve when packets did not arrive, unless the window is narrow.
+    void Lost(Picoseconds now) {
+        const bool soon = cut_ && now - last_cut_ < Smoothed();
+        if (!options_.congestion_control || soon || window_ <= options_.safe_window) {
+            return;
+        }
+        cut_ = true;
+        last_cut_ = now;
+        ++cuts_;
+        opening_ = false;
+        window_ = std::max<double>(options_.group, window_ / 2);
+        acknowledged_ = marked_ = 0;
+    }
+
+    Picoseconds Smoothed() const { return round_trip_.Smoothed(); }
+    const RoundTrip& Trip() const { return round_trip_; }
+    uint64_t Cuts() const { return cuts_; }
+
+  private:
+    bool Paced() const { return options_.congestion_control && window_ < options_.window; }
+
+    uint32_t Room(uint64_t in_flight) const {
+        const auto window = static_cast<uint64_t>(window_);
+        return static_cast<uint32_t>(window > in_flight ? window - in_flight : 0);
+    }
+
+    double FeaturesPerPicosecond() const {
+        return kRateGain * window_ / static_cast<double>(std::max(Smoothed(), options_.round_trip));
+    }
+
+    PaceOptions options_;
+    double window_;
+    bool opening_;
+    uint64_t cuts_ = 0;
+    double acknowledged_ = 0;
+    double marked_ = 0;
+    bool cut_ = false;
+    Picoseconds last_cut_ = 0;
+    double tokens_;
+    bool refilled_ = false;
+    Picoseconds last_refill_ = 0;
+    RoundTrip round_trip_;
+};
+
+/// The window of hosts that send longer frames than features: as many bytes, moving as TCP's.
+/// workers: the pace of those that send features; the size of a group stays.
+inline PaceOptions PaceInFrames(const PaceOptions& workers, uint32_t frame_bytes) {
+    // RFC 6928.
+    constexpr double kTcpFirstWindow = 10;
+    constexpr uint32_t kFeatureBytes = FrameBytes(Kind::FEATURE);
+    PaceOptions pace = workers;
+    const uint32_t bytes = workers.window * kFeatureBytes;
+    // What has come stays in the window until the last frame of its group is acknowledged.
+    pace.window = std::max(1U, bytes / frame_bytes) + workers.group - 1;
+    pace.first_window = pace.safe_window =
+        std::max(kTcpFirstWindow, workers.safe_window * kFeatureBytes / frame_bytes);
+    pace.segment = 1;
+    return pace;
+}
+
+/// What hosts have done about losses and marks.
+struct HostTally {
+    /// How often windows were narrowed.
+    uint64_t cuts = 0;
+    /// Questions about missing packets.
+    uint64_t recalled = 0;
+    uint64_t sent_again = 0;
+    /// Data packets that arrived a second time.
+    uint64_t repeated = 0;
+};
+
+/// The end of a link that takes part in the exchange.
+class Participant : public Receiver {
+  public:
+    /// Attach the link to the switch.
+    virtual void Attach(Link& up) = 0;
+    virtual void Start(Picoseconds now) = 0;
+    virtual bool Finished() const = 0;
+    virtual Picoseconds FinishedAt() const = 0;
+    virtual void CountInto(HostTally& total) const = 0;
+};
+
+/// A participant with one window.
+class Host : public Participant {
+  public:
+    Host(uint32_t worker, const PaceOptions& pace)
+        : worker_(worker), pace_(pace), congestion_(pace), pacer_(ns3::Create<Pacer>(*this)) {}
+
+    void Attach(Link& up) override { up_ = &up; }
+    bool Finished() const override { return finished_; }
+    Picoseconds FinishedAt() const override { return finished_at_; }
+
+    void CountInto(HostTally& total) const override {
+        total.cuts += Cuts();
+        total.recalled += tally_.recalled;
+        total.sent_again += tally_.sent_again;
+        total.repeated += tally_.repeated;
+    }
+
+    uint64_t Cuts() const { return congestion_.Cuts(); }
+
+  protected:
+    /// Send the next data packet.
+    virtual void SendNext(Picoseconds now) = 0;
+    /// Data packets that are left and need not wait for acknowledgements of others.
+    virtual uint64_t Sendable() const = 0;
+    virtual uint64_t InFlight() const = 0;
+
+    /// Send what window and rate allow, now and whenever the rate allows more.
+    void SendSome(Picoseconds now) {
+        while (const uint64_t left = Sendable()) {
+            const uint32_t allowed = congestion_.Allowance(InFlight(), now);
+            const auto count = static_cast<uint32_t>(std::min<uint64_t>(left, allowed));
+            for (uint32_t i = 0; i < count; ++i) {
+                SendNext(now);
+            }
+            congestion_.Sent(count);
+            if (count == 0) {
+                PaceFrom(now);
+                return;
+            }
+        }
+    }
+
+    void Finish(Picoseconds now) {
+        finished_ = true;
+        finished_at_ = now;
+    }
+
+    uint32_t worker_;
+    PaceOptions pace_;
+    Congestion congestion_;
+    Link* up_ = nullptr;
+    HostTally tally_;
+
+  private:
+    class Pacer : public Alarm {
+      public:
+        explicit Pacer(Host& host) : host_(host) {}
+
+      private:
+        void Ring(Picoseconds now) override { host_.Paced(now); }
+
+        Host& host_;
+    };
+
+    /// A higher rate brings the next packet forward.
+    void PaceFrom(Picoseconds now) {
+        const Picoseconds at = now + congestion_.Wait(InFlight());
+        if (at > now && (!paced_ || at < paced_until_)) {
+            paced_ = true;
+            paced_until_ = at;
+            pacer_->Set(at);
+        }
+    }
+
+    /// After being brought forward it rings a second time, to no effect.
+    void Paced(Picoseconds now) {
+        if (paced_ && now == paced_until_) {
+            paced_ = false;
+            SendSome(now);
+        }
+    }
+
+    ns3::Ptr<Pacer> pacer_;
+    bool paced_ = false;
+    Picoseconds paced_until_ = 0;
+    bool finished_ = false;
+    Picoseconds finished_at_ = 0;
+};

@@ -1,0 +1,387 @@
+// SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Packets as far as a simulation needs them, one direction of a link, and what is measured on
+// links.
+#pragma once
+
+#include "events.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <queue>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+enum class Kind : uint8_t {
+    FEATURE = 1,
+    SUM = 2,
+    DONE = 3,
+    ADVANCE = 4,
+    ACK = 6,
+    RECALL = 7,
+    MISSING = 8,
+    NOTICE = 10,
+    // Of flows in the background, which the protocol does not know.
+    BACKGROUND = 11,
+    BACKGROUND_ACK = 12,
+};
+
+/// Kinds of the exchange, and all.
+constexpr int kExchangeKinds = 11;
+constexpr int kKinds = 13;
+/// A full frame of the background.
+constexpr uint32_t kFullFrameBytes = 1500;
+
+/// A packet. Lanes are not carried: nothing here depends on them.
+struct Packet {
+    Kind kind;
+    bool ecn = false;
+    /// FEATURE: an ACK is wanted.
+    bool echo = false;
+    /// ACK between hosts: a bit for each frame of its run that has not arrived.
+    uint8_t missing = 0;
+    /// The worker that sent it, or, if a switch made it, the worker that gets it.
+    uint16_t worker = 0;
+    /// FEATURE, SUM: contributions in it. ACK, and FEATURE between hosts: frames it confirms.
+    /// NOTICE: data packets that came marked. BACKGROUND: bytes.
+    uint16_t count = 1;
+    /// FEATURE: its place among all packets. SUM, and FEATURE that overflowed: the row of the
+    /// destination. RECALL, MISSING: that row. Between hosts: the receiver. BACKGROUND and its
+    /// ACK: the place in its flow.
+    uint32_t id = 0;
+    /// FEATURE, ACK: the group. Between hosts: the frame's place among those of its sender, and
+    /// for ACK and RECALL that of the last frame of the run. BACKGROUND and its ACK: the flow.
+    /// RECALL of a sum, and its answer: the fragment among those of all blocks, from 1.
+    uint32_t group = 0;
+    /// FEATURE, ACK: when the FEATURE was sent.
+    Picoseconds asked = 0;
+    /// FEATURE, SUM: of the frame. 0: those of its kind.
+    uint16_t bytes = 0;
+    /// Between hosts: switches only forward it.
+    bool between_hosts = false;
+};
+
+/// Bytes of a frame, as the emulation counts them; where frames of a kind differ, of most of them.
+constexpr uint32_t FrameBytes(Kind kind) {
+    switch (kind) {
+        case Kind::FEATURE:
+        case Kind::SUM:
+            return 188;
+        case Kind::DONE:
+        case Kind::ADVANCE:
+            return 88;
+        case Kind::BACKGROUND:
+            return kFullFrameBytes;
+        default:
+            return 60;
+    }
+}
+
+constexpr uint32_t FrameBytes(const Packet& packet) {
+    if (packet.bytes != 0) {
+        return packet.bytes;
+    }
+    return packet.kind == Kind::BACKGROUND ? packet.count : FrameBytes(packet.kind);
+}
+
+/// Whether a full queue loses it. Control packets are small, and have room beyond it.
+constexpr bool CanBeLost(Kind kind) {
+    return kind == Kind::FEATURE || kind == Kind::SUM || kind == Kind::BACKGROUND;
+}
+
+/// Whether it overtakes frames with numbers, as in p4src/loop.p4.
+constexpr bool IsUrgent(const Packet& packet) {
+    return !packet.between_hosts && static_cast<int>(packet.kind) < kExchangeKinds &&
+           !CanBeLost(packet.kind);
+}
+
+constexpr double kBitsPerByte = 8;
+
+/// The total length of all queues of the switch, now and at most. A queue is as long as the time
+/// until its link is free. The sum over all busy links is kept; links that have become idle are
+/// found in a heap, so nothing happens when a frame has left.
+class QueueMeter {
+  public:
+    explicit QueueMeter(size_t ports) : free_(ports, 0) {}
+
+    /// A port's link is busy until `free` from now on.
+    void Busy(size_t port, Picoseconds free, Picoseconds now) {
+        Retire(now);
+        if (free_[port] <= now) {
+            ++busy_;
+            sum_ += free;
+            idle_.push({free, port});
+        } else {
+            sum_ += free - free_[port];
+        }
+        free_[port] = free;
+        largest_ = std::max(largest_, sum_ - busy_ * now);
+        largest_port_ = std::max(largest_port_, free - now);
+    }
+
+    /// Time that all queues together take to send, if one after another.
+    Picoseconds Total(Picoseconds now) {
+        Retire(now);
+        return sum_ - busy_ * now;
+    }
+
+    /// Reset the maxima.
+    void Forget() {
+        largest_ = 0;
+        largest_port_ = 0;
+    }
+
+    Picoseconds Largest() const { return largest_; }
+    Picoseconds LargestPort() const { return largest_port_; }
+
+  private:
+    using Idle = std::pair<Picoseconds, size_t>;
+
+    void Retire(Picoseconds now) {
+        while (!idle_.empty() && idle_.top().first <= now) {
+            const size_t port = idle_.top().second;
+            idle_.pop();
+            if (free_[port] > now) {
+                idle_.push({free_[port], port});
+            } else {
+                --busy_;
+                sum_ -= free_[port];
+            }
+        }
+    }
+
+    std::vector<Picoseconds> free_;
+    std::priority_queue<Idle, std::vector<Idle>, std::greater<>> idle_;
+    Picoseconds sum_ = 0;
+    int64_t busy_ = 0;
+    Picoseconds largest_ = 0;
+    Picoseconds largest_port_ = 0;
+};
+
+struct Arrival {
+    Picoseconds at;
+    /// Whether it arrives at the switch, or else at the worker.
+    bool at_switch;
+    /// The worker at the other end of the link, or at this one; from the number of workers on a
+    /// link between switches, see LeafSpine.
+    uint32_t worker;
+    Packet packet;
+};
+
+class Trace {
+  public:
+    /// workers: ports from this number on are between switches.
+    explicit Trace(bool on, uint32_t workers = std::numeric_limits<uint32_t>::max())
+        : on_(on), workers_(workers) {}
+
+    void Take(Picoseconds at, bool at_switch, uint32_t worker, const Packet& packet) {
+        if (on_ && static_cast<int>(packet.kind) < kExchangeKinds) {
+            arrivals_.push_back({at, at_switch || worker >= workers_, worker, packet});
+        }
+    }
+
+    const std::vector<Arrival>& Arrivals() const { return arrivals_; }
+
+  private:
+    bool on_;
+    uint32_t workers_;
+    std::vector<Arrival> arrivals_;
+};
+
+struct LinkOptions {
+    double bits_per_second;
+    Picoseconds delay;
+    /// Preamble, checksum and gap of a frame.
+    uint32_t overhead_bytes = 0;
+    double buffer_bytes = std::numeric_limits<double>::infinity();
+    /// A packet that finds more than this is marked.
+    double ecn_bytes = std::numeric_limits<double>::infinity();
+    /// Whether a full queue loses a packet, or else ends the simulation.
+    bool loses = false;
+
+    Picoseconds TimeOf(double bytes) const {
+        return std::llround(bytes * kBitsPerByte * kPicosecondsPerSecond / bits_per_second);
+    }
+
+    double BytesIn(Picoseconds time) const {
+        return static_cast<double>(time) * bits_per_second / kBitsPerByte / kPicosecondsPerSecond;
+    }
+};
+
+/// The end of a link.
+class Receiver {
+  public:
+    virtual ~Receiver() = default;
+    /// A packet has arrived whole.
+    virtual void Receive(const Packet& packet, uint32_t port, Picoseconds now) = 0;
+
+    /// Its name in messages, as the end of the link with this number.
+    virtual std::string Name(uint32_t port) const { return "worker " + std::to_string(port); }
+};
+
+/// Two queues: packets without numbers overtake frames with numbers that have not begun, and each
+/// queue is first in, first out. When a frame begins is worked out when the next packet is sent or
+/// arrives, so that all that could overtake it are known. So the only event is its arrival, and
+/// only the next arrival is pending.
+class Link : public Alarm {
+  public:
+    /// Frames and bytes of one kind.
+    struct Count {
+        uint64_t frames = 0;
+        uint64_t bytes = 0;
+    };
+
+    /// meter: of the switch's queues; null on the way up.
+    Link(const LinkOptions& options, Receiver& end, uint32_t port, QueueMeter* meter, Trace& trace)
+        : options_(options), end_(end), port_(port), meter_(meter), trace_(trace) {
+        for (int kind = 0; kind < kKinds; ++kind) {
+            const uint32_t bytes = FrameBytes(static_cast<Kind>(kind)) + options.overhead_bytes;
+            time_of_[kind] = options.TimeOf(bytes);
+        }
+    }
+
+    void Send(Packet packet, Picoseconds now) {
+        Begin(now);
+        free_at_ = std::max(free_at_, now);
+        const bool urgent = IsUrgent(packet);
+        Queue& queue = queues_[urgent];
+        const Picoseconds ahead = queue.time + (urgent == urgent_ ? free_at_ - now : 0);
+        const double waiting = options_.BytesIn(ahead);
+        const uint32_t bytes = FrameBytes(packet);
+        if (waiting + bytes > options_.buffer_bytes && CanBeLost(packet.kind)) {
+            Lose(packet, waiting);
+            return;
+        }
+        Mark(packet, waiting);
+        queue.packets.Push(packet);
+        queue.time += TimeOf(packet);
+        if (meter_) {
+            meter_->Busy(port_, free_at_ + queues_[0].time + queues_[1].time, now);
+        }
+        Count& count = sent_[static_cast<size_t>(packet.kind)];
+        ++count.frames;
+        count.bytes += bytes;
+        Begin(now);
+        if (!Pending()) {
+            Set(flying_.Front().at);
+        }
+    }
+
+    const Count& Sent(Kind kind) const { return sent_[static_cast<size_t>(kind)]; }
+    /// Everything of the exchange; the background does not count.
+    Count Sent() const {
+        Count total;
+        for (int kind = 0; kind < kExchangeKinds; ++kind) {
+            total.frames += sent_[kind].frames;
+            total.bytes += sent_[kind].bytes;
+        }
+        return total;
+    }
+
+    /// Packets of the exchange that were marked; below, those that were lost.
+    uint64_t Marked() const { return marked_; }
+    uint64_t Lost() const { return lost_; }
+    uint64_t BackgroundMarked() const { return background_marked_; }
+    const Count& BackgroundLost() const { return background_lost_; }
+
+  private:
+    struct Flying {
+        Picoseconds at;
+        Packet packet;
+    };
+
+    /// What has not begun, and how long it takes.
+    struct Queue {
+        RingBuffer<Packet> packets;
+        Picoseconds time = 0;
+    };
+
+    void Ring(Picoseconds now) override {
+        while (!flying_.Empty() && flying_.Front().at <= now) {
+            const Packet packet = flying_.Pop().packet;
+            trace_.Take(now, meter_ == nullptr, port_, packet);
+            end_.Receive(packet, port_, now);
+        }
+        Begin(now);
+        if (!flying_.Empty() && !Pending()) {
+            Set(flying_.Front().at);
+        }
+    }
+
+    /// Let all frames begin whose turn has come.
+    void Begin(Picoseconds now) {
+        while (free_at_ <= now && !(queues_[0].packets.Empty() && queues_[1].packets.Empty())) {
+            urgent_ = !queues_[1].packets.Empty();
+            Queue& queue = queues_[urgent_];
+            const Packet packet = queue.packets.Pop();
+            const Picoseconds time = TimeOf(packet);
+            queue.time -= time;
+            free_at_ += time;
+            flying_.Push({free_at_ + options_.delay, packet});
+        }
+    }
+
+    void Lose(const Packet& packet, double waiting) {
+        if (!options_.loses) {
+            std::ostringstream message;
+            message << "The queue to " << end_.Name(port_) << " is full: a packet found "
+                    << std::llround(waiting) << " bytes waiting, and " << options_.buffer_bytes
+                    << " fit. Packets lost there are not sent again in this model: give a larger "
+                       "buffer.";
+            throw SimulationError(message.str());
+        }
+        if (packet.kind == Kind::BACKGROUND) {
+            ++background_lost_.frames;
+            background_lost_.bytes += packet.count;
+            return;
+        }
+        ++lost_;
+    }
+
+    void Mark(Packet& packet, double waiting) {
+        if (waiting > options_.ecn_bytes && Markable(packet)) {
+            packet.ecn = true;
+            ++(packet.kind == Kind::BACKGROUND ? background_marked_ : marked_);
+        }
+    }
+
+    /// Acknowledgements between hosts are not ECN-capable: they say whether their frames were
+    /// marked.
+    static bool Markable(const Packet& packet) {
+        if (packet.kind == Kind::BACKGROUND_ACK) {
+            return false;
+        }
+        return packet.kind == Kind::FEATURE || packet.kind == Kind::BACKGROUND ||
+               !packet.between_hosts;
+    }
+
+    Picoseconds TimeOf(const Packet& packet) const {
+        const uint32_t bytes = FrameBytes(packet);
+        return bytes == FrameBytes(packet.kind) ? time_of_[static_cast<size_t>(packet.kind)]
+                                                : options_.TimeOf(bytes + options_.overhead_bytes);
+    }
+
+    LinkOptions options_;
+    Receiver& end_;
+    uint32_t port_;
+    QueueMeter* meter_;
+    Trace& trace_;
+    std::array<Picoseconds, kKinds> time_of_;
+    std::array<Count, kKinds> sent_{};
+    uint64_t marked_ = 0;
+    uint64_t lost_ = 0;
+    uint64_t background_marked_ = 0;
+    Count background_lost_;
+    // Of frames with numbers, and of packets without.
+    std::array<Queue, 2> queues_;
+    // Of the frame that has begun last.
+    bool urgent_ = false;
+    Picoseconds free_at_ = 0;
+    RingBuffer<Flying> flying_;
+};

@@ -1,0 +1,157 @@
+// SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The arrays of a simulation, and the sends and contributions of each worker and block.
+#pragma once
+
+#include "events.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <algorithm>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+/// The arrays that Python has written into a folder, a file each; mapped, not copied.
+class Arrays {
+  public:
+    explicit Arrays(std::string folder) : folder_(std::move(folder)) {}
+
+    template <typename T>
+    std::span<const T> Get(const std::string& name) const {
+        const auto bytes = Map(name);
+        return {reinterpret_cast<const T*>(bytes.data()), bytes.size() / sizeof(T)};
+    }
+
+  private:
+    std::span<const char> Map(const std::string& name) const {
+        const int file = open((folder_ + "/" + name).c_str(), O_RDONLY);
+        struct stat status;
+        if (file < 0 || fstat(file, &status) != 0) {
+            throw SimulationError("Cannot read the array " + name + ".");
+        }
+        const auto bytes = static_cast<size_t>(status.st_size);
+        // Nothing cannot be mapped.
+        void* start = bytes ? mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE, file, 0) : nullptr;
+        close(file);
+        if (start == MAP_FAILED) {
+            throw SimulationError("Cannot map the array " + name + ".");
+        }
+        return {static_cast<const char*>(start), bytes};
+    }
+
+    std::string folder_;
+};
+
+/// The sends of each worker in each block, and the rows that they contribute to. Packets are
+/// numbered worker by worker, block by block, in sending order; rows (destinations of blocks) block
+/// by block. Where fragments are exchanged together, a packet or row of the plan is as many packets
+/// or rows one after another, a fragment each.
+class Schedule {
+  public:
+    /// The part of a worker in a block.
+    struct Share {
+        uint64_t first_packet;
+        uint64_t packets;
+        uint64_t rows;
+    };
+
+    /// The contributions of a packet: rows of the plan, with the highest bit where a pass ends.
+    using Contributions = std::span<const uint32_t>;
+    static constexpr uint32_t kLastOfPass = 1U << 31;
+
+    /// fragment_bytes: of the frames of each fragment of a feature.
+    Schedule(const Arrays& arrays, uint32_t blocks, uint32_t fragments, uint32_t together,
+             std::vector<uint32_t> fragment_bytes)
+        : blocks(blocks),
+          fragments(fragments),
+          together(together),
+          fragment_bytes_(std::move(fragment_bytes)),
+          send_indptr_(arrays.Get<uint64_t>("send_indptr")),
+          receive_indptr_(arrays.Get<uint64_t>("receive_indptr")),
+          receive_row_(arrays.Get<uint32_t>("receive_row")),
+          row_place_(arrays.Get<uint32_t>("row_place")),
+          row_expected_(arrays.Get<uint16_t>("row_expected")),
+          packet_count_(arrays.Get<uint16_t>("packet_count")),
+          packet_start_(arrays.Get<uint64_t>("packet_start")),
+          packet_length_(arrays.Get<uint32_t>("packet_length")),
+          contribution_(arrays.Get<uint32_t>("contribution")) {}
+
+    Share ShareOf(uint32_t worker, uint32_t block) const {
+        const size_t at = size_t{worker} * blocks + block;
+        return {send_indptr_[at] * together, (send_indptr_[at + 1] - send_indptr_[at]) * together,
+                (receive_indptr_[at + 1] - receive_indptr_[at]) * together};
+    }
+
+    /// How many packets a worker sends in a block for each sum that leaves in a block on average.
+    double PacketsPerSum(uint32_t worker, uint32_t block) const {
+        const double sums = static_cast<double>(row_expected_.size() * together) / blocks;
+        return static_cast<double>(ShareOf(worker, block).packets) / sums;
+    }
+
+    /// The rows of the worker's fullest block.
+    uint64_t RowsOf(uint32_t worker) const {
+        uint64_t most = 0;
+        for (uint32_t block = 0; block < blocks; ++block) {
+            most = std::max(most, ShareOf(worker, block).rows);
+        }
+        return most;
+    }
+
+    /// Set the contributions that each row of the worker misses at the beginning of a block.
+    void Expect(uint32_t worker, uint32_t block, std::vector<uint16_t>& left) const {
+        const uint64_t first = receive_indptr_[size_t{worker} * blocks + block];
+        const uint64_t rows = ShareOf(worker, block).rows;
+        for (uint64_t i = 0; i < rows; ++i) {
+            left[i] = row_expected_[receive_row_[first + i / together]];
+        }
+    }
+
+    /// The row at a place among those of a worker and block.
+    uint32_t RowAt(uint32_t worker, uint32_t block, uint64_t place) const {
+        const uint64_t first = receive_indptr_[size_t{worker} * blocks + block];
+        return receive_row_[first + place / together] * together + place % together;
+    }
+
+    /// The place of a row among those of its worker and block.
+    uint32_t PlaceOf(uint32_t row) const {
+        return row_place_[row / together] * together + row % together;
+    }
+
+    /// The bytes of a packet's frame when this fragment is exchanged.
+    uint16_t BytesOf(uint64_t packet, uint32_t fragment) const {
+        return static_cast<uint16_t>(fragment_bytes_[fragment + packet % together]);
+    }
+
+    uint16_t CountOf(uint64_t packet) const { return packet_count_[packet / together]; }
+
+    Contributions ContributionsOf(uint64_t packet) const {
+        const uint64_t planned = packet / together;
+        return contribution_.subspan(packet_start_[planned], packet_length_[planned]);
+    }
+
+    /// The row that a packet adds to with one of its contributions.
+    uint32_t RowOf(uint32_t contribution, uint32_t packet) const {
+        return (contribution & ~kLastOfPass) * together + packet % together;
+    }
+
+    const uint32_t blocks;
+    const uint32_t fragments;
+    const uint32_t together;
+
+  private:
+    std::vector<uint32_t> fragment_bytes_;
+    std::span<const uint64_t> send_indptr_;
+    std::span<const uint64_t> receive_indptr_;
+    std::span<const uint32_t> receive_row_;
+    std::span<const uint32_t> row_place_;
+    std::span<const uint16_t> row_expected_;
+    std::span<const uint16_t> packet_count_;
+    std::span<const uint64_t> packet_start_;
+    std::span<const uint32_t> packet_length_;
+    std::span<const uint32_t> contribution_;
+};

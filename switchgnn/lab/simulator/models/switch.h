@@ -1,0 +1,530 @@
+// SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The aggregators of a switch, and switches with links to workers: they forward, or add up;
+// docs/protocol.md.
+#pragma once
+
+#include "events.h"
+#include "link.h"
+#include "schedule.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <utility>
+#include <vector>
+
+/// What the switches have done so far.
+struct Tally {
+    /// Sums that left for a worker.
+    uint64_t sums = 0;
+    /// Contributions that found no slot on all their way.
+    uint64_t overflowed = 0;
+    /// Sums that a worker recalled.
+    uint64_t sent_again = 0;
+    /// Of each switch that has workers.
+    uint64_t barriers = 0;
+    uint64_t passes = 0;
+    uint64_t contributions = 0;
+    uint64_t loop_passes = 0;
+    /// The most that waited at one switch.
+    uint64_t max_loop_queue = 0;
+    /// Slots that hold an unfinished sum, and the most there have been; of several switches those
+    /// of the one that has most.
+    uint64_t slots = 0;
+    uint64_t max_slots = 0;
+};
+
+enum class Fate {
+    KEPT,
+    COMPLETED,
+    OVERFLOWED,
+};
+
+/// A row is a destination in a block. With a plan each has a slot of its own; with the strawman
+/// they compete for those of their pool, first come, first served.
+class Slots {
+  public:
+    /// limits: the slots of each pool; empty with a plan.
+    /// together: rows that share a slot, the fragments of a destination.
+    Slots(const Arrays& arrays, const std::vector<uint32_t>& limits, uint32_t together)
+        : Slots(arrays, arrays.Get<uint16_t>("row_expected"), limits, together) {}
+
+    /// expected: the contributions to each row, in place of those that the arrays have.
+    Slots(const Arrays& arrays, std::span<const uint16_t> expected,
+          const std::vector<uint32_t>& limits, uint32_t together)
+        : together_(together), free_(limits) {
+        const auto worker = arrays.Get<uint8_t>("row_worker");
+        const auto bank = arrays.Get<uint8_t>("row_bank");
+        rows_.resize(expected.size() * together);
+        open_.resize(expected.size());
+        for (size_t i = 0; i < rows_.size(); ++i) {
+            const size_t planned = i / together;
+            const uint8_t pool = limits.empty() ? 0 : bank[planned] % limits.size();
+            rows_[i] = {expected[planned], 0, 0, worker[planned], pool};
+        }
+    }
+
+    /// Add to a row; `total` becomes the contributions in what leaves.
+    Fate Add(uint32_t row, uint16_t count, uint16_t& total) {
+        return free_.empty() ? AddPlanned(row, count, total) : AddPooled(row, count, total);
+    }
+
+    uint32_t WorkerOf(uint32_t row) const { return rows_[row].worker; }
+    /// Slots that hold an unfinished sum.
+    uint64_t InUse() const { return in_use_; }
+    uint64_t MostInUse() const { return most_in_use_; }
+
+  private:
+    struct Row {
+        uint16_t expected;
+        uint16_t seen;
+        uint16_t added;
+        uint8_t worker;
+        uint8_t pool;
+    };
+
+    /// A sum begins: the slot is taken with the first one in it.
+    void Open(uint32_t row) {
+        if (open_[row / together_]++ != 0) {
+            return;
+        }
+        ++in_use_;
+        most_in_use_ = std::max(most_in_use_, in_use_);
+        if (!free_.empty()) {
+            --free_[rows_[row].pool];
+        }
+    }
+
+    /// A sum is complete: the slot is free after the last one in it.
+    void Close(uint32_t row) {
+        if (--open_[row / together_] != 0) {
+            return;
+        }
+        --in_use_;
+        if (!free_.empty()) {
+            ++free_[rows_[row].pool];
+        }
+    }
+
+    Fate AddPlanned(uint32_t at, uint16_t count, uint16_t& total) {
+        Row& row = rows_[at];
+        if (row.added == 0) {
+            Open(at);
+        }
+        row.added += count;
+        if (row.added < row.expected) {
+            return Fate::KEPT;
+        }
+        if (row.added > row.expected) {
+            throw SimulationError(
+                "A slot got more contributions than it expects: the plan is wrong.");
+        }
+        total = row.added;
+        row.added = 0;
+        Close(at);
+        return Fate::COMPLETED;
+    }
+
+    /// As p4src/strawman/banks.p4.
+    Fate AddPooled(uint32_t at, uint16_t count, uint16_t& total) {
+        Row& row = rows_[at];
+        row.seen += count;
+        const bool last = row.seen == row.expected;
+        if (last) {
+            row.seen = 0;
+        }
+        if (row.added != 0) {
+            row.added += count;
+            if (!last) {
+                return Fate::KEPT;
+            }
+            total = row.added;
+            row.added = 0;
+            Close(at);
+            return Fate::COMPLETED;
+        }
+        total = count;
+        if (open_[at / together_] == 0 && free_[row.pool] == 0) {
+            return Fate::OVERFLOWED;
+        }
+        if (last) {
+            // It would give its slot back at once.
+            return Fate::COMPLETED;
+        }
+        row.added = count;
+        Open(at);
+        return Fate::KEPT;
+    }
+
+    uint32_t together_;
+    std::vector<Row> rows_;
+    // Unfinished sums in each slot.
+    std::vector<uint8_t> open_;
+    std::vector<uint32_t> free_;
+    uint64_t in_use_ = 0;
+    uint64_t most_in_use_ = 0;
+};
+
+/// The sums that are still in their slots, for workers that recall them. A slot keeps its sum until
+/// the next block, or fragment, overwrites it.
+class LeftSums {
+  public:
+    struct Left {
+        /// Contributions in the sum; 0: it has not left.
+        uint16_t count = 0;
+        /// Of its frame.
+        uint16_t bytes = 0;
+    };
+
+    /// Note that a sum has left.
+    void Note(uint32_t row, Left left) {
+        if (row >= left_.size()) {
+            left_.resize(std::max<size_t>(row + 1, 2 * left_.size()));
+        }
+        left_[row] = left;
+    }
+
+    Left Of(uint32_t row) const { return row < left_.size() ? left_[row] : Left{}; }
+    void Clear() { std::fill(left_.begin(), left_.end(), Left{}); }
+
+  private:
+    std::vector<Left> left_;
+};
+
+/// Adds packets to the slots of one switch, and counts.
+class Adder {
+  public:
+    explicit Adder(Slots& slots) : slots_(slots) {}
+
+    /// Add a packet to a row. Return whether something leaves, and set `leaving` to it: the packet
+    /// becomes the sum, as in p4src/rewrite.p4, and so keeps its mark.
+    bool Add(uint32_t row, const Packet& packet, Packet& leaving) {
+        ++tally.contributions;
+        uint16_t total;
+        const Fate fate = slots_.Add(row, packet.count, total);
+        if (fate == Fate::KEPT) {
+            return false;
+        }
+        const Kind kind = fate == Fate::COMPLETED ? Kind::SUM : packet.kind;
+        tally.overflowed += fate == Fate::OVERFLOWED;
+        tally.sums += kind == Kind::SUM;
+        leaving = {.kind = kind, .ecn = packet.ecn, .count = total, .id = row};
+        leaving.bytes = packet.bytes;
+        return true;
+    }
+
+    /// The worker that holds the destination of a row.
+    uint32_t WorkerOf(uint32_t row) const { return slots_.WorkerOf(row); }
+
+    /// Refuse to go on to the next block while a sum of this one is incomplete.
+    void CheckComplete() const {
+        if (slots_.InUse() != 0) {
+            throw SimulationError("All workers are done with a block, but sums are incomplete.");
+        }
+    }
+
+    Tally Count() const {
+        Tally counted = tally;
+        counted.slots = slots_.InUse();
+        counted.max_slots = slots_.MostInUse();
+        return counted;
+    }
+
+    Tally tally;
+
+  private:
+    Slots& slots_;
+};
+
+/// Packets that leave the loop at a later time, in the order of those times.
+class Outlet : public Alarm {
+  public:
+    using Send = std::function<void(const Packet& packet, uint32_t worker, Picoseconds now)>;
+
+    explicit Outlet(Send send) : send_(std::move(send)) {}
+
+    void Add(const Packet& packet, uint32_t worker, Picoseconds at) {
+        waiting_.Push({packet, worker, at});
+        if (!Pending()) {
+            Set(at);
+        }
+    }
+
+  private:
+    struct Leaving {
+        Packet packet;
+        uint32_t worker;
+        Picoseconds at;
+    };
+
+    void Ring(Picoseconds now) override {
+        while (!waiting_.Empty() && waiting_.Front().at <= now) {
+            const Leaving leaving = waiting_.Pop();
+            send_(leaving.packet, leaving.worker, now);
+        }
+        if (!waiting_.Empty()) {
+            Set(waiting_.Front().at);
+        }
+    }
+
+    Send send_;
+    RingBuffer<Leaving> waiting_;
+};
+
+/// A packet between two passes.
+struct Circling {
+    Packet packet;
+    /// What is left to contribute.
+    Schedule::Contributions left;
+    /// Only the acknowledgement is left, which had to wait for a sum to leave.
+    bool through = false;
+};
+
+/// Recirculation: a port with a rate. A recirculated packet makes all its remaining passes in a
+/// row, one per service time, so there is one event per waiting packet, not one per pass.
+class Loop : public Alarm {
+  public:
+    /// Makes a pass, and returns whether another one is needed.
+    using MakePass = std::function<bool(Circling& circling, Picoseconds at)>;
+
+    /// service: time of one pass; 0 when the rate is not limited.
+    Loop(MakePass make_pass, Picoseconds service)
+        : make_pass_(std::move(make_pass)), service_(service) {}
+
+    void Add(const Circling& circling, Picoseconds now) {
+        if (waiting_.Empty() && free_at_ <= now) {
+            Serve(circling, now);
+            return;
+        }
+        waiting_.Push(circling);
+        longest_ = std::max<uint64_t>(longest_, waiting_.Size());
+        if (!Pending()) {
+            Set(free_at_);
+        }
+    }
+
+    uint64_t Passes() const { return passes_; }
+    /// The most packets that waited at once.
+    uint64_t Longest() const { return longest_; }
+
+  private:
+    void Ring(Picoseconds now) override {
+        Serve(waiting_.Pop(), now);
+        if (!waiting_.Empty()) {
+            Set(free_at_);
+        }
+    }
+
+    void Serve(Circling circling, Picoseconds now) {
+        bool more = true;
+        Picoseconds at = now;
+        while (more) {
+            at += service_;
+            ++passes_;
+            more = make_pass_(circling, at);
+        }
+        free_at_ = at;
+    }
+
+    MakePass make_pass_;
+    Picoseconds service_;
+    Picoseconds free_at_ = 0;
+    RingBuffer<Circling> waiting_;
+    uint64_t passes_ = 0;
+    uint64_t longest_ = 0;
+};
+
+/// Ports to workers.
+class Switch : public Receiver {
+  public:
+    void Attach(Link& down) { down_.push_back(&down); }
+
+  protected:
+    std::vector<Link*> down_;
+};
+
+/// A switch that only forwards frames between hosts.
+class PlainSwitch : public Switch {
+  public:
+    void Receive(const Packet& packet, uint32_t, Picoseconds now) override {
+        down_[packet.id]->Send(packet, now);
+    }
+};
+
+/// A switch that adds what the workers attached to it send, with a loop for further passes.
+class AddingSwitch : public Switch {
+  public:
+    AddingSwitch(const Schedule& schedule, Slots& slots, Picoseconds service)
+        : adder_(slots),
+          schedule_(schedule),
+          loop_(ns3::Create<Loop>(
+              [this](Circling& circling, Picoseconds at) { return Pass(circling, at); }, service)),
+          outlet_(ns3::Create<Outlet>([this](const Packet& packet, uint32_t worker,
+                                             Picoseconds now) { Send(packet, worker, now); })) {}
+
+    void Receive(const Packet& packet, uint32_t, Picoseconds now) override {
+        if (packet.between_hosts) {
+            down_[packet.id]->Send(packet, now);
+            return;
+        }
+        switch (packet.kind) {
+            case Kind::FEATURE:
+                Take(packet, now);
+                break;
+            case Kind::DONE:
+                Collect(now);
+                break;
+            case Kind::RECALL:
+                Recall(packet, now);
+                break;
+            case Kind::NOTICE:
+                Notice(packet, now);
+                break;
+            default:
+                break;
+        }
+    }
+
+    /// Remember the sums that have left, as they may be lost and recalled.
+    void ExpectLosses() { left_sums_.emplace(); }
+
+    virtual Tally Count() const {
+        Tally tally = adder_.Count();
+        tally.loop_passes = loop_->Passes();
+        tally.max_loop_queue = loop_->Longest();
+        return tally;
+    }
+
+  protected:
+    /// Send a packet on its way to a worker, or, for a sum, on the way to the worker that gets it.
+    /// A sum stays in its slot while it is in a queue, and when it is lost.
+    virtual void Send(const Packet& packet, uint32_t worker, Picoseconds now) {
+        if (left_sums_ && packet.kind == Kind::SUM) {
+            left_sums_->Note(packet.id, {packet.count, packet.bytes});
+        }
+        down_[worker]->Send(packet, now);
+    }
+
+    /// All workers that are attached here are done with a block.
+    virtual void Done(Picoseconds now) { Advance(now); }
+
+    /// A worker has got a marked packet.
+    virtual void Notice(const Packet& packet, Picoseconds now) { TellAll(packet, now); }
+
+    /// Add a packet to a row; return whether something left.
+    bool Add(uint32_t row, const Packet& packet, Picoseconds at) {
+        Packet leaving;
+        if (!adder_.Add(row, packet, leaving)) {
+            return false;
+        }
+        Leave(leaving, adder_.WorkerOf(row), at);
+        return true;
+    }
+
+    /// Send now, or when the loop lets it go.
+    void Leave(const Packet& packet, uint32_t worker, Picoseconds at) {
+        if (at == ns3::Simulator::Now().GetTimeStep()) {
+            Send(packet, worker, at);
+        } else {
+            outlet_->Add(packet, worker, at);
+        }
+    }
+
+    /// Let the next block begin.
+    void Advance(Picoseconds now) {
+        adder_.CheckComplete();
+        ++adder_.tally.barriers;
+        if (left_sums_) {
+            left_sums_->Clear();
+        }
+        TellAll({.kind = Kind::ADVANCE}, now);
+    }
+
+    /// The number of the worker whose link was attached in this place.
+    virtual uint32_t WorkerAt(uint32_t place) const { return place; }
+    /// Send a packet to all workers that are attached here.
+    void TellAll(const Packet& message, Picoseconds now) {
+        for (uint32_t place = 0; place < down_.size(); ++place) {
+            Packet packet = message;
+            packet.worker = static_cast<uint16_t>(WorkerAt(place));
+            down_[place]->Send(packet, now);
+        }
+    }
+
+    Adder adder_;
+
+  private:
+    /// Make a pass; return whether another one is needed.
+    bool Pass(Circling& circling, Picoseconds at) {
+        bool left = false;
+        if (!circling.through) {
+            left = Contribute(circling, at);
+            circling.through = circling.left.empty();
+            if (!circling.through || (left && circling.packet.echo)) {
+                return true;
+            }
+        }
+        if (circling.packet.echo) {
+            Packet ack{.kind = Kind::ACK, .asked = circling.packet.asked};
+            ack.group = circling.packet.group;
+            Leave(ack, circling.packet.worker, at);
+        }
+        return false;
+    }
+
+    void Take(const Packet& packet, Picoseconds now) {
+        Circling circling{packet, schedule_.ContributionsOf(packet.id)};
+        if (Pass(circling, now)) {
+            loop_->Add(circling, now);
+        }
+    }
+
+    /// Add until the pass ends; return whether something left.
+    bool Contribute(Circling& circling, Picoseconds at) {
+        ++adder_.tally.passes;
+        size_t used = 0;
+        bool left = false;
+        for (const uint32_t word : circling.left) {
+            ++used;
+            if (Add(schedule_.RowOf(word, circling.packet.id), circling.packet, at)) {
+                left = true;
+                break;
+            }
+            if (word & Schedule::kLastOfPass) {
+                break;
+            }
+        }
+        circling.left = circling.left.subspan(used);
+        return left;
+    }
+
+    /// One pass, without the loop: it touches one slot.
+    void Recall(const Packet& packet, Picoseconds now) {
+        Packet answer{.kind = Kind::MISSING, .id = packet.id, .group = packet.group};
+        const LeftSums::Left left = left_sums_->Of(packet.id);
+        if (left.count != 0) {
+            answer.kind = Kind::SUM;
+            answer.count = left.count;
+            answer.bytes = left.bytes;
+            ++adder_.tally.sent_again;
+        }
+        down_[packet.worker]->Send(answer, now);
+    }
+
+    void Collect(Picoseconds now) {
+        if (++done_ < down_.size()) {
+            return;
+        }
+        done_ = 0;
+        Done(now);
+    }
+
+    const Schedule& schedule_;
+    ns3::Ptr<Loop> loop_;
+    ns3::Ptr<Outlet> outlet_;
+    uint32_t done_ = 0;
+    std::optional<LeftSums> left_sums_;
+};

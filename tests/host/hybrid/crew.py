@@ -1,0 +1,132 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Workers of a plan that leaves destinations to the hosts, as threads on one switch."""
+
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_matrix
+
+from switchgnn.host.direct import PROTOCOL as DIRECT_PROTOCOL
+from switchgnn.host.hybrid import HybridTransport, left_schedules
+from switchgnn.host.links.faults import Faults, FaultyLink
+from switchgnn.host.transport import WorkerEnd
+from switchgnn.host.wire.header import PROTOCOL
+from switchgnn.planner.build import build_resolved
+from switchgnn.planner.direction import Direction
+from tests.host.direct.crew import stations, together
+from tests.support.fabrics import PATIENT
+from tests.support.speed import pace_here
+
+BOTH = (Direction.FORWARD, Direction.BACKWARD)
+
+
+@contextmanager
+def crew(bed, *, faults="", pace=PATIENT, left=None, mtu="1500", on_block=None):
+    """A transport for each worker of the bed's plan, on its installed session.
+
+    `left` has the schedules serve other destinations than the plan leaves; `on_block` is called
+    with each block that is done.
+    """
+    plan = bed.plan
+    left = left or {way: plan.left(way) for way in BOTH}
+    schedules = left_schedules(bed.graph, plan.assignment, bed.workers, left)
+    parsed = Faults.parse(faults)
+    with ExitStack() as stack:
+        made = []
+        for part, schedule in zip(plan.workers, schedules, strict=True):
+            link = stack.enter_context(bed.link(part.worker, PROTOCOL, DIRECT_PROTOCOL))
+            if faults:
+                link = FaultyLink(link, parsed, part.worker)
+            end = end_of(bed, part, pace=pace_here(pace), mtu=mtu)
+            options = {"on_block": on_block}
+            made.append(HybridTransport(end, plan.manifest, part, schedule, link, **options))
+        yield made
+
+
+def end_of(bed, part, *, pace, **changes):
+    """What a worker of the bed is made of."""
+    options = {
+        "worker": part.worker,
+        "workers": bed.workers,
+        "vertices": len(part.vertices),
+        "pace": pace,
+        "link": "",
+        "faults": "",
+        "addresses": bed.addresses(part.worker),
+        "stations": stations(bed.workers),
+        "plan": Path(),
+        "session": bed.session,
+        "schedule": None,
+        "sampling": 1.0,
+        "seed": 0,
+    }
+    return WorkerEnd(**{**options, **changes})
+
+
+def whole_numbers(bed, width, seed=0):
+    """Features whose float32 sums are exact in any order."""
+    shape = (bed.graph.vertices, width)
+    return np.random.default_rng(seed).integers(-1000, 1000, shape).astype(np.float32)
+
+
+def run(bed, transports, calls):
+    """Make all calls of (features, direction); return for each (fixed, scale, sums of hosts)."""
+
+    def work(worker):
+        rows = bed.plan.workers[worker].vertices
+        results = [transports[worker].aggregate_parts(x[rows], way) for x, way in calls]
+        transports[worker].close()
+        return results
+
+    return put_together(bed, calls, together(work, bed.workers))
+
+
+def put_together(bed, calls, per_worker):
+    found = []
+    for index, (features, _) in enumerate(calls):
+        fixed, sums = np.zeros(features.shape, dtype=np.int64), np.zeros_like(features)
+        scales = {results[index][0].fixed_point.scale for results in per_worker}
+        assert len(scales) == 1
+        for part, results in zip(bed.plan.workers, per_worker, strict=True):
+            fixed[part.vertices] = results[index][0].values
+            sums[part.vertices] = results[index][1]
+        found.append((fixed, scales.pop(), sums))
+    return found
+
+
+def expected(bed, features, direction, left, scale):
+    """What the switch must have summed, as integers, and what the hosts must have."""
+    source, destination = bed.graph.edges()
+    crosses = bed.plan.assignment[source] != bed.plan.assignment[destination]
+    ends = (destination[crosses], source[crosses])
+    shape = (bed.graph.vertices, bed.graph.vertices)
+    matrix = csr_matrix((np.ones(len(ends[0]), dtype=np.int64), ends), shape=shape)
+    matrix = matrix.T if direction is Direction.BACKWARD else matrix
+    fixed = matrix @ np.rint(features.astype(np.float64) * scale).astype(np.int64)
+    sums = matrix @ features.astype(np.float64)
+    return np.where(left[:, None], 0, fixed), np.where(left[:, None], sums, 0)
+
+
+def wrong(bed, calls, found, left=None):
+    """How many sums of both parts differ from those over the whole graph."""
+    differ = 0
+    for (features, way), (fixed, scale, sums) in zip(calls, found, strict=True):
+        chosen = bed.plan.left(way) if left is None else left
+        right = expected(bed, features, way, chosen, scale)
+        differ += int((fixed != right[0]).sum() + (sums != right[1]).sum())
+    return differ
+
+
+@contextmanager
+def leaving(module, left):
+    """Every plan that the module makes leaves these destinations to the hosts."""
+
+    def build(*args, **options):
+        return build_resolved(*args, **(options | {"left": left}))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "build_resolved", build)
+        yield

@@ -1,0 +1,217 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""A worker whose frames go through the native fast path ends like one of which Python takes all."""
+
+from dataclasses import asdict
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from switchgnn.host.congestion import StallClock
+from switchgnn.host.innetwork.barrier import Barrier
+from switchgnn.host.innetwork.block import BlockExchange, FeatureSender, _Fragment
+from switchgnn.host.innetwork.endpoint import new_endpoint
+from switchgnn.host.innetwork.receiver import SumReceiver, fast_paths
+from switchgnn.host.innetwork.responder import Inbox, Notifier, Responder
+from switchgnn.host.innetwork.schedule import block_schedules
+from switchgnn.host.pace import Pace
+from switchgnn.host.wire.batches import new_batch
+from switchgnn.host.wire.header import (
+    BODY_AT,
+    FRAGMENT_BYTES,
+    HEADER_AT,
+    LANES,
+    Header,
+    Kind,
+    fragment_words,
+)
+from switchgnn.host.wire.narrow import pack_lanes
+from switchgnn.host.wire.native import native_frames
+from switchgnn.planner.build import build_plan
+from switchgnn.planner.graphs.load import load_graph
+from tests.host.addresses import ADDRESSES, SESSION, Recorder
+from tests.support.native import needs_compiler
+
+pytestmark = needs_compiler
+FIRST, SECOND = fragment_words(2 * LANES, LANES)
+PLACE = (3, 1, FIRST)
+GROUP = 4
+# These are not compared. The sums of a batch are taken first, so what says of one of them, in the
+# same batch, that it is not complete comes too late to raise doubts.
+ASKED = ("recalls", "fetches", "sums_recalled")
+
+
+@pytest.fixture(scope="module")
+def schedule():
+    plan = build_plan(load_graph("karate"), workers=2, slots=64, program="ab" * 32)
+    return block_schedules(plan.workers[0], ADDRESSES, GROUP, SESSION)[0]
+
+
+class Half:
+    """One worker in the middle of a block."""
+
+    def __init__(self, schedule, fast_path):
+        endpoint = new_endpoint(0, SESSION, Recorder(), ADDRESSES, Pace(window=1024))
+        responder = Responder(endpoint, np.arange(4))
+        inbox = Inbox(endpoint, responder, Notifier(endpoint))
+        barrier = Barrier(endpoint, inbox, workers=2, plan_id=1)
+        self.block = BlockExchange(
+            endpoint, inbox, barrier=barrier, stall=StallClock(endpoint.clock)
+        )
+        self.receiver = SumReceiver(endpoint, schedule, place=PLACE, began=1.0)
+        self.sender = FeatureSender(
+            endpoint,
+            schedule.frames.fill(
+                PLACE[0], PLACE[2], np.zeros((schedule.frames.count, LANES), np.int32)
+            ),
+        )
+        while self.sender.send_some(1.0):
+            pass
+        if fast_path is not None:
+            fast_path.open(SESSION, PLACE, self.receiver.awaited, self.receiver.payloads)
+        self.under_way = _Fragment(PLACE, self.sender, self.receiver, fast_path)
+        self.counters = endpoint.counters
+
+    def take(self, frames):
+        batch = new_batch(len(frames) + 1, 256)
+        batch.put(b"somebody has taken this one")
+        batch.first = 1
+        for frame in frames:
+            batch.put(frame)
+        return self.block._take_batch(self.under_way, batch, 2.0)
+
+    def state(self):
+        counted = {name: n for name, n in asdict(self.counters).items() if name not in ASKED}
+        here = self.receiver.awaited == 0
+        payloads = self.receiver.payloads.reshape(-1, FRAGMENT_BYTES)[here]
+        return (
+            counted,
+            here.tolist(),
+            payloads.tobytes(),
+            self.receiver.done,
+            self.receiver.share,
+            self.receiver.missing_vertices,
+            self.sender.unconfirmed,
+            self.sender.done,
+        )
+
+
+def header_of(kind, vertex, **fields):
+    here = {"session": SESSION, "round": PLACE[0], "block_id": PLACE[1], "fragment": PLACE[2]}
+    return Header(kind=kind, dst_id=int(vertex), **{**here, **fields})
+
+
+def sums(schedule):
+    """Frames of which most are right."""
+    awaited = len(schedule.receive_vertex)
+    flags = st.fixed_dictionaries({}, optional={name: st.just(True) for name in ("ecn", "resend")})
+
+    def frame(place, change, flagged):
+        count = schedule.receive_count[place]
+        header = header_of(Kind.SUM, schedule.receive_vertex[place], count=count)
+        # A sum is the same however often it comes: of two copies either may be taken. Those of
+        # every third place are zeros, which alone may come without a body.
+        numbers = (np.arange(LANES, dtype=np.int32)[np.newaxis] - place) * (place % 3 > 0)
+        bits = change.get("bits", 32)
+        if bits == 0 and place % 3:
+            change = {"bits": (bits := 8)}
+        return header._replace(**change, **flagged), pack_lanes(numbers, bits).tobytes()
+
+    changes = st.sampled_from(
+        [
+            *({},) * 12,
+            {"count": 0},
+            {"dst_id": 9999},
+            {"round": PLACE[0] + 1},
+            {"round": PLACE[0] - 1},
+            {"block_id": 2},
+            {"fragment": SECOND},
+            {"session": SESSION + 1},
+            {"is_fetch": True},
+            {"kind": Kind.FEATURE},
+            *({"bits": bits} for bits in (16, 8, 0)),
+        ]
+    )
+    return st.builds(
+        frame, st.integers(0, awaited - 1), changes, st.one_of(st.just({}), st.just({}), flags)
+    )
+
+
+def answers(schedule):
+    """Acknowledgements, and what says that a sum is not complete."""
+    groups = -(-schedule.frames.count // GROUP)
+
+    def frame(kind, group, count, place):
+        vertex = schedule.receive_vertex[place]
+        return header_of(kind, vertex, feature_group=group, count=count), b""
+
+    return st.builds(
+        frame,
+        st.sampled_from([Kind.ACK, Kind.ACK, Kind.ACK, Kind.MISSING, Kind.NOTICE]),
+        st.integers(0, groups),
+        st.sampled_from([GROUP, GROUP, GROUP - 1, 0]),
+        st.integers(0, len(schedule.receive_vertex) - 1),
+    )
+
+
+def damaged(frame, damage):
+    """Return a frame as it arrives: as it is, with a bit flipped, or cut."""
+    how, at = damage
+    if how == "flipped":
+        changed = bytearray(frame)
+        changed[HEADER_AT + at % (len(frame) - HEADER_AT)] ^= 1 << at % 8
+        return bytes(changed)
+    return frame[: at % len(frame)] if how == "cut" else frame
+
+
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_the_fast_path_changes_nothing(schedule, data):
+    damage = st.tuples(
+        st.sampled_from(["not", "not", "not", "not", "flipped", "cut"]), st.integers(0, 4000)
+    )
+    one = st.tuples(st.one_of(sums(schedule), sums(schedule), answers(schedule)), damage)
+    batches = data.draw(st.lists(st.lists(one, min_size=1, max_size=40), max_size=4))
+    (fast_path,) = fast_paths([schedule])
+    quick, careful = Half(schedule, fast_path), Half(schedule, None)
+    for batch in batches:
+        frames = [damaged(ADDRESSES.frame(header.pack(body)), how) for (header, body), how in batch]
+        assert quick.take(frames) == careful.take(frames)
+        assert quick.state() == careful.state()
+
+
+def test_what_is_plainly_right_is_taken(schedule):
+    """Else the property above would hold of a fast path that lets everything through."""
+    (fast_path,) = fast_paths([schedule])
+    half = Half(schedule, fast_path)
+    batch = new_batch(len(schedule.receive_vertex) + 1, 256)
+    for vertex, count in zip(schedule.receive_vertex, schedule.receive_count, strict=True):
+        header = header_of(Kind.SUM, vertex, count=count)
+        batch.put(ADDRESSES.frame(header.pack(int(vertex).to_bytes(4, "big") * 32)))
+    batch.put(ADDRESSES.frame(header_of(Kind.ACK, 0, count=GROUP).pack(b"")))
+    result = fast_path.take_plain(batch)
+    assert (result.taken, result.acknowledged, result.left) == (batch.count - 1, [(0, GROUP)], ())
+    assert half.receiver.took(result.taken, 2.0)
+    assert half.receiver.done
+    assert (half.receiver.sums() == schedule.receive_vertex[:, np.newaxis]).all()
+
+
+def test_frames_of_any_length_are_no_danger(schedule):
+    """The size of a frame is the sender's word."""
+    (fast_path,) = fast_paths([schedule])
+    half = Half(schedule, fast_path)
+    batch = new_batch(4, BODY_AT)
+    batch.put(bytes(BODY_AT))
+    batch.put(b"")
+    # As a kernel would say of a frame that did not fit.
+    batch.sizes[:2] = 9000, 0
+    result = fast_path.take_plain(batch)
+    assert list(result.left) == [0, 1]
+    assert not half.receiver.done
+
+
+def test_a_compiler_gives_native_code():
+    """A mistake in the native code must not hide behind Python."""
+    assert native_frames() is not None

@@ -1,0 +1,313 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""What the workers of a session have to send: the exchange and the scale of each round, and rows.
+
+It follows from plan, features and the rules of docs/protocol.md.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from switchgnn.host.innetwork.fixed_point import largest_magnitude, magnitude_from_bits
+from switchgnn.host.wire.header import Kind
+from tests.simulation.checks.check import PacketCheck
+from tests.simulation.subject import incidence
+
+_LAST_ROUND = 0xFFFFFF
+_WHOLE = 32
+# A cached scale has room for features twice as large as those that it was made for, and none for
+# those that are too small for its steps, by the bits of a number.
+_ROOM, _LEAST = 2.0, {32: 2.0**-12, 16: 1 / 16, 8: 1 / 4}
+_LARGEST_FLOAT = float(np.finfo(np.float32).max)
+# Sources from here on are partial sums.
+_PARTIAL = 1 << 31
+_ALL = -1
+
+
+def told_magnitude(packet):
+    """Return the bits of the largest magnitude of an ADVANCE's own round; None if it has none."""
+    body = packet.body
+    newest = int.from_bytes(body[8:12], "big") & _LAST_ROUND
+    return int.from_bytes(body[:4], "big") if newest == packet.place[0] else None
+
+
+@dataclass(frozen=True)
+class Scaled:
+    """The exchange of a round.
+
+    Attributes:
+        exchange: the place of the exchange among those of the session, from 0.
+        magnitude: of which the scale of its features is made.
+        void: whether some features do not fit that scale: the next round repeats them.
+        full: whether all rows are sent whole, as there are none in a cache.
+    """
+
+    exchange: int
+    magnitude: float
+    void: bool = False
+    full: bool = True
+
+
+class CachedScales:
+    """The magnitudes of cached scales, by direction; `most`: the largest fan-in."""
+
+    def __init__(self, bits, most):
+        self._bits, self._most = bits, most
+        self._kept = {}
+
+    def of(self, direction):
+        return self._kept.get(direction)
+
+    def limit(self, magnitude):
+        """Return the largest feature whose sums cannot overflow at a scale."""
+        if self._bits == _WHOLE:
+            return magnitude
+        steps = (2.0**31 - self._most) / self._most
+        return magnitude * max(1.0, steps / (2.0 ** (self._bits - 1) - 1))
+
+    def renew(self, direction, largest):
+        """Return the magnitude of the scale of a round, and whether it is a new one."""
+        self.forget_misfit(direction, largest)
+        if direction in self._kept:
+            return self._kept[direction], False
+        self._kept[direction] = largest * (_ROOM if self._bits == _WHOLE else 1.0)
+        return self._kept[direction], True
+
+    def forget_misfit(self, direction, largest):
+        """Forget a scale that is too coarse or too fine for features of this size."""
+        magnitude = self._kept.get(direction)
+        if magnitude is None:
+            return
+        most = min(_ROOM * magnitude, self.limit(magnitude))
+        if not magnitude * _LEAST[self._bits] <= largest <= most:
+            del self._kept[direction]
+
+
+class ExpectedScales:
+    """The exchange and the scale of each round of a session, from 1.
+
+    A foreseen exchange has a scale with headroom, as its features do not wait for the largest
+    magnitude; all others have the scale of the largest magnitude, of the features or as reported: a
+    Byzantine worker may report a larger one than it has.
+    """
+
+    def __init__(self, scene):
+        self._scene, self._job = scene, scene.job
+        self._largest = [largest_magnitude(features) for features, _ in self._job.rounds]
+        self._told = {}
+        self.rounds = list(self._scaled())
+
+    def heed(self, packet):
+        """Take an ADVANCE, whose largest magnitude may differ from that of the features."""
+        place, told = packet.place[0], told_magnitude(packet)
+        if told is None or not self._scene.misfits or self.of(place) is None:
+            return
+        if told != self.largest(place):
+            self._told[place] = told
+            self.rounds = list(self._scaled())
+
+    def of(self, place):
+        """Return what a round exchanges; None where there is no such round."""
+        return self.rounds[place - 1] if 1 <= place <= len(self.rounds) else None
+
+    def of_exchange(self, exchange):
+        return next(each for each in self.rounds if each.exchange == exchange and not each.void)
+
+    def largest(self, place):
+        """Return the largest magnitude of a round as bits."""
+        return self._told.get(place, self._largest[self.rounds[place - 1].exchange])
+
+    def fixed(self, place):
+        """Return int64[V, F], the features of a round as integers of its scale."""
+        scaled, oracle = self.of(place), self._scene.subject.oracle
+        features = self._job.rounds[scaled.exchange][0]
+        return oracle.fixed(features, scaled.magnitude, self._job.compression.bits)
+
+    def _scaled(self):
+        past, place, cached = [], 1, self._job.compression.cache
+        most = max(1, self._job.plan.manifest.max_fan_in)
+        scales = CachedScales(self._job.compression.bits, most)
+        for exchange, (_, direction) in enumerate(self._job.rounds):
+            largest = self._told.get(place, self._largest[exchange])
+            magnitude = self._capacity(past, direction)
+            if magnitude is not None and cached:
+                magnitude = scales.of(direction)
+            void = magnitude is not None and magnitude_from_bits(largest) > scales.limit(magnitude)
+            if magnitude is not None:
+                yield Scaled(exchange, magnitude, void, full=not cached)
+                place += 1
+            if magnitude is None or void:
+                largest = self._told.get(place, self._largest[exchange])
+                chosen, full = magnitude_from_bits(largest), True
+                if cached:
+                    chosen, full = scales.renew(direction, chosen)
+                yield Scaled(exchange, chosen, full=full)
+                place += 1
+            scales.forget_misfit(direction, magnitude_from_bits(largest))
+            past.append((direction, largest))
+
+    def _capacity(self, past, direction):
+        """Return the bound of features that do not wait; None where all of them wait."""
+        alike = foreseen(past)
+        manifest = self._job.plan.manifest
+        if not alike or alike[0][0] is not direction:
+            return None
+        if not manifest.direction(direction).block_numbers:
+            return None
+        headroom = 4.0 if self._job.compression.bits == _WHOLE else 1.0
+        capacity = headroom * max(magnitude_from_bits(largest) for _, largest in alike)
+        fits = 0.0 < capacity * max(1, manifest.max_fan_in) <= _LARGEST_FLOAT
+        return capacity if fits else None
+
+
+def foreseen(past):
+    """Return the exchanges, of one direction, that the next one is expected to resemble.
+
+    The longest suffix of all exchanges that has occurred before (the latest such) was followed by
+    the first of them; the other is as far before that one as the next one is after it.
+    """
+    directions = [direction for direction, _ in past]
+    now = len(past)
+    longest, after = 0, 0
+    for each in range(1, now):
+        common = 0
+        while common < each and directions[each - 1 - common] is directions[now - 1 - common]:
+            common += 1
+        if common and common >= longest:
+            longest, after = common, each
+    if not longest:
+        return []
+    candidates = (after, 2 * after - now)
+    return [
+        past[each] for each in candidates if each >= 0 and directions[each] is directions[after]
+    ]
+
+
+class ScaledCheck(PacketCheck):
+    """A check of packets that knows the scales of the session's rounds."""
+
+    def session_begins(self):
+        self._scales = ExpectedScales(self.scene)
+
+    def heeded(self, packet):
+        """Return whether a packet is an ADVANCE, whose magnitude the scales heed then."""
+        advance = packet.kind == Kind.ADVANCE
+        if advance:
+            self._scales.heed(packet)
+        return advance
+
+
+class PlannedFrames:
+    """The frames of all workers and blocks, and the sums that each is part of.
+
+    Attributes:
+        first: int64[K], the first vertex of each frame.
+        place: frames by block, vertex and destination; a frame for all has destination -1.
+        rows: int64[K, V], the vertices whose rows a frame adds up.
+        sums: int64[Q, K], the frames of all sums of all blocks, as in `SwitchSums`.
+    """
+
+    def __init__(self, plan):
+        self.place = {}
+        self._owned = [part.vertices for part in plan.workers]
+        blocks, senders, vertices = [], [], []
+        for worker, part in enumerate(plan.workers):
+            for block, destination, rows in _frames(part):
+                here = len(blocks)
+                self.place |= {(block, vertex, destination): here for vertex in rows.tolist()}
+                blocks.append(block)
+                senders.append(worker)
+                vertices.append(rows)
+        lengths, count = list(map(len, vertices)), len(blocks)
+        self._senders = np.array(senders, dtype=np.int64)
+        self.first = np.array([rows[0] for rows in vertices], dtype=np.int64)
+        columns = np.concatenate(vertices) if vertices else []
+        shape = count, len(plan.assignment)
+        self.rows = incidence(np.repeat(np.arange(count), lengths), columns, shape)
+        sums = [each for part in plan.workers for each in self._sums(part)]
+        lengths = [len(frames) for _, frames in sums]
+        columns = [frame for _, frames in sums for frame in frames]
+        shape = len(sums), count
+        self.sums = incidence(np.repeat(np.arange(len(sums)), lengths), columns, shape)
+        self._vertex = np.array([vertex for vertex, _ in sums], dtype=np.int64)
+        self._block = np.array([blocks[frames[0]] for _, frames in sums], dtype=np.int64)
+
+    def sent(self, fixed, before, epsilon):
+        """Return int64[K, F], what receivers hold after a round: rows that changed are new.
+
+        Args:
+            fixed: int64[V, F].
+            before: int64[K, F], what they have held; None: nothing.
+            epsilon: the least change, relative to the row or to the mean one of its sender.
+        """
+        rows, sizes = self.rows @ fixed, _largest(fixed)
+        if before is None:
+            before = np.zeros_like(rows)
+        usual = np.array([sizes[owned].mean() if len(owned) else 0.0 for owned in self._owned])
+        least = epsilon * np.maximum(_largest(rows), usual[self._senders])
+        return np.where((_largest(rows - before) > least)[:, np.newaxis], rows, before)
+
+    def totals(self, sent, blocks, vertices):
+        """Return int64[V, F], the sums of all vertices over some blocks; `sent`: int64[K, F]."""
+        here = np.isin(self._block, blocks)
+        of_vertices = incidence(self._vertex[here], np.flatnonzero(here), (vertices, len(here)))
+        return of_vertices @ (self.sums @ sent)
+
+    def of(self, block, vertex, destination):
+        """Return the frame that brings a vertex to a destination; None if there is none."""
+        alone = self.place.get((block, vertex, _ALL))
+        return self.place.get((block, vertex, destination), alone)
+
+    def _sums(self, part):
+        """Yield the vertex and the frames of each sum of a worker."""
+        blocks = np.repeat(np.arange(1, len(part.receive_indptr)), np.diff(part.receive_indptr))
+        for row, (block, vertex) in enumerate(
+            zip(blocks.tolist(), part.receive_vertex.tolist(), strict=True)
+        ):
+            of_row = slice(*part.neighbour_indptr[row : row + 2])
+            parts = {
+                self.of(block, each, vertex) for each in part.neighbour_vertex[of_row].tolist()
+            }
+            yield vertex, sorted(each for each in parts if each is not None)
+
+
+def _frames(part):
+    """Yield the block, the destination and the vertices of each frame of a worker."""
+    for block in range(1, len(part.send_indptr)):
+        for frame in range(*part.send_indptr[block - 1 : block + 1].tolist()):
+            rows = part.send_row[slice(*part.send_row_indptr[frame : frame + 2])]
+            partial = int(part.send_source[frame]) >= _PARTIAL
+            yield block, int(part.send_destination[frame]) if partial else _ALL, part.vertices[rows]
+
+
+class SentRows:
+    """What workers with caches send, round after round, by the rule of docs/protocol.md.
+
+    Attributes:
+        changes: int64[K, F], what each frame carries, by round from 1.
+        totals: int64[V, F], the sums of what was sent, by exchange from 0.
+    """
+
+    def __init__(self, scene, scales):
+        plan, epsilon = scene.subject.plan, scene.scenario.epsilon
+        self.frames = PlannedFrames(plan)
+        self.changes, self.totals, held = {}, {}, {}
+        for place, scaled in enumerate(scales.rounds, 1):
+            direction, fixed = scene.job.rounds[scaled.exchange][1], scales.fixed(place)
+            before = None if scaled.full else held[direction]
+            now = self.frames.sent(fixed, before, 0.0 if scaled.full else epsilon)
+            self.changes[place] = now if before is None else now - before
+            if not scaled.void:
+                held[direction] = now
+                blocks = plan.manifest.direction(direction).block_numbers
+                self.totals[scaled.exchange] = self.frames.totals(now, blocks, len(fixed))
+
+
+def sent_in_session(scene, scales):
+    """Return what is sent in the session; None if there are no caches."""
+    return SentRows(scene, scales) if scene.job.compression.cache else None
+
+
+def _largest(rows):
+    return np.abs(rows).max(axis=1, initial=0)
