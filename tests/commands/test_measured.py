@@ -68,7 +68,7 @@ def runs(tmp_path, monkeypatch):
     """An empty cache, and the exchanges that are carried out, of 2 and 3 ms but the first ones."""
     made = []
 
-    def run_job(options, _step, *, nursery):
+    def run_job(options, _step, *, forkserver):
         made.append((options.graph, options.left, options.workers))
         large = "12000" in options.graph
         seconds = [0.5] + [0.003 if large else 0.002] * (options.rounds - 1)

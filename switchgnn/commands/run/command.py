@@ -41,7 +41,7 @@ from switchgnn.commands.shared.options import (
     workers_option,
 )
 from switchgnn.commands.shared.outputs import OutputOptions, check_outputs, told_aloud
-from switchgnn.commands.shared.workers import fork_nursery
+from switchgnn.commands.shared.workers import command_forkserver
 from switchgnn.host.direct.framing import FRAGMENT, Framing
 from switchgnn.host.pace import Pace
 from switchgnn.host.registry import HOST, HOST_PARTIAL
@@ -283,7 +283,7 @@ def run(asked: AskedRun, config: ConfigOption = None) -> None:
         )
     end_like_interrupted()
     with (
-        fork_nursery() as nursery,
+        command_forkserver() as forkserver,
         output.page.looked_at(f"run {asked.graph} over {asked.workers} workers") as observer,
         progress_bars(console) as progress,
         told_aloud(verbose=output.logs.verbose),
@@ -300,7 +300,7 @@ def run(asked: AskedRun, config: ConfigOption = None) -> None:
             options,
             steps,
             hold=hold if asked.keep else None,
-            nursery=nursery,
+            forkserver=forkserver,
             log_dir=output.logs.log_dir,
             observer=observer,
         )

@@ -58,7 +58,7 @@ def run_job(
     step: StepListener,
     *,
     hold: Callable[[Fabric, RunReport], None] | None = None,
-    nursery: Forkserver | None = None,
+    forkserver: Forkserver | None = None,
     log_dir: Path | None = None,
     observer: RunObserver = NOBODY,
 ) -> RunReport:
@@ -68,7 +68,7 @@ def run_job(
         options: what to run.
         step: called with (name of the step, done, total; total 0 when unknown).
         hold: called with the running fabric and the report before the fabric ends.
-        nursery: forks switches and workers; None: each starts as a program.
+        forkserver: forks switches and workers; None: each starts as a program.
         log_dir: as ``run_logs`` takes it.
         observer: observes the run.
 
@@ -82,7 +82,7 @@ def run_job(
     tls = _tls_folder(options)
     with (
         recordings_in(options.pcap, options.workers, options.leaf_spine) as recordings,
-        workplace(step, nursery, log_dir, observer) as work,
+        workplace(step, forkserver, log_dir, observer) as work,
     ):
         _LOG.info("%s", choice.reason)
         prepared = _prepare(options, work.folder, work.step)

@@ -123,13 +123,13 @@ class Workplace:
     folder: Path
     logs: RunLogs
     step: StepListener
-    nursery: Forkserver | None
+    forkserver: Forkserver | None
     observer: RunObserver = NOBODY
 
 
 @contextmanager
 def workplace(
-    step: StepListener, nursery: Forkserver | None, log_dir: Path | None, observer: RunObserver
+    step: StepListener, forkserver: Forkserver | None, log_dir: Path | None, observer: RunObserver
 ) -> Iterator[Workplace]:
     """Make the folder of a job and remove it after the block; keep the logs if it fails."""
 
@@ -138,7 +138,7 @@ def workplace(
         step(name, done, total)
 
     with private_folder("switchgnn-") as folder, run_logs(log_dir, folder) as logs:
-        yield Workplace(folder, logs, logged_steps(heard), nursery, observer)
+        yield Workplace(folder, logs, logged_steps(heard), forkserver, observer)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -209,7 +209,7 @@ def finished(
                 site,
                 work.folder,
                 cable_faults=cables_with_faults(job),
-                forkserver=work.nursery,
+                forkserver=work.forkserver,
                 cable_recordings=workers.recordings.cables,
                 logs=work.logs.folder,
             )

@@ -60,17 +60,17 @@ def run_training(
     step: StepListener,
     on_epoch: EpochListener,
     *,
-    nursery: Forkserver,
+    forkserver: Forkserver,
     log_dir: Path | None = None,
     observer: RunObserver = NOBODY,
 ) -> TrainReport:
     """Plan, build, install and train."""
     if not job.transport.networked:
         cables_with_faults(job)
-        with workplace(step, nursery, log_dir, observer) as work:
-            return _alone(job, data, work, nursery, on_epoch)
+        with workplace(step, forkserver, log_dir, observer) as work:
+            return _alone(job, data, work, forkserver, on_epoch)
     choice = job.choose_site()
-    with workplace(step, nursery, log_dir, observer) as work:
+    with workplace(step, forkserver, log_dir, observer) as work:
         work.step("planning", 0, 0)
         _LOG.info("%s", choice.reason)
         prepared = prepare_training(
@@ -125,7 +125,7 @@ def _heard_by(recorder: Recorder, observer: RunObserver) -> EventListener:
 
 
 def _alone(
-    job: TrainJob, data: Dataset, work: Workplace, nursery: Forkserver, on_epoch: EpochListener
+    job: TrainJob, data: Dataset, work: Workplace, forkserver: Forkserver, on_epoch: EpochListener
 ) -> TrainReport:
     folder = work.folder
     work.step("planning", 0, 0)
@@ -139,7 +139,7 @@ def _alone(
         work.logs.folder / "worker-0.log",
         pipe=True,
         environment=temporary_files_in(folder),
-        forkserver=nursery,
+        forkserver=forkserver,
     )
     recorder = Recorder(1, on_epoch)
     work.step("training", 0, 0)

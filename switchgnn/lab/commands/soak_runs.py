@@ -274,7 +274,7 @@ def _run_once(
     reason = ""
     interruption.at_once()
     try:
-        told = run_job(run, step, nursery=forkserver, log_dir=logs)
+        told = run_job(run, step, forkserver=forkserver, log_dir=logs)
     except Exception as error:  # a soak has to find errors of every kind
         if interruption.came:
             # The run is not to blame: an interrupted Mininet fails while it cleans up.
