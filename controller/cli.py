@@ -17,6 +17,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
 
 from switchgnn.base.described import DescribedNetwork, read_network
+from switchgnn.base.interruptible import wait_for_interrupt
 from switchgnn.base.network import Network, leaf_spine_networks, star_network
 from switchgnn.base.options import option, with_groups
 from switchgnn.controller.controls.congestion import BMV2_QUEUE, DEFAULT_ECN_THRESHOLD
@@ -364,7 +365,7 @@ def metrics(
         with serve_metrics(switches.collect, listen, port) as found:
             typer.echo(f"Metrics are on http://{listen}:{found}/metrics until Ctrl-C.")
             sys.stdout.flush()
-            threading.Event().wait()
+            wait_for_interrupt()
     finally:
         switches.close()
 

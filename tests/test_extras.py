@@ -61,7 +61,7 @@ ALSO = {
 API = ("planner", "profiles", "controller", "host", "topologies", "softswitch", "p4src", "capture")
 MODULES = {
     "training": ("torch", "training", "train"),
-    "live": ("live.server", "live.polling", "commands.shared.live_page"),
+    "live": ("live.server", "live.polling", "commands.shared.live"),
 }
 
 

@@ -127,56 +127,6 @@ def test_processes_and_files_are_named_and_gone(outcome_of):
     assert len(str(folder)) - len(tempfile.gettempdir()) <= len("/sg-12345678/gw0")
 
 
-def test_what_a_wider_fixture_makes_may_stay_until_it_ends(outcome_of):
-    outcome = outcome_of(
-        """
-        from tests.support.leftovers import lasting
-
-        def start():
-            return subprocess.Popen(["sleep", "1004"])
-
-        @pytest.fixture(scope="module")
-        def switch():
-            made = [start()]
-            yield made
-            made[0].kill()
-            made[0].wait()
-
-        @pytest.fixture(scope="class")
-        def careless():
-            note(careless=subprocess.Popen(["sleep", "1005"]).pid)
-
-        class TestClass:
-            def test_one(self, switch, careless):
-                pass
-
-            def test_last_of_class(self, careless):
-                pass
-
-        def test_restart(switch):
-            switch[0].kill()
-            switch[0].wait()
-            switch[0] = start()
-
-        def test_another_beside_it(switch):
-            note(another=start().pid)
-
-        def test_it_still_runs(switch):
-            assert switch[0].poll() is None
-
-        def test_for_all():
-            with lasting():
-                note(lasts=subprocess.Popen(["sleep", "1006"]).pid)
-        """
-    )
-    assert outcome.left() == {
-        "test_last_of_class": f"the process {outcome.noted['careless']} (sleep 1005)",
-        "test_another_beside_it": f"the process {outcome.noted['another']} (sleep 1004)",
-    }
-    assert outcome.counts() == {"passed": 6, "error": 2}
-    assert not any(map(is_alive, outcome.noted.values()))
-
-
 @pytest.mark.parametrize(
     ("how", "options", "word"),
     [

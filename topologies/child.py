@@ -79,7 +79,7 @@ class Child:
         self._forkserver = forkserver
         self._namespace = namespace
         self._folder = folder
-        self._process: subprocess.Popen[str] | Forked | None = None
+        self._process: subprocess.Popen[bytes] | Forked | None = None
         self._stdin: IO[str] | None = None
         self._stdout: IO[str] | None = None
 
@@ -90,24 +90,24 @@ class Child:
         with ExitStack() as theirs:
             with writing(self.log):
                 log = theirs.enter_context(self.log.open("w")).fileno()
-            streams = [theirs.enter_context(Path(os.devnull).open()).fileno(), log]
+            stdin, stdout = theirs.enter_context(Path(os.devnull).open()).fileno(), log
             if self._pipe:
-                streams = self._make_pipes(theirs)
+                stdin, stdout = self._make_pipes(theirs)
             try:
-                self._process = self._begin(*streams, log)
+                self._process = self._begin(stdin, stdout, log)
             except FabricError as error:
                 self._close_pipes()
                 raise FabricError(f"Cannot start {self.name}: {error}") from error
         words = shlex.join(module_of(self._command) or self._command)
         _LOG.info("%s: process %d, %s; its log: %s", self.name, self.pid, words, self.log)
 
-    def _make_pipes(self, theirs: ExitStack) -> list[int]:
+    def _make_pipes(self, theirs: ExitStack) -> tuple[int, int]:
         stdin, write = os.pipe()
         read, stdout = os.pipe()
         for file in (stdin, stdout):
             theirs.callback(os.close, file)
         self._stdin, self._stdout = os.fdopen(write, "w"), os.fdopen(read)
-        return [stdin, stdout]
+        return stdin, stdout
 
     def _close_pipes(self) -> None:
         for stream in (self._stdin, self._stdout):
@@ -116,7 +116,7 @@ class Child:
                 with suppress(BrokenPipeError):
                     stream.close()
 
-    def _begin(self, stdin: int, stdout: int, stderr: int) -> subprocess.Popen[str] | Forked:
+    def _begin(self, stdin: int, stdout: int, stderr: int) -> subprocess.Popen[bytes] | Forked:
         module = module_of(self._command)
         if self._forkserver is not None and module is not None:
             return self._forkserver.fork(

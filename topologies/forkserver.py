@@ -7,8 +7,6 @@ So a command forks itself before it starts a thread, and this server forks switc
 request. The forkserver of ``multiprocessing`` would import everything a second time, stay in the
 terminal's process group, whose signals would end the workers before the command has stopped them,
 and give its children no standard streams.
-
-``python -m switchgnn.topologies.forkserver MODULE ...`` imports the modules and serves.
 """
 
 import ctypes
@@ -28,12 +26,15 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any, NoReturn
 
-from switchgnn.base.machine import python_program
 from switchgnn.topologies.errors import FabricError
 
 # From util-linux. A `preexec_fn` could do the same, but would fork under gRPC's threads.
 DIE_WITH_PARENT = ("setpriv", "--pdeathsig", "KILL")
-_PROGRAM = python_program("switchgnn.topologies.forkserver")
+# Without the current folder, '' in sys.path.
+_PROGRAM = (
+    "import sys; sys.path[:] = filter(None, sys.path); "
+    "from switchgnn.topologies.forkserver import serve_new; serve_new(sys.argv[1:])"
+)
 _STREAMS = 3
 _MOST_BYTES, _MOST_FILES = 1 << 16, _STREAMS + 2
 _CLONE_NEWNET = 0x40000000
@@ -63,7 +64,7 @@ class Forkserver:
                 self._pid = self._fork(theirs) if self._preload is None else self._spawn(theirs)
 
     def _spawn(self, orders: socket.socket) -> int:
-        command = [*DIE_WITH_PARENT, *_PROGRAM, *(self._preload or ())]
+        command = [*DIE_WITH_PARENT, sys.executable, "-c", _PROGRAM, *(self._preload or ())]
         return os.posix_spawnp(
             command[0],
             command,
@@ -275,7 +276,8 @@ def _become(order: dict[str, Any], streams: list[int], parent: int) -> NoReturn:
         os._exit(code)
 
 
-if __name__ == "__main__":
-    for each in sys.argv[1:]:
-        importlib.import_module(each)
+def serve_new(modules: Sequence[str]) -> None:
+    """Import modules, then serve in a new process whose standard input has the orders."""
+    for name in modules:
+        importlib.import_module(name)
     _serve(socket.socket(fileno=os.dup(0)))

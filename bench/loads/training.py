@@ -110,8 +110,8 @@ def train(job: "TrainJob", data: "Dataset") -> "TrainReport":
     """Train in processes of their own: PyTorch may have computed in this one."""
     from switchgnn.commands.train.steps import run_training  # noqa: PLC0415
 
-    with Forkserver(imported_before_forks(), ENVIRONMENT) as nursery:
-        return run_training(job, data, lambda *_: None, lambda _: None, nursery=nursery)
+    with Forkserver(imported_before_forks(), ENVIRONMENT) as forkserver:
+        return run_training(job, data, lambda *_: None, lambda _: None, forkserver=forkserver)
 
 
 def auto_job(setting: TrainingSetting, data: "Dataset") -> "TrainJob":

@@ -70,6 +70,12 @@ def end_like_interrupted() -> None:
     _handle(Interrupt(), (signal.SIGTERM, signal.SIGHUP))
 
 
+def wait_for_interrupt() -> None:
+    """Wait until a signal handler raises."""
+    while True:
+        signal.pause()
+
+
 class Interruption(Interrupt):
     """Takes the signals that ask the program to end, and notes in `came` whether one has come."""
 

@@ -2,19 +2,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Metrics over HTTP: the server for Prometheus, and a client."""
 
-import socket
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
+from http import HTTPStatus
+from http.client import HTTPConnection, HTTPException
 from typing import TYPE_CHECKING, Any
 
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.machine import how_to_install
 
 if TYPE_CHECKING:
-    import h11
     from prometheus_client.core import Metric as Family
 
 
@@ -178,7 +178,6 @@ def _family(metric: Metric) -> "Family":
 
 _PATH = "/metrics"
 _CHUNK = 1 << 16
-_OK = 200
 
 
 class NoAnswerError(MetricsError):
@@ -197,46 +196,25 @@ def ask_metrics(host: str, port: int, *, seconds: float = 1.0, most_bytes: int =
     Raises:
         NoAnswerError: there is no answer, or one that is late, too long, or not status 200.
     """
-    # Only clients need h11.
-    import h11  # noqa: PLC0415
-
     end = time.monotonic() + seconds
     place = f"{host}:{port}"
-    http = h11.Connection(h11.CLIENT)
-    headers = [("Host", place), ("Connection", "close")]
-    request = h11.Request(method="GET", target=_PATH, headers=headers)
-    asked = [http.send(request), http.send(h11.EndOfMessage())]
-    try:
-        with socket.create_connection((host, port), seconds) as connected:
-            connected.sendall(b"".join(part for part in asked if part is not None))
-            body = _body(connected, http, end, most_bytes)
-    except (OSError, UnicodeError, h11.RemoteProtocolError) as error:
-        raise NoAnswerError(f"No metrics are served on {place}: {error}.") from None
-    return body.decode("utf-8", "replace")
-
-
-def _body(
-    connected: socket.socket, http: "h11.Connection", end: float, most_bytes: int
-) -> bytearray:
-    import h11  # noqa: PLC0415
-
     body = bytearray()
-    while True:
-        event = http.next_event()
-        if event is h11.NEED_DATA:
-            left = end - time.monotonic()
-            if left <= 0:
-                raise TimeoutError("the answer takes too long")
-            connected.settimeout(left)
-            http.receive_data(connected.recv(_CHUNK))
-        elif isinstance(event, h11.Response):
-            if event.status_code != _OK:
-                raise NoAnswerError(f"It answers with status {event.status_code}.")
-        elif isinstance(event, h11.Data):
-            body += event.data
+    asked = HTTPConnection(host, port, timeout=seconds)
+    try:
+        asked.request("GET", _PATH)
+        answer = asked.getresponse()
+        if answer.status != HTTPStatus.OK:
+            raise NoAnswerError(f"{place} answers with status {answer.status}.")
+        while chunk := answer.read1(_CHUNK):
+            body += chunk
             if len(body) > most_bytes:
-                raise NoAnswerError(f"It answers with more than {most_bytes} bytes.")
-        elif isinstance(event, h11.EndOfMessage):
-            return body
-        elif isinstance(event, h11.ConnectionClosed):
-            raise NoAnswerError("The connection closes before the end of the answer.")
+                raise NoAnswerError(f"{place} answers with more than {most_bytes} bytes.")
+            if time.monotonic() > end:
+                raise NoAnswerError(f"The answer of {place} takes too long.")
+        if answer.length:
+            raise NoAnswerError(f"The connection to {place} closes before the end of the answer.")
+    except (OSError, UnicodeError, HTTPException) as error:
+        raise NoAnswerError(f"No metrics are served on {place}: {error}.") from None
+    finally:
+        asked.close()
+    return body.decode("utf-8", "replace")

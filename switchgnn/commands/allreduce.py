@@ -28,7 +28,7 @@ from switchgnn.commands.shared.console import (
     plain_console,
     progress_bars,
 )
-from switchgnn.commands.shared.onlooker import NOBODY
+from switchgnn.commands.shared.observer import NOBODY
 from switchgnn.commands.shared.options import (
     FaultsOption,
     LimitOptions,
@@ -47,7 +47,7 @@ from switchgnn.commands.shared.runner import (
     finished,
     workplace,
 )
-from switchgnn.commands.shared.workers import fork_nursery, run_workers, worker_command
+from switchgnn.commands.shared.workers import command_forkserver, run_workers, worker_command
 from switchgnn.controller.controls.banks import reduce_slots
 from switchgnn.controller.p4runtime.layout import Layout
 from switchgnn.host.links.faults import Faults
@@ -135,7 +135,7 @@ def run_allreduce(
     options: ReduceOptions,
     step: StepListener,
     *,
-    nursery: Forkserver | None = None,
+    forkserver: Forkserver | None = None,
     log_dir: Path | None = None,
 ) -> ReduceReport:
     """Reduce integers and floats through the switch, check every sum, and compare with Gloo.
@@ -152,7 +152,7 @@ def run_allreduce(
     choice = options.choose_site()
     with (
         recordings_in(options.pcap, options.workers, options.leaf_spine) as recordings,
-        workplace(step, nursery, log_dir, NOBODY) as work,
+        workplace(step, forkserver, log_dir, NOBODY) as work,
     ):
         _LOG.info("%s", choice.reason)
         parts = write_empty_plan(options, work.folder / "plan")
@@ -398,12 +398,12 @@ def allreduce(asked: AskedReduce, config: ConfigOption = None) -> None:
     options = asked.options()
     end_like_interrupted()
     with (
-        fork_nursery() as nursery,
+        command_forkserver() as forkserver,
         progress_bars(plain_console(stderr=True)) as progress,
         told_aloud(verbose=asked.logs.verbose),
     ):
         steps = StepBars(progress)
-        report = run_allreduce(options, steps, nursery=nursery, log_dir=asked.logs.log_dir)
+        report = run_allreduce(options, steps, forkserver=forkserver, log_dir=asked.logs.log_dir)
         steps.finish()
     if asked.as_json:
         typer.echo(json.dumps(asdict(report)))

@@ -24,7 +24,7 @@ from switchgnn.commands.shared.console import (
     plain_console,
     progress_bars,
 )
-from switchgnn.commands.shared.onlooker import NOBODY
+from switchgnn.commands.shared.observer import NOBODY
 from switchgnn.commands.shared.options import (
     FaultsOption,
     LimitOptions,

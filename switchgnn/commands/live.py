@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`switchgnn live`: a job on several machines in the browser, as it goes."""
 
-import signal
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +9,7 @@ from pathlib import Path
 import typer
 
 from switchgnn.base.described import read_network
-from switchgnn.base.interruptible import end_like_interrupted
+from switchgnn.base.interruptible import end_like_interrupted, wait_for_interrupt
 from switchgnn.base.metrics import check_installed
 from switchgnn.base.options import option, with_groups
 from switchgnn.commands.shared.live import check_page_installed, port_option, tell_address
@@ -58,6 +57,6 @@ def live(asked: JobPageOptions) -> None:
         try:
             with Machines(described, board, slots).polling():
                 tell_address(address)
-                signal.pause()
+                wait_for_interrupt()
         except KeyboardInterrupt:
             board.end(JobOutcome.INTERRUPTED, "The page is closed; the job continues.")

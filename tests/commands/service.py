@@ -7,6 +7,7 @@ import os
 import pytest
 
 from switchgnn.base.machine import python_program
+from switchgnn.topologies.child import Child
 from tests.support.commands import forkserver
 from tests.support.processes import is_alive
 from tests.support.speed import seconds_here
@@ -26,8 +27,13 @@ class Service:
         self._child = None
 
     def start(self):
-        self._child = forkserver().child(
-            "The switch", self._words, self._log, pipe=True, environment=self._variables
+        self._child = Child(
+            "The switch",
+            self._words,
+            self._log,
+            pipe=True,
+            environment=self._variables,
+            forkserver=forkserver(),
         )
         self._child.start()
 

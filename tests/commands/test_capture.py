@@ -226,22 +226,6 @@ def test_both_ways_at_once_and_ctrl_c(ends):
 @whole
 @needs_root
 @needs("ip", "iproute2")
-def test_an_interface_that_goes_away(ends):
-    link, _ = ends
-    with listening() as process:
-        link.send(feature(0))
-        assert " feature " in process.stdout.readline()
-        subprocess.run(["ip", "link", "del", HERE], check=True)
-        _, said = process.communicate(timeout=seconds_here(20))
-        assert process.returncode == 2
-        assert "Traceback" not in said
-        assert f"{HERE} is gone" in said
-        assert "1 packets: 1 feature." in said
-
-
-@whole
-@needs_root
-@needs("ip", "iproute2")
 def test_frames_over_loopback_are_seen_once():
     """In UDP, as the loopback fabric sends them, beside UDP of others."""
     with own_network() as network, in_network(network.path), ExitStack() as stack:

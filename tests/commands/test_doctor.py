@@ -12,7 +12,6 @@ import pytest
 from typer.testing import CliRunner
 
 from switchgnn.base.described import Interface, interface_named, read_network
-from switchgnn.base.machine import find_installation
 from switchgnn.base.network import NetworkError
 from switchgnn.commands import network as command
 from switchgnn.commands.application import app
@@ -94,16 +93,6 @@ def test_in_an_editable_install_its_folder_is_named(install, nothing_here):
     assert mends["numpy"] == "pip install -e '/src/switch gnn'"
 
 
-@pytest.mark.parametrize(
-    "origin", [None, importlib.metadata.PackageNotFoundError("switchgnn")], ids=["old", "none"]
-)
-def test_where_nothing_is_noted_the_files_count(install, monkeypatch, tmp_path, origin):
-    install(origin)
-    assert find_installation().checkout == ROOT
-    monkeypatch.setattr("switchgnn.__file__", str(tmp_path / "switchgnn" / "__init__.py"))
-    assert find_installation().checkout is None
-
-
 def test_every_extra_that_it_names_is_one(install, nothing_here):
     install(WHEEL)
     extras = set(importlib.metadata.metadata("switchgnn").get_all("Provides-Extra"))
@@ -114,22 +103,6 @@ def test_every_extra_that_it_names_is_one(install, nothing_here):
     }
     assert named >= {"training", "plots", "hypergraph", "mininet", "ptscotch", "simulate"}
     assert named <= extras
-
-
-def test_what_is_optional_is_looked_at():
-    found = {finding.name: finding for finding in examine()}
-    for name in ("torch", "torch_geometric", "matplotlib", "mtkahypar"):
-        assert not found[name].required
-        assert found[name].found == version_of(name)
-        assert found[name].needed_for
-    assert found["numba"].found == version_of("numba")
-
-
-def version_of(name):
-    try:
-        return importlib.metadata.version(name)
-    except importlib.metadata.PackageNotFoundError:
-        return None
 
 
 def test_what_mends_stands_in_lines_that_can_be_copied(install, nothing_here):

@@ -12,18 +12,16 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from switchgnn.base.options import option, show_all_options, with_groups, with_short_help
+from switchgnn.base.options import option, with_groups, with_short_help
 from switchgnn.commands.application import COMMANDS, app
 from switchgnn.commands.errors import ConfigError
 from switchgnn.commands.run.command import app as run_app
 from switchgnn.commands.train.command import app as train_app
-from switchgnn.commands.train.options import COMMON
 from switchgnn.host.links.faults import DIRECTIONS, FaultRates, Faults
 from switchgnn.host.registry import AUTO, TRANSPORTS
 from switchgnn.planner.presets import KNOWN, PRESETS
 from switchgnn.training.data.load import DATASETS
 from switchgnn.training.shape import MODELS
-from tests.support.commands import switchgnn
 
 CONFIGURED = {"run": typer.main.get_command(run_app), "train": typer.main.get_command(train_app)}
 
@@ -138,22 +136,6 @@ def test_a_file_that_is_not_there(tmp_path):
     assert "not a regular file" in refused(tmp_path)
 
 
-def test_a_long_file_is_not_read_to_its_end(tmp_path):
-    file = tmp_path / "long.toml"
-    with file.open("wb") as opened:
-        opened.truncate(2**40)
-    assert "larger than 64 kB" in refused(file)
-
-
-def test_a_wrong_file_is_one_sentence(config, called):
-    file = config("worker = 3\n")
-    code, _, said = called("run", "--config", file)
-    assert code == 2
-    assert said == (
-        f"Error: --config {file}: 'worker' is no option of this command; did you mean workers?\n"
-    )
-
-
 WIDTH = 80
 EXAMPLE = "Example: "
 
@@ -209,19 +191,6 @@ def test_nothing_is_cut_at_80_columns(name):
                 assert re.search(rf"{re.escape(option)}\b", text), option
 
 
-def test_the_help_of_train_has_the_common_options():
-    text = help_of(["train"], "-h")
-    assert problems(text) == []
-    assert len(COMMON) <= 22
-    shown = {each.name for each in FOUND["train",].params if not each.hidden} - {"help_all"}
-    assert shown == set(COMMON)
-    for each in FOUND["train",].params:
-        (name, *_) = each.opts
-        assert bool(re.search(rf"^│ +{name} ", text, re.MULTILINE)) == (
-            each.name in {*COMMON, "help_all"}
-        ), name
-
-
 def test_help_all_has_every_option_of_train():
     text = help_of(["train"], "--help-all")
     assert problems(text) == []
@@ -256,19 +225,6 @@ def test_every_command_has_an_example_that_it_takes(name):
         command, rest = FOUND[tuple(words[:1])], words[1:]
     with command.make_context("switchgnn", rest):
         pass
-
-
-@pytest.mark.whole
-def test_an_example_works(tmp_path):
-    done = switchgnn(*example_of(FOUND["run",]), folder=tmp_path)
-    assert done.returncode == 0, done.stdout + done.stderr
-
-
-@pytest.mark.parametrize("late", COMMANDS, ids=lambda each: each.name)
-def test_the_list_has_the_first_line_of_each_help(late):
-    assert FOUND[late.name,].help.splitlines()[0] == late.help
-    text = help_of([])
-    assert re.search(rf"^│ {late.name} ", text, re.MULTILINE)
 
 
 @pytest.mark.parametrize("name", ["run", "train"])
@@ -401,9 +357,3 @@ def test_the_short_help_and_that_of_all_options(trip):
     for words in ("--port", "--guide", "People", "[default: (nobody)]"):
         assert words not in short
         assert words in long
-
-
-def test_pages_show_all_options(trip):
-    command = typer.main.get_command(trip)
-    show_all_options(command)
-    assert not any(each.hidden for each in command.params)

@@ -14,10 +14,8 @@ from switchgnn.capture.files import CaptureFiles
 from switchgnn.commands.shared.outputs import (
     RecordingsError,
     check_outputs,
-    logged_steps,
     recordings_in,
     run_logs,
-    told_aloud,
 )
 from switchgnn.host.links.recording import Recording
 from switchgnn.planner.partition.leaf_spine import LeafSpine
@@ -96,16 +94,6 @@ def test_nothing_is_left_where_nothing_was_sent(tmp_path):
     with pytest.raises(KeyboardInterrupt), recordings_in(tmp_path / "mine", 2, None):
         raise KeyboardInterrupt
     assert [path.name for path in tmp_path.iterdir()] == ["mine"]
-
-
-def test_two_in_one_folder(tmp_path):
-    with (
-        recordings_in(tmp_path / "kept", 1, None, inside="switch"),
-        recordings_in(tmp_path / "kept", 1, None, inside="host") as recordings,
-    ):
-        assert recordings.files[0] == tmp_path / "kept/host/w0.pcap"
-        assert recordings.files[0].exists()
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_packets_of_another_run_are_not_mixed_in(tmp_path):
@@ -201,22 +189,3 @@ def test_what_was_asked_for_is_kept(folder, error, capsys):
     assert {path.name for path in asked.iterdir()} == {"worker-0.log", "command.log"}
     assert (str(asked) in capsys.readouterr().err) is isinstance(error, SwitchGNNError)
     assert kept(folder) == {}
-
-
-@pytest.mark.parametrize("verbose", [True, False])
-def test_what_is_logged_is_said_aloud_if_that_is_wanted(verbose, capsys):
-    with told_aloud(verbose=verbose):
-        LOG.info("a process: %s", "its\x1b[31mwords")
-    LOG.info("afterwards")
-    assert capsys.readouterr().err == ("a process: its\\x1b[31mwords\n" if verbose else "")
-
-
-def test_each_step_is_logged_once(capsys):
-    heard = []
-    step = logged_steps(lambda *words: heard.append(words))
-    with told_aloud(verbose=True):
-        for done in range(3):
-            step("exchanging", done, 3)
-        step("comparing", 0, 0)
-    assert capsys.readouterr().err == "exchanging\ncomparing\n"
-    assert len(heard) == 4

@@ -20,7 +20,6 @@ from switchgnn.base.native import find_compiler
 from switchgnn.commands.application import app
 from switchgnn.commands.doctor import examine
 from switchgnn.commands.run import reference
-from switchgnn.commands.run.command import _wait_for_interrupt
 from switchgnn.commands.run.reference import Comparison
 from switchgnn.commands.shared.runner import shares_of
 from switchgnn.host.worker import features_of_round, result_file
@@ -47,16 +46,6 @@ SMALL = {
 def no_compiler(monkeypatch, tmp_path):
     monkeypatch.delenv("CXX", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
-
-
-def test_a_ctrl_c_that_comes_while_the_last_line_is_printed_ends_the_wait():
-    class Console:
-        def print(self, *_, **__):
-            raise KeyboardInterrupt
-
-    switches = [SimpleNamespace(grpc_address="127.0.0.1:9559")]
-    fabric = SimpleNamespace(site=SimpleNamespace(switches=switches))
-    _wait_for_interrupt(Console(), fabric)
 
 
 @pytest.mark.whole
@@ -208,19 +197,6 @@ def test_files_are_compared_and_removed_once_all_workers_have_written_them(compa
     assert not list(tmp_path.iterdir())
     assert verdict.wrong_sums == 0
     assert verdict.max_error <= verdict.error_bound
-
-
-def test_a_worker_may_be_files_ahead(comparison, tmp_path):
-    write(comparison, 0)
-    write(comparison, 1, add=1)
-    comparison.written(1)
-    comparison.written(1)
-    assert len(list(tmp_path.iterdir())) == 4
-    comparison.written(0)
-    comparison.written(0)
-    assert not list(tmp_path.iterdir())
-    write(comparison, 2)
-    assert comparison.finish().wrong_sums == 2
 
 
 @pytest.mark.parametrize("wrong", range(3))

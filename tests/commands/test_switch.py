@@ -107,17 +107,6 @@ def in_network(run, *arguments):
 
 @pytest.mark.whole
 @needs_root
-def test_an_interface_that_is_down(tmp_path):
-    with cable() as run:
-        done = in_network(run, "--grpc", f"unix:{tmp_path}/s.sock", "--port", "1=eth:sdown")
-    assert done.returncode == 2
-    assert done.stderr == (
-        "Error: Port 1 cannot use interface 'sdown', which is down: ip link set sdown up.\n"
-    )
-
-
-@pytest.mark.whole
-@needs_root
 @needs_setpriv
 def test_without_the_right_to_packet_sockets(tmp_path):
     with cable() as run:
@@ -219,16 +208,6 @@ def test_what_is_not_there(tmp_path):
     assert "alone.p4info.txtpb" in refused(str(alone), None)
     # p4c's source is no program yet.
     assert "p4info" in refused(str(SWITCHGNN.main), None)
-
-
-def test_a_p4info_that_is_something_else(tmp_path):
-    for content in (b"tables {", b"\xff\xfe", b"nonsense: 1"):
-        path = tmp_path / "p4info"
-        path.write_bytes(content)
-        assert "no P4Info" in refused(str(PROGRAMS / "tables.json"), path)
-    pipe = tmp_path / "pipe"
-    os.mkfifo(pipe)
-    assert "pipe" in refused(str(PROGRAMS / "tables.json"), pipe)
 
 
 def test_p4info_is_for_a_file():

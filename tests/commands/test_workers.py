@@ -110,17 +110,6 @@ def test_a_worker_that_was_stopped_is_named_alone(tmp_path):
 
 
 @pytest.mark.whole
-def test_events_that_come_together_are_all_heard(tmp_path):
-    """Also those that the worker was too quick for."""
-    heard = []
-    several = """
-    for number in range(2000): events.write("progress", number=number)
-"""
-    follow(tmp_path, [several], lambda worker, event: heard.append(event.get("number")))
-    assert heard == [None, *range(2000)]
-
-
-@pytest.mark.whole
 def test_a_worker_that_says_why_it_fails_is_the_cause(tmp_path):
     """Others may end first, or seem to: they miss it."""
     fails = "events.write('failed', message='my own fault', details='Traceback of mine')"

@@ -9,11 +9,9 @@ import shlex
 
 import pytest
 import yaml
-from typer.main import get_command
 
 from switchgnn.base.metrics import Histogram
 from switchgnn.controller import P4RuntimeClient, install, star_network
-from switchgnn.controller.cli import app
 from switchgnn.controller.cli import metrics as metrics_command
 from switchgnn.controller.metrics import SwitchMetrics
 from switchgnn.host.metrics import WorkerView
@@ -89,30 +87,6 @@ def test_what_is_not_exported_is_noticed(exported):
     assert missing("sum by (bank) (switchgnn_session)", exported) == ["bank"]
 
 
-def test_the_legends_name_labels_that_are_left(exported):
-    for panel in PANELS:
-        for target in panel.get("targets", ()):
-            names = SELECTOR.findall(target["expr"])
-            grouped = re.findall(r"by \(([^)]*)\)", target["expr"])
-            left = set(grouped) or set.union(*(exported[name] for name, _ in names))
-            assert set(re.findall(r"\{\{(\w+)\}\}", target["legendFormat"])) <= left
-
-
-def test_panels_have_ids_titles_and_places_of_their_own():
-    for key in ("id", "title"):
-        values = [panel[key] for panel in PANELS]
-        assert len(set(values)) == len(values)
-    taken = set()
-    for panel in PANELS:
-        place = panel["gridPos"]
-        assert place["x"] + place["w"] <= 24
-        cells = {
-            (place["x"] + x, place["y"] + y) for x in range(place["w"]) for y in range(place["h"])
-        }
-        assert not cells & taken, panel["title"]
-        taken |= cells
-
-
 def test_variables_are_there_and_ask_for_what_is_exported(exported):
     text = json.dumps(DASHBOARD)
     used = set(re.findall(r"\$\{?(\w+)\}?", text)) - {"__rate_interval", "__all"}
@@ -154,14 +128,6 @@ def test_the_metrics_of_the_table_are_exported(exported):
     known = {name.removesuffix("_bucket") for name in exported}
     assert len(named) > 15
     assert named <= known
-
-
-def test_the_first_command_has_the_options_that_it_is_given():
-    program, group, command, *words = shlex.split(COMMANDS[0])
-    assert (program, group, command) == ("switchgnn", "controller", "metrics")
-    found = get_command(app).commands[command]
-    with found.make_context(command, words) as context:
-        assert list(context.params["address"]) == ["127.0.0.1:9559"]
 
 
 @pytest.mark.whole

@@ -9,6 +9,7 @@ import signal
 import pytest
 
 from switchgnn.base.machine import python_program
+from switchgnn.topologies.child import Child
 from switchgnn.topologies.free_ports import free_udp_addresses
 from tests.deploy.test_units import DEPLOY, settings_of
 from tests.support.commands import forkserver, switchgnn
@@ -34,8 +35,12 @@ class Running:
 
     def __enter__(self):
         command = python_program("switchgnn.commands", *self._words)
-        self.child = forkserver().child(
-            "The switch", [*command], self._folder / "log", folder=self._folder
+        self.child = Child(
+            "The switch",
+            command,
+            self._folder / "log",
+            forkserver=forkserver(),
+            folder=self._folder,
         )
         self.child.start()
         wait_until((self._folder / "switch.ready").exists, "a switch that serves", 60)
@@ -83,13 +88,6 @@ def test_what_is_done_as_root_names_what_is_there():
 
 def user_of(path):
     return settings_of(path)["Service"]["User"][0]
-
-
-@pytest.mark.parametrize("name", ["switchgnn-switch", "bmv2-switch"])
-def test_the_addresses_are_those_of_the_units(name):
-    [line] = settings_of(DEPLOY / f"{name}.service")["Service"]["ExecStart"]
-    [address] = set(re.findall(r"unix:\S+", line))
-    assert f"--address {address}" in PAGE.read_text()
 
 
 def test_signals_are_as_told():

@@ -94,12 +94,3 @@ def test_bmv2_gets_what_the_fabrics_give_it(monkeypatch):
         device_id=0,
     )
     assert words == [f"/usr/bin/{usual[0]}", *usual[1:]]
-
-
-@pytest.mark.parametrize("path", UNITS, ids=lambda path: path.name)
-def test_they_have_the_rights_of_packet_sockets_and_no_others(path):
-    service = settings_of(path)["Service"]
-    assert service["AmbientCapabilities"] == service["CapabilityBoundingSet"]
-    assert set(service["AmbientCapabilities"][0].split()) == {"CAP_NET_RAW", "CAP_NET_ADMIN"}
-    assert service["DynamicUser"] == service["NoNewPrivileges"] == ["yes"]
-    assert service["RuntimeDirectoryMode"] == ["0700"]

@@ -26,7 +26,7 @@ from tests.end_to_end.conftest import LEAF_SPINE, LOOPBACK, needs_training
 from tests.support.commands import switchgnn
 from tests.support.gpu import cuda_missing
 from tests.support.kept_logs import take_kept_logs
-from tests.support.markers import COMBINATIONS, full, needs_disks, some_of, words_of
+from tests.support.markers import COMBINATIONS, needs_disks, some_of, words_of
 from tests.support.small_disk import LEFT
 
 RUN = ("run", *LOOPBACK, "--graph", "karate")
@@ -143,12 +143,10 @@ def test_a_folder_that_is_no_plan_is_not_overwritten(tmp_path):
 # PyTorch's cache, shared by all programs of a user.
 CACHES = {f"torchinductor_{getpass.getuser()}"}
 KARATE = ("--graph", "karate", "--workers", 2)
-# The options of a run, and the disk that is full before it plans, when features are to be written,
-# and when the sums are.
+# The options of a run, and the disk that is full before it plans, and when features are written.
 MOMENTS = {
     "planning": ("size=4k", ()),
     "installing": ("size=1m", ("--features", 20_000)),
-    "exchanging": ("size=1m", ("--rounds", 400)),
 }
 
 
@@ -197,18 +195,6 @@ class TestAFullDisk:
         limit, options = MOMENTS[moment]
         error = self.refused(limit, tmp_path, "run", *words_of(combination), *KARATE, *options)
         assert "TMPDIR" in error
-
-    @full
-    @pytest.mark.parametrize(
-        "limit",
-        # One file more each time, and one page or two.
-        [*(f"nr_inodes={n}" for n in range(2, 18)), *(f"size={n}k" for n in range(4, 120, 8))],
-    )
-    def test_a_run_at_every_moment(self, limit, tmp_path):
-        code, errors, left = self.on_a_disk(limit, tmp_path, "run", *LOOPBACK, *KARATE)
-        assert not left
-        assert (code, len(errors)) in {(2, 1), (0, 0)}
-        assert all("; make room" in error for error in errors)
 
     def test_a_plan(self, tmp_path):
         plan = ("plan", "karate", "--workers", 2, "--out", "made")

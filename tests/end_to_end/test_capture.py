@@ -142,21 +142,5 @@ def test_files_are_whole_after_ctrl_c(tmp_path):
     assert "Error" not in succeeded("capture", folder, "--kind", "notice").stderr
 
 
-def test_a_training_over_hosts(tmp_path):
-    pytest.importorskip("torch_geometric")
-    folder = tmp_path / "kept"
-    train = ("train", "--data", "karate", "--workers", 2, "--epochs", 1, "--dropout", 0)
-    both = ("--transport", "host", "--transport", "switch")
-    result = succeeded(*train, *LOOPBACK, *both, "--pcap", folder)
-    assert f"Packets of 2 links: {folder / 'host'}" in result.stdout
-    told = chapters(folder / "host")
-    assert all(each["direct"] for each in told)
-    parties = [each["parties"] for each in told]
-    # Each frame that one of the two has sent has come to the other one.
-    for each in parties:
-        assert first_features(each["w0"]) == each["w1"]["got"]["feature"] - repeated(each["w0"])
-    assert any(not each["direct"] for each in chapters(folder / "switch"))
-
-
 def repeated(party):
     return party["sent"].get("again", 0)

@@ -8,7 +8,6 @@ import os
 import re
 import signal
 import tempfile
-import threading
 import time
 from pathlib import Path
 
@@ -85,19 +84,6 @@ def begun_before(moment, pids):
 )
 def test_nothing_is_left(combination, stage, how, tmp_path):
     end_a_run(combination, stage, how, tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("combination", "stage", "how"),
-    some_of(
-        lambda where, stage, how: (where, stage, how) in {(1, 1, 1), (2, 1, 2)},
-        COMBINATIONS,
-        STAGES[::2],
-        SIGNALS,
-    ),
-)
-def test_nothing_is_left_of_cables_with_faults(combination, stage, how, tmp_path):
-    end_a_run(combination, stage, how, tmp_path, *LEAF_SPINE, "--faults", "loss=0.001")
 
 
 @pytest.mark.parametrize("combination", MININET_COMBINATIONS[:1])
@@ -236,54 +222,3 @@ def test_a_watch_leaves_a_run_alone(tmp_path):
             os.kill(child.pid, signal.SIGINT)
             assert child.wait(seconds_here()) == 130
         assert not list(Path(scratch).iterdir())
-
-
-class TestAWorkerThatStandsStill:
-    """As under a debugger; its socket fills up."""
-
-    SECONDS = 1.0
-
-    def log_of(self, pid):
-        try:
-            return os.readlink(f"/proc/{pid}/fd/2")  # noqa: PTH115  it may be no path
-        except OSError:
-            return ""
-
-    def reports_of(self, tmp_path, *arguments, when):
-        """Run the command, and stop worker 1 for a moment when the output has these words."""
-        log, lines = tmp_path / "log", []
-        with started(*arguments, "--json", log=log, scratch=tmp_path, screen=True) as child:
-            reader = threading.Thread(target=lambda: lines.extend(child.stdout))
-            reader.start()
-            wait_until(lambda: when in said(child) or when in "".join(lines))
-            # A process is identified by its log.
-            [victim, *_] = wait_until(
-                lambda: [
-                    each
-                    for each in descendants(child.pid)
-                    if self.log_of(each).endswith("worker-1.log")
-                ]
-            )
-            os.kill(victim, signal.SIGSTOP)
-            try:
-                # The test is about real time.
-                time.sleep(self.SECONDS)
-            finally:
-                os.kill(victim, signal.SIGCONT)
-            code = child.wait(seconds_here(60))
-            reader.join(seconds_here())
-            assert code == 0, said(child)[-2000:]
-        return [json.loads(line) for line in lines]
-
-    def test_a_run(self, combination, tmp_path):
-        options = ("--graph", "karate", "--workers", 3, "--slots", 16)
-        run = (
-            "run",
-            *words_of(combination),
-            *options,
-            "--rounds",
-            60 if combination[0] == "bmv2" else 200,
-        )
-        (report,) = self.reports_of(tmp_path, *run, when="exchanging")
-        assert report["exact"] is True
-        assert report["seconds"] >= self.SECONDS

@@ -15,7 +15,6 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("h11")
 pytest.importorskip("prometheus_client")
 pytest.importorskip("uvicorn")
 pytest.importorskip("starlette")
@@ -29,7 +28,7 @@ from switchgnn.host.metrics import told_values
 from tests.commands.service import Service
 from tests.end_to_end.conftest import LEAF_SPINE, LOOPBACK, needs_training, said, succeeded
 from tests.network.usual import described_star
-from tests.support.commands import started, switchgnn
+from tests.support.commands import started
 from tests.support.listeners import free_ports
 from tests.support.markers import full, needs_bmv2, needs_mininet, some_of, words_of
 from tests.support.speed import seconds_here
@@ -106,18 +105,6 @@ def documented(page):
     text = (Path(__file__).parents[2] / "docs" / page).read_text()
     (line,) = re.findall(r"^switchgnn ((?:run|train) .*)$", text, re.M)
     return shlex.split(line)
-
-
-def test_the_documented_page_stays_until_ctrl_c(tmp_path):
-    with showing(tmp_path, *documented("live.md")) as running:
-        wait_until(lambda: (running.newest() or {}).get("outcome"), "the end of the run")
-        assert running.newest()["outcome"] == "done"
-        with urllib.request.urlopen(running.address, timeout=seconds_here(10)) as answer:  # noqa: S310
-            assert b"<title>" in answer.read()
-        assert running.child.exit_code() is None
-        wait_until(lambda: "Ctrl-C ends it" in said(running.child), "the end of the report")
-        running.interrupt()
-        running.finish()
 
 
 @needs_training
@@ -212,16 +199,6 @@ def test_ctrl_c_is_told_and_ends_as_without(tmp_path):
         running.interrupt()
         _, _, ended = running.finish(130)
     assert ended == ("interrupted", "Interrupted.")
-
-
-def test_a_run_that_fails_is_told(tmp_path):
-    options = ("--faults", "w1.up.loss=0.9999999", "--timeout", 0.5)
-    where = (*LOOPBACK, "--log-dir", tmp_path / "logs")
-    with live(tmp_path, *RUN, "--rounds", 2, *where, *options) as running:
-        _, _, (outcome, words) = running.finish(2)
-        assert words in said(running.child).replace("\n", " ")
-    assert outcome == "failed"
-    assert words.startswith("Worker ")
 
 
 def scrape(port):
@@ -354,19 +331,6 @@ def test_it_begins_before_there_is_anybody(tmp_path):
         assert [each["served"] for each in seen["workers"]] == [False]
         page.interrupt(signal.SIGTERM)
         page.finish(0)
-
-
-def test_what_cannot_be_is_one_sentence(tmp_path):
-    file = tmp_path / "network.toml"
-    done = switchgnn("live", "--network", file)
-    assert done.returncode == 2
-    assert done.stderr.startswith(f"Error: Cannot read the network {file}: ")
-    file.write_text(network_text(described_star(1)))
-    done = switchgnn("live", "--network", file, "--plan", tmp_path)
-    assert done.returncode == 2
-    [line] = done.stderr.splitlines()
-    assert line.startswith("Error: ")
-    assert str(tmp_path) in line
 
 
 @pytest.mark.parametrize(

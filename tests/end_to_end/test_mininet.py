@@ -4,11 +4,9 @@
 
 import socket
 import subprocess
-import sys
 from contextlib import contextmanager
 
 import pytest
-from scapy.layers.inet import ICMP
 from scapy.layers.l2 import ARP, Ether
 
 from switchgnn.base.network import star_network
@@ -140,35 +138,10 @@ def test_every_host_reaches_every_other(running):
             ping(running, worker, ip)
 
 
-def test_tcp(running):
-    with running.worker_child(1, [sys.executable, "-c", SERVER]) as server:
-        assert server.stdout.readline() == "ready\n"
-        client = running.worker_command(0, [sys.executable, "-c", CLIENT])
-        subprocess.run(client, check=True, timeout=seconds_here(60))
-        assert server.stdout.readline() == "300000\n"
-
-
 def test_the_root_namespace_has_no_address_among_the_workers(running):
     """It holds the switch's ends of the links, and must not answer for a worker."""
     shown = subprocess.run(["ip", "-4", "-o", "addr"], capture_output=True, text=True, check=True)
     assert " 10.0." not in shown.stdout
-
-
-@needs_ping
-def test_only_the_worker_answers_for_its_address(running):
-    """The kernel at the switch must not, even if it has the same address."""
-    answers = []
-    forget = running.worker_command(0, ["ip", "neigh", "flush", "all"])
-    subprocess.run(forget, check=True)
-    with own_address(running, "10.0.0.2") as wire:
-        ping(running, 0, "10.0.0.2")
-        while not answers or answers[-1] != ECHO:
-            frame = Ether(wire.recv(2048))
-            if ARP in frame and frame[ARP].op == IS_AT:
-                answers.append(frame[ARP].hwsrc)
-            elif ICMP in frame and frame[ICMP].type == ECHO:
-                answers.append(ECHO)
-    assert answers == [running.star.network.neighbours[1].station.mac, ECHO]
 
 
 @contextmanager

@@ -5,7 +5,6 @@
 import json
 import os
 import signal
-from contextlib import ExitStack
 from itertools import product
 
 import numpy as np
@@ -25,8 +24,6 @@ from switchgnn.planner.graphs.load import load_graph
 from switchgnn.planner.partition.leaf_spine import even_leaf_spine
 from tests.end_to_end.conftest import (
     BOTH_ENDS,
-    LOOPBACK,
-    needs_training,
     run_json,
     said,
     succeeded,
@@ -39,7 +36,6 @@ from tests.support.markers import (
     full,
     on_python,
     some_of,
-    words_of,
 )
 from tests.support.speed import seconds_here
 from tests.support.waiting import wait_until
@@ -219,14 +215,6 @@ def test_the_table_says_what_ran_and_that_it_is_exact():
     assert "predicted for rows packed into frames up to an MTU of 1,500: host takes" in printed
 
 
-def test_hosts_alone_have_the_mtu_that_is_asked_for():
-    report = run_json(EMBEDDED, "--graph", "karate", "--workers", 3, "--mtu", 9000)
-    check_hosts_alone(report, load_graph("karate"), planned("karate", 3, None).assignment, 9000)
-    one_by_one = run_json(EMBEDDED, "--graph", "karate", "--workers", 3, "--mtu", "fragment")
-    assert one_by_one["host_mtu"] == "fragment"
-    assert one_by_one["host_bytes_up"] > report["host_bytes_up"]
-
-
 @pytest.mark.parametrize("form", [pytest.param((), id="table", marks=full), ("--json",)])
 def test_a_run_that_keeps_its_switch_shows_the_results_before_it_waits(tmp_path, form):
     words = ("run", "--graph", "karate", "--workers", "2", "--fabric", "loopback", "--keep")
@@ -302,60 +290,3 @@ class TestDestinationsLeftToHosts:
         assert (wrong.wrong_sums, wrong.max_error > wrong.error_bound) == (1, True)
         # What the switch should have summed is missing.
         assert verdict(np.arange(graph.vertices) % 2 == 0).wrong_sums > graph.vertices
-
-
-class TestTwoAtOnce:
-    """Two commands of one user on one machine know nothing of each other."""
-
-    RUN = ("run", "--graph", "karate", "--workers", 3, "--slots", 16, "--rounds", 20)
-    TRAIN = ("train", "--data", "karate", "--workers", 3, "--epochs", 5, "--dropout", 0)
-    OVER_SWITCH = ("--transport", "switch")
-
-    def reports_of(self, tmp_path, *commands, **options):
-        reports = []
-        with ExitStack() as stack:
-            children = [
-                stack.enter_context(
-                    started(*arguments, "--json", log=tmp_path / f"{number}.log", **options)
-                )
-                for number, arguments in enumerate(commands)
-            ]
-            for child in children:
-                # It ends when the program does.
-                lines = child.stdout.read().splitlines()
-                assert child.wait(seconds_here(60)) == 0, said(child)[-2000:]
-                reports.append(json.loads(lines[-1]))
-        return reports
-
-    @pytest.mark.parametrize(
-        ("one", "other"),
-        some_of(lambda one, other: one == other != 1, COMBINATIONS, COMBINATIONS),
-    )
-    def test_runs(self, one, other, tmp_path):
-        commands = [(*self.RUN, *words_of(each)) for each in (one, other)]
-        for report in self.reports_of(tmp_path, *commands):
-            assert report["exact"] is True
-
-    @needs_training
-    @pytest.mark.parametrize(
-        ("one", "other"),
-        some_of(lambda one, other: (one, other) == (0, 2), COMBINATIONS, COMBINATIONS),
-    )
-    def test_a_training_beside_a_run(self, one, other, tmp_path):
-        train = (*self.TRAIN, *self.OVER_SWITCH, *words_of(one))
-        trained, ran = self.reports_of(tmp_path, train, (*self.RUN, *words_of(other)))
-        assert ran["exact"] is True
-        (alone,) = self.reports_of(tmp_path, (*self.TRAIN, "--transport", "local"))
-        assert trained["losses"] == pytest.approx(alone["losses"], rel=1e-4)
-
-    @full
-    def test_runs_that_compile(self, tmp_path):
-        """With an empty cache, one compiles, and the other waits for it."""
-        cache = tmp_path / "cache"
-        run = (*self.RUN, *LOOPBACK)
-        reports = self.reports_of(tmp_path, run, run, environment={"XDG_CACHE_HOME": str(cache)})
-        assert all(report["exact"] for report in reports)
-        assert reports[0]["backend"] == reports[1]["backend"]
-        if reports[0]["backend"] == "native":
-            programs = [path for path in cache.rglob("program-*") if path.suffix != ".lock"]
-            assert len(programs) == 1

@@ -129,7 +129,6 @@ def test_the_parent_is_told_the_same_values():
     assert len(events.told) == before
 
 
-pytest.importorskip("h11")
 pytest.importorskip("prometheus_client")
 BLOCKS = 'switchgnn_worker_blocks_total{worker="3"} 7.0'
 

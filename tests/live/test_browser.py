@@ -257,16 +257,6 @@ def test_silence(page):
     assert (worker["activity"], worker["blocks"], worker["up/s"]) == ("silent", "2", DASH)
 
 
-def test_slots(page):
-    page.board.begin("a star", [], ["all", "some", "unknown"])
-    used = {"switch_up": 1.0, "session": 1.0, "slots_in_use": 4, "slots_read": 8}
-    page.board.switch(0, {**used, "slots": 8})
-    page.board.switch(1, {**used, "slots": 1600})
-    page.board.switch(2, {"switch_up": 1.0, "session": 1.0})
-    slots = [each["slots in use"] for each in page.seen()["switches"]]
-    assert slots == ["50 % of 8", "about 50 % of 1,600", DASH]
-
-
 EVIL = "<img id=injected src=x onerror=alert(1)><b>bold</b>"
 
 
@@ -296,27 +286,3 @@ def test_a_training_and_the_next(page):
     seen = page.seen()
     assert (seen["where"], seen["workers"], seen["training"]) == ("one process", [], {})
     assert seen["blocks"] == {}
-
-
-def test_a_run_that_is_killed_is_lost(driver, monkeypatch):
-    monkeypatch.setattr("switchgnn.live.board._PATIENCE", 0.0)
-    page = Page(driver, "a run")
-    page.board.begin("a star", [True] * 4)
-    with serve_page(page.board, 0) as address:
-        driver.get(address)
-        page.seen()
-    wait_until(lambda: look(driver)["lost"], "a page that notices")
-    seen = look(driver)
-    assert (seen["outcome"], seen["step"]) == (None, "The run does not answer any more.")
-    assert len(seen["workers"]) == 4
-    driver.get("about:blank")
-    driver.get_log("browser")
-
-
-@pytest.mark.parametrize("workers", [4, 64])
-def test_any_number_of_workers_fits(page, workers):
-    page.board.begin("a star", [True] * workers, ["s0"])
-    page.tell(*[values(12_345_678, 10**10)] * workers)
-    seen = page.seen()
-    assert len(seen["workers"]) == len(seen["blocks"]) == workers
-    assert seen["width"] == 1280

@@ -9,10 +9,8 @@ from dataclasses import replace
 
 import pytest
 
-from switchgnn.base.described import SwitchTarget
 from switchgnn.base.metrics import NoAnswerError, ask_metrics, serve_metrics
 from switchgnn.controller import Outcome, install
-from switchgnn.controller.counters import SlotsInUse
 from switchgnn.host.metrics import WorkerView
 from switchgnn.host.wire.link import Traffic
 from switchgnn.live import polling
@@ -26,7 +24,6 @@ from tests.network.usual import described_star
 from tests.support.speed import seconds_here
 from tests.support.waiting import wait_until
 
-pytest.importorskip("h11")
 pytest.importorskip("prometheus_client")
 PLAN = make_plan()
 
@@ -162,29 +159,3 @@ def test_a_switch_that_is_gone_and_back_and_another_session(fake, client, networ
             install(PLAN, [client], network, program=program, new_session=True)
             wait_until(lambda: seen()["step"] == "session 2", "the next session")
             assert seen()["network"] > networks
-
-
-@pytest.mark.whole
-def test_slots_of_an_embedded_switch(monkeypatch, fake, client, network, program):  # noqa: F811
-    install(PLAN, [client], network, program=program)
-    asked = []
-
-    def read(client, slots_per_bank):
-        asked.append(slots_per_bank)
-        return SlotsInUse(3, 8, 16)
-
-    monkeypatch.setattr(polling, "read_slots_in_use", read)
-    star = described_star(1, grpc=fake.address)
-    for target in (SwitchTarget.EMBEDDED, SwitchTarget.BMV2):
-        asked.clear()
-        switches = tuple(replace(each, target=target) for each in star.switches)
-        with watched(replace(star, switches=switches), [8]) as seen:
-            wait_until(lambda seen=seen: "session" in seen()["switches"][0]["values"], "a reading")
-            values = seen()["switches"][0]["values"]
-        names = ("slots_in_use", "slots_read", "slots")
-        if target is SwitchTarget.EMBEDDED:
-            assert [values[name] for name in names] == [3, 8, 16]
-            assert set(asked) == {8}
-        else:
-            assert not any(name in values for name in names)
-            assert asked == []

@@ -88,14 +88,6 @@ def test_only_get_is_served(address, method, path):
         assert answer.headers["allow"] == "GET"
 
 
-@pytest.mark.parametrize(
-    "path", ["/../server.py", "/%2e%2e/server.py", "/page/index.html", "//etc/passwd"]
-)
-def test_only_named_files_are_served(address, path):
-    with asked(address, path, Host=f"localhost:{urlsplit(address).port}") as answer:
-        assert answer.status == 404
-
-
 def test_connections_are_bounded(address):
     place = urlsplit(address)
     with ExitStack() as stack:

@@ -73,21 +73,6 @@ def test_it_is_read_when_somebody_asks():
         scrape(port)
 
 
-def test_an_error_is_that_of_one_request():
-    answers = iter([ValueError("once"), METRICS])
-
-    def collect():
-        answer = next(answers)
-        if isinstance(answer, Exception):
-            raise answer
-        return answer
-
-    with serve_metrics(collect, "127.0.0.1", 0) as port:
-        with pytest.raises(urllib.error.HTTPError):
-            scrape(port)
-        assert scrape(port)
-
-
 def test_a_port_that_is_taken():
     with (
         socket.create_server(("127.0.0.1", 0)) as taken,
@@ -121,7 +106,6 @@ def test_without_the_package(monkeypatch):
         check_installed()
 
 
-pytest.importorskip("h11")
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n"
 
 
@@ -160,29 +144,12 @@ def saying(data):
 @pytest.mark.parametrize(
     "answer",
     [
-        HEAD + b"Content-Length: 4\r\n\r\nup 1and more",
-        HEAD + b"\r\nup 1",
-        HEAD + b"Transfer-Encoding: chunked\r\n\r\n2\r\nup\r\n2\r\n 1\r\n0\r\n\r\n",
-        b"HTTP/1.0 200 OK\r\n\r\nup 1",
-    ],
-    ids=["length", "until the end", "chunked", "1.0"],
-)
-def test_all_that_http_allows(answer):
-    with saying(answer) as (port, asked):
-        assert ask_metrics("localhost", port, seconds=seconds_here(10)).startswith("up 1")
-    assert asked[0].startswith(b"GET /metrics HTTP/1.1\r\n")
-
-
-@pytest.mark.parametrize(
-    "answer",
-    [
         b"",
         b"\0\xff" * 500,
         b"SSH-2.0-Open\r\n",
         b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n",
         b"HTTP/1.1 500 Bad\r\n\r\nup 1",
         HEAD + b"Content-Length: 40\r\n\r\nup 1",
-        HEAD + b"Content-Length: -1\r\n\r\nup 1",
         HEAD + b"Transfer-Encoding: chunked\r\n\r\nzz\r\nup 1",
         HEAD + b"X: y\r\n" * 100_000,
         HEAD + b"X: " + b"y" * 1_000_000,
@@ -219,7 +186,7 @@ def test_an_answer_without_end_is_left():
 
 
 @pytest.mark.whole
-@pytest.mark.parametrize("drop", [b"x", b"X: y\r\n", b""], ids=["body", "head", "nothing"])
+@pytest.mark.parametrize("drop", [b"x", b""], ids=["body", "nothing"])
 def test_a_slow_answer_is_left_in_time(drop):
     def drip(connection, over):
         connection.sendall(HEAD + (b"\r\n" if drop == b"x" else b""))

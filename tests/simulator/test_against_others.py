@@ -68,7 +68,7 @@ def emulated(asked, **more):
         **more,
     )
     for _ in range(TRIES):
-        report = run_job(options, lambda *_: None, nursery=forkserver())
+        report = run_job(options, lambda *_: None, forkserver=forkserver())
         if not any(report.repairs.values()):
             return report
     pytest.fail(f"{TRIES} exchanges on an idle network, and each repeated something")

@@ -3,18 +3,14 @@
 """The loopback fabric: its description, its sockets, and where its switches serve P4Runtime."""
 
 import socket
-import subprocess
 import threading
 from contextlib import contextmanager
 
 import pytest
 
 from switchgnn.base.described import network_text, networks_of, read_network
-from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.network import leaf_spine_networks, star_network
-from switchgnn.host.errors import LinkError
 from switchgnn.host.wire.link import LimitedUdpLink, open_link
-from switchgnn.softswitch.errors import PortError
 from switchgnn.softswitch.ports import open_ports, parse_port
 from switchgnn.topologies import (
     FabricError,
@@ -28,8 +24,6 @@ from switchgnn.topologies.free_ports import free_tcp_port, free_udp_addresses
 from switchgnn.topologies.loopback_fabric import LoopbackFabric
 from switchgnn.topologies.rpc_address import TcpDoor, answers, require_free
 from switchgnn.topologies.targets import switch_command
-from tests.support.markers import needs, needs_root
-from tests.support.networks import in_network, own_network
 from tests.support.speed import seconds_here
 
 
@@ -203,46 +197,8 @@ def send_all(client):
     client.shutdown(socket.SHUT_WR)
 
 
-def test_a_door_to_nothing_ends_connections(tmp_path):
-    port = free_tcp_port()
-    with (
-        TcpDoor(f"127.0.0.1:{port}", tmp_path / "nothing"),
-        socket.create_connection(("127.0.0.1", port), seconds_here()) as client,
-    ):
-        assert client.recv(1) == b""
-
-
 def test_a_door_where_somebody_else_is(tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
         with pytest.raises(FabricError, match=f"Port {port} on 127.0.0.1 cannot be used"):
             TcpDoor(f"127.0.0.1:{port}", tmp_path / "switch.sock").__enter__()
-
-
-@needs_root
-@needs("ip", "iproute2")
-@pytest.mark.parametrize("state", ["down", "up"])
-@pytest.mark.parametrize(
-    ("use", "error"),
-    [
-        (lambda: open_link("udp:127.0.0.1:4000:127.0.0.1:4001"), LinkError),
-        (lambda: open_ports([parse_port("1=udp:127.0.0.1:4002:127.0.0.1:4003")]), PortError),
-        (lambda: free_udp_addresses(2), FabricError),
-    ],
-    ids=["worker", "switch", "addresses"],
-)
-def test_a_loopback_interface_without_ipv4(state, use, error):
-    with own_network() as network, in_network(network.path):
-        # In a new namespace it is down, too.
-        subprocess.run(["ip", "address", "flush", "dev", "lo"], check=True)
-        subprocess.run(["ip", "link", "set", "lo", state], check=True)
-        if state == "up":
-            subprocess.run(["ip", "address", "flush", "dev", "lo"], check=True)
-        try:
-            found = use()
-        except SwitchGNNError as found:
-            assert isinstance(found, error)
-            assert str(found).endswith("ip link set lo up; ip address add 127.0.0.1/8 dev lo.")
-        else:
-            # Linux binds to 127.0.0.0/8 without an interface that is up, and reaches nothing.
-            assert error is FabricError and state == "down" and found

@@ -9,7 +9,6 @@ import pytest
 
 from switchgnn.capture.files import CaptureFiles
 from switchgnn.host.links.recording import begin_recording
-from switchgnn.topologies import FabricError
 from switchgnn.topologies.fabric import FaultyCables, RelayedCable
 from switchgnn.topologies.free_ports import free_udp_addresses
 from tests.support.speed import seconds_here
@@ -133,14 +132,6 @@ def test_frames_overtake_each_other_and_none_stays(wire):
     assert made.counts()["faults"]["up"]["reordered"] > 0
 
 
-def test_bits_are_flipped_behind_the_addresses(wire):
-    made = wire("cables.corrupt=0.5,seed=3")
-    arrived = made.pass_up(packets())
-    changed = sum(here != there for here, there in zip(packets(), arrived, strict=True))
-    assert changed == made.counts()["faults"]["up"]["corrupted"] > 0
-    assert {frame[:14] for frame in arrived} == {packets(1)[0][:14]}
-
-
 @pytest.mark.parametrize(("protocol", "spared"), [(254, False), (6, True), (17, True)])
 def test_faults_are_for_what_workers_exchange(wire, protocol, spared):
     sent = packets(protocol=protocol)
@@ -156,28 +147,3 @@ def test_other_faults_begin_with_other_counts(wire):
     assert made.pass_up(packets()) != first
     made.relay.disturb("workers.loss=0.5")
     assert made.pass_up(packets()) == packets()
-
-
-def test_a_switch_that_is_away_for_a_while(wire):
-    """Its port is closed, and frames to it come back as errors; then it is there again."""
-    made = wire("cables.loss=0")
-    _, _, near, upper = made.ends
-    made.upper.close()
-    for frame in packets(10):
-        made.lower.send(frame)
-    assert made.counts()["down"] == 0
-    with end(upper, near) as again:
-        # The relay may still have had some of the first ten.
-        assert carry(made.lower, again, packets(10))[-10:] == packets(10)
-        assert carry(again, made.lower, packets(10)) == packets(10)
-
-
-def test_ends_that_cannot_be_had(wire, tmp_path):
-    made = wire("cables.loss=0")
-    lower, far, near, upper = made.ends
-    other = FaultyCables([RelayedCable("l0s0", udp(far, lower), udp(near, upper))], "", tmp_path)
-    try:
-        with pytest.raises(FabricError, match=f"The relay between switches ended: .*{far}"):
-            other.start()
-    finally:
-        other.stop()

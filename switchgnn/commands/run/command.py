@@ -3,7 +3,6 @@
 """`switchgnn run`: everything from a graph to verified sums."""
 
 import json
-import signal
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from switchgnn.base.interruptible import end_like_interrupted
+from switchgnn.base.interruptible import end_like_interrupted, wait_for_interrupt
 from switchgnn.base.options import CONGESTION, DATA, NETWORK, option, with_groups
 from switchgnn.commands.run import RunOptions, run_job
 from switchgnn.commands.run.report import RunReport
@@ -24,8 +23,6 @@ from switchgnn.commands.shared.console import (
     counted,
     plain_console,
     progress_bars,
-    ran_as,
-    strategies_line,
     too_many_releases,
 )
 from switchgnn.commands.shared.leaf_spine import leaf_spine_table
@@ -44,7 +41,7 @@ from switchgnn.commands.shared.options import (
     workers_option,
 )
 from switchgnn.commands.shared.outputs import OutputOptions, check_outputs, told_aloud
-from switchgnn.commands.shared.workers import fork_nursery
+from switchgnn.commands.shared.workers import command_forkserver
 from switchgnn.host.direct.framing import FRAGMENT, Framing
 from switchgnn.host.pace import Pace
 from switchgnn.host.registry import HOST, HOST_PARTIAL
@@ -67,8 +64,8 @@ def print_report(console: Console, report: RunReport) -> None:
         f"{report.slots:,} slots, frames of up to {report.lanes} numbers; "
         f"{report.rounds} rounds of {report.features} features"
     )
-    say(f"Ran on: {report.reason}{ran_as(report, report.hosts)}.")
-    say(f"Plan: {strategies_line(report)}.")
+    say(f"Ran on: {report.ran_on(report.hosts)}")
+    say(f"Plan: {report.strategies}.")
     for why in report.why if report.strategy != PAPER else ():
         say(f"  {why}")
     console.print(_worker_table(report))
@@ -286,8 +283,8 @@ def run(asked: AskedRun, config: ConfigOption = None) -> None:
         )
     end_like_interrupted()
     with (
-        fork_nursery() as nursery,
-        output.page.looked_at(f"run {asked.graph} over {asked.workers} workers") as onlooker,
+        command_forkserver() as forkserver,
+        output.page.looked_at(f"run {asked.graph} over {asked.workers} workers") as observer,
         progress_bars(console) as progress,
         told_aloud(verbose=output.logs.verbose),
     ):
@@ -303,9 +300,9 @@ def run(asked: AskedRun, config: ConfigOption = None) -> None:
             options,
             steps,
             hold=hold if asked.keep else None,
-            nursery=nursery,
+            forkserver=forkserver,
             log_dir=output.logs.log_dir,
-            onlooker=onlooker,
+            observer=observer,
         )
         steps.finish()
     if not asked.keep:
@@ -326,4 +323,4 @@ def _wait_for_interrupt(console: Console, fabric: Fabric) -> None:
     who = "The switch serves" if len(fabric.site.switches) == 1 else "The switches serve"
     with suppress(KeyboardInterrupt):
         console.print(f"{who} P4Runtime on {addresses}; Ctrl-C ends it.", soft_wrap=True)
-        signal.pause()
+        wait_for_interrupt()

@@ -18,7 +18,7 @@ from switchgnn.base.full_disk import writing
 from switchgnn.base.machine import require_memory
 from switchgnn.commands.run.reference import SUM_BYTES, Comparison
 from switchgnn.commands.run.report import PreparedRun, RunOptions, RunReport, make_report
-from switchgnn.commands.shared.onlooker import NOBODY, Onlooker
+from switchgnn.commands.shared.observer import NOBODY, RunObserver
 from switchgnn.commands.shared.outputs import Recordings, recordings_in
 from switchgnn.commands.shared.runner import (
     StepListener,
@@ -58,9 +58,9 @@ def run_job(
     step: StepListener,
     *,
     hold: Callable[[Fabric, RunReport], None] | None = None,
-    nursery: Forkserver | None = None,
+    forkserver: Forkserver | None = None,
     log_dir: Path | None = None,
-    onlooker: Onlooker = NOBODY,
+    observer: RunObserver = NOBODY,
 ) -> RunReport:
     """Plan, build, install, exchange and verify.
 
@@ -68,9 +68,9 @@ def run_job(
         options: what to run.
         step: called with (name of the step, done, total; total 0 when unknown).
         hold: called with the running fabric and the report before the fabric ends.
-        nursery: forks switches and workers; None: each starts as a program.
+        forkserver: forks switches and workers; None: each starts as a program.
         log_dir: as ``run_logs`` takes it.
-        onlooker: observes the run.
+        observer: observes the run.
 
     Returns:
         The comparison of measurements with plan and reference.
@@ -82,7 +82,7 @@ def run_job(
     tls = _tls_folder(options)
     with (
         recordings_in(options.pcap, options.workers, options.leaf_spine) as recordings,
-        workplace(step, nursery, log_dir, onlooker) as work,
+        workplace(step, forkserver, log_dir, observer) as work,
     ):
         _LOG.info("%s", choice.reason)
         prepared = _prepare(options, work.folder, work.step)
@@ -101,7 +101,7 @@ def run_job(
             report = make_report(options, choice, prepared, done, verdict)
             report = replace(report, pcap=tuple(map(str, recordings.files)))
             work.logs.failed = not report.exact
-            onlooker.done(_verdict(report), right=report.exact)
+            observer.done(_verdict(report), right=report.exact)
             if hold is not None:
                 hold(done.fabric, report)
     return report
@@ -206,7 +206,7 @@ def _workers(
     def hear(worker: int, event: dict[str, Any]) -> None:
         if event["event"] == WRITTEN:
             comparison.written(worker)
-        work.onlooker.event(worker, event)
+        work.observer.event(worker, event)
 
     def show(done: float, total: int) -> None:
         work.step("exchanging", done, total)

@@ -4,16 +4,16 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.commands.run.reference import Verdict
-from switchgnn.commands.shared.console import ran_ahead, releases_between
-from switchgnn.commands.shared.leaf_spine import LeafSpineReport, report_leaf_spine
+from switchgnn.commands.shared.console import releases_between
+from switchgnn.commands.shared.leaf_spine import report_leaf_spine
+from switchgnn.commands.shared.report import Report, ran_ahead
 from switchgnn.commands.shared.runner import FinishedWorkers, NetworkJob
 from switchgnn.commands.shared.workers import WorkerOutcome
 from switchgnn.host.direct.framing import Framing
@@ -92,19 +92,12 @@ class WorkerReport:
     counters: dict[str, int]
 
 
-@dataclass(frozen=True)
-class RunReport:
+@dataclass(kw_only=True)
+class RunReport(Report):
     """A whole run.
 
     Attributes:
-        backend: ``native`` or ``python`` code of the embedded switch; None for BMv2.
-        backend_reason: why it is Python where native code was possible; None elsewhere.
-        compile_seconds: close to 0 when the result was cached; None for BMv2.
-        hosts: ``native`` or ``python`` code that takes frames apart.
         slots: the aggregators of 32 numbers that a block may use.
-        lanes: numbers of the widest frame.
-        strategy, why: the preset that chose the strategies, and its reasons.
-        weight: the cost of a contribution in the send strategy, in packets.
         exact: whether every fixed-point sum equals the reference.
         wrong_sums: the number of elements that do not.
         max_error: the largest absolute error of a float sum.
@@ -123,34 +116,17 @@ class RunReport:
         background_bytes: bytes that background TCP flows delivered in that time.
         faults_injected: frames that a fault was injected into, by kind, on links and cables.
         repairs: repaired or ignored frames of the workers, by kind.
-        leaf_spine: the links between leaves and spines; None for a star.
         pcap: the files with the packets of the links.
     """
 
     target: str
-    backend: str | None
-    backend_reason: str | None
-    compile_seconds: float | None
-    hosts: str
     fabric: str
-    reason: str
-    workers: int
     graph: str
-    vertices: int
-    edges: int
     boundary_vertices: int
     features: int
     rounds: int
     blocks: int
     slots: int
-    lanes: int
-    strategy: str
-    why: tuple[str, ...]
-    partition: str
-    block_strategy: str
-    send: str
-    weight: float
-    order: str
     exact: bool
     wrong_sums: int
     max_error: float
@@ -177,12 +153,7 @@ class RunReport:
     faults_injected: dict[str, int]
     repairs: dict[str, int]
     per_worker: tuple[WorkerReport, ...]
-    leaf_spine: LeafSpineReport | None = None
     pcap: tuple[str, ...] = ()
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the report as plain data, for JSON."""
-        return asdict(self)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import typer
 from rich.console import Console
@@ -24,7 +24,6 @@ from rich.progress import (
 from switchgnn.commands.shared.workers import WorkerError
 from switchgnn.controller import Counters, P4RuntimeClient, read_counters
 from switchgnn.planner.partition.leaf_spine import LeafSpine
-from switchgnn.topologies import Ahead
 
 
 def plain_console(
@@ -70,62 +69,6 @@ class StepBars:
         for name, bar in list(self._bars.items())[-1:]:
             total = self._progress.tasks[bar].total or 1
             self._progress.update(bar, description=name, completed=total, total=total)
-
-
-class _StrategiesReport(Protocol):
-    """A report with the strategies of a plan; None where nothing was planned."""
-
-    @property
-    def partition(self) -> str | None: ...
-    @property
-    def block_strategy(self) -> str | None: ...
-    @property
-    def send(self) -> str | None: ...
-    @property
-    def order(self) -> str | None: ...
-
-
-class _Ran(Protocol):
-    """A report about the code of the embedded switch; None without one."""
-
-    @property
-    def backend(self) -> str | None: ...
-    @property
-    def backend_reason(self) -> str | None: ...
-    @property
-    def compile_seconds(self) -> float | None: ...
-
-
-def ran_ahead(ahead: Ahead | None) -> dict[str, Any]:
-    """Return the fields of a report about compilation; None for BMv2."""
-    return {
-        "backend": None if ahead is None else ahead.backend.value,
-        "backend_reason": None if ahead is None else ahead.reason,
-        "compile_seconds": None if ahead is None else ahead.seconds,
-    }
-
-
-def ran_as(report: _Ran, hosts: str | None = None) -> str:
-    """Return the code of the program and of the hosts, for the end of a line."""
-    words = ""
-    if report.backend is not None:
-        words = f"; the program runs as {report.backend} code"
-        if report.compile_seconds:
-            words += f", compiled in {report.compile_seconds:.1f} s"
-        if report.backend_reason is not None:
-            words += f" ({report.backend_reason.rstrip('.')})"
-    return words if hosts is None else f"{words}; hosts run {hosts} code"
-
-
-def strategies_line(report: _StrategiesReport) -> str:
-    """Return the strategies of a plan; empty without a plan."""
-    names = {
-        "partition": report.partition,
-        "blocks": report.block_strategy,
-        "send": report.send,
-        "order": report.order,
-    }
-    return ", ".join(f"{part} {name}" for part, name in names.items() if name is not None)
 
 
 def counted(title: str, counts: dict[str, int]) -> str:

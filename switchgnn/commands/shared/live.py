@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""The options that show a run in the browser."""
+"""A run in the browser: the options, and the observer that updates the page."""
 
 import importlib.util
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -13,8 +13,15 @@ import typer
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.machine import how_to_install
 from switchgnn.base.options import OUTPUT, option
-from switchgnn.commands.shared.onlooker import NOBODY, Onlooker
+from switchgnn.commands.shared.observer import NOBODY, RunObserver
+from switchgnn.controller import P4RuntimeClient, TlsOptions
+from switchgnn.controller.watch import WATCH_DEADLINE
+from switchgnn.host.metrics import METRICS_EVENT
+from switchgnn.live.board import EVERY, Board, JobOutcome
+from switchgnn.live.polling import PolledSwitch, polling_switches
+from switchgnn.topologies import Fabric, Target
 
+_INTERRUPTED = 130  # the exit code of Ctrl-C
 _PACKAGES = ("starlette", "uvicorn")
 
 
@@ -61,14 +68,96 @@ class LiveOptions:
         check_page_installed("--live")
 
     @contextmanager
-    def looked_at(self, title: str, *, epochs: int = 0) -> Iterator[Onlooker]:
+    def looked_at(self, title: str, *, epochs: int = 0) -> Iterator[RunObserver]:
         """Serve the page during the block, if it is wanted, and print its address."""
         if not self.live:
             yield NOBODY
             return
         # It needs packages that most runs do without.
-        from switchgnn.commands.shared.live_page import served  # noqa: PLC0415
+        from switchgnn.live.server import serve_page  # noqa: PLC0415
 
-        with served(title, port=self.live_port or 0, epochs=epochs) as (onlooker, address):
+        board = Board(title, epochs)
+        with serve_page(board, self.live_port or 0) as address, _outcome_on(board):
             tell_address(address)
-            yield onlooker
+            yield _PageObserver(board)
+
+
+@contextmanager
+def _outcome_on(board: Board) -> Iterator[None]:
+    """Show how the block ends."""
+    try:
+        yield
+    except (KeyboardInterrupt, typer.Exit) as leaving:
+        if isinstance(leaving, KeyboardInterrupt) or leaving.exit_code == _INTERRUPTED:
+            board.end(JobOutcome.INTERRUPTED, "Interrupted.")
+        raise
+    except Exception as error:
+        known = isinstance(error, SwitchGNNError)
+        board.end(JobOutcome.FAILED, str(error) if known else f"{type(error).__name__}: {error}")
+        raise
+    finally:
+        # All other ways to leave the block, as an exit code, are regular ends.
+        board.end(JobOutcome.DONE, "Done.")
+
+
+class _PageObserver(RunObserver):
+    """Updates a page."""
+
+    tell_every = EVERY
+
+    def __init__(self, board: Board) -> None:
+        self._board = board
+
+    def step(self, name: str) -> None:
+        """Show a step."""
+        self._board.step(name)
+
+    @contextmanager
+    def over(
+        self,
+        transport: str,
+        fabric: Fabric | None,
+        credentials: TlsOptions | None = None,
+        bank_slots: Sequence[int] = (),
+    ) -> Iterator[None]:
+        """Show a running network during the block, or one process without a network."""
+        if fabric is None:
+            self._board.begin(f"transport {transport}, one process")
+            yield
+            return
+        site = fabric.site
+        bmv2 = site.target is Target.BMV2
+        target = "BMv2" if bmv2 else "the embedded switch"
+        ran_on = "Mininet" if fabric.workers_have_hosts else "loopback"
+        self._board.begin(
+            f"transport {transport}, {target}, {ran_on}",
+            [True] * site.workers,
+            [switch.name for switch in site.switches],
+        )
+        slots = bank_slots or [0] * len(site.switches)
+        switches = [
+            PolledSwitch(
+                P4RuntimeClient(
+                    switch.grpc_address,
+                    tls=credentials,
+                    primary=False,
+                    deadline=WATCH_DEADLINE,
+                ),
+                0 if bmv2 else used,  # BMv2 does not report slots
+            )
+            for switch, used in zip(site.switches, slots, strict=True)
+        ]
+        with polling_switches(switches, self._board.switch):
+            yield
+            self._board.finish()
+
+    def event(self, worker: int, event: dict[str, Any]) -> None:
+        """Show the metrics of a worker, and worker 0's epochs."""
+        if event["event"] == METRICS_EVENT:
+            self._board.worker(worker, event["values"])
+        elif event["event"] == "epoch" and worker == 0:
+            self._board.epoch(event["epoch"], event["loss"])
+
+    def done(self, words: str, *, right: bool = True) -> None:
+        """Show the end of the run, which may be kept for long."""
+        self._board.end(JobOutcome.DONE if right else JobOutcome.WRONG, words)

@@ -15,7 +15,7 @@ from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.files import private_folder
 from switchgnn.commands.shared.console import naming_who_releases
 from switchgnn.commands.shared.leaf_spine import all_cables, partial_sums_taken
-from switchgnn.commands.shared.onlooker import NOBODY, Onlooker, RunningNetwork
+from switchgnn.commands.shared.observer import NOBODY, RunObserver
 from switchgnn.commands.shared.outputs import (
     Recordings,
     RunLogs,
@@ -123,22 +123,22 @@ class Workplace:
     folder: Path
     logs: RunLogs
     step: StepListener
-    nursery: Forkserver | None
-    onlooker: Onlooker = NOBODY
+    forkserver: Forkserver | None
+    observer: RunObserver = NOBODY
 
 
 @contextmanager
 def workplace(
-    step: StepListener, nursery: Forkserver | None, log_dir: Path | None, onlooker: Onlooker
+    step: StepListener, forkserver: Forkserver | None, log_dir: Path | None, observer: RunObserver
 ) -> Iterator[Workplace]:
     """Make the folder of a job and remove it after the block; keep the logs if it fails."""
 
     def heard(name: str, done: float, total: int) -> None:
-        onlooker.step(name)
+        observer.step(name)
         step(name, done, total)
 
     with private_folder("switchgnn-") as folder, run_logs(log_dir, folder) as logs:
-        yield Workplace(folder, logs, logged_steps(heard), nursery, onlooker)
+        yield Workplace(folder, logs, logged_steps(heard), forkserver, observer)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -209,13 +209,13 @@ def finished(
                 site,
                 work.folder,
                 cable_faults=cables_with_faults(job),
-                forkserver=work.nursery,
+                forkserver=work.forkserver,
                 cable_recordings=workers.recordings.cables,
                 logs=work.logs.folder,
             )
         )
         with _installed(job, fabric, workers, work.step) as on:
-            result, counts = _exchanged(job, on, workers, work.onlooker)
+            result, counts = _exchanged(job, on, workers, work.observer)
         entries = sum(sum(switch.entries.values()) for switch in on.report.switches)
         yield FinishedWorkers(fabric, ahead, result, counts, entries, on.seconds)
 
@@ -334,19 +334,19 @@ class ExchangeCounts:
 
 
 def _exchanged(
-    job: NetworkJob, on: _InstalledPlan, workers: Workers[Result], onlooker: Onlooker
+    job: NetworkJob, on: _InstalledPlan, workers: Workers[Result], observer: RunObserver
 ) -> tuple[Result, ExchangeCounts]:
     fabric = on.fabric
     links = [
-        _link_config(job, on, workers, worker, onlooker.tell_every) for worker in range(job.workers)
+        _link_config(job, on, workers, worker, observer.tell_every) for worker in range(job.workers)
     ]
     slots = on.bank_slots if workers.shows_slots else ()
-    running = RunningNetwork(workers.transport, fabric, on.credentials, slots)
+    shown = (workers.transport, fabric, on.credentials, slots)
     with BackgroundTraffic(fabric, job.background) as background:
         before = on.counters()
         wires, cables = fabric.wire_bytes(), fabric.cable_bytes()
         received = background.received_bytes()
-        with onlooker.over(running), naming_who_releases(on.clients, job.leaf_spine, job.workers):
+        with observer.over(*shown), naming_who_releases(on.clients, job.leaf_spine, job.workers):
             result = workers.run(fabric, links)
         received = background.received_bytes() - received
         wires_after, cables_after = fabric.wire_bytes(), fabric.cable_bytes()

@@ -13,7 +13,7 @@ from typing import Any
 
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.machine import how_to_install
-from switchgnn.commands.shared.workers import fork_nursery
+from switchgnn.commands.shared.workers import command_forkserver
 from switchgnn.topologies.forkserver import Forkserver
 
 # Threads of OpenMP that wait for each other would spin, and switch and workers share the cores.
@@ -65,13 +65,13 @@ def forks_lose_the_gpu() -> bool:
 
 
 def imported_before_forks() -> tuple[str, ...]:
-    """Return the modules that a nursery of training workers may import."""
+    """Return the modules that a forkserver of training workers may import."""
     return (_PYTORCH,) if forks_lose_the_gpu() else (_WORKER,)
 
 
 @contextmanager
-def training_nursery() -> Iterator[Forkserver]:
-    """Import PyTorch and PyTorch Geometric, and yield a running nursery of training workers.
+def training_forkserver() -> Iterator[Forkserver]:
+    """Import PyTorch and PyTorch Geometric, and yield a running forkserver of training workers.
 
     It is forked before PyTorch computes anything here: a fork of a process with threads of OpenMP
     waits for them forever. https://github.com/pytorch/pytorch/issues/17199
@@ -80,6 +80,6 @@ def training_nursery() -> Iterator[Forkserver]:
     os.environ.update(ENVIRONMENT)
     for name in imported_before_forks():
         importlib.import_module(name)
-    with fork_nursery() as nursery:
+    with command_forkserver() as forkserver:
         import_training("worker", "Training")
-        yield nursery
+        yield forkserver

@@ -250,8 +250,8 @@ _MODULES = (
 )
 
 
-def fork_nursery() -> Forkserver:
-    """Return a nursery, not yet started, that is forked from this process with its modules."""
+def command_forkserver() -> Forkserver:
+    """Return a forkserver, not yet started, that is forked from this process with its modules."""
     for name in _MODULES:
         importlib.import_module(name)
     return Forkserver()

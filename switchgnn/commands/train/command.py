@@ -16,15 +16,13 @@ from switchgnn.commands.shared.config_file import ConfigOption
 from switchgnn.commands.shared.console import (
     captured_line,
     plain_console,
-    ran_as,
-    strategies_line,
 )
 from switchgnn.commands.shared.leaf_spine import leaf_spine_table
-from switchgnn.commands.shared.onlooker import Onlooker
+from switchgnn.commands.shared.observer import RunObserver
 from switchgnn.commands.shared.options import find_metrics
 from switchgnn.commands.shared.outputs import Recordings, recordings_in, told_aloud
 from switchgnn.commands.shared.runner import NetworkJob
-from switchgnn.commands.shared.training import training_nursery
+from switchgnn.commands.shared.training import training_forkserver
 from switchgnn.commands.train import display
 from switchgnn.commands.train.follow import Reached, TrainEvents
 from switchgnn.commands.train.options import COMMON, AskedTrain
@@ -65,7 +63,7 @@ def train(context: typer.Context, asked: AskedTrain, config: ConfigOption = None
     chosen, output = asked.over.chosen(), asked.output
     asked.check(chosen)
     network = _network(asked)
-    nursery = context.with_resource(training_nursery())
+    forkserver = context.with_resource(training_forkserver())
     check_device(asked.training.device)
     job = _job(asked, network)
     end_like_interrupted()
@@ -86,23 +84,23 @@ def train(context: typer.Context, asked: AskedTrain, config: ConfigOption = None
     epochs = asked.training.epochs
     reached = Reached(epochs, asked.training.checkpoint, as_json=output.as_json)
     title = f"train {asked.data.title} over {asked.workers} workers"
-    with output.page.looked_at(title, epochs=epochs) as onlooker:
+    with output.page.looked_at(title, epochs=epochs) as observer:
         for each, kept in zip(chosen, recordings, strict=True):
             report = _train_over(
-                asked, replace(job, recordings=kept), each, dataset, reached, nursery, onlooker
+                asked, replace(job, recordings=kept), each, dataset, reached, forkserver, observer
             )
             reports.append(report)
             if output.as_json:
                 typer.echo(json.dumps({"event": "finished", **report.to_dict()}))
-        onlooker.done(f"All {len(reports[-1].losses)} epochs are done.")
+        observer.done(f"All {len(reports[-1].losses)} epochs are done.")
     drawn = [] if asked.plots is None else draw_plots(reports, asked.plots)
     if not output.as_json:
-        again = _in_other_order(job, dataset, reports, nursery)
+        again = _in_other_order(job, dataset, reports, forkserver)
         _show(reports, drawn, recordings, again)
 
 
 def _in_other_order(
-    job: "TrainJob", data: "Dataset", reports: list[TrainReport], nursery: Forkserver
+    job: "TrainJob", data: "Dataset", reports: list[TrainReport], forkserver: Forkserver
 ) -> TrainReport | None:
     """Train in one process again with sums in another order, if transports disagree.
 
@@ -119,7 +117,7 @@ def _in_other_order(
     job = replace(job, task=replace(job.task, transport=LOCAL.name))
     title, epochs = f"{LOCAL.name}, in another order", training.options.epochs
     with display.Epochs(plain_console(stderr=True), title, epochs, as_json=False) as shown:
-        return run_training(job, data.in_reverse(), shown.step, shown.epoch, nursery=nursery)
+        return run_training(job, data.in_reverse(), shown.step, shown.epoch, forkserver=forkserver)
 
 
 def _network(asked: AskedTrain) -> NetworkJob:
@@ -181,8 +179,8 @@ def _train_over(
     transport: TransportKind,
     data: "Dataset",
     reached: Reached,
-    nursery: Forkserver,
-    onlooker: Onlooker,
+    forkserver: Forkserver,
+    observer: RunObserver,
 ) -> TrainReport:
     from switchgnn.commands.train.steps import run_training  # noqa: PLC0415
 
@@ -198,7 +196,7 @@ def _train_over(
         ExitStack() as stack,
     ):
         if auto:
-            job, predicted = _decided(asked, job, data, shown, nursery)
+            job, predicted = _decided(asked, job, data, shown, forkserver)
             reached.takes(job.task.transport)
         job = replace(job, task=replace(job.task, reduce=_reduce_by(asked, job, auto=auto)))
         listeners: list[EpochListener] = [reached.epoch, shown.epoch]
@@ -215,9 +213,9 @@ def _train_over(
             data,
             shown.step,
             listen,
-            nursery=nursery,
+            forkserver=forkserver,
             log_dir=None if log_dir is None else log_dir / name,
-            onlooker=onlooker,
+            observer=observer,
         )
     saving = asked.training.compression.named or None
     return replace(report, predicted_seconds=predicted, compression=saving)
@@ -234,7 +232,11 @@ def _reduce_by(asked: AskedTrain, job: "TrainJob", *, auto: bool) -> ReduceBy:
 
 
 def _decided(
-    asked: AskedTrain, job: "TrainJob", data: "Dataset", shown: display.Epochs, nursery: Forkserver
+    asked: AskedTrain,
+    job: "TrainJob",
+    data: "Dataset",
+    shown: display.Epochs,
+    forkserver: Forkserver,
 ) -> tuple["TrainJob", dict[str, float]]:
     """Return the job over the transport that `auto` chooses, and the predicted seconds.
 
@@ -252,7 +254,7 @@ def _decided(
     def tell(what: str) -> None:
         shown.step(what, 0, 0)
 
-    found = predict_transport(job, data, tell, measured_here(job, nursery, tell))
+    found = predict_transport(job, data, tell, measured_here(job, forkserver, tell))
     shown.note(found.why)
     task = replace(job.task, transport=found.chosen.name)
     return replace(job, task=task, planned=found.planned), dict(found.seconds)
@@ -274,9 +276,9 @@ def _show(
         f"{first.dataset}: {first.vertices:,} vertices, {first.edges:,} directed edges; "
         f"{first.model}, {first.workers} workers, {len(first.losses)} epochs"
     )
-    say(f"Ran on: {first.reason}{ran_as(first, first.hosts)}.")
+    say(f"Ran on: {first.ran_on(first.hosts)}")
     for report in reports:
-        if words := strategies_line(report):
+        if words := report.strategies:
             say(f"Plan of {report.transport}: {words}.")
     console.print(display.transports_table(reports))
     links = display.links_table(reports)

@@ -64,7 +64,7 @@ class MeasuredCosts:
 
 
 def measured_here(
-    job: NetworkJob, nursery: Forkserver | None, tell: Callable[[str], None]
+    job: NetworkJob, forkserver: Forkserver | None, tell: Callable[[str], None]
 ) -> MeasuredCosts | None:
     """Return what exchanges take on this machine, measuring them the first time.
 
@@ -79,7 +79,7 @@ def measured_here(
         tell("measure exchanges on this machine, once")
         switch, hosts = (
             Cost.through(
-                workers, *(_exchange(job, workers, nursery, name, left) for name in _ROUNDS)
+                workers, *(_exchange(job, workers, forkserver, name, left) for name in _ROUNDS)
             )
             for left in (False, True)
         )
@@ -96,7 +96,7 @@ def measured_here(
 
 
 def _exchange(
-    job: NetworkJob, workers: int, nursery: Forkserver | None, graph: str, left: bool
+    job: NetworkJob, workers: int, forkserver: Forkserver | None, graph: str, left: bool
 ) -> tuple[float, float]:
     """Return the frames of an exchange, or the bytes between hosts if `left`, and its seconds."""
     rounds = _ROUNDS[graph]
@@ -114,7 +114,7 @@ def _exchange(
         grpc_port=0,
         pace=Pace(window=128, timeout=5.0),
     )
-    ends = run_job(options, lambda _name, _done, _total: None, nursery=nursery).per_worker
+    ends = run_job(options, lambda _name, _done, _total: None, forkserver=forkserver).per_worker
     amount = sum(
         each.host_partial_bytes_up if left else each.features_sent + each.sums_received
         for each in ends

@@ -3,13 +3,13 @@
 """The report of a training, for users and programs."""
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.commands.shared.leaf_spine import LeafSpineReport
+from switchgnn.commands.shared.report import Report
 from switchgnn.host.wire.link import Traffic
 
 # Called with worker 0's event of an epoch.
@@ -19,16 +19,13 @@ _TRIED = 5
 EpochListener = Callable[[dict[str, Any]], None]
 
 
-@dataclass(frozen=True)
-class TrainReport:
+@dataclass(kw_only=True)
+class TrainReport(Report):
     """A whole training; lists per link are in the order of the workers.
 
+    The bytes of `leaf_spine` include gradients.
+
     Attributes:
-        edges: of the graph; an undirected edge counts twice.
-        strategy, why: the preset that was asked for, and the reasons of its choices.
-        partition, block_strategy, send, order: as in the plan's manifest; None where the transport
-            has no use for them.
-        weight: the cost of a contribution in the send strategy, in packets.
         epochs: worker 0's report of each epoch.
         train_accuracy, validation_accuracy, test_accuracy: the last ones; None without such
             vertices.
@@ -42,13 +39,7 @@ class TrainReport:
         wire_bytes_per_link: counted by the interfaces, gradients included; None over loopback.
         traffic: frames and bytes of each worker's exchanges.
         kept: passes of a layer that used the sums of an earlier pass over unchanged features.
-        leaf_spine: the links between leaves and spines, gradients included, if sums cross them.
-        backend: ``native`` or ``python`` code of the embedded switch; None elsewhere.
-        backend_reason: why it is Python where native code was possible; None elsewhere.
-        compile_seconds: close to 0 when the result was cached; None without ``backend``.
-        hosts: ``native`` or ``python`` code that takes frames apart; None without a network.
         mtu: bytes of the largest IP packet between hosts, or ``fragment``; None over others.
-        lanes: numbers of the widest frame; None for transports without a plan.
         bandwidth: Mbit/s of each link; None without a limit or a network.
         epoch_traffic: mean frames and bytes of each worker's exchanges in an epoch, without the
             first ones, see ``_mean_growth``.
@@ -76,17 +67,6 @@ class TrainReport:
     transport: str
     dataset: str
     model: str
-    reason: str
-    vertices: int
-    edges: int
-    workers: int
-    strategy: str
-    why: list[str]
-    partition: str | None
-    block_strategy: str | None
-    send: str | None
-    weight: float | None
-    order: str | None
     epochs: list[dict[str, Any]]
     losses: list[float]
     train_accuracy: float | None
@@ -100,13 +80,7 @@ class TrainReport:
     wire_bytes_per_link: list[dict[str, int]] | None
     traffic: list[dict[str, int]]
     kept: int
-    leaf_spine: LeafSpineReport | None = None
-    backend: str | None = None
-    backend_reason: str | None = None
-    compile_seconds: float | None = None
-    hosts: str | None = None
     mtu: int | str | None = None
-    lanes: int | None = None
     bandwidth: float | None = None
     epoch_traffic: list[dict[str, float]] = field(default_factory=list)
     barriers_per_epoch: float | None = None
@@ -143,10 +117,6 @@ class TrainReport:
     def expected_bytes(self) -> int:
         """The bytes of all exchanges as predicted without losses."""
         return sum(link["up"] + link["down"] for link in self.expected_bytes_per_link)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the report as plain data, for JSON."""
-        return asdict(self)
 
 
 _TROUBLES = ("recalls", "sums_recalled", "marked", "window_cuts")

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from switchgnn.commands.shared.console import ran_ahead
 from switchgnn.commands.shared.leaf_spine import LeafSpineReport, report_leaf_spine
-from switchgnn.commands.shared.onlooker import NOBODY, Onlooker
+from switchgnn.commands.shared.observer import NOBODY, RunObserver
+from switchgnn.commands.shared.report import ran_ahead
 from switchgnn.commands.shared.runner import (
     ExchangeCounts,
     StepListener,
@@ -42,7 +42,7 @@ from switchgnn.host.transport import LinkConfig
 from switchgnn.host.wire.native import hosts_run_as
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.boundary import boundary_edges
-from switchgnn.planner.plan.manifest import STRATEGY_NAMES, strategy_names
+from switchgnn.planner.plan.manifest import strategy_names
 from switchgnn.topologies import Ahead, Fabric, Target
 from switchgnn.topologies.child import Child, temporary_files_in
 from switchgnn.topologies.forkserver import Forkserver
@@ -51,7 +51,6 @@ from switchgnn.training.partition import write_partitions
 from switchgnn.training.worker import TrainTask
 
 _LOG = logging.getLogger(__name__)
-_NO_PLAN: dict[str, Any] = dict.fromkeys(STRATEGY_NAMES)
 TRAIN_WORKER = worker_command("train-worker")
 
 
@@ -61,17 +60,17 @@ def run_training(
     step: StepListener,
     on_epoch: EpochListener,
     *,
-    nursery: Forkserver,
+    forkserver: Forkserver,
     log_dir: Path | None = None,
-    onlooker: Onlooker = NOBODY,
+    observer: RunObserver = NOBODY,
 ) -> TrainReport:
     """Plan, build, install and train."""
     if not job.transport.networked:
         cables_with_faults(job)
-        with workplace(step, nursery, log_dir, onlooker) as work:
-            return _alone(job, data, work, nursery, on_epoch)
+        with workplace(step, forkserver, log_dir, observer) as work:
+            return _alone(job, data, work, forkserver, on_epoch)
     choice = job.choose_site()
-    with workplace(step, nursery, log_dir, onlooker) as work:
+    with workplace(step, forkserver, log_dir, observer) as work:
         work.step("planning", 0, 0)
         _LOG.info("%s", choice.reason)
         prepared = prepare_training(
@@ -101,7 +100,7 @@ def _workers(
 
     def train(fabric: Fabric, links: list[LinkConfig]) -> list[dict[str, Any]]:
         work.step("training", 0, 0)
-        tasks, hear = list(map(task, links)), _heard_by(recorder, work.onlooker)
+        tasks, hear = list(map(task, links)), _heard_by(recorder, work.observer)
         return run_workers(fabric, TRAIN_WORKER, tasks, job.task.pace, listen=hear)
 
     return Workers(
@@ -117,16 +116,16 @@ def _workers(
     )
 
 
-def _heard_by(recorder: Recorder, onlooker: Onlooker) -> EventListener:
+def _heard_by(recorder: Recorder, observer: RunObserver) -> EventListener:
     def listen(worker: int, event: dict[str, Any]) -> None:
-        onlooker.event(worker, event)
+        observer.event(worker, event)
         recorder(worker, event)
 
     return listen
 
 
 def _alone(
-    job: TrainJob, data: Dataset, work: Workplace, nursery: Forkserver, on_epoch: EpochListener
+    job: TrainJob, data: Dataset, work: Workplace, forkserver: Forkserver, on_epoch: EpochListener
 ) -> TrainReport:
     folder = work.folder
     work.step("planning", 0, 0)
@@ -140,15 +139,15 @@ def _alone(
         work.logs.folder / "worker-0.log",
         pipe=True,
         environment=temporary_files_in(folder),
-        forkserver=nursery,
+        forkserver=forkserver,
     )
     recorder = Recorder(1, on_epoch)
     work.step("training", 0, 0)
-    with work.onlooker.over_one_process(job.task.transport):
-        hear = _heard_by(recorder, work.onlooker)
+    with work.observer.over(job.task.transport, None):
+        hear = _heard_by(recorder, work.observer)
         ends = follow_workers([child], [task], task.pace, hear)
     what = _what(replace(job, workers=1), data, "one process, without a network")
-    return recorder.report(ends, None, **what, **_NO_PLAN, strategy=job.asked.preset, why=[])
+    return recorder.report(ends, None, **what, strategy=job.asked.preset)
 
 
 def _leaf_spine_report(
@@ -192,10 +191,10 @@ def _planned(job: TrainJob, prepared: PreparedTraining) -> dict[str, Any]:
     manifest = prepared.plan.manifest
     names = strategy_names(manifest)
     if not job.transport.needs_plan:
-        names = _NO_PLAN | {"partition": names["partition"]}
+        names = {"partition": names["partition"]}
     return {
         **names,
         "lanes": manifest.lanes if job.transport.needs_plan else None,
         "strategy": job.asked.preset,
-        "why": list(prepared.strategies.because.values()),
+        "why": tuple(prepared.strategies.because.values()),
     }

@@ -13,10 +13,10 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
 from switchgnn.base.options import option, with_groups
-from switchgnn.commands.shared.console import counted, plain_console, ran_as
+from switchgnn.commands.shared.console import counted, plain_console
 from switchgnn.commands.shared.options import SiteOptions, json_option
 from switchgnn.commands.shared.outputs import LogOptions, check_outputs, told_aloud
-from switchgnn.commands.shared.workers import fork_nursery
+from switchgnn.commands.shared.workers import command_forkserver
 from switchgnn.lab.commands.soak_runs import Show, SoakReport
 from switchgnn.lab.commands.soak_runs import soak as soak_runs
 from switchgnn.topologies import choose
@@ -57,7 +57,7 @@ def soak(asked: AskedSoak) -> None:
     choice = choose(site.target.value, site.fabric.value, site.backend)
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), TimeElapsedColumn())
     with (
-        fork_nursery() as nursery,
+        command_forkserver() as forkserver,
         Progress(*columns, console=plain_console(stderr=True)) as progress,
         told_aloud(verbose=asked.logs.verbose),
     ):
@@ -66,7 +66,7 @@ def soak(asked: AskedSoak) -> None:
             seed,
             asked.minutes,
             _shown_on(progress, asked.minutes),
-            nursery,
+            forkserver,
             leaves_and_spines=site.leaves_and_spines(),
             backend=site.backend,
             log_dir=asked.logs.log_dir,
@@ -95,7 +95,7 @@ def _shown_on(progress: Progress, minutes: float) -> Show:
 
 def _print_report(console: Console, report: SoakReport) -> None:
     lines = [
-        f"Soaked on: {report.reason}{ran_as(report)}.",
+        f"Soaked on: {report.ran_on()}",
         f"{report.runs:,} runs, {report.rounds:,} rounds, {report.packets:,} packets in "
         f"{report.seconds:.0f} s{', interrupted' if report.interrupted else ''}; "
         f"seed {report.seed}",

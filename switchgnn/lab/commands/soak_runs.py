@@ -15,6 +15,7 @@ from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.interruptible import Interruption
 from switchgnn.commands.run.job import COMPARING, run_job
 from switchgnn.commands.run.report import RunOptions, RunReport
+from switchgnn.commands.shared.report import RanOn
 from switchgnn.controller.controls.congestion import DEFAULT_ECN_THRESHOLD
 from switchgnn.host.links.faults import DIRECTIONS
 from switchgnn.host.pace import Pace
@@ -152,17 +153,14 @@ class Failure:
     command: str
 
 
-@dataclass
-class SoakReport:
+@dataclass(kw_only=True)
+class SoakReport(RanOn):
     """A whole soak. Runs that failed or were interrupted count only as such.
 
     Attributes:
-        target, fabric, reason: what is used and why.
         seed: the seed that all runs follow from.
-        backend: what the embedded switch runs the program as; None for BMv2, and where no run
-            has come to its end.
-        backend_reason: why that is Python where native code might have been; None elsewhere.
-        compile_seconds: how long all compilations took; None where ``backend`` is.
+        backend: None also where no run has come to its end.
+        compile_seconds: of all compilations.
         seconds: how long it took.
         interrupted: whether it ended because it was asked to.
         runs, rounds, packets: what was compared with the reference, and its frames.
@@ -174,11 +172,7 @@ class SoakReport:
 
     target: str
     fabric: str
-    reason: str
     seed: int
-    backend: str | None = None
-    backend_reason: str | None = None
-    compile_seconds: float | None = None
     seconds: float = 0.0
     interrupted: bool = False
     runs: int = 0
@@ -241,7 +235,9 @@ def soak(
     Returns:
         What came of it.
     """
-    report = SoakReport(choice.target.value, choice.fabric.value, choice.reason, seed)
+    report = SoakReport(
+        target=choice.target.value, fabric=choice.fabric.value, reason=choice.reason, seed=seed
+    )
     started = time.monotonic()
     with Interruption() as interruption:
         for number in count():
@@ -278,7 +274,7 @@ def _run_once(
     reason = ""
     interruption.at_once()
     try:
-        told = run_job(run, step, nursery=forkserver, log_dir=logs)
+        told = run_job(run, step, forkserver=forkserver, log_dir=logs)
     except Exception as error:  # a soak has to find errors of every kind
         if interruption.came:
             # The run is not to blame: an interrupted Mininet fails while it cleans up.

@@ -4,30 +4,13 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 from switchgnn.controller import TlsOptions
 from switchgnn.topologies import Fabric
 
 
-@dataclass(frozen=True)
-class RunningNetwork:
-    """A running network, its switches with their plan.
-
-    Attributes:
-        transport: what carries the sums.
-        bank_slots: for each switch, the most slots of each bank that its plan uses; empty without
-            a plan.
-    """
-
-    transport: str
-    fabric: Fabric
-    credentials: TlsOptions | None = None
-    bank_slots: Sequence[int] = ()
-
-
-class Onlooker:
+class RunObserver:
     """Observes a run without influence on it; `tell_every` seconds workers report, 0: never."""
 
     tell_every = 0.0
@@ -36,13 +19,18 @@ class Onlooker:
         """Observe the start of a step."""
 
     @contextmanager
-    def over(self, running: RunningNetwork) -> Iterator[None]:
-        """Observe a network during the block."""
-        yield
+    def over(
+        self,
+        transport: str,
+        fabric: Fabric | None,
+        credentials: TlsOptions | None = None,
+        bank_slots: Sequence[int] = (),
+    ) -> Iterator[None]:
+        """Observe a running network during the block, or one process without a network.
 
-    @contextmanager
-    def over_one_process(self, transport: str) -> Iterator[None]:
-        """Observe a process without a network during the block."""
+        `bank_slots`: for each switch, the most slots of each bank that its plan uses; empty without
+        a plan.
+        """
         yield
 
     def event(self, worker: int, event: dict[str, Any]) -> None:
@@ -52,4 +40,4 @@ class Onlooker:
         """Observe the end of the run."""
 
 
-NOBODY = Onlooker()
+NOBODY = RunObserver()
