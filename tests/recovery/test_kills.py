@@ -37,6 +37,7 @@ from switchgnn.p4src import load_program
 from switchgnn.planner.plan.files import write_plan
 from switchgnn.softswitch.daemon.state_file import open_state
 from switchgnn.topologies import Target
+from switchgnn.topologies.child import Child
 from switchgnn.topologies.targets import wait_until_serving
 from tests.host.hybrid import crew as hybrid
 from tests.recovery.conftest import BEDS, FEW_FAULTS, control, made_bed, restarting
@@ -142,7 +143,8 @@ class KeepingBed(Bed):
             *("--state", str(self.folder / "state"), "--state-interval", "0"),
             *(word for port in ports for word in ("--port", port)),
         )
-        self.switch = forkserver().child("The switch", [*command], self.folder / "switch.log")
+        log = self.folder / "switch.log"
+        self.switch = Child("The switch", [*command], log, forkserver=forkserver())
         self.switch.start()
         wait_until_serving(self.switch, self.address)
 
