@@ -460,7 +460,7 @@ MISTAKES = (
     in_text(
         "pulses_not_heeded",
         2,
-        "host/reduce/patience.py",
+        "host/reduce/timeout.py",
         "contributed | own, pulses, now",
         "contributed | own, 0, now",
         REDUCES,
