@@ -17,7 +17,7 @@ from switchgnn.base.metrics import (
     values_by_name,
 )
 from switchgnn.base.tasks import EventWriter
-from switchgnn.host.innetwork.endpoint import ExchangeStatus
+from switchgnn.host.status import ExchangeStatus
 from switchgnn.host.transport import Transport
 
 # The event that has all values of a worker's metrics.

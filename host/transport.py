@@ -14,9 +14,9 @@ from switchgnn.base.clock import SYSTEM_CLOCK, Clock
 from switchgnn.base.network import Station
 from switchgnn.host.compression import NO_COMPRESSION, Compression
 from switchgnn.host.errors import FeatureError, TransportError
-from switchgnn.host.innetwork.endpoint import ExchangeStatus
 from switchgnn.host.links.faults import FaultCounts, open_worker_link
 from switchgnn.host.pace import Pace
+from switchgnn.host.status import ExchangeStatus
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.link import Link, Traffic
 from switchgnn.planner.direction import Direction

@@ -153,8 +153,8 @@ def test_who_asks_is_found(tmp_path, text, name):
 
 WAITS = {"wait", "join", "settimeout", "acquire", "create_connection"}
 DEADLINES = {"timeout", "deadline"}
-# Times of a model, and timeouts of workers, which `pace_here` multiplies.
-MODELS = {"simulated", "NetworkOptions", "Pace", "replace"}
+# Times of a model, not of this machine, and those that `pace_here` multiplies.
+MODELS = {"simulated", "NetworkOptions", "Pace"}
 SIMULATION = Path("tests/simulation")
 # What is over sooner is meant to expire.
 SHORTEST = 1.0

@@ -19,7 +19,7 @@ from bench.settings import Settings
 from switchgnn.base.machine import python_program
 from switchgnn.base.native import find_compiler
 from switchgnn.controller import P4RuntimeClient, program_cookie
-from switchgnn.controller.controls.fanout import FANOUT_ACTION
+from switchgnn.controller.controls.fanout import Fanout
 from switchgnn.controller.p4runtime.layout import Layout
 from switchgnn.controller.p4runtime.messages import INSERT
 from switchgnn.controller.p4runtime.rows import Rows, Value, make_rows
@@ -76,10 +76,10 @@ def _synthetic(layout: Layout, count: int) -> Rows:
     number = np.arange(count)
     values: dict[str, Value] = {
         field.name: rng.integers(0, 1 << field.bits, count, np.uint32)
-        for field in table.action(FANOUT_ACTION).params
+        for field in table.action(Fanout.action).params
     }
     values |= {"block_id": number >> 14, "src_id": rng.permutation(count), "hop": number & 3}
-    return make_rows(table, FANOUT_ACTION, values, count)
+    return make_rows(table, Fanout.action, values, count)
 
 
 def _measure(program: Program, rows: Rows) -> _Measured:

@@ -15,7 +15,7 @@ from switchgnn.host.congestion import StallClock
 from switchgnn.host.errors import FeatureError, TransportError
 from switchgnn.host.innetwork.barrier import NEXT_ROUND, Barrier, Following, RoundStart
 from switchgnn.host.innetwork.block import BlockExchange, ShareListener
-from switchgnn.host.innetwork.endpoint import ExchangeStatus, new_endpoint
+from switchgnn.host.innetwork.endpoint import new_endpoint
 from switchgnn.host.innetwork.errors import PlanMismatchError, RoundMismatchError
 from switchgnn.host.innetwork.fixed_point import (
     ExchangeKind,
@@ -41,6 +41,7 @@ from switchgnn.host.innetwork.responder import Inbox, Responder, new_notifier
 from switchgnn.host.innetwork.schedule import block_schedules
 from switchgnn.host.links.faults import FaultCounts, injected_faults
 from switchgnn.host.pace import Pace
+from switchgnn.host.status import ExchangeStatus
 from switchgnn.host.transport import Transport, WorkerEnd, check_rows, traffic_since
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.header import (

@@ -224,7 +224,7 @@ def _reduce(
     after = fabric.wire_bytes()
     if not _gloo_runs_here(options, fabric):
         return _Runs(ends, None, carried(before, after), None)
-    from switchgnn.training.allreduce import GlooTask  # noqa: PLC0415  it needs PyTorch
+    from switchgnn.training.gradients import GlooTask  # noqa: PLC0415  it needs PyTorch
 
     work.step("reducing with Gloo", 0, 0)
     with_gloo = [GlooTask(task, options.workers, work.folder / "meeting") for task in tasks]

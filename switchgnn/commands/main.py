@@ -9,13 +9,19 @@ import os
 import sys
 
 from switchgnn.base.errors import SwitchGNNError, printable
-from switchgnn.commands.worker import WORKERS, run_worker
 
 # Completion depends on it, also with `python -m switchgnn`.
 _NAME = "switchgnn"
 _FAILED = 2
 _INTERRUPTED = 130  # 128 and the number of SIGINT, as shells have it
 _PIPE_CLOSED = 141  # the same of SIGPIPE
+# The processes that `run`, `train` and `allreduce` start, and what takes a task as a line of JSON.
+_WORKERS = {
+    "worker": "switchgnn.host.worker:run",
+    "reduce-worker": "switchgnn.host.reduce.worker:run",
+    "train-worker": "switchgnn.training.worker:run",
+    "gloo-worker": "switchgnn.training.gradients:run_gloo_worker",
+}
 
 
 def main() -> None:
@@ -89,10 +95,20 @@ def _fail(error: SwitchGNNError) -> None:
 
 
 def _start() -> None:
-    # Many workers start at once, so each imports only what it needs.
-    if sys.argv[1:2] in ([name] for name in WORKERS):
-        run_worker(sys.argv[1])
+    # Many workers start at once, so each imports only the module of its task.
+    if sys.argv[1:2] in ([name] for name in _WORKERS):
+        _work(*_WORKERS[sys.argv[1]].split(":"))
         return
     from switchgnn.commands.application import app  # noqa: PLC0415
 
     app(prog_name=_NAME)
+
+
+def _work(module: str, function: str) -> None:
+    """Take a task from standard input and do it."""
+    import importlib  # noqa: PLC0415  see above
+    import signal  # noqa: PLC0415
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides when to stop
+    line = sys.stdin.readline()
+    getattr(importlib.import_module(module), function)(line)

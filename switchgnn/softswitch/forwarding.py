@@ -76,17 +76,13 @@ class Forwarder:
         self.held: dict[int, bytes] = {}
         self._clock = clock
         self._started = clock()
-        self._waiting = False
+        # Whether queued packets may be able to leave by `drain`.
+        self.waiting = False
 
     @property
     def busy(self) -> bool:
         """Whether recirculated or resubmitted packets wait."""
         return bool(self._again)
-
-    @property
-    def waiting(self) -> bool:
-        """Whether queued packets may be able to leave by :meth:`drain`."""
-        return self._waiting
 
     def receive(self, port: int, data: bytes) -> None:
         """Process a packet that arrived on a port."""
@@ -106,7 +102,7 @@ class Forwarder:
         queues = self._queues
         while (item := queues.pop(self._clock())) is not None:
             self._egress(item[0], item[1], item[2], queues.length(item[0], item[3]))
-        self._waiting = False
+        self.waiting = False
 
     def writable(self, port: int) -> None:
         """Send the frames held back for a port that accepts frames again."""
@@ -115,7 +111,7 @@ class Forwarder:
             return
         self._queues.unblock(port, self._clock())
         self._transmit(port, frame)
-        self._waiting = True
+        self.waiting = True
         self.drain()
 
     def _hold(self, port: int, frame: bytes) -> None:
@@ -148,7 +144,7 @@ class Forwarder:
         else:
             alone = (state, data, pos, NORMAL, new_length, cut, length, -1)
             self._enqueue(spec, alone, priority)
-        if self._waiting:
+        if self.waiting:
             self.drain()
 
     def _enter_again(self, item: tuple[bytes, int, tuple[Any, ...]]) -> None:
@@ -158,7 +154,7 @@ class Forwarder:
             self._again.append(item)
 
     def _enqueue(self, port: int, packet: Queued, priority: int) -> None:
-        self._waiting = True
+        self.waiting = True
         self._queues.push(port, (*packet, self._now()), self._clock(), priority % CLASSES)
 
     def _replicate(self, replicas: tuple[Replica, ...], packet: Queued, priority: int = 0) -> None:
@@ -200,7 +196,7 @@ class Forwarder:
         )  # fmt: skip
         if session >= 0:
             self._clone_egress(session, clone_list, packet, after, new_length)
-            self._waiting = True
+            self.waiting = True
         if out is None:
             self._counts.egress_drops += 1
         elif recirculate:

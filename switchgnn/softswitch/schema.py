@@ -99,7 +99,6 @@ class Schema:
     ``removed`` are objects of the P4Info that p4c's optimiser removed from the program, by id.
     """
 
-    p4info: p4i.P4Info
     tables: Mapping[int, TableSchema]
     registers: Mapping[int, str]
     counters: Mapping[int, str]
@@ -132,7 +131,6 @@ def build_schema(p4info: p4i.P4Info, program: LoadedProgram) -> Schema:
     tables = [table for table in p4info.tables if table.preamble.name in program.tables]
     kept = {table.preamble.id for table in tables}
     return Schema(
-        p4info,
         {table.preamble.id: _table(table, actions, program) for table in tables},
         _present(p4info.registers, program.registers),
         _present(p4info.counters, program.counters),

@@ -9,6 +9,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
+from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
@@ -18,8 +19,10 @@ from torch import Tensor, nn
 from torch.distributed.distributed_c10d import Store
 
 from switchgnn.base.errors import SwitchGNNError
+from switchgnn.base.tasks import EventWriter, run_task
 from switchgnn.host.pace import Pace
 from switchgnn.host.reduce.reducer import Reducer
+from switchgnn.host.reduce.worker import FLOATS, INTEGERS, AllReduceTask, tensor_of
 from switchgnn.training.errors import LostWorkerError, TrainingError
 
 # The key of the first failure in the store, and the most letters of its message.
@@ -127,11 +130,6 @@ class GradientSums:
         self._attending = attending
         self._alone = not dist.is_initialized() or dist.get_world_size() == 1
 
-    def add_gradients(self, parameters: Iterable[nn.Parameter], loss: Tensor) -> float:
-        """Replace every gradient by its sum over all workers; return the sum of the losses."""
-        (total,) = self.add_with_gradients(parameters, loss.reshape(1))
-        return total
-
     def add_with_gradients(
         self, parameters: Iterable[nn.Parameter], shares: Tensor
     ) -> tuple[float, ...]:
@@ -213,3 +211,44 @@ def _through_cpu(values: Tensor, change: Callable[[Tensor], None]) -> None:
     change(here)
     if values.device != here.device:
         values.detach().copy_(here)
+
+
+@dataclass(frozen=True)
+class GlooTask:
+    """The all-reduces of `switchgnn allreduce`, with Gloo's ring; `meeting`: the workers' file."""
+
+    reduce: AllReduceTask
+    workers: int
+    meeting: Path
+
+
+def run_gloo_worker(line: str) -> None:
+    """Reduce the tensors of an ``AllReduceTask``; report the mean seconds of one of floats."""
+    run_task(GlooTask, line, _run_gloo)
+
+
+def _run_gloo(task: GlooTask, events: EventWriter) -> None:
+    reduce = task.reduce
+    share_cores(task.workers)
+    with (
+        together_in_file(task.meeting, reduce.config.worker, task.workers, reduce.pace),
+        collective(),
+    ):
+        seconds = 0.0
+        for kind in (INTEGERS, FLOATS):
+            seconds = _time_gloo(reduce, kind)
+    events.write("finished", seconds=seconds)
+
+
+def _time_gloo(task: AllReduceTask, kind: str) -> float:
+    passed = 0.0
+    for index in range(task.rounds):
+        made = tensor_of(
+            kind, seed=task.seed, worker=task.config.worker, index=index, elements=task.elements
+        )
+        values = torch.from_numpy(made)
+        dist.barrier()
+        started = time.perf_counter()
+        dist.all_reduce(values)
+        passed += time.perf_counter() - started
+    return passed / task.rounds

@@ -115,6 +115,11 @@ class Seat:
 class Worker:
     """A worker that has joined its job; made by ``join``.
 
+    Args:
+        seat: its part in the job.
+        remote: the sums over remote neighbours; has the clock and the ledger of the exchanges.
+        seed: of dropout.
+
     Attributes:
         job: what all workers share.
         folder: of the job.
@@ -125,7 +130,6 @@ class Worker:
             within the worker as ``edge_index``, ``train_mask``, ``val_mask``, ``test_mask``, and
             in ``n_id`` the ids of its vertices in the whole graph.
         classes: the number of classes.
-        remote: the sums over remote neighbours; has the clock and the ledger of the exchanges.
     """
 
     def __init__(self, seat: Seat, remote: RemoteSum, seed: int) -> None:
@@ -266,7 +270,8 @@ class Worker:
             The sum of the losses of all workers; 0 without any.
         """
         share = torch.zeros(1) if loss is None else loss.detach().reshape(1)
-        return self._sums.add_gradients(model.parameters(), share)
+        (total,) = self._sums.add_with_gradients(model.parameters(), share)
+        return total
 
     def sum(self, values: Tensor, *, dim: Literal[0] | None = None) -> Tensor:
         """Return the sums of values over all workers; gradients reach the values of all of them.

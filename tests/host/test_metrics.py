@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from switchgnn.base.metrics import MetricKind, MetricsError, ask_metrics, serve_metrics
-from switchgnn.host.innetwork.endpoint import ExchangeStatus
 from switchgnn.host.links.faults import FaultCounts
 from switchgnn.host.metrics import (
     METRICS_EVENT,
@@ -20,6 +19,7 @@ from switchgnn.host.metrics import (
     telling_metrics,
     told_values,
 )
+from switchgnn.host.status import ExchangeStatus
 from switchgnn.host.transport import Transport
 from switchgnn.host.wire.link import Traffic
 from tests.support.speed import seconds_here

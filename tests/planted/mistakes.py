@@ -882,8 +882,8 @@ MISTAKES = (
         "tests/host",
         "between hosts no checksum is compared",
         "host/direct/frames.py",
-        "CHECKED_BYTES])) != checksum:\n",
-        "CHECKED_BYTES])) < 0:\n",
+        "    if frame_checksum(frame, size) != checksum or ",
+        "    if ",
         (f"{DIRECT}::test_every_sum_is_right[corrupt=0.1-190-False-0]",),
     ),
     Mistake(

@@ -153,8 +153,7 @@ LINKS_FILLED = [
 
 
 @pytest.mark.parametrize(
-    ("case", "share", "slots"),
-    covering(LINKS_FILLED, [0.25, 0.75, 0.95], [MANY_BLOCKS, ONE_BLOCK]),
+    ("case", "share", "slots"), covering(LINKS_FILLED, [0.25, 0.75, 0.95], [MANY_BLOCKS, ONE_BLOCK])
 )
 def test_mixed_plans_whose_parts_fill_links(case, share, slots):
     name, workers, width, bandwidth = case

@@ -29,7 +29,6 @@ from tests.support.speed import seconds_here
 _PRELOAD = (
     *(command.module for command in COMMANDS),
     "switchgnn.softswitch.daemon.serving",
-    "switchgnn.commands.worker",
 )
 _ROOT = Path(__file__).parent.parent.parent
 # Optional imports of `switchgnn train`.

@@ -71,7 +71,7 @@ class WorkerOutcome:
 
 
 def worker_command(name: str) -> tuple[str, ...]:
-    """Return the command of a worker process, by a name in ``commands/worker.py``."""
+    """Return the command of a worker process, by a name in ``commands/main.py``."""
     return python_program("switchgnn.commands", name)
 
 

@@ -93,7 +93,7 @@ def _workers(
     def task(config: LinkConfig) -> TrainTask:
         return replace(
             job.task,
-            config=config if job.transport.needs_plan else replace(config, plan=None),
+            config=config,
             partitions=work.folder / "partitions",
             meeting=work.folder / "meeting",
         )

@@ -46,9 +46,7 @@ class FiguresOptions:
     )
     seeds: int | None = option(None, "N", "Draws of graph and orders.", min=1, shown="the scale's")
     graph: list[str] | None = option(
-        None,
-        "NAME=GRAPH",
-        "Your own instead of a generated one, as Reddit=reddit.npz; repeatable.",
+        None, "NAME=GRAPH", "Your own instead of a generated one, as Reddit=reddit.npz; repeatable."
     )
     jobs: int | None = option(None, "N", "Simulations at a time.", min=1, shown="one per core")
     out: Path | None = option(OUTPUT, "FOLDER", "For all files.", shown=f"{_RESULTS}/SCALE")
@@ -108,11 +106,10 @@ def _tell(line: str) -> None:
 
 
 def _show(rows: list[list[str]]) -> None:
-    """Print the table; what it leaves out is in the file."""
-    columns = len(HEADINGS) - 2
-    table = Table(*HEADINGS[:columns])
+    """Print the table without the reasons, which are in the file."""
+    table = Table(*HEADINGS[:-1])
     for row in rows:
-        table.add_row(*row[:columns])
+        table.add_row(*row[:-1])
     if rows:
         plain_console(highlight=False).print(table)
 

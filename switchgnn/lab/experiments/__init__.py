@@ -9,11 +9,11 @@
 from switchgnn.lab.experiments.draw import write_figures
 from switchgnn.lab.experiments.figure import (
     Claim,
-    Comparison,
     ExperimentError,
     Figure,
     Panel,
     PlottedSeries,
+    Ratio,
     Scale,
     ScaledGraph,
     cells_of,
@@ -26,11 +26,11 @@ from switchgnn.lab.experiments.runner import BatchOutcome, Store, run_points
 __all__ = [
     "BatchOutcome",
     "Claim",
-    "Comparison",
     "ExperimentError",
     "Figure",
     "Panel",
     "PlottedSeries",
+    "Ratio",
     "Scale",
     "ScaledGraph",
     "SimulationPoint",

@@ -19,7 +19,7 @@ from switchgnn.profiles import find_profile
 # In a `where`: the smallest and the largest value at the scale.
 LEAST, MOST = "least", "most"
 UNLIMITED = "unlimited"
-# In a comparison's `other`: of all other series the one with the least number there.
+# In a ratio's `other`: of all other series the one with the least number there.
 FASTEST = "the fastest other"
 Where = Mapping[str, str | float]
 
@@ -118,15 +118,15 @@ class Panel:
 
 
 @dataclass(frozen=True)
-class Comparison:
-    """A series beside another one, at the place where that gives the largest number.
+class Ratio:
+    """A measure of one series over that of another one, at the place where it says most.
 
     Attributes:
         measure: a key of MEASURES in `table.py`.
         series: the label of one.
         other: the label of the other one, or FASTEST.
-        where: as of a panel; chooses the places.
-        times: give the ratio of both, and not the share by which `series` is below `other`.
+        where: as of a panel; the largest number of the places that it leaves is taken.
+        times: give the ratio, instead of the share by which `series` is below `other`.
     """
 
     measure: str
@@ -136,7 +136,7 @@ class Comparison:
     times: bool = False
 
     def __str__(self) -> str:
-        """Return what is compared."""
+        """Return the words for it in the table."""
         return f"{self.measure} of {self.series} {'over' if self.times else 'under'} {self.other}"
 
 
@@ -150,7 +150,7 @@ class Claim:
         why: why both differ.
     """
 
-    ours: Comparison
+    ours: Ratio
     paper: str
     why: str
 

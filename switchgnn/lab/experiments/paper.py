@@ -18,11 +18,11 @@ from switchgnn.lab.experiments.figure import (
     MOST,
     UNLIMITED,
     Claim,
-    Comparison,
     ExperimentError,
     Figure,
     Panel,
     PlottedSeries,
+    Ratio,
     Scale,
     ScaledGraph,
     Where,
@@ -97,19 +97,19 @@ def figure2() -> Figure:
         panels=(*over_time, Panel("(d) Traffic of one layer", "bars", "traffic", "graph")),
         scales=_scales(_GRAPHS, Scale((32,)), Scale((32,)), Scale((128,))),
         claims=(
-            Claim(Comparison("traffic", "Straw, no limit", "BNS-GCN", _ON_REDDIT), "94%", _COPIES),
+            Claim(Ratio("traffic", "Straw, no limit", "BNS-GCN", _ON_REDDIT), "94%", _COPIES),
             Claim(
-                Comparison("traffic", "Straw, no limit", "Straw", _ON_REDDIT),
+                Ratio("traffic", "Straw, no limit", "Straw", _ON_REDDIT),
                 "92%",
                 "What overflows goes to each destination by itself, also several times to the same "
                 "worker: that can be more than hosts alone send.",
             ),
-            Claim(Comparison("queue", "SwitchGNN", "Straw, no limit", _ON_REDDIT), "drawn", _DRAWN),
+            Claim(Ratio("queue", "SwitchGNN", "Straw, no limit", _ON_REDDIT), "drawn", _DRAWN),
         ),
     )
 
 
-_AT_10_MB_EACH = Comparison("epoch", "SwitchGNN, 10 MB", "Straw, 10 MB", _ON_REDDIT)
+_AT_10_MB_EACH = Ratio("epoch", "SwitchGNN, 10 MB", "Straw, 10 MB", _ON_REDDIT)
 _ALL_SYSTEMS = (_HOSTS, _BINS, _STRAW, _STRAW_10MB, _PAPER, _PAPER_10MB, _BEST)
 
 
@@ -132,32 +132,28 @@ def figure15() -> Figure:
         scales=_scales(_GRAPHS, Scale((8, 32)), Scale((8, 16, 32)), Scale((32, 64, 96, 128))),
         claims=(
             Claim(
-                Comparison("epoch", "SwitchGNN", "BNS-GCN", _ON_REDDIT),
+                Ratio("epoch", "SwitchGNN", "BNS-GCN", _ON_REDDIT),
                 "74%",
                 "Computing is a model here and measured in the paper; the graph is generated; and "
                 "the switch's loop has no limit here (figure loop). Hosts alone pack rows into "
                 "frames up to an MTU of 1,500 here.",
             ),
             Claim(
-                Comparison("epoch", "SwitchGNN", "G3", _ON_REDDIT),
+                Ratio("epoch", "SwitchGNN", "G3", _ON_REDDIT),
                 "65%",
                 "Computing is a model and a part of it is hidden by G3's bins, which are one too; "
                 "G3's partition evens out what workers receive, and sends more in all.",
             ),
+            Claim(Ratio("epoch", "G3", "BNS-GCN", _ON_REDDIT), "drawn", f"The same. {_DRAWN}"),
             Claim(
-                Comparison("epoch", "G3", "BNS-GCN", _ON_REDDIT),
-                "drawn",
-                f"The same. {_DRAWN}",
-            ),
-            Claim(
-                Comparison("epoch", "SwitchGNN", "Straw", _ON_REDDIT),
+                Ratio("epoch", "SwitchGNN", "Straw", _ON_REDDIT),
                 "83%",
                 "What overflows goes to each destination by itself; how the paper's strawman sends "
                 "it is not said.",
             ),
             Claim(_AT_10_MB_EACH, "-", _NOT_IN_PAPER),
             Claim(
-                Comparison("epoch", "SwitchGNN, best plan", "BNS-GCN", _ON_REDDIT),
+                Ratio("epoch", "SwitchGNN, best plan", "BNS-GCN", _ON_REDDIT),
                 "-",
                 "Where one block holds everything no plan can send much less: figure18 has the "
                 "difference.",
@@ -180,10 +176,7 @@ def figure16() -> Figure:
         "leaf to leaf (below, not in the paper).",
         window=1024,
         series=_ALL_SYSTEMS,
-        panels=(
-            *_by_workers("bars", "epoch", "abc"),
-            *_by_workers("lines", "crossings", "def"),
-        ),
+        panels=(*_by_workers("bars", "epoch", "abc"), *_by_workers("lines", "crossings", "def")),
         scales=_scales(
             _GRAPHS,
             Scale((8, 32), leaf_spine=four),
@@ -192,38 +185,34 @@ def figure16() -> Figure:
         ),
         claims=(
             Claim(
-                Comparison("epoch", "SwitchGNN", "BNS-GCN", _ON_REDDIT),
+                Ratio("epoch", "SwitchGNN", "BNS-GCN", _ON_REDDIT),
                 "drawn",
                 "The paper gives no number. The plan keeps the blocks that one switch needs, where "
                 "a leaf could do with fewer, and each takes a barrier over twice as many links. "
                 "Few workers per leaf: a partial sum is little more than a copy.",
             ),
             Claim(
-                Comparison("epoch", "SwitchGNN", "Straw", _ON_REDDIT),
+                Ratio("epoch", "SwitchGNN", "Straw", _ON_REDDIT),
                 "drawn",
                 "The paper gives no number. Each leaf and each spine has the star's whole memory, "
                 "and slots only for what comes to it: little overflows at 100 MB on this graph, "
                 "and the strawman has no blocks and no barriers.",
             ),
+            Claim(_AT_10_MB_EACH, "-", "Here the strawman overflows at leaves and spines, too."),
             Claim(
-                _AT_10_MB_EACH,
-                "-",
-                "Here the strawman overflows at leaves and spines, too.",
-            ),
-            Claim(
-                Comparison("epoch", "SwitchGNN, best plan", "BNS-GCN", _ON_REDDIT),
+                Ratio("epoch", "SwitchGNN, best plan", "BNS-GCN", _ON_REDDIT),
                 "-",
                 "Not in the paper. Slots of 128 bytes: one block, so one barrier per fragment.",
             ),
             Claim(
-                Comparison("crossings", "SwitchGNN", "BNS-GCN", _ON_REDDIT),
+                Ratio("crossings", "SwitchGNN", "BNS-GCN", _ON_REDDIT),
                 "-",
                 "Not in the paper. METIS numbers parts so that neighbouring ones often share a "
                 "leaf: hosts alone send most copies below one leaf. Of a sum that crosses, the "
                 "part of the destination's own leaf goes up as well.",
             ),
             Claim(
-                Comparison("crossings", "SwitchGNN", "BNS-GCN", {"graph": _PRODUCTS}),
+                Ratio("crossings", "SwitchGNN", "BNS-GCN", {"graph": _PRODUCTS}),
                 "-",
                 "Not in the paper. A destination that is in several blocks takes a partial sum in "
                 "each of them.",
@@ -255,15 +244,15 @@ def figure17() -> Figure:
             Scale((128,), ("10MB", "25MB", "50MB", "75MB", "100MB")),
         ),
         claims=(
-            Claim(Comparison("queue", "SwitchGNN", without, most_memory), "drawn", _DRAWN),
+            Claim(Ratio("queue", "SwitchGNN", without, most_memory), "drawn", _DRAWN),
             Claim(
-                Comparison("throughput", "SwitchGNN", without, most_memory, times=True),
+                Ratio("throughput", "SwitchGNN", without, most_memory, times=True),
                 "drawn",
                 "The same; with one block (from 50 MB at small scale) larger memory changes "
                 "nothing.",
             ),
             Claim(
-                Comparison("throughput", "SwitchGNN", without, most_products, times=True),
+                Ratio("throughput", "SwitchGNN", without, most_products, times=True),
                 "drawn",
                 _DRAWN,
             ),
@@ -296,20 +285,20 @@ def figure18() -> Figure:
         ),
         claims=(
             Claim(
-                Comparison("traffic", "SwitchGNN", "BNS-GCN", least_memory),
+                Ratio("traffic", "SwitchGNN", "BNS-GCN", least_memory),
                 "23%",
                 "At small scale fewer workers know each vertex, and the smallest memory has a few "
                 "dozen slots.",
             ),
-            Claim(Comparison("traffic", "SwitchGNN", "BNS-GCN", most_memory), "81%", _COPIES),
+            Claim(Ratio("traffic", "SwitchGNN", "BNS-GCN", most_memory), "81%", _COPIES),
             Claim(
-                Comparison("traffic", "G3", "BNS-GCN", most_memory),
+                Ratio("traffic", "G3", "BNS-GCN", most_memory),
                 "not said",
                 "G3 evens out vertices, degrees and what workers receive; less traffic is not its "
                 "aim.",
             ),
             Claim(
-                Comparison("traffic", "SwitchGNN, best plan", "SwitchGNN", least_memory),
+                Ratio("traffic", "SwitchGNN, best plan", "SwitchGNN", least_memory),
                 "-",
                 "Not in the paper: fragments share the slots, blocks are of destinations, and "
                 "workers send partial sums where they are fewer.",
@@ -359,14 +348,14 @@ def figure19() -> Figure:
         },
         claims=(
             Claim(
-                Comparison("epoch", "SwitchGNN", without, heaviest, times=True),
+                Ratio("epoch", "SwitchGNN", without, heaviest, times=True),
                 "drawn: far below 1",
                 "Nothing is lost in queues of 500 kB, with control or without, so there is nothing "
                 "to gain; background flows give way in both. Control pays where queues are shallow "
                 "and time-outs long (docs/evidence/evaluation.md).",
             ),
             Claim(
-                Comparison(
+                Ratio(
                     "epoch",
                     "SwitchGNN",
                     without,
@@ -377,7 +366,7 @@ def figure19() -> Figure:
                 "Nothing comes marked, so windows stay open.",
             ),
             Claim(
-                Comparison("epoch", without, "BNS-GCN", heaviest, times=True),
+                Ratio("epoch", without, "BNS-GCN", heaviest, times=True),
                 "-",
                 "BNS-GCN is not in the paper's figure.",
             ),
@@ -414,15 +403,13 @@ def loop() -> Figure:
         ),
         claims=(
             Claim(
-                Comparison("communication", "SwitchGNN", "BNS-GCN", one_pipeline, times=True),
+                Ratio("communication", "SwitchGNN", "BNS-GCN", one_pipeline, times=True),
                 "not said",
                 "A multicast to many slots takes a pass per eight of them; the paper counts no "
                 "time for that.",
             ),
             Claim(
-                Comparison(
-                    "communication", "SwitchGNN, best plan", "BNS-GCN", one_pipeline, times=True
-                ),
+                Ratio("communication", "SwitchGNN, best plan", "BNS-GCN", one_pipeline, times=True),
                 "not said",
                 "Partial sums of the workers take one pass each, where they replace a multicast.",
             ),
@@ -462,7 +449,7 @@ def switches() -> Figure:
         ),
         claims=(
             Claim(
-                Comparison(
+                Ratio(
                     "communication", within.label, "BNS-GCN", {"recirculation": tofino2}, times=True
                 ),
                 "not said",
@@ -535,11 +522,7 @@ def never_slower() -> Figure:
             "full": replace(medium, graphs={**medium.graphs, **larger}),
         },
         claims=tuple(
-            Claim(
-                Comparison("communication", auto.label, other, where, times=True),
-                "-",
-                _NOT_IN_PAPER,
-            )
+            Claim(Ratio("communication", auto.label, other, where, times=True), "-", _NOT_IN_PAPER)
             for other in (FASTEST, partial.label)
             for where in rates.values()
         ),
@@ -564,9 +547,7 @@ def example() -> Figure:
             "full": Scale((2, 4, 8), ("2kB",), karate, seeds=5),
         },
         claims=(
-            Claim(
-                Comparison("traffic", "SwitchGNN", "BNS-GCN"), "-", "The paper has no such graph."
-            ),
+            Claim(Ratio("traffic", "SwitchGNN", "BNS-GCN"), "-", "The paper has no such graph."),
         ),
     )
 

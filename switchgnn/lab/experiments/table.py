@@ -8,15 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from switchgnn.lab.experiments.figure import (
-    FASTEST,
-    PLACE,
-    Cell,
-    Claim,
-    Comparison,
-    Figure,
-    select,
-)
+from switchgnn.lab.experiments.figure import FASTEST, PLACE, Cell, Claim, Figure, Ratio, select
 from switchgnn.lab.experiments.point import SimulationPoint
 from switchgnn.lab.simulator import overlapped_seconds
 
@@ -138,7 +130,7 @@ def _row(figure: Figure, claim: Claim, cells: Sequence[Cell], results: Results) 
 
 
 def _largest(
-    ours: Comparison, cells: Sequence[Cell], results: Results
+    ours: Ratio, cells: Sequence[Cell], results: Results
 ) -> tuple[list[Cell], Spread] | None:
     """Return the cells of the place where our number is largest."""
     places: dict[object, list[Cell]] = {}
@@ -158,7 +150,7 @@ def _place_text(cell: Cell, *, memory: bool) -> str:
 
 
 def _ratio(
-    ours: Comparison, here: Sequence[Cell], results: Results, compute: float = 1.0
+    ours: Ratio, here: Sequence[Cell], results: Results, compute: float = 1.0
 ) -> Spread | None:
     """Return our number at a place: of each seed that has both results."""
     numbers = {
@@ -186,7 +178,7 @@ def ratios_of(numbers: Mapping[Cell, float], series: str, other: str) -> list[fl
     ]
 
 
-def _text(ours: Comparison, spread: Spread | None) -> str:
+def _text(ours: Ratio, spread: Spread | None) -> str:
     if spread is None:
         return _NOTHING
     form = "{:.2f}×" if ours.times else "{:.0%}"  # noqa: RUF001

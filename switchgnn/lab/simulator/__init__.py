@@ -9,12 +9,7 @@
 from switchgnn.lab.simulator.errors import SimulatorError
 from switchgnn.lab.simulator.job import compute_seconds
 from switchgnn.lab.simulator.plan_setup import plan_setup
-from switchgnn.lab.simulator.request import (
-    LEAF,
-    SPINE,
-    LeafSpineOptions,
-    NetworkOptions,
-)
+from switchgnn.lab.simulator.request import LEAF, SPINE, LeafSpineOptions, NetworkOptions
 from switchgnn.lab.simulator.setup import (
     BIN_SIZE,
     ETHERNET_MTU,
@@ -26,10 +21,7 @@ from switchgnn.lab.simulator.setup import (
     overlapped_seconds,
     parse_mtu,
 )
-from switchgnn.lab.simulator.simulation import (
-    SimulationRun,
-    run_simulation,
-)
+from switchgnn.lab.simulator.simulation import SimulationRun, run_simulation
 
 __all__ = [
     "BIN_SIZE",

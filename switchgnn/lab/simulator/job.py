@@ -19,31 +19,12 @@ _FLOAT_BYTES = 4
 _PRODUCTS = 3
 # Forward and backward.
 _SUMS = 2
-
-
-@dataclass(frozen=True)
-class Gpu:
-    """A card by its data sheet, and the share of it that kernels reach.
-
-    Attributes:
-        operations_per_second: multiplications and additions of float32.
-        bytes_per_second: to and from its memory.
-        share: of both that is reached.
-    """
-
-    operations_per_second: float
-    bytes_per_second: float
-    share: float = 0.5
-
-
 # NVIDIA GeForce RTX 3090, the paper's: 35.6 TFLOPS and 936 GB/s (NVIDIA GA102 whitepaper). That
 # kernels reach half of either is an assumption.
-RTX_3090 = Gpu(35.6e12, 936e9)
+_OPERATIONS_PER_SECOND, _BYTES_PER_SECOND, _SHARE = 35.6e12, 936e9, 0.5
 
 
-def compute_seconds(
-    vertices: int, additions: float, features: int, layers: int, gpu: Gpu = RTX_3090
-) -> float:
+def compute_seconds(vertices: int, additions: float, features: int, layers: int) -> float:
     """Return the seconds of one epoch of one worker, all layers of the same width.
 
     A layer multiplies the features of its vertices with a square matrix, which the card's
@@ -55,14 +36,13 @@ def compute_seconds(
             made, which are one row each.
         features: width F.
         layers: of the network.
-        gpu: the card.
 
     Returns:
         Seconds.
     """
-    products = _PRODUCTS * 2 * vertices * features**2 / gpu.operations_per_second
-    sums = _SUMS * additions * features * _FLOAT_BYTES / gpu.bytes_per_second
-    return layers * (products + sums) / gpu.share
+    products = _PRODUCTS * 2 * vertices * features**2 / _OPERATIONS_PER_SECOND
+    sums = _SUMS * additions * features * _FLOAT_BYTES / _BYTES_PER_SECOND
+    return layers * (products + sums) / _SHARE
 
 
 _BITS = 8

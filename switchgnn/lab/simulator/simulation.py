@@ -15,12 +15,7 @@ from switchgnn.base.full_disk import writing
 from switchgnn.base.interruptible import interruptible
 from switchgnn.lab.simulator.compile import compiled_models
 from switchgnn.lab.simulator.errors import SimulatorError
-from switchgnn.lab.simulator.request import (
-    PICOSECONDS,
-    SPINE,
-    LeafSpineOptions,
-    NetworkOptions,
-)
+from switchgnn.lab.simulator.request import PICOSECONDS, SPINE, LeafSpineOptions, NetworkOptions
 from switchgnn.lab.simulator.setup import Setup
 
 # (bytes, per cent of the flows that have no more).

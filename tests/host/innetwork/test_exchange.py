@@ -334,7 +334,7 @@ def test_who_was_told_to_go_on_says_done_again(graph):
         restarted[0].start()
         return []
 
-    team = Team(plan_of(graph, 2), disturb=disturb, pace=replace(QUICK, timeout=5.0))
+    team = Team(plan_of(graph, 2), disturb=disturb, pace=replace(QUICK, timeout=seconds_here(5.0)))
     check_rounds(team, graph, 4)
     assert len(restarted) == 1
     assert team.exchanges[0].counters.barriers_repeated >= 1
