@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from switchgnn.base.clock import SYSTEM_CLOCK, Clock
-from switchgnn.base.described import DescribedNetwork, DescribedSwitch, networks_of
 from switchgnn.base.network import Network
+from switchgnn.base.network_file import DescribedNetwork, DescribedSwitch, networks_of
 from switchgnn.controller.change import Change, SwitchReport, change_between, group_updates
 from switchgnn.controller.controls.session import Session, SessionEntry
 from switchgnn.controller.errors import (

@@ -8,10 +8,10 @@ import sys
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
-from switchgnn.base.described import network_text
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.files import private_folder
 from switchgnn.base.network import leaf_spine_networks, star_network
+from switchgnn.base.network_file import network_text
 from switchgnn.planner.partition.leaf_spine import even_leaf_spine
 from switchgnn.topologies import (
     LeafSpineSite,

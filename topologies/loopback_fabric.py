@@ -4,7 +4,7 @@
 
 from collections.abc import Sequence
 
-from switchgnn.base.described import (
+from switchgnn.base.network_file import (
     Cable,
     DescribedNetwork,
     DescribedSwitch,

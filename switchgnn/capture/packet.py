@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from switchgnn.base.described import DescribedNetwork
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.network import Station, leaf_spine_networks, mac_number, star_network
+from switchgnn.base.network_file import DescribedNetwork
 from switchgnn.host.direct.frames import PROTOCOL as DIRECT_PROTOCOL
 from switchgnn.host.direct.frames import direct_body_bytes
 from switchgnn.host.wire.header import (

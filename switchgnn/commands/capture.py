@@ -14,9 +14,9 @@ from typing import Annotated
 
 import typer
 
-from switchgnn.base.described import read_network
 from switchgnn.base.interruptible import end_like_interrupted
 from switchgnn.base.names import no_such
+from switchgnn.base.network_file import read_network
 from switchgnn.base.options import OUTPUT, PACKETS, option, with_groups
 from switchgnn.capture.envelopes import frames_in
 from switchgnn.capture.files import STANDARD_INPUT, CaptureFiles

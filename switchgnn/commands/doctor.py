@@ -19,7 +19,10 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from switchgnn.base.described import (
+from switchgnn.base.errors import SwitchGNNError
+from switchgnn.base.machine import find_installation
+from switchgnn.base.native import find_compiler
+from switchgnn.base.network_file import (
     DescribedNetwork,
     DescribedSwitch,
     DescribedWorker,
@@ -27,9 +30,6 @@ from switchgnn.base.described import (
     interfaces,
     read_network,
 )
-from switchgnn.base.errors import SwitchGNNError
-from switchgnn.base.machine import find_installation
-from switchgnn.base.native import find_compiler
 from switchgnn.commands.shared.console import plain_console
 from switchgnn.controller.controls.session import Session
 from switchgnn.controller.errors import ControllerError

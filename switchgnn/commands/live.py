@@ -8,9 +8,9 @@ from pathlib import Path
 
 import typer
 
-from switchgnn.base.described import read_network
 from switchgnn.base.interruptible import end_like_interrupted, wait_for_interrupt
 from switchgnn.base.metrics import check_installed
+from switchgnn.base.network_file import read_network
 from switchgnn.base.options import option, with_groups
 from switchgnn.commands.shared.live import check_page_installed, port_option, tell_address
 from switchgnn.controller.counters import bank_slots

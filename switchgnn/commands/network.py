@@ -9,7 +9,10 @@ from typing import Annotated
 
 import typer
 
-from switchgnn.base.described import (
+from switchgnn.base.files import whole_file
+from switchgnn.base.full_disk import why_not_written
+from switchgnn.base.network import NetworkError, star_network
+from switchgnn.base.network_file import (
     DescribedNetwork,
     DescribedSwitch,
     DescribedWorker,
@@ -21,9 +24,6 @@ from switchgnn.base.described import (
     network_text,
     read_network,
 )
-from switchgnn.base.files import whole_file
-from switchgnn.base.full_disk import why_not_written
-from switchgnn.base.network import NetworkError, star_network
 from switchgnn.base.options import option, with_groups
 
 

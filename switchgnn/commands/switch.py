@@ -10,9 +10,14 @@ import typer
 from finsy.proto import p4i, p4r
 from google.protobuf import text_format
 
-from switchgnn.base.described import DescribedNetwork, DescribedSwitch, SwitchTarget, read_network
 from switchgnn.base.files import read_regular, read_regular_text
 from switchgnn.base.network import NetworkError
+from switchgnn.base.network_file import (
+    DescribedNetwork,
+    DescribedSwitch,
+    SwitchTarget,
+    read_network,
+)
 from switchgnn.base.options import option, with_groups
 from switchgnn.commands.errors import ProgramError
 from switchgnn.controller.p4runtime.client import program_cookie

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 
-from switchgnn.base.described import DescribedNetwork, SwitchTarget
 from switchgnn.base.metrics import MetricsError, ask_metrics, values_by_name
+from switchgnn.base.network_file import DescribedNetwork, SwitchTarget
 from switchgnn.controller.counters import read_slots_in_use
 from switchgnn.controller.errors import ControllerError
 from switchgnn.controller.metrics import SwitchMetrics

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from switchgnn.base.described import read_network
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.interruptible import interruptible
 from switchgnn.base.metrics import check_installed, parse_place
+from switchgnn.base.network_file import read_network
 from switchgnn.base.options import with_groups
 from switchgnn.host.metrics import serving_metrics
 from switchgnn.training.asked import AskedTraining

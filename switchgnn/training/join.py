@@ -18,9 +18,9 @@ from torch import Tensor, nn
 from torch.distributed.rendezvous import rendezvous
 from torch_geometric.data import Data
 
-from switchgnn.base.described import DescribedNetwork, interfaces, read_network
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.metrics import check_installed
+from switchgnn.base.network_file import DescribedNetwork, interfaces, read_network
 from switchgnn.controller.install import Share, install_each
 from switchgnn.controller.target import client_of, parts_for
 from switchgnn.host.compression import NO_COMPRESSION, WHOLE_BITS, Compression

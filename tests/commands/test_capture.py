@@ -13,7 +13,7 @@ from dataclasses import replace
 
 import pytest
 
-from switchgnn.base.described import network_text
+from switchgnn.base.network_file import network_text
 from switchgnn.host.wire.header import Kind
 from switchgnn.host.wire.link import InterfaceLink
 from tests.capture.drawn import control, feature, flipped

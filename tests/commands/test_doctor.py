@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from switchgnn.base.described import Interface, interface_named, read_network
 from switchgnn.base.network import NetworkError
+from switchgnn.base.network_file import Interface, interface_named, read_network
 from switchgnn.commands import network as command
 from switchgnn.commands.application import app
 from switchgnn.commands.doctor import Finding, examine, examine_network

@@ -12,9 +12,9 @@ from dataclasses import replace
 
 import pytest
 
-from switchgnn.base.described import SwitchTarget, network_text
 from switchgnn.base.machine import python_program
 from switchgnn.base.network import NetworkError
+from switchgnn.base.network_file import SwitchTarget, network_text
 from switchgnn.commands.errors import ProgramError
 from switchgnn.commands.switch import as_described, find_program
 from switchgnn.controller import P4RuntimeClient

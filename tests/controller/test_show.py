@@ -9,7 +9,7 @@ import pytest
 from finsy.proto import p4d, p4r
 from typer.testing import CliRunner
 
-from switchgnn.base.described import TlsFiles, network_text
+from switchgnn.base.network_file import TlsFiles, network_text
 from switchgnn.controller import (
     Outcome,
     P4RuntimeClient,

@@ -19,9 +19,9 @@ pytest.importorskip("prometheus_client")
 pytest.importorskip("uvicorn")
 pytest.importorskip("starlette")
 
-from switchgnn.base.described import network_text, read_network
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.metrics import ask_metrics
+from switchgnn.base.network_file import network_text, read_network
 from switchgnn.controller.counters import read_counters
 from switchgnn.controller.target import client_of
 from switchgnn.host.metrics import told_values

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from hypothesis import strategies as st
 
-from switchgnn.base.described import (
+from switchgnn.base.network import NetworkError, leaf_spine_networks, star_network
+from switchgnn.base.network_file import (
     Cable,
     Interface,
     SwitchTarget,
@@ -19,7 +20,6 @@ from switchgnn.base.described import (
     networks_of,
     read_network,
 )
-from switchgnn.base.network import NetworkError, leaf_spine_networks, star_network
 from switchgnn.commands.network import draft_star, place_worker
 from tests.network.usual import described_leaf_spine, described_star
 from tests.support.markers import needs_root

@@ -2,14 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Described networks with the usual ports and addresses."""
 
-from switchgnn.base.described import (
+from switchgnn.base.network import leaf_spine_networks, star_network
+from switchgnn.base.network_file import (
     Cable,
     DescribedNetwork,
     DescribedSwitch,
     DescribedWorker,
     SwitchTarget,
 )
-from switchgnn.base.network import leaf_spine_networks, star_network
 
 
 def described_star(workers=3, **changes):

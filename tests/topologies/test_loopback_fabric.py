@@ -8,8 +8,8 @@ from contextlib import contextmanager
 
 import pytest
 
-from switchgnn.base.described import network_text, networks_of, read_network
 from switchgnn.base.network import leaf_spine_networks, star_network
+from switchgnn.base.network_file import network_text, networks_of, read_network
 from switchgnn.host.wire.link import LimitedUdpLink, open_link
 from switchgnn.softswitch.ports import open_ports, parse_port
 from switchgnn.topologies import (

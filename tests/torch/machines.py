@@ -6,8 +6,8 @@ import sys
 from contextlib import contextmanager
 from pathlib import Path
 
-from switchgnn.base.described import network_text
 from switchgnn.base.network import leaf_spine_networks, star_network
+from switchgnn.base.network_file import network_text
 from switchgnn.planner.partition.leaf_spine import even_leaf_spine
 from switchgnn.topologies import LeafSpineSite, Star, Target, socket_address
 from switchgnn.topologies.child import Child, temporary_files_in

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import switchgnn.torch as sg
-from switchgnn.base.described import SwitchTarget, network_text
 from switchgnn.base.network import NetworkError
+from switchgnn.base.network_file import SwitchTarget, network_text
 from switchgnn.controller.errors import PlanRefusedError, SwitchUnreachableError
 from switchgnn.controller.target import client_of
 from switchgnn.planner.direction import Direction
