@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Signals that end work: `KeyboardInterrupt` that leaves no lock of a library taken."""
 
+import select
 import signal
 import threading
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ from typing import Any
 _LIBRARIES = frozenset({"grpc", "mininet", "subprocess", "tempfile", "threading"})
 _DELAY_SECONDS = 0.01
 _MOST_DELAYS = 50
+_WAIT_SECONDS = 1.0
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -71,9 +73,12 @@ def end_like_interrupted() -> None:
 
 
 def wait_for_interrupt() -> None:
-    """Wait until a signal handler raises."""
+    """Wait until a signal handler raises.
+
+    A signal that arrives just before one of the waits is handled after it.
+    """
     while True:
-        signal.pause()
+        select.select([], [], [], _WAIT_SECONDS)
 
 
 class Interruption(Interrupt):

@@ -39,7 +39,7 @@ from switchgnn.softswitch.p4runtime.table_entries import (
 )
 from switchgnn.softswitch.p4runtime.writing import (
     apply_updates,
-    read_counters,
+    counter_entities,
     read_registers,
     read_request,
 )
@@ -152,7 +152,7 @@ _HANDLERS: dict[str, Callable[[Device, InstalledPipeline, p4r.Entity], Iterable[
     "register_entry": lambda device, pipeline, entity: read_registers(
         device, pipeline, entity.register_entry
     ),
-    "counter_entry": lambda device, pipeline, entity: read_counters(
+    "counter_entry": lambda device, pipeline, entity: counter_entities(
         device, pipeline, entity.counter_entry
     ),
     "packet_replication_engine_entry": _read_replication,

@@ -187,7 +187,7 @@ def _counter(pipeline: InstalledPipeline, ident: int) -> CounterCells:
     return pipeline.state.counters[name]
 
 
-def read_counters(
+def counter_entities(
     device: Device, pipeline: InstalledPipeline, message: p4r.CounterEntry
 ) -> Iterable[p4r.Entity]:
     """Copy the requested counts between two packets, and return their messages."""
