@@ -68,7 +68,7 @@ def _option(panel: str, text: str, *names: str, **more: Any) -> Any:  # noqa: AN
 
 
 PlanFolder = Annotated[
-    Path, typer.Argument(metavar="PLAN", help="Folder of the plan.", show_default=False)
+    Path, typer.Argument(metavar="PLAN", help="The folder of the plan.", show_default=False)
 ]
 Addresses = Annotated[
     list[str] | None,
@@ -92,12 +92,14 @@ class Access:
     """How switches are reached; all commands have these options."""
 
     network: Path | None = option(
-        SWITCHES, "FILE", "A network file, which says all of this in place of the other options."
+        SWITCHES, "FILE", "Read all of this from a network file instead of the other options."
     )
-    device_id: int = option(SWITCHES, "N", "The switches' device id.", default=0)
-    tls_root: Path | None = option(_TLS, "FILE", "Certificate (PEM) to trust; turns TLS on.")
-    tls_certificate: Path | None = option(_TLS, "FILE", "This controller's certificate (PEM).")
-    tls_key: Path | None = option(_TLS, "FILE", "Key (PEM) of that certificate.")
+    device_id: int = option(SWITCHES, "N", "Use this device id of the switches.", default=0)
+    tls_root: Path | None = option(_TLS, "FILE", "Trust this certificate (PEM); turns TLS on.")
+    tls_certificate: Path | None = option(
+        _TLS, "FILE", "Identify this controller by this certificate (PEM)."
+    )
+    tls_key: Path | None = option(_TLS, "FILE", "Use this key (PEM) of that certificate.")
 
     @cached_property
     def described(self) -> DescribedNetwork | None:
@@ -154,32 +156,32 @@ class Installed:
     leaves: int = option(
         SWITCHES,
         "N",
-        "How many of the switches, the first ones, are leaves; 0: none.",
+        "Take the first N switches as leaves; 0: a star.",
         default=0,
         min=0,
     )
     spines: int = option(
-        SWITCHES, "N", "How many, the others, are spines; with --leaves.", default=1, min=1
+        SWITCHES, "N", "Take the other N switches as spines; with --leaves.", default=1, min=1
     )
     ecn_threshold: int = option(
         PLAN,
         "N",
-        "Packets in a queue from which on they are marked beside ordinary traffic.",
+        "Beside ordinary traffic, mark packets that find N or more in a queue.",
         default=DEFAULT_ECN_THRESHOLD,
         min=0,
     )
     queue: int = option(
         PLAN,
         "N",
-        "Packets that a queue of the switch holds; without ordinary traffic, those are marked"
-        " that find more than the sums of a block, or three quarters of it.",
+        "The switch's queues hold N packets; without ordinary traffic, packets that find more "
+        "than the sums of a block, or three quarters of N, are marked.",
         default=BMV2_QUEUE,
         min=1,
     )
     largest_feature: float | None = option(
         PLAN,
         "NUMBER",
-        "The largest magnitude that a worker may report.",
+        "Refuse workers that report a larger magnitude.",
         min=0.0,
         shown="any of which no sum overflows float32",
     )
@@ -336,7 +338,9 @@ def metrics(
     address: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="ADDRESS", show_default=DEFAULT_ADDRESS, help="Of switches, as --address."
+            metavar="ADDRESS",
+            show_default=DEFAULT_ADDRESS,
+            help="Addresses of switches, as for --address.",
         ),
     ] = None,
     *,

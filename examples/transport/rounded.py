@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.host.direct.transport import DirectTransport, open_direct
-from switchgnn.host.transport import WorkerEnd
+from switchgnn.host.transport import Transport, WorkerEnd
 from switchgnn.host.wire.link import Traffic
 from switchgnn.planner.direction import Direction
 
 
-class RoundedTransport:
+class RoundedTransport(Transport):
     """The transport `host`, but each row is rounded to float16 before it is sent.
 
     Args:

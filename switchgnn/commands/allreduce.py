@@ -335,16 +335,24 @@ class AskedReduce:
     """The options of `switchgnn allreduce`."""
 
     workers: int = workers_option(4)
-    size: str = option(DATA, "SIZE", "Of a tensor, as 4MB.", "--bytes", default="4MB")
-    rounds: int = option(
-        DATA, "N", "All-reduces of integers, and then as many of floats.", default=3, min=1
+    size: str = option(
+        DATA, "SIZE", "Reduce tensors of this size, such as 4MB.", "--bytes", default="4MB"
     )
-    words: int = option(DATA, "N", "int32 of each float; 1 is coarse.", default=2, min=1, max=2)
-    seed: int = seed_option("For the numbers.")
+    rounds: int = option(
+        DATA, "N", "Do N all-reduces of integers, then N of floats.", default=3, min=1
+    )
+    words: int = option(
+        DATA, "N", "Send each float as N int32; 1 is coarse.", default=2, min=1, max=2
+    )
+    seed: int = seed_option("Draw the numbers from this seed.")
     site: SiteOptions
     limits: LimitOptions
     timeout: float = option(
-        NETWORK, "SECONDS", "Without progress, until a worker gives up.", default=20.0, min=0.1
+        NETWORK,
+        "SECONDS",
+        "Let a worker give up after this time without progress.",
+        default=20.0,
+        min=0.1,
     )
     gloo: bool = option(
         NETWORK,
@@ -354,7 +362,9 @@ class AskedReduce:
         default=True,
     )
     faults: FaultsOption = ""
-    pcap: Path | None = option(OUTPUT, "FOLDER", "For pcap files of all packets, one per link.")
+    pcap: Path | None = option(
+        OUTPUT, "FOLDER", "Write all packets to pcap files in this folder, one per link."
+    )
     logs: LogOptions
     as_json: bool = json_option()
 

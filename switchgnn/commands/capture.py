@@ -153,18 +153,20 @@ class CaptureOptions:
     """Which packets to show, and how."""
 
     interface: str | None = option(
-        PACKETS, "NAME", "Listen there instead, until Ctrl-C; needs root."
+        PACKETS, "NAME", "Listen on this interface instead, until Ctrl-C; needs root."
     )
     network: Path | None = option(
-        OUTPUT, "FILE", "A network file: its addresses are shown as its names."
+        OUTPUT, "FILE", "Show addresses by their names in this network file."
     )
     kind: list[KindOption] | None = option(PACKETS, "KIND", _KINDS_HELP)
     round_number: list[int] | None = option(
-        PACKETS, "N", "Only of this round; repeatable.", "--round", min=0
+        PACKETS, "N", "Show only packets of this round; repeatable.", "--round", min=0
     )
-    block: list[int] | None = option(PACKETS, "N", "Only of this block; repeatable.", min=0)
+    block: list[int] | None = option(
+        PACKETS, "N", "Show only packets of this block; repeatable.", min=0
+    )
     worker: list[int] | None = option(
-        PACKETS, "N", "Only to or from this worker; repeatable.", min=0
+        PACKETS, "N", "Show only packets to or from this worker; repeatable.", min=0
     )
     limit: int | None = option(
         PACKETS, "N", "End after N packets, or after N blocks of a summary.", min=1
@@ -173,7 +175,7 @@ class CaptureOptions:
         OUTPUT, None, "Summarize the packets block by block.", "--summary", "--story", default=False
     )
     details: bool = option(
-        OUTPUT, None, "Every field of each packet, with Scapy.", "--details", default=False
+        OUTPUT, None, "Show every field of each packet, with Scapy.", "--details", default=False
     )
     as_json: bool = json_option("One JSON object per line, for a packet or a block.")
 

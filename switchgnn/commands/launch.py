@@ -61,7 +61,11 @@ class AskedLaunch:
     site: SiteOptions
     limits: LimitOptions
     timeout: float = option(
-        NETWORK, "SECONDS", "Without progress, until a worker gives up.", default=60.0, min=0.1
+        NETWORK,
+        "SECONDS",
+        "Let a worker give up after this time without progress.",
+        default=60.0,
+        min=0.1,
     )
     faults: FaultsOption = ""
     logs: LogOptions
@@ -89,11 +93,11 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 def launch(
     asked: AskedLaunch,
     program: Annotated[
-        Path, typer.Argument(metavar="PROGRAM", help="In Python.", show_default=False)
+        Path, typer.Argument(metavar="PROGRAM", help="A Python program.", show_default=False)
     ],
     words: Annotated[
         list[str] | None,
-        typer.Argument(metavar="...", help="Its arguments.", show_default=False),
+        typer.Argument(metavar="...", help="Arguments of the program.", show_default=False),
     ] = None,
 ) -> None:
     """Run a PyTorch program on every worker, its all-reduces made in the switch.

@@ -23,7 +23,7 @@ class JobPageOptions:
 
     network: Path = option(None, "FILE", "The network file.", default=Path("network.toml"))
     plan: Path | None = option(
-        None, "FOLDER", "The plan of the job, for the number of slots that it uses."
+        None, "FOLDER", "Read the number of slots from the plan of the job in this folder."
     )
     live_port: int | None = port_option("Of the page.")
 

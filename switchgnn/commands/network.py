@@ -107,7 +107,7 @@ class InitOptions:
         "By default all that are up.",
     )
     grpc: str = option(
-        None, "HOST:PORT", "Where the switch serves P4Runtime.", default="127.0.0.1:9559"
+        None, "HOST:PORT", "The switch serves P4Runtime at this address.", default="127.0.0.1:9559"
     )
     target: SwitchTarget = option(None, None, "The kind of switch.", default=SwitchTarget.EMBEDDED)
     out: NetworkFile = _USUAL
@@ -137,19 +137,22 @@ class PlacedWorkerOptions:
     """The options of `switchgnn network worker`."""
 
     interface: Annotated[
-        str, typer.Option(metavar="NAME", help="Its interface to the switch, of this machine.")
+        str,
+        typer.Option(
+            metavar="NAME", help="Reach the switch through this interface of this machine."
+        ),
     ]
     gloo: str = option(
         None,
         "NAME",
-        "The interface over which workers meet and add gradients, if it is another one.",
+        "Let workers meet and add gradients over this interface, if it is another one.",
         default="",
     )
     metrics: str = option(
         None,
         "[ADDRESS:]PORT",
-        "Where it serves metrics, for `switchgnn live` and Prometheus; without an address on that "
-        "of --gloo, or else on loopback.",
+        "Serve metrics at this port, for `switchgnn live` and Prometheus; without an address, on "
+        "that of --gloo, or else on loopback.",
         default="",
     )
     network: NetworkFile = _USUAL
@@ -158,7 +161,9 @@ class PlacedWorkerOptions:
 @app.command(epilog="Example: switchgnn network worker 2 --interface enp1s0")
 @with_groups
 def worker(
-    number: Annotated[int, typer.Argument(min=0, help="Of the worker.", show_default=False)],
+    number: Annotated[
+        int, typer.Argument(min=0, help="The number of the worker.", show_default=False)
+    ],
     asked: PlacedWorkerOptions,
 ) -> None:
     """At a worker: write its interface and addresses into the network file."""

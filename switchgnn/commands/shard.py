@@ -22,21 +22,25 @@ def shard(
         typer.Argument(
             metavar="GRAPH",
             show_default=False,
-            help="As `switchgnn plan` takes it; with --assign, the folder of the shards.",
+            help="A graph as for `switchgnn plan`; with --assign, the folder of the shards.",
         ),
     ],
     ranks: Annotated[
         int,
         typer.Option(
-            min=1, metavar="N", show_default=False, help="Processes that partition: a shard each."
+            min=1,
+            metavar="N",
+            show_default=False,
+            help="Make N shards, one for each process that partitions.",
         ),
     ] = 0,
     out: Annotated[
         Path | None,
-        typer.Option(metavar="FOLDER", show_default=False, help="To write the shards to."),
+        typer.Option(metavar="FOLDER", show_default=False, help="Write the shards to this folder."),
     ] = None,
     ignore_weights: Annotated[
-        bool, typer.Option("--ignore-weights", help="As `switchgnn plan` does.")
+        bool,
+        typer.Option("--ignore-weights", help="Drop weights of edges, as `switchgnn plan` does."),
     ] = False,
     assign: Annotated[
         Path | None,
@@ -47,9 +51,15 @@ def shard(
         ),
     ] = None,
     workers: Annotated[
-        int, typer.Option(min=1, metavar="N", show_default=False, help="Workers, for --assign.")
+        int,
+        typer.Option(
+            min=1,
+            metavar="N",
+            show_default=False,
+            help="Assign vertices to N workers, with --assign.",
+        ),
     ] = 1,
-    seed: Annotated[int, typer.Option(metavar="N", help="Of the partition.")] = 0,
+    seed: Annotated[int, typer.Option(metavar="N", help="Draw the partition from this seed.")] = 0,
 ) -> None:
     """Write a graph as shards, or partition them as a rank of `mpirun`.
 

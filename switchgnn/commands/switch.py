@@ -141,20 +141,20 @@ class ServiceOptions(SwitchOptions):
     """The options of `switchgnn switch`."""
 
     network: Path | None = option(
-        _NETWORK, "FILE", "A network file, which has --grpc, --port and --device-id."
+        _NETWORK, "FILE", "Read --grpc, --port and --device-id from this network file."
     )
-    name: str | None = option(_NETWORK, "NAME", "Of this switch in that file, if it has several.")
+    name: str | None = option(_NETWORK, "NAME", "Be this switch of that file, if it has several.")
     program: str = option(
         _PROGRAM,
         "NAME|FILE",
-        "The P4 program to begin with: switchgnn, strawman, none until a controller brings one, or "
+        "Begin with this P4 program: switchgnn, strawman, none until a controller brings one, or "
         "the JSON that p4c makes for BMv2.",
         default=PRODUCT,
     )
     p4info: Path | None = option(
         _PROGRAM,
         "FILE",
-        "P4Info (text) of a program in a file.",
+        "Read the P4Info (text) of a program in a file from this file.",
         shown="NAME.p4info.txtpb beside it",
     )
 

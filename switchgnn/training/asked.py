@@ -64,16 +64,16 @@ class AskedTraining:
     model: str = option(
         MODEL,
         "NAME",
-        "gcn, sage, gin, or your own: FILE.py:NAME.",
+        "Train gcn, sage, gin, or your own model: FILE.py:NAME.",
         default="gcn",
         autocompletion=lambda: list(MODELS),
     )
-    layers: int = option(MODEL, "N", "Number of layers.", default=2, min=1, max=1000)
-    hidden: int = option(MODEL, "N", "Hidden units.", default=16, min=1, max=WIDEST)
+    layers: int = option(MODEL, "N", "Use N layers.", default=2, min=1, max=1000)
+    hidden: int = option(MODEL, "N", "Use N hidden units.", default=16, min=1, max=WIDEST)
     dropout: float | None = option(
         MODEL,
         "SHARE",
-        "Share of hidden units that are dropped.",
+        "Drop this share of hidden units.",
         min=0.0,
         max=0.99,
         shown=f"{_USUAL_DROPOUT}; 0 with --cache",
@@ -81,7 +81,7 @@ class AskedTraining:
     input_dropout: float | None = option(
         MODEL,
         "SHARE",
-        "Share of features that are dropped.",
+        "Drop this share of features.",
         min=0.0,
         max=0.99,
         shown="as --dropout; 0 with your own model",
@@ -102,12 +102,18 @@ class AskedTraining:
         shown=False,
     )
     paper: bool = option(
-        MODEL, None, "The paper's model: gcn, 4 layers, 128 units.", default=False, shown=False
+        MODEL,
+        None,
+        "Train the paper's model: gcn, 4 layers, 128 units.",
+        default=False,
+        shown=False,
     )
-    epochs: int = option(TRAINING, "N", "Number of epochs.", default=100, min=1)
+    epochs: int = option(TRAINING, "N", "Train for N epochs.", default=100, min=1)
     lr: float = _rate_option("Learning rate of Adam.", 0.01)
     weight_decay: float = _rate_option("Weight decay of Adam.", 5e-4)
-    evaluate_every: int = option(TRAINING, "EPOCHS", "How often to evaluate.", default=10, min=1)
+    evaluate_every: int = option(
+        TRAINING, "EPOCHS", "Evaluate after this many epochs, again and again.", default=10, min=1
+    )
     patience: int = option(
         TRAINING, "N", "Stop after N evaluations without a gain; 0: never.", default=0, min=0
     )
@@ -120,7 +126,7 @@ class AskedTraining:
     device: DeviceName = option(
         TRAINING,
         "NAME",
-        "Where workers compute: cpu, or cuda, whose GPUs they take in turn.",
+        "Compute on the cpu, or on cuda, whose GPUs workers take in turn.",
         default=DeviceName.CPU,
     )
     compression: CompressionOptions = field(default_factory=CompressionOptions)

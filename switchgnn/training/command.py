@@ -30,12 +30,12 @@ _FAILED, _INTERRUPTED = 2, 130
 
 
 def train(
-    job: Annotated[Path, typer.Argument(help="Folder of the job.", show_default=False)],
+    job: Annotated[Path, typer.Argument(help="The folder of the job.", show_default=False)],
     *,
     network: Annotated[Path, typer.Option(help="The network file.")] = Path("network.toml"),
     asked: AskedTraining,
-    seed: Annotated[int, typer.Option(min=0, help="Of weights and dropout.")] = 0,
-    faults: Annotated[str, typer.Option(help="As `switchgnn train` takes it.")] = "",
+    seed: Annotated[int, typer.Option(min=0, help="Draw weights and dropout from this seed.")] = 0,
+    faults: Annotated[str, typer.Option(help="Add up gradients as in `switchgnn train`.")] = "",
     metrics: Annotated[
         str | None,
         typer.Option(

@@ -76,20 +76,24 @@ class CompressionOptions:
     keep: float = option(
         EXCHANGE,
         "SHARE",
-        "Share of the columns that are exchanged, the most important ones; the others count as 0 "
+        "Exchange this share of the columns, the most important ones; the others count as 0 "
         "between workers.",
         default=1.0,
         min=0.001,
         max=1.0,
     )
     columns_every: int = option(
-        EXCHANGE, "EPOCHS", "How often they are chosen; before, all are.", default=30, min=1
+        EXCHANGE,
+        "EPOCHS",
+        "Choose them again after this many epochs; before, all are exchanged.",
+        default=30,
+        min=1,
     )
     rest: float = option(
         EXCHANGE,
         "SHARE",
-        "With --cache, share of a worker's vertices whose rows are sent in every 4th epoch only, "
-        "the least important ones; from 0 to below 1.",
+        "With --cache, send the rows of this share of a worker's vertices, the least important "
+        "ones, in every 4th epoch only; from 0 to below 1.",
         default=0.0,
         min=0.0,
         max=0.999,

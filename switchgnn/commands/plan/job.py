@@ -89,12 +89,16 @@ class LinkOptions:
     bandwidth: float | None = option(
         NETWORK,
         "MBIT/S",
-        "Of each link, for the predicted time.",
+        "Predict times for links of this rate.",
         min=0.001,
         shown=f"of the switch's ports, or {_DEFAULT.bits_per_second / _MEGA:g}",
     )
     delay: float = option(
-        NETWORK, "NUMBER", "Microseconds on each link.", default=_DEFAULT.delay / _MICRO, min=0.0
+        NETWORK,
+        "NUMBER",
+        "Each link delays frames by this many microseconds.",
+        default=_DEFAULT.delay / _MICRO,
+        min=0.0,
     )
     mtu: str = mtu_option(
         NETWORK, "The largest IP packet between hosts alone, into which they pack rows."
@@ -224,11 +228,11 @@ class PlanOptions:
     workers: int | None = workers_option(None)
     ignore_weights: bool = ignore_weights_option()
     features: int | None = option(
-        DATA, "N", "Numbers per feature.", min=1, max=WIDEST, shown="the graph's"
+        DATA, "N", "Features have N numbers.", min=1, max=WIDEST, shown="the graph's"
     )
-    seed: int = seed_option("For partition, blocks and order.")
+    seed: int = seed_option("Draw partition, blocks and order from this seed.")
     directions: str = option(
-        DATA, "WHICH", "forward, or both: training sums gradients backward.", default="forward"
+        DATA, "WHICH", "Plan forward, or both: training sums gradients backward.", default="forward"
     )
     strategy: str = strategy_option(PAPER)
     strategies: StrategyOptions
@@ -236,23 +240,26 @@ class PlanOptions:
     memory: MemoryOptions
     site: PlanSite
     link_rate: float | None = option(
-        NETWORK, "RATE", "Packets per second on a worker's link, for --strategy best."
+        NETWORK,
+        "RATE",
+        "Assume this many packets per second on a worker's link, for --strategy best.",
     )
     recirculation_rate: float | None = option(
-        NETWORK, "RATE", "Passes per second of the switch, for --strategy best."
+        NETWORK, "RATE", "Assume this many passes per second of the switch, for --strategy best."
     )
     links: LinkOptions
-    out: Path | None = option(OUTPUT, "FOLDER", "To write the plan to.")
+    out: Path | None = option(OUTPUT, "FOLDER", "Write the plan to this folder.")
     plots: Path | None = option(
         OUTPUT,
         "FOLDER",
-        "For the paper's figures 1, 7, 9 and 18 of this graph, and for slots and queue over time.",
+        "Draw the paper's figures 1, 7, 9 and 18 of this graph, and slots and queue over time, "
+        "into this folder.",
     )
     data: str | None = option(
         DATA,
         "DATA",
-        "Instead of GRAPH, with --parts: a value of `switchgnn train --data`, or a file of such a "
-        "data set.",
+        "With --parts, take this data set of `switchgnn train --data`, or its file, instead of "
+        "GRAPH.",
     )
     parts: bool = option(
         OUTPUT,
@@ -261,7 +268,7 @@ class PlanOptions:
         "--parts",
         default=False,
     )
-    check: Path | None = option(OUTPUT, "FOLDER", "Check the plan in it, and make none.")
+    check: Path | None = option(OUTPUT, "FOLDER", "Check the plan in this folder, and make none.")
     as_json: bool = json_option("Print the report as JSON.")
 
     def slots_of(self) -> int | None:

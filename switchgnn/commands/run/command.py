@@ -164,10 +164,10 @@ class AskedRun:
     ignore_weights: bool = ignore_weights_option()
     workers: int = workers_option(4)
     features: int | None = option(
-        DATA, "N", "Numbers per feature.", min=1, max=WIDEST, shown="the graph's own, or 32"
+        DATA, "N", "Features have N numbers.", min=1, max=WIDEST, shown="the graph's own, or 32"
     )
-    rounds: int = option(DATA, "N", "Number of exchanges.", default=3, min=1, max=LAST_ROUND)
-    seed: int = seed_option("For the planner and made-up features.")
+    rounds: int = option(DATA, "N", "Do N exchanges.", default=3, min=1, max=LAST_ROUND)
+    seed: int = seed_option("Plan and draw features from this seed.")
     strategy: str = strategy_option(PAPER)
     strategies: StrategyOptions
     slots: SlotsOption = None
@@ -179,18 +179,25 @@ class AskedRun:
         f"are packed; or {FRAGMENT}: a frame of 188 bytes for each fragment of a row.",
     )
     timeout: float = option(
-        NETWORK, "SECONDS", "Without progress, until a worker gives up.", default=20.0, min=0.1
+        NETWORK,
+        "SECONDS",
+        "Let a worker give up after this time without progress.",
+        default=20.0,
+        min=0.1,
     )
     grpc_port: int = option(
         NETWORK,
         "PORT",
-        "TCP port of the switch's P4Runtime, for all users; 0: a socket for you alone.",
+        "Serve the switch's P4Runtime at this TCP port, for all users; 0: at a socket for you "
+        "alone.",
         default=0,
         min=0,
         max=65535,
     )
     tls: Path | None = option(
-        NETWORK, "FOLDER", "With ca, switch, switch-key, controller, controller-key .pem."
+        NETWORK,
+        "FOLDER",
+        "Use TLS with ca, switch, switch-key, controller and controller-key .pem from this folder.",
     )
     keep: bool = option(
         NETWORK,
@@ -202,7 +209,7 @@ class AskedRun:
     ecn_threshold: int | None = option(
         CONGESTION,
         "N",
-        "Packets in a queue from which on they are marked.",
+        "Mark packets that find N or more in a queue.",
         min=0,
         shown="half of a queue",
     )
@@ -210,7 +217,7 @@ class AskedRun:
     background: int = option(
         CONGESTION,
         "N",
-        "TCP flows from each worker to the next; with --fabric mininet.",
+        "Run N TCP flows from each worker to the next; with --fabric mininet.",
         default=0,
         min=0,
     )

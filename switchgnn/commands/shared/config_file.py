@@ -47,7 +47,7 @@ ConfigOption = Annotated[
         callback=_read_config,
         is_eager=True,
         show_default=False,
-        help="TOML with options, as workers = 4; those given here count more.",
+        help="Read options from a TOML file, such as workers = 4; those given here count more.",
     ),
 ]
 

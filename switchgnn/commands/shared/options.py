@@ -39,7 +39,7 @@ _MOST_SPINES = 128
 
 def workers_option(default: int | None) -> Any:  # noqa: ANN401
     """Declare --workers."""
-    return option(DATA, "N", "Number of workers.", default=default, min=1, max=128)
+    return option(DATA, "N", "Run N workers.", default=default, min=1, max=128)
 
 
 def seed_option(text: str) -> Any:  # noqa: ANN401
@@ -107,7 +107,7 @@ SlotsOption = Annotated[
         metavar="N",
         rich_help_panel=PLAN,
         show_default="all of the switch",
-        help="Aggregators that a block may use.",
+        help="Let a block use N aggregators.",
     ),
 ]
 
@@ -157,7 +157,7 @@ class MemoryOptions:
     memory: str | None = option(
         PLAN,
         "SIZE",
-        "Of the switch's slots, as 10MB: 128 bytes are a slot.",
+        "Use slots of this size in all, such as 10MB; a slot has 128 bytes.",
         shown="all of the switch",
     )
     switch: str | None = option(
@@ -169,7 +169,7 @@ class MemoryOptions:
     table_memory: str | None = option(
         PLAN,
         "SIZE",
-        "The most that the tables of a switch may take, as 10MB.",
+        "Let the tables of a switch take at most this size, such as 10MB.",
         shown="all of the switch",
     )
 
@@ -209,12 +209,12 @@ class StrategyOptions:
     send: str | None = _part_option("send", "What workers send")
     order: str | None = _part_option("order", "In which order they send")
     assignment: Path | None = option(
-        PLAN, "FILE", "Instead of a partition: the worker of each vertex, by line."
+        PLAN, "FILE", "Read the worker of each vertex, by line, instead of partitioning."
     )
     lanes: str | None = option(
         PLAN,
         "auto|N",
-        "Numbers of the widest frame: 8, 16, 32, 64, 128 or 256; auto: the least time.",
+        "Put at most N numbers into a frame: 8, 16, 32, 64, 128 or 256; auto: the least time.",
         shown="auto, and 32 for simulate",
     )
 
@@ -267,7 +267,7 @@ class FabricOption(str, Enum):
 
 def _spines_option() -> Any:  # noqa: ANN401
     return option(
-        NETWORK, "N", "Switches above the leaves.", min=1, max=_MOST_SPINES, shown=str(_SPINES)
+        NETWORK, "N", "Put N spines above the leaves.", min=1, max=_MOST_SPINES, shown=str(_SPINES)
     )
 
 
@@ -276,7 +276,7 @@ class PlanSite:
     """The switches that `plan` plans for."""
 
     leaves: int | None = option(
-        NETWORK, "N", "Switches with workers.", min=1, shown="one, and no spines"
+        NETWORK, "N", "Spread the workers over N leaves.", min=1, shown="one, and no spines"
     )
     spines: int | None = _spines_option()
 
@@ -294,25 +294,29 @@ class SiteOptions:
     """Which switches and network a command builds."""
 
     topology: Topology = option(
-        NETWORK, None, "One switch, or leaves below spines.", default=Topology.STAR
+        NETWORK,
+        None,
+        "Connect workers by one switch, or by leaves below spines.",
+        default=Topology.STAR,
     )
     leaves: int | None = option(
-        NETWORK, "N", "Switches of a leaf-spine with workers.", min=1, shown=str(_LEAVES)
+        NETWORK, "N", "Spread the workers of a leaf-spine over N leaves.", min=1, shown=str(_LEAVES)
     )
     spines: int | None = _spines_option()
     target: TargetOption = option(
         NETWORK,
         None,
-        "The switch; auto: embedded; reference: bmv2 if installed.",
+        "Take this switch; auto: embedded; reference: bmv2 if installed.",
         default=TargetOption.AUTO,
     )
     fabric: FabricOption = option(
-        NETWORK, None, "The network; auto: the best available.", default=FabricOption.AUTO
+        NETWORK, None, "Take this network; auto: the best available.", default=FabricOption.AUTO
     )
     backend: Backend | None = option(
         NETWORK,
         None,
-        "What the embedded switch runs the program as: C++, Python, or C++ if there is a compiler.",
+        "Run the program of the embedded switch as C++, as Python, or as C++ if there is a "
+        "compiler.",
         shown="$SWITCHGNN_BACKEND, or auto",
     )
 
@@ -351,12 +355,16 @@ class LimitOptions:
     """What the links of a network carry."""
 
     bandwidth: float | None = option(
-        NETWORK, "MBIT/S", "Of each link, in either direction.", min=0.1, shown="no limit"
+        NETWORK,
+        "MBIT/S",
+        "Limit each link, in each direction, to this many Mbit/s.",
+        min=0.1,
+        shown="no limit",
     )
     window: int | None = option(
         NETWORK,
         "N",
-        "Features in flight per worker.",
+        "Let each worker have N features in flight.",
         min=1,
         shown="128 on the embedded switch with unlimited links, 64 with slower ones; 16 on BMv2",
     )

@@ -93,7 +93,7 @@ class LogOptions:
     log_dir: Path | None = option(
         OUTPUT,
         "FOLDER",
-        "For the logs of switches, workers and this command.",
+        "Write the logs of switches, workers and this command to this folder.",
         shown="a temporary one, kept and named if something fails",
     )
     verbose: bool = option(
@@ -112,12 +112,14 @@ class OutputOptions:
 
     # With several --transport each has a folder inside that one.
     pcap: Path | None = option(
-        OUTPUT, "FOLDER", "For pcap files of all packets, one per link: see `switchgnn capture`."
+        OUTPUT,
+        "FOLDER",
+        ("Write all packets to pcap files in this folder, one per link: see `switchgnn capture`."),
     )
     metrics: str | None = option(
         OUTPUT,
         "[ADDRESS:]PORT",
-        "Worker w serves metrics to Prometheus on PORT + w of that address, or of loopback.",
+        "Let worker w serve metrics to Prometheus on PORT + w of that address, or of loopback.",
     )
     page: LiveOptions = field(default_factory=LiveOptions)
     as_json: bool = json_option()

@@ -92,10 +92,14 @@ class DataOptions:
         default="digits",
         autocompletion=lambda: list(_DATA),
     )
-    root: Path | None = option(DATA, "FOLDER", "Of the data set, such as raw Planetoid files.")
-    edges: Path | None = option(DATA, "FILE", "Your own graph, with the next two.")
-    node_features: Path | None = option(DATA, "FILE", "Its features: .npy, .csv or .json.")
-    labels: Path | None = option(DATA, "FILE", "Its labels: .csv, .npy or text.")
+    root: Path | None = option(
+        DATA, "FOLDER", "Read the data set, such as raw Planetoid files, from this folder."
+    )
+    edges: Path | None = option(DATA, "FILE", "Train on your own graph, with the next two options.")
+    node_features: Path | None = option(
+        DATA, "FILE", "Read its features from a .npy, .csv or .json file."
+    )
+    labels: Path | None = option(DATA, "FILE", "Read its labels from a .csv, .npy or text file.")
     ignore_weights: bool = ignore_weights_option()
 
     @property
@@ -204,7 +208,7 @@ class AskedTrain:
 
     data: DataOptions
     workers: int = workers_option(4)
-    seed: int = seed_option("Of splits, weights, dropout and the plan.")
+    seed: int = seed_option("Draw splits, weights, dropout and the plan from this seed.")
     training: AskedTraining
     over: TransportOptions
     strategy: str | None = strategy_option(
@@ -215,8 +219,8 @@ class AskedTrain:
     site: SiteOptions
     limits: LimitOptions
     faults: FaultsOption = ""
-    plots: Path | None = option(OUTPUT, "FOLDER", "For plots, as PNG and SVG.")
-    tensorboard: Path | None = option(OUTPUT, "FOLDER", "For TensorBoard events.")
+    plots: Path | None = option(OUTPUT, "FOLDER", "Draw plots into this folder, as PNG and SVG.")
+    tensorboard: Path | None = option(OUTPUT, "FOLDER", "Write TensorBoard events to this folder.")
     output: TrainOutputs
 
     def check(self, chosen: list[TransportKind]) -> None:

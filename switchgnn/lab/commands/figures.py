@@ -41,15 +41,24 @@ class FiguresOptions:
     scale: str = option(
         None,
         "NAME",
-        "small: minutes; medium: more points; full: the paper's sizes.",
+        "Make small figures in minutes, medium ones with more points, or full ones with the "
+        "paper's sizes.",
         default="small",
     )
-    seeds: int | None = option(None, "N", "Draws of graph and orders.", min=1, shown="the scale's")
-    graph: list[str] | None = option(
-        None, "NAME=GRAPH", "Your own instead of a generated one, as Reddit=reddit.npz; repeatable."
+    seeds: int | None = option(
+        None, "N", "Draw graph and orders N times.", min=1, shown="the scale's"
     )
-    jobs: int | None = option(None, "N", "Simulations at a time.", min=1, shown="one per core")
-    out: Path | None = option(OUTPUT, "FOLDER", "For all files.", shown=f"{_RESULTS}/SCALE")
+    graph: list[str] | None = option(
+        None,
+        "NAME=GRAPH",
+        ("Take your own graph instead of a generated one, such as Reddit=reddit.npz; repeatable."),
+    )
+    jobs: int | None = option(
+        None, "N", "Run N simulations at a time.", min=1, shown="one per core"
+    )
+    out: Path | None = option(
+        OUTPUT, "FOLDER", "Write all files to this folder.", shown=f"{_RESULTS}/SCALE"
+    )
 
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
@@ -64,7 +73,7 @@ def figures(
         typer.Argument(
             metavar="NAME",
             show_default="all of the paper",
-            help="As figure15, or example, which is quick; or your own FILE.py.",
+            help="Names such as figure15, or example, which is quick; or your own FILE.py.",
         ),
     ] = None,
 ) -> None:

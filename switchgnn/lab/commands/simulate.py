@@ -145,7 +145,9 @@ class AskedSimulation:
     """The options of `switchgnn simulate`."""
 
     plan: Path | None = option(
-        DATA, "FOLDER", "With a plan, instead of --graph, --workers and --memory."
+        DATA,
+        "FOLDER",
+        "Simulate the plan in this folder, instead of --graph, --workers and --memory.",
     )
     check: bool | None = option(
         DATA,
@@ -157,13 +159,13 @@ class AskedSimulation:
     graph: str | None = option(
         DATA,
         "GRAPH",
-        "As `switchgnn plan` takes it; with --plan that of a plan that leaves destinations to the "
-        "hosts.",
+        "A graph as for `switchgnn plan`; with --plan, that of a plan that leaves destinations "
+        "to the hosts.",
     )
     workers: int | None = workers_option(None)
-    layers: int = option(DATA, "N", "Exchanges in an epoch.", default=4, min=1)
-    features: int = option(DATA, "N", "Numbers per feature.", default=128, min=1, max=WIDEST)
-    seed: int = seed_option("For partition, blocks, order and background.")
+    layers: int = option(DATA, "N", "An epoch has N exchanges.", default=4, min=1)
+    features: int = option(DATA, "N", "Features have N numbers.", default=128, min=1, max=WIDEST)
+    seed: int = seed_option("Draw partition, blocks, order and background from this seed.")
     system: str | None = option(
         PLAN,
         "NAME",
@@ -174,20 +176,24 @@ class AskedSimulation:
     slot_features: int | None = option(
         PLAN,
         "N",
-        "A slot holds a whole feature of N numbers, 4 bytes each, as in the paper.",
+        "Let a slot hold a whole feature of N numbers, 4 bytes each, as in the paper.",
         min=1,
         shown="a slot holds a fragment",
     )
     strategies: StrategyOptions
     bin_size: int | None = option(
-        PLAN, "N", "Vertices of a bin of g3.", min=1, shown=f"{BIN_SIZE:,}"
+        PLAN, "N", "Put N vertices into a bin of g3.", min=1, shown=f"{BIN_SIZE:,}"
     )
-    topology: str = option(NETWORK, "NAME", "star or leaf-spine.", default=_STAR)
+    topology: str = option(NETWORK, "NAME", "Simulate a star or a leaf-spine.", default=_STAR)
     leaves: int | None = option(
-        NETWORK, "N", "Switches with workers.", min=1, shown=str(_DEFAULT_LEAF_SPINE.leaves)
+        NETWORK,
+        "N",
+        "Spread the workers over N leaves.",
+        min=1,
+        shown=str(_DEFAULT_LEAF_SPINE.leaves),
     )
     spines: int | None = option(
-        NETWORK, "N", "Switches between leaves.", min=1, shown=str(_DEFAULT_LEAF_SPINE.spines)
+        NETWORK, "N", "Put N spines above the leaves.", min=1, shown=str(_DEFAULT_LEAF_SPINE.spines)
     )
     completion: str | None = option(
         NETWORK,
@@ -199,18 +205,23 @@ class AskedSimulation:
     bandwidth: float | None = option(
         NETWORK,
         "MBIT/S",
-        "Of each link in each direction.",
+        "Limit each link, in each direction, to this many Mbit/s.",
         shown=f"of the switch's ports, or {_DEFAULT.bandwidth:g}",
     )
-    delay: float = option(NETWORK, "NUMBER", "Microseconds on each link.", default=_DEFAULT.delay)
+    delay: float = option(
+        NETWORK,
+        "NUMBER",
+        "Each link delays frames by this many microseconds.",
+        default=_DEFAULT.delay,
+    )
     overhead: int = option(
         NETWORK,
         "BYTES",
-        "Of a frame on a link, beside those that are counted.",
+        "Add this many bytes to each frame on a link, beside those that are counted.",
         default=_DEFAULT.overhead,
     )
     window: int = option(
-        NETWORK, "N", "Features in flight per worker.", default=_DEFAULT.window, min=1
+        NETWORK, "N", "Let each worker have N features in flight.", default=_DEFAULT.window, min=1
     )
     mtu: str = option(
         NETWORK,
@@ -222,25 +233,25 @@ class AskedSimulation:
     timeout: float | None = option(
         NETWORK,
         "NUMBER",
-        "The least microseconds until a missing packet is asked for.",
+        "Ask for a missing packet after this many microseconds at least.",
         shown="ten round trips of an empty network",
     )
     recirculation_rate: float | None = option(
         NETWORK,
         "RATE",
-        "Passes per second of the switch's loop.",
+        "The switch's loop takes this many passes per second.",
         shown="the switch's, or no limit",
     )
     buffer: str | None = option(
         CONGESTION,
         "SIZE",
-        "Of each queue, as 500kB: packets that do not fit are lost.",
+        "Each queue holds this size, such as 500kB; packets that do not fit are lost.",
         shown="no limit",
     )
     ecn_threshold: int = option(
         CONGESTION,
         "N",
-        "Packets in a queue from which on they are marked.",
+        "Mark packets that find N or more in a queue.",
         default=_DEFAULT.ecn_threshold or 0,
         min=0,
     )
@@ -248,7 +259,7 @@ class AskedSimulation:
     background_load: float = option(
         CONGESTION,
         "SHARE",
-        "Flows between the workers: their mean share of each link's rate.",
+        "Run flows between the workers that take this mean share of each link's rate.",
         default=_DEFAULT.background_load,
     )
     as_json: bool = json_option()

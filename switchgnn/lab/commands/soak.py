@@ -34,7 +34,7 @@ class AskedSoak:
         None, "NUMBER", "Begin no run after this many minutes.", default=1.0, min=0
     )
     seed: int | None = option(
-        None, "N", "All runs follow from it.", min=0, shown="another each time"
+        None, "N", "Draw all runs from this seed.", min=0, shown="another each time"
     )
     site: SiteOptions
     as_json: bool = json_option()

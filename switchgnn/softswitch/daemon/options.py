@@ -27,7 +27,9 @@ _PORTS, _P4RUNTIME, _TLS, _SERVICE = "Ports", "P4Runtime", "TLS", "Service"
 class SwitchOptions:
     """The options of a switch, each documented by its help."""
 
-    grpc: str | None = option(_P4RUNTIME, "ADDRESS", "P4Runtime address: unix:PATH or HOST:PORT.")
+    grpc: str | None = option(
+        _P4RUNTIME, "ADDRESS", "Serve P4Runtime at this address: unix:PATH or HOST:PORT."
+    )
     port: list[str] | None = option(
         _PORTS,
         "N=WHAT",
@@ -39,32 +41,41 @@ class SwitchOptions:
         "Keep the controllers' settings in this file, and restore them at the start.",
     )
     state_interval: float = option(
-        _SERVICE, "SECONDS", "Minimum delay from a change to its write.", default=1.0, min=0.0
+        _SERVICE, "SECONDS", "Write a change after this delay at least.", default=1.0, min=0.0
     )
     ready_file: Path | None = option(
         _SERVICE, "FILE", "Write the P4Runtime address to this file while the switch serves."
     )
-    device_id: int = option(_P4RUNTIME, "N", "P4Runtime's device id.", default=0, min=0)
+    device_id: int = option(_P4RUNTIME, "N", "Use this device id of P4Runtime.", default=0, min=0)
     cpu_port: int | None = option(
-        _P4RUNTIME, "N", "Port of packet-ins and packet-outs.", shown="none", min=0, max=510
+        _P4RUNTIME,
+        "N",
+        "Send packet-ins and packet-outs through this port.",
+        shown="none",
+        min=0,
+        max=510,
     )
     queue_depth: int = option(
         _PORTS,
         "N",
-        "Packets of one class that an egress queue holds.",
+        "An egress queue holds N packets of one class.",
         default=DEFAULT_DEPTH,
         min=1,
     )
     port_rate: float | None = option(
-        _PORTS, "NUMBER", "Packets per second of each port.", shown="any", min=0.001
+        _PORTS, "NUMBER", "Limit each port to this many packets per second.", shown="any", min=0.001
     )
     port_bandwidth: float | None = option(
-        _PORTS, "NUMBER", "Mbit/s of each port given with --port.", shown="any", min=0.001
+        _PORTS,
+        "NUMBER",
+        "Limit each port given with --port to this many Mbit/s.",
+        shown="any",
+        min=0.001,
     )
-    tls_cert: Path | None = option(_TLS, "FILE", "The server's certificate (PEM).")
-    tls_key: Path | None = option(_TLS, "FILE", "The server's key (PEM).")
+    tls_cert: Path | None = option(_TLS, "FILE", "Identify the server by this certificate (PEM).")
+    tls_key: Path | None = option(_TLS, "FILE", "Use this key (PEM) of the server.")
     tls_client_ca: Path | None = option(
-        _TLS, "FILE", "CA of client certificates, which it makes mandatory (PEM)."
+        _TLS, "FILE", "Demand client certificates of this CA (PEM)."
     )
     backend: Backend = option(
         _SERVICE,
@@ -78,6 +89,6 @@ class SwitchOptions:
     log_level: LogLevel = option(
         _SERVICE,
         "LEVEL",
-        "Least severe message: debug, info, warning or error.",
+        "Print messages from this severity on: debug, info, warning or error.",
         default=LogLevel.WARNING,
     )
