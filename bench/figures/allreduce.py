@@ -113,7 +113,7 @@ def _with_loss(settings: Settings) -> ResultLine:
 def _in_training(settings: Settings) -> Iterator[ResultLine]:
     """Compare the share of an epoch, and the losses of a long training."""
     from switchgnn.training import load_dataset  # noqa: PLC0415
-    from switchgnn.training.asked import ReduceBy  # noqa: PLC0415
+    from switchgnn.training.options import ReduceBy  # noqa: PLC0415
 
     graph = _GRAPH if settings.data is None else str(settings.data)
     data = load_dataset(graph)

@@ -119,7 +119,7 @@ def auto_job(setting: TrainingSetting, data: "Dataset") -> "TrainJob":
     from switchgnn.commands.train.plan import predict_transport  # noqa: PLC0415
     from switchgnn.planner.presets import PlanRequest  # noqa: PLC0415
 
-    job = replace(job_of(setting, SWITCH.name), asked=PlanRequest(preset=AUTO))
+    job = replace(job_of(setting, SWITCH.name), request=PlanRequest(preset=AUTO))
     found = predict_transport(job, data, lambda _: None)
     task = replace(job.task, transport=found.chosen.name)
     return replace(job, task=task, planned=found.planned)
@@ -146,7 +146,7 @@ def job_of(setting: TrainingSetting, transport: str) -> "TrainJob":
         ),
         workers=WORKERS,
         slots=setting.slots or load_program().slots,
-        asked=PlanRequest(partition="metis"),
+        request=PlanRequest(partition="metis"),
         target=setting.target.value,
         fabric=setting.fabric.value,
         bandwidth=setting.bandwidth,

@@ -331,7 +331,7 @@ def _ring(options: ReduceOptions, wires: list[WireBytes] | None) -> int:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AskedReduce:
+class AllReduceCommandOptions:
     """The options of `switchgnn allreduce`."""
 
     workers: int = workers_option(4)
@@ -395,7 +395,7 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 @app.command(epilog="Example: switchgnn allreduce --workers 4 --bytes 1MB --fabric loopback")
 @with_groups
-def allreduce(asked: AskedReduce, config: ConfigOption = None) -> None:
+def allreduce(asked: AllReduceCommandOptions, config: ConfigOption = None) -> None:
     """Sum tensors over all workers in the switch, and check every number.
 
     Starts a switch with the P4 program and a process for each worker. They

@@ -54,7 +54,7 @@ _MERGED = ("sh", "-c", 'exec "$@" 2>&1', "sh")
 
 
 @dataclass(frozen=True, kw_only=True)
-class AskedLaunch:
+class LaunchOptions:
     """The options of `switchgnn launch`."""
 
     workers: int = workers_option(4)
@@ -91,7 +91,7 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 )
 @with_groups
 def launch(
-    asked: AskedLaunch,
+    asked: LaunchOptions,
     program: Annotated[
         Path, typer.Argument(metavar="PROGRAM", help="A Python program.", show_default=False)
     ],

@@ -18,10 +18,10 @@ from switchgnn.base.metrics import check_installed, parse_place
 from switchgnn.base.network_file import read_network
 from switchgnn.base.options import with_groups
 from switchgnn.host.metrics import serving_metrics
-from switchgnn.training.asked import AskedTraining
 from switchgnn.training.device import check_device
 from switchgnn.training.errors import ModelError
 from switchgnn.training.job import read_job
+from switchgnn.training.options import TrainingOptions
 
 if TYPE_CHECKING:
     from switchgnn.training.trainer import EpochReport
@@ -33,7 +33,7 @@ def train(
     job: Annotated[Path, typer.Argument(help="The folder of the job.", show_default=False)],
     *,
     network: Annotated[Path, typer.Option(help="The network file.")] = Path("network.toml"),
-    asked: AskedTraining,
+    asked: TrainingOptions,
     seed: Annotated[int, typer.Option(min=0, help="Draw weights and dropout from this seed.")] = 0,
     faults: Annotated[str, typer.Option(help="Add up gradients as in `switchgnn train`.")] = "",
     metrics: Annotated[

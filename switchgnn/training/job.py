@@ -104,7 +104,7 @@ def write_job(
     folder: str | Path,
     *,
     name: str = "data",
-    asked: PlanRequest | None = None,
+    request: PlanRequest | None = None,
     slots: int | None = None,
     leaves: int = 0,
     spines: int = 1,
@@ -123,7 +123,7 @@ def write_job(
         workers: the number of workers.
         folder: new, empty, or an older job, which is replaced as a whole.
         name: the name of a ``Data`` in messages and reports.
-        asked: the strategies; None: those of the paper.
+        request: the strategies; None: those of the paper.
         slots: the aggregators that a block may use; None: all of the program's.
         leaves: the number of switches that share the workers; 0: a star.
         spines: the number of switches above the leaves.
@@ -149,13 +149,13 @@ def write_job(
     if reason := reason_to_keep(target, "a job", known.__contains__):
         raise JobError(f"{reason}.")
     dataset = _dataset_of(data, name)
-    asked = asked or PlanRequest(PAPER)
+    request = request or PlanRequest(PAPER)
     program = load_program()
     leaf_spine = even_leaf_spine(workers, leaves, spines) if leaves else None
     context = PlanContext(workers, slots or program.slots, leaf_spine=leaf_spine)
     usual = {USUAL_WIDTH: 1.0}
-    context, assignment = choose_lanes(asked, dataset.graph, context, usual, seed)
-    choice = resolve_strategies(asked, dataset.graph, context)
+    context, assignment = choose_lanes(request, dataset.graph, context, usual, seed)
+    choice = resolve_strategies(request, dataset.graph, context)
     made: dict[str, Any] = {
         "program": program.digest,
         "seed": seed,

@@ -25,7 +25,6 @@ from switchgnn.host.transport import LinkConfig, Transport, WorkerEnd
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.header import PROTOCOL, Kind
 from switchgnn.host.wire.link import Link
-from switchgnn.training.asked import ReduceBy
 from switchgnn.training.bins import BinnedSum, BinOptions, distribute_in_bins
 from switchgnn.training.compression import CompressionOptions
 from switchgnn.training.device import DeviceName, own_device
@@ -39,6 +38,7 @@ from switchgnn.training.gradients import (
 from switchgnn.training.layers.models import build_model, distribute
 from switchgnn.training.layers.norms import VertexSums
 from switchgnn.training.layers.pyg_layers import own_code, templates_removed
+from switchgnn.training.options import ReduceBy
 from switchgnn.training.partition import Partition, read_partition
 from switchgnn.training.shape import ModelOptions
 from switchgnn.training.sums import Ledger, RemoteSum

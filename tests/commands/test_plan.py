@@ -407,7 +407,7 @@ def test_parts_are_those_of_write_job(tmp_path):
     assert told.exit_code == 0, told.output
     asked = PlanRequest(partition="chunk")
     expected = sg.write_job(
-        "karate", 4, tmp_path / "other", asked=asked, slots=16, leaves=2, spines=2
+        "karate", 4, tmp_path / "other", request=asked, slots=16, leaves=2, spines=2
     )
     assert sg.read_job(tmp_path / "job") == expected
     assert json.loads(told.stdout)["plan"] == expected.plan

@@ -64,7 +64,7 @@ def job_of(
         bandwidth=bandwidth,
         ecn_threshold=128,
         leaf_spine=leaf_spine,
-        asked=PlanRequest(preset, lanes=lanes),
+        request=PlanRequest(preset, lanes=lanes),
     )
 
 
@@ -170,7 +170,7 @@ def said(transport, asked, folder):
         fabric="auto",
         bandwidth=None,
         ecn_threshold=0,
-        asked=asked,
+        request=asked,
     )
     report = train._planned(job, prepare_training(job, data, folder, lambda _: None))
     assignment = read_assignment(folder / "plan")

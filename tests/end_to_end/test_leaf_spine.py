@@ -90,7 +90,7 @@ def test_bytes_on_the_cables(leaves):
         ecn_threshold=64,
         pace=Pace(),
         faults="cables.loss=0",  # relays that only count
-        asked=PlanRequest("best", lanes=32),
+        request=PlanRequest("best", lanes=32),
         leaf_spine=even_leaf_spine(8, leaves, 2),
     )
     report = run_job(options, lambda *_: None, forkserver=forkserver()).to_dict()

@@ -155,7 +155,7 @@ def test_runs_differ_and_follow_from_the_seed():
     assert runs == [draw_run(5, number, LOOPBACK) for number in range(200)]
     assert runs != [draw_run(6, number, LOOPBACK) for number in range(200)]
     assert {run.workers for run in runs} == {2, 3, 4, 5}
-    assert {run.asked.send for run in runs} == {"multicast", "cover"}
+    assert {run.request.send for run in runs} == {"multicast", "cover"}
     assert {run.graph.partition(":")[0] for run in runs} == {"karate", "digits", "random"}
     for run in runs:
         faults = Faults.parse(run.faults)

@@ -64,7 +64,7 @@ def emulated(asked, **more):
         grpc_port=0,
         ecn_threshold=1_000,
         pace=PACE,
-        asked=asked,
+        request=asked,
         **more,
     )
     for _ in range(TRIES):

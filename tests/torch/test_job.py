@@ -88,7 +88,7 @@ def test_any_source_gives_the_same_job(tmp_path, job, karate):
 
 def test_strategies_and_leaves_are_those_that_were_asked_for(tmp_path, karate):
     asked = PlanRequest("best", partition="chunk")
-    made = sg.write_job(karate, 4, tmp_path / "job", slots=16, asked=asked, leaves=2, spines=1)
+    made = sg.write_job(karate, 4, tmp_path / "job", slots=16, request=asked, leaves=2, spines=1)
     assert (made.leaf_of_worker, made.spines) == ((0, 0, 1, 1), 1)
     assert read_plan(tmp_path / "job" / "plan").manifest.partition.method == "chunk"
 
@@ -266,7 +266,7 @@ def test_auto_leaves_to_hosts_what_they_do_faster(tmp_path, bits, said):
     network = NetworkModel(bits_per_second=bits, barrier=1e-3)
     data = load_dataset("digits:80")
     made = sg.write_job(
-        *(data, 8, tmp_path / "job"), asked=PlanRequest("auto"), slots=10_000, network=network
+        *(data, 8, tmp_path / "job"), request=PlanRequest("auto"), slots=10_000, network=network
     )
     assert made.why.startswith(said)
     assert sg.read_job(tmp_path / "job") == made

@@ -13,11 +13,11 @@ from torch_geometric.nn import GCN
 
 from switchgnn.host.compression import Compression
 from switchgnn.planner.direction import Direction
-from switchgnn.training.asked import AskedTraining
 from switchgnn.training.cache import LEAST, MOST, FollowingEpsilon, SkippedRows
 from switchgnn.training.compression import CompressionOptions
 from switchgnn.training.errors import TrainingError
 from switchgnn.training.join import Seat, Worker
+from switchgnn.training.options import TrainingOptions
 from switchgnn.training.partition import partition_dataset
 from switchgnn.training.sums import RemoteSum
 from tests.training.gathering import Gathering, in_threads
@@ -91,14 +91,14 @@ def test_options_are_what_transports_are_told(options, compression, epsilon):
 
 def test_there_is_no_dropout_with_a_cache_unless_it_is_asked_for():
     cached = AUTO
-    asked = AskedTraining(compression=cached)
+    asked = TrainingOptions(compression=cached)
     asked.check_dropout()
     shape = asked.shape()
     assert (shape.dropout, asked.options(shape, 0).input_dropout) == (0, 0)
     for options in ({"dropout": 0.5}, {"input_dropout": 0.1}):
         with pytest.raises(TrainingError, match=r"--cache and --(input-)?dropout 0"):
-            AskedTraining(compression=cached, **options).check_dropout()
-        AskedTraining(**options).check_dropout()
+            TrainingOptions(compression=cached, **options).check_dropout()
+        TrainingOptions(**options).check_dropout()
 
 
 def test_without_any_change_allowed_the_losses_are_the_same(karate):

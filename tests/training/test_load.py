@@ -236,7 +236,7 @@ def test_planetoid_from_raw_files(tmp_path, place):
 def test_options_and_bundled_data_sets_need_no_torch():
     code = (
         "import sys\n"
-        "import switchgnn.training.asked\n"
+        "import switchgnn.training.options\n"
         "from switchgnn.training import load_dataset\n"
         "heavy = ('torch', 'torch_geometric', 'ogb', 'pandas')\n"
         "load_dataset('digits'), load_dataset('karate')\n"

@@ -25,7 +25,6 @@ from switchgnn.host.transport import LinkConfig
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.training import gradients as meeting
 from switchgnn.training import load_dataset, partition_dataset
-from switchgnn.training.asked import AskedTraining
 from switchgnn.training.bins import BinOptions
 from switchgnn.training.command import main
 from switchgnn.training.compression import CompressionOptions
@@ -33,6 +32,7 @@ from switchgnn.training.device import DeviceName
 from switchgnn.training.errors import ModelError
 from switchgnn.training.layers.models import ModelOptions, build_model, distribute
 from switchgnn.training.layers.pyg_layers import own_code
+from switchgnn.training.options import TrainingOptions
 from switchgnn.training.sums import RemoteSum
 from switchgnn.training.trainer import Trainer, TrainOptions
 from switchgnn.training.worker import Training, TrainTask
@@ -153,7 +153,7 @@ def test_a_model_of_ones_own_gets_no_dropout_of_inputs_unless_it_is_asked_for(
 ):
     (tmp_path / "net.py").write_text("")
     model = f"{tmp_path / 'net.py'}:Net" if own else "gcn"
-    asked = AskedTraining(model=model, **options)
+    asked = TrainingOptions(model=model, **options)
     assert asked.options(asked.shape(), 0).input_dropout == share
 
 

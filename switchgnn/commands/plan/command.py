@@ -103,7 +103,7 @@ def _write_job(asked: PlanOptions, workers: int) -> None:
             job.load_dataset(data, ignore_weights=asked.ignore_weights),
             workers,
             out,
-            asked=strategies,
+            request=strategies,
             slots=asked.slots_of(),
             leaves=leaf_spine.leaves if leaf_spine else 0,
             spines=leaf_spine.spines if leaf_spine else 1,

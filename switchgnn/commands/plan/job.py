@@ -282,7 +282,7 @@ class PlanOptions:
 
     def request(self, leaf_spine: LeafSpine | None) -> PlanRequest:
         """Return the strategies to plan with."""
-        return self.strategies.asked(self.strategy, leaf_spine)
+        return self.strategies.request(self.strategy, leaf_spine)
 
 
 @dataclass(frozen=True, eq=False)

@@ -155,7 +155,7 @@ _WRONG = 1
 
 
 @dataclass(frozen=True, kw_only=True)
-class AskedRun:
+class RunCommandOptions:
     """The options of `switchgnn run`."""
 
     graph: str = option(
@@ -253,7 +253,7 @@ class AskedRun:
             background=self.background,
             faults=self.faults,
             tls=self.tls,
-            asked=self.strategies.asked(self.strategy, leaf_spine),
+            request=self.strategies.request(self.strategy, leaf_spine),
             leaf_spine=leaf_spine,
             pcap=self.output.pcap,
             metrics=find_metrics(self.output.metrics, self.workers),
@@ -268,7 +268,7 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
     epilog="Example: switchgnn run --graph karate --workers 3 --rounds 2 --fabric loopback"
 )
 @with_groups
-def run(asked: AskedRun, config: ConfigOption = None) -> None:
+def run(asked: RunCommandOptions, config: ConfigOption = None) -> None:
     """Exchange features through the switch and check every sum.
 
     Partitions the graph over the workers, plans blocks and order, starts a

@@ -130,8 +130,8 @@ def _prepare(options: RunOptions, folder: Path, step: StepListener) -> PreparedR
     step("planning: partition the vertices over the workers", 0, 0)
     context = PlanContext(options.workers, options.slots, leaf_spine=options.leaf_spine)
     exchange = {features.shape[1]: 1.0}
-    context, assignment = choose_lanes(options.asked, graph, context, exchange, options.seed)
-    strategies = resolve_strategies(options.asked, graph, context)
+    context, assignment = choose_lanes(options.request, graph, context, exchange, options.seed)
+    strategies = resolve_strategies(options.request, graph, context)
     plan = build_resolved(
         graph,
         strategies,

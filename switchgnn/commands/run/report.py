@@ -241,7 +241,7 @@ def make_report(
         blocks=len(forward.block_numbers),
         slots=options.slots,
         lanes=prepared.manifest.lanes,
-        strategy=options.asked.preset,
+        strategy=options.request.preset,
         why=tuple(prepared.strategies.because.values()),
         **strategy_names(prepared.manifest),
         exact=verdict.wrong_sums == 0,

@@ -228,7 +228,7 @@ class StrategyOptions:
         }
         return ", ".join(name for name, value in given.items() if value is not None)
 
-    def asked(self, preset: str, leaf_spine: LeafSpine | None = None) -> PlanRequest:
+    def request(self, preset: str, leaf_spine: LeafSpine | None = None) -> PlanRequest:
         """Return the strategies to plan with; without a leaf-spine, around one switch."""
         return PlanRequest(
             preset,

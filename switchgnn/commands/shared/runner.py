@@ -104,7 +104,7 @@ class NetworkJob:
     ecn_threshold: int
     queue: int = 0
     background: int = 0
-    asked: PlanRequest = field(default_factory=PlanRequest)
+    request: PlanRequest = field(default_factory=PlanRequest)
     leaf_spine: LeafSpine | None = None
     backend: Backend | None = None
     metrics: tuple[str, int] | None = None

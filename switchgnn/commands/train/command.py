@@ -25,7 +25,7 @@ from switchgnn.commands.shared.runner import NetworkJob
 from switchgnn.commands.shared.training import training_forkserver
 from switchgnn.commands.train import display
 from switchgnn.commands.train.follow import Reached, TrainEvents
-from switchgnn.commands.train.options import COMMON, AskedTrain
+from switchgnn.commands.train.options import COMMON, TrainCommandOptions
 from switchgnn.commands.train.plots import draw_plots
 from switchgnn.commands.train.report import EpochListener, TrainReport
 from switchgnn.host.pace import Pace
@@ -34,8 +34,8 @@ from switchgnn.p4src import load_program
 from switchgnn.planner.presets import AUTO as PLAN_AUTO
 from switchgnn.planner.presets import PAPER
 from switchgnn.topologies.forkserver import Forkserver
-from switchgnn.training.asked import AskedTraining, ReduceBy
 from switchgnn.training.device import check_device
+from switchgnn.training.options import ReduceBy, TrainingOptions
 
 if TYPE_CHECKING:
     from switchgnn.commands.train.plan import TrainJob
@@ -49,7 +49,7 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 @app.command(epilog="Example: switchgnn train --data karate --workers 2 --epochs 3")
 @with_short_help(*COMMON)
-def train(context: typer.Context, asked: AskedTrain, config: ConfigOption = None) -> None:
+def train(context: typer.Context, asked: TrainCommandOptions, config: ConfigOption = None) -> None:
     """Train a GNN, its neighbour sums made in the switch or by hosts.
 
     Every worker holds a part of the graph. Each layer adds up local neighbours
@@ -120,19 +120,19 @@ def _in_other_order(
         return run_training(job, data.in_reverse(), shown.step, shown.epoch, forkserver=forkserver)
 
 
-def _network(asked: AskedTrain) -> NetworkJob:
+def _network(asked: TrainCommandOptions) -> NetworkJob:
     site = asked.site.network_of(asked.workers, asked.limits, asked.faults)
     site["slots"] = asked.slots or load_program().slots
     job = NetworkJob(
         **site,
-        asked=asked.strategies.asked(asked.strategy or PAPER, site["leaf_spine"]),
+        request=asked.strategies.request(asked.strategy or PAPER, site["leaf_spine"]),
         metrics=find_metrics(asked.output.metrics, asked.workers),
     )
     job.choose_site()
     return job
 
 
-def _job(asked: AskedTrain, network: NetworkJob) -> "TrainJob":
+def _job(asked: TrainCommandOptions, network: NetworkJob) -> "TrainJob":
     from switchgnn.commands.train.plan import SKEW, TrainJob  # noqa: PLC0415
     from switchgnn.training.worker import Training, TrainTask  # noqa: PLC0415
 
@@ -156,7 +156,7 @@ def _job(asked: AskedTrain, network: NetworkJob) -> "TrainJob":
 
 
 def _check_model(
-    job: "TrainJob", data: "Dataset", training: AskedTraining, *, networked: bool
+    job: "TrainJob", data: "Dataset", training: TrainingOptions, *, networked: bool
 ) -> None:
     from switchgnn.training.layers.check import check_own_model  # noqa: PLC0415
     from switchgnn.training.layers.models import build_model, check_layers  # noqa: PLC0415
@@ -174,7 +174,7 @@ def _check_model(
 
 
 def _train_over(
-    asked: AskedTrain,
+    asked: TrainCommandOptions,
     job: "TrainJob",
     transport: TransportKind,
     data: "Dataset",
@@ -221,7 +221,7 @@ def _train_over(
     return replace(report, predicted_seconds=predicted, compression=saving)
 
 
-def _reduce_by(asked: AskedTrain, job: "TrainJob", *, auto: bool) -> ReduceBy:
+def _reduce_by(asked: TrainCommandOptions, job: "TrainJob", *, auto: bool) -> ReduceBy:
     from switchgnn.commands.train.plan import switch_reduces_faster  # noqa: PLC0415
 
     if not job.transport.in_switch:
@@ -232,7 +232,7 @@ def _reduce_by(asked: AskedTrain, job: "TrainJob", *, auto: bool) -> ReduceBy:
 
 
 def _decided(
-    asked: AskedTrain,
+    asked: TrainCommandOptions,
     job: "TrainJob",
     data: "Dataset",
     shown: display.Epochs,
@@ -246,7 +246,7 @@ def _decided(
     from switchgnn.commands.train.plan import predict_transport  # noqa: PLC0415
 
     if asked.strategy is None:
-        job = replace(job, asked=replace(job.asked, preset=PLAN_AUTO))
+        job = replace(job, request=replace(job.request, preset=PLAN_AUTO))
     if switch_only := asked.strategies.switch_only():
         shown.note(f"auto takes switch: only the switch uses {switch_only}.")
         return job, {}

@@ -39,9 +39,9 @@ from switchgnn.host.registry import (
 from switchgnn.planner.presets import AUTO as PLAN_AUTO
 from switchgnn.planner.presets import PAPER
 from switchgnn.training import Dataset, load_dataset, load_files
-from switchgnn.training.asked import AskedTraining, ReduceBy
 from switchgnn.training.data.load import check_name
 from switchgnn.training.device import DeviceName
+from switchgnn.training.options import ReduceBy, TrainingOptions
 
 if TYPE_CHECKING:
     from switchgnn.training.bins import BinOptions
@@ -203,13 +203,13 @@ class TrainOutputs(OutputOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class AskedTrain:
+class TrainCommandOptions:
     """The options of `switchgnn train`."""
 
     data: DataOptions
     workers: int = workers_option(4)
     seed: int = seed_option("Draw splits, weights, dropout and the plan from this seed.")
-    training: AskedTraining
+    training: TrainingOptions
     over: TransportOptions
     strategy: str | None = strategy_option(
         None, shown=f"{PAPER}, and {PLAN_AUTO} with --transport {AUTO.name}"

@@ -188,7 +188,7 @@ def _context(
 
 def _request(job: TrainJob) -> PlanRequest:
     """Return what is asked for, with the partition of a transport that has its own."""
-    request, own = job.asked, job.transport.partition
+    request, own = job.request, job.transport.partition
     alone = own is not None and request.partition is None and request.assignment is None
     return replace(request, partition=own) if alone else request
 

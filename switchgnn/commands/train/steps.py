@@ -147,7 +147,7 @@ def _alone(
         hear = _heard_by(recorder, work.observer)
         ends = follow_workers([child], [task], task.pace, hear)
     what = _what(replace(job, workers=1), data, "one process, without a network")
-    return recorder.report(ends, None, **what, strategy=job.asked.preset)
+    return recorder.report(ends, None, **what, strategy=job.request.preset)
 
 
 def _leaf_spine_report(
@@ -195,6 +195,6 @@ def _planned(job: TrainJob, prepared: PreparedTraining) -> dict[str, Any]:
     return {
         **names,
         "lanes": manifest.lanes if job.transport.needs_plan else None,
-        "strategy": job.asked.preset,
+        "strategy": job.request.preset,
         "why": tuple(prepared.strategies.because.values()),
     }

@@ -141,7 +141,7 @@ _DEFAULT_LEAF_SPINE = LeafSpineOptions()
 
 
 @dataclass(frozen=True, kw_only=True)
-class AskedSimulation:
+class SimulateCommandOptions:
     """The options of `switchgnn simulate`."""
 
     plan: Path | None = option(
@@ -287,7 +287,7 @@ class AskedSimulation:
             network=self._network(profile),
             leaf_spine=self._leaf_spine(),
             slot_features=self.slot_features,
-            request=self.strategies.asked(PAPER),
+            request=self.strategies.request(PAPER),
             bin_size=self.bin_size,
             lanes=None if lanes is None else parse_lanes(lanes, [self.features]),
             check=self.check,
@@ -336,7 +336,7 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 @app.command(epilog="Example: switchgnn simulate --graph karate --workers 4 --system paper")
 @with_groups
-def simulate(asked: AskedSimulation) -> None:
+def simulate(asked: SimulateCommandOptions) -> None:
     """Simulate one exchange of a layer in ns-3.
 
     Says what an epoch takes. Simulates the plan in the folder of --plan; or else

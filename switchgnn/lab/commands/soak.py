@@ -27,7 +27,7 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
 @dataclass(frozen=True, kw_only=True)
-class AskedSoak:
+class SoakOptions:
     """The options of `switchgnn soak`."""
 
     minutes: float = option(
@@ -43,7 +43,7 @@ class AskedSoak:
 
 @app.command(epilog="Example: switchgnn soak --minutes 0.1 --seed 7")
 @with_groups
-def soak(asked: AskedSoak) -> None:
+def soak(asked: SoakOptions) -> None:
     """Exchange repeatedly over random graphs with random faults.
 
     Each run draws its workers, graph, slots, features and faults, and compares

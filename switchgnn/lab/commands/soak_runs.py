@@ -62,7 +62,7 @@ def draw_run(
         ecn_threshold=DEFAULT_ECN_THRESHOLD,
         pace=Pace(),
         faults=_faults(source, workers, leaf_spine),
-        asked=PlanRequest(send=source.choice(_SENDS)),
+        request=PlanRequest(send=source.choice(_SENDS)),
         leaf_spine=leaf_spine,
         backend=backend,
     )
@@ -72,7 +72,7 @@ def summary_of(run: RunOptions) -> str:
     """Return one line for progress messages."""
     width = "its own" if run.features is None else run.features
     return (
-        f"{run.graph}, {run.workers} workers{_where(run)}, {run.slots} slots, {run.asked.send}, "
+        f"{run.graph}, {run.workers} workers{_where(run)}, {run.slots} slots, {run.request.send}, "
         f"{run.rounds} round{'s' if run.rounds != 1 else ''} of {width} features"
     )
 
@@ -94,7 +94,7 @@ def command_of(run: RunOptions) -> list[str]:
         "features": run.features,
         "rounds": run.rounds,
         "slots": run.slots,
-        "send": run.asked.send,
+        "send": run.request.send,
         "target": run.target,
         "fabric": run.fabric,
         "backend": run.backend.value if run.backend else None,

@@ -58,7 +58,7 @@ _USUAL_DROPOUT = 0.5
 
 
 @dataclass(frozen=True)
-class AskedTraining:
+class TrainingOptions:
     """The model and the options of training."""
 
     model: str = option(
