@@ -26,14 +26,14 @@ def shard(
         ),
     ],
     ranks: Annotated[
-        int,
+        int | None,
         typer.Option(
             min=1,
             metavar="N",
             show_default=False,
             help="Make N shards, one for each process that partitions.",
         ),
-    ] = 0,
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option(metavar="FOLDER", show_default=False, help="Write the shards to this folder."),
@@ -69,7 +69,7 @@ def shard(
     if assign is not None:
         partition_shards(Path(graph), assign, workers, seed)
         return
-    if not ranks or out is None:
+    if ranks is None or out is None:
         raise typer.BadParameter("give --ranks and --out, or --assign and --workers")
     check_outputs(replaced={"--out": out})
     steps = Steps()

@@ -5,7 +5,7 @@
 import json
 import random
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import typer
 from rich.console import Console
@@ -72,7 +72,8 @@ def soak(asked: SoakOptions) -> None:
             log_dir=asked.logs.log_dir,
         )
     if asked.as_json:
-        typer.echo(json.dumps(asdict(report)))
+        failures = [vars(failure) for failure in report.failures]
+        typer.echo(json.dumps({**vars(report), "failures": failures}))
     else:
         _print_report(plain_console(), report)
     if report.exit_code:
