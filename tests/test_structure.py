@@ -339,7 +339,6 @@ def classes_by_name(tree: Tree) -> dict[str, list[str]]:
     return {name: modules for name, modules in found.items() if len(modules) > 1}
 
 
-@UNREACHED
 def test_no_two_classes_have_one_name(tree):
     assert classes_by_name(tree) == {}
 

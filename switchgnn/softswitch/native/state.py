@@ -133,7 +133,7 @@ class _Rows:
             yield entry
 
 
-class _Table(EntryTable):
+class _NativeTable(EntryTable):
     """A table whose entries native code looks up."""
 
     def __init__(self, records: _Records, initial: Target, constants: tuple[Entry, ...]) -> None:
@@ -330,9 +330,9 @@ class NativeState(ProgramState):
         self._counters = list(program.counters)
         super().__init__(program)
 
-    def _table(self, table: TableSpec) -> _Table:
+    def _table(self, table: TableSpec) -> _NativeTable:
         records = _Records(self.switch, self.shapes[table.name])
-        return _Table(records, default_target(table), constant_entries(table))
+        return _NativeTable(records, default_target(table), constant_entries(table))
 
     def _register(self, array: RegisterArray) -> RegisterCells:
         number = self._registers.index(array.name)
