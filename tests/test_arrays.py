@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Data from files: unexpected arrays and records are refused, before they cost memory."""
 
+import gzip
 import io
 import json
 import os
@@ -197,6 +198,31 @@ DIRECTORY, LOCAL = b"PK\x01\x02", b"PK\x03\x04"
 GOOD = npz(zipfile.ZIP_DEFLATED, a=npy(np.arange(1000)))
 
 
+def changed(data, at_directory, at_local, fmt, value):
+    """The archive with a changed number in its directory and its member's header."""
+    made = bytearray(data)
+    struct.pack_into(fmt, made, data.index(DIRECTORY) + at_directory, value)
+    if at_local is not None:
+        struct.pack_into(fmt, made, data.index(LOCAL) + at_local, value)
+    return bytes(made)
+
+
+def test_encrypted_members_and_other_methods_are_refused():
+    words = "array a: it is encrypted, or not compressed by deflate"
+    assert words in refused(changed(GOOD, 8, 6, "<H", 1), limit=PACKED)
+    for method in (zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA):
+        assert words in refused(npz(method, a=npy(np.zeros(9))), limit=PACKED)
+
+
+def test_damaged_packing_is_refused():
+    start = GOOD.index(b"a.npy") + len(b"a.npy")
+    for at in range(start, start + 40, 7):
+        data = bytearray(GOOD)
+        data[at] ^= 0xFF
+        assert "array a: " in refused(bytes(data), limit=PACKED)
+    assert "CRC" in refused(changed(GOOD, 16, 14, "<I", 1), limit=PACKED)
+
+
 @pytest.mark.parametrize("name", ["../a.npy", "/a.npy", "a", "a.npy.npy", "b/a.npy", "a.NPY"])
 def test_other_names_are_refused(name):
     buffer = io.BytesIO()
@@ -275,6 +301,21 @@ def test_three_megabytes_do_not_unpack_to_three_gigabytes(bomb):
         assert len(member.read(100)) == 100
 
 
+def test_a_member_larger_than_its_directory_entry():
+    text = "{'descr': '|i1', 'fortran_order': False, 'shape': (1000,), }\n"
+    small = header(text) + bytes(1000)
+    packer = zlib.compressobj(9, wbits=-15)
+    packed = packer.compress(small + bytes(64 * MEBIBYTE)) + packer.flush()
+    data = archive_of(packed, len(small), zlib.crc32(small + b"\0"))
+    assert peak(lambda: refused(data, limit=PACKED)) < 8 * MEBIBYTE
+    assert "CRC" in refused(data, limit=PACKED)
+
+
+def test_a_header_that_promises_more_than_the_directory_costs_nothing():
+    data = npz(zipfile.ZIP_DEFLATED, a=described(shape="(4000000000,)"))
+    assert peak(lambda: refused(data, limit=PACKED)) < 8 * MEBIBYTE
+
+
 @pytest.mark.parametrize("share", [0.02, 0.2])
 def test_words_and_classes_may_be_packed(tmp_path, share):
     """Tables of zeros and ones compress best of all real data."""
@@ -346,3 +387,17 @@ def test_what_is_not_json(data):
     with pytest.raises(RecordError, match="it is not JSON") as error:
         parse_json(data)
     assert "\n" not in str(error.value)
+
+
+def test_gzip_gives_no_second_allowance(tmp_path):
+    """An archive of zeros, packed twice, may unpack to no more than one packed once."""
+    zeros = npz(zipfile.ZIP_DEFLATED, a=npy(np.zeros(1 << 20)))
+    (tmp_path / "x.npz").write_bytes(gzip.compress(zeros))
+    (tmp_path / "x.npy").write_bytes(gzip.compress(npy(np.zeros(9))))
+    limit = UnpackLimit(allowance=len(zeros), ratio=50)
+    with pytest.raises(ArraysError, match="would unpack to 8,388,"):
+        read_npz(tmp_path / "x.npz", {"a": NUMBERS}, remedy="", limit=limit)
+    assert (
+        len(read_npz(tmp_path / "x.npz", {"a": NUMBERS}, remedy="", limit=PACKED)["a"]) == 1 << 20
+    )
+    assert len(read_npy(tmp_path / "x.npy", NUMBERS, remedy="")) == 9

@@ -23,6 +23,8 @@ from numpy.typing import NDArray
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.files import PACKED, UnpackLimit, open_unpacked, read_regular
 
+_ENCRYPTED = 1
+_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _HEADER_READERS = {
     (1, 0): np.lib.format.read_array_header_1_0,
     (2, 0): np.lib.format.read_array_header_2_0,
@@ -187,6 +189,9 @@ def _members(
     for name in entries:
         if not re.fullmatch(others, name, re.DOTALL):
             raise ValueError(f"it holds {name!r}, which does not belong there")
+    for name, member in found.items():
+        if member.flag_bits & _ENCRYPTED or member.compress_type not in _METHODS:
+            raise ValueError(f"array {name}: it is encrypted, or not compressed by deflate")
     return found
 
 
