@@ -106,3 +106,9 @@ def test_a_wrong_name_is_found(tmp_path):
     file = tmp_path / "some.py"
     file.write_text('"""Like old.py."""\nnone = "older.py"  # as in oldest.py\n')
     assert unknown_files(" ".join(comments(file)), known) == ["oldest.py", "old.py"]
+
+
+def test_folders_that_the_gate_tests_exist():
+    named = re.findall(r"\btests/[\w/]+", (ROOT / ".ci/run").read_text())
+    assert len(named) > 5
+    assert [name for name in named if not list(ROOT.glob(f"{name}*"))] == []
