@@ -15,6 +15,7 @@ from switchgnn.controller import (
 from switchgnn.controller.cli import app
 from switchgnn.controller.controls.access import Destination, Partial, Source
 from switchgnn.controller.controls.fanout import Fanout
+from switchgnn.controller.controls.forward import Forward
 from switchgnn.controller.controls.loop import (
     ALL_STATIONS_GROUP,
     ALL_WORKERS_GROUP,
@@ -23,7 +24,7 @@ from switchgnn.controller.controls.loop import (
     result_group,
 )
 from switchgnn.controller.controls.reduce import Reduce
-from switchgnn.controller.controls.rewrite import Forward, Rewrite
+from switchgnn.controller.controls.rewrite import Rewrite
 from switchgnn.controller.controls.session import Session, Tier, WorkerPorts
 from switchgnn.planner.build import build_plan
 from switchgnn.planner.graphs.load import load_graph

@@ -14,9 +14,10 @@ from switchgnn.controller.controls.access import Destination, Partial, Source
 from switchgnn.controller.controls.banks import Pool
 from switchgnn.controller.controls.congestion import Congestion, Marking, marking
 from switchgnn.controller.controls.fanout import Fanout
+from switchgnn.controller.controls.forward import Forward
 from switchgnn.controller.controls.loop import Loop, Result
 from switchgnn.controller.controls.reduce import Reduce
-from switchgnn.controller.controls.rewrite import Forward, Rewrite
+from switchgnn.controller.controls.rewrite import Rewrite
 from switchgnn.controller.controls.session import Session, SessionEntry, WorkerPorts
 from switchgnn.controller.errors import PlanRefusedError
 from switchgnn.controller.p4runtime.layout import Layout

@@ -12,13 +12,13 @@ from scapy.layers.l2 import Ether
 from scapy.packet import Packet, Raw
 
 from switchgnn.controller import Outcome
+from switchgnn.controller.controls.forward import BROADCAST
 from switchgnn.controller.controls.loop import (
     ALL_WORKERS_GROUP,
     FIRST_LOOP_PORT,
     LOOP_LANES,
     result_group,
 )
-from switchgnn.controller.controls.rewrite import BROADCAST
 from switchgnn.host.wire.header import KIND_AT
 from tests.ptf.switchgnn_ptf.packets import (
     STRANGER_PORT,

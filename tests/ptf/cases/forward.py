@@ -8,7 +8,7 @@ from scapy.layers.l2 import ARP, Ether
 from scapy.packet import Raw
 
 from switchgnn.controller import Outcome
-from switchgnn.controller.controls.rewrite import BROADCAST
+from switchgnn.controller.controls.forward import BROADCAST
 from tests.ptf.switchgnn_ptf.packets import (
     NETWORK,
     STRANGER_PORT,

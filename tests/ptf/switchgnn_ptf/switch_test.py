@@ -37,13 +37,13 @@ from switchgnn.controller import (
     program_cookie,
     read_counters,
 )
+from switchgnn.controller.controls.forward import BROADCAST
 from switchgnn.controller.controls.loop import (
     ALL_WORKERS_GROUP,
     FIRST_LOOP_PORT,
     LOOP_LANES,
     result_group,
 )
-from switchgnn.controller.controls.rewrite import BROADCAST
 from switchgnn.controller.counters import Totals, read_totals
 from switchgnn.controller.p4runtime.state import read_groups
 from switchgnn.host.wire.header import LANES, SESSION_MASK
