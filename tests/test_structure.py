@@ -309,6 +309,19 @@ def lines_of(root: Path) -> dict[str, int]:
     }
 
 
+# Until it reaches its number, a room does not grow beyond these; lower them as it shrinks.
+MOST_FOR_NOW = {"product": 77_400, "core": 16_700, "tests": 69_100}
+MOST_FILES = {"product": 445, "core": 106}
+
+
+def test_no_room_grows_meanwhile():
+    lines = lines_of(ROOT_FOLDER)
+    assert {name: lines[name] for name, most in MOST_FOR_NOW.items() if lines[name] > most} == {}
+    core, aside = (size_of(ROOT_FOLDER, parts).files for parts in (CORE, NOT_CORE))
+    files = {"product": size_of(ROOT_FOLDER, PRODUCT).files, "core": core - aside}
+    assert {name: files[name] for name, most in MOST_FILES.items() if files[name] > most} == {}
+
+
 # Strict: the mark goes in the commit that reaches the number.
 UNREACHED = pytest.mark.xfail(reason="the tree is being cut down to these numbers", strict=True)
 

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the classes of tables have in common."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import ClassVar
 
@@ -39,16 +40,16 @@ class Setting(_NamedTable):
         return decode_default(self.table, self.action, default)
 
 
-class Keyed(_NamedTable):
+class Keyed(_NamedTable, ABC):
     """A table with a key."""
 
     def count(self, plan: SwitchPlan, network: Network) -> int:
         """Return the number of entries."""
         return len(self.rows(plan, network))
 
+    @abstractmethod
     def rows(self, plan: SwitchPlan, network: Network) -> Rows:
         """Return the entries for a plan."""
-        raise NotImplementedError
 
     def records(self, rows: Rows) -> list[Record]:
         """Return each entry for people: its key, and its parameters as of the usual action."""

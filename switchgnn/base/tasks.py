@@ -42,7 +42,7 @@ ALIVE = "alive"
 # With `message`, one sentence, and `details`, such as a traceback.
 FAILED = "failed"
 _EVERY = 2.0
-# Processor seconds between two beats. A waiting worker polls about once a second, which takes
+# Processor seconds between two heartbeats. A waiting worker polls about once a second, which takes
 # several times as much; a stopped or hanging one takes none.
 _LEAST_WORK = 2e-5
 

@@ -32,9 +32,9 @@ ONE_BLOCK = {"graph": "random:200:600:1", "slots": 512}
 
 
 class SlowSums(WrappedLink):
-    """A link on which so many sums arrive per second; all other frames pass at once.
+    """A link that delivers at most `per_second` sums per second, and all other frames at once.
 
-    The other workers have what they need of this one, and wait for it in the barrier.
+    The other workers have what they need of its worker, and wait for it in the barrier.
     """
 
     def __init__(self, link, per_second):

@@ -229,14 +229,14 @@ def _madness(source: Random, scenario: Scenario) -> list[Incident]:
     beside = source.choice((None, None, IncidentKind.KILL, IncidentKind.RESTART))
     # A restarted switch is found and installed again in about a second.
     longest = 3.0 if beside is IncidentKind.RESTART else 1.0
-    mad = Incident(IncidentKind.MAD, worker, event, round(longest * source.random(), 3))
+    byzantine = Incident(IncidentKind.BYZANTINE, worker, event, round(longest * source.random(), 3))
     if beside is IncidentKind.KILL:
-        return [mad, Incident(beside, worker, event)]
+        return [byzantine, Incident(beside, worker, event)]
     if beside is IncidentKind.RESTART:
         before, gone = int(event * source.uniform(0.5, 1.0)), round(source.random() / 4, 3)
         (kind,) = source.choices(list(_KINDS), list(_KINDS.values()))
-        return [mad, Incident(kind, _switch(source, scenario), before, gone)]
-    return [mad]
+        return [byzantine, Incident(kind, _switch(source, scenario), before, gone)]
+    return [byzantine]
 
 
 def _compressed(source: Random, scenario: Scenario) -> Scenario:

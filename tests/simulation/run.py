@@ -36,7 +36,7 @@ from tests.simulation.subject import Subjects
 from tests.simulation.timing import BEGIN
 
 _CONTROLLER = "controller"
-_OF_WORKERS = (IncidentKind.STOP, IncidentKind.KILL, IncidentKind.JUMP, IncidentKind.MAD)
+_OF_WORKERS = (IncidentKind.STOP, IncidentKind.KILL, IncidentKind.JUMP, IncidentKind.BYZANTINE)
 
 
 def arrange(scene: Scene) -> None:
@@ -87,7 +87,7 @@ def _happen_to_worker(scene: Scene, incident: Incident) -> None:
         worker.kill()
     elif incident.kind is IncidentKind.JUMP:
         worker.clock.jump(seconds)
-    elif incident.kind is IncidentKind.MAD:
+    elif incident.kind is IncidentKind.BYZANTINE:
         scene.turn_byzantine(number, seconds)
     else:
         worker.restart(seconds)

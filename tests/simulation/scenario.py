@@ -39,7 +39,7 @@ class IncidentKind(str, Enum):
     PARTITION = "partition"
     SPILL = "spill"
     JUMP = "jump"
-    MAD = "mad"
+    BYZANTINE = "byzantine"
 
 
 @dataclass(frozen=True)

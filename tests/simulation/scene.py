@@ -266,7 +266,9 @@ class Scene:
 
     def _attach_byzantine(self) -> None:
         """Attach Byzantine workers, which observe frames from the beginning."""
-        places = {each.where for each in self.scenario.incidents if each.kind is IncidentKind.MAD}
+        places = {
+            each.where for each in self.scenario.incidents if each.kind is IncidentKind.BYZANTINE
+        }
         for worker in self.workers:
             if worker.name in places:
                 number = worker.number

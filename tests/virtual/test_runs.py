@@ -85,7 +85,7 @@ def test_on_bad_links_the_worker_that_is_gone_is_named_in_time(soak, seed):
 
 
 OF_THREE = Scenario(seed=1, graph="random:20:30:1", workers=3)
-MAD = replace(OF_THREE, incidents=(Incident(IncidentKind.MAD, "w1", 20, 0.1),))
+BYZANTINE = replace(OF_THREE, incidents=(Incident(IncidentKind.BYZANTINE, "w1", 20, 0.1),))
 
 
 @pytest.mark.parametrize(
@@ -94,9 +94,9 @@ MAD = replace(OF_THREE, incidents=(Incident(IncidentKind.MAD, "w1", 20, 0.1),))
         replace(QUIET, up=BAD, down=BAD),
         replace(QUIET, incidents=(Incident(IncidentKind.RESTART, "s0", 130, 0.5),)),
         replace(QUIET, incidents=(Incident(IncidentKind.KILL, "w1", 130),), sessions=2),
-        MAD,
+        BYZANTINE,
     ],
-    ids=["faults", "restart", "kill", "mad"],
+    ids=["faults", "restart", "kill", "byzantine"],
 )
 def test_equal_scenarios_have_equal_traces(soak, scenario):
     """On both back ends of the switch."""
@@ -300,9 +300,11 @@ def test_behind_another_plan_on_a_leaf_or_spine_nothing_comes(soak, switch):
 
 def test_a_byzantine_worker_whose_process_is_gone_is_named(soak):
     kill = Incident(IncidentKind.KILL, "w1", 150)
-    outcome = soak.run(replace(MAD, rounds=8, incidents=(*MAD.incidents, kill)), keeps_trace=True)
+    outcome = soak.run(
+        replace(BYZANTINE, rounds=8, incidents=(*BYZANTINE.incidents, kill)), keeps_trace=True
+    )
     assert not outcome.violations
-    assert outcome.faults["mad"] == 1
+    assert outcome.faults["byzantine"] == 1
     assert sum("w1 is Byzantine" in line for line in outcome.trace) > 5
     assert len(outcome.errors) == OF_THREE.workers - 1
 

@@ -72,8 +72,7 @@ def soak(asked: SoakOptions) -> None:
             log_dir=asked.logs.log_dir,
         )
     if asked.as_json:
-        failures = [vars(failure) for failure in report.failures]
-        typer.echo(json.dumps({**vars(report), "failures": failures}))
+        typer.echo(json.dumps(report.to_dict()))
     else:
         _print_report(plain_console(), report)
     if report.exit_code:

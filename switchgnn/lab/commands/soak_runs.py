@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.interruptible import Interruption
@@ -189,6 +190,10 @@ class SoakReport(RanOn):
         if self.wrong_sums:
             return WRONG
         return FAILED if self.failures else EXACT
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the report as plain data; before Python 3.12 `asdict` does not copy a Counter."""
+        return {**vars(self), "failures": [vars(failure) for failure in self.failures]}
 
     def add(self, report: RunReport) -> None:
         """Add a run that came to its end."""

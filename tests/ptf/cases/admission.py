@@ -124,9 +124,9 @@ class MagnitudesAreFinite(SwitchTest):
     """Infinity, NaN and negative magnitudes open nothing; the largest float does."""
 
     def runTest(self) -> None:
-        mad = (0x7F800000, 0x7F800001, 0x7FC00000, 0x80000000, 0xBF800000, 0xFFFFFFFF)
-        with self.counted(Outcome.MALFORMED, len(mad)):
-            self.send(1, *(done(0, block=0, magnitude=magnitude) for magnitude in mad))
+        impossible = (0x7F800000, 0x7F800001, 0x7FC00000, 0x80000000, 0xBF800000, 0xFFFFFFFF)
+        with self.counted(Outcome.MALFORMED, len(impossible)):
+            self.send(1, *(done(0, block=0, magnitude=magnitude) for magnitude in impossible))
         largest = {"magnitude": 0x7F7FFFFF}
         asked = done(0, block=0, **largest)
         with self.counted({Outcome.DONE_COLLECTED: 1, Outcome.DONE_REPEATED: 1}):

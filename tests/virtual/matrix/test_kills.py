@@ -77,7 +77,7 @@ def moment(soak, scene, seed, *, before_the_last=False):
 
 
 def moment_behind(soak, scene, worker, rounds):
-    """Return an event at which a worker has done so many rounds, and begins no other."""
+    """Return an event at which a worker has done `rounds` rounds, and begins no other."""
     _, witness = watched_first(soak, scene)
     return (witness.done_at[0][worker, rounds] if rounds else witness.began[0]) + 1
 
@@ -198,9 +198,9 @@ ONE_BLOCK = {"graph": "random:200:600:1", "slots": 512, "rounds": 1, "width": 3}
 
 
 class SlowSums(Check):
-    """Lets so many sums per second come to a worker; all other frames pass at once.
+    """Delivers at most `per_second` sums per second to a worker, and all other frames at once.
 
-    The other workers have what they need of this one, and wait for it in the barrier.
+    The other workers have what they need of it, and wait for it in the barrier.
     """
 
     def __init__(self, worker, per_second):
