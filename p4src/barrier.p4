@@ -108,19 +108,19 @@ control RoundStart(in headers_t hdr, inout metadata_t meta, in bit<1> closed) {
     }
 }
 
-// Signs of life. Each worker flips a bit, its pulse, every second and sends it in every `done`; in
-// the middle of a block it repeats its last `done`. The switch keeps the latest bits and
-// sends them to waiting workers: a worker whose bit changes is alive, however slow it is. The
-// worker owns the clock; the switch compares nothing. A leaf reports the pulses of all its workers.
+// Signs of life. Each worker flips a bit, its heartbeat, and sends it in every `done`; in the
+// middle of a block it repeats its last `done`. The switch keeps the latest bits and sends them to
+// waiting workers: a worker whose bit changes is alive, however slow it is. The worker owns the
+// clock; the switch compares nothing. A leaf reports the heartbeats of all its workers.
 // Must be applied to an admitted `done`, after Worker.
-control Pulse(in headers_t hdr, inout metadata_t meta) {
-    register<worker_set_t>(1) pulses;
+control Heartbeat(in headers_t hdr, inout metadata_t meta) {
+    register<worker_set_t>(1) heartbeats;
 
     action keep() {
-        pulses.read(meta.pulses, 0);
-        meta.pulses = (meta.pulses & ~meta.worker_bit)
+        heartbeats.read(meta.heartbeats, 0);
+        meta.heartbeats = (meta.heartbeats & ~meta.worker_bit)
             | (hdr.barrier.workers & meta.worker_bit);
-        pulses.write(0, meta.pulses);
+        heartbeats.write(0, meta.heartbeats);
     }
 
     apply {
@@ -152,7 +152,7 @@ control Barrier(inout headers_t hdr,
                (register<tag_t> barrier_tag, register<tag_t> feature_tag) {
     Incarnation() incarnation;
     RoundStart()  round_start;
-    Pulse()       pulse;
+    Heartbeat()       heartbeat;
 
     register<tag_t>(1) collected_tag;
     register<worker_set_t>(1) collected;
@@ -184,11 +184,11 @@ control Barrier(inout headers_t hdr,
         standard_metadata.egress_spec = standard_metadata.ingress_port;
     }
 
-    // With the workers that are done, and the pulses of all.
+    // With the workers that are done, and the heartbeats of all.
     action wait() {
         answer(kind_t.WAITING);
         hdr.waiting.setValid();
-        hdr.waiting.pulses = meta.pulses;
+        hdr.waiting.heartbeats = meta.heartbeats;
         hdr.ipv4.total_len = WAITING_LENGTH;
     }
 
@@ -206,7 +206,7 @@ control Barrier(inout headers_t hdr,
         hdr.switchgnn.src_id = meta.switch_number;
         hdr.barrier.magnitude = ROUND_OF(meta.tag) == meta.newest_round
             ? meta.largest[63:32] : hdr.barrier.magnitude;
-        hdr.barrier.workers = meta.pulses;
+        hdr.barrier.workers = meta.heartbeats;
         standard_metadata.egress_spec = meta.above_port;
     }
 
@@ -305,7 +305,7 @@ control Barrier(inout headers_t hdr,
         } else if (meta.outcome == WRONG_NEXT) {
             refuse(REFUSAL_NEXT, first[31:0]);
         } else if (meta.outcome == PENDING) {
-            pulse.apply(hdr, meta);
+            heartbeat.apply(hdr, meta);
             if (passed == 1) {
                 repeat();
             } else {

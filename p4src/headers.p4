@@ -199,12 +199,12 @@ header barrier_t {
     bit<32>      magnitude;  // float32 bits; the largest of the round
     bit<32>      plan;       // the first 32 bits of the plan's digest
     bit<32>      round;      // the switch's current round
-    worker_set_t workers;    // those that are done; in a DONE: the sender's pulse
+    worker_set_t workers;    // those that are done; in a DONE: the sender's heartbeat
 }
 
 // Follows barrier_t in WAITING and REDUCING.
 header waiting_t {
-    worker_set_t pulses;     // the latest of each worker
+    worker_set_t heartbeats; // the latest of each worker
 }
 
 // The lanes of the widest packet, by banks.

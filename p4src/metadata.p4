@@ -96,8 +96,8 @@ struct metadata_t {
     round_t      newest_round;  // the newest round
     bit<64>      largest;  // its largest magnitude ++ the worker of that
     bit<32>      reporter; // the worker of the packet's magnitude
-    // Pulse
-    worker_set_t pulses;   // the latest of each worker
+    // Heartbeat
+    worker_set_t heartbeats; // the latest of each worker
     // Source
     port_t       source_port;
     bit<32>      source_index;

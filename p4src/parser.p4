@@ -183,7 +183,7 @@ control SwitchDeparser(packet_out packet, in headers_t hdr) {
     DO(hdr.chunk3.isValid() && !hdr.chunk4.isValid(), SWITCHGNN_FIELDS, CHUNKS_4) \
     DO(hdr.chunk7.isValid(), SWITCHGNN_FIELDS, CHUNKS_8) \
     DO(hdr.barrier.isValid() && !hdr.waiting.isValid(), SWITCHGNN_FIELDS, BARRIER_FIELDS) \
-    DO(hdr.waiting.isValid(), SWITCHGNN_FIELDS, BARRIER_FIELDS, hdr.waiting.pulses) \
+    DO(hdr.waiting.isValid(), SWITCHGNN_FIELDS, BARRIER_FIELDS, hdr.waiting.heartbeats) \
     DO(hdr.switchgnn.isValid() && !hdr.lanes8.isValid() && !hdr.lanes16.isValid() \
        && !hdr.chunk0.isValid() && !hdr.barrier.isValid(), SWITCHGNN_FIELDS)
 

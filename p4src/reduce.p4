@@ -28,7 +28,7 @@ control Reduce(inout headers_t hdr,
     register<worker_set_t>(REDUCE_SLOTS) contributors;
     register<exponent_t>(REDUCE_SLOTS) exponents;
     register<tag_t>(1) newest_fragment;
-    register<worker_set_t>(1) reduce_pulses;
+    register<worker_set_t>(1) reduce_heartbeats;
 
     bit<32> index;
     tag_t tag;
@@ -63,7 +63,7 @@ control Reduce(inout headers_t hdr,
         contributors.read(meta.contributors, index);
         exponents.read(exponent, index);
         newest_fragment.read(meta.newest_fragment, 0);
-        reduce_pulses.read(meta.pulses, 0);
+        reduce_heartbeats.read(meta.heartbeats, 0);
     }
 
     action nobody() {
@@ -74,8 +74,9 @@ control Reduce(inout headers_t hdr,
     // A leaf tells what it knows.
     action hear() {
         meta.outcome = REDUCE_ASKED;
-        meta.pulses = (meta.pulses & ~meta.worker_bit) | (hdr.waiting.pulses & meta.worker_bit);
-        reduce_pulses.write(0, meta.pulses);
+        meta.heartbeats = (meta.heartbeats & ~meta.worker_bit)
+            | (hdr.waiting.heartbeats & meta.worker_bit);
+        reduce_heartbeats.write(0, meta.heartbeats);
         meta.contributors = meta.contributors | (hdr.barrier.workers & meta.worker_bit);
     }
 
@@ -177,7 +178,7 @@ control Reduction(inout headers_t hdr,
         hdr.barrier.round = meta.newest_fragment[47:16];
         hdr.barrier.workers = meta.contributors;
         hdr.waiting.setValid();
-        hdr.waiting.pulses = meta.pulses;
+        hdr.waiting.heartbeats = meta.heartbeats;
         hdr.ipv4.total_len = WAITING_LENGTH;
         standard_metadata.egress_spec = standard_metadata.ingress_port;
     }

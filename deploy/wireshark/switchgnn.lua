@@ -76,8 +76,8 @@ local f = {
     seen_round = ProtoField.uint32("switchgnn.seen_round", "Round that the switch has seen"),
     workers = ProtoField.bytes("switchgnn.workers", "Workers"),
     worker = ProtoField.uint8("switchgnn.worker", "Worker"),
-    pulses = ProtoField.bytes("switchgnn.pulses", "Pulses"),
-    pulse = ProtoField.uint8("switchgnn.pulse", "Pulse of worker"),
+    heartbeats = ProtoField.bytes("switchgnn.heartbeats", "Heartbeats"),
+    heartbeat = ProtoField.uint8("switchgnn.heartbeat", "Heartbeat of worker"),
     refusal = ProtoField.uint16("switchgnn.refusal", "Refused because of", base.DEC, REFUSALS),
     -- What the same bytes mean in an all-reduce.
     reduce_number = ProtoField.uint64("switchgnn.reduce.number", "Number of the fragment"),
@@ -318,7 +318,7 @@ local function add_barrier(tree, buffer, kind)
     if kind ~= WAITING and kind ~= REDUCING then
         return words
     end
-    words = words .. " pulses " .. add_workers(tree, f.pulses, f.pulse, buffer(54, WORKER_BYTES))
+    words = words .. " heartbeats " .. add_workers(tree, f.heartbeats, f.heartbeat, buffer(54, WORKER_BYTES))
     local count = buffer(10, 2):uint()
     if kind == WAITING and count ~= 0 then
         words = words .. " refused: " .. (REFUSALS[count] or count)

@@ -63,7 +63,7 @@ class Meeting:
         self._unanswered = 0
         if header.kind is Kind.WAITING:
             self._attempts = self._round_trip.answered(self._attempts)
-            self._signs.take(barrier.workers, barrier.pulses or 0, now)
+            self._signs.take(barrier.workers, barrier.heartbeats or 0, now)
             if self._signs.awaited:
                 self._deadline = now + self._pace.timeout
         elif self.place[1] != OPENING_BLOCK or barrier.round == self.place[0]:
@@ -105,8 +105,8 @@ class Barrier:
     """Reports `done` to the switch and waits for `advance`.
 
     `done` is repeated until it is answered; the switch counts it once. A worker that is not done is
-    waited for while it is alive: every `done` carries its worker's pulse, and the answer those of
-    all. All magnitudes are float32 bits; `plan_id`: the first 32 bits of the plan's digest.
+    waited for while it is alive: every `done` carries its worker's heartbeat, and the answer those
+    of all. All magnitudes are float32 bits; `plan_id`: the first 32 bits of the plan's digest.
     """
 
     def __init__(self, endpoint: Endpoint, inbox: Inbox, *, workers: int, plan_id: int) -> None:
@@ -164,7 +164,7 @@ class Barrier:
         """Repeat the `done` of the last barrier that this worker has passed.
 
         A switch that restarts while `advance` has reached only some workers forgets which were
-        done. Workers that wait for this one also get its pulse.
+        done. Workers that wait for this one also get its heartbeat.
         """
         if self._last is not None:
             self._link.send(self._done(self._last))
@@ -249,8 +249,8 @@ class Barrier:
 
     def _done(self, report: _Report) -> bytes:
         # Every `done` carries the magnitude, for a switch that was restarted.
-        pulse = self._heartbeat.bit(self._clock.now()) << self._worker
-        body = BarrierBody(magnitude=report.magnitude, plan=self._plan_id, workers=pulse).pack()
+        heartbeat = self._heartbeat.bit(self._clock.now()) << self._worker
+        body = BarrierBody(magnitude=report.magnitude, plan=self._plan_id, workers=heartbeat).pack()
         header = Header(
             kind=Kind.DONE,
             src_id=self._worker,

@@ -118,7 +118,7 @@ class SignsOfLife:
 
     def __init__(self, workers: int) -> None:
         self._workers = workers
-        self._pulses: int | None = None
+        self._heartbeats: int | None = None
         self._quiet_since: dict[int, float] = {}
 
     @property
@@ -126,10 +126,10 @@ class SignsOfLife:
         """The workers that are not done, as far as the switch has named them."""
         return list(self._quiet_since)
 
-    def take(self, done: int, pulses: int, now: float) -> None:
+    def take(self, done: int, heartbeats: int, now: float) -> None:
         """Take a WAITING; bit w of `done`: worker w is done."""
-        changed = -1 if self._pulses is None else pulses ^ self._pulses
-        self._pulses = pulses
+        changed = -1 if self._heartbeats is None else heartbeats ^ self._heartbeats
+        self._heartbeats = heartbeats
         self._quiet_since = {
             worker: now if changed >> worker & 1 else self._quiet_since.get(worker, now)
             for worker in range(self._workers)

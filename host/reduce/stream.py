@@ -90,7 +90,7 @@ class ReduceCounters:
     sums: int = 0  # Sums received.
     asked: int = 0  # Questions to all workers about a sum that the switch may have lost.
     answered: int = 0  # Sums sent to workers that asked.
-    pulses: int = 0  # Signs of life sent.
+    heartbeats: int = 0  # Signs of life sent.
     waiting: int = 0  # Answers of the switch about fragments that are not complete.
     marked: int = 0  # Sums that came with the ECN mark.
     late: int = 0  # Sums that had arrived already, or are no longer needed; ignored.
@@ -147,7 +147,7 @@ class ReduceStream:
         self._heartbeat_at = self._ask_at = float("-inf")
         # The fragment of the last question to all workers, and the end of what was sent by then.
         self._question = self._doubtful_until = _NO_FRAGMENT
-        # What the last pulse asked about, and when, until it is answered.
+        # What the last heartbeat asked about, and when, until it is answered.
         self._asked: tuple[int, float] | None = None
         self._timeout = SumTimeout(link.name, worker, workers, self._pace.timeout, clock.now())
         self._answered_at: dict[int, float] = {}
@@ -275,16 +275,16 @@ class ReduceStream:
     def _send_heartbeat(self, now: float) -> None:
         """Send a sign of life, which asks about the first fragment without a sum."""
         self._heartbeat_at = now + self._pace.heartbeat_interval
-        pulses = self._heartbeat.bit(now) << self._worker
+        heartbeats = self._heartbeat.bit(now) << self._worker
         waits = self._flow is not None and self._flow.pipeline.in_flight
         number = self._flow.pipeline.base if self._flow is not None and waits else _NO_FRAGMENT
         header = Header(kind=Kind.REDUCING, src_id=self._worker, session=self._session)
-        body = BarrierBody(plan=self._plan_id, pulses=pulses).pack()
+        body = BarrierBody(plan=self._plan_id, heartbeats=heartbeats).pack()
         # The answer to a repeated question may be that to the first one (Karn).
         repeated = self._asked is not None and self._asked[0] == number
         self._asked = None if repeated else (number, now)
         self._link.send(self._addresses.frame(with_number(header, number).pack(body)))
-        self.counters.pulses += 1
+        self.counters.heartbeats += 1
 
     def _ask(self, flow: "_Flow", now: float) -> None:
         """Ask all workers for the first sum that is missing, after a long time without any."""
@@ -403,7 +403,7 @@ class ReduceStream:
         if header.resend and number == flow.pipeline.base:
             self._note_question(flow, now)
         if number == flow.pipeline.base and self._timeout.looked(
-            body.workers, body.pulses or 0, now
+            body.workers, body.heartbeats or 0, now
         ):
             flow.timers.leave_alone(number, now)
 

@@ -51,13 +51,13 @@ class SumTimeout:
             self._signs = SignsOfLife(self._workers)
         self._looked_at = now
 
-    def looked(self, contributed: int, pulses: int, now: float) -> bool:
+    def looked(self, contributed: int, heartbeats: int, now: float) -> bool:
         """Take an answer about the first missing sum; return whether it awaits only others.
 
-        `contributed`, `pulses`: of each worker, in the bit of its number.
+        `contributed`, `heartbeats`: of each worker, in the bit of its number.
         """
         own = 1 << self._worker
-        self._signs.take(contributed | own, pulses, now)
+        self._signs.take(contributed | own, heartbeats, now)
         waits = bool(contributed & own and self._signs.awaited)
         if waits:
             self._others_missing_at = now

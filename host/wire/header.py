@@ -87,9 +87,9 @@ HEADER_FIELDS = _fields(
     Round=24,
     Checksum=32,
 )
-# The body of DONE, ADVANCE, WAITING and REDUCING; the last two have the pulses besides.
+# The body of DONE, ADVANCE, WAITING and REDUCING; the last two have the heartbeats besides.
 BARRIER_FIELDS = _fields(magnitude=32, plan=32, round=32, workers=128)
-WAITING_FIELDS = _fields(pulses=128)
+WAITING_FIELDS = _fields(heartbeats=128)
 
 # The header as whole words, named by their first field but for those of several.
 HEADER_WORDS = np.dtype(
@@ -142,7 +142,7 @@ HEADER = struct.Struct(">IIHHBBHHII")
 HEADER_BYTES = HEADER_WORDS.itemsize
 CHECKED_BYTES = HEADER_BYTES - 4
 BARRIER_BYTES = sum(field.bits for field in BARRIER_FIELDS) // 8
-PULSES_BYTES = sum(field.bits for field in WAITING_FIELDS) // 8
+HEARTBEATS_BYTES = sum(field.bits for field in WAITING_FIELDS) // 8
 _BARRIER = struct.Struct(">III16s")
 
 HEADER_AT = ETHERNET_BYTES + IPV4_BYTES
@@ -163,9 +163,9 @@ LAST_ROUND = (1 << _ROUND_BITS) - 1
 LANE_KINDS = (Kind.FEATURE, Kind.SUM, Kind.REDUCE, Kind.REDUCED)
 # Those whose numbers may have fewer than 32 bits.
 NARROW_KINDS = (Kind.FEATURE, Kind.SUM)
-# The body of a barrier, alone or with pulses.
-PULSE_KINDS = (Kind.WAITING, Kind.REDUCING)
-BARRIER_KINDS = (Kind.DONE, Kind.ADVANCE, *PULSE_KINDS)
+# The body of a barrier, alone or with heartbeats.
+HEARTBEAT_KINDS = (Kind.WAITING, Kind.REDUCING)
+BARRIER_KINDS = (Kind.DONE, Kind.ADVANCE, *HEARTBEAT_KINDS)
 
 # `Dst_id` of a refusal without a responsible worker.
 NOBODY = 0xFFFFFFFF
@@ -277,25 +277,29 @@ class BarrierBody(NamedTuple):
     magnitude: int = 0
     plan: int = 0  # First 32 bits of the plan's digest.
     round: int = 0
-    workers: int = 0  # Bit w: worker w is done; in a DONE the sender's pulse, in the same bit.
-    # The latest pulse of each worker in a WAITING or REDUCING; otherwise None.
-    pulses: int | None = None
+    workers: int = 0  # Bit w: worker w is done; in a DONE the sender's heartbeat, in the same bit.
+    # The latest heartbeat of each worker in a WAITING or REDUCING; otherwise None.
+    heartbeats: int | None = None
 
     def pack(self) -> bytes:
         """Return the 28 bytes on the wire, 44 of a WAITING or REDUCING."""
         workers = self.workers.to_bytes(16, "big")
         body = _BARRIER.pack(self.magnitude, self.plan, self.round, workers)
-        return body if self.pulses is None else body + self.pulses.to_bytes(PULSES_BYTES, "big")
+        return (
+            body
+            if self.heartbeats is None
+            else body + self.heartbeats.to_bytes(HEARTBEATS_BYTES, "big")
+        )
 
     @classmethod
     def unpack(cls, frame: bytes | memoryview, kind: Kind) -> "BarrierBody":
         """Parse the body of a sound frame of a kind."""
         magnitude, plan, round_number, workers = _BARRIER.unpack_from(frame, BODY_AT)
-        pulses = None
-        if kind in PULSE_KINDS:
+        heartbeats = None
+        if kind in HEARTBEAT_KINDS:
             begin = BODY_AT + BARRIER_BYTES
-            pulses = int.from_bytes(frame[begin : begin + PULSES_BYTES], "big")
-        return cls(magnitude, plan, round_number, int.from_bytes(workers, "big"), pulses)
+            heartbeats = int.from_bytes(frame[begin : begin + HEARTBEATS_BYTES], "big")
+        return cls(magnitude, plan, round_number, int.from_bytes(workers, "big"), heartbeats)
 
 
 class ParsedHeader(NamedTuple):
@@ -376,7 +380,7 @@ def unpack_header(frame: bytes | memoryview) -> Header | None:
 _KINDS = {int(kind): kind for kind in Kind}
 _BODY_BYTES = {
     int(kind): (BARRIER_BYTES if kind in BARRIER_KINDS else 0)
-    + PULSES_BYTES * (kind in PULSE_KINDS)
+    + HEARTBEATS_BYTES * (kind in HEARTBEAT_KINDS)
     for kind in Kind
     if kind not in LANE_KINDS
 }

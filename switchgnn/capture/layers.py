@@ -29,10 +29,10 @@ from switchgnn.host.wire.header import (
     BITS,
     CHECKED_BYTES,
     HEADER_FIELDS,
+    HEARTBEAT_KINDS,
     LANE_KINDS,
     LANES,
     PROTOCOL,
-    PULSE_KINDS,
     VERSION,
     WAITING_FIELDS,
     Kind,
@@ -178,7 +178,7 @@ class BarrierLayer(Packet):
 
     def guess_payload_class(self, payload: bytes) -> Any:  # noqa: ANN401
         """Return what a WAITING or REDUCING has besides."""
-        if self.underlayer is not None and self.underlayer.Kind in PULSE_KINDS:
+        if self.underlayer is not None and self.underlayer.Kind in HEARTBEAT_KINDS:
             return WaitingLayer
         return super().guess_payload_class(payload)
 

@@ -88,8 +88,8 @@ def _body_of(body: BarrierBody, number: int | None) -> dict[str, Any]:
         found["newest"] = _newest(body)
     else:
         found |= {"magnitude": body.magnitude, "round": body.round}
-    if body.pulses is not None:
-        found["pulses"] = workers_of(body.pulses)
+    if body.heartbeats is not None:
+        found["heartbeats"] = workers_of(body.heartbeats)
     return found
 
 
@@ -131,8 +131,8 @@ def _body_words(header: Header, body: BarrierBody, number: int | None) -> str:
     else:
         words = f"magnitude {_float(body.magnitude)} plan {body.plan:08x} at round {body.round}"
     words += f" workers {_listed(body.workers)}"
-    if body.pulses is not None:
-        words += f" pulses {_listed(body.pulses)}"
+    if body.heartbeats is not None:
+        words += f" heartbeats {_listed(body.heartbeats)}"
     if header.kind == Kind.WAITING and header.count:
         words += f" refused: {_refusal(header.count)}"
     return words

@@ -34,8 +34,8 @@ def bodies(header):
         return st.binary(min_size=32, max_size=32).map(lambda some: (some * 32)[:size])
     if kind not in (Kind.DONE, Kind.ADVANCE, Kind.WAITING, Kind.REDUCING):
         return st.just(b"")
-    pulses = bits if kind in (Kind.WAITING, Kind.REDUCING) else st.none()
-    return st.builds(BarrierBody, u32, u32, u32, bits, pulses).map(BarrierBody.pack)
+    heartbeats = bits if kind in (Kind.WAITING, Kind.REDUCING) else st.none()
+    return st.builds(BarrierBody, u32, u32, u32, bits, heartbeats).map(BarrierBody.pack)
 
 
 @st.composite
@@ -78,7 +78,7 @@ def control(kind, worker=0, *, down=False, **fields):
     """A packet without lanes from a worker, or to it."""
     barrier = kind in (Kind.DONE, Kind.ADVANCE, Kind.WAITING, Kind.REDUCING)
     body = (
-        BarrierBody(pulses=0 if kind in (Kind.WAITING, Kind.REDUCING) else None).pack()
+        BarrierBody(heartbeats=0 if kind in (Kind.WAITING, Kind.REDUCING) else None).pack()
         if barrier
         else b""
     )

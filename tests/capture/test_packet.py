@@ -172,16 +172,16 @@ def test_the_lines_of_an_all_reduce():
     newest = 0x12 * 2**32 + 7
     assert description(packet) == (
         f"reducing session 1 number {number} lanes 256 code 0 src 2 count 512 [resend] "
-        f"newest {newest} plan 000000ab workers 0,2 pulses 1"
+        f"newest {newest} plan 000000ab workers 0,2 heartbeats 1"
     )
     assert object_of(packet)["body"] == {
-        "newest": newest, "plan": 0xAB, "workers": [0, 2], "pulses": [1],
+        "newest": newest, "plan": 0xAB, "workers": [0, 2], "heartbeats": [1],
     }  # fmt: skip
 
 
 def test_a_refusal_has_its_name():
     body = BarrierBody(0x3F800000, 0xAB, 7, 0b101, 0b10).pack()
-    words = "magnitude 1 plan 000000ab at round 7 workers 0,2 pulses 1 refused: "
+    words = "magnitude 1 plan 000000ab at round 7 workers 0,2 heartbeats 1 refused: "
     for refusal in list(Refusal)[1:]:
         frame = frame_of(Header(Kind.WAITING, count=refusal), body, SWITCH, WORKERS[0])
         assert description(decoded(frame)).endswith(words + refusal.name.lower())

@@ -36,7 +36,7 @@ SCRIPT = Path(__file__).parent.parent.parent / "deploy/wireshark/switchgnn.lua"
 NAMES = usual_names()
 HEADER = [name for name in (*Header._fields, "version", "checksum") if name != "fragment"]
 PARTS = ["fragment", "width", "lanes"]
-BODY = ["magnitude", "plan", "seen_round", "worker", "pulse", "lane"]
+BODY = ["magnitude", "plan", "seen_round", "worker", "heartbeat", "lane"]
 REDUCE = [f"reduce.{name}" for name in ("number", "code", "newest")]
 DIRECT = [f"direct.{name}" for name in ("number", "tag", "from", "to", "round", "fragment", "lane")]
 WORDS = ["summary", "problem", "refusal", "direct"]
@@ -111,7 +111,7 @@ def assert_same(said, packet):
             (bits,) = struct.unpack(">f", packet.body.magnitude.to_bytes(4, "big"))
             assert float(said["magnitude"][0]) == pytest.approx(bits, rel=1e-5, nan_ok=True)
         assert list(map(int, said["worker"])) == workers_of(packet.body.workers)
-        assert list(map(int, said["pulse"])) == workers_of(packet.body.pulses or 0)
+        assert list(map(int, said["heartbeat"])) == workers_of(packet.body.heartbeats or 0)
     if not packet.direct:
         parts = [number(*said[name]) for name in PARTS]
         word = header.fragment

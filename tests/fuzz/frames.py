@@ -15,7 +15,7 @@ from scapy.packet import Raw
 
 from switchgnn.capture.layers import BarrierLayer as Barrier
 from switchgnn.capture.layers import Fragment, SwitchGNN, WaitingLayer
-from switchgnn.host.wire.header import BARRIER_KINDS, PROTOCOL, PULSE_KINDS, Kind
+from switchgnn.host.wire.header import BARRIER_KINDS, HEARTBEAT_KINDS, PROTOCOL, Kind
 from tests.simulation import byzantine
 from tests.simulation.network import EXTENSION_AT, LANE_KINDS, body_end, seal
 
@@ -64,7 +64,7 @@ def _kind_template(kind, *, source, target, plan):
         layers = layers / Fragment()
     elif kind in BARRIER_KINDS:
         layers = layers / Barrier(plan=plan)
-        if kind in PULSE_KINDS:
+        if kind in HEARTBEAT_KINDS:
             layers = layers / WaitingLayer()
     return bytes(layers)
 

@@ -82,7 +82,7 @@ class ModelSwitch:
         self.early: tuple[int, int, int] | None = None
         self.any_turn = False
         self.following: dict[tuple[int, int, int], tuple[tuple[bool, int, int], int]] = {}
-        self.pulses = 0
+        self.heartbeats = 0
         self.accepted: dict[tuple, int] = {}
         self.released: set[tuple] = set()
         self.refused = 0
@@ -122,7 +122,7 @@ class ModelSwitch:
         self.incarnations.clear()
         self.turn, self.early, self.any_turn = None, None, True
         self.following.clear()
-        self.pulses = 0
+        self.heartbeats = 0
 
     def _process(self, worker: int, frame: bytes) -> None:
         header = unpack_header(frame)
@@ -244,7 +244,7 @@ class ModelSwitch:
             self._answer([worker], Kind.WAITING, place, set(), Refusal.MAGNITUDE)
             return
         own = 1 << worker
-        self.pulses = (self.pulses & ~own) | (body.workers & own)
+        self.heartbeats = (self.heartbeats & ~own) | (body.workers & own)
         if place < (self.turn or self.barrier_place):
             self._answer([worker], Kind.ADVANCE, place, set(range(self.workers)))
             return
@@ -279,7 +279,7 @@ class ModelSwitch:
             plan=self.plan,
             round=self.opened[0] if stands is None else stands,
             workers=sum(1 << worker for worker in done),
-            pulses=self.pulses if kind is Kind.WAITING else None,
+            heartbeats=self.heartbeats if kind is Kind.WAITING else None,
         )
         told = {"dst_id": self.opened[2] if culprit is None else culprit, "count": refusal}
         header = self._header(kind, place, **told)

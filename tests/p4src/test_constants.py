@@ -108,7 +108,7 @@ def test_header_sizes():
     assert header_bytes("lanes8_t") == header.payload_bytes(0)
     assert header_bytes("lanes16_t") == header.payload_bytes(1)
     assert header_bytes("barrier_t") == header.BARRIER_BYTES
-    assert header_bytes("waiting_t") == header.PULSES_BYTES
+    assert header_bytes("waiting_t") == header.HEARTBEATS_BYTES
     assert header_bytes("ethernet_t") == header.ETHERNET_BYTES
     assert header_bytes("ipv4_t") == header.IPV4_BYTES
 
@@ -120,7 +120,9 @@ def test_lengths_that_the_switch_writes():
     }
     assert lengths == {
         "BARE_LENGTH": header.BODY_AT - header.ETHERNET_BYTES,
-        "WAITING_LENGTH": header.BARRIER_FRAME_BYTES + header.PULSES_BYTES - header.ETHERNET_BYTES,
+        "WAITING_LENGTH": header.BARRIER_FRAME_BYTES
+        + header.HEARTBEATS_BYTES
+        - header.ETHERNET_BYTES,
     }
 
 

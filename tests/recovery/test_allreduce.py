@@ -180,11 +180,11 @@ def about(workers, number):
 def forgeries(workers, number):
     """Frames about a fragment that no worker or switch may believe, with their outcomes."""
     own = about(workers, number)
-    pulse = own._replace(kind=Kind.REDUCING, src_id=0, count=0, fragment=0)
+    heartbeat = own._replace(kind=Kind.REDUCING, src_id=0, count=0, fragment=0)
     yield "WRONG_PORT", own._replace(src_id=0), LANES
     yield "WRONG_PORT", own._replace(src_id=WORKERS), LANES
     yield "WRONG_PORT", own._replace(src_id=0, kind=Kind.REDUCED, resend=True), LANES
-    yield "WRONG_PORT", pulse, BarrierBody(pulses=1).pack()
+    yield "WRONG_PORT", heartbeat, BarrierBody(heartbeats=1).pack()
     for count in (0, 2, WORKERS, 0xFFFF):
         yield "WRONG_COUNT", own._replace(count=count), LANES
     yield "WRONG_SESSION", own._replace(session=own.session ^ 1), LANES

@@ -62,7 +62,7 @@ class SlowSums(WrappedLink):
 
 @pytest.mark.parametrize("which", BEDS)
 def test_a_slow_worker_is_waited_for(which, tmp_path):
-    """The block takes twice the patience; a leaf forwards the pulses."""
+    """The block takes twice the patience; a leaf forwards the heartbeats."""
     patience, ended = 1.0, []
     with made_bed(which, tmp_path, **ONE_BLOCK) as made, ExitStack() as stack:
 

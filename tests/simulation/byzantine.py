@@ -16,11 +16,11 @@ from switchgnn.host.wire.header import (
     BODY_AT,
     ETHERNET_BYTES,
     HEADER_AT,
+    HEARTBEAT_KINDS,
+    HEARTBEATS_BYTES,
     KIND_AT,
     KIND_MASK,
     LAST_ROUND,
-    PULSE_KINDS,
-    PULSES_BYTES,
     VERSION,
     Header,
     Kind,
@@ -287,9 +287,9 @@ class Generator:
             self._number(4),
             draw.choice((7, self._number(4))),
         )
-        if frame[KIND_AT] & KIND_MASK in PULSE_KINDS:
+        if frame[KIND_AT] & KIND_MASK in HEARTBEAT_KINDS:
             at = BODY_AT + BARRIER_BYTES
-            frame[at : at + PULSES_BYTES] = draw.randbytes(PULSES_BYTES)
+            frame[at : at + HEARTBEATS_BYTES] = draw.randbytes(HEARTBEATS_BYTES)
 
     def _number(self, size: int) -> int:
         draw = self.random

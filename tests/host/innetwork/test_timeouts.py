@@ -286,10 +286,10 @@ PACE = Pace(timeout=20.0)
 class TestSigns:
     """Of three workers 0 asks."""
 
-    def test_a_pulse_that_changes_is_a_sign(self):
+    def test_a_heartbeat_that_changes_is_a_sign(self):
         signs = SignsOfLife(3)
-        for now, pulses in ((0, 0b100), (9, 0b000), (18, 0b100), (27, 0b100)):
-            signs.take(0b001, pulses, float(now))
+        for now, heartbeats in ((0, 0b100), (9, 0b000), (18, 0b100), (27, 0b100)):
+            signs.take(0b001, heartbeats, float(now))
         assert signs.silent(20.0, 27.0) == [1]
         assert signs.silent(20.0, 38.5) == [1, 2]
 
@@ -318,21 +318,21 @@ class TestSigns:
 def test_who_asks_once_per_beat_sees_each_change(speaks, asks):
     """In beats; in whatever step the two are, a change is seen every few of them."""
     for phase in (0.0, 0.37, 0.999):
-        pulse, signs, said = HeartbeatBit(1.0), SignsOfLife(2), 0.0
-        latest = pulse.bit(said)
+        heartbeat, signs, said = HeartbeatBit(1.0), SignsOfLife(2), 0.0
+        latest = heartbeat.bit(said)
         for question in range(1, int(100 / asks)):
             now = question * asks + phase
             while said + speaks <= now:
                 said += speaks
-                latest = pulse.bit(said)
+                latest = heartbeat.bit(said)
             signs.take(0b01, latest << 1, now)
             assert not signs.silent(6.0, now), (phase, now)
 
 
-def wait_in_barrier(pulses, *, block, seconds, pace=PACE):
+def wait_in_barrier(heartbeats, *, block, seconds, pace=PACE):
     """Wait in a barrier where worker 1 is not done for so long.
 
-    `pulses`: what the switch says at a time; None: nothing. Returns the time that passed, by a
+    `heartbeats`: what the switch says at a time; None: nothing. Returns the time that passed, by a
     clock that moves on only while the worker waits, and how often the worker repeated `done`.
     """
     clock = HandClock(1000.0)
@@ -342,13 +342,16 @@ def wait_in_barrier(pulses, *, block, seconds, pace=PACE):
     def receive(longest):
         passed = clock.seconds - 1000.0
         over = passed > seconds
-        if not asked or (pulses is None and not over):
+        if not asked or (heartbeats is None and not over):
             clock.seconds += longest + 1e-9
             return None
         asked.clear()
         clock.seconds += STEP
         body = BarrierBody(
-            plan=5, round=1, workers=0b11 if over else 0b01, pulses=None if over else pulses(passed)
+            plan=5,
+            round=1,
+            workers=0b11 if over else 0b01,
+            heartbeats=None if over else heartbeats(passed),
         )
         kind = Kind.ADVANCE if over else Kind.WAITING
         header = Header(kind=kind, session=SESSION, round=1, block_id=block, fragment=0)
@@ -383,12 +386,14 @@ def test_who_is_silent_is_given_up(block, skew, longest):
     """From the last sign on; who may be computing has longer."""
     began = []
 
-    def pulses(now):
+    def heartbeats(now):
         began.append(now)
         return (now > 5.0) << 1
 
     with pytest.raises(ExchangeTimeoutError, match=f"waited {longest} s, .* for worker 1[.]"):
-        wait_in_barrier(pulses, block=block, seconds=900.0, pace=replace(PACE, skew=float(skew)))
+        wait_in_barrier(
+            heartbeats, block=block, seconds=900.0, pace=replace(PACE, skew=float(skew))
+        )
     assert longest + 4.0 < began[-1] < longest + 7.0
 
 

@@ -45,7 +45,7 @@ class ModelSwitch:
     def __init__(self, workers, slots):
         self.workers, self.size = workers, slots
         self.announced = slots
-        self.pulses = 0
+        self.heartbeats = 0
         self.restart()
 
     def restart(self):
@@ -63,8 +63,8 @@ class ModelSwitch:
             assert header.resend
             return self.to_all(header, bytes(frame[BODY_AT:]))
         assert header.kind is Kind.REDUCING
-        pulse = BarrierBody.unpack(frame, header.kind).pulses >> worker & 1
-        self.pulses = self.pulses & ~(1 << worker) | pulse << worker
+        heartbeat = BarrierBody.unpack(frame, header.kind).heartbeats >> worker & 1
+        self.heartbeats = self.heartbeats & ~(1 << worker) | heartbeat << worker
         return [(worker, self.waiting(number, resend=False))]
 
     def add(self, worker, number, header, frame):
@@ -122,7 +122,7 @@ class ModelSwitch:
             plan=PLAN,
             round=self.newest & 0xFFFFFFFF,
             workers=sum(1 << each for each in seen),
-            pulses=self.pulses,
+            heartbeats=self.heartbeats,
         )
         return self.frame(0, header, body.pack())
 

@@ -101,11 +101,11 @@ def body_of(header: Header, data) -> tuple[bytes, object]:
         data.draw(values) for values in (u32, u32, u32, st.integers(0, 2**128 - 1))
     )
     layer = Barrier(magnitude=magnitude, plan=plan, round=number, workers=workers)
-    pulses = None
+    heartbeats = None
     if kind in (Kind.WAITING, Kind.REDUCING):
-        pulses = data.draw(st.integers(0, 2**128 - 1))
-        layer = layer / Waiting(pulses=pulses)
-    return BarrierBody(magnitude, plan, number, workers, pulses).pack(), layer
+        heartbeats = data.draw(st.integers(0, 2**128 - 1))
+        layer = layer / Waiting(heartbeats=heartbeats)
+    return BarrierBody(magnitude, plan, number, workers, heartbeats).pack(), layer
 
 
 def scapy_frame(header: Header, body: object) -> bytes:

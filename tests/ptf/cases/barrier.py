@@ -245,7 +245,7 @@ class RestartBeforeAllHaveHeard(BarrierTest):
         self.complete(2, block=1, magnitude=30)
 
 
-class PulseTest(BarrierTest):
+class HeartbeatTest(BarrierTest):
     """Cases in which worker 0 waits for the others in block 1."""
 
     def setUp(self) -> None:
@@ -253,85 +253,85 @@ class PulseTest(BarrierTest):
         self.open()
         self.collect(0, block=1)
 
-    def expect_pulses(self, pulses: int, workers: int = 0b001) -> None:
-        """Worker 0 asks, and gets these pulses; its own is 0."""
-        self.ask(0, Kind.WAITING, workers=workers, answer={"pulses": pulses}, block=1)
+    def expect_heartbeats(self, heartbeats: int, workers: int = 0b001) -> None:
+        """Worker 0 asks, and gets these heartbeats; its own is 0."""
+        self.ask(0, Kind.WAITING, workers=workers, answer={"heartbeats": heartbeats}, block=1)
 
-    def busy(self, worker: int, pulse: int, **fields: Any) -> None:
+    def busy(self, worker: int, heartbeat: int, **fields: Any) -> None:
         """Repeat the `done` of the last barrier, as a worker does that is busy with a block."""
         place = {"block": 0, **fields}
-        self.ask(worker, Kind.ADVANCE, workers=MEMBERS, pulse=pulse << worker, **place)
+        self.ask(worker, Kind.ADVANCE, workers=MEMBERS, heartbeat=heartbeat << worker, **place)
 
     def rest(self) -> None:
-        """Leave no pulse to the next case: there is no restart between them."""
+        """Leave no heartbeat to the next case: there is no restart between them."""
         for worker in (1, 2):
             self.busy(worker, 0)
-        self.expect_pulses(0)
+        self.expect_heartbeats(0)
 
 
-class EachChangeIsSeen(PulseTest):
-    """The latest pulse of each worker, even if repeated."""
+class EachChangeIsSeen(HeartbeatTest):
+    """The latest heartbeat of each worker, even if repeated."""
 
     def runTest(self) -> None:
-        self.expect_pulses(0)
-        for worker, pulse, known in ((1, 1, 0b010), (2, 1, 0b110), (1, 0, 0b100), (1, 0, 0b100)):
-            self.busy(worker, pulse)
-            self.expect_pulses(known)
-            self.expect_pulses(known)
+        self.expect_heartbeats(0)
+        for worker, bit, known in ((1, 1, 0b010), (2, 1, 0b110), (1, 0, 0b100), (1, 0, 0b100)):
+            self.busy(worker, bit)
+            self.expect_heartbeats(known)
+            self.expect_heartbeats(known)
         self.rest()
 
 
-class WhoIsDoneSaysItToo(PulseTest):
-    """Every `done` has a pulse: the first of a block, and those that are repeated."""
+class WhoIsDoneSaysItToo(HeartbeatTest):
+    """Every `done` has a heartbeat: the first of a block, and those that are repeated."""
 
     def runTest(self) -> None:
-        self.collect(1, block=1, pulse=0b010)
-        self.expect_pulses(0b010, workers=0b011)
-        own = {"answer": {"pulses": 0b011}, "pulse": 0b001}
+        self.collect(1, block=1, heartbeat=0b010)
+        self.expect_heartbeats(0b010, workers=0b011)
+        own = {"answer": {"heartbeats": 0b011}, "heartbeat": 0b001}
         self.ask(0, Kind.WAITING, workers=0b011, block=1, **own)
         self.rest_of_the_block()
 
     def rest_of_the_block(self) -> None:
-        self.ask(1, Kind.WAITING, workers=0b011, answer={"pulses": 0b001}, block=1)
-        self.expect_pulses(0, workers=0b011)
+        self.ask(1, Kind.WAITING, workers=0b011, answer={"heartbeats": 0b001}, block=1)
+        self.expect_heartbeats(0, workers=0b011)
 
 
-class OnlyItsOwn(PulseTest):
-    """A worker can only set its own pulse (invariant 6)."""
+class OnlyItsOwn(HeartbeatTest):
+    """A worker can only set its own heartbeat (invariant 6)."""
 
     def runTest(self) -> None:
-        self.ask(1, Kind.ADVANCE, workers=MEMBERS, pulse=ALL, block=0)
-        self.expect_pulses(0b010)
+        self.ask(1, Kind.ADVANCE, workers=MEMBERS, heartbeat=ALL, block=0)
+        self.expect_heartbeats(0b010)
         self.busy(2, 1)
-        self.ask(1, Kind.ADVANCE, workers=MEMBERS, pulse=0, block=0)
-        self.expect_pulses(0b100)
+        self.ask(1, Kind.ADVANCE, workers=MEMBERS, heartbeat=0, block=0)
+        self.expect_heartbeats(0b100)
         self.rest()
 
 
-class WhatIsRefusedIsNoSign(PulseTest):
-    """Another port, plan, session, process or magnitude; and a refusal has no pulses."""
+class WhatIsRefusedIsNoSign(HeartbeatTest):
+    """Another port, plan, session, process or magnitude; and a refusal has no heartbeats."""
 
     def runTest(self) -> None:
         with self.counted(Outcome.WRONG_PORT, 2):
-            self.send(3, done(1, block=0, pulse=0b010))
-            self.send(STRANGER_PORT, done(1, block=0, pulse=0b010, port=STRANGER_PORT))
-        self.expect_pulses(0)
+            self.send(3, done(1, block=0, heartbeat=0b010))
+            self.send(STRANGER_PORT, done(1, block=0, heartbeat=0b010, port=STRANGER_PORT))
+        self.expect_heartbeats(0)
         with self.counted(Outcome.WRONG_PLAN):
-            packet = self.report(1, block=0, plan=PLAN + 1, pulse=0b010)
+            packet = self.report(1, block=0, plan=PLAN + 1, heartbeat=0b010)
             self.expect(2, barrier_answer(Kind.WAITING, packet, to=2, workers=0, round_=0))
         with self.counted(Outcome.WRONG_INCARNATION):
-            packet = self.report(1, block=0, incarnation=7, pulse=0b010)
+            packet = self.report(1, block=0, incarnation=7, heartbeat=0b010)
             refusal = Refusal.INCARNATION
             body = {"workers": 0, "round_": 0, "largest": 0, "refusal": refusal}
             self.expect(2, barrier_answer(Kind.WAITING, packet, to=2, **body))
         with self.counted(Outcome.WRONG_MAGNITUDE):
-            packet = self.report(1, block=1, magnitude=9, pulse=0b010)
+            packet = self.report(1, block=1, magnitude=9, heartbeat=0b010)
             self.expect_refusal(packet, Refusal.MAGNITUDE, largest=1)
-        self.expect_pulses(0)
+        self.expect_heartbeats(0)
 
 
-class LeafReportsThePulsesOfItsWorkers(LeafTest):
-    """Also while one of them is busy: its last `done` goes up, and with it all pulses."""
+class LeafReportsTheHeartbeatsOfItsWorkers(LeafTest):
+    """Also while one of them is busy: its last `done` goes up, and with it all heartbeats."""
 
     def runTest(self) -> None:
         with self.counted(Outcome.DONE_COLLECTED, 3):
@@ -341,18 +341,18 @@ class LeafReportsThePulsesOfItsWorkers(LeafTest):
             self.expect(ABOVE, relayed(resigned(asked, Src_id=LEAF, Dst_id=0), to=ABOVE))
         for worker in (0, 1):
             with self.counted(Outcome.DONE_COLLECTED):
-                asked = done(worker, block=1, pulse=1 << worker)
+                asked = done(worker, block=1, heartbeat=1 << worker)
                 self.send(port_of(worker), asked)
-        known = {"workers": 0b011 | ELSEWHERE, "pulses": 0b011}
+        known = {"workers": 0b011 | ELSEWHERE, "heartbeats": 0b011}
         with self.counted(Outcome.DONE_REPEATED):
             self.send(2, asked)
             self.expect(2, barrier_answer(Kind.WAITING, asked, to=2, **known))
-        for pulse, pulses in ((0b100, 0b111), (0, 0b011)):
-            busy = done(2, block=0, pulse=pulse)
+        for heartbeat, heartbeats in ((0b100, 0b111), (0, 0b011)):
+            busy = done(2, block=0, heartbeat=heartbeat)
             with self.counted(Outcome.DONE_REPEATED):
                 self.send(3, busy)
                 reported = resigned(busy, Src_id=LEAF, Dst_id=0)
-                reported["Barrier"].workers = pulses
+                reported["Barrier"].workers = heartbeats
                 self.expect(ABOVE, relayed(reported, to=ABOVE))
         with self.counted(Outcome.DONE_REPEATED, 2):
             for worker in (0, 1):
@@ -363,19 +363,19 @@ class LeafReportsThePulsesOfItsWorkers(LeafTest):
                 self.expect(ABOVE, relayed(reported, to=ABOVE))
 
 
-class SpineKnowsThePulsesOfWorkers(LeavesTest):
+class SpineKnowsTheHeartbeatsOfWorkers(LeavesTest):
     """A leaf reports those of its own workers only."""
 
     def runTest(self) -> None:
         waits = done(0, block=1)
         with self.counted(Outcome.DONE_COLLECTED):
             self.send(1, waits)
-        for said, pulses in ((0b1000, 0b1000), (ALL, 0b1100), (0b0100, 0b0100), (0, 0)):
-            busy = done(1, block=0, pulse=said)
+        for said, heartbeats in ((0b1000, 0b1000), (ALL, 0b1100), (0b0100, 0b0100), (0, 0)):
+            busy = done(1, block=0, heartbeat=said)
             with self.counted(Outcome.DONE_REPEATED):
                 self.send(2, busy)
                 self.expect(2, barrier_answer(Kind.ADVANCE, busy, to=2, workers=0b1111))
             with self.counted(Outcome.DONE_REPEATED):
                 self.send(1, waits)
-                known = {"workers": 0b0011, "pulses": pulses}
+                known = {"workers": 0b0011, "heartbeats": heartbeats}
                 self.expect(1, barrier_answer(Kind.WAITING, waits, to=1, **known))

@@ -42,7 +42,7 @@ def total(fragment: int, workers: Iterable[int] = WORKERS, lanes: int = 256) -> 
 
 
 def expecting(case: SwitchTest, contributions: int, *, answers: dict[int, int]) -> None:
-    """Set up an all-reduce; forget pulses of other cases, which outlive a session.
+    """Set up an all-reduce; forget heartbeats of other cases, which outlive a session.
 
     ``answers`` is the port where the answer to each worker comes out.
     """
@@ -167,7 +167,7 @@ class TheLargestExponentIsTold(ReduceTest):
 
 
 class QuestionsAreAnswered(ReduceTest):
-    """With who has contributed, the newest fragment of the session, and the latest pulses."""
+    """With who has contributed, the newest fragment of the session, and the latest heartbeats."""
 
     def runTest(self) -> None:
         with self.counted(Outcome.REDUCE_ASKED):
@@ -178,16 +178,16 @@ class QuestionsAreAnswered(ReduceTest):
         self.contribute(2, last)
         self.contribute(0, last)
         with self.counted(Outcome.REDUCE_ASKED, 2):
-            first, second = reducing(1, last, pulse=1), reducing(0, 9, pulse=1)
+            first, second = reducing(1, last, heartbeat=1), reducing(0, 9, heartbeat=1)
             self.send(2, first)
-            self.expect(2, contributors(first, to=2, workers=0b101, newest=last, pulses=0b010))
+            self.expect(2, contributors(first, to=2, workers=0b101, newest=last, heartbeats=0b010))
             self.send(1, second)
-            self.expect(1, contributors(second, to=1, workers=0, newest=last, pulses=0b011))
+            self.expect(1, contributors(second, to=1, workers=0, newest=last, heartbeats=0b011))
         self.serve(session=self.session + 1)
         with self.counted(Outcome.REDUCE_ASKED):
             third = reducing(0, last)
             self.send(1, third)
-            self.expect(1, contributors(third, to=1, workers=0, newest=0, pulses=0b010))
+            self.expect(1, contributors(third, to=1, workers=0, newest=0, heartbeats=0b010))
 
 
 class AnAskReachesAll(ReduceTest):
@@ -293,9 +293,9 @@ class LeafOfReduce(LeafTest):
             known = {"workers": 0b010, "newest": 800, "Src_id": LEAF}
             self.expect(ABOVE, contributors(packet, to=ABOVE, **known))
         with self.counted(Outcome.REDUCE_ASKED):
-            asked = reducing(0, 800, pulse=1, workers=0b1111)
+            asked = reducing(0, 800, heartbeat=1, workers=0b1111)
             self.send(1, asked)
-            known |= {"workers": 0b011, "pulses": 0b001}
+            known |= {"workers": 0b011, "heartbeats": 0b001}
             self.expect(ABOVE, contributors(asked, to=ABOVE, **known))
 
     def check_passed_on(self) -> None:

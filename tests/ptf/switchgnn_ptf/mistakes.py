@@ -152,9 +152,9 @@ def agree_with_all(compiled: Json) -> None:
 
 
 @noticed_by("barrier.OnlyItsOwn")
-def take_every_pulse(compiled: Json) -> None:
-    """Take the pulses of all workers from any sender."""
-    for node in nodes(_action(compiled, "SwitchIngress.barrier.pulse.keep")):
+def take_every_heartbeat(compiled: Json) -> None:
+    """Take the heartbeats of all workers from any sender."""
+    for node in nodes(_action(compiled, "SwitchIngress.barrier.heartbeat.keep")):
         if "worker_bit" in str(node.get("value")) and node.get("type") == "field":
             node.update(type="hexstr", value="0x" + "f" * 32)
 

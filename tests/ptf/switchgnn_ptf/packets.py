@@ -106,7 +106,7 @@ def done(
     following: tuple[int, int] | None = None,
     early: bool = False,
     port: int | None = None,
-    pulse: int = 0,
+    heartbeat: int = 0,
 ) -> Packet:
     """Return the DONE frame of a worker, sent from its own port unless told otherwise.
 
@@ -129,7 +129,9 @@ def done(
         Width=width if block else 0,
     )
     sender = port_of(worker) if port is None else port
-    return _from_worker(sender) / header / Barrier(magnitude=magnitude, plan=plan, workers=pulse)
+    return (
+        _from_worker(sender) / header / Barrier(magnitude=magnitude, plan=plan, workers=heartbeat)
+    )
 
 
 def sum_to(
@@ -238,19 +240,19 @@ def reduced(
 
 
 def reducing(
-    worker: int, number: int, *, lanes: int = 256, pulse: int = 0, workers: int = 0
+    worker: int, number: int, *, lanes: int = 256, heartbeat: int = 0, workers: int = 0
 ) -> Packet:
     """Return a worker's question who has contributed to a fragment of ``lanes`` numbers."""
     width = WIDTHS[lanes]
     switchgnn = SwitchGNN(
         Kind=Kind.REDUCING, Src_id=worker, Width=width, **_fragment_number(number)
     )
-    body = Barrier(workers=workers) / Waiting(pulses=pulse << worker)
+    body = Barrier(workers=workers) / Waiting(heartbeats=heartbeat << worker)
     return _from_worker(port_of(worker)) / switchgnn / body
 
 
 def contributors(
-    asked: Packet, *, to: int, workers: int, newest: int, pulses: int = 0, **header: int
+    asked: Packet, *, to: int, workers: int, newest: int, heartbeats: int = 0, **header: int
 ) -> Packet:
     """Return who has contributed to a fragment, as the worker at port ``to`` must get it."""
     answer = asked[SwitchGNN].copy()
@@ -261,7 +263,7 @@ def contributors(
         setattr(answer, name, value)
     body = Barrier(
         magnitude=newest >> 32, plan=PLAN, round=newest & 0xFFFFFFFF, workers=workers
-    ) / Waiting(pulses=pulses)
+    ) / Waiting(heartbeats=heartbeats)
     return _from_switch(to, answer) / answer / body
 
 
@@ -291,7 +293,7 @@ def barrier_answer(
     ecn: int = 0,
     largest: int = 0,
     refusal: Refusal = Refusal.NONE,
-    pulses: int = 0,
+    heartbeats: int = 0,
 ) -> Packet:
     """Return the ADVANCE or WAITING that the worker at port ``to`` must get."""
     header = asked[SwitchGNN].copy()
@@ -301,7 +303,7 @@ def barrier_answer(
     header.Echo = 0
     body = Barrier(magnitude=magnitude, plan=plan, round=round_, workers=workers)
     if kind is Kind.WAITING:
-        body = body / Waiting(pulses=pulses)
+        body = body / Waiting(heartbeats=heartbeats)
     return _from_switch(to, header) / header / body
 
 

@@ -5,10 +5,10 @@
 from tests.simulation.checks.barriers import (
     BarrierWaits,
     DoneIsDone,
+    HeartbeatsChange,
+    HeartbeatsPassedOn,
     MagnitudesAgree,
     OneProcess,
-    PulsesBeat,
-    PulsesPassedOn,
     WorkersWait,
 )
 from tests.simulation.checks.check import PacketReader
@@ -37,7 +37,7 @@ from tests.simulation.checks.sums import (
 
 _OF_PACKETS = (
     *(SumsLeaveExact, BarrierWaits, SumsLeaveOnce, AcknowledgedArrived, DoneIsDone, WindowHeld),
-    *(MagnitudesAgree, PulsesPassedOn, PulsesBeat, SourcesOnce, ResentRight, WorkersWait),
+    *(MagnitudesAgree, HeartbeatsPassedOn, HeartbeatsChange, SourcesOnce, ResentRight, WorkersWait),
     *(MissingCounted, OneProcess, ReducesLeaveExact, ReduceWindowHeld),
 )
 # Crashes come before other violations, which they explain, and errors after them.

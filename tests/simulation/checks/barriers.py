@@ -171,7 +171,7 @@ class MagnitudesAgree(ScaledCheck):
 
 
 # The masks of workers in the bodies of DONE and WAITING.
-_WORKERS, _PULSES = slice(12, 28), slice(28, 44)
+_WORKERS, _HEARTBEATS = slice(12, 28), slice(28, 44)
 # Late copies are fewer `done`s than that: more come from a live worker.
 _PACKETS, _HEARTBEATS = 15, 15
 # After a silence of that many beats it may be another process.
@@ -183,8 +183,8 @@ def _bit(mask, worker):
 
 
 @dataclass
-class _Pulse:
-    """The last pulse of a worker: its first and last time in nanoseconds, and how often it came."""
+class _Heartbeat:
+    """The last heartbeat of a worker: first and last time in nanoseconds, and how often it came."""
 
     bit: int
     since: int
@@ -192,45 +192,45 @@ class _Pulse:
     packets: int = 1
 
 
-class PulsesBeat(PacketCheck):
-    """Looks for a worker whose pulse stays the same for long."""
+class HeartbeatsChange(PacketCheck):
+    """Looks for a worker whose heartbeat stays the same for long."""
 
-    name = "pulses beat"
+    name = "heartbeats change"
     takes = frozenset({Kind.DONE})
 
     def session_begins(self):
-        self._pulses = {}
+        self._heartbeats = {}
 
     def took(self, switch, worker, packet):
         task = self.scene.workers[worker].task
         if not self.scene.honest(worker) or task is None or task.stands_still:
             # Frames of a worker that has ended or stands still are the network's copies.
-            self._pulses.pop(worker, None)
+            self._heartbeats.pop(worker, None)
             return
         now, interval = (
             self.scene.scheduler.now,
             int(self.scene.job.pace.heartbeat_interval * SECOND),
         )
-        bit, pulse = _bit(packet.body[_WORKERS], worker), self._pulses.get(worker)
-        if pulse is None or pulse.bit != bit or now - pulse.last > _SILENT * interval:
-            self._pulses[worker] = _Pulse(bit, now, now)
+        bit, heartbeat = _bit(packet.body[_WORKERS], worker), self._heartbeats.get(worker)
+        if heartbeat is None or heartbeat.bit != bit or now - heartbeat.last > _SILENT * interval:
+            self._heartbeats[worker] = _Heartbeat(bit, now, now)
             return
-        pulse.packets += 1
-        pulse.last = now
-        if pulse.packets > _PACKETS and now - pulse.since > _HEARTBEATS * interval:
+        heartbeat.packets += 1
+        heartbeat.last = now
+        if heartbeat.packets > _PACKETS and now - heartbeat.since > _HEARTBEATS * interval:
             self.tell(
-                f"worker {worker} has sent the same pulse {pulse.packets} times in "
-                f"{(now - pulse.since) / SECOND:g} s"
+                f"worker {worker} has sent the same heartbeat {heartbeat.packets} times in "
+                f"{(now - heartbeat.since) / SECOND:g} s"
             )
 
 
 _DONE_BYTES = 54
 
 
-class PulsesPassedOn(PacketCheck):
-    """Compares the pulses in each WAITING of a star's switch with those in the `done`s before."""
+class HeartbeatsPassedOn(PacketCheck):
+    """Compares the heartbeats in each WAITING of a star's switch with the `done`s before."""
 
-    name = "pulses passed on"
+    name = "heartbeats passed on"
     takes = frozenset({Kind.DONE})
     gives = frozenset({Kind.WAITING, Kind.ADVANCE, Kind.ACK})
 
@@ -269,19 +269,19 @@ class PulsesPassedOn(PacketCheck):
         if not self._looks or packet.kind != Kind.WAITING or self.scene.lawless:
             return
         if not any(packet.body[_WORKERS]):
-            # A refusal, as the asking worker is done: no pulse is taken from a refused packet.
+            # A refusal, as the asking worker is done: no heartbeat is taken from a refused packet.
             if packet.number:
                 self._last.pop(worker, None)
             return
-        for other, pulse in self._last.items():
+        for other, heartbeat in self._last.items():
             # Of two processes of the same worker the switch refuses one.
             alone = len(self._incarnations[other]) == 1
             if not alone or other == worker or not self.scene.honest(other):
                 continue
-            if _bit(packet.body[_PULSES], other) != pulse:
+            if _bit(packet.body[_HEARTBEATS], other) != heartbeat:
                 self.tell(
-                    f"{switch.name} passes another pulse of worker {other} on to worker {worker} "
-                    "than it has heard"
+                    f"{switch.name} passes another heartbeat of worker {other} on to worker "
+                    f"{worker} than it has heard"
                 )
 
 

@@ -75,7 +75,7 @@ NOTICED = {
     "session_not_remembered": lambda soak: check_restart(soak, STAR, 0, 0),
     "turns_not_forgotten": lambda soak: check_restart(soak, STAR, 0, 0),
     "the_living_are_named": lambda soak: check_silence(soak, STAR, 1, 1),
-    "no_pulse": lambda soak: check_death_in_a_round(soak, STAR, 1, 0),
+    "no_heartbeat": lambda soak: check_death_in_a_round(soak, STAR, 1, 0),
     "done_not_said_again": lambda soak: check_patience(soak, STAR, patience=1.0),
     "silent_in_a_block": lambda soak: check_patience(soak, LEAF_SPINE, patience=1.0),
     "another_process_is_the_same": lambda soak: check_second_run(soak, replace(STAR, rounds=1)),
