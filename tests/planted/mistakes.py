@@ -585,9 +585,9 @@ MISTAKES = (
         "checksums_believed",
         PTF,
         "the embedded switch finds every checksum right",
-        "switchgnn/softswitch/codegen/compiler.py",
-        '                ctx.line("_bad = 1")\n',
-        '                ctx.line("_bad = 0")\n',
+        "switchgnn/softswitch/lowering/program.py",
+        "                ctx.set(var.WRONG_CHECKSUM, constant(1))\n",
+        "                ctx.set(var.WRONG_CHECKSUM, constant(0))\n",
         (f"{PTF}::test_case[embedded-udp-checksum.EveryByteOfAFeatureIsChecked]",),
     ),
     Mistake(
