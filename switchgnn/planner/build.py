@@ -165,7 +165,7 @@ def build_resolved(
     boundary = boundary_edges(graph, owner)
     left_to_hosts = _left_to_hosts(left, boundary, graph.vertices, wanted)
     if left_to_hosts is not None and strawman:
-        raise PlannerError("the strawman's switch serves all destinations: leave none to the hosts")
+        raise PlannerError("The strawman's switch serves all destinations: leave hosts none.")
 
     tell("form blocks")
     formed = [
@@ -217,21 +217,21 @@ def _check_arguments(
 ) -> None:
     if graph.vertices > FIRST_RESERVED_ID:
         raise PlannerError(
-            f"graph {graph.name} has {graph.vertices} vertices; ids from 2^31 on are reserved"
+            f"Graph {graph.name} has {graph.vertices} vertices; ids from 2^31 on are reserved."
         )
     if not re.fullmatch(r"[0-9a-f]+", program):
-        raise PlannerError(f"the digest of the P4 program must be lower-case hex, not {program!r}")
+        raise PlannerError(f"The digest of the P4 program must be lower-case hex, not {program!r}.")
     if seed < 0:
-        raise PlannerError(f"the seed must not be negative, but it is {seed}")
+        raise PlannerError(f"The seed must not be negative, but it is {seed}.")
     _check_switch(context, strawman=strategies.blocks == STRAWMAN)
     if not 0 <= strategies.weight < math.inf:
         raise PlannerError(
-            f"the weight of a contribution must be a number from 0, not {strategies.weight}"
+            f"The weight of a contribution must be a number from 0, not {strategies.weight}."
         )
     if strategies.blocks == STRAWMAN and strategies.send != _MULTICAST:
         raise PlannerError(
-            f"the strawman's switch forwards features unchanged: its workers send "
-            f"{_MULTICAST}, not {strategies.send}"
+            f"The strawman's switch forwards features unchanged: its workers send "
+            f"{_MULTICAST}, not {strategies.send}."
         )
     # Each lookup raises for a name that is not known.
     _find_blocks(strategies, context)
@@ -245,26 +245,26 @@ def _check_switch(context: PlanContext, *, strawman: bool) -> None:
     slots, banks, lanes = context.slots, context.banks, context.lanes
     if not 1 <= slots < 2**32:
         raise PlannerError(
-            f"{slots} slots are not possible: give at least 1 and at most {2**32 - 1:,}"
+            f"{slots} slots are not possible: give at least 1 and at most {2**32 - 1:,}."
         )
     if banks not in BANKS_OF_SWITCHES:
         known = ", ".join(map(str, BANKS_OF_SWITCHES))
-        raise PlannerError(f"a switch with {banks} banks cannot be planned for; known: {known}")
+        raise PlannerError(f"A switch with {banks} banks cannot be planned for; known: {known}.")
     wide = banks_of_slot(lanes)
     if lanes not in LANES or wide > banks:
         known = ", ".join(str(each) for each in LANES if banks_of_slot(each) <= banks)
         raise PlannerError(
-            f"frames of {lanes} numbers cannot be planned for a switch with {banks} banks; "
-            f"possible: {known}"
+            f"Frames of {lanes} numbers cannot be planned for a switch with {banks} banks; "
+            f"possible: {known}."
         )
     if wide > slots:
         raise PlannerError(
             f"{slots} slots of {BANK_LANES} numbers have no room for one sum of {lanes}: "
-            f"give at least {wide}"
+            f"give at least {wide}."
         )
     if strawman and wide > 1:
         raise PlannerError(
-            f"the strawman's switch adds frames of at most {BANK_LANES} numbers, not {lanes}"
+            f"The strawman's switch adds frames of at most {BANK_LANES} numbers, not {lanes}."
         )
 
 
@@ -427,7 +427,7 @@ def one_block(boundary: BoundaryEdges, slots: int, seed: int) -> NDArray[np.int3
     if slots < BANKS:
         raise PlannerError(
             f"{slots} slots are too few for the strawman, whose {BANKS} banks hand out their own: "
-            f"it needs at least {BANKS}"
+            f"it needs at least {BANKS}."
         )
     return np.ones(len(boundary), dtype=np.int32)
 
@@ -464,8 +464,8 @@ def _left_to_hosts(
             continue
         if given.shape != (vertices,) or given.dtype != np.bool_:
             raise PlannerError(
-                f"the vertices that are left to the hosts must be bool[{vertices}], not "
-                f"{given.dtype}{list(given.shape)}"
+                f"The vertices that are left to the hosts must be bool[{vertices}], not "
+                f"{given.dtype}{list(given.shape)}."
             )
         chosen[direction][end] = given[end]
     return chosen if any(each.any() for each in chosen.values()) else None

@@ -147,7 +147,7 @@ def write_job(
     target = Path(folder).resolve()
     known = {JOB_FILE, PLAN_FOLDER, PARTS_FOLDER} if (target / JOB_FILE).exists() else set()
     if reason := reason_to_keep(target, "a job", known.__contains__):
-        raise JobError(f"{reason}.")
+        raise JobError(reason)
     dataset = _dataset_of(data, name)
     request = request or PlanRequest(PAPER)
     program = load_program()

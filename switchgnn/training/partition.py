@@ -83,8 +83,8 @@ class Partition:
         )
         if not fits:
             raise DatasetError(
-                f"the arrays of worker {self.worker}'s part of data set {self.name} "
-                "do not belong together; write the partitions again"
+                f"The arrays of worker {self.worker}'s part of data set {self.name} "
+                "do not belong together; write the partitions again."
             )
 
     @property
@@ -211,7 +211,7 @@ def write_partitions(data: Dataset, assignment: NDArray[np.integer], folder: str
                 _write(part, new)
     except OSError as error:
         raise DatasetError(
-            f"cannot write partitions {folder}: {why_not_written(error, target)}"
+            f"Cannot write partitions {folder}: {why_not_written(error, target)}."
         ) from error
 
 
@@ -224,8 +224,8 @@ def read_partition(folder: str | Path, worker: int) -> Partition:
     shared = _read_shared(Path(folder) / SHARED_FILE)
     if not 0 <= worker < shared["workers"]:
         raise DatasetError(
-            f"partitions {folder} are for the workers 0 to {shared['workers'] - 1}, "
-            f"but not {worker}"
+            f"Partitions {folder} are for the workers 0 to {shared['workers'] - 1}, "
+            f"but not {worker}."
         )
     path = Path(folder) / partition_file(worker)
     try:
@@ -240,11 +240,11 @@ def reason_to_keep(target: Path, what: str, ours: Callable[[str], bool]) -> str 
     if not target.exists():
         return None
     if not target.is_dir():
-        return f"{target} is a file; give the name of a folder for {what}"
+        return f"{target} is a file; give the name of a folder for {what}."
     return next(
         (
             f"{target} holds {path.name}, which is not part of {what}, so it is not overwritten; "
-            "choose another name"
+            "choose another name."
             for path in sorted(target.iterdir())
             if not ours(path.name)
         ),
@@ -268,15 +268,15 @@ def _read_shared(path: Path) -> dict[str, Any]:
     try:
         shared = parse_json(read_bounded(path, _MOST_BYTES))
     except FileNotFoundError:
-        raise DatasetError(f"{path.parent} holds no partitions: it has no {SHARED_FILE}") from None
+        raise DatasetError(f"{path.parent} holds no partitions: it has no {SHARED_FILE}.") from None
     except OSError as error:
-        raise DatasetError(f"cannot read {path}: {error.strerror}") from error
+        raise DatasetError(f"Cannot read {path}: {error.strerror}.") from error
     except RecordError as error:
-        raise DatasetError(f"{path} is damaged; write the partitions again") from error
+        raise DatasetError(f"{path} is damaged; write the partitions again.") from error
     if not isinstance(shared, dict) or shared.get("format") != FORMAT:
-        raise DatasetError(f"{path} does not describe partitions; write them again")
+        raise DatasetError(f"{path} does not describe partitions; write them again.")
     if shared.get("version") != VERSION:
-        raise DatasetError(f"{path} has another version than {VERSION}; write the partitions again")
+        raise DatasetError(f"{path} is not of version {VERSION}; write the partitions again.")
     if any(type(shared.get(name)) is not kind for name, kind in SHARED.items()):
-        raise DatasetError(f"{path} is damaged; write the partitions again")
+        raise DatasetError(f"{path} is damaged; write the partitions again.")
     return {name: shared[name] for name in SHARED}

@@ -174,7 +174,7 @@ def _graph_of(folder: Path) -> str:
     if not is_bundled(name) and (reason := reason_to_distrust(folder)) is not None:
         raise PlannerError(
             f"{folder} is for graph {name!r}, which is not loaded because others may have chosen "
-            f"that name ({reason}): switchgnn plan GRAPH --check {folder}"
+            f"that name ({reason}): switchgnn plan GRAPH --check {folder}."
         )
     return name
 
@@ -191,7 +191,7 @@ def _check(folder: Path, graph: str | None, asked: PlanOptions) -> None:
             if graph is not None:
                 raise
             raise PlannerError(
-                f"{error}; name the graph of the plan: switchgnn plan GRAPH --check {folder}"
+                f"{error} Name the graph of the plan: switchgnn plan GRAPH --check {folder}."
             ) from error
         steps.tell(f"check {folder}")
         found = check_plan(folder, loaded)

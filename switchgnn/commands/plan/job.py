@@ -277,7 +277,7 @@ class PlanOptions:
         if size is None:
             return self.slots
         if self.slots is not None:
-            raise PlannerError("give --slots or --memory, not both: a slot has 128 bytes")
+            raise PlannerError("Give --slots or --memory, not both: a slot has 128 bytes.")
         return slots_of_memory(size)
 
     def request(self, leaf_spine: LeafSpine | None) -> PlanRequest:

@@ -44,7 +44,7 @@ def trusted_plan(
 
 
 def _refused(folder: Path, problem: str) -> ForeignPlanError:
-    return ForeignPlanError(f"The plan {folder} is not used: {problem}. Make the plan again.")
+    return ForeignPlanError(f"The plan {folder} is not used: {problem} Make the plan again.")
 
 
 def _reason(place: Path, *, check: bool | None) -> str | None:
@@ -64,12 +64,12 @@ def _copy(folder: Path, copy: Path) -> None:
     try:
         for path in sorted(folder.iterdir()):
             if not is_plan_file(path.name):
-                raise _refused(folder, f"{path.name!r} is no file of a plan")
+                raise _refused(folder, f"{path.name!r} is no file of a plan.")
             with open_regular(path) as source, (copy / path.name).open("wb") as target:
                 left -= source.seek(0, os.SEEK_END)
                 source.seek(0)
                 if left < 0:
-                    raise _refused(folder, f"it has more than {_MOST_BYTES:,} bytes")
+                    raise _refused(folder, f"It has more than {_MOST_BYTES:,} bytes.")
                 shutil.copyfileobj(source, target)
     except OSError as error:
         raise ForeignPlanError(

@@ -62,7 +62,7 @@ def find_cdfgnn(name: str) -> partial[NDArray[np.int32]]:
     if found is None:
         raise PlannerError(
             f"{name!r} needs the number of leaves, and perhaps a gamma from 0 to 1 behind it: "
-            f"write it as {cdfgnn_name(2)} or {cdfgnn_name(2, 0.5)}"
+            f"write it as {cdfgnn_name(2)} or {cdfgnn_name(2, 0.5)}."
         )
     leaves, gamma = found.groups()
     return partial(cdfgnn, leaves=int(leaves), gamma=GAMMA if gamma is None else float(gamma))

@@ -36,7 +36,7 @@ def find_metis_leaf_spine(name: str) -> partial[NDArray[np.int32]]:
     found = _NAME.fullmatch(name)
     if found is None:
         raise PlannerError(
-            f"{name!r} does not say how many leaves: write it as {metis_leaf_spine_name(2)}"
+            f"{name!r} does not say how many leaves: write it as {metis_leaf_spine_name(2)}."
         )
     return partial(metis_leaf_spine, leaves=int(found[1]))
 
@@ -51,8 +51,8 @@ def partition_for_leaf_spine(partition: str | None, leaf_spine: LeafSpine | None
     fitting = ":".join([kind, str(leaf_spine.leaves), *parameters[1:]])
     if parameters and partition != fitting:
         raise PlannerError(
-            f"the partition {partition} is not for {leaf_spine.leaves} leaves: "
-            f"write it as {fitting}"
+            f"The partition {partition} is not for {leaf_spine.leaves} leaves: "
+            f"write it as {fitting}."
         )
     return fitting
 

@@ -102,10 +102,10 @@ def split_for_leaf_spine(
 ) -> LeafSpineParts:
     """Split the plan of a single switch into the parts of leaves and spines."""
     if plan.manifest.strawman:
-        raise PlannerError("the strawman's plan is for a single switch: choose other blocks")
+        raise PlannerError("The strawman's plan is for a single switch: choose other blocks.")
     if leaf_spine.workers != plan.manifest.workers:
         raise PlannerError(
-            f"the plan has {plan.manifest.workers} workers, the leaf-spine has {leaf_spine.workers}"
+            f"The plan has {plan.manifest.workers} workers, the network {leaf_spine.workers}."
         )
     sums = _find_sums(plan, leaf_spine)
     leaves = [_Leaf(plan, leaf_spine, sums, leaf, banks=banks) for leaf in range(leaf_spine.leaves)]
@@ -263,7 +263,7 @@ def _number_partial_sums(
     number = vertices + rank * leaf_spine.leaves + ups.leaf
     if number.max(initial=0) >= FIRST_RESERVED_ID:
         raise PlannerError(
-            f"{rank.max() + 1} partial sums of one leaf in one block are more than there are ids"
+            f"{rank.max() + 1} partial sums of one leaf in one block are more than there are ids."
         )
     return number.astype(np.int32)
 
@@ -345,8 +345,8 @@ def _check_room(plan: Plan, switch: str, block: NDArray[np.integer]) -> None:
     fullest, room = int(np.bincount(block).max(initial=0)), plan.manifest.room
     if fullest > room:
         raise PlannerError(
-            f"a block has {fullest:,} sums in {switch}, for {room:,} slots: its blocks "
-            f"({plan.manifest.strategy.blocks}) are for other leaves and spines; plan again"
+            f"A block has {fullest:,} sums in {switch}, for {room:,} slots: its blocks "
+            f"({plan.manifest.strategy.blocks}) are for other leaves and spines; plan again."
         )
 
 

@@ -88,7 +88,7 @@ def make_packets(
     if number.max() >= FIRST_RESERVED_ID:
         raise PlannerError(
             f"{rank.max() + 1} partial sums of one worker in one block are more than there are "
-            "ids; send without them"
+            "ids; send without them."
         )
     source = number.astype(np.int32)
     by_source = np.lexsort((source, block[first]))

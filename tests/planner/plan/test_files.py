@@ -247,7 +247,7 @@ def test_only_plans_are_overwritten(plan, folder, tmp_path):
     assert "notes.txt" in refused(write_plan, plan, folder)
     (tmp_path / "file").write_text("words")
     assert "is a file" in refused(write_plan, plan, tmp_path / "file")
-    assert "cannot write" in refused(write_plan, plan, tmp_path / "file" / "plan")
+    assert "Cannot write" in refused(write_plan, plan, tmp_path / "file" / "plan")
     assert (other / "thesis.tex").exists()
     assert (folder / "notes.txt").exists()
 

@@ -77,7 +77,7 @@ def test_leaves_divide_workers_evenly_or_are_refused():
     for leaves, spines in ((0, 1), (1, 0), (5, 1)):
         with reports():
             even_leaf_spine(4, leaves, spines)
-    with reports("4 workers, the leaf-spine has 6"):
+    with reports("4 workers, the network 6"):
         split_for_leaf_spine(plan_of(load_graph("karate")), even_leaf_spine(6, 2, 1))
 
 
