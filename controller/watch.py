@@ -226,7 +226,7 @@ class _Watcher:
     def _look_on(self) -> None:
         """Check which plan switches serve that another controller has taken over."""
         for client in self.clients:
-            with suppress(SwitchUnreachableError), client.observer() as observer:
+            with suppress(SwitchUnreachableError), client.another() as observer:
                 refuse_other_plan(client.address, served_plan(observer), self.plan.number)
 
     def _count(self) -> None:

@@ -137,7 +137,7 @@ def bring(address, plan, network, program, election_id=1):
 
 
 def plan_at(address):
-    with client_of(address).observer() as observer:
+    with client_of(address).another() as observer:
         return served_plan(observer)
 
 
@@ -197,7 +197,7 @@ def test_a_program_of_others_serves_no_plan(fake):
     config = p4r.ForwardingPipelineConfig()
     config.p4info.SetInParent()
     fake.contents.config = config
-    with client_of(fake.address).observer() as observer:
+    with client_of(fake.address).another() as observer:
         assert served_plan(observer) == 0
 
 
