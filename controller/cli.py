@@ -22,7 +22,7 @@ from switchgnn.base.network_file import DescribedNetwork, read_network
 from switchgnn.base.options import option, with_groups
 from switchgnn.controller.controls.congestion import BMV2_QUEUE, DEFAULT_ECN_THRESHOLD
 from switchgnn.controller.errors import ControllerError
-from switchgnn.controller.install import Share, install_each
+from switchgnn.controller.install import DesiredStates, Share, install_each
 from switchgnn.controller.install import clear as clear_switch
 from switchgnn.controller.p4runtime.client import DEFAULT_DEADLINE, P4RuntimeClient
 from switchgnn.controller.p4runtime.connection import TlsOptions
@@ -33,7 +33,7 @@ from switchgnn.controller.target import Progress as Teller
 from switchgnn.controller.target import client_of, leaf_spine_plans, parts_for
 from switchgnn.controller.watch import WATCH_DEADLINE, WatchEvent, WatchEventKind
 from switchgnn.controller.watch import watch as keep_installed
-from switchgnn.p4src import Program, load_program, load_strawman
+from switchgnn.p4src import load_program, load_strawman
 from switchgnn.planner.check.foreign import trusted_plan
 from switchgnn.planner.partition.leaf_spine import even_leaf_spine
 from switchgnn.planner.plan.files import read_plan
@@ -193,6 +193,11 @@ class Installed:
         shown="if others may have changed it",
     )
 
+    def desired(self, shares: list[Share]) -> DesiredStates:
+        """Return what switches shall hold for a plan, with the program that it is for."""
+        program = load_strawman() if shares[0].plan.manifest.strawman else load_program()
+        return DesiredStates(program, self.ecn_threshold, self.queue, self.largest_feature)
+
 
 app = typer.Typer(
     help="Install, show, clear and watch tables.",
@@ -229,13 +234,7 @@ def install(
             stack.callback(client.close)
         with _progress_bar(visible=not as_json) as tell:
             report = install_each(
-                shares,
-                program=_program(shares),
-                ecn_threshold=installed.ecn_threshold,
-                queue=installed.queue,
-                new_session=new_session,
-                largest_feature=installed.largest_feature,
-                progress=tell,
+                shares, installed.desired(shares), new_session=new_session, progress=tell
             )
     if as_json:
         typer.echo(json.dumps(asdict(report), indent=2))
@@ -320,12 +319,9 @@ def watch(
     try:
         keep_installed(
             shares,
-            program=_program(shares),
+            installed.desired(shares),
             on_event=_print_event,
             stop=threading.Event(),
-            ecn_threshold=installed.ecn_threshold,
-            queue=installed.queue,
-            largest_feature=installed.largest_feature,
             interval=interval,
         )
     except KeyboardInterrupt:
@@ -372,10 +368,6 @@ def metrics(
             wait_for_interrupt()
     finally:
         switches.close()
-
-
-def _program(shares: list[Share]) -> Program:
-    return load_strawman() if shares[0].plan.manifest.strawman else load_program()
 
 
 def _warn(sentence: str) -> None:

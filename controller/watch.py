@@ -11,7 +11,6 @@ from typing import Protocol
 
 from switchgnn.base.clock import SYSTEM_CLOCK, Clock
 from switchgnn.controller.change import InstallReport
-from switchgnn.controller.controls.congestion import BMV2_QUEUE, DEFAULT_ECN_THRESHOLD
 from switchgnn.controller.controls.session import Session
 from switchgnn.controller.counters import read_totals
 from switchgnn.controller.errors import (
@@ -69,14 +68,10 @@ class WatchEvent:
 
 def watch(
     shares: Sequence[Share],
+    desired: DesiredStates,
     *,
-    program: Program,
     on_event: Callable[[WatchEvent], None],
     stop: Stop,
-    ecn_threshold: int = DEFAULT_ECN_THRESHOLD,
-    queue: int = BMV2_QUEUE,
-    desired: DesiredStates | None = None,
-    largest_feature: float | None = None,
     interval: float = 1.0,
     clock: Clock = SYSTEM_CLOCK,
     pool: MakeExecutor = ThreadPoolExecutor,
@@ -88,13 +83,9 @@ def watch(
 
     Args:
         shares: what each switch serves, all of the same plan; clients are closed at the end.
-        program: what the switches run.
+        desired: what the switches shall hold.
         on_event: called from this thread with everything that happens.
         stop: ends the watch within about a second.
-        ecn_threshold: as ``install`` takes it.
-        queue: as ``install`` takes it.
-        desired: as ``install_each`` takes it.
-        largest_feature: as ``install`` takes it.
         interval: seconds between two looks at the switches.
         clock: of the reports.
         pool: makes what works on all switches at once.
@@ -110,20 +101,17 @@ def watch(
         else P4RuntimeClient(share.switch, deadline=WATCH_DEADLINE)
         for share in shares
     ]
-    known = desired or DesiredStates(program, ecn_threshold, queue)
     watcher = _Watcher(
         clients=clients,
-        program=program,
+        program=desired.program,
         plan=shares[0].plan,
         on_event=on_event,
         stop=stop,
         interval=interval,
         bring=lambda session: install_each(
             [replace(share, switch=client) for share, client in zip(shares, clients, strict=True)],
-            program=program,
-            desired=known,
+            desired,
             session=session,
-            largest_feature=largest_feature,
             replace_others=False,
             clock=clock,
             pool=pool,

@@ -8,6 +8,7 @@ import pytest
 from finsy.proto import p4r
 
 from switchgnn.controller import (
+    DesiredStates,
     Outcome,
     P4RuntimeClient,
     Share,
@@ -54,7 +55,7 @@ class Watching:
         try:
             watch(
                 [Share(PLAN, network, client) for client in clients],
-                program=program,
+                DesiredStates(program),
                 on_event=self._on_event,
                 stop=self._stop,
                 interval=0.05,

@@ -460,8 +460,8 @@ MISTAKES = (
         MININET,
         "the switch marks from its own threshold, not from the one that is asked for",
         "switchgnn/commands/shared/runner.py",
-        "            ecn_threshold=job.ecn_threshold,\n",
-        "",
+        "DesiredStates(workers.program, job.ecn_threshold, job.queue)",
+        "DesiredStates(workers.program, queue=job.queue)",
         (
             f"{MININET}::test_sums_are_exact_beside_tcp_over_leaves_and_spines"
             "[embedded-mininet-cables.loss=0.02,seed=3]",
