@@ -26,17 +26,17 @@ from switchgnn.controller.install import DesiredStates, Share, install_each
 from switchgnn.controller.install import clear as clear_switch
 from switchgnn.controller.p4runtime.client import DEFAULT_DEADLINE, P4RuntimeClient
 from switchgnn.controller.p4runtime.connection import TlsOptions
-from switchgnn.controller.plan import SwitchPlan, load_plan
+from switchgnn.controller.plan import SwitchPlan
 from switchgnn.controller.show import print_records, print_state, show_entries
 from switchgnn.controller.show import show as show_switch
 from switchgnn.controller.target import Progress as Teller
-from switchgnn.controller.target import client_of, leaf_spine_plans, parts_for
+from switchgnn.controller.target import client_of, parts_for, parts_over
 from switchgnn.controller.watch import WATCH_DEADLINE, WatchEvent, WatchEventKind
 from switchgnn.controller.watch import watch as keep_installed
 from switchgnn.p4src import load_program, load_strawman
 from switchgnn.planner.check.foreign import trusted_plan
 from switchgnn.planner.partition.leaf_spine import even_leaf_spine
-from switchgnn.planner.plan.files import read_plan
+from switchgnn.planner.plan.files import read_manifest
 
 DEFAULT_ADDRESS = "127.0.0.1:9559"
 
@@ -45,18 +45,17 @@ def parts_by_number(
     folder: Path, switches: int, leaves: int, spines: int
 ) -> list[tuple[SwitchPlan, Network]]:
     """Return what each of some switches serves of a plan, and what is around it."""
+    workers = read_manifest(folder).workers
     if not leaves:
-        plan = load_plan(folder)
-        return [(plan, star_network(plan.manifest.workers))] * switches
+        return parts_over(folder, None, [star_network(workers)] * switches)
     if switches != leaves + spines:
         raise ControllerError(
             f"{leaves} leaves and {spines} spines need {leaves + spines} addresses, leaves first; "
             f"{switches} are given."
         )
-    whole = read_plan(folder)
-    leaf_spine = even_leaf_spine(whole.manifest.workers, leaves, spines)
-    networks = leaf_spine_networks(leaf_spine.leaf_of_worker, spines).switches
-    return list(zip(leaf_spine_plans(whole, leaf_spine), networks, strict=True))
+    leaf_spine = even_leaf_spine(workers, leaves, spines)
+    around = leaf_spine_networks(leaf_spine.leaf_of_worker, spines)
+    return parts_over(folder, leaf_spine, around.switches)
 
 
 SWITCHES, PLAN, OUTPUT = "Switches", "Plan", "Output"

@@ -12,7 +12,7 @@ from typing import Protocol
 from switchgnn.base.clock import SYSTEM_CLOCK, Clock
 from switchgnn.controller.change import InstallReport
 from switchgnn.controller.controls.session import Session
-from switchgnn.controller.counters import read_totals
+from switchgnn.controller.counters import read_counters
 from switchgnn.controller.errors import (
     ControllerError,
     NotPrimaryError,
@@ -173,7 +173,7 @@ class _Watcher:
         # Without a reading, it has restarted again and counts from zero.
         self._counted.pop(client.address, None)
         with suppress(ControllerError):
-            self._counted[client.address] = read_totals(client).named()
+            self._counted[client.address] = read_counters(client).named()
 
     def _lost(self) -> list[P4RuntimeClient]:
         return [client for client in self.clients if not self._serves(client)]
@@ -219,7 +219,7 @@ class _Watcher:
 
     def _count(self) -> None:
         for client in self.clients:
-            now = read_totals(client).named()
+            now = read_counters(client).named()
             before = self._counted.get(client.address, {})
             grown = {
                 name: value - before.get(name, 0)
