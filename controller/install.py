@@ -12,7 +12,7 @@ from typing import TypeVar
 from switchgnn.base.clock import SYSTEM_CLOCK, Clock
 from switchgnn.base.network import Network
 from switchgnn.controller.change import ChangeCounts, InstallReport, change_between
-from switchgnn.controller.check import check_plan, check_rows
+from switchgnn.controller.check import check_plan
 from switchgnn.controller.controls import KEYED
 from switchgnn.controller.controls.banks import Pool, has_pool
 from switchgnn.controller.controls.congestion import (
@@ -45,8 +45,6 @@ def desired_state(
 ) -> SwitchContents:
     """Return a switch's contents for a plan, without a session; see ``install``."""
     tables = [control(layout).rows(plan, network) for control in KEYED]
-    for rows in tables:
-        check_rows(rows)
     empty = empty_state(layout)
     settings = {
         Congestion.name: Congestion(layout).encode(
