@@ -258,7 +258,7 @@ class _Walk:
         self._message(_TABLE_ENTRY)
         self._constant(bytes([_TABLE_ID]) + _varint(table.id))
         for field in table.keys:
-            header = (_MATCH, 6, _FIELD_ID, field.id, _EXACT, 2, _EXACT_VALUE, 0)
+            header: tuple[int, ...] = (_MATCH, 6, _FIELD_ID, field.id, _EXACT, 2, _EXACT_VALUE, 0)
             self._value(field, 0, header, (1, 5, 7))
         self._message(_ACTION)
         self._message(_TABLE_ACTION)

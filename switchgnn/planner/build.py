@@ -49,7 +49,8 @@ from switchgnn.planner.strategies import (
     ORDER_STRATEGIES,
     PARTITION_STRATEGIES,
     SEND_STRATEGIES,
-    BlockStrategy,
+    OrderStrategy,
+    SendStrategy,
     check_blocks,
     check_order,
     check_sends,
@@ -150,16 +151,20 @@ def build_resolved(
     weight, which needs the fewest entries. None: every plan fits.
     """
     strawman = strategies.blocks == STRAWMAN
-    _check_arguments(graph, strategies, context, program=program, seed=seed)
+    _check_arguments(graph, strategies, program=program, seed=seed)
+    _check_switch(context, strawman=strawman)
+    known = {**BLOCK_STRATEGIES, STRAWMAN: one_block}
+    make_blocks = find_blocks(strategies.blocks, context.workers, known)
     choose = find_strategy("send", strategies.send, SEND_STRATEGIES)
-    make_blocks = _find_blocks(strategies, context)
+    make_order = find_strategy("order", strategies.order, ORDER_STRATEGIES)
+    if assignment is None or strategies.partition != GIVEN:
+        partition = find_strategy("partition", strategies.partition, PARTITION_STRATEGIES)
     wanted = find_directions(directions)
     tell = progress or (lambda _step: None)
 
     tell("partition the vertices over the workers")
     check_workers(graph, context.workers)
     if assignment is None:
-        partition = find_strategy("partition", strategies.partition, PARTITION_STRATEGIES)
         assignment = partition(graph, context.workers, seed)
     owner = check_assignment(graph, context.workers, assignment)
     boundary = boundary_edges(graph, owner)
@@ -182,6 +187,8 @@ def build_resolved(
         left_to_hosts,
         formed,
         _checked_room(strategies.blocks, context, formed),
+        choose,
+        make_order,
         tell,
     )
 
@@ -202,18 +209,8 @@ def build_resolved(
     return stages.finish(max(weights))
 
 
-def _find_blocks(strategies: ResolvedStrategies, context: PlanContext) -> BlockStrategy:
-    known = {**BLOCK_STRATEGIES, STRAWMAN: one_block}
-    return find_blocks(strategies.blocks, context.workers, known)
-
-
 def _check_arguments(
-    graph: Graph,
-    strategies: ResolvedStrategies,
-    context: PlanContext,
-    *,
-    program: str,
-    seed: int,
+    graph: Graph, strategies: ResolvedStrategies, *, program: str, seed: int
 ) -> None:
     if graph.vertices > FIRST_RESERVED_ID:
         raise PlannerError(
@@ -223,7 +220,6 @@ def _check_arguments(
         raise PlannerError(f"The digest of the P4 program must be lower-case hex, not {program!r}.")
     if seed < 0:
         raise PlannerError(f"The seed must not be negative, but it is {seed}.")
-    _check_switch(context, strawman=strategies.blocks == STRAWMAN)
     if not 0 <= strategies.weight < math.inf:
         raise PlannerError(
             f"The weight of a contribution must be a number from 0, not {strategies.weight}."
@@ -233,12 +229,6 @@ def _check_arguments(
             f"The strawman's switch forwards features unchanged: its workers send "
             f"{_MULTICAST}, not {strategies.send}."
         )
-    # Each lookup raises for a name that is not known.
-    _find_blocks(strategies, context)
-    find_strategy("send", strategies.send, SEND_STRATEGIES)
-    find_strategy("order", strategies.order, ORDER_STRATEGIES)
-    if strategies.partition != GIVEN:
-        find_strategy("partition", strategies.partition, PARTITION_STRATEGIES)
 
 
 def _check_switch(context: PlanContext, *, strawman: bool) -> None:
@@ -282,6 +272,8 @@ class _Stages:
     left: dict[Direction, NDArray[np.bool_]] | None
     formed: Sequence[DirectionPlan]
     room: int  # the sums that have a slot at once in the plan's one switch
+    choose: SendStrategy
+    make_order: OrderStrategy
     tell: Progress
 
     def finish(self, weight: float) -> Plan:
@@ -322,8 +314,7 @@ class _Stages:
         return Plan(seal(manifest), switch, parts, self.owner)
 
     def _serve(self, each: DirectionPlan, weight: float) -> DirectionPlan:
-        choose = find_strategy("send", self.strategies.send, SEND_STRATEGIES)
-        by_vertex = choose(each.boundary, each.block, weight)
+        by_vertex = self.choose(each.boundary, each.block, weight)
         check_sends(self.strategies.send, each.boundary, by_vertex)
         packets = make_packets(
             each.boundary,
@@ -336,8 +327,7 @@ class _Stages:
 
     def _order(self, each: DirectionPlan) -> DirectionPlan:
         edges, block = each.packets.edges, each.packets.block
-        make_order = find_strategy("order", self.strategies.order, ORDER_STRATEGIES)
-        order = make_order(edges, block, self.seed)
+        order = self.make_order(edges, block, self.seed)
         check_order(self.strategies.order, edges, block, order)
         return replace(each, order=order)
 
