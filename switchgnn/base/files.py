@@ -12,7 +12,7 @@ import shutil
 import stat
 import tempfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -259,3 +259,20 @@ def swap_into_place(new: Path, target: Path) -> None:
         old.rename(target)
         raise
     old.rename(new)
+
+
+def reason_to_keep(target: Path, what: str, ours: Callable[[str], bool]) -> str | None:
+    """Return why a folder for `what` must not be replaced; None: all files in it are ours."""
+    if not target.exists():
+        return None
+    if not target.is_dir():
+        return f"{target} is a file; give the name of a folder for {what}."
+    return next(
+        (
+            f"{target} holds {path.name}, which is not part of {what}, so it is not overwritten; "
+            "choose another name."
+            for path in sorted(target.iterdir())
+            if not ours(path.name)
+        ),
+        None,
+    )

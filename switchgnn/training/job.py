@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from switchgnn.base.files import open_regular, replacing
+from switchgnn.base.files import open_regular, reason_to_keep, replacing
 from switchgnn.base.full_disk import why_not_written
 from switchgnn.base.records import RecordError, make_record, parse_json
 from switchgnn.host.direct.kinds import backward_file
@@ -43,7 +43,6 @@ from switchgnn.training.partition import (
     Partition,
     partition_file,
     read_partition,
-    reason_to_keep,
     write_partitions,
 )
 

@@ -3,7 +3,7 @@
 """The part of a data set that one worker holds."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.base.arrays import ArrayKind, ArraysError, pack_arrays, read_arrays
-from switchgnn.base.files import read_bounded, replacing
+from switchgnn.base.files import read_bounded, reason_to_keep, replacing
 from switchgnn.base.full_disk import why_not_written
 from switchgnn.base.records import RecordError, parse_json
 from switchgnn.planner.partition.workers import check_assignment
@@ -233,23 +233,6 @@ def read_partition(folder: str | Path, worker: int) -> Partition:
     except ArraysError as error:
         raise DatasetError(str(error)) from error
     return Partition(worker=worker, **arrays, **shared)
-
-
-def reason_to_keep(target: Path, what: str, ours: Callable[[str], bool]) -> str | None:
-    """Return why a folder for `what` must not be replaced; None: all files in it are ours."""
-    if not target.exists():
-        return None
-    if not target.is_dir():
-        return f"{target} is a file; give the name of a folder for {what}."
-    return next(
-        (
-            f"{target} holds {path.name}, which is not part of {what}, so it is not overwritten; "
-            "choose another name."
-            for path in sorted(target.iterdir())
-            if not ours(path.name)
-        ),
-        None,
-    )
 
 
 def _is_ours(name: str) -> bool:

@@ -508,9 +508,9 @@ MISTAKES = (
         "folder_overwritten",
         BAD_INPUT,
         "a plan takes the place of a folder that holds something else",
-        "switchgnn/planner/plan/files.py",
-        "    present = {path.name for path in target.iterdir()}\n",
-        "    present = set[str]()\n",
+        "switchgnn/base/files.py",
+        "            if not ours(path.name)\n",
+        "            if False\n",
         (f"{BAD_INPUT}::test_a_folder_that_is_no_plan_is_not_overwritten",),
     ),
     Mistake(

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.base.arrays import ArrayKind, ArraysError, pack_arrays, read_arrays
-from switchgnn.base.files import private_folder, replacing, whole_file
+from switchgnn.base.files import private_folder, reason_to_keep, replacing, whole_file
 from switchgnn.base.full_disk import why_not_written
 from switchgnn.base.interruptible import interruptible
 from switchgnn.base.machine import how_to_install, python_program
@@ -147,7 +147,8 @@ def write_shards(graph: Graph, ranks: int, folder: str | Path) -> None:
         )
     target = Path(folder).resolve()
     try:
-        _check_target(target)
+        if reason := reason_to_keep(target, "shards", lambda name: bool(_SHARD.fullmatch(name))):
+            raise PlannerError(reason)
         with replacing(target) as new:
             _write_files(graph, ranks, new)
     except OSError as error:
@@ -225,20 +226,6 @@ def _check_shard(shard: Shard, path: Path) -> None:
         raise PlannerError(f"{path} is damaged: it does not hold the rows that it names.")
     if len(indices) and (indices.min() < 0 or indices.max() >= shard.vertices):
         raise PlannerError(f"{path} is damaged: it names a vertex that the graph does not have.")
-
-
-def _check_target(target: Path) -> None:
-    if not target.exists():
-        return
-    if not target.is_dir():
-        raise PlannerError(f"{target} is a file; give the name of a folder for the shards.")
-    names = (path.name for path in target.iterdir())
-    strange = sorted(name for name in names if not _SHARD.fullmatch(name))
-    if strange:
-        raise PlannerError(
-            f"{target} holds {strange[0]}, which is not a shard, so it is not overwritten; "
-            "choose another name."
-        )
 
 
 class PTScotch:

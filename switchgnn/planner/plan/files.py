@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.base.arrays import ArrayKind, ArraysError, pack_arrays, read_arrays
-from switchgnn.base.files import read_regular, replacing
+from switchgnn.base.files import read_regular, reason_to_keep, replacing
 from switchgnn.base.full_disk import why_not_written
 from switchgnn.planner.arrays import are_offsets
 from switchgnn.planner.errors import PlannerError
@@ -213,24 +213,8 @@ def _write_files(plan: Plan, folder: Path) -> None:
 
 
 def _check_target(target: Path) -> None:
-    """Refuse to replace anything but a plan, or a folder that holds other files as well."""
-    if not target.exists():
-        return
-    if not target.is_dir():
-        raise PlannerError(f"{target} is a file; give the name of a folder for the plan.")
-    present = {path.name for path in target.iterdir()}
-    if not present:
-        return
-    if MANIFEST_FILE not in present:
-        raise PlannerError(
-            f"{target} is not a plan, so it is not overwritten; choose another name."
-        )
-    strange = sorted(name for name in present if not is_plan_file(name))
-    if strange:
-        raise PlannerError(
-            f"{target} holds {strange[0]}, which is not part of a plan, so it is not "
-            "overwritten; move that file or choose another name."
-        )
+    if reason := reason_to_keep(target, "a plan", is_plan_file):
+        raise PlannerError(reason)
 
 
 def is_plan_file(name: str) -> bool:

@@ -242,7 +242,7 @@ def test_only_plans_are_overwritten(plan, folder, tmp_path):
     other = tmp_path / "other"
     other.mkdir()
     (other / "thesis.tex").write_text("words")
-    assert "not a plan" in refused(write_plan, plan, other)
+    assert "thesis.tex, which is not part of a plan" in refused(write_plan, plan, other)
     (folder / "notes.txt").write_text("words")
     assert "notes.txt" in refused(write_plan, plan, folder)
     (tmp_path / "file").write_text("words")
