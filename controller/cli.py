@@ -112,30 +112,22 @@ class Access:
         election_id: int | None = None,
         deadline: float = DEFAULT_DEADLINE,
     ) -> list[P4RuntimeClient]:
-        """Return a client for each switch, leaves first, not opened yet.
-
-        Args:
-            addresses: where there is no network file; None: the usual one.
-            election_id: of all controllers the one with the highest is obeyed; None: this one
-                only reads.
-            deadline: seconds to wait for an answer.
-        """
-        number, primary = election_id or 1, election_id is not None
+        """Return a client for each switch, leaves first, not opened yet; without an id, to read."""
+        options: dict[str, Any] = {
+            "election_id": election_id or 1,
+            "primary": election_id is not None,
+            "deadline": deadline,
+        }
         if self.described is None:
             files = (self.tls_root, self.tls_certificate, self.tls_key)
             tls = None if files == (None, None, None) else TlsOptions(*files)
             return [
-                P4RuntimeClient(
-                    address, self.device_id, number, tls, primary=primary, deadline=deadline
-                )
+                P4RuntimeClient(address, self.device_id, tls=tls, **options)
                 for address in addresses or [DEFAULT_ADDRESS]
             ]
         if addresses:
             raise typer.BadParameter("--network says where the switches are: leave out --address")
-        return [
-            client_of(switch, election_id=number, primary=primary, deadline=deadline)
-            for switch in self.described.in_order
-        ]
+        return [client_of(switch, **options) for switch in self.described.in_order]
 
     def shares(
         self, folder: Path, installed: "Installed", clients: list[P4RuntimeClient]

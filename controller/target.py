@@ -103,18 +103,9 @@ class SwitchInstall:
     def bring_to(
         self, desired: SwitchContents, cancel: threading.Event, progress: Progress | None
     ) -> SwitchReport:
-        """Write what is missing, read everything back and compare.
+        """Write what is missing, read everything back and compare; after a failure ``go_back``.
 
-        Args:
-            desired: what it shall hold.
-            cancel: set when another switch has failed: then nothing more is written.
-            progress: called with an address, updates written, and all updates.
-
-        Returns:
-            What was written.
-
-        Raises:
-            ControllerError: any of that failed; see ``go_back``.
+        ``cancel`` is set when another switch has failed: then nothing more is written.
         """
         start = self._clock.now()
         change = change_between(self._layout, self._before, desired)
@@ -134,11 +125,7 @@ class SwitchInstall:
         )
 
     def go_back(self) -> None:
-        """Restore the switch; does nothing when it was not touched.
-
-        Raises:
-            RollbackError: that failed as well.
-        """
+        """Restore the switch if it was touched; RollbackError if that fails, too."""
         if not self._touched:
             return
         try:

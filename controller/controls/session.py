@@ -61,14 +61,7 @@ class Session(Setting):
     def entry(
         self, session: int, plan: SwitchPlan, largest_feature: float | None = None
     ) -> SessionEntry:
-        """Return the entry for a plan.
-
-        Args:
-            session: the number.
-            plan: what the switch serves.
-            largest_feature: the largest magnitude that a worker may report; None: any of which
-                no sum overflows float32.
-        """
+        """Return the entry of a session; `largest_feature` as `DesiredStates` takes it."""
         most = float(np.finfo(np.float32).max) / plan.manifest.max_fan_in
         most = most if largest_feature is None else min(largest_feature, most)
         limit = np.nextafter(np.float32(most), np.float32(0))

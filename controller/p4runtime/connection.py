@@ -50,11 +50,7 @@ class Arbitration:
         self._reader.start()
 
     def wait_primary(self, deadline: float) -> None:
-        """Wait for the switch's answer, at most ``deadline`` seconds.
-
-        Raises:
-            ControllerError: another controller is the primary, or nobody answers.
-        """
+        """Wait for the switch's answer, at most ``deadline`` seconds."""
         try:
             reply = self._replies.get(timeout=deadline)
         except queue.Empty:
@@ -212,11 +208,7 @@ class TlsOptions:
         )
 
     def context(self) -> ssl.SSLContext:
-        """Return a context for a handshake; a certificate without a key is left out.
-
-        Raises:
-            ControllerError: a file cannot be read, or the key is not that of the certificate.
-        """
+        """Return a context for a handshake; a certificate without a key is left out."""
         root, certificate, key = self.root_certificate, self.certificate, self.key
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         # gRPC decides on the strength of keys.

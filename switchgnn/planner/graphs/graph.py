@@ -84,16 +84,8 @@ class Graph:
 def class_labels(values: NDArray[Any], whose: str) -> NDArray[np.int64] | NDArray[np.float32]:
     """Return the labels of V vertices as classes, UNLABELLED where they are -1 or NaN.
 
-    Args:
-        values: numbers [V] or [V, 1]; or, for any number of classes per vertex, zeros and ones
-            [V, C].
-        whose: the file or data set, for messages.
-
-    Returns:
-        int64[V], or float32[V, C].
-
-    Raises:
-        PlannerError: a label is not a class.
+    Numbers [V] or [V, 1] become int64[V]; zeros and ones [V, C], for any number of classes per
+    vertex, float32[V, C]. `whose` names the file or data set in messages.
     """
     values = values[:, 0] if values.ndim == 2 and values.shape[1] == 1 else values
     if values.ndim == 2 and values.shape[1] and np.isin(values, (0, 1)).all():
