@@ -325,8 +325,8 @@ def _served(
     present: Sequence[SessionEntry], entries: Callable[[int], list[SessionEntry]]
 ) -> int | None:
     """Return the session in which a switch already serves its plan, or None."""
-    for place, here in enumerate(present):
-        own = entries(here.session)[place]
+    for position, here in enumerate(present):
+        own = entries(here.session)[position]
         if here.session and here == replace(own, any_tag=here.any_tag):
             return here.session
     return None

@@ -29,7 +29,7 @@ class Source(Keyed):
         return len(plan.switch.source_vertex)
 
     def rows(self, plan: SwitchPlan, network: Network) -> Rows:
-        """Return one entry per vertex and partial sum; its place is its register index."""
+        """Return one entry per vertex and partial sum; its position is its register index."""
         switch = plan.switch
         ports = np.array(plan.ports(network), np.int64)
         values: dict[str, Value] = {

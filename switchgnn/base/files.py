@@ -106,10 +106,10 @@ def reason_to_distrust(folder: Path) -> str | None:
     Everything in it and every folder above must belong to this user or root, and be writable by
     its owner (and group) alone.
     """
-    return reason_to_distrust_place(folder.resolve(strict=True))
+    return reason_to_distrust_path(folder.resolve(strict=True))
 
 
-def reason_to_distrust_place(target: Path) -> str | None:
+def reason_to_distrust_path(target: Path) -> str | None:
     """Return `reason_to_distrust` of a resolved path, whose links can no longer change."""
     above = (_reason(path, path.lstat(), is_above=True) for path in reversed(target.parents))
     inside = (_reason_inside(path) for path in sorted(target.iterdir()))

@@ -23,8 +23,8 @@ from switchgnn.planner.costs.forecast import (
     build_auto,
     choose_lanes,
     share_served,
+    transport_of,
     verdict,
-    way_of,
 )
 from switchgnn.planner.costs.seconds import NetworkModel
 from switchgnn.planner.direction import Direction
@@ -239,7 +239,7 @@ def _dataset_of(source: Any, name: str) -> Dataset:  # noqa: ANN401 - PyG has no
 def _why(graph: Graph, found: AutoPlan, mtu: int) -> str:
     plan, directions = found.plan, tuple(Direction)
     served = share_served(plan, boundary_edges(graph, plan.assignment), directions)
-    return verdict(way_of(plan, directions), found.seconds, served, mtu, both=True)
+    return verdict(transport_of(plan, directions), found.seconds, served, mtu, both=True)
 
 
 def read_job(folder: str | Path) -> Job:

@@ -22,7 +22,7 @@ from switchgnn.planner.check.plan import check_plan, name_of_graph
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.bundled import is_bundled
 from switchgnn.planner.graphs.load import load_graph
-from switchgnn.planner.plan.files import check_place, write_plan
+from switchgnn.planner.plan.files import check_target, write_plan
 from switchgnn.profiles import find_profile
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def plan(
         _write_job(asked, asked.workers)
         return
     if asked.out is not None and not asked.parts:
-        check_place(asked.out)
+        check_target(asked.out)
     if asked.parts or asked.data is not None:
         raise typer.BadParameter("--parts and --data take the place of GRAPH")
     steps = Steps()

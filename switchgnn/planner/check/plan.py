@@ -129,12 +129,12 @@ def _check_sends(plan: RawPlan, deliveries: Deliveries) -> CarriedRows:
         carried = np.diff(part["send_row_indptr"])
         carrying = part["vertices"][part["send_row"]]
         _check_carried(worker, ids, carried, carrying, part["send_row_indptr"])
-        place = np.searchsorted(source_ids, ids)
-        known = place < len(source_ids)
-        known[known] = source_ids[place[known]] == ids[known]
+        index = np.searchsorted(source_ids, ids)
+        known = index < len(source_ids)
+        known[known] = source_ids[index[known]] == ids[known]
         require(np.all(known), f"Worker {worker} sends what the switch does not know.")
         require(
-            np.all(source_worker[place] == worker),
+            np.all(source_worker[index] == worker),
             f"Worker {worker} sends a packet that the switch takes from another worker only.",
         )
         keys.append((_blocks(part["send_indptr"]) << 32) | ids)

@@ -20,8 +20,8 @@ _PARTIAL = 2**31
 class Deliveries:
     """All additions of the switch: one row per packet and destination, D rows."""
 
-    packet: NDArray[np.int64]  # [D], the place of the packet in `packet_block` and `packet_id`
-    result: NDArray[np.int64]  # [D], the place of the destination among the results
+    packet: NDArray[np.int64]  # [D], the index of the packet in `packet_block` and `packet_id`
+    result: NDArray[np.int64]  # [D], the index of the destination among the results
     packet_block: NDArray[np.int64]  # [P], ascending with packet_id
     packet_id: NDArray[np.int64]  # [P], the id on the wire
     packet_count: NDArray[np.int64]  # [P], the Count of the packet
@@ -179,7 +179,7 @@ def _check_entries(plan: RawPlan) -> NDArray[np.int64]:
     first = np.flatnonzero(new)
     count = switch["entry_count"]
     same = count == count[first[packet]] if len(first) else np.ones(0, dtype=bool)
-    _require_all(same & (count > 0), np.arange(len(hop)), switch, "changes its Count on its way")
+    _require_all(same & (count > 0), np.arange(len(hop)), switch, "changes its Count between hops")
     return packet
 
 
@@ -222,8 +222,8 @@ def _result_key(
 
 
 def _find(keys: NDArray[np.int64], wanted: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the place of each in sorted keys, or -1."""
+    """Return the index of each in sorted keys, or -1."""
     if len(keys) == 0:
         return np.full(len(wanted), -1, dtype=np.int64)
-    place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-    return np.where(keys[place] == wanted, place, -1).astype(np.int64)
+    index = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+    return np.where(keys[index] == wanted, index, -1).astype(np.int64)

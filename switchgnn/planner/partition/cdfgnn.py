@@ -129,13 +129,13 @@ def by_degree_sum(
     total = degree[edges].sum(axis=1)
     ends = edges[sort_by_key(total, int(total.max(initial=0)) + 1)[1]].ravel()
     first = np.full(len(degree), len(ends))
-    # Of what is assigned to one place the last stays: backwards, the first.
+    # Of what is assigned to one index the last stays: backwards, the first.
     first[ends[::-1]] = np.arange(len(ends))[::-1]
     return np.argsort(first, kind="stable").astype(np.int32)
 
 
 @Compiled
-def _stream(  # noqa: PLR0917 - numba takes them by place
+def _stream(  # noqa: PLR0917 - numba takes them by position
     order: NDArray[np.int32],
     indptr: NDArray[np.int64],
     indices: NDArray[np.int32],

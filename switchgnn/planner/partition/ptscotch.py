@@ -296,7 +296,7 @@ def load_ptscotch(edges: int = 0) -> PTScotch:
     """
     os.environ["SCOTCH_PTHREAD_NUMBER"] = "1"
     os.environ["SCOTCH_DETERMINISTIC"] = "1"  # not read up to 7.0.8; see its README.md
-    for scotch, parmetis in _places(wide=edges > _MOST_NARROW):
+    for scotch, parmetis in _library_names(wide=edges > _MOST_NARROW):
         try:
             library = PTScotch(ctypes.CDLL(scotch), ctypes.CDLL(parmetis))
         except OSError:
@@ -313,13 +313,13 @@ def load_ptscotch(edges: int = 0) -> PTScotch:
     )
 
 
-def _places(*, wide: bool) -> Iterator[tuple[str, str]]:
+def _library_names(*, wide: bool) -> Iterator[tuple[str, str]]:
     """Yield pairs of library names; only one may be loaded, as both widths share their symbols."""
     if wide:
         for folder in sorted(_LIBRARY_FOLDER.glob(_WIDE_FOLDERS)):
             for ending in _ENDINGS:
-                places = (f"libptscotch{ending}", f"libptscotchparmetisv3{ending}")
-                yield str(folder / places[0]), str(folder / places[1])
+                names = (f"libptscotch{ending}", f"libptscotchparmetisv3{ending}")
+                yield str(folder / names[0]), str(folder / names[1])
     for ending in _ENDINGS:
         yield f"libptscotch{ending}", f"libptscotchparmetisv3{ending}"
 
@@ -332,7 +332,7 @@ def run_ranks(ranks: int, command: Sequence[str]) -> None:
     """Run a command as several ranks on this machine; an exception ends all of them."""
     options = [
         *("-n", str(ranks), "--tag-output"),
-        # mpirun takes cores for places, and not those that share one; and two runs at a time
+        # mpirun counts cores as slots, and not those that share one; and two runs at a time
         # would otherwise be bound to the same cores.
         *("--oversubscribe", "--bind-to", "none"),
         *(["--allow-run-as-root"] if os.geteuid() == 0 else []),

@@ -97,7 +97,7 @@ def even_shares(
     most = math.ceil(MOST_SHARE * len(part) / workers)
     shares = np.bincount(part, minlength=workers)
     leaving = _surplus(part, shares, degree, most)
-    # Every free place, by the vertices that its worker has once it is taken.
+    # Every free seat, by the vertices that its worker has once it is taken.
     room = np.maximum(most - shares, 0)
     worker = np.repeat(np.arange(workers, dtype=np.int32), room)
     before = np.repeat(np.cumsum(room) - room, room)

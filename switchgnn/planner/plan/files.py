@@ -135,7 +135,7 @@ def write_plan(plan: Plan, folder: str | Path) -> None:
         ) from error
 
 
-def check_place(folder: str | Path) -> None:
+def check_target(folder: str | Path) -> None:
     """Check before planning that a plan may be written to a folder."""
     try:
         _check_target(Path(folder).resolve())

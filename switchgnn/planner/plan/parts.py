@@ -168,7 +168,7 @@ def _sources(
 
 
 @Compiled
-def _fill_entries(  # noqa: PLR0917 - numba takes them by place
+def _fill_entries(  # noqa: PLR0917 - numba takes them by position
     rows: NDArray[np.int64],
     bank: NDArray[np.int8],
     slot: NDArray[np.int32],

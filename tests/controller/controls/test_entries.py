@@ -50,7 +50,7 @@ def test_stations_are_forwarded_and_broadcast_is_flooded(layout, network):
     assert len(records) == 4
 
 
-def test_sources_are_indexed_by_their_place(layout, network):
+def test_sources_are_indexed_by_their_position(layout, network):
     records = Source(layout).records(Source(layout).rows(PLAN, network))
     assert records[3] == {"src_id": 3, "port": 1, "index": 3}
 
