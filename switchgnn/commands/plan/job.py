@@ -134,7 +134,7 @@ class Outlook:
     """The costs of exchanges with a plan, and between hosts alone.
 
     Attributes:
-        plan: the transport of the plan: `switch`, `mixed`, or of hosts alone if it leaves all to them.
+        plan: its transport: `switch`, `mixed`, or one of hosts alone if it leaves all to them.
         loads: bytes by transport.
         seconds: predicted by transport; empty over leaves and spines.
         chosen: the fastest transport; None without a prediction.
@@ -183,14 +183,13 @@ def outlook_of(
         seconds = {name: forecast.of_hosts(each) for name, each in rows.items()}
         if own not in seconds:
             seconds[own] = forecast.of_plan(plan, left)
-    chosen = min(
-        (name for name in PREDICTED_TRANSPORTS if name in seconds), key=seconds.__getitem__
-    )
+    ordered = {name: seconds[name] for name in PREDICTED_TRANSPORTS if name in seconds}
     kept = share_served(plan, boundary, directions)
     both = len(directions) > 1
     why = verdict(own, seconds, kept, forecast.network.mtu, both=both)
-    ordered = {name: seconds[name] for name in PREDICTED_TRANSPORTS if name in seconds}
-    return Outlook(own, forecast.network, loads, ordered, chosen, why)
+    return Outlook(
+        own, forecast.network, loads, ordered, min(ordered, key=ordered.__getitem__), why
+    )
 
 
 def _of_plan(plan: Plan, left: Rows, forecast: StarForecast, frames: Frames) -> TransportLoad:
