@@ -12,7 +12,7 @@ from pathlib import Path
 
 from switchgnn.base.machine import python_program
 from switchgnn.base.native import find_compiler
-from switchgnn.controller.p4runtime.connection import check_tls_files, grpc_target
+from switchgnn.controller.p4runtime.connection import TlsOptions, grpc_target
 from switchgnn.softswitch.native.build import Backend, why_not_kept
 from switchgnn.softswitch.native.engine import Ahead, compile_ahead
 from switchgnn.topologies.child import Child, temporary_files_in
@@ -59,7 +59,7 @@ class TlsFolder:
             if not self[name].is_file():
                 raise FabricError(f"There is no {self[name]}: --tls needs all five PEM files.")
         for name in ("switch", "controller"):
-            check_tls_files(self["ca"], self[name], self[f"{name}-key"])
+            TlsOptions(self["ca"], self[name], self[f"{name}-key"]).context()
 
 
 def bmv2_installed() -> bool:

@@ -12,7 +12,7 @@ import shutil
 import stat
 import tempfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -106,10 +106,10 @@ def reason_to_distrust(folder: Path) -> str | None:
     Everything in it and every folder above must belong to this user or root, and be writable by
     its owner (and group) alone.
     """
-    return reason_to_distrust_place(folder.resolve(strict=True))
+    return reason_to_distrust_path(folder.resolve(strict=True))
 
 
-def reason_to_distrust_place(target: Path) -> str | None:
+def reason_to_distrust_path(target: Path) -> str | None:
     """Return `reason_to_distrust` of a resolved path, whose links can no longer change."""
     above = (_reason(path, path.lstat(), is_above=True) for path in reversed(target.parents))
     inside = (_reason_inside(path) for path in sorted(target.iterdir()))
@@ -259,3 +259,20 @@ def swap_into_place(new: Path, target: Path) -> None:
         old.rename(target)
         raise
     old.rename(new)
+
+
+def reason_to_keep(target: Path, what: str, ours: Callable[[str], bool]) -> str | None:
+    """Return why a folder for `what` must not be replaced; None: all files in it are ours."""
+    if not target.exists():
+        return None
+    if not target.is_dir():
+        return f"{target} is a file; give the name of a folder for {what}."
+    return next(
+        (
+            f"{target} holds {path.name}, which is not part of {what}, so it is not overwritten; "
+            "choose another name."
+            for path in sorted(target.iterdir())
+            if not ours(path.name)
+        ),
+        None,
+    )

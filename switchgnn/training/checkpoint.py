@@ -179,7 +179,7 @@ class Checkpoint:
             }
             found = read_npz(files[0], kinds, remedy=_REMEDY, limit=self._limit)
         except ArraysError as error:
-            raise TrainingError(f"No checkpoint of this training: {error}.") from error
+            raise TrainingError(f"No checkpoint of this training: {error}") from error
         del found[_FACTS]
         return facts.progress, self._fitting(found, files[0])
 

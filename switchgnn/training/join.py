@@ -21,7 +21,7 @@ from torch_geometric.data import Data
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.metrics import check_installed
 from switchgnn.base.network_file import DescribedNetwork, interfaces, read_network
-from switchgnn.controller.install import Share, install_each
+from switchgnn.controller.install import DesiredStates, Share, install_each
 from switchgnn.controller.target import client_of, parts_for
 from switchgnn.host.compression import NO_COMPRESSION, WHOLE_BITS, Compression
 from switchgnn.host.hybrid import open_switch
@@ -319,7 +319,7 @@ def open_session(plan: Path, network: DescribedNetwork, *, election_id: int = 1)
         for client in clients:
             stack.callback(client.close)
         shares = [Share(*part, client) for part, client in zip(parts, clients, strict=True)]
-        return install_each(shares, program=load_program(), new_session=True).session
+        return install_each(shares, DesiredStates(load_program()), new_session=True).session
 
 
 # Seconds between workers: one may read a large part, or write a checkpoint.

@@ -3,7 +3,7 @@
 """The part of a data set that one worker holds."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.base.arrays import ArrayKind, ArraysError, pack_arrays, read_arrays
-from switchgnn.base.files import read_bounded, replacing
+from switchgnn.base.files import read_bounded, reason_to_keep, replacing
 from switchgnn.base.full_disk import why_not_written
 from switchgnn.base.records import RecordError, parse_json
 from switchgnn.planner.partition.workers import check_assignment
@@ -83,8 +83,8 @@ class Partition:
         )
         if not fits:
             raise DatasetError(
-                f"the arrays of worker {self.worker}'s part of data set {self.name} "
-                "do not belong together; write the partitions again"
+                f"The arrays of worker {self.worker}'s part of data set {self.name} "
+                "do not belong together; write the partitions again."
             )
 
     @property
@@ -211,7 +211,7 @@ def write_partitions(data: Dataset, assignment: NDArray[np.integer], folder: str
                 _write(part, new)
     except OSError as error:
         raise DatasetError(
-            f"cannot write partitions {folder}: {why_not_written(error, target)}"
+            f"Cannot write partitions {folder}: {why_not_written(error, target)}."
         ) from error
 
 
@@ -224,8 +224,8 @@ def read_partition(folder: str | Path, worker: int) -> Partition:
     shared = _read_shared(Path(folder) / SHARED_FILE)
     if not 0 <= worker < shared["workers"]:
         raise DatasetError(
-            f"partitions {folder} are for the workers 0 to {shared['workers'] - 1}, "
-            f"but not {worker}"
+            f"Partitions {folder} are for the workers 0 to {shared['workers'] - 1}, "
+            f"but not {worker}."
         )
     path = Path(folder) / partition_file(worker)
     try:
@@ -233,23 +233,6 @@ def read_partition(folder: str | Path, worker: int) -> Partition:
     except ArraysError as error:
         raise DatasetError(str(error)) from error
     return Partition(worker=worker, **arrays, **shared)
-
-
-def reason_to_keep(target: Path, what: str, ours: Callable[[str], bool]) -> str | None:
-    """Return why a folder for `what` must not be replaced; None: all files in it are ours."""
-    if not target.exists():
-        return None
-    if not target.is_dir():
-        return f"{target} is a file; give the name of a folder for {what}"
-    return next(
-        (
-            f"{target} holds {path.name}, which is not part of {what}, so it is not overwritten; "
-            "choose another name"
-            for path in sorted(target.iterdir())
-            if not ours(path.name)
-        ),
-        None,
-    )
 
 
 def _is_ours(name: str) -> bool:
@@ -268,15 +251,15 @@ def _read_shared(path: Path) -> dict[str, Any]:
     try:
         shared = parse_json(read_bounded(path, _MOST_BYTES))
     except FileNotFoundError:
-        raise DatasetError(f"{path.parent} holds no partitions: it has no {SHARED_FILE}") from None
+        raise DatasetError(f"{path.parent} holds no partitions: it has no {SHARED_FILE}.") from None
     except OSError as error:
-        raise DatasetError(f"cannot read {path}: {error.strerror}") from error
+        raise DatasetError(f"Cannot read {path}: {error.strerror}.") from error
     except RecordError as error:
-        raise DatasetError(f"{path} is damaged; write the partitions again") from error
+        raise DatasetError(f"{path} is damaged; write the partitions again.") from error
     if not isinstance(shared, dict) or shared.get("format") != FORMAT:
-        raise DatasetError(f"{path} does not describe partitions; write them again")
+        raise DatasetError(f"{path} does not describe partitions; write them again.")
     if shared.get("version") != VERSION:
-        raise DatasetError(f"{path} has another version than {VERSION}; write the partitions again")
+        raise DatasetError(f"{path} is not of version {VERSION}; write the partitions again.")
     if any(type(shared.get(name)) is not kind for name, kind in SHARED.items()):
-        raise DatasetError(f"{path} is damaged; write the partitions again")
+        raise DatasetError(f"{path} is damaged; write the partitions again.")
     return {name: shared[name] for name in SHARED}

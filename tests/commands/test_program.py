@@ -51,7 +51,7 @@ LINES = [
     ("switch --grpc unix:s --cpu-port 510 --port 510=eth:lo", "--cpu-port"),
     ("switch --grpc unix:s --tls-cert FIFO --tls-key FIFO", "not a regular file"),
     *((f"{line} gone/new", "there is no folder") for line in LOOKS_FIRST),
-    ("plan no-such-graph --workers 2 --out .", "is not a plan, so it is not overwritten"),
+    ("plan no-such-graph --workers 2 --out .", "is not part of a plan, so it is not overwritten"),
 ]
 
 

@@ -112,8 +112,8 @@ def test_a_spine_has_leaves_with_their_workers(plans, layout):
 
 def test_a_spine_that_hears_no_barrier_takes_all_turns(plans, layout):
     turns = [Session(layout).entry(1, plan).any_tag for plan in plans]
-    first_spine = next(place for place, plan in enumerate(plans) if not plan.above)
-    assert turns == [int(place > first_spine) for place in range(len(plans))]
+    first_spine = next(at for at, plan in enumerate(plans) if not plan.above)
+    assert turns == [int(at > first_spine) for at in range(len(plans))]
     assert any(turns)
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from switchgnn.controller import (
+    DesiredStates,
     P4RuntimeClient,
     Share,
     TlsOptions,
@@ -265,7 +266,7 @@ def test_a_switch_that_restarts(target, certificates, tmp_path):
 
     def follow(client):
         watched = Share(load_plan((plan.manifest, plan.switch)), network, client)
-        watch([watched], program=program, on_event=note, stop=stop, interval=0.1)
+        watch([watched], DesiredStates(program), on_event=note, stop=stop, interval=0.1)
 
     with (
         serving(target, certificates, tmp_path) as (switch, address),

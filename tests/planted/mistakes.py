@@ -460,8 +460,8 @@ MISTAKES = (
         MININET,
         "the switch marks from its own threshold, not from the one that is asked for",
         "switchgnn/commands/shared/runner.py",
-        "            ecn_threshold=job.ecn_threshold,\n",
-        "",
+        "DesiredStates(workers.program, job.ecn_threshold, job.queue)",
+        "DesiredStates(workers.program, queue=job.queue)",
         (
             f"{MININET}::test_sums_are_exact_beside_tcp_over_leaves_and_spines"
             "[embedded-mininet-cables.loss=0.02,seed=3]",
@@ -508,9 +508,9 @@ MISTAKES = (
         "folder_overwritten",
         BAD_INPUT,
         "a plan takes the place of a folder that holds something else",
-        "switchgnn/planner/plan/files.py",
-        "    present = {path.name for path in target.iterdir()}\n",
-        "    present = set[str]()\n",
+        "switchgnn/base/files.py",
+        "            if not ours(path.name)\n",
+        "            if False\n",
         (f"{BAD_INPUT}::test_a_folder_that_is_no_plan_is_not_overwritten",),
     ),
     Mistake(

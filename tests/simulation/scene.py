@@ -10,7 +10,7 @@ from random import Random
 from types import TracebackType
 
 from switchgnn.controller import P4RuntimeClient
-from switchgnn.controller.install import Share, install_each
+from switchgnn.controller.install import DesiredStates, Share, install_each
 from switchgnn.host.links.faults import worker_link
 from tests.simulation.byzantine import ByzantineWorker, generator_for
 from tests.simulation.network import Deliver, Disturbance, ListedFaults, Ways, Wire, WireFaults
@@ -223,7 +223,7 @@ class Scene:
             with self._unseen_client(restarted) as client:
                 install_each(
                     [Share(share.plan, share.network, client)],
-                    program=self._program,
+                    DesiredStates(self._program),
                     session=session - 1 if session > 1 else _OLDEST,
                     clock=VirtualClock(self.scheduler),
                     pool=InOrder,

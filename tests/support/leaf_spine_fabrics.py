@@ -10,7 +10,13 @@ import os
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
-from switchgnn.controller import Share, install_each, leaf_spine_networks, leaf_spine_switch_plan
+from switchgnn.controller import (
+    DesiredStates,
+    Share,
+    install_each,
+    leaf_spine_networks,
+    leaf_spine_switch_plan,
+)
 from switchgnn.host.wire.link import open_link
 from switchgnn.p4src import load_program
 from switchgnn.planner.build import build_plan
@@ -62,7 +68,7 @@ class LeafSpineBed:
         ]
 
     def install(self, *, new_session=True):
-        report = install_each(self.shares(), program=self.program, new_session=new_session)
+        report = install_each(self.shares(), DesiredStates(self.program), new_session=new_session)
         self.session = report.session
         return report
 

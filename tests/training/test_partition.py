@@ -151,7 +151,7 @@ def test_an_assignment_that_does_not_fit_is_refused(karate, tmp_path, assignment
         ('{"format": "switchgnn-partitions", "version": 3}', "version"),
         ('{"format": "switchgnn-partitions", "version": 2, "workers": true}', "damaged"),
         ("[" * 200_000, "damaged"),
-        (" " * (1 << 20) + " ", "cannot read"),
+        (" " * (1 << 20) + " ", "Cannot read"),
     ],
 )
 def test_a_bad_description_is_refused(folder, text, part):

@@ -25,6 +25,7 @@ from switchgnn.commands.shared.outputs import (
 )
 from switchgnn.controller import (
     Counters,
+    DesiredStates,
     InstallReport,
     P4RuntimeClient,
     Share,
@@ -282,9 +283,7 @@ def _installed(
         shares = shares_of(fabric.folder / "plan", workers.parts, fabric.site, clients)
         report = install_each(
             shares,
-            program=workers.program,
-            ecn_threshold=job.ecn_threshold,
-            queue=job.queue,
+            DesiredStates(workers.program, job.ecn_threshold, job.queue),
             new_session=True,
             progress=lambda _address, done, total: step("installing", done, total),
         )

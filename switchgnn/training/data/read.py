@@ -182,11 +182,11 @@ def _read_features(path: Path, graph: Graph) -> _Given:
         ".json": _from_json,
     }
     if format_of(path) not in readers:
-        raise DatasetError(f"cannot tell the format of {path}: features are .npy, .csv or .json")
+        raise DatasetError(f"Cannot tell the format of {path}: features are .npy, .csv or .json.")
     try:
         return readers[format_of(path)](path, graph)
     except MemoryError as error:
-        raise DatasetError(f"the features of {path} do not fit into memory") from error
+        raise DatasetError(f"The features of {path} do not fit into memory.") from error
 
 
 def _from_array(path: Path, _: Graph) -> _Given:
@@ -203,7 +203,7 @@ def _from_table(path: Path, graph: Graph) -> _Given:
             with np.errstate(over="ignore"):
                 row[:] = [float(cell) for cell in cells]
         except ValueError as error:
-            raise DatasetError(f"{path}, line {line}: {error}") from error
+            raise DatasetError(f"{path}, line {line}: {error}.") from error
     return _Given(path, table.ids, features)
 
 
@@ -231,22 +231,22 @@ def _lists(path: Path, graph: Graph) -> dict[int | str, list[int]]:
     try:
         value = json.loads(read_text(path))
     except (ValueError, RecursionError) as error:
-        raise DatasetError(f"{path} is not JSON: {error}") from error
+        raise DatasetError(f"{path} is not JSON: {error}.") from error
     form = f'{path} must have the form {{"id": [feature, ...], ...}}'
     if not isinstance(value, dict):
-        raise DatasetError(form)
+        raise DatasetError(f"{form}.")
     lists: dict[int | str, list[int]] = {}
     for key, columns in value.items():
         name = _id(key, graph)
         if name is None or not isinstance(columns, list):
-            raise DatasetError(f"{form}, but has {key[:40]!r}")
+            raise DatasetError(f"{form}, but has {key[:40]!r}.")
         if not all(type(c) is int and 0 <= c < 2**31 for c in columns):
-            raise DatasetError(f"{form}, but vertex {key} has a feature that is no whole number")
+            raise DatasetError(f"{form}, but vertex {key} has a feature that is no whole number.")
         if name in lists:
-            raise DatasetError(f"{path} names vertex {name} twice")
+            raise DatasetError(f"{path} names vertex {name} twice.")
         lists[name] = columns
     if not any(lists.values()):
-        raise DatasetError(f"{path} holds no features")
+        raise DatasetError(f"{path} holds no features.")
     return lists
 
 
@@ -258,7 +258,7 @@ def _read_labels(path: Path, graph: Graph, column: str | None) -> _Given:
     per vertex.
     """
     if column is not None and format_of(path) != ".csv":
-        raise DatasetError(f"{path} has no column {column}; only a .csv has columns")
+        raise DatasetError(f"{path} has no column {column}; only a .csv has columns.")
     if format_of(path) != ".npy":
         return _read_words(path, graph, column)
     return _Given(path, None, read_npy(path, ArrayKind(_NUMBERS, (1, 2)), remedy=_REMEDY))
@@ -299,7 +299,7 @@ def _column(path: Path, table: "_TextTable", column: str | None) -> int:
         return -1
     if table.header is None or column not in table.header:
         there = "no header" if table.header is None else f"the columns {', '.join(table.header)}"
-        raise DatasetError(f"{path} has no column {column}; it has {there}")
+        raise DatasetError(f"{path} has no column {column}; it has {there}.")
     return table.header.index(column)
 
 
@@ -310,10 +310,10 @@ def _numbered(path: Path, words: list[str]) -> NDArray[np.int64] | NDArray[np.fl
         name = used[numbers.index(False)]
         raise DatasetError(
             f"{path} has numbers as labels, but also {name[:40]!r}; "
-            "give whole numbers from 0 only, or names only"
+            "give whole numbers from 0 only, or names only."
         )
     if several := [word for word in used if all(numbers) and not _NUMBER.fullmatch(word)]:
-        raise DatasetError(f"{path} has {several[0][:40]!r} as the label of one vertex")
+        raise DatasetError(f"{path} has {several[0][:40]!r} as the label of one vertex.")
     class_of = {word: float(word) if all(numbers) else index for index, word in enumerate(used)}
     return class_labels(np.array([class_of.get(word, np.nan) for word in words]), str(path))
 
@@ -325,11 +325,11 @@ def _is_missing(word: str) -> bool:
 
 def _check_largest(path: Path, largest: int, vertices: int) -> None:
     if largest < 0:
-        raise DatasetError(f"{path} holds no labels")
+        raise DatasetError(f"{path} holds no labels.")
     if largest >= max(vertices, 2):
         raise DatasetError(
             f"{path} has the label {largest}, but only {vertices} vertices; "
-            "number the classes from 0"
+            "number the classes from 0."
         )
 
 
@@ -338,7 +338,7 @@ def _place_split(given: _Given, graph: Graph) -> Split:
     strange = sorted(set(words) - set(_CODES))
     if strange:
         raise DatasetError(
-            f"{given.path} has {strange[0][:40]!r}; a vertex is in train, validation, test or none"
+            f"{given.path} has {strange[0][:40]!r}; a vertex is in train, validation, test or none."
         )
     return split_of_codes(np.array([_CODES[word] for word in words], dtype=np.int8))
 
@@ -352,18 +352,18 @@ def _rows_of(given: _Given, graph: Graph) -> NDArray[np.int64]:
             raise DatasetError(
                 f"{path} has {rows} rows, but graph {graph.name} has {graph.vertices} vertices, "
                 f"{known[0]} to {known[-1]}; give one row per vertex (also for isolated ones, and "
-                "for 0 unless the ids are 1 to the number of rows), or a .csv with ids"
+                "for 0 unless the ids are 1 to the number of rows), or a .csv with ids."
             )
         return np.arange(rows)
     row = np.minimum(np.searchsorted(known, ids), graph.vertices - 1)
     unknown = known[row] != ids
     if unknown.any():
         raise DatasetError(
-            f"{path} names vertex {ids[np.argmax(unknown)]}, which is not in graph {graph.name}"
+            f"{path} names vertex {ids[np.argmax(unknown)]}, which is not in graph {graph.name}."
         )
     twice = np.bincount(row, minlength=graph.vertices) > 1
     if twice.any():
-        raise DatasetError(f"{path} names vertex {known[np.argmax(twice)]} twice")
+        raise DatasetError(f"{path} names vertex {known[np.argmax(twice)]} twice.")
     return row
 
 
@@ -389,7 +389,7 @@ def _check_none_missing(graph: Graph, row: NDArray[np.int64], path: Path) -> Non
     if lacks.any():
         first = _known(graph)[np.argmax(lacks)]
         raise DatasetError(
-            f"{path} lacks vertex {first} and {int(lacks.sum()) - 1} others of graph {graph.name}"
+            f"{path} lacks vertex {first} and {int(lacks.sum()) - 1} others of graph {graph.name}."
         )
 
 
@@ -429,23 +429,23 @@ def _read_table(path: Path, graph: Graph) -> _TextTable:
                 rows.append(row)
                 lines.append(reader.line_num)
     except csv.Error as error:
-        raise DatasetError(f"{path}, line {reader.line_num}: {error}") from error
+        raise DatasetError(f"{path}, line {reader.line_num}: {error}.") from error
     header = None
     first = rows[0][0].strip() if rows else "0"
     if first not in _known(graph) if _has_names(graph) else not _NUMBER_START.match(first):
         header = [name.strip() for name in rows.pop(0)]
         lines.pop(0)
     if not rows:
-        raise DatasetError(f"{path} holds no rows")
+        raise DatasetError(f"{path} holds no rows.")
     columns = len(rows[0] if header is None else header)
     for row, line in zip(rows, lines, strict=True):
         if len(row) != columns or columns < 2:
             raise DatasetError(
                 f"{path}, line {line}: has {len(row)} columns; expected "
-                f"{max(columns, 2)}, the first of which is the id of a vertex"
+                f"{max(columns, 2)}, the first of which is the id of a vertex."
             )
         if _id(row[0].strip(), graph) is None:
-            raise DatasetError(f"{path}, line {line}: {row[0][:40]!r} is not the id of a vertex")
+            raise DatasetError(f"{path}, line {line}: {row[0][:40]!r} is not the id of a vertex.")
     return _TextTable(
         header=None if header is None else header[1:],
         ids=np.array([_id(row[0].strip(), graph) for row in rows]),
