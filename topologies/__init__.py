@@ -18,8 +18,14 @@ from switchgnn.topologies.errors import FabricError
 from switchgnn.topologies.fabric import Fabric, WireBytes, carried
 from switchgnn.topologies.free_ports import free_tcp_port
 from switchgnn.topologies.rpc_address import folder_for_sockets, socket_address
-from switchgnn.topologies.site import ETHERNET_MTU, LeafSpineSite, Site, Star, cable_name
 from switchgnn.topologies.targets import Target, TlsFolder, compile_for
+from switchgnn.topologies.topology import (
+    ETHERNET_MTU,
+    LeafSpineTopology,
+    Star,
+    Topology,
+    cable_name,
+)
 
 __all__ = [
     "AUTO",
@@ -32,11 +38,11 @@ __all__ = [
     "FabricError",
     "FabricKind",
     "FlowLimits",
-    "LeafSpineSite",
-    "Site",
+    "LeafSpineTopology",
     "Star",
     "Target",
     "TlsFolder",
+    "Topology",
     "WireBytes",
     "build_fabric",
     "cable_name",

@@ -18,8 +18,8 @@ from switchgnn.topologies.fabric import Fabric
 from switchgnn.topologies.forkserver import Forkserver
 from switchgnn.topologies.loopback_fabric import LoopbackFabric
 from switchgnn.topologies.mininet_fabric import MininetFabric, mininet_missing
-from switchgnn.topologies.site import Site
 from switchgnn.topologies.targets import BMV2_PROGRAM, Target, bmv2_installed
+from switchgnn.topologies.topology import Topology
 
 # BMv2 where it can run, as it is the reference implementation of v1model; else the embedded switch.
 AUTO, REFERENCE = "auto", "reference"
@@ -126,7 +126,7 @@ def choose(target: str, fabric: str, backend: Backend | None = None) -> FabricCh
 
 def build_fabric(
     kind: FabricKind,
-    site: Site,
+    topology: Topology,
     folder: Path,
     *,
     cable_faults: str = "",
@@ -138,7 +138,7 @@ def build_fabric(
 
     Args:
         kind: the network.
-        site: what to build.
+        topology: what to build.
         folder: for the temporary files of its processes, and their logs.
         cable_faults: see ``Fabric``.
         forkserver: see ``Fabric``.
@@ -149,7 +149,7 @@ def build_fabric(
         A fabric in Mininet or over loopback.
     """
     made = MininetFabric if kind is FabricKind.MININET else LoopbackFabric
-    return made(site, folder, cable_faults, forkserver, cable_recordings, logs=logs)
+    return made(topology, folder, cable_faults, forkserver, cable_recordings, logs=logs)
 
 
 def _pick_fabric(asked: str, no_mininet: str | None) -> tuple[FabricKind, str]:
@@ -196,8 +196,8 @@ class BackgroundTraffic:
         self._children: list[Child] = []
 
     def __enter__(self) -> "BackgroundTraffic":
-        site = self._fabric.site
-        workers = site.workers
+        topology = self._fabric.topology
+        workers = topology.workers
         if self._flows and not self._fabric.workers_have_hosts:
             raise FabricError("Background traffic needs hosts of their own: take --fabric mininet.")
         with self._stack:
@@ -208,7 +208,7 @@ class BackgroundTraffic:
                 child.read_line()
             for worker, child in enumerate(self._children):
                 for _ in range(self._flows):
-                    self._write(child, f"connect {site.station((worker + 1) % workers).ip}")
+                    self._write(child, f"connect {topology.station((worker + 1) % workers).ip}")
                     child.read_line()
             for child in self._children:
                 self._write(child, "fill")

@@ -106,10 +106,10 @@ def reason_to_distrust(folder: Path) -> str | None:
     Everything in it and every folder above must belong to this user or root, and be writable by
     its owner (and group) alone.
     """
-    return reason_to_distrust_place(folder.resolve(strict=True))
+    return reason_to_distrust_path(folder.resolve(strict=True))
 
 
-def reason_to_distrust_place(target: Path) -> str | None:
+def reason_to_distrust_path(target: Path) -> str | None:
     """Return `reason_to_distrust` of a resolved path, whose links can no longer change."""
     above = (_reason(path, path.lstat(), is_above=True) for path in reversed(target.parents))
     inside = (_reason_inside(path) for path in sorted(target.iterdir()))
@@ -164,10 +164,9 @@ def private_folder(prefix: str, inside: str | None = None) -> Iterator[Path]:
             "one, or set TMPDIR to a folder that can be written."
         ) from error
     except OSError as error:
-        place = Path(error.filename or inside or ".").parent
-        raise WriteError(
-            f"Cannot make a folder for temporary files in {place}: {why_not_written(error, place)}."
-        ) from error
+        parent = Path(error.filename or inside or ".").parent
+        why = why_not_written(error, parent)
+        raise WriteError(f"Cannot make a folder for temporary files in {parent}: {why}.") from error
     with made as name, _opened(Path(name)) as opened:
         with suppress(OSError):  # some file systems have no locks
             fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)

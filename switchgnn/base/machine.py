@@ -123,8 +123,8 @@ class Installation:
         brackets = "" if extra is None else f"[{extra}]"
         if self.checkout is None:
             return f"pip install '{_NAME}{brackets}'" if extra else f"pip install {_NAME}"
-        place = "." if self.checkout.resolve() == Path.cwd().resolve() else str(self.checkout)
-        words = f"{place}{brackets}"
+        folder = "." if self.checkout.resolve() == Path.cwd().resolve() else str(self.checkout)
+        words = f"{folder}{brackets}"
         return f"pip install -e {words}" if words == "." else f"pip install -e '{words}'"
 
 

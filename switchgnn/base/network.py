@@ -59,12 +59,12 @@ class LeafSpineNetworks:
     Attributes:
         leaves: one per leaf, in order: its workers, then the spines.
         spines: one per spine, in order: the leaves.
-        place: each worker's leaf, and its index among the leaf's workers.
+        positions: each worker's leaf, and its index among the leaf's workers.
     """
 
     leaves: tuple[Network, ...]
     spines: tuple[Network, ...]
-    place: tuple[tuple[int, int], ...]
+    positions: tuple[tuple[int, int], ...]
 
     @property
     def switches(self) -> tuple[Network, ...]:
@@ -121,7 +121,7 @@ def leaf_spine_networks(leaf_of_worker: Sequence[int], spines: int) -> LeafSpine
             )
             for spine in range(spines)
         ),
-        place=tuple(
+        positions=tuple(
             (leaf, below[leaf].index(worker)) for worker, leaf in enumerate(leaf_of_worker)
         ),
     )

@@ -101,7 +101,7 @@ class DescribedWorker:
         return self.link or f"eth:{self.interface}"
 
     @property
-    def metrics_place(self) -> tuple[str, int] | None:
+    def metrics_address(self) -> tuple[str, int] | None:
         """Host and port of its metrics, or None."""
         host, _, port = self.metrics.rpartition(":")
         return (host.strip("[]"), int(port)) if self.metrics else None
@@ -151,8 +151,8 @@ class DescribedNetwork:
     @property
     def leaf_of_worker(self) -> tuple[int, ...]:
         """The index of each worker's switch among the leaves."""
-        place = {switch.name: number for number, switch in enumerate(self.leaves)}
-        return tuple(place[worker.switch] for worker in self.workers)
+        index = {switch.name: number for number, switch in enumerate(self.leaves)}
+        return tuple(index[worker.switch] for worker in self.workers)
 
 
 _Value = TypeVar("_Value")
@@ -169,7 +169,7 @@ def check_network(network: DescribedNetwork, name: str) -> None:
         raise NetworkError(f"{name}: {problem}.")
 
 
-def is_place(text: str) -> bool:
+def is_address(text: str) -> bool:
     """Return whether a text is HOST:PORT."""
     host, _, port = text.rpartition(":")
     named = _HOST.fullmatch(host) and _TCP_PORT.fullmatch(port)
@@ -224,10 +224,10 @@ def _of_links(network: DescribedNetwork) -> Iterator[str]:
 
 def _of_metrics(network: DescribedNetwork) -> Iterator[str]:
     told = [(number, each.metrics) for number, each in enumerate(network.workers) if each.metrics]
-    for number, place in told:
-        if not is_place(place):
-            yield f"worker {number} serves metrics on {place!r}, which is not HOST:PORT"
-    for same in _twice(place for _, place in told):
+    for number, address in told:
+        if not is_address(address):
+            yield f"worker {number} serves metrics on {address!r}, which is not HOST:PORT"
+    for same in _twice(address for _, address in told):
         yield f"two workers serve metrics on {same}"
 
 
@@ -239,7 +239,7 @@ def _of_ports(network: DescribedNetwork) -> Iterator[str]:
         if not 1 <= port < _MOST_PORTS:
             yield f"port {port} of switch {switch} is not one of 1 to {_MOST_PORTS - 1}"
     for switch, port in _twice(taken):
-        yield f"port {port} of switch {switch} leads to two places"
+        yield f"port {port} of switch {switch} leads to two neighbours"
 
 
 def _of_tiers(network: DescribedNetwork) -> Iterator[str]:
@@ -299,7 +299,8 @@ def read_network(path: Path) -> DescribedNetwork:
         raise NetworkError(f"{path} is not a network file: {error}.") from error
     check_network(network, str(path))
     return replace(
-        network, switches=tuple(_placed(switch, path.parent) for switch in network.switches)
+        network,
+        switches=tuple(_with_paths_from(switch, path.parent) for switch in network.switches),
     )
 
 
@@ -322,7 +323,7 @@ def network_text(network: DescribedNetwork) -> str:
     return "\n".join(blocks)
 
 
-def _placed(switch: DescribedSwitch, folder: Path) -> DescribedSwitch:
+def _with_paths_from(switch: DescribedSwitch, folder: Path) -> DescribedSwitch:
     if switch.tls is None:
         return switch
     tls = switch.tls

@@ -32,7 +32,7 @@ from switchgnn.commands.shared.observer import NOBODY
 from switchgnn.commands.shared.options import (
     FaultsOption,
     LimitOptions,
-    SiteOptions,
+    NetworkOptions,
     json_option,
     seed_option,
     workers_option,
@@ -43,9 +43,9 @@ from switchgnn.commands.shared.runner import (
     NetworkJob,
     StepListener,
     Workers,
-    Workplace,
+    Workspace,
     finished,
-    workplace,
+    workspace,
 )
 from switchgnn.commands.shared.workers import command_forkserver, run_workers, worker_command
 from switchgnn.controller.controls.banks import reduce_slots
@@ -149,10 +149,10 @@ def run_allreduce(
         tensors,
         "ask for fewer --bytes",
     )
-    choice = options.choose_site()
+    choice = options.choose_fabric()
     with (
         recordings_in(options.pcap, options.workers, options.leaf_spine) as recordings,
-        workplace(step, forkserver, log_dir, NOBODY) as work,
+        workspace(step, forkserver, log_dir, NOBODY) as work,
     ):
         _LOG.info("%s", choice.reason)
         parts = write_empty_plan(options, work.folder / "plan")
@@ -199,7 +199,7 @@ class _Runs:
 
 
 def _reduce(
-    fabric: Fabric, links: Sequence[LinkConfig], options: ReduceOptions, work: Workplace
+    fabric: Fabric, links: Sequence[LinkConfig], options: ReduceOptions, work: Workspace
 ) -> _Runs:
     """Run the workers, and then, on the same links, those of Gloo."""
     tasks = [
@@ -252,8 +252,8 @@ def _report(
     faults: Counter[str] = Counter()
     for end in runs.switch:
         counters.update(end["counters"])
-        for way in end["faults"].values():
-            faults.update(way)
+        for direction in end["faults"].values():
+            faults.update(direction)
     return ReduceReport(
         reason=choice.reason,
         workers=options.workers,
@@ -309,8 +309,8 @@ def _compare_floats(options: ReduceOptions, sums: NDArray[np.float32]) -> tuple[
     bounds = [scale.error_bound() for scale in scales]
     bound = np.repeat(bounds, group)[: options.elements] + np.abs(exact) * _ROUNDING
     error = np.abs(sums - exact)
-    place = int(np.argmax(error / bound))
-    return float(error[place]), float(bound[place]), bool((error <= bound).all())
+    worst = int(np.argmax(error / bound))
+    return float(error[worst]), float(bound[worst]), bool((error <= bound).all())
 
 
 def _busiest(
@@ -345,7 +345,7 @@ class AllReduceCommandOptions:
         DATA, "N", "Send each float as N int32; 1 is coarse.", default=2, min=1, max=2
     )
     seed: int = seed_option("Draw the numbers from this seed.")
-    site: SiteOptions
+    network: NetworkOptions
     limits: LimitOptions
     timeout: float = option(
         NETWORK,
@@ -370,7 +370,7 @@ class AllReduceCommandOptions:
 
     def options(self) -> ReduceOptions:
         """Return the job that is asked for."""
-        limits = self.limits.usual(self.site)
+        limits = self.limits.usual(self.network)
         size = parse_bytes("--bytes", self.size)
         if size < NUMBER_BYTES or size % NUMBER_BYTES:
             raise SwitchGNNError(
@@ -379,7 +379,7 @@ class AllReduceCommandOptions:
             )
         Faults.parse(self.faults)
         return ReduceOptions(
-            **self.site.network_of(self.workers, self.limits, self.faults),
+            **self.network.job_fields(self.workers, self.limits, self.faults),
             elements=size // NUMBER_BYTES,
             rounds=self.rounds,
             seed=self.seed,

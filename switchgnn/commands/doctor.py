@@ -45,7 +45,7 @@ from switchgnn.topologies.targets import backend_of_auto
 
 @dataclass(frozen=True)
 class Finding:
-    """A requirement: its version or place, or None, and the command that installs it."""
+    """A requirement: its version or path, or None, and the command that installs it."""
 
     name: str
     needed_for: str
@@ -125,8 +125,8 @@ def _worker(
             "there" if known else None,
             f"switchgnn network worker {number} --interface {interface.name} --gloo NAME",
         )
-    if worker.metrics_place is not None:
-        host, _ = worker.metrics_place
+    if worker.metrics_address is not None:
+        host, _ = worker.metrics_address
         yield Finding(
             f"worker {number}: {worker.metrics}",
             "metrics",

@@ -126,7 +126,7 @@ class BinnedSum:
             self._clock.waiting += time.perf_counter() - started
 
 
-class _OneWay:
+class _OneRound:
     """One round of a layer, which begins with the first rows."""
 
     def __init__(self, remote: BinnedSum, direction: Direction, order: NDArray[np.int64]) -> None:
@@ -146,8 +146,8 @@ class _OneWay:
         self._held.append((self._order[span], values))
         self._left -= len(values)
         if self._remote.options.intra or not self._left:
-            for places, held in self._held:
-                self._stream.feed(places, held)
+            for order, held in self._held:
+                self._stream.feed(order, held)
             self._held.clear()
 
     def first(self, spans: Sequence[slice]) -> int:
@@ -183,8 +183,8 @@ class LayerRounds:
     """
 
     def __init__(self, remote: BinnedSum, order: NDArray[np.int64]) -> None:
-        self.there = _OneWay(remote, Direction.FORWARD, order)
-        self.back = _OneWay(remote, Direction.BACKWARD, order)
+        self.there = _OneRound(remote, Direction.FORWARD, order)
+        self.back = _OneRound(remote, Direction.BACKWARD, order)
 
     def feed(self, rows: Tensor, span: slice) -> Tensor:
         """Send a bin's rows; return them as a tensor that the sums can depend on."""
@@ -315,8 +315,8 @@ class _Binned:
         self._partition = partition
         self._remote = remote
         self._order = local_order(partition)
-        self._place = torch.empty_like(self._order)
-        self._place[self._order] = torch.arange(len(self._order))
+        self._position = torch.empty_like(self._order)
+        self._position[self._order] = torch.arange(len(self._order))
         self._layers = [
             summed_layer(f"convs.{number}", conv, partition, self._order)
             for number, conv in enumerate(model.convs)
@@ -330,14 +330,14 @@ class _Binned:
         pieces = self._first_rows(features)
         for number in range(len(self._layers)):
             pieces = self._finish(number, pieces)
-        return pieces.whole()[0][self._place]
+        return pieces.whole()[0][self._position]
 
     def _pack(self, width: int) -> list[list[_Bin]]:
         bins = []
         for layer in self._layers:
             at_most = vertices_per_bin(self._remote.options, width, layer.width)
             spans = pack_bins(len(self._order), at_most)
-            edges = self._place.numpy()[local_edges(self._partition, loops=layer.loops)]
+            edges = self._position.numpy()[local_edges(self._partition, loops=layer.loops)]
             bins.append([_bin(edges, span, len(self._order)) for span in spans])
             width = layer.width
         return bins

@@ -164,9 +164,9 @@ def test_the_machine_of_a_worker(tmp_path, no_switch):
         assert found["worker 1: sgdoc0"].found == "MTU 1500"
         assert found["worker 1: sgnone"].found is None
         assert found["packet sockets"].found == "yes"
-        for place, there in (("127.0.0.1:9561", "there"), ("192.0.2.77:9561", None)):
-            told = replace(network, workers=(star.workers[0], replace(mine, metrics=place)))
-            assert by_name(told)[f"worker 1: {place}"].found == there
+        for address, there in (("127.0.0.1:9561", "there"), ("192.0.2.77:9561", None)):
+            told = replace(network, workers=(star.workers[0], replace(mine, metrics=address)))
+            assert by_name(told)[f"worker 1: {address}"].found == there
         offloads = found["worker 1: sgdoc0, offloads"]
         if offloads.mend.startswith("ethtool"):
             assert offloads.found is None
@@ -221,22 +221,22 @@ def test_from_draft_to_network(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("words", "place"),
+    ("words", "address"),
     [
         (("--metrics", "9561"), "127.0.0.1:9561"),
         (("--gloo", "enp1s0", "--metrics", "9561"), "192.0.2.1:9561"),
         (("--metrics", "lan-2:9561"), "lan-2:9561"),
     ],
 )
-def test_where_a_worker_serves_metrics(words, place, tmp_path):
+def test_where_a_worker_serves_metrics(words, address, tmp_path):
     file = tmp_path / "network.toml"
     run("init", "--out", file)
     told = run("worker", 0, "--interface", "enp1s0", *words, "--network", file)
-    assert told.output.endswith(f", on enp1s0; its metrics are on {place}.\n")
-    assert read_network(file).workers[0].metrics == place
+    assert told.output.endswith(f", on enp1s0; its metrics are on {address}.\n")
+    assert read_network(file).workers[0].metrics == address
     # It stays when the worker is placed again.
     run("worker", 0, "--interface", "enp1s0", "--network", file)
-    assert read_network(file).workers[0].metrics == place
+    assert read_network(file).workers[0].metrics == address
 
 
 @pytest.mark.parametrize("wrong", ["http", ":9561", "lan-2:0", "lan-2:65536", "a b:1", "-1"])

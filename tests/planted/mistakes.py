@@ -309,7 +309,7 @@ MISTAKES = (
         LEAF_SPINE,
         "faults are injected on the links of workers, but not on cables",
         "topologies/fabric.py",
-        'cable_faults if site.cables else ""',
+        'cable_faults if topology.cables else ""',
         '""',
         (f"{LEAF_SPINE}::test_faults_on_links_and_cables[embedded-loopback-]",),
     ),

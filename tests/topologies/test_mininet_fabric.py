@@ -100,11 +100,11 @@ def test_links_are_shaped_both_ways(tmp_path):
 
 @pytest.mark.whole
 @needs_mininet
-@pytest.mark.parametrize("place", [0, -1])
-def test_a_shell_that_died_is_named_and_hinders_no_end(tmp_path, place):
+@pytest.mark.parametrize("index", [0, -1])
+def test_a_shell_that_died_is_named_and_hinders_no_end(tmp_path, index):
     with fabric_of(tmp_path) as fabric:
         shells = shells_of(fabric)
-        node = fabric._net.hosts[place]
+        node = fabric._net.hosts[index]
         os.kill(node.pid, signal.SIGKILL)
         wait_until(lambda: not is_alive(node.pid))
         with pytest.raises(FabricError, match=f"host {node.name} has ended"):

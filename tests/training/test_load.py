@@ -92,9 +92,9 @@ def write_yelp(folder):
     (folder / "role.json").write_text(json.dumps({"tr": [0, 3], "va": [1], "te": [2]}))
 
 
-@pytest.mark.parametrize("place", ["raw", "Reddit/raw"])
-def test_reddit(tmp_path, datasets_of_pyg, place):
-    write_reddit(tmp_path / place)
+@pytest.mark.parametrize("folder", ["raw", "Reddit/raw"])
+def test_reddit(tmp_path, datasets_of_pyg, folder):
+    write_reddit(tmp_path / folder)
     for _ in range(2):  # the second time from what the first one kept
         data = load_dataset("reddit", tmp_path)
         check(data)
@@ -220,11 +220,11 @@ def test_karate():
     assert masks(data).sum(axis=1).tolist() == [22, 6, 6]
 
 
-@pytest.mark.parametrize("place", [".", "Cora/raw"])
-def test_planetoid_from_raw_files(tmp_path, place):
-    write_planetoid(tmp_path / place)
+@pytest.mark.parametrize("folder", [".", "Cora/raw"])
+def test_planetoid_from_raw_files(tmp_path, folder):
+    write_planetoid(tmp_path / folder)
     data = load_dataset("cora", tmp_path, normalize_features=False)
-    graph = load_graph(str(tmp_path / place / "cora"))
+    graph = load_graph(str(tmp_path / folder / "cora"))
     assert pairs(data.graph) == pairs(graph)
     assert np.array_equal(data.features, graph.features)
     assert np.array_equal(data.labels, graph.labels)

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from switchgnn.base.machine import PeakMemory
 from switchgnn.base.options import DATA, NETWORK, OUTPUT, option
 from switchgnn.commands.shared.options import (
+    LeafSpineOptions,
     MemoryOptions,
-    PlanSite,
     SlotsOption,
     StrategyOptions,
     ignore_weights_option,
@@ -238,7 +238,7 @@ class PlanOptions:
     strategies: StrategyOptions
     slots: SlotsOption = None
     memory: MemoryOptions
-    site: PlanSite
+    topology: LeafSpineOptions
     link_rate: float | None = option(
         NETWORK,
         "RATE",
@@ -343,7 +343,7 @@ class PlanReport:
 
 def make_plan(options: PlanOptions, name: str, workers: int, tell: Progress) -> MadePlan:
     """Load the graph and plan; `tell` is called at the start of each step."""
-    switch, leaf_spine = options.memory.profile, options.site.leaf_spine(workers)
+    switch, leaf_spine = options.memory.profile, options.topology.leaf_spine(workers)
     request, slots = options.request(leaf_spine), options.slots_of()
     if switch is not None:
         switch.check_attached(most_attached(leaf_spine, workers))

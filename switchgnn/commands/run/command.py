@@ -30,7 +30,7 @@ from switchgnn.commands.shared.options import (
     ControlOptions,
     FaultsOption,
     LimitOptions,
-    SiteOptions,
+    NetworkOptions,
     SlotsOption,
     StrategyOptions,
     find_metrics,
@@ -171,7 +171,7 @@ class RunCommandOptions:
     strategy: str = strategy_option(PAPER)
     strategies: StrategyOptions
     slots: SlotsOption = None
-    site: SiteOptions
+    network: NetworkOptions
     limits: LimitOptions
     mtu: str = mtu_option(
         NETWORK,
@@ -226,8 +226,8 @@ class RunCommandOptions:
 
     def options(self) -> RunOptions:
         """Return the run that is asked for."""
-        leaf_spine = self.site.leaf_spine(self.workers)
-        limits = self.limits.usual(self.site, busy=self.background > 0)
+        leaf_spine = self.network.leaf_spine(self.workers)
+        limits = self.limits.usual(self.network, busy=self.background > 0)
         pace = Pace(
             window=self.limits.window or limits.window,
             timeout=self.timeout,
@@ -241,9 +241,9 @@ class RunCommandOptions:
             features=self.features,
             rounds=self.rounds,
             slots=self.slots or load_program().slots,
-            target=self.site.target.value,
-            fabric=self.site.fabric.value,
-            backend=self.site.backend,
+            target=self.network.target.value,
+            fabric=self.network.fabric.value,
+            backend=self.network.backend,
             bandwidth=self.limits.bandwidth,
             seed=self.seed,
             grpc_port=self.grpc_port,
@@ -326,8 +326,8 @@ def _show(report: RunReport, *, as_json: bool) -> None:
 
 
 def _wait_for_interrupt(console: Console, fabric: Fabric) -> None:
-    addresses = ", ".join(switch.grpc_address for switch in fabric.site.switches)
-    who = "The switch serves" if len(fabric.site.switches) == 1 else "The switches serve"
+    addresses = ", ".join(switch.grpc_address for switch in fabric.topology.switches)
+    who = "The switch serves" if len(fabric.topology.switches) == 1 else "The switches serve"
     with suppress(KeyboardInterrupt):
         console.print(f"{who} P4Runtime on {addresses}; Ctrl-C ends it.", soft_wrap=True)
         wait_for_interrupt()

@@ -23,10 +23,10 @@ from switchgnn.commands.shared.outputs import Recordings, recordings_in
 from switchgnn.commands.shared.runner import (
     StepListener,
     Workers,
-    Workplace,
+    Workspace,
     finished,
     schedule_file_of,
-    workplace,
+    workspace,
 )
 from switchgnn.commands.shared.workers import WorkerOutcome, run_workers, worker_command
 from switchgnn.host.hybrid import write_left_schedules
@@ -78,11 +78,11 @@ def run_job(
     Raises:
         SwitchGNNError: a step failed; the fabric and all files are removed.
     """
-    choice = options.choose_site()
+    choice = options.choose_fabric()
     tls = _tls_folder(options)
     with (
         recordings_in(options.pcap, options.workers, options.leaf_spine) as recordings,
-        workplace(step, forkserver, log_dir, observer) as work,
+        workspace(step, forkserver, log_dir, observer) as work,
     ):
         _LOG.info("%s", choice.reason)
         prepared = _prepare(options, work.folder, work.step)
@@ -185,7 +185,7 @@ def _workers(
     options: RunOptions,
     prepared: PreparedRun,
     comparison: Comparison,
-    work: Workplace,
+    work: Workspace,
     recordings: Recordings,
     tls: TlsFolder | None,
 ) -> Workers[list[WorkerOutcome]]:

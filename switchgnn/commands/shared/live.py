@@ -125,16 +125,16 @@ class _PageObserver(RunObserver):
             self._board.begin(f"transport {transport}, one process")
             yield
             return
-        site = fabric.site
-        bmv2 = site.target is Target.BMV2
+        topology = fabric.topology
+        bmv2 = topology.target is Target.BMV2
         target = "BMv2" if bmv2 else "the embedded switch"
         ran_on = "Mininet" if fabric.workers_have_hosts else "loopback"
         self._board.begin(
             f"transport {transport}, {target}, {ran_on}",
-            [True] * site.workers,
-            [switch.name for switch in site.switches],
+            [True] * topology.workers,
+            [switch.name for switch in topology.switches],
         )
-        slots = bank_slots or [0] * len(site.switches)
+        slots = bank_slots or [0] * len(topology.switches)
         switches = [
             PolledSwitch(
                 P4RuntimeClient(
@@ -145,7 +145,7 @@ class _PageObserver(RunObserver):
                 ),
                 0 if bmv2 else used,  # BMv2 does not report slots
             )
-            for switch, used in zip(site.switches, slots, strict=True)
+            for switch, used in zip(topology.switches, slots, strict=True)
         ]
         with polling_switches(switches, self._board.switch):
             yield

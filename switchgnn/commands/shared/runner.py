@@ -38,7 +38,7 @@ from switchgnn.controller import (
 )
 from switchgnn.controller.counters import bank_slots
 from switchgnn.host.links.faults import Faults, worker_link
-from switchgnn.host.metrics import metrics_place
+from switchgnn.host.metrics import metrics_address
 from switchgnn.host.transport import LinkConfig
 from switchgnn.host.wire.native import compile_for_hosts
 from switchgnn.p4src import Program
@@ -54,11 +54,11 @@ from switchgnn.topologies import (
     BackgroundTraffic,
     Fabric,
     FabricChoice,
-    LeafSpineSite,
-    Site,
+    LeafSpineTopology,
     Star,
     Target,
     TlsFolder,
+    Topology,
     WireBytes,
     build_fabric,
     cable_name,
@@ -110,14 +110,14 @@ class NetworkJob:
     metrics: tuple[str, int] | None = None
     faults: str = ""
 
-    def choose_site(self) -> FabricChoice:
+    def choose_fabric(self) -> FabricChoice:
         """Check the faults; choose the switch and the network."""
         cables_with_faults(self)
         return choose(self.target, self.fabric, self.backend)
 
 
 @dataclass(frozen=True)
-class Workplace:
+class Workspace:
     """Where a job runs: its folder, its logs, and its listeners."""
 
     folder: Path
@@ -128,9 +128,9 @@ class Workplace:
 
 
 @contextmanager
-def workplace(
+def workspace(
     step: StepListener, forkserver: Forkserver | None, log_dir: Path | None, observer: RunObserver
-) -> Iterator[Workplace]:
+) -> Iterator[Workspace]:
     """Make the folder of a job and remove it after the block; keep the logs if it fails."""
 
     def heard(name: str, done: float, total: int) -> None:
@@ -138,12 +138,12 @@ def workplace(
         step(name, done, total)
 
     with private_folder("switchgnn-") as folder, run_logs(log_dir, folder) as logs:
-        yield Workplace(folder, logs, logged_steps(heard), forkserver, observer)
+        yield Workspace(folder, logs, logged_steps(heard), forkserver, observer)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Workers(Generic[Result]):
-    """What the workers of a job do. The plan is in the folder ``plan`` of the workplace.
+    """What the workers of a job do. The plan is in the folder ``plan`` of the workspace.
 
     Attributes:
         program: the program of the switches.
@@ -192,12 +192,12 @@ class FinishedWorkers(Generic[Result]):
 
 @contextmanager
 def finished(
-    job: NetworkJob, choice: FabricChoice, workers: Workers[Result], work: Workplace
+    job: NetworkJob, choice: FabricChoice, workers: Workers[Result], work: Workspace
 ) -> Iterator[FinishedWorkers[Result]]:
     """Run a job; keep its network until the end of the block."""
     with ExitStack() as stack:
         sockets = workers.sockets or stack.enter_context(folder_for_sockets(work.folder))
-        site = _site(job, choice.target, sockets, workers)
+        topology = _topology(job, choice.target, sockets, workers)
         work.step("compiling the program", 0, 0)
         ahead = compile_for(choice.target, workers.program.json, job.backend)
         compile_for_hosts()
@@ -206,7 +206,7 @@ def finished(
         fabric = stack.enter_context(
             build_fabric(
                 choice.fabric,
-                site,
+                topology,
                 work.folder,
                 cable_faults=cables_with_faults(job),
                 forkserver=work.forkserver,
@@ -220,7 +220,7 @@ def finished(
         yield FinishedWorkers(fabric, ahead, result, counts, entries, on.seconds)
 
 
-def _site(job: NetworkJob, target: Target, sockets: Path, workers: Workers[Result]) -> Site:
+def _topology(job: NetworkJob, target: Target, sockets: Path, workers: Workers[Result]) -> Topology:
     def address(number: int) -> str:
         if workers.grpc_port:
             return f"{_COMMON_HOST}:{workers.grpc_port + number}"
@@ -233,11 +233,11 @@ def _site(job: NetworkJob, target: Target, sockets: Path, workers: Workers[Resul
         return Star(star_network(job.workers), target, address(0), *common)
     networks = leaf_spine_networks(job.leaf_spine.leaf_of_worker, job.leaf_spine.spines)
     addresses = tuple(map(address, range(len(networks.switches))))
-    return LeafSpineSite(networks, target, addresses, *common)
+    return LeafSpineTopology(networks, target, addresses, *common)
 
 
 def address_in(folder: Path, number: int) -> str:
-    """Return the P4Runtime address of a switch in the site's folder for sockets."""
+    """Return the P4Runtime address of a switch in the job's folder for sockets."""
     return socket_address(folder, f"switch-{number}")
 
 
@@ -271,15 +271,15 @@ class _InstalledPlan:
 def _installed(
     job: NetworkJob, fabric: Fabric, workers: Workers[Result], step: StepListener
 ) -> Iterator[_InstalledPlan]:
-    tls = fabric.site.tls
+    tls = fabric.topology.tls
     credentials = TlsOptions(tls["ca"], tls["controller"], tls["controller-key"]) if tls else None
     started = time.perf_counter()
     with ExitStack() as stack:
         clients = [
             stack.enter_context(P4RuntimeClient(switch.grpc_address, tls=credentials))
-            for switch in fabric.site.switches
+            for switch in fabric.topology.switches
         ]
-        shares = shares_of(fabric.folder / "plan", workers.parts, fabric.site, clients)
+        shares = shares_of(fabric.folder / "plan", workers.parts, fabric.topology, clients)
         report = install_each(
             shares,
             program=workers.program,
@@ -294,11 +294,11 @@ def _installed(
 
 
 def shares_of(
-    plan: Path, parts: LeafSpineParts | None, site: Site, clients: Sequence[P4RuntimeClient]
+    plan: Path, parts: LeafSpineParts | None, topology: Topology, clients: Sequence[P4RuntimeClient]
 ) -> list[Share]:
     """Return the part of the plan that each switch serves, in order."""
     manifest = read_manifest(plan)
-    if site.target is Target.BMV2 and manifest.lanes > WIDEST_ANSWER:
+    if topology.target is Target.BMV2 and manifest.lanes > WIDEST_ANSWER:
         raise SwitchGNNError(
             f"BMv2 cannot answer a recall with a frame of {manifest.lanes} numbers, which is more "
             f"than 512 bytes longer: give --lanes {WIDEST_ANSWER}, or --target embedded."
@@ -307,7 +307,7 @@ def shares_of(
         plans = [load_plan(plan)]
     else:
         plans = [leaf_spine_switch_plan(manifest, part) for part in parts.switches]
-    networks = [switch.network for switch in site.switches]
+    networks = [switch.network for switch in topology.switches]
     return [Share(*each) for each in zip(plans, networks, clients, strict=True)]
 
 
@@ -369,18 +369,18 @@ def _exchanged(
 def _link_config(
     job: NetworkJob, on: _InstalledPlan, workers: Workers[Result], worker: int, tell_every: float
 ) -> LinkConfig:
-    fabric, site = on.fabric, on.fabric.site
+    fabric, topology = on.fabric, on.fabric.topology
     return LinkConfig(
         worker=worker,
         link=fabric.worker_link(worker),
-        addresses=site.addresses(worker),
-        stations=tuple(map(site.station, range(site.workers))),
+        addresses=topology.addresses(worker),
+        stations=tuple(map(topology.station, range(topology.workers))),
         plan=fabric.folder / "plan",
         session=on.report.session,
         schedule=schedule_file_of(fabric.folder, worker) if workers.scheduled else None,
         faults=job.faults,
         recording=workers.recordings.of_worker(worker),
-        metrics=metrics_place(job.metrics, worker) if job.metrics else "",
+        metrics=metrics_address(job.metrics, worker) if job.metrics else "",
         tell_every=tell_every,
     )
 

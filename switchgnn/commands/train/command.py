@@ -121,14 +121,14 @@ def _in_other_order(
 
 
 def _network(asked: TrainCommandOptions) -> NetworkJob:
-    site = asked.site.network_of(asked.workers, asked.limits, asked.faults)
-    site["slots"] = asked.slots or load_program().slots
+    fields = asked.network.job_fields(asked.workers, asked.limits, asked.faults)
+    fields["slots"] = asked.slots or load_program().slots
     job = NetworkJob(
-        **site,
-        request=asked.strategies.request(asked.strategy or PAPER, site["leaf_spine"]),
+        **fields,
+        request=asked.strategies.request(asked.strategy or PAPER, fields["leaf_spine"]),
         metrics=find_metrics(asked.output.metrics, asked.workers),
     )
-    job.choose_site()
+    job.choose_fabric()
     return job
 
 
@@ -138,7 +138,7 @@ def _job(asked: TrainCommandOptions, network: NetworkJob) -> "TrainJob":
 
     training, over = asked.training, asked.over
     shape = training.shape()
-    window = asked.limits.window or asked.limits.usual(asked.site).window
+    window = asked.limits.window or asked.limits.usual(asked.network).window
     # With sampling the sums change, as each epoch draws another sample.
     precompute = training.precompute and over.sampling == 1
     options = replace(training.options(shape, asked.seed), precompute=precompute)

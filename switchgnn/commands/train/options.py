@@ -15,7 +15,7 @@ from switchgnn.base.options import DATA, EXCHANGE, OUTPUT, option
 from switchgnn.commands.shared.options import (
     FaultsOption,
     LimitOptions,
-    SiteOptions,
+    NetworkOptions,
     SlotsOption,
     StrategyOptions,
     ignore_weights_option,
@@ -216,7 +216,7 @@ class TrainCommandOptions:
     )
     strategies: StrategyOptions
     slots: SlotsOption = None
-    site: SiteOptions
+    network: NetworkOptions
     limits: LimitOptions
     faults: FaultsOption = ""
     plots: Path | None = option(OUTPUT, "FOLDER", "Draw plots into this folder, as PNG and SVG.")

@@ -16,10 +16,10 @@ from switchgnn.commands.shared.runner import (
     ExchangeCounts,
     StepListener,
     Workers,
-    Workplace,
+    Workspace,
     cables_with_faults,
     finished,
-    workplace,
+    workspace,
 )
 from switchgnn.commands.shared.workers import (
     EventListener,
@@ -36,7 +36,7 @@ from switchgnn.commands.train.plan import (
 from switchgnn.commands.train.report import EpochListener, Recorder, TrainReport
 from switchgnn.host.direct.framing import USUAL_MTU, Framing
 from switchgnn.host.host_baseline import Exchanges, host_traffic
-from switchgnn.host.metrics import metrics_place
+from switchgnn.host.metrics import metrics_address
 from switchgnn.host.registry import SwitchProgram
 from switchgnn.host.transport import LinkConfig
 from switchgnn.host.wire.native import hosts_run_as
@@ -67,10 +67,10 @@ def run_training(
     """Plan, build, install and train."""
     if not job.transport.networked:
         cables_with_faults(job)
-        with workplace(step, forkserver, log_dir, observer) as work:
+        with workspace(step, forkserver, log_dir, observer) as work:
             return _alone(job, data, work, forkserver, on_epoch)
-    choice = job.choose_site()
-    with workplace(step, forkserver, log_dir, observer) as work:
+    choice = job.choose_fabric()
+    with workspace(step, forkserver, log_dir, observer) as work:
         work.step("planning", 0, 0)
         _LOG.info("%s", choice.reason)
         prepared = prepare_training(
@@ -88,7 +88,7 @@ def run_training(
 
 
 def _workers(
-    job: TrainJob, prepared: PreparedTraining, recorder: Recorder, work: Workplace
+    job: TrainJob, prepared: PreparedTraining, recorder: Recorder, work: Workspace
 ) -> Workers[list[dict[str, Any]]]:
     def task(config: LinkConfig) -> TrainTask:
         return replace(
@@ -125,12 +125,12 @@ def _heard_by(recorder: Recorder, observer: RunObserver) -> EventListener:
 
 
 def _alone(
-    job: TrainJob, data: Dataset, work: Workplace, forkserver: Forkserver, on_epoch: EpochListener
+    job: TrainJob, data: Dataset, work: Workspace, forkserver: Forkserver, on_epoch: EpochListener
 ) -> TrainReport:
     folder = work.folder
     work.step("planning", 0, 0)
     write_partitions(data, np.zeros(data.vertices, dtype=np.int32), folder / "partitions")
-    metrics = metrics_place(job.metrics, 0) if job.metrics else ""
+    metrics = metrics_address(job.metrics, 0) if job.metrics else ""
     config = replace(job.task.config, metrics=metrics)
     task = replace(job.task, config=config, partitions=folder / "partitions")
     child = Child(

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from switchgnn.base.files import open_regular, private_folder, reason_to_distrust_place
+from switchgnn.base.files import open_regular, private_folder, reason_to_distrust_path
 from switchgnn.planner.check.files import PlanCheckError
 from switchgnn.planner.check.plan import check_plan
 from switchgnn.planner.errors import PlannerError
@@ -51,7 +51,7 @@ def _reason(place: Path, *, check: bool | None) -> str | None:
     if check is not None:
         return "that was asked for" if check else None
     try:
-        return reason_to_distrust_place(place)
+        return reason_to_distrust_path(place)
     except (FileNotFoundError, NotADirectoryError):
         # The reader of the plan reports what is missing.
         return None

@@ -321,8 +321,8 @@ def _note(found: _Found, kind: str, words: str, values: object) -> list[Tensor]:
     """Keep copies of the tensors of the first call, and return them themselves."""
     tensors = [each for each in tree_flatten(values)[0] if isinstance(each, Tensor)]
     tensors = [each for each in tensors if each.is_floating_point() and each.numel()]
-    for place, each in enumerate(tensors):
-        found.setdefault((kind, words, place), each.detach().clone())
+    for index, each in enumerate(tensors):
+        found.setdefault((kind, words, index), each.detach().clone())
     return tensors
 
 

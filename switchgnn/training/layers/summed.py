@@ -40,7 +40,7 @@ class SummedLayer(ABC):
         return True
 
     def before(self, inputs: Tensor, _span: slice = ALL_ROWS) -> Tensor:
-        """Return the rows to sum, [k, F], of the inputs [k, F] at the k places of the span."""
+        """Return the rows to sum, [k, F], of the inputs [k, F] of the span."""
         return inputs
 
     def map(self, rows: Tensor) -> Tensor:

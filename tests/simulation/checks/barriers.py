@@ -238,9 +238,9 @@ class HeartbeatsPassedOn(PacketCheck):
         super().begin(scene)
         # A leaf passes on what it has heard from above, and a queue delays it.
         self._looks = not (scene.scenario.leaves or scene.scenario.queue_rate)
-        site = scene.subject.site
+        topology = scene.subject.topology
         self._envelopes = [
-            envelope_of(site.addresses(worker.number).frame(bytes(_DONE_BYTES)))
+            envelope_of(topology.addresses(worker.number).frame(bytes(_DONE_BYTES)))
             for worker in scene.workers
         ]
         self.session_begins()
@@ -303,7 +303,7 @@ class OneProcess(PacketCheck):
         self._opened_by, self._known = defaultdict(set), {}
 
     def ends(self, switch):
-        places = self.scene.subject.site.places
+        places = self.scene.subject.topology.positions
         for known in (self._opened_by, self._known):
             for where in [each for each in known if places[each[0]][0] == switch.number]:
                 del known[where]

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a fabric builds: switches, the cables between them, and the workers' places."""
+"""What a fabric builds: switches, the cables between them, and the workers."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -15,8 +15,8 @@ from switchgnn.topologies.targets import Target, TlsFolder
 ETHERNET_MTU = 1500
 
 
-class SwitchSite(NamedTuple):
-    """A switch of a site.
+class TopologySwitch(NamedTuple):
+    """A switch of a topology.
 
     Attributes:
         name: of its process and its log, like ``switch`` or ``leaf-0``.
@@ -30,7 +30,7 @@ class SwitchSite(NamedTuple):
 
 
 class Socket(NamedTuple):
-    """A port of a switch, which is given by its index in the site."""
+    """A port of a switch, which is given by its index in the topology."""
 
     switch: int
     port: int
@@ -49,7 +49,7 @@ def cable_name(leaf: int, spine: int) -> str:
     return f"l{leaf}s{spine}"
 
 
-class Site(ABC):
+class Topology(ABC):
     """Workers, switches and links.
 
     Attributes:
@@ -67,7 +67,7 @@ class Site(ABC):
 
     @property
     @abstractmethod
-    def switches(self) -> tuple[SwitchSite, ...]:
+    def switches(self) -> tuple[TopologySwitch, ...]:
         """All switches."""
 
     @property
@@ -77,17 +77,17 @@ class Site(ABC):
 
     @property
     @abstractmethod
-    def places(self) -> tuple[tuple[int, int], ...]:
+    def positions(self) -> tuple[tuple[int, int], ...]:
         """The switch of each worker, and its index among the stations there."""
 
     @property
     def workers(self) -> int:
         """Number of workers."""
-        return len(self.places)
+        return len(self.positions)
 
     def network_of(self, worker: int) -> Network:
         """Return the network around a worker's switch."""
-        return self.switches[self.places[worker][0]].network
+        return self.switches[self.positions[worker][0]].network
 
     def port(self, worker: int) -> int:
         """Return the port of its switch that leads to a worker."""
@@ -102,12 +102,12 @@ class Site(ABC):
         return Addresses(self.station(worker), self.network_of(worker).switch)
 
     def _neighbour(self, worker: int) -> Neighbour:
-        return self.network_of(worker).neighbours[self.places[worker][1]]
+        return self.network_of(worker).neighbours[self.positions[worker][1]]
 
 
 @dataclass(frozen=True)
-class Star(Site):
-    """The site of a star: workers around one switch; see ``Site``."""
+class Star(Topology):
+    """The topology of a star: workers around one switch; see ``Topology``."""
 
     network: Network
     target: Target
@@ -118,9 +118,9 @@ class Star(Site):
     mtu: int = ETHERNET_MTU
 
     @property
-    def switches(self) -> tuple[SwitchSite, ...]:
+    def switches(self) -> tuple[TopologySwitch, ...]:
         """The one switch."""
-        return (SwitchSite("switch", self.network, self.grpc_address),)
+        return (TopologySwitch("switch", self.network, self.grpc_address),)
 
     @property
     def cables(self) -> tuple[SwitchCable, ...]:
@@ -128,14 +128,14 @@ class Star(Site):
         return ()
 
     @property
-    def places(self) -> tuple[tuple[int, int], ...]:
+    def positions(self) -> tuple[tuple[int, int], ...]:
         """Worker w is station w."""
         return tuple((0, worker) for worker in range(len(self.network.neighbours)))
 
 
 @dataclass(frozen=True)
-class LeafSpineSite(Site):
-    """Workers around leaves, each with a link to each spine; see ``Site``.
+class LeafSpineTopology(Topology):
+    """Workers around leaves, each with a link to each spine; see ``Topology``.
 
     Attributes:
         grpc_addresses: of the switches, leaves first.
@@ -150,12 +150,12 @@ class LeafSpineSite(Site):
     mtu: int = ETHERNET_MTU
 
     @property
-    def switches(self) -> tuple[SwitchSite, ...]:
+    def switches(self) -> tuple[TopologySwitch, ...]:
         """Leaves, then spines."""
         names = [f"leaf-{leaf}" for leaf in range(len(self.networks.leaves))]
         names += [f"spine-{spine}" for spine in range(len(self.networks.spines))]
         return tuple(
-            SwitchSite(*each)
+            TopologySwitch(*each)
             for each in zip(names, self.networks.switches, self.grpc_addresses, strict=True)
         )
 
@@ -174,6 +174,6 @@ class LeafSpineSite(Site):
         )
 
     @property
-    def places(self) -> tuple[tuple[int, int], ...]:
+    def positions(self) -> tuple[tuple[int, int], ...]:
         """As the networks have them."""
-        return self.networks.place
+        return self.networks.positions
