@@ -14,12 +14,11 @@ from switchgnn.base.network import leaf_spine_networks, star_network
 from switchgnn.base.network_file import network_text
 from switchgnn.planner.partition.leaf_spine import even_leaf_spine
 from switchgnn.topologies import (
-    LeafSpineTopology,
-    Star,
     Target,
     Topology,
     folder_for_sockets,
     socket_address,
+    star_topology,
 )
 from switchgnn.topologies.loopback_fabric import LoopbackFabric
 
@@ -34,11 +33,11 @@ def topology_of(workers: int, leaves: int, spines: int, folder: Path) -> Topolog
         folder: for the sockets of P4Runtime.
     """
     if not leaves:
-        return Star(star_network(workers), Target.EMBEDDED, socket_address(folder))
+        return star_topology(star_network(workers), Target.EMBEDDED, socket_address(folder))
     leaf_of_worker = even_leaf_spine(workers, leaves, spines).leaf_of_worker
     networks = leaf_spine_networks(leaf_of_worker, spines)
     sockets = (socket_address(folder, f"switch-{n}") for n in range(leaves + spines))
-    return LeafSpineTopology(networks, Target.EMBEDDED, tuple(sockets))
+    return Topology(networks, Target.EMBEDDED, tuple(sockets))
 
 
 def main() -> None:

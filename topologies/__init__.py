@@ -3,7 +3,6 @@
 """Networks to run in: a star or a leaf-spine, in Mininet or over loopback, with either switch."""
 
 from switchgnn.softswitch.native.build import Backend
-from switchgnn.softswitch.native.engine import Ahead
 from switchgnn.topologies.choice import (
     AUTO,
     BackgroundTraffic,
@@ -18,19 +17,17 @@ from switchgnn.topologies.errors import FabricError
 from switchgnn.topologies.fabric import Fabric, WireBytes, carried
 from switchgnn.topologies.free_ports import free_tcp_port
 from switchgnn.topologies.rpc_address import folder_for_sockets, socket_address
-from switchgnn.topologies.targets import Target, TlsFolder, compile_for
+from switchgnn.topologies.targets import Target, TlsFolder
 from switchgnn.topologies.topology import (
     ETHERNET_MTU,
-    LeafSpineTopology,
-    Star,
     Topology,
     cable_name,
+    star_topology,
 )
 
 __all__ = [
     "AUTO",
     "ETHERNET_MTU",
-    "Ahead",
     "Backend",
     "BackgroundTraffic",
     "Fabric",
@@ -38,8 +35,6 @@ __all__ = [
     "FabricError",
     "FabricKind",
     "FlowLimits",
-    "LeafSpineTopology",
-    "Star",
     "Target",
     "TlsFolder",
     "Topology",
@@ -48,9 +43,9 @@ __all__ = [
     "cable_name",
     "carried",
     "choose",
-    "compile_for",
     "folder_for_sockets",
     "free_tcp_port",
     "socket_address",
+    "star_topology",
     "usual_limits",
 ]

@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Chooses switch and fabric: the best that the machine has."""
 
-from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
+from typing import Any
 
 from switchgnn.base.machine import python_program
 from switchgnn.controller.controls.congestion import BMV2_QUEUE, DEFAULT_ECN_THRESHOLD
@@ -15,7 +15,6 @@ from switchgnn.softswitch.traffic_manager import DEFAULT_DEPTH
 from switchgnn.topologies.child import Child
 from switchgnn.topologies.errors import FabricError
 from switchgnn.topologies.fabric import Fabric
-from switchgnn.topologies.forkserver import Forkserver
 from switchgnn.topologies.loopback_fabric import LoopbackFabric
 from switchgnn.topologies.mininet_fabric import MininetFabric, mininet_missing
 from switchgnn.topologies.targets import BMV2_PROGRAM, Target, bmv2_installed
@@ -128,28 +127,11 @@ def build_fabric(
     kind: FabricKind,
     topology: Topology,
     folder: Path,
-    *,
-    cable_faults: str = "",
-    forkserver: Forkserver | None = None,
-    cable_recordings: Mapping[str, Path] | None = None,
-    logs: Path | None = None,
+    **options: Any,  # noqa: ANN401 - those of Fabric
 ) -> Fabric:
-    """Return the fabric, not yet started.
-
-    Args:
-        kind: the network.
-        topology: what to build.
-        folder: for the temporary files of its processes, and their logs.
-        cable_faults: see ``Fabric``.
-        forkserver: see ``Fabric``.
-        cable_recordings: see ``Fabric``.
-        logs: see ``Fabric``.
-
-    Returns:
-        A fabric in Mininet or over loopback.
-    """
+    """Return the fabric in Mininet or over loopback, not yet started; see ``Fabric``."""
     made = MininetFabric if kind is FabricKind.MININET else LoopbackFabric
-    return made(topology, folder, cable_faults, forkserver, cable_recordings, logs=logs)
+    return made(topology, folder, **options)
 
 
 def _pick_fabric(asked: str, no_mininet: str | None) -> tuple[FabricKind, str]:

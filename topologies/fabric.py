@@ -14,7 +14,7 @@ from switchgnn.base.machine import module_of, python_program
 from switchgnn.topologies.child import Child, temporary_files_in
 from switchgnn.topologies.forkserver import Forkserver
 from switchgnn.topologies.targets import switch_child
-from switchgnn.topologies.topology import Star, Topology, TopologySwitch
+from switchgnn.topologies.topology import Topology, TopologySwitch
 
 _PROGRAM = python_program("switchgnn.topologies.relay")
 
@@ -120,10 +120,10 @@ class Fabric(ABC):
         self,
         topology: Topology,
         folder: Path,
+        *,
         cable_faults: str = "",
         forkserver: Forkserver | None = None,
         cable_recordings: Mapping[str, Path] | None = None,
-        *,
         logs: Path | None = None,
     ) -> None:
         self._require(topology)
@@ -140,12 +140,6 @@ class Fabric(ABC):
 
     def _require(self, topology: Topology) -> None:  # noqa: B027  by default it can
         """Check that the fabric can build the topology here."""
-
-    @property
-    def star(self) -> Star:
-        """The topology, which must be a star."""
-        assert isinstance(self.topology, Star)  # noqa: S101
-        return self.topology
 
     @abstractmethod
     def start(self) -> None:

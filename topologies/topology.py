@@ -2,9 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a fabric builds: switches, the cables between them, and the workers."""
 
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from switchgnn.base.network import LeafSpineNetworks, Neighbour, Network, Station
 from switchgnn.host.wire.addresses import Addresses
@@ -49,36 +48,55 @@ def cable_name(leaf: int, spine: int) -> str:
     return f"l{leaf}s{spine}"
 
 
-class Topology(ABC):
-    """Workers, switches and links.
+@dataclass(frozen=True)
+class Topology:
+    """Workers, switches and links: leaves with a link to each spine, or one leaf alone, a star.
 
     Attributes:
+        grpc_addresses: of the switches, leaves first.
         bandwidth: Mbit/s of each link; None: unlimited.
         tls: certificates for P4Runtime; None: plain gRPC.
         backend: of embedded switches; None: as the environment says.
         mtu: bytes of the largest packet, for links with interfaces.
     """
 
+    networks: LeafSpineNetworks
     target: Target
-    bandwidth: float | None
-    tls: TlsFolder | None
-    backend: Backend | None
-    mtu: int
+    grpc_addresses: tuple[str, ...]
+    bandwidth: float | None = None
+    tls: TlsFolder | None = None
+    backend: Backend | None = None
+    mtu: int = ETHERNET_MTU
 
     @property
-    @abstractmethod
     def switches(self) -> tuple[TopologySwitch, ...]:
-        """All switches."""
+        """Leaves, then spines."""
+        names = [f"leaf-{leaf}" for leaf in range(len(self.networks.leaves))]
+        names += [f"spine-{spine}" for spine in range(len(self.networks.spines))]
+        names = names if self.networks.spines else ["switch"]
+        return tuple(
+            TopologySwitch(*each)
+            for each in zip(names, self.networks.switches, self.grpc_addresses, strict=True)
+        )
 
     @property
-    @abstractmethod
     def cables(self) -> tuple[SwitchCable, ...]:
-        """The links between switches."""
+        """Leaf by leaf; the ports of a leaf lead to its workers first, then to the spines."""
+        leaves, spines = self.networks.leaves, self.networks.spines
+        return tuple(
+            SwitchCable(
+                cable_name(leaf, spine),
+                Socket(leaf, around_leaf.neighbours[spine - len(spines)].port),
+                Socket(len(leaves) + spine, around_spine.neighbours[leaf].port),
+            )
+            for leaf, around_leaf in enumerate(leaves)
+            for spine, around_spine in enumerate(spines)
+        )
 
     @property
-    @abstractmethod
     def positions(self) -> tuple[tuple[int, int], ...]:
         """The switch of each worker, and its index among the stations there."""
+        return self.networks.positions
 
     @property
     def workers(self) -> int:
@@ -87,7 +105,7 @@ class Topology(ABC):
 
     def network_of(self, worker: int) -> Network:
         """Return the network around a worker's switch."""
-        return self.switches[self.positions[worker][0]].network
+        return self.networks.leaves[self.positions[worker][0]]
 
     def port(self, worker: int) -> int:
         """Return the port of its switch that leads to a worker."""
@@ -105,75 +123,13 @@ class Topology(ABC):
         return self.network_of(worker).neighbours[self.positions[worker][1]]
 
 
-@dataclass(frozen=True)
-class Star(Topology):
-    """The topology of a star: workers around one switch; see ``Topology``."""
-
-    network: Network
-    target: Target
-    grpc_address: str
-    bandwidth: float | None = None
-    tls: TlsFolder | None = None
-    backend: Backend | None = None
-    mtu: int = ETHERNET_MTU
-
-    @property
-    def switches(self) -> tuple[TopologySwitch, ...]:
-        """The one switch."""
-        return (TopologySwitch("switch", self.network, self.grpc_address),)
-
-    @property
-    def cables(self) -> tuple[SwitchCable, ...]:
-        """None: there is one switch."""
-        return ()
-
-    @property
-    def positions(self) -> tuple[tuple[int, int], ...]:
-        """Worker w is station w."""
-        return tuple((0, worker) for worker in range(len(self.network.neighbours)))
-
-
-@dataclass(frozen=True)
-class LeafSpineTopology(Topology):
-    """Workers around leaves, each with a link to each spine; see ``Topology``.
-
-    Attributes:
-        grpc_addresses: of the switches, leaves first.
-    """
-
-    networks: LeafSpineNetworks
-    target: Target
-    grpc_addresses: tuple[str, ...]
-    bandwidth: float | None = None
-    tls: TlsFolder | None = None
-    backend: Backend | None = None
-    mtu: int = ETHERNET_MTU
-
-    @property
-    def switches(self) -> tuple[TopologySwitch, ...]:
-        """Leaves, then spines."""
-        names = [f"leaf-{leaf}" for leaf in range(len(self.networks.leaves))]
-        names += [f"spine-{spine}" for spine in range(len(self.networks.spines))]
-        return tuple(
-            TopologySwitch(*each)
-            for each in zip(names, self.networks.switches, self.grpc_addresses, strict=True)
-        )
-
-    @property
-    def cables(self) -> tuple[SwitchCable, ...]:
-        """Leaf by leaf; the ports of a leaf lead to its workers first, then to the spines."""
-        leaves, spines = len(self.networks.leaves), len(self.networks.spines)
-        return tuple(
-            SwitchCable(
-                cable_name(leaf, spine),
-                Socket(leaf, network.neighbours[len(network.neighbours) - spines + spine].port),
-                Socket(leaves + spine, self.networks.spines[spine].neighbours[leaf].port),
-            )
-            for leaf, network in enumerate(self.networks.leaves)
-            for spine in range(spines)
-        )
-
-    @property
-    def positions(self) -> tuple[tuple[int, int], ...]:
-        """As the networks have them."""
-        return self.networks.positions
+def star_topology(
+    network: Network,
+    target: Target,
+    grpc_address: str,
+    **options: Any,  # noqa: ANN401 - the other fields of Topology
+) -> Topology:
+    """Return workers around one switch; worker w is its neighbour w."""
+    positions = tuple((0, worker) for worker in range(len(network.neighbours)))
+    networks = LeafSpineNetworks((network,), (), positions)
+    return Topology(networks, target, (grpc_address,), **options)

@@ -15,7 +15,14 @@ from enum import Enum
 from pathlib import Path
 from typing import TypeVar
 
-from switchgnn.base.network import Neighbour, Network, NetworkError, Station, mac_number
+from switchgnn.base.network import (
+    Neighbour,
+    Network,
+    NetworkError,
+    Station,
+    joined_networks,
+    mac_number,
+)
 from switchgnn.base.records import RecordError, make_record, read_toml
 
 
@@ -428,43 +435,15 @@ def _ask(sock: int, what: int, name: str) -> bytes:
 
 def networks_of(network: DescribedNetwork) -> tuple[Network, ...]:
     """Return the surroundings of each switch of a checked network, in its `in_order`."""
-    if not network.cables:
-        (switch,) = network.switches
-        return (Network(tuple(map(_worker, network.workers)), switch.station),)
-    return (
-        *(_leaf(network, leaf) for leaf in network.leaves),
-        *(_spine(network, spine) for spine in network.spines),
-    )
-
-
-def _worker(worker: DescribedWorker) -> Neighbour:
-    return Neighbour(worker.port, worker.station)
-
-
-def _leaf(network: DescribedNetwork, leaf: DescribedSwitch) -> Network:
-    up = {cable.spine: cable.leaf_port for cable in network.cables if cable.leaf == leaf.name}
-    spines = [Neighbour(up[spine.name], spine.station) for spine in network.spines]
-    return Network(
-        neighbours=(
-            *(_worker(worker) for worker in network.workers if worker.switch == leaf.name),
-            *spines,
-        ),
-        switch=leaf.station,
-        # Flows between leaves are spread round-robin over the spines.
-        beyond=tuple(
-            replace(_worker(worker), port=spines[number % len(spines)].port)
-            for number, worker in enumerate(network.workers)
-            if worker.switch != leaf.name
-        ),
-    )
-
-
-def _spine(network: DescribedNetwork, spine: DescribedSwitch) -> Network:
-    down = {cable.leaf: cable.spine_port for cable in network.cables if cable.spine == spine.name}
-    return Network(
-        neighbours=tuple(Neighbour(down[leaf.name], leaf.station) for leaf in network.leaves),
-        switch=spine.station,
-        beyond=tuple(
-            replace(_worker(worker), port=down[worker.switch]) for worker in network.workers
-        ),
-    )
+    leaves, spines = network.leaves, network.spines
+    leaf, spine = ({each.name: n for n, each in enumerate(tier)} for tier in (leaves, spines))
+    return joined_networks(
+        [Neighbour(worker.port, worker.station) for worker in network.workers],
+        network.leaf_of_worker,
+        [switch.station for switch in leaves],
+        [switch.station for switch in spines],
+        {
+            (leaf[cable.leaf], spine[cable.spine]): (cable.leaf_port, cable.spine_port)
+            for cable in network.cables
+        },
+    ).switches

@@ -30,9 +30,9 @@ from switchgnn.commands.shared.console import (
 )
 from switchgnn.commands.shared.observer import NOBODY
 from switchgnn.commands.shared.options import (
+    FabricOptions,
     FaultsOption,
     LimitOptions,
-    NetworkOptions,
     json_option,
     seed_option,
     workers_option,
@@ -345,7 +345,7 @@ class AllReduceCommandOptions:
         DATA, "N", "Send each float as N int32; 1 is coarse.", default=2, min=1, max=2
     )
     seed: int = seed_option("Draw the numbers from this seed.")
-    network: NetworkOptions
+    network: FabricOptions
     limits: LimitOptions
     timeout: float = option(
         NETWORK,

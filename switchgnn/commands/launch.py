@@ -26,9 +26,9 @@ from switchgnn.commands.shared.console import (
 )
 from switchgnn.commands.shared.observer import NOBODY
 from switchgnn.commands.shared.options import (
+    FabricOptions,
     FaultsOption,
     LimitOptions,
-    NetworkOptions,
     workers_option,
 )
 from switchgnn.commands.shared.outputs import LogOptions, check_outputs, told_aloud
@@ -58,7 +58,7 @@ class LaunchOptions:
     """The options of `switchgnn launch`."""
 
     workers: int = workers_option(4)
-    network: NetworkOptions
+    network: FabricOptions
     limits: LimitOptions
     timeout: float = option(
         NETWORK,

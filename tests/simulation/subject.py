@@ -29,7 +29,7 @@ from switchgnn.planner.graphs.load import load_graph
 from switchgnn.planner.partition.leaf_spine import even_leaf_spine
 from switchgnn.planner.plan.leaf_spine import split_for_leaf_spine
 from switchgnn.planner.plan.plan import Plan
-from switchgnn.topologies import LeafSpineTopology, Star, Target, Topology
+from switchgnn.topologies import Target, Topology, star_topology
 from tests.simulation.scenario import Scenario
 
 
@@ -255,7 +255,7 @@ class Subjects:
             network = star_network(scenario.workers)
             switch_plan = load_plan((plan.manifest, plan.switch))
             shares = (SwitchShare(switch_plan, network),)
-            topology = Star(network, Target.EMBEDDED, "virtual")
+            topology = star_topology(network, Target.EMBEDDED, "virtual")
         return PlannedSubject(
             plan,
             shares,
@@ -275,4 +275,4 @@ def _leaf_spine(scenario: Scenario, plan: Plan) -> tuple[tuple[SwitchShare, ...]
     plans = [leaf_spine_switch_plan(plan.manifest, part) for part in parts.switches]
     shares = tuple(map(SwitchShare, plans, networks.switches))
     addresses = tuple(f"virtual-{number}" for number in range(len(shares)))
-    return shares, LeafSpineTopology(networks, Target.EMBEDDED, addresses)
+    return shares, Topology(networks, Target.EMBEDDED, addresses)

@@ -14,11 +14,11 @@ from switchgnn.host.wire.link import LimitedUdpLink, open_link
 from switchgnn.softswitch.ports import open_ports, parse_port
 from switchgnn.topologies import (
     FabricError,
-    LeafSpineTopology,
-    Star,
     Target,
+    Topology,
     folder_for_sockets,
     socket_address,
+    star_topology,
 )
 from switchgnn.topologies.free_ports import free_tcp_port, free_udp_addresses
 from switchgnn.topologies.loopback_fabric import LoopbackFabric
@@ -29,13 +29,13 @@ from tests.support.speed import seconds_here
 
 def star():
     network = star_network(3)
-    return Star(network, Target.EMBEDDED, "unix:/nowhere/switch.sock"), (network,)
+    return star_topology(network, Target.EMBEDDED, "unix:/nowhere/switch.sock"), (network,)
 
 
 def leaf_spine():
     networks = leaf_spine_networks((0, 0, 1), 2)
     addresses = tuple(f"unix:/nowhere/switch-{number}.sock" for number in range(4))
-    return LeafSpineTopology(networks, Target.EMBEDDED, addresses), networks.switches
+    return Topology(networks, Target.EMBEDDED, addresses), networks.switches
 
 
 @pytest.mark.parametrize("made", [star, leaf_spine])
@@ -59,14 +59,20 @@ def test_the_file_of_a_site_has_its_switches_workers_and_cables(made, tmp_path):
 
 
 def test_both_ends_of_a_link_have_its_bandwidth(tmp_path):
-    topology = Star(star_network(2), Target.EMBEDDED, "unix:/nowhere/switch.sock", bandwidth=2.5)
+    topology = star_topology(
+        star_network(2), Target.EMBEDDED, "unix:/nowhere/switch.sock", bandwidth=2.5
+    )
     fabric = LoopbackFabric(topology, tmp_path)
     fabric._links()
     with open_link(fabric.worker_link(1)) as link:
         assert isinstance(link, LimitedUdpLink)
         assert link._bucket._rate == 2.5e6 / 8
     words = switch_command(
-        topology.target, ports={}, grpc_address=topology.grpc_address, device_id=0, bandwidth=2.5
+        topology.target,
+        ports={},
+        grpc_address=topology.grpc_addresses[0],
+        device_id=0,
+        bandwidth=2.5,
     )
     assert words[words.index("--port-bandwidth") + 1] == "2.5"
 

@@ -16,11 +16,11 @@ from switchgnn.base.network import star_network
 from switchgnn.topologies import (
     FabricError,
     FabricKind,
-    Star,
     Target,
     build_fabric,
     mininet_fabric,
     socket_address,
+    star_topology,
 )
 from switchgnn.topologies.mininet_fabric import mininet_missing, small_send_buffers
 from tests.support.markers import needs, needs_mininet
@@ -71,7 +71,7 @@ def test_the_extra_that_brings_the_package_is_named(monkeypatch):
 
 
 def fabric_of(tmp_path, **options):
-    star = Star(star_network(2), Target.EMBEDDED, socket_address(tmp_path), **options)
+    star = star_topology(star_network(2), Target.EMBEDDED, socket_address(tmp_path), **options)
     return build_fabric(FabricKind.MININET, star, tmp_path)
 
 

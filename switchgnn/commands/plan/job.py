@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from switchgnn.base.machine import PeakMemory
 from switchgnn.base.options import DATA, NETWORK, OUTPUT, option
 from switchgnn.commands.shared.options import (
-    LeafSpineOptions,
     MemoryOptions,
     SlotsOption,
     StrategyOptions,
+    TierOptions,
     ignore_weights_option,
     json_option,
     mtu_option,
@@ -238,7 +238,7 @@ class PlanOptions:
     strategies: StrategyOptions
     slots: SlotsOption = None
     memory: MemoryOptions
-    topology: LeafSpineOptions
+    topology: TierOptions
     link_rate: float | None = option(
         NETWORK,
         "RATE",

@@ -28,9 +28,9 @@ from switchgnn.commands.shared.console import (
 from switchgnn.commands.shared.leaf_spine import leaf_spine_table
 from switchgnn.commands.shared.options import (
     ControlOptions,
+    FabricOptions,
     FaultsOption,
     LimitOptions,
-    NetworkOptions,
     SlotsOption,
     StrategyOptions,
     find_metrics,
@@ -171,7 +171,7 @@ class RunCommandOptions:
     strategy: str = strategy_option(PAPER)
     strategies: StrategyOptions
     slots: SlotsOption = None
-    network: NetworkOptions
+    network: FabricOptions
     limits: LimitOptions
     mtu: str = mtu_option(
         NETWORK,

@@ -272,7 +272,7 @@ def _spines_option() -> Any:  # noqa: ANN401
 
 
 @dataclass(frozen=True)
-class LeafSpineOptions:
+class TierOptions:
     """The switches that `plan` plans for."""
 
     leaves: int | None = option(
@@ -290,7 +290,7 @@ class LeafSpineOptions:
 
 
 @dataclass(frozen=True)
-class NetworkOptions:
+class FabricOptions:
     """Which switches and network a command builds."""
 
     topology: TopologyOption = option(
@@ -369,7 +369,7 @@ class LimitOptions:
         shown="128 on the embedded switch with unlimited links, 64 with slower ones; 16 on BMv2",
     )
 
-    def usual(self, network: NetworkOptions, *, busy: bool = False) -> FlowLimits:
+    def usual(self, network: FabricOptions, *, busy: bool = False) -> FlowLimits:
         """Return the default window and mark threshold."""
         here = choose(network.target.value, network.fabric.value, network.backend)
         return usual_limits(here.target, shaped=busy or self.bandwidth is not None)

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from switchgnn.commands.shared.leaf_spine import LeafSpineReport
-from switchgnn.topologies import Ahead
+from switchgnn.softswitch.native.engine import Ahead
 
 
 @dataclass(kw_only=True)

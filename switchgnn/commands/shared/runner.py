@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from itertools import product, starmap
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.files import private_folder
@@ -47,15 +47,13 @@ from switchgnn.planner.partition.leaf_spine import LeafSpine
 from switchgnn.planner.plan.files import read_manifest
 from switchgnn.planner.plan.leaf_spine import LeafSpineParts
 from switchgnn.planner.presets import PlanRequest
+from switchgnn.softswitch.native.engine import Ahead, compile_ahead
 from switchgnn.topologies import (
     ETHERNET_MTU,
-    Ahead,
     Backend,
     BackgroundTraffic,
     Fabric,
     FabricChoice,
-    LeafSpineTopology,
-    Star,
     Target,
     TlsFolder,
     Topology,
@@ -64,10 +62,10 @@ from switchgnn.topologies import (
     cable_name,
     carried,
     choose,
-    compile_for,
     folder_for_sockets,
     free_tcp_port,
     socket_address,
+    star_topology,
 )
 from switchgnn.topologies.forkserver import Forkserver
 
@@ -199,7 +197,9 @@ def finished(
         sockets = workers.sockets or stack.enter_context(folder_for_sockets(work.folder))
         topology = _topology(job, choice.target, sockets, workers)
         work.step("compiling the program", 0, 0)
-        ahead = compile_for(choice.target, workers.program.json, job.backend)
+        ahead = None
+        if choice.target is Target.EMBEDDED:
+            ahead = compile_ahead(workers.program.json, job.backend)
         compile_for_hosts()
         what = "starting the switch" if job.leaf_spine is None else "starting the switches"
         work.step(what, 0, 0)
@@ -228,12 +228,17 @@ def _topology(job: NetworkJob, target: Target, sockets: Path, workers: Workers[R
             return f"{_COMMON_HOST}:{free_tcp_port()}"
         return address_in(sockets, number)
 
-    common = (job.bandwidth, workers.tls, job.backend, workers.mtu)
+    options: dict[str, Any] = {
+        "bandwidth": job.bandwidth,
+        "tls": workers.tls,
+        "backend": job.backend,
+        "mtu": workers.mtu,
+    }
     if job.leaf_spine is None:
-        return Star(star_network(job.workers), target, address(0), *common)
+        return star_topology(star_network(job.workers), target, address(0), **options)
     networks = leaf_spine_networks(job.leaf_spine.leaf_of_worker, job.leaf_spine.spines)
     addresses = tuple(map(address, range(len(networks.switches))))
-    return LeafSpineTopology(networks, target, addresses, *common)
+    return Topology(networks, target, addresses, **options)
 
 
 def address_in(folder: Path, number: int) -> str:

@@ -13,9 +13,9 @@ from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.names import no_such
 from switchgnn.base.options import DATA, EXCHANGE, OUTPUT, option
 from switchgnn.commands.shared.options import (
+    FabricOptions,
     FaultsOption,
     LimitOptions,
-    NetworkOptions,
     SlotsOption,
     StrategyOptions,
     ignore_weights_option,
@@ -216,7 +216,7 @@ class TrainCommandOptions:
     )
     strategies: StrategyOptions
     slots: SlotsOption = None
-    network: NetworkOptions
+    network: FabricOptions
     limits: LimitOptions
     faults: FaultsOption = ""
     plots: Path | None = option(OUTPUT, "FOLDER", "Draw plots into this folder, as PNG and SVG.")

@@ -43,7 +43,8 @@ from switchgnn.host.wire.native import hosts_run_as
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.boundary import boundary_edges
 from switchgnn.planner.plan.manifest import strategy_names
-from switchgnn.topologies import Ahead, Fabric, Target
+from switchgnn.softswitch.native.engine import Ahead
+from switchgnn.topologies import Fabric, Target
 from switchgnn.topologies.child import Child, temporary_files_in
 from switchgnn.topologies.forkserver import Forkserver
 from switchgnn.training.data.dataset import Dataset

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from switchgnn.base.options import option, with_groups
 from switchgnn.commands.shared.console import counted, plain_console
-from switchgnn.commands.shared.options import NetworkOptions, json_option
+from switchgnn.commands.shared.options import FabricOptions, json_option
 from switchgnn.commands.shared.outputs import LogOptions, check_outputs, told_aloud
 from switchgnn.commands.shared.workers import command_forkserver
 from switchgnn.lab.commands.soak_runs import Show, SoakReport
@@ -36,7 +36,7 @@ class SoakOptions:
     seed: int | None = option(
         None, "N", "Draw all runs from this seed.", min=0, shown="another each time"
     )
-    network: NetworkOptions
+    network: FabricOptions
     as_json: bool = json_option()
     logs: LogOptions
 
