@@ -13,13 +13,7 @@ from switchgnn.base.files import private_folder
 from switchgnn.base.network import leaf_spine_networks, star_network
 from switchgnn.base.network_file import network_text
 from switchgnn.planner.partition.leaf_spine import even_leaf_spine
-from switchgnn.topologies import (
-    Target,
-    Topology,
-    folder_for_sockets,
-    socket_address,
-    star_topology,
-)
+from switchgnn.topologies import Target, Topology, folder_for_sockets, socket_address, star_topology
 from switchgnn.topologies.loopback_fabric import LoopbackFabric
 
 

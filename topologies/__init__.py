@@ -18,12 +18,7 @@ from switchgnn.topologies.fabric import Fabric, WireBytes, carried
 from switchgnn.topologies.free_ports import free_tcp_port
 from switchgnn.topologies.rpc_address import folder_for_sockets, socket_address
 from switchgnn.topologies.targets import Target, TlsFolder
-from switchgnn.topologies.topology import (
-    ETHERNET_MTU,
-    Topology,
-    cable_name,
-    star_topology,
-)
+from switchgnn.topologies.topology import ETHERNET_MTU, Topology, cable_name, star_topology
 
 __all__ = [
     "AUTO",

@@ -12,12 +12,7 @@ from switchgnn.base.network_file import (
     SwitchTarget,
 )
 from switchgnn.topologies.errors import FabricError
-from switchgnn.topologies.fabric import (
-    Fabric,
-    FaultyCables,
-    RelayedCable,
-    WireBytes,
-)
+from switchgnn.topologies.fabric import Fabric, FaultyCables, RelayedCable, WireBytes
 from switchgnn.topologies.free_ports import free_udp_addresses
 from switchgnn.topologies.rpc_address import require_free
 from switchgnn.topologies.targets import Target, wait_until_serving

@@ -16,12 +16,7 @@ from typing import Any
 from switchgnn.base.machine import how_to_install
 from switchgnn.controller.p4runtime.connection import socket_path
 from switchgnn.topologies.errors import FabricError
-from switchgnn.topologies.fabric import (
-    Fabric,
-    FaultyCables,
-    RelayedCable,
-    WireBytes,
-)
+from switchgnn.topologies.fabric import Fabric, FaultyCables, RelayedCable, WireBytes
 from switchgnn.topologies.rpc_address import (
     TcpDoor,
     folder_for_sockets,

@@ -153,11 +153,7 @@ class _Collector:
 
 
 def _family(metric: Metric) -> "Family":
-    from prometheus_client.core import (  # noqa: PLC0415
-        CounterMetricFamily,
-        GaugeMetricFamily,
-        HistogramMetricFamily,
-    )
+    from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily  # noqa: PLC0415
 
     family: Any
     if metric.kind is MetricKind.COUNTER:

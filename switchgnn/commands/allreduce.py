@@ -22,12 +22,7 @@ from switchgnn.base.interruptible import end_like_interrupted
 from switchgnn.base.machine import require_memory
 from switchgnn.base.options import DATA, NETWORK, OUTPUT, option, parse_bytes, with_groups
 from switchgnn.commands.shared.config_file import ConfigOption
-from switchgnn.commands.shared.console import (
-    StepBars,
-    counted,
-    plain_console,
-    progress_bars,
-)
+from switchgnn.commands.shared.console import StepBars, counted, plain_console, progress_bars
 from switchgnn.commands.shared.observer import NOBODY
 from switchgnn.commands.shared.options import (
     FabricOptions,

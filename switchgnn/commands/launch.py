@@ -19,11 +19,7 @@ from switchgnn.base.machine import size_text
 from switchgnn.base.options import NETWORK, option, with_groups
 from switchgnn.base.tasks import task_to_json
 from switchgnn.commands.allreduce import write_empty_plan
-from switchgnn.commands.shared.console import (
-    StepBars,
-    plain_console,
-    progress_bars,
-)
+from switchgnn.commands.shared.console import StepBars, plain_console, progress_bars
 from switchgnn.commands.shared.observer import NOBODY
 from switchgnn.commands.shared.options import (
     FabricOptions,
@@ -32,12 +28,7 @@ from switchgnn.commands.shared.options import (
     workers_option,
 )
 from switchgnn.commands.shared.outputs import LogOptions, check_outputs, told_aloud
-from switchgnn.commands.shared.runner import (
-    NetworkJob,
-    Workers,
-    finished,
-    workspace,
-)
+from switchgnn.commands.shared.runner import NetworkJob, Workers, finished, workspace
 from switchgnn.commands.shared.training import require_training
 from switchgnn.commands.shared.workers import ChildLines, rank_variables
 from switchgnn.host.pace import Pace

@@ -29,12 +29,7 @@ from switchgnn.training.bins import BinnedSum, BinOptions, distribute_in_bins
 from switchgnn.training.compression import CompressionOptions
 from switchgnn.training.device import DeviceName, own_device
 from switchgnn.training.errors import TrainingError
-from switchgnn.training.gradients import (
-    GradientSums,
-    collective,
-    share_cores,
-    together_in_file,
-)
+from switchgnn.training.gradients import GradientSums, collective, share_cores, together_in_file
 from switchgnn.training.layers.models import build_model, distribute
 from switchgnn.training.layers.norms import VertexSums
 from switchgnn.training.layers.pyg_layers import own_code, templates_removed

@@ -18,15 +18,7 @@ from switchgnn.host.direct.frames import PROTOCOL as DIRECT_PROTOCOL
 from switchgnn.host.wire.addresses import ipv4_envelope
 from switchgnn.host.wire.header import BITS, BODY_AT, PROTOCOL, BarrierBody, Header, Kind, lanes_of
 from switchgnn.host.wire.narrow import pack_lanes, unpack_lanes
-from tests.capture.drawn import (
-    SWITCH,
-    WORKERS,
-    direct_packets,
-    feature,
-    flipped,
-    frame_of,
-    packets,
-)
+from tests.capture.drawn import SWITCH, WORKERS, direct_packets, feature, flipped, frame_of, packets
 from tests.capture.written import pcap
 from tests.support.markers import needs, whole
 from tests.support.speed import seconds_here

@@ -13,14 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.end_to_end.conftest import (
-    LEAF_SPINE,
-    LOOPBACK,
-    all_end,
-    needs_training,
-    said,
-    succeeded,
-)
+from tests.end_to_end.conftest import LEAF_SPINE, LOOPBACK, all_end, needs_training, said, succeeded
 from tests.support.commands import started, switchgnn
 from tests.support.kept_logs import take_kept_logs
 from tests.support.markers import COMBINATIONS, MININET_COMBINATIONS, full, some_of, words_of

@@ -13,10 +13,7 @@ import typer
 from switchgnn.base.interruptible import end_like_interrupted
 from switchgnn.base.options import with_short_help
 from switchgnn.commands.shared.config_file import ConfigOption
-from switchgnn.commands.shared.console import (
-    captured_line,
-    plain_console,
-)
+from switchgnn.commands.shared.console import captured_line, plain_console
 from switchgnn.commands.shared.leaf_spine import leaf_spine_table
 from switchgnn.commands.shared.observer import RunObserver
 from switchgnn.commands.shared.options import find_metrics

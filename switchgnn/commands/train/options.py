@@ -28,14 +28,7 @@ from switchgnn.commands.shared.options import (
 from switchgnn.commands.shared.outputs import OutputOptions, check_outputs
 from switchgnn.commands.shared.plots import require_matplotlib
 from switchgnn.host.direct.framing import FRAGMENT
-from switchgnn.host.registry import (
-    AUTO,
-    DEFAULT,
-    G3,
-    SWITCH,
-    TRANSPORTS,
-    TransportKind,
-)
+from switchgnn.host.registry import AUTO, DEFAULT, G3, SWITCH, TRANSPORTS, TransportKind
 from switchgnn.planner.presets import AUTO as PLAN_AUTO
 from switchgnn.planner.presets import PAPER
 from switchgnn.training import Dataset, load_dataset, load_files

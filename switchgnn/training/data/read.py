@@ -16,13 +16,7 @@ from numpy.typing import NDArray
 
 from switchgnn.base.arrays import ArrayKind, read_npy
 from switchgnn.base.files import format_of
-from switchgnn.planner.graphs.edge_list import (
-    INTEGER,
-    Ids,
-    ids_of_rows,
-    read_text,
-    separator,
-)
+from switchgnn.planner.graphs.edge_list import INTEGER, Ids, ids_of_rows, read_text, separator
 from switchgnn.planner.graphs.graph import (
     SPLIT_NONE,
     SPLIT_TEST,

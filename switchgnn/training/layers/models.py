@@ -18,12 +18,7 @@ from switchgnn.training.errors import TrainingError, UnsupportedLayerError
 from switchgnn.training.gradients import GradientSums
 from switchgnn.training.layers.dropout import drop_by_vertex
 from switchgnn.training.layers.norms import VertexSums, normalise_over_all
-from switchgnn.training.layers.pyg_layers import (
-    called_by,
-    check_layer,
-    made_by_user,
-    summed_layer,
-)
+from switchgnn.training.layers.pyg_layers import called_by, check_layer, made_by_user, summed_layer
 from switchgnn.training.layers.summed import SummedLayer, local_edges
 from switchgnn.training.partition import Partition
 from switchgnn.training.shape import ModelOptions, model_name
