@@ -17,7 +17,6 @@ from typer.testing import CliRunner
 
 from switchgnn import __version__
 from switchgnn.base.errors import SwitchGNNError
-from switchgnn.base.machine import Installation
 from switchgnn.commands.application import COMMANDS, app
 from switchgnn.commands.main import main
 from switchgnn.commands.shared.console import plain_console
@@ -258,8 +257,7 @@ def test_a_port_without_a_page():
 
 @pytest.mark.parametrize("missing", [{"uvicorn"}, {"starlette"}, {"starlette", "uvicorn"}])
 def test_a_package_that_is_missing_is_named(missing, monkeypatch):
-    here = Installation(Path.cwd())
-    monkeypatch.setattr("switchgnn.base.machine.find_installation", lambda: here)
+    monkeypatch.setattr("switchgnn.base.machine.checkout", Path.cwd)
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name in missing else name)
     with pytest.raises(SwitchGNNError) as told:
         LiveOptions(live=True).check()

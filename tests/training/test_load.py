@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from switchgnn.base.machine import Installation
 from switchgnn.planner import load_graph
 from switchgnn.training import DatasetError, load_dataset
 from tests.training.helpers import one_sentence, pairs, write_planetoid
@@ -189,8 +188,7 @@ def test_a_failed_download_is_one_sentence(tmp_path, datasets_of_pyg, monkeypatc
 def test_a_missing_package_is_named(tmp_path, monkeypatch, name, package, extra):
     for module in (package, f"{package}.datasets", f"{package}.nodeproppred"):
         monkeypatch.setitem(sys.modules, module, None)
-    here = Installation(Path.cwd())
-    monkeypatch.setattr("switchgnn.base.machine.find_installation", lambda: here)
+    monkeypatch.setattr("switchgnn.base.machine.checkout", Path.cwd)
     message = refused(name, tmp_path)
     assert f"needs {package}" in message
     assert f"pip install -e '.[{extra}]'" in message

@@ -26,9 +26,9 @@ from switchgnn.lab.simulator import (
     ETHERNET_MTU,
     FRAGMENT,
     LEAF,
-    FabricOptions,
+    LeafSpineOptions,
+    NetworkOptions,
     SimulatorError,
-    TierOptions,
     parse_mtu,
 )
 from switchgnn.lab.simulator.job import SimulateReport, simulate_job
@@ -135,9 +135,9 @@ def report_text(report: SimulateReport) -> str:
     return "\n".join(lines)
 
 
-_DEFAULT = FabricOptions()
+_DEFAULT = NetworkOptions()
 _STAR, _LEAF_SPINE = "star", "leaf-spine"
-_DEFAULT_LEAF_SPINE = TierOptions()
+_DEFAULT_LEAF_SPINE = LeafSpineOptions()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -296,9 +296,9 @@ class SimulateCommandOptions:
             table_memory=self.memory.table_bytes,
         )
 
-    def _network(self, profile: SwitchProfile) -> FabricOptions:
+    def _network(self, profile: SwitchProfile) -> NetworkOptions:
         bandwidth, rate = self.bandwidth, self.recirculation_rate
-        return FabricOptions(
+        return NetworkOptions(
             bandwidth=(profile.bandwidth or _DEFAULT.bandwidth) if bandwidth is None else bandwidth,
             delay=self.delay,
             overhead=self.overhead,
@@ -312,7 +312,7 @@ class SimulateCommandOptions:
             background_seed=self.seed,
         )
 
-    def _leaf_spine(self) -> TierOptions | None:
+    def _leaf_spine(self) -> LeafSpineOptions | None:
         """Return the leaf-spine that is asked for; None: a star."""
         given = {
             name: getattr(self, name)
@@ -320,7 +320,7 @@ class SimulateCommandOptions:
             if getattr(self, name) is not None
         }
         if self.topology == _LEAF_SPINE:
-            return TierOptions(**given)
+            return LeafSpineOptions(**given)
         if self.topology != _STAR:
             raise SimulatorError(no_such("topology", self.topology, (_STAR, _LEAF_SPINE)))
         if given:

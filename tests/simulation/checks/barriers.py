@@ -173,7 +173,7 @@ class MagnitudesAgree(ScaledCheck):
 # The masks of workers in the bodies of DONE and WAITING.
 _WORKERS, _HEARTBEATS = slice(12, 28), slice(28, 44)
 # Late copies are fewer `done`s than that: more come from a live worker.
-_PACKETS, _HEARTBEATS = 15, 15
+_PACKETS, _INTERVALS = 15, 15
 # After a silence of that many beats it may be another process.
 _SILENT = 5
 
@@ -217,7 +217,7 @@ class HeartbeatsChange(PacketCheck):
             return
         heartbeat.packets += 1
         heartbeat.last = now
-        if heartbeat.packets > _PACKETS and now - heartbeat.since > _HEARTBEATS * interval:
+        if heartbeat.packets > _PACKETS and now - heartbeat.since > _INTERVALS * interval:
             self.tell(
                 f"worker {worker} has sent the same heartbeat {heartbeat.packets} times in "
                 f"{(now - heartbeat.since) / SECOND:g} s"
