@@ -26,8 +26,7 @@ from switchgnn.host.direct.stream import Driver
 from switchgnn.planner.direction import Direction
 from switchgnn.training.errors import TrainingError, UnsupportedLayerError
 from switchgnn.training.layers.dropout import drop_by_vertex
-from switchgnn.training.layers.pyg_layers import summed_layer
-from switchgnn.training.layers.summed import local_edges
+from switchgnn.training.layers.pyg_layers import local_edges, summed_layer
 from switchgnn.training.partition import Partition
 from switchgnn.training.sums import ExchangeClock, KeptSum, Ledger, LocalSum, NeighbourSum
 

@@ -18,10 +18,9 @@ from switchgnn.base.metrics import check_installed, parse_address
 from switchgnn.base.network_file import read_network
 from switchgnn.base.options import with_groups
 from switchgnn.host.metrics import serving_metrics
-from switchgnn.training.device import check_device
 from switchgnn.training.errors import ModelError
 from switchgnn.training.job import read_job
-from switchgnn.training.options import TrainingOptions
+from switchgnn.training.options import TrainingOptions, check_device
 
 if TYPE_CHECKING:
     from switchgnn.training.trainer import EpochReport

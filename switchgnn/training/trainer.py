@@ -19,10 +19,10 @@ from switchgnn.training.cache import CacheControl, Compressing
 from switchgnn.training.checkpoint import Checkpoint, Trained, TrainingProgress
 from switchgnn.training.columns import Columns
 from switchgnn.training.compression import CompressionOptions
-from switchgnn.training.device import device_of
 from switchgnn.training.errors import TrainingError
 from switchgnn.training.gradients import GradientSums
 from switchgnn.training.layers.dropout import VertexDropout, begin_epoch
+from switchgnn.training.options import device_of
 from switchgnn.training.partition import Partition
 from switchgnn.training.sums import RemoteSum
 

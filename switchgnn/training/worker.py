@@ -27,15 +27,13 @@ from switchgnn.host.wire.header import PROTOCOL, Kind
 from switchgnn.host.wire.link import Link
 from switchgnn.training.bins import BinnedSum, BinOptions, distribute_in_bins
 from switchgnn.training.compression import CompressionOptions
-from switchgnn.training.device import DeviceName, own_device
 from switchgnn.training.errors import TrainingError
 from switchgnn.training.gradients import GradientSums, collective, share_cores, together_in_file
 from switchgnn.training.layers.models import build_model, distribute
 from switchgnn.training.layers.norms import VertexSums
 from switchgnn.training.layers.pyg_layers import own_code, templates_removed
-from switchgnn.training.options import ReduceBy
+from switchgnn.training.options import DeviceName, ModelOptions, ReduceBy, own_device
 from switchgnn.training.partition import Partition, read_partition
-from switchgnn.training.shape import ModelOptions
 from switchgnn.training.sums import Ledger, RemoteSum
 from switchgnn.training.trainer import EpochReport, Trainer, TrainOptions
 

@@ -21,7 +21,7 @@ from switchgnn.host.links.faults import DIRECTIONS, FaultRates, Faults
 from switchgnn.host.registry import AUTO, TRANSPORTS
 from switchgnn.planner.presets import KNOWN, PRESETS
 from switchgnn.training.data.load import DATASETS
-from switchgnn.training.shape import MODELS
+from switchgnn.training.options import MODELS
 
 CONFIGURED = {"run": typer.main.get_command(run_app), "train": typer.main.get_command(train_app)}
 

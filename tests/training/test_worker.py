@@ -28,11 +28,10 @@ from switchgnn.training import load_dataset, partition_dataset
 from switchgnn.training.bins import BinOptions
 from switchgnn.training.command import main
 from switchgnn.training.compression import CompressionOptions
-from switchgnn.training.device import DeviceName
 from switchgnn.training.errors import ModelError
 from switchgnn.training.layers.models import ModelOptions, build_model, distribute
 from switchgnn.training.layers.pyg_layers import own_code
-from switchgnn.training.options import TrainingOptions
+from switchgnn.training.options import DeviceName, TrainingOptions
 from switchgnn.training.sums import RemoteSum
 from switchgnn.training.trainer import Trainer, TrainOptions
 from switchgnn.training.worker import Training, TrainTask

@@ -31,8 +31,7 @@ from switchgnn.p4src import load_program
 from switchgnn.planner.presets import AUTO as PLAN_AUTO
 from switchgnn.planner.presets import PAPER
 from switchgnn.topologies.forkserver import Forkserver
-from switchgnn.training.device import check_device
-from switchgnn.training.options import ReduceBy, TrainingOptions
+from switchgnn.training.options import ReduceBy, TrainingOptions, check_device
 
 if TYPE_CHECKING:
     from switchgnn.commands.train.plan import TrainJob

@@ -33,8 +33,7 @@ from switchgnn.planner.presets import AUTO as PLAN_AUTO
 from switchgnn.planner.presets import PAPER
 from switchgnn.training import Dataset, load_dataset, load_files
 from switchgnn.training.data.load import check_name
-from switchgnn.training.device import DeviceName
-from switchgnn.training.options import ReduceBy, TrainingOptions
+from switchgnn.training.options import DeviceName, ReduceBy, TrainingOptions
 
 if TYPE_CHECKING:
     from switchgnn.training.bins import BinOptions

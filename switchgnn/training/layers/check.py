@@ -31,8 +31,8 @@ from switchgnn.training.errors import UnsupportedLayerError
 from switchgnn.training.layers.models import build_model, distribute
 from switchgnn.training.layers.norms import VertexSums
 from switchgnn.training.layers.pyg_layers import called_by, templates_removed
+from switchgnn.training.options import ModelOptions
 from switchgnn.training.partition import partition_dataset
-from switchgnn.training.shape import ModelOptions
 from switchgnn.training.sums import RemoteSum
 
 # A tensor with as many rows has one per vertex. The last two vertices are isolated.
