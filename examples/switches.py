@@ -13,7 +13,7 @@ from switchgnn.base.files import private_folder
 from switchgnn.base.network import leaf_spine_networks, star_network
 from switchgnn.base.network_file import network_text
 from switchgnn.planner.partition.leaf_spine import even_leaf_spine
-from switchgnn.topologies import Target, Topology, folder_for_sockets, socket_address, star_topology
+from switchgnn.topologies import Target, Topology, folder_for_sockets, socket_address
 from switchgnn.topologies.loopback_fabric import LoopbackFabric
 
 
@@ -27,7 +27,7 @@ def topology_of(workers: int, leaves: int, spines: int, folder: Path) -> Topolog
         folder: for the sockets of P4Runtime.
     """
     if not leaves:
-        return star_topology(star_network(workers), Target.EMBEDDED, socket_address(folder))
+        return Topology(star_network(workers).alone, Target.EMBEDDED, (socket_address(folder),))
     leaf_of_worker = even_leaf_spine(workers, leaves, spines).leaf_of_worker
     networks = leaf_spine_networks(leaf_of_worker, spines)
     sockets = (socket_address(folder, f"switch-{n}") for n in range(leaves + spines))

@@ -5,11 +5,11 @@
 from switchgnn.softswitch.native.build import Backend
 from switchgnn.topologies.choice import (
     AUTO,
+    FABRICS,
     BackgroundTraffic,
     FabricChoice,
     FabricKind,
     FlowLimits,
-    build_fabric,
     choose,
     usual_limits,
 )
@@ -18,11 +18,12 @@ from switchgnn.topologies.fabric import Fabric, WireBytes, carried
 from switchgnn.topologies.free_ports import free_tcp_port
 from switchgnn.topologies.rpc_address import folder_for_sockets, socket_address
 from switchgnn.topologies.targets import Target, TlsFolder
-from switchgnn.topologies.topology import ETHERNET_MTU, Topology, cable_name, star_topology
+from switchgnn.topologies.topology import ETHERNET_MTU, Topology, cable_name
 
 __all__ = [
     "AUTO",
     "ETHERNET_MTU",
+    "FABRICS",
     "Backend",
     "BackgroundTraffic",
     "Fabric",
@@ -34,13 +35,11 @@ __all__ = [
     "TlsFolder",
     "Topology",
     "WireBytes",
-    "build_fabric",
     "cable_name",
     "carried",
     "choose",
     "folder_for_sockets",
     "free_tcp_port",
     "socket_address",
-    "star_topology",
     "usual_limits",
 ]

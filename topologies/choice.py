@@ -5,8 +5,6 @@
 from contextlib import ExitStack
 from dataclasses import dataclass
 from enum import Enum
-from pathlib import Path
-from typing import Any
 
 from switchgnn.base.machine import python_program
 from switchgnn.controller.controls.congestion import BMV2_QUEUE, DEFAULT_ECN_THRESHOLD
@@ -18,7 +16,6 @@ from switchgnn.topologies.fabric import Fabric
 from switchgnn.topologies.loopback_fabric import LoopbackFabric
 from switchgnn.topologies.mininet_fabric import MininetFabric, mininet_missing
 from switchgnn.topologies.targets import BMV2_PROGRAM, Target, bmv2_installed
-from switchgnn.topologies.topology import Topology
 
 # BMv2 where it can run, as it is the reference implementation of v1model; else the embedded switch.
 AUTO, REFERENCE = "auto", "reference"
@@ -123,15 +120,7 @@ def choose(target: str, fabric: str, backend: Backend | None = None) -> FabricCh
     return FabricChoice(switch, network, reasons)
 
 
-def build_fabric(
-    kind: FabricKind,
-    topology: Topology,
-    folder: Path,
-    **options: Any,  # noqa: ANN401 - those of Fabric
-) -> Fabric:
-    """Return the fabric in Mininet or over loopback, not yet started; see ``Fabric``."""
-    made = MininetFabric if kind is FabricKind.MININET else LoopbackFabric
-    return made(topology, folder, **options)
+FABRICS = {FabricKind.MININET: MininetFabric, FabricKind.LOOPBACK: LoopbackFabric}
 
 
 def _pick_fabric(asked: str, no_mininet: str | None) -> tuple[FabricKind, str]:

@@ -6,10 +6,11 @@ import fcntl
 import functools
 import os
 import shutil
+import signal
 import socket
 import subprocess
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +60,7 @@ _MNEXEC = "mnexec"
 _OFFLOADS = ("tx", "rx", "tso", "gso", "gro")
 _COMMAND_SECONDS = 60.0
 _TRIAL_SECONDS = 10.0
+_END_SECONDS = 5.0
 # What a fabric asks of the kernel: a namespace, links in it, and their settings.
 _TRIAL = """
 ip link add one type veth peer name other
@@ -170,7 +172,7 @@ class MininetFabric(Fabric):
         net, self._net = self._net, None
         # Not `net.stop()`, which runs a command for each link: the links end with the namespaces.
         for host in [] if net is None else net.hosts:
-            host.end()
+            _end(host)
 
     def worker_link(self, worker: int) -> str:
         """Return the worker's interface in its namespace."""
@@ -224,15 +226,13 @@ class MininetFabric(Fabric):
         from mininet.log import setLogLevel  # noqa: PLC0415
         from mininet.net import Mininet  # noqa: PLC0415
 
-        from switchgnn.topologies.mininet_host import MininetHost  # noqa: PLC0415
-
         setLogLevel("warning")
         self._hosts: list[Any] = []
         self._switch_side: list[str] = []
         self._cable_ends: list[tuple[str, str]] = []
         # Names of processes and interfaces show to which run they belong.
         tag = f"{os.getpid() % 0x10000:x}"
-        self._net = net = Mininet(controller=None, host=MininetHost, build=False)
+        self._net = net = Mininet(controller=None, build=False)
         # Without an address: Mininet would give it one of a worker's, and it would answer for it.
         self._room = _without_ipv6(net.addHost(f"s{tag}", ip=None))
         topology = self.topology
@@ -307,6 +307,24 @@ class MininetFabric(Fabric):
             _run(["ip", "link", "set", interface, "mtu", mtu], namespace_pid)
         if shape and self.topology.bandwidth is not None:
             _limit(interface, self.topology.bandwidth, namespace_pid)
+
+
+def _end(host: Any) -> None:  # noqa: ANN401 - Mininet has no types
+    """Kill the shell of a host and its processes; its namespace ends with them."""
+    shell, host.shell = host.shell, None
+    if shell is None:
+        return
+    with suppress(ProcessLookupError):
+        os.killpg(shell.pid, signal.SIGKILL)
+    # One that has just been started has no process group of its own yet.
+    shell.kill()
+    with suppress(subprocess.TimeoutExpired):
+        shell.wait(_END_SECONDS)
+    os.close(host.slave)
+    if host.stdin is None:
+        os.close(host.master)
+    else:
+        host.stdin.close()
 
 
 def _without_ipv6(node: Any) -> Any:  # noqa: ANN401 - Mininet has no types

@@ -3,7 +3,7 @@
 """What a fabric builds: switches, the cables between them, and the workers."""
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from switchgnn.base.network import LeafSpineNetworks, Neighbour, Network, Station
 from switchgnn.host.wire.addresses import Addresses
@@ -121,15 +121,3 @@ class Topology:
 
     def _neighbour(self, worker: int) -> Neighbour:
         return self.network_of(worker).neighbours[self.positions[worker][1]]
-
-
-def star_topology(
-    network: Network,
-    target: Target,
-    grpc_address: str,
-    **options: Any,  # noqa: ANN401 - the other fields of Topology
-) -> Topology:
-    """Return workers around one switch; worker w is its neighbour w."""
-    positions = tuple((0, worker) for worker in range(len(network.neighbours)))
-    networks = LeafSpineNetworks((network,), (), positions)
-    return Topology(networks, target, (grpc_address,), **options)

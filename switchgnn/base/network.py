@@ -51,10 +51,16 @@ class Network:
     switch: Station = ONLY_SWITCH
     beyond: tuple[Neighbour, ...] = ()
 
+    @property
+    def alone(self) -> "LeafSpineNetworks":
+        """This one as a leaf without spines, whose neighbours are the workers: a star."""
+        positions = tuple((0, worker) for worker in range(len(self.neighbours)))
+        return LeafSpineNetworks((self,), (), positions)
+
 
 @dataclass(frozen=True)
 class LeafSpineNetworks:
-    """The networks around leaves and spines.
+    """The networks around leaves and spines, or around one switch alone.
 
     Attributes:
         leaves: one per leaf, in order: its workers, then the spines.

@@ -23,13 +23,14 @@ from switchgnn.base.machine import require_memory
 from switchgnn.base.options import DATA, NETWORK, OUTPUT, option, parse_bytes, with_groups
 from switchgnn.commands.shared.config_file import ConfigOption
 from switchgnn.commands.shared.console import StepBars, counted, plain_console, progress_bars
-from switchgnn.commands.shared.observer import NOBODY
+from switchgnn.commands.shared.live import NOBODY
 from switchgnn.commands.shared.options import (
     FabricOptions,
     FaultsOption,
     LimitOptions,
     json_option,
     seed_option,
+    timeout_option,
     workers_option,
 )
 from switchgnn.commands.shared.outputs import LogOptions, check_outputs, recordings_in, told_aloud
@@ -77,7 +78,6 @@ class ReduceOptions(NetworkJob):
         rounds: all-reduces of integers, and then as many of floats.
         words: int32 of each float, 2 or 1.
         gloo: whether to compare with Gloo where its packets go over the same links.
-        pcap: the folder for a file of each link's packets, or None.
     """
 
     elements: int
@@ -86,7 +86,6 @@ class ReduceOptions(NetworkJob):
     pace: Pace
     words: int = 2
     gloo: bool = True
-    pcap: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -342,13 +341,7 @@ class AllReduceCommandOptions:
     seed: int = seed_option("Draw the numbers from this seed.")
     network: FabricOptions
     limits: LimitOptions
-    timeout: float = option(
-        NETWORK,
-        "SECONDS",
-        "Let a worker give up after this time without progress.",
-        default=20.0,
-        min=0.1,
-    )
+    timeout: float = timeout_option(20.0)
     gloo: bool = option(
         NETWORK,
         None,
@@ -365,7 +358,6 @@ class AllReduceCommandOptions:
 
     def options(self) -> ReduceOptions:
         """Return the job that is asked for."""
-        limits = self.limits.usual(self.network)
         size = parse_bytes("--bytes", self.size)
         if size < NUMBER_BYTES or size % NUMBER_BYTES:
             raise SwitchGNNError(
@@ -380,7 +372,7 @@ class AllReduceCommandOptions:
             seed=self.seed,
             words=self.words,
             gloo=self.gloo,
-            pace=Pace(window=self.limits.window or limits.window, timeout=self.timeout),
+            pace=Pace(window=self.limits.window_in(self.network), timeout=self.timeout),
             pcap=self.pcap,
         )
 

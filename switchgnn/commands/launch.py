@@ -16,15 +16,16 @@ from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.full_disk import writing
 from switchgnn.base.interruptible import end_like_interrupted
 from switchgnn.base.machine import size_text
-from switchgnn.base.options import NETWORK, option, with_groups
+from switchgnn.base.options import with_groups
 from switchgnn.base.tasks import task_to_json
 from switchgnn.commands.allreduce import write_empty_plan
 from switchgnn.commands.shared.console import StepBars, plain_console, progress_bars
-from switchgnn.commands.shared.observer import NOBODY
+from switchgnn.commands.shared.live import NOBODY
 from switchgnn.commands.shared.options import (
     FabricOptions,
     FaultsOption,
     LimitOptions,
+    timeout_option,
     workers_option,
 )
 from switchgnn.commands.shared.outputs import LogOptions, check_outputs, told_aloud
@@ -51,13 +52,7 @@ class LaunchOptions:
     workers: int = workers_option(4)
     network: FabricOptions
     limits: LimitOptions
-    timeout: float = option(
-        NETWORK,
-        "SECONDS",
-        "Let a worker give up after this time without progress.",
-        default=60.0,
-        min=0.1,
-    )
+    timeout: float = timeout_option(60.0)
     faults: FaultsOption = ""
     logs: LogOptions
 
@@ -68,8 +63,7 @@ class LaunchOptions:
     @property
     def pace(self) -> Pace:
         """The bounds of the all-reduces."""
-        window = self.limits.window or self.limits.usual(self.network).window
-        return Pace(window=window, timeout=self.timeout)
+        return Pace(window=self.limits.window_in(self.network), timeout=self.timeout)
 
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)

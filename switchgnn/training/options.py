@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     import torch
     from torch import nn
 
-    from switchgnn.training.trainer import TrainOptions
-
 # Above about 1e37 a step of Adam overflows float32.
 _MOST_RATE = 1e30
 _FLOAT_BYTES = 4
@@ -75,6 +73,32 @@ def model_name(text: str) -> str:
     if not Path(path).is_file():
         raise TrainingError(f"The model {text} has no file: {path} does not exist.")
     return f"{Path(path).absolute()}:{name}"
+
+
+@dataclass(frozen=True)
+class TrainOptions:
+    """The options of training.
+
+    Attributes:
+        epochs: the largest number of epochs.
+        learning_rate, weight_decay: of Adam.
+        input_dropout: the share of dropped features, as in Kipf and Welling (ICLR 2017).
+        seed: of the weights and of dropout.
+        evaluate_every: epochs between two evaluations; the last epoch is always evaluated.
+        precompute: whether the sums of features that do not change are exchanged once and kept.
+        patience: evaluations without a better validation accuracy before training stops; 0: never.
+        checkpoint: the file that worker 0 writes after each evaluation; training resumes from it.
+    """
+
+    epochs: int = 100
+    learning_rate: float = 0.01
+    weight_decay: float = 0.0
+    input_dropout: float = 0.0
+    seed: int = 0
+    evaluate_every: int = 10
+    precompute: bool = True
+    patience: int = 0
+    checkpoint: Path | None = None
 
 
 class DeviceName(str, Enum):
@@ -247,10 +271,8 @@ class TrainingOptions:
             "reduce --hidden, --layers or --workers",
         )
 
-    def options(self, shape: ModelOptions, seed: int) -> "TrainOptions":
+    def options(self, shape: ModelOptions, seed: int) -> TrainOptions:
         """Return the options of training."""
-        from switchgnn.training.trainer import TrainOptions  # noqa: PLC0415
-
         return TrainOptions(
             epochs=self.epochs,
             learning_rate=self.lr,

@@ -7,7 +7,6 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import cast
 
 import torch
@@ -22,35 +21,9 @@ from switchgnn.training.compression import CompressionOptions
 from switchgnn.training.errors import TrainingError
 from switchgnn.training.gradients import GradientSums
 from switchgnn.training.layers.dropout import VertexDropout, begin_epoch
-from switchgnn.training.options import device_of
+from switchgnn.training.options import TrainOptions, device_of
 from switchgnn.training.partition import Partition
 from switchgnn.training.sums import RemoteSum
-
-
-@dataclass(frozen=True)
-class TrainOptions:
-    """The options of training.
-
-    Attributes:
-        epochs: the largest number of epochs.
-        learning_rate, weight_decay: of Adam.
-        input_dropout: the share of dropped features, as in Kipf and Welling (ICLR 2017).
-        seed: of the weights and of dropout.
-        evaluate_every: epochs between two evaluations; the last epoch is always evaluated.
-        precompute: whether the sums of features that do not change are exchanged once and kept.
-        patience: evaluations without a better validation accuracy before training stops; 0: never.
-        checkpoint: the file that worker 0 writes after each evaluation; training resumes from it.
-    """
-
-    epochs: int = 100
-    learning_rate: float = 0.01
-    weight_decay: float = 0.0
-    input_dropout: float = 0.0
-    seed: int = 0
-    evaluate_every: int = 10
-    precompute: bool = True
-    patience: int = 0
-    checkpoint: Path | None = None
 
 
 @dataclass(frozen=True)

@@ -32,10 +32,10 @@ from switchgnn.training.gradients import GradientSums, collective, share_cores, 
 from switchgnn.training.layers.models import build_model, distribute
 from switchgnn.training.layers.norms import VertexSums
 from switchgnn.training.layers.pyg_layers import own_code, templates_removed
-from switchgnn.training.options import DeviceName, ModelOptions, ReduceBy, own_device
+from switchgnn.training.options import DeviceName, ModelOptions, ReduceBy, TrainOptions, own_device
 from switchgnn.training.partition import Partition, read_partition
 from switchgnn.training.sums import Ledger, RemoteSum
-from switchgnn.training.trainer import EpochReport, Trainer, TrainOptions
+from switchgnn.training.trainer import EpochReport, Trainer
 
 EpochListener = Callable[[EpochReport], None]
 

@@ -18,7 +18,7 @@ from switchgnn.host.wire.header import Header, Kind
 from switchgnn.p4src import load_program
 from switchgnn.planner.build import build_plan
 from switchgnn.planner.graphs.load import load_graph
-from switchgnn.topologies import FabricKind, Target, build_fabric, socket_address, star_topology
+from switchgnn.topologies import FABRICS, FabricKind, Target, Topology, socket_address
 from switchgnn.topologies.mininet_fabric import settled_default
 from tests.end_to_end.conftest import LEAF_SPINE, for_test_all, run_json
 from tests.support.commands import forkserver
@@ -109,10 +109,10 @@ with socket.create_connection(("10.0.0.2", 5001)) as client:
 def running(request, tmp_path_factory):
     """A star of three workers with a plan on its switch."""
     folder = tmp_path_factory.mktemp("star")
-    star = star_topology(star_network(3), Target(request.param[0]), socket_address(folder))
+    star = Topology(star_network(3).alone, Target(request.param[0]), (socket_address(folder),))
     program = load_program()
     plan = build_plan(load_graph("karate"), workers=3, slots=64, program=program.digest)
-    with build_fabric(FabricKind.MININET, star, folder, forkserver=forkserver()) as fabric:
+    with FABRICS[FabricKind.MININET](star, folder, forkserver=forkserver()) as fabric:
         install((plan.manifest, plan.switch), [star.grpc_address], star.network, program=program)
         yield fabric
 

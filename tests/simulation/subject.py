@@ -29,7 +29,7 @@ from switchgnn.planner.graphs.load import load_graph
 from switchgnn.planner.partition.leaf_spine import even_leaf_spine
 from switchgnn.planner.plan.leaf_spine import split_for_leaf_spine
 from switchgnn.planner.plan.plan import Plan
-from switchgnn.topologies import Target, Topology, star_topology
+from switchgnn.topologies import Target, Topology
 from tests.simulation.scenario import Scenario
 
 
@@ -255,7 +255,7 @@ class Subjects:
             network = star_network(scenario.workers)
             switch_plan = load_plan((plan.manifest, plan.switch))
             shares = (SwitchShare(switch_plan, network),)
-            topology = star_topology(network, Target.EMBEDDED, "virtual")
+            topology = Topology(network.alone, Target.EMBEDDED, ("virtual",))
         return PlannedSubject(
             plan,
             shares,

@@ -17,7 +17,7 @@ from switchgnn.planner.build import build_plan
 from switchgnn.planner.graphs.load import load_graph
 from switchgnn.planner.partition.leaf_spine import even_leaf_spine
 from switchgnn.planner.plan.leaf_spine import split_for_leaf_spine
-from switchgnn.topologies import FabricKind, Target, Topology, build_fabric, socket_address
+from switchgnn.topologies import FABRICS, FabricKind, Target, Topology, socket_address
 from switchgnn.topologies.targets import wait_until_serving
 from tests.support.commands import forkserver
 from tests.support.networks import in_network
@@ -49,8 +49,8 @@ class LeafSpineBed:
         )
         self.topology = Topology(networks, target, addresses)
         kind = FabricKind.LOOPBACK if target is Target.EMBEDDED else FabricKind.MININET
-        self.fabric = build_fabric(
-            kind, self.topology, Path(folder), cable_faults=NO_FAULTS, forkserver=forkserver()
+        self.fabric = FABRICS[kind](
+            self.topology, Path(folder), cable_faults=NO_FAULTS, forkserver=forkserver()
         )
 
     def shares(self):

@@ -18,7 +18,6 @@ from switchgnn.topologies import (
     Topology,
     folder_for_sockets,
     socket_address,
-    star_topology,
 )
 from switchgnn.topologies.free_ports import free_tcp_port, free_udp_addresses
 from switchgnn.topologies.loopback_fabric import LoopbackFabric
@@ -29,7 +28,7 @@ from tests.support.speed import seconds_here
 
 def star():
     network = star_network(3)
-    return star_topology(network, Target.EMBEDDED, "unix:/nowhere/switch.sock"), (network,)
+    return Topology(network.alone, Target.EMBEDDED, ("unix:/nowhere/switch.sock",)), (network,)
 
 
 def leaf_spine():
@@ -59,8 +58,8 @@ def test_the_file_of_a_site_has_its_switches_workers_and_cables(made, tmp_path):
 
 
 def test_both_ends_of_a_link_have_its_bandwidth(tmp_path):
-    topology = star_topology(
-        star_network(2), Target.EMBEDDED, "unix:/nowhere/switch.sock", bandwidth=2.5
+    topology = Topology(
+        star_network(2).alone, Target.EMBEDDED, ("unix:/nowhere/switch.sock",), bandwidth=2.5
     )
     fabric = LoopbackFabric(topology, tmp_path)
     fabric._links()

@@ -13,12 +13,12 @@ import pytest
 
 from switchgnn.base.network import star_network
 from switchgnn.topologies import (
+    FABRICS,
     FabricKind,
     Target,
-    build_fabric,
+    Topology,
     mininet_fabric,
     socket_address,
-    star_topology,
 )
 from switchgnn.topologies.mininet_fabric import mininet_missing, small_send_buffers
 from tests.support.markers import needs, needs_mininet
@@ -69,8 +69,8 @@ def test_the_extra_that_brings_the_package_is_named(monkeypatch):
 
 
 def fabric_of(tmp_path, **options):
-    star = star_topology(star_network(2), Target.EMBEDDED, socket_address(tmp_path), **options)
-    return build_fabric(FabricKind.MININET, star, tmp_path)
+    star = Topology(star_network(2).alone, Target.EMBEDDED, (socket_address(tmp_path),), **options)
+    return FABRICS[FabricKind.MININET](star, tmp_path)
 
 
 def shells_of(fabric):

@@ -9,7 +9,7 @@ from pathlib import Path
 from switchgnn.base.network import leaf_spine_networks, star_network
 from switchgnn.base.network_file import network_text
 from switchgnn.planner.partition.leaf_spine import even_leaf_spine
-from switchgnn.topologies import Target, Topology, socket_address, star_topology
+from switchgnn.topologies import Target, Topology, socket_address
 from switchgnn.topologies.child import Child, temporary_files_in
 from switchgnn.topologies.loopback_fabric import LoopbackFabric
 from tests.support.commands import forkserver
@@ -66,7 +66,7 @@ def one_machine(workers, folder, *, leaves=0, spines=1):
 
 
 def _star(workers, folder):
-    return star_topology(star_network(workers), Target.EMBEDDED, socket_address(folder))
+    return Topology(star_network(workers).alone, Target.EMBEDDED, (socket_address(folder),))
 
 
 def _leaf_spine(workers, leaves, spines, folder):

@@ -38,9 +38,9 @@ from switchgnn.training.bins import (
 from switchgnn.training.data.load import load_dataset
 from switchgnn.training.errors import TrainingError, UnsupportedLayerError
 from switchgnn.training.layers.models import ModelOptions, build_model, distribute
+from switchgnn.training.options import TrainOptions
 from switchgnn.training.partition import partition_dataset
 from switchgnn.training.sums import RemoteSum
-from switchgnn.training.trainer import TrainOptions
 from tests.host.direct.crew import Hub, binned_on_hub, on_hub, together
 from tests.training.layers.test_layers import LAYERS, make_data, on_one
 from tests.training.threads import EPOCHS, TOLERANCE, distance, train_in_threads, train_parts

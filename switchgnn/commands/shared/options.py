@@ -64,6 +64,12 @@ def mtu_option(panel: str, text: str) -> Any:  # noqa: ANN401
     return option(panel, "BYTES", text, default=str(USUAL_MTU), callback=_known_mtu)
 
 
+def timeout_option(default: float) -> Any:  # noqa: ANN401
+    """Declare --timeout."""
+    text = "Let a worker give up after this time without progress."
+    return option(NETWORK, "SECONDS", text, default=default, min=0.1)
+
+
 def json_option(text: str = "Print one JSON object.") -> Any:  # noqa: ANN401
     """Declare --json."""
     return option(OUTPUT, None, text, "--json", default=False)
@@ -325,9 +331,11 @@ class FabricOptions:
         numbers = self.leaves_and_spines()
         return None if numbers is None else even_leaf_spine(workers, *numbers)
 
-    def job_fields(self, workers: int, limits: "LimitOptions", faults: str) -> dict[str, Any]:
-        """Return the fields of a NetworkJob whose switches only reduce."""
-        usual = limits.usual(self)
+    def job_fields(
+        self, workers: int, limits: "LimitOptions", faults: str, *, busy: bool = False
+    ) -> dict[str, Any]:
+        """Return the fields of a NetworkJob, without slots for exchanges."""
+        usual = limits.usual(self, busy=busy)
         return {
             "workers": workers,
             "slots": 0,
@@ -373,3 +381,7 @@ class LimitOptions:
         """Return the default window and mark threshold."""
         here = choose(network.target.value, network.fabric.value, network.backend)
         return usual_limits(here.target, shaped=busy or self.bandwidth is not None)
+
+    def window_in(self, network: FabricOptions, *, busy: bool = False) -> int:
+        """Return --window, or the default one."""
+        return self.window or self.usual(network, busy=busy).window

@@ -9,13 +9,12 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from itertools import product, starmap
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.files import private_folder
 from switchgnn.commands.shared.console import naming_who_releases
-from switchgnn.commands.shared.leaf_spine import all_cables, partial_sums_taken
-from switchgnn.commands.shared.observer import NOBODY, RunObserver
+from switchgnn.commands.shared.live import NOBODY, RunObserver
 from switchgnn.commands.shared.outputs import (
     Recordings,
     RunLogs,
@@ -50,6 +49,7 @@ from switchgnn.planner.presets import PlanRequest
 from switchgnn.softswitch.native.engine import Ahead, compile_ahead
 from switchgnn.topologies import (
     ETHERNET_MTU,
+    FABRICS,
     Backend,
     BackgroundTraffic,
     Fabric,
@@ -58,14 +58,12 @@ from switchgnn.topologies import (
     TlsFolder,
     Topology,
     WireBytes,
-    build_fabric,
     cable_name,
     carried,
     choose,
     folder_for_sockets,
     free_tcp_port,
     socket_address,
-    star_topology,
 )
 from switchgnn.topologies.forkserver import Forkserver
 
@@ -92,6 +90,11 @@ class NetworkJob:
         backend: what embedded switches run the program as; None: as the environment says.
         metrics: the address and the port where worker 0 serves metrics; None: no metrics.
         faults: what to inject on links and cables, as ``Faults.parse`` takes it.
+        grpc_port: TCP port of the first switch's P4Runtime, the next ports are those of the
+            others; 0: Unix sockets, or free ports with certificates.
+        tls: the folder with certificates for P4Runtime; None: plain gRPC.
+        sockets: the folder for the switches' Unix sockets; None: the job's own.
+        pcap: the folder for a file of each link's packets, or None.
     """
 
     workers: int
@@ -107,10 +110,16 @@ class NetworkJob:
     backend: Backend | None = None
     metrics: tuple[str, int] | None = None
     faults: str = ""
+    grpc_port: int = 0
+    tls: Path | None = None
+    sockets: Path | None = None
+    pcap: Path | None = None
 
     def choose_fabric(self) -> FabricChoice:
-        """Check the faults; choose the switch and the network."""
+        """Check the faults and the certificates; choose the switch and the network."""
         cables_with_faults(self)
+        if self.tls is not None:
+            TlsFolder(self.tls.absolute()).check()
         return choose(self.target, self.fabric, self.backend)
 
 
@@ -150,10 +159,6 @@ class Workers(Generic[Result]):
         run: runs all workers, given their links in order.
         scheduled: whether each worker has a file with the rows that it sends to other hosts.
         shows_slots: whether the slots of the switches follow from the plan.
-        sockets: the folder for the switches' Unix sockets; None: the job's own.
-        grpc_port: TCP port of the first switch's P4Runtime, the next ports are those of the
-            others; 0: Unix sockets, or free ports with certificates.
-        tls: certificates for P4Runtime, or None.
         mtu: bytes of the largest packet that links take, where they have interfaces.
     """
 
@@ -164,13 +169,10 @@ class Workers(Generic[Result]):
     recordings: Recordings = field(default_factory=Recordings)
     scheduled: bool = False
     shows_slots: bool = True
-    sockets: Path | None = None
-    grpc_port: int = 0
-    tls: TlsFolder | None = None
     mtu: int = ETHERNET_MTU
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class FinishedWorkers(Generic[Result]):
     """The results of the workers, while the network still runs.
 
@@ -178,14 +180,24 @@ class FinishedWorkers(Generic[Result]):
         ahead: the compilation of the program; None for BMv2.
         entries: the table entries of all switches.
         install_seconds: the time of the installation.
+        before, after: the counters of each switch around the exchanges, leaves first.
+        wires: bytes of each worker's interface; None where they are not counted.
+        cables: bytes between switches, or None.
+        cable_faults: frames between switches that a fault was injected into, by kind.
+        background_bytes: bytes that background flows delivered.
     """
 
     fabric: Fabric
     ahead: Ahead | None
     result: Result
-    counts: "ExchangeCounts"
     entries: int
     install_seconds: float
+    before: Sequence[Counters]
+    after: Sequence[Counters]
+    wires: list[WireBytes] | None
+    cables: WireBytes | None
+    cable_faults: dict[str, int]
+    background_bytes: int
 
 
 @contextmanager
@@ -194,7 +206,7 @@ def finished(
 ) -> Iterator[FinishedWorkers[Result]]:
     """Run a job; keep its network until the end of the block."""
     with ExitStack() as stack:
-        sockets = workers.sockets or stack.enter_context(folder_for_sockets(work.folder))
+        sockets = job.sockets or stack.enter_context(folder_for_sockets(work.folder))
         topology = _topology(job, choice.target, sockets, workers)
         work.step("compiling the program", 0, 0)
         ahead = None
@@ -204,8 +216,7 @@ def finished(
         what = "starting the switch" if job.leaf_spine is None else "starting the switches"
         work.step(what, 0, 0)
         fabric = stack.enter_context(
-            build_fabric(
-                choice.fabric,
+            FABRICS[choice.fabric](
                 topology,
                 work.folder,
                 cable_faults=cables_with_faults(job),
@@ -215,30 +226,33 @@ def finished(
             )
         )
         with _installed(job, fabric, workers, work.step) as on:
-            result, counts = _exchanged(job, on, workers, work.observer)
-        entries = sum(sum(switch.entries.values()) for switch in on.report.switches)
-        yield FinishedWorkers(fabric, ahead, result, counts, entries, on.seconds)
+            done = _exchanged(job, on, workers, work.observer, ahead)
+        yield done
 
 
 def _topology(job: NetworkJob, target: Target, sockets: Path, workers: Workers[Result]) -> Topology:
     def address(number: int) -> str:
-        if workers.grpc_port:
-            return f"{_COMMON_HOST}:{workers.grpc_port + number}"
-        if workers.tls:  # the certificates name that host
+        if job.grpc_port:
+            return f"{_COMMON_HOST}:{job.grpc_port + number}"
+        if job.tls:  # the certificates name that host
             return f"{_COMMON_HOST}:{free_tcp_port()}"
         return address_in(sockets, number)
 
-    options: dict[str, Any] = {
-        "bandwidth": job.bandwidth,
-        "tls": workers.tls,
-        "backend": job.backend,
-        "mtu": workers.mtu,
-    }
-    if job.leaf_spine is None:
-        return star_topology(star_network(job.workers), target, address(0), **options)
-    networks = leaf_spine_networks(job.leaf_spine.leaf_of_worker, job.leaf_spine.spines)
-    addresses = tuple(map(address, range(len(networks.switches))))
-    return Topology(networks, target, addresses, **options)
+    over = job.leaf_spine
+    networks = (
+        star_network(job.workers).alone
+        if over is None
+        else leaf_spine_networks(over.leaf_of_worker, over.spines)
+    )
+    return Topology(
+        networks,
+        target,
+        tuple(map(address, range(len(networks.switches)))),
+        bandwidth=job.bandwidth,
+        tls=TlsFolder(job.tls.absolute()) if job.tls else None,
+        backend=job.backend,
+        mtu=workers.mtu,
+    )
 
 
 def address_in(folder: Path, number: int) -> str:
@@ -316,31 +330,13 @@ def shares_of(
     return [Share(*each) for each in zip(plans, networks, clients, strict=True)]
 
 
-@dataclass(frozen=True)
-class ExchangeCounts:
-    """The counts of switches and interfaces during the exchanges.
-
-    Attributes:
-        before, after: the counters of each switch, leaves first.
-        wires: bytes of each worker's interface; None where they are not counted.
-        cables: bytes between switches, or None.
-        partial_sums: partial sums that the spines have added.
-        cable_faults: frames between switches that a fault was injected into, by kind.
-        background_bytes: bytes that background flows delivered.
-    """
-
-    before: Sequence[Counters]
-    after: Sequence[Counters]
-    wires: list[WireBytes] | None
-    cables: WireBytes | None
-    partial_sums: int
-    cable_faults: dict[str, int]
-    background_bytes: int
-
-
 def _exchanged(
-    job: NetworkJob, on: _InstalledPlan, workers: Workers[Result], observer: RunObserver
-) -> tuple[Result, ExchangeCounts]:
+    job: NetworkJob,
+    on: _InstalledPlan,
+    workers: Workers[Result],
+    observer: RunObserver,
+    ahead: Ahead | None,
+) -> FinishedWorkers[Result]:
     fabric = on.fabric
     links = [
         _link_config(job, on, workers, worker, observer.tell_every) for worker in range(job.workers)
@@ -354,18 +350,22 @@ def _exchanged(
         with observer.over(*shown), naming_who_releases(on.clients, job.leaf_spine, job.workers):
             result = workers.run(fabric, links)
         received = background.received_bytes() - received
-        wires_after, cables_after = fabric.wire_bytes(), fabric.cable_bytes()
+        wires, cables = carried(wires, fabric.wire_bytes()), carried(cables, fabric.cable_bytes())
         after = on.counters()
         cable_faults = fabric.cable_injected()
     if job.background:
         # The interfaces would count the background flows as well.
         wires = cables = None
-    return result, ExchangeCounts(
-        before,
-        after,
-        wires=carried(wires, wires_after),
-        cables=all_cables(cables, cables_after),
-        partial_sums=partial_sums_taken(job.leaf_spine, before, after),
+    return FinishedWorkers(
+        fabric=fabric,
+        ahead=ahead,
+        result=result,
+        entries=sum(sum(switch.entries.values()) for switch in on.report.switches),
+        install_seconds=on.seconds,
+        before=before,
+        after=after,
+        wires=wires,
+        cables=None if cables is None else WireBytes(*map(sum, zip(*cables, strict=True))),
         cable_faults=cable_faults,
         background_bytes=received,
     )

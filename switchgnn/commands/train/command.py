@@ -14,10 +14,10 @@ from switchgnn.base.interruptible import end_like_interrupted
 from switchgnn.base.options import with_short_help
 from switchgnn.commands.shared.config_file import ConfigOption
 from switchgnn.commands.shared.console import captured_line, plain_console
-from switchgnn.commands.shared.leaf_spine import leaf_spine_table
-from switchgnn.commands.shared.observer import RunObserver
+from switchgnn.commands.shared.live import RunObserver
 from switchgnn.commands.shared.options import find_metrics
 from switchgnn.commands.shared.outputs import Recordings, recordings_in, told_aloud
+from switchgnn.commands.shared.report import leaf_spine_table
 from switchgnn.commands.shared.runner import NetworkJob
 from switchgnn.commands.shared.training import training_forkserver
 from switchgnn.commands.train import display
@@ -134,7 +134,7 @@ def _job(asked: TrainCommandOptions, network: NetworkJob) -> "TrainJob":
 
     training, over = asked.training, asked.over
     shape = training.shape()
-    window = asked.limits.window or asked.limits.usual(asked.network).window
+    window = asked.limits.window_in(asked.network)
     # With sampling the sums change, as each epoch draws another sample.
     precompute = training.precompute and over.sampling == 1
     options = replace(training.options(shape, asked.seed), precompute=precompute)

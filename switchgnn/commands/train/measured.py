@@ -111,7 +111,6 @@ def _exchange(
         ecn_threshold=job.ecn_threshold,
         queue=job.queue,
         seed=0,
-        grpc_port=0,
         pace=Pace(window=128, timeout=5.0),
     )
     ends = run_job(options, lambda _name, _done, _total: None, forkserver=forkserver).per_worker

@@ -9,11 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from switchgnn.commands.shared.leaf_spine import LeafSpineReport, report_leaf_spine
-from switchgnn.commands.shared.observer import NOBODY, RunObserver
-from switchgnn.commands.shared.report import ran_ahead
+from switchgnn.commands.shared.live import NOBODY, RunObserver
+from switchgnn.commands.shared.report import LeafSpineReport, ran_ahead, report_leaf_spine
 from switchgnn.commands.shared.runner import (
-    ExchangeCounts,
+    FinishedWorkers,
     StepListener,
     Workers,
     Workspace,
@@ -79,12 +78,12 @@ def run_training(
         )
         recorder = Recorder(job.workers, on_epoch)
         with finished(job, choice, _workers(job, prepared, recorder, work), work) as done:
-            ends, counts = done.result, done.counts
+            ends = done.result
         what = _what(job, data, choice.reason, done.ahead) | _planned(job, prepared)
         if choice.target is Target.BMV2 and job.transport.in_switch and prepared.parts is None:
             what["embedded_seconds"] = embedded_seconds(job, data, prepared.plan)
-        between = _leaf_spine_report(job, data, prepared, ends, counts)
-        wires = None if counts.wires is None else [wire._asdict() for wire in counts.wires]
+        between = _leaf_spine_report(job, data, prepared, done)
+        wires = None if done.wires is None else [wire._asdict() for wire in done.wires]
         return recorder.report(ends, wires, leaf_spine=between, **what)
 
 
@@ -155,20 +154,19 @@ def _leaf_spine_report(
     job: TrainJob,
     data: Dataset,
     prepared: PreparedTraining,
-    ends: list[dict[str, Any]],
-    counts: ExchangeCounts,
+    done: FinishedWorkers[list[dict[str, Any]]],
 ) -> LeafSpineReport | None:
     """Report the links between leaves and spines; plans do not predict copies of hosts."""
     if prepared.parts is None or job.transport.program is not SwitchProgram.SWITCHGNN:
         return None
     exchanges = [
         Exchanges(Direction(each["direction"]), each["width"], each["times"])
-        for each in ends[0]["exchanges"]
+        for each in done.result[0]["exchanges"]
     ]
     boundary = boundary_edges(data.graph, prepared.plan.assignment)
     framing = Framing.parse(job.task.mtu)
     alone = host_traffic(boundary, job.workers, exchanges, framing)
-    return report_leaf_spine(prepared.parts, prepared.plan.manifest, exchanges, alone, counts)
+    return report_leaf_spine(prepared.parts, prepared.plan.manifest, exchanges, alone, done)
 
 
 def _what(job: TrainJob, data: Dataset, reason: str, ahead: Ahead | None = None) -> dict[str, Any]:
