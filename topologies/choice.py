@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Chooses switch and fabric: the best that the machine has."""
 
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from enum import Enum
@@ -120,7 +121,10 @@ def choose(target: str, fabric: str, backend: Backend | None = None) -> FabricCh
     return FabricChoice(switch, network, reasons)
 
 
-FABRICS = {FabricKind.MININET: MininetFabric, FabricKind.LOOPBACK: LoopbackFabric}
+FABRICS: Mapping[FabricKind, Callable[..., Fabric]] = {
+    FabricKind.MININET: MininetFabric,
+    FabricKind.LOOPBACK: LoopbackFabric,
+}
 
 
 def _pick_fabric(asked: str, no_mininet: str | None) -> tuple[FabricKind, str]:

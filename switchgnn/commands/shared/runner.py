@@ -365,7 +365,7 @@ def _exchanged(
         before=before,
         after=after,
         wires=wires,
-        cables=None if cables is None else WireBytes(*map(sum, zip(*cables, strict=True))),
+        cables=WireBytes(*map(sum, zip(*cables, strict=True))) if cables else None,
         cable_faults=cable_faults,
         background_bytes=received,
     )
