@@ -24,6 +24,8 @@ from torch_geometric.nn.models.basic_gnn import BasicGNN
 from switchgnn.host.direct import DirectTransport, Stream, visit_order
 from switchgnn.host.direct.stream import Driver
 from switchgnn.planner.direction import Direction
+from switchgnn.training.cache import SkippedRows
+from switchgnn.training.columns import Columns
 from switchgnn.training.errors import TrainingError, UnsupportedLayerError
 from switchgnn.training.layers.dropout import drop_by_vertex
 from switchgnn.training.layers.pyg_layers import local_edges, summed_layer
@@ -78,11 +80,14 @@ def pack_bins(vertices: int, at_most: int) -> list[slice]:
 
 
 class BinnedSum:
-    """Sums over remote neighbours, bin by bin. Use it as a context manager."""
+    """Sums over remote neighbours, bin by bin: of all columns and rows. A context manager."""
+
+    columns: Columns | None = None
+    skipped: SkippedRows | None = None
 
     def __init__(self, transport: DirectTransport, options: BinOptions) -> None:
         self.options = options
-        self._transport = transport
+        self.transport = transport
         self._background = transport.in_background()
         self._driver: Driver | None = None
         self._clock = ExchangeClock()
@@ -95,7 +100,7 @@ class BinnedSum:
     def __exit__(self, *error: Any) -> None:  # noqa: ANN401
         try:
             if error[0] is None:
-                self._transport.finish()
+                self.transport.finish()
         finally:
             self._background.__exit__(*error)
 
@@ -111,9 +116,9 @@ class BinnedSum:
 
     def begin(self, width: int, direction: Direction) -> Stream:
         """Begin a round of rows [n, width]."""
-        self.ledger.enter(self._transport, width, direction)
+        self.ledger.enter(self.transport, width, direction)
         with self.waiting():
-            return self._transport.begin(width, direction)
+            return self.transport.begin(width, direction)
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
@@ -231,10 +236,11 @@ def distribute_in_bins(
     *,
     seed: int = 0,
     precompute: bool = True,
+    **_: object,
 ) -> nn.Module:
     """Make a model compute on a partition, in bins, what it computes on the whole graph.
 
-    The arguments are as for ``distribute``.
+    The arguments are as for ``distribute``; no normalisations are computed in bins.
     """
     drop_by_vertex(model, torch.from_numpy(partition.vertices), seed)
     binned = _Binned(_check(model), partition, remote, precompute=precompute)

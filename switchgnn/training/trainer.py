@@ -104,9 +104,9 @@ class Trainer:
         self._options = options
         self._sums = sums or GradientSums(attending=remote.attending)
         self._compression = compression = compression or CompressionOptions()
-        self._columns = remote.columns if isinstance(remote, RemoteSum) else None
+        self._columns = remote.columns
         self._cache: CacheControl | None = None
-        if compression.of_rows(0).active and isinstance(remote, RemoteSum):
+        if compression.of_rows(0).active:
             self._cache = CacheControl(cast("Compressing", remote.transport), compression)
             remote.skipped = self._cache.skipped
         self._optimizer = torch.optim.Adam(
