@@ -29,9 +29,9 @@ _WORKER = LABELS[:1]
 _WAYS = ("up", "down")
 
 
-def metrics_place(place: tuple[str, int], worker: int) -> str:
-    """Return where a worker serves its metrics; `place`: that of worker 0, port 0 for any."""
-    host, port = place
+def metrics_address(first: tuple[str, int], worker: int) -> str:
+    """Return where a worker serves its metrics; `first`: that of worker 0, port 0 for any."""
+    host, port = first
     return f"{host}:{port and port + worker}"
 
 
@@ -51,14 +51,14 @@ class WorkerView:
         """Yield the current values."""
         traffic = self.transport.traffic
         ways = ((traffic.frames_up, traffic.bytes_up), (traffic.frames_down, traffic.bytes_down))
-        for place, what in enumerate(("frames", "bytes")):
+        for index, what in enumerate(("frames", "bytes")):
             yield Metric(
                 f"{PREFIX}link_{what}_total",
                 MetricKind.COUNTER,
                 f"{what.capitalize()} on the worker's link.",
                 LABELS[:2],
                 [
-                    ((str(self.worker), way), float(counts[place]))
+                    ((str(self.worker), way), float(counts[index]))
                     for way, counts in zip(_WAYS, ways, strict=True)
                 ],
             )
@@ -103,12 +103,12 @@ class WorkerView:
 
 
 @contextmanager
-def serving_metrics(place: str, view: WorkerView) -> Iterator[None]:
+def serving_metrics(address: str, view: WorkerView) -> Iterator[None]:
     """Serve a worker's metrics while the block runs."""
-    if not place:
+    if not address:
         yield
         return
-    host, _, port = place.rpartition(":")
+    host, _, port = address.rpartition(":")
     with serve_metrics(lambda: list(view.metrics()), host, int(port)):
         yield
 

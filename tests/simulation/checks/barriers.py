@@ -173,7 +173,7 @@ class MagnitudesAgree(ScaledCheck):
 # The masks of workers in the bodies of DONE and WAITING.
 _WORKERS, _HEARTBEATS = slice(12, 28), slice(28, 44)
 # Late copies are fewer `done`s than that: more come from a live worker.
-_PACKETS, _HEARTBEATS = 15, 15
+_PACKETS, _INTERVALS = 15, 15
 # After a silence of that many beats it may be another process.
 _SILENT = 5
 
@@ -217,7 +217,7 @@ class HeartbeatsChange(PacketCheck):
             return
         heartbeat.packets += 1
         heartbeat.last = now
-        if heartbeat.packets > _PACKETS and now - heartbeat.since > _HEARTBEATS * interval:
+        if heartbeat.packets > _PACKETS and now - heartbeat.since > _INTERVALS * interval:
             self.tell(
                 f"worker {worker} has sent the same heartbeat {heartbeat.packets} times in "
                 f"{(now - heartbeat.since) / SECOND:g} s"
@@ -238,9 +238,9 @@ class HeartbeatsPassedOn(PacketCheck):
         super().begin(scene)
         # A leaf passes on what it has heard from above, and a queue delays it.
         self._looks = not (scene.scenario.leaves or scene.scenario.queue_rate)
-        site = scene.subject.site
+        topology = scene.subject.topology
         self._envelopes = [
-            envelope_of(site.addresses(worker.number).frame(bytes(_DONE_BYTES)))
+            envelope_of(topology.addresses(worker.number).frame(bytes(_DONE_BYTES)))
             for worker in scene.workers
         ]
         self.session_begins()
@@ -303,7 +303,7 @@ class OneProcess(PacketCheck):
         self._opened_by, self._known = defaultdict(set), {}
 
     def ends(self, switch):
-        places = self.scene.subject.site.places
+        places = self.scene.subject.topology.positions
         for known in (self._opened_by, self._known):
             for where in [each for each in known if places[each[0]][0] == switch.number]:
                 del known[where]
