@@ -914,7 +914,7 @@ MISTAKES = (
         (f"{ROW_FAST_PATH}::test_the_fast_path_changes_nothing",),
     ),
     Mistake(
-        "places_not_compared",
+        "units_not_compared",
         "tests/host",
         "a worker takes sums of other rounds and blocks",
         "host/innetwork/block.py",

@@ -31,7 +31,7 @@ _COMPRESSED, _CACHED, _REDUCES, _LARGE, _WAITS, _RESTARTS = 1 / 4, 0.75, 1 / 4, 
 # The most of each rate in a direction, and the share of rates above 0.
 _RATES = {"loss": 0.1, "duplicate": 0.1, "late": 0.05, "reorder": 0.05, "corrupt": 0.03}
 _SOME = 0.6
-# With more lines on the way or less patience, a worker may give up through bad luck alone.
+# With more latency or less patience, a worker may give up through bad luck alone.
 _PATIENCE, _ON_CABLES, _IMPATIENT = 20.0, 0.4, 0.2
 # The number of graphs of each shape, few so that a soak rarely plans.
 _SHAPES, _GRAPHS = ((20, 30), (60, 150), (120, 240), (240, 400)), 4
@@ -259,6 +259,6 @@ def _tensors(source: Random, patience: float) -> tuple[Tensor, ...]:
         for _ in range(number)
     ]
     if _rarely(source, _LARGE):
-        place = source.randrange(number)
-        tensors[place] = replace(tensors[place], elements=source.randint(*_ALL_SLOTS))
+        index = source.randrange(number)
+        tensors[index] = replace(tensors[index], elements=source.randint(*_ALL_SLOTS))
     return tuple(tensors)

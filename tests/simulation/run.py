@@ -41,7 +41,7 @@ _OF_WORKERS = (IncidentKind.STOP, IncidentKind.KILL, IncidentKind.JUMP, Incident
 
 def arrange(scene: Scene) -> None:
     for incident in scene.scenario.incidents:
-        known = _places(incident.kind, scene)
+        known = _targets(incident.kind, scene)
         if incident.where not in known:
             raise ScenarioError(
                 f"A {incident.kind.value} at {incident.where!r}, which does not exist: choose one "
@@ -50,7 +50,7 @@ def arrange(scene: Scene) -> None:
         scene.scheduler.mark(incident.event, partial(_happen, scene, incident))
 
 
-def _places(kind: IncidentKind, scene: Scene) -> list[str]:
+def _targets(kind: IncidentKind, scene: Scene) -> list[str]:
     """Return where an incident may happen."""
     workers = [worker.name for worker in scene.workers]
     switches = [switch.name for switch in scene.switches]
@@ -140,8 +140,8 @@ def job_of(
     if kind is DifferenceKind.VERSION:
         return replace(job, version=(VERSION + by) % _VERSIONS)
     if kind is DifferenceKind.ROUNDS:
-        places = range(max(0, len(job.rounds) + by))
-        return replace(job, rounds=tuple(job.rounds[each % len(job.rounds)] for each in places))
+        numbers = range(max(0, len(job.rounds) + by))
+        return replace(job, rounds=tuple(job.rounds[each % len(job.rounds)] for each in numbers))
     change = {
         DifferenceKind.MAGNITUDE: _enlarged,
         DifferenceKind.WIDTH: _widened,
@@ -368,16 +368,16 @@ class _ScenarioRun:
     def _outcome(self) -> ScenarioOutcome:
         scene, all_of_them = self._scene, len(self._scene.workers)
         incidents = Counter(incident.kind.value for _, incident in scene.happened)
-        faults = {name: n for name, n in scene.ways.fates.items() if name != "passed"}
+        faults = {name: n for name, n in scene.lines_state.fates.items() if name != "passed"}
         return ScenarioOutcome(
             violations=tuple(scene.violations),
             exchanges=sum(n == all_of_them for n in self._done_by.values()),
             reduces=sum(n == all_of_them for n in self._reduced_by.values()),
             seconds=scene.scheduler.seconds,
             events=scene.scheduler.events,
-            frames=scene.ways.fates.total(),
+            frames=scene.lines_state.fates.total(),
             faults=dict(sorted({**faults, **incidents}.items())),
-            each_fault=tuple(scene.ways.faults),
+            each_fault=tuple(scene.lines_state.faults),
             errors=tuple(self._errors),
             digest=scene.trace.digest,
             trace=tuple(scene.trace.lines),

@@ -168,7 +168,7 @@ class Scenario:
         queue_depth, queue_rate: of the switches' ports, in packets and packets per second; no
             rate: no limit.
         turns: recirculated packets that a switch processes before others; 0: all.
-        latency, jitter: microseconds of a way over a line, and the most that is added at random.
+        latency, jitter: microseconds over a line, and the most that is added at random.
         up, down: rates of frames from workers and to them.
         cables: rates between leaves and spines, in both directions.
         faults: of single frames, instead of rates.

@@ -13,7 +13,7 @@ from switchgnn.controller import P4RuntimeClient
 from switchgnn.controller.install import Share, install_each
 from switchgnn.host.links.faults import worker_link
 from tests.simulation.byzantine import ByzantineWorker, generator_for
-from tests.simulation.network import Deliver, Disturbance, ListedFaults, Ways, Wire, WireFaults
+from tests.simulation.network import Deliver, Disturbance, LineState, ListedFaults, Wire, WireFaults
 from tests.simulation.parts.control_line import ControlLine, VirtualConnection
 from tests.simulation.parts.controller import InOrder, VirtualController
 from tests.simulation.parts.engines import Programs
@@ -46,23 +46,23 @@ _ADDRESS = re.compile(r"\b0x[0-9a-f]{6,}\b")
 
 
 def what_crashed(error: BaseException) -> str:
-    """Return the type, the message and the place of an error, the same in each process."""
+    """Return the type, the message and the line of an error, the same in each process."""
     message = _ADDRESS.sub("0x...", str(error))
     what = f"{type(error).__name__}: {message}" if message else type(error).__name__
-    return f"{what}{_place(error.__traceback__)}"
+    return f"{what}{_line_of(error.__traceback__)}"
 
 
-def _place(traceback: TracebackType | None) -> str:
-    """Return the last place in the product or the simulation in a traceback."""
-    place = ""
+def _line_of(traceback: TracebackType | None) -> str:
+    """Return the last line in the product or the simulation in a traceback."""
+    line = ""
     while traceback is not None:
         code = traceback.tb_frame.f_code
         path = Path(code.co_filename)
         if any(path.is_relative_to(folder) for folder in _OURS):
             file = path.relative_to(_CHECKOUT)
-            place = f", in {file}, line {traceback.tb_lineno}, {code.co_name}"
+            line = f", in {file}, line {traceback.tb_lineno}, {code.co_name}"
         traceback = traceback.tb_next
-    return place
+    return line
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class Scene:
     """The parts of a scenario, not started yet.
 
     Attributes:
-        ways: the state that all lines share.
+        lines_state: the state that all lines share.
         happened: incidents, with their times in nanoseconds.
         wires: all directions of all lines, by name.
         job: of workers in this session; None before the first one.
@@ -121,7 +121,7 @@ class Scene:
                 self.spoilt |= self.subject.oracle.part_of(difference.worker)
         self._byzantine: dict[int, ByzantineWorker] = {}
         self._starts = 0
-        self.ways = Ways(
+        self.lines_state = LineState(
             self.scheduler,
             self.source("ways"),
             scenario.latency * _MICROSECOND,
@@ -266,11 +266,11 @@ class Scene:
 
     def _attach_byzantine(self) -> None:
         """Attach Byzantine workers, which observe frames from the beginning."""
-        places = {
+        ports = {
             each.where for each in self.scenario.incidents if each.kind is IncidentKind.BYZANTINE
         }
         for worker in self.workers:
-            if worker.name in places:
+            if worker.name in ports:
                 number = worker.number
                 source = self.source(f"mad/{worker.name}")
                 generator = generator_for(self.scenario, self.subject, number, source)
@@ -290,5 +290,5 @@ class Scene:
             faults = ListedFaults(fault for fault in listed if fault.line == name)
         else:
             faults = Disturbance(name, rates, self.source(name))
-        wire = self.wires[name] = Wire(name, self.ways, faults, deliver)
+        wire = self.wires[name] = Wire(name, self.lines_state, faults, deliver)
         return wire

@@ -71,8 +71,12 @@ def _chosen(subject: SimulatedSystem) -> list[str]:
     """Return a line about what `auto` took; nothing of other systems."""
     if subject.chosen is None or not subject.predicted_seconds:
         return []
-    told = {way: told_seconds(seconds) for way, seconds in subject.predicted_seconds.items()}
-    others = ", ".join(f"{way} {each}" for way, each in told.items() if way != subject.chosen)
+    told = {
+        transport: told_seconds(seconds) for transport, seconds in subject.predicted_seconds.items()
+    }
+    others = ", ".join(
+        f"{transport} {each}" for transport, each in told.items() if transport != subject.chosen
+    )
     left = f"; hosts make {subject.left:,} sums" if subject.left else ""
     return [f"auto takes {subject.chosen}: predicted {told[subject.chosen]} ({others}){left}"]
 

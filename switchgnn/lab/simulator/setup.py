@@ -219,10 +219,10 @@ def _confirmed(number: NDArray[np.int64], asking: NDArray[np.bool_]) -> NDArray[
 
     The frames of a group leave one after another, and nothing is lost.
     """
-    place = np.arange(len(number))
-    before = np.maximum.accumulate(np.where(asking, place, -1))
+    index = np.arange(len(number))
+    before = np.maximum.accumulate(np.where(asking, index, -1))
     last_asked = np.append(-1, before)[:-1]
-    since = np.minimum(place - last_asked, number % GROUP + 1)
+    since = np.minimum(index - last_asked, number % GROUP + 1)
     return np.where(asking, since, 0).astype(np.uint8)
 
 

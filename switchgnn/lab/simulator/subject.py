@@ -72,7 +72,7 @@ _NAME_THE_GRAPH = (
     "The plan leaves destinations to the hosts, and what these send follows from its graph: "
     "name it with --graph."
 )
-# The same by the ways of costs/forecast.py.
+# The same by the transports of costs/forecast.py.
 _SENT_BY: Mapping[str, EdgeChoice] = {forecast.HOST_PARTIAL: fewest_rows, forecast.HOST: copies}
 
 
@@ -92,8 +92,8 @@ class SimulatedSystem:
         bins: of the worker that has most; 0 where all vertices are computed before any is sent.
         memory: what the plan takes of the switches, where they have limits.
         lanes: numbers in a full frame of the plan.
-        predicted_seconds: of an exchange, by the ways of planner/costs/forecast.py; for the system
-            `auto` only, as is `chosen`.
+        predicted_seconds: of an exchange, by the names of planner/costs/forecast.py; for `auto`
+            only, as is `chosen`.
         chosen: which of them has the least.
         left: destinations that the plan leaves to the hosts.
         rows_between_hosts: that hosts send each other for these; 0 without a plan.
@@ -302,7 +302,7 @@ def _made_auto(
         progress=tell,
     )
     boundary = boundary_edges(graph, made.plan.assignment)
-    return _chosen(made, options, lambda way: count_rows(boundary, workers, _SENT_BY[way]), graph)
+    return _chosen(made, options, lambda name: count_rows(boundary, workers, _SENT_BY[name]), graph)
 
 
 def _fastest(
@@ -318,11 +318,13 @@ def _fastest(
     if graph is not None and plan.leaves_any:
         left, own = _rows_left(plan, graph).rows, forecast.MIXED
     seconds = {own: predicted.of_plan(plan, {Direction.FORWARD: left})}
-    between = {way: _rows_on_partition(plan, graph, choose) for way, choose in _SENT_BY.items()}
-    for way, found in between.items():
-        seconds[way] = predicted.of_hosts({Direction.FORWARD: found.rows})
+    between = {
+        transport: _rows_on_partition(plan, graph, choose) for transport, choose in _SENT_BY.items()
+    }
+    for name, found in between.items():
+        seconds[name] = predicted.of_hosts({Direction.FORWARD: found.rows})
     chosen = min(seconds, key=seconds.__getitem__)
-    return _chosen(AutoPlan(plan, seconds, chosen), options, lambda way: between[way], graph)
+    return _chosen(AutoPlan(plan, seconds, chosen), options, lambda name: between[name], graph)
 
 
 def _chosen(
@@ -331,14 +333,14 @@ def _chosen(
     between: Callable[[str], PairRows],
     graph: Graph | None,
 ) -> SimulatedSystem:
-    """Return the way that was chosen; `between` counts the rows where hosts are alone."""
-    plan, way = made.plan, made.chosen
-    if way in _SENT_BY:
+    """Return the transport that was chosen; `between` counts the rows where hosts are alone."""
+    plan, transport = made.plan, made.chosen
+    if transport in _SENT_BY:
         record = plan.manifest.graph
-        subject = _alone(options, between(way), record.name, plan.assignment, record.edges)
+        subject = _alone(options, between(transport), record.name, plan.assignment, record.edges)
     else:
         subject = _planned(AUTO, plan, options, graph)
-    return replace(subject, predicted_seconds=made.seconds, chosen=way)
+    return replace(subject, predicted_seconds=made.seconds, chosen=transport)
 
 
 def _planned(

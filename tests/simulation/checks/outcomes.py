@@ -107,8 +107,8 @@ class RightParty(Check):
         """Return whether lines and switches were away for so long that giving up is right."""
         away, restarted, patience = 0.0, set(), self.scene.scenario.patience
         before = self.scene.scheduler.now - int(patience * SECOND)
-        for place, (time, incident) in enumerate(self.scene.happened):
-            if place < self._known and time < before:
+        for index, (time, incident) in enumerate(self.scene.happened):
+            if index < self._known and time < before:
                 continue
             if incident.ends_worker or incident.kind is IncidentKind.SPILL:
                 continue

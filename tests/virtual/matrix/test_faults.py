@@ -37,7 +37,9 @@ LOSS = (0, 0.001, 0.01, 0.05, 0.1)
 DUPLICATE = (0, 0.01, 0.05)
 REORDER = (0, 0.05)
 CABLES = ("l0s0", "l0s1", "l1s0", "l1s1")
-CABLES_UP, CABLES_DOWN = (tuple(f"{name}.{way}" for name in CABLES) for way in ("up", "down"))
+CABLES_UP, CABLES_DOWN = (
+    tuple(f"{name}.{direction}" for name in CABLES) for direction in ("up", "down")
+)
 # Behind how many events, from the first install on.
 FIRST_SPILL, LAST_SPILL = 100, 1500
 
@@ -219,7 +221,7 @@ def graph(tmp_path):
     return str(path)
 
 
-def both_ways(scene, graph, **changes):
+def both_directions(scene, graph, **changes):
     return replace(scene, graph=graph, directions="both", slots=12, rounds=4, **changes)
 
 
@@ -227,7 +229,7 @@ def both_ways(scene, graph, **changes):
 @pytest.mark.parametrize("send", SENDS)
 @pytest.mark.parametrize("rates", [NO_FAULTS, BAD], ids=["calm", "bad"])
 def test_both_directions_in_turns_are_exact(soak, scene, graph, send, rates):
-    check_rates(soak, both_ways(scene, graph, send=send), rates)
+    check_rates(soak, both_directions(scene, graph, send=send), rates)
 
 
 @on_each_topology
@@ -250,7 +252,7 @@ def test_a_direction_that_was_not_foreseen_is_exchanged_as_ever(
     announced = set()
     monkeypatch.setattr(Foresight, "next", wrong)
     monkeypatch.setattr(scales, "foreseen", lambda past: [])
-    check_rates(soak, replace(both_ways(scene, graph), rounds=6), rates)
+    check_rates(soak, replace(both_directions(scene, graph), rounds=6), rates)
     assert announced == {*Direction}
 
 
@@ -258,4 +260,4 @@ def test_backward_blocks_with_forward_edges_are_noticed(monkeypatch, graph):
     """The planted mistake: backward plans are not transposed."""
     monkeypatch.setattr(BoundaryEdges, "transposed", lambda edges: edges)
     with pytest.raises(AssertionError):
-        check_rates(Soak(), both_ways(STAR, graph), NO_FAULTS)
+        check_rates(Soak(), both_directions(STAR, graph), NO_FAULTS)

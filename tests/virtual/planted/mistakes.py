@@ -150,7 +150,7 @@ DIFFERENT = Scenario(
 MISTAKES = (
     known("lost_sums_not_recalled", 1),
     known("rows_of_the_last_round", 9),
-    known("places_not_compared", 9),
+    known("units_not_compared", 9),
     known("body_not_checked", 6),
     known("last_fragment_dropped", 1),
     known("the_living_are_named", 18),
