@@ -4,7 +4,7 @@
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -19,6 +19,7 @@ from switchgnn.host.pace import Pace
 from switchgnn.host.wire.header import VERSION
 from switchgnn.planner.direction import Direction
 from tests.simulation.checks import all_checks
+from tests.simulation.checks.check import Check
 from tests.simulation.parts.engines import Programs
 from tests.simulation.parts.reducer import Agreement, Reduced, ReduceJob
 from tests.simulation.parts.worker import Done, ExchangeJob, Reports, Round
@@ -215,10 +216,16 @@ class ScenarioOutcome:
 
 
 def run_scenario(
-    scenario: Scenario, programs: Programs, subjects: Subjects, *, keeps_trace: bool = False
+    scenario: Scenario,
+    programs: Programs,
+    subjects: Subjects,
+    *,
+    beside: Sequence[Check] = (),
+    keeps_trace: bool = False,
 ) -> ScenarioOutcome:
     try:
-        run = _ScenarioRun(Scene(scenario, subjects, programs, keeps_trace=keeps_trace), subjects)
+        scene = Scene(scenario, subjects, programs, keeps_trace=keeps_trace)
+        run = _ScenarioRun(scene, subjects, beside)
     except SwitchGNNError:
         raise
     except Exception as error:  # before anything has happened
@@ -232,11 +239,11 @@ def run_scenario(
 class _ScenarioRun:
     """Drives the sessions of a scene."""
 
-    def __init__(self, scene: Scene, subjects: Subjects) -> None:
+    def __init__(self, scene: Scene, subjects: Subjects, beside: Sequence[Check]) -> None:
         self._scene = scene
         self._subjects = subjects
         self._differences = {each.worker: each for each in scene.scenario.differences}
-        self._checks = all_checks()
+        self._checks = [*all_checks(), *beside]
         self._random = scene.source("sessions")
         self._session = 0
         self._unwatched = 0

@@ -60,7 +60,6 @@ WHOLE = (
     "topologies/test_relay.py",
     "torch/test_restart.py",
     "training/test_oracle.py",
-    "virtual/matrix",
 )
 
 

@@ -148,9 +148,9 @@ def test_another_process_of_a_worker_is_refused_unless_the_first_had_done_nothin
     ("wish", "seeds"),
     [
         pytest.param(Wish(), range(3), id="star"),
-        pytest.param(Wish(), range(3, 40), id="more", marks=whole),
-        pytest.param(Wish(2, 1), range(6), id="leaf-spine", marks=whole),
-        pytest.param(Wish(3, 2), range(6), id="more leaves", marks=whole),
+        pytest.param(Wish(), range(3, 60), id="more", marks=whole),
+        pytest.param(Wish(2, 1), range(20), id="leaf-spine", marks=whole),
+        pytest.param(Wish(3, 2), range(10), id="more leaves", marks=whole),
         pytest.param(Wish(reduces=True), range(8), id="all-reduces", marks=whole),
         pytest.param(Wish(2, 2, reduces=True), range(6), id="leaf-spine reduces", marks=whole),
         pytest.param(Wish(misfits=True, reduces=True), range(12), id="misfits", marks=whole),
