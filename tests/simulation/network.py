@@ -20,7 +20,6 @@ from switchgnn.host.wire.header import (
     HEADER_AT,
     KIND_AT,
     KIND_MASK,
-    VERSION,
     Kind,
 )
 from switchgnn.host.wire.link import Link, Traffic
@@ -430,28 +429,3 @@ class ListedFaults(WireFaults):
         self._frames = fault.frame
         self.next = self._gap()
         return fault
-
-
-_SHIFT = 4
-
-
-class OtherVersionLink(VirtualLink):
-    """Writes another version into frames, and takes packets of that version only."""
-
-    version: int = VERSION
-
-    def arrive(self, frames: list[bytes]) -> None:
-        """Take frames for the worker."""
-        super().arrive([self._of(frame, VERSION) for frame in frames if self._is_known(frame)])
-
-    def _send(self, frames: list[bytes]) -> None:
-        super()._send([self._of(frame, self.version) for frame in frames])
-
-    def _is_known(self, frame: bytes) -> bool:
-        return len(frame) >= BODY_AT and frame[EXTENSION_AT] >> _SHIFT == self.version
-
-    def _of(self, frame: bytes, version: int) -> bytes:
-        changed = bytearray(frame)
-        changed[EXTENSION_AT] = version << _SHIFT | changed[EXTENSION_AT] & 0xF
-        seal(changed)
-        return bytes(changed)

@@ -6,7 +6,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -16,7 +16,6 @@ from switchgnn.base.errors import SwitchGNNError
 from switchgnn.host.compression import Compression
 from switchgnn.host.innetwork.exchange import plan_id
 from switchgnn.host.pace import Pace
-from switchgnn.host.wire.header import VERSION
 from switchgnn.planner.direction import Direction
 from tests.simulation.checks import all_checks
 from tests.simulation.checks.check import Check
@@ -24,8 +23,6 @@ from tests.simulation.parts.engines import Programs
 from tests.simulation.parts.reducer import Agreement, Reduced, ReduceJob
 from tests.simulation.parts.worker import Done, ExchangeJob, Reports, Round
 from tests.simulation.scenario import (
-    Difference,
-    DifferenceKind,
     Fault,
     Incident,
     IncidentKind,
@@ -117,65 +114,6 @@ def _note(scene: Scene, incident: Incident) -> None:
         scene.unwatched += not scene.controller.watching
 
 
-_VERSIONS = 16
-# A little less than the largest float32, as features are rounded.
-_LARGEST_SUM = 0.999 * float(np.finfo(np.float32).max)
-# The value of additional columns.
-_IN_MORE = 0.5
-
-
-def job_of(
-    difference: Difference | None, job: ExchangeJob, scenario: Scenario, subjects: Subjects
-) -> ExchangeJob:
-    """Return the job of a worker that differs from others, which have `job`."""
-    if difference is None:
-        return job
-    kind, by = difference.kind, difference.by
-    if kind is DifferenceKind.SESSION:
-        return replace(job, session=job.session + (by if job.session + by > 0 else 1))
-    if kind is DifferenceKind.PLAN:
-        more = replace(scenario, workers=scenario.workers + max(1, by))
-        return replace(job, plan=subjects.of(more).plan)
-    if kind is DifferenceKind.DIGEST:
-        return replace(job, plan=subjects.other_than(scenario).plan)
-    if kind is DifferenceKind.VERSION:
-        return replace(job, version=(VERSION + by) % _VERSIONS)
-    if kind is DifferenceKind.ROUNDS:
-        numbers = range(max(0, len(job.rounds) + by))
-        return replace(job, rounds=tuple(job.rounds[each % len(job.rounds)] for each in numbers))
-    change = {
-        DifferenceKind.MAGNITUDE: _enlarged,
-        DifferenceKind.WIDTH: _widened,
-        DifferenceKind.DIRECTION: _turned,
-    }[kind]
-    return replace(job, rounds=tuple(change(each, job, max(1, by)) for each in job.rounds))
-
-
-def _enlarged(exchange: Round, job: ExchangeJob, by: int) -> Round:
-    """Return features of up to about the largest magnitude of which no sum overflows float32."""
-    features, direction = exchange
-    largest = by * _LARGEST_SUM / max(1, job.plan.manifest.max_fan_in)
-    own = float(np.abs(features).max(initial=np.float32(0)))
-    with np.errstate(over="ignore"):
-        factor = np.float64(largest) / own if own else 1.0
-        return (features.astype(np.float64) * factor).astype(np.float32), direction
-
-
-def _widened(exchange: Round, job: ExchangeJob, by: int) -> Round:
-    features, direction = exchange
-    lanes = job.plan.manifest.lanes
-    rest = -features.shape[1] % lanes
-    more = np.full((len(features), rest + lanes * by), _IN_MORE, dtype=np.float32)
-    more[:, :rest] = 0.0
-    return np.hstack([features, more]), direction
-
-
-def _turned(exchange: Round, _job: ExchangeJob, _by: int) -> Round:
-    features, direction = exchange
-    forward = direction is Direction.FORWARD
-    return features, Direction.BACKWARD if forward else Direction.FORWARD
-
-
 # The most nanoseconds between two sessions.
 _PAUSE = 50_000_000
 
@@ -225,7 +163,7 @@ def run_scenario(
 ) -> ScenarioOutcome:
     try:
         scene = Scene(scenario, subjects, programs, keeps_trace=keeps_trace)
-        run = _ScenarioRun(scene, subjects, beside)
+        run = _ScenarioRun(scene, beside)
     except SwitchGNNError:
         raise
     except Exception as error:  # before anything has happened
@@ -239,10 +177,8 @@ def run_scenario(
 class _ScenarioRun:
     """Drives the sessions of a scene."""
 
-    def __init__(self, scene: Scene, subjects: Subjects, beside: Sequence[Check]) -> None:
+    def __init__(self, scene: Scene, beside: Sequence[Check]) -> None:
         self._scene = scene
-        self._subjects = subjects
-        self._differences = {each.worker: each for each in scene.scenario.differences}
         self._checks = [*all_checks(), *beside]
         self._random = scene.source("sessions")
         self._session = 0
@@ -317,9 +253,8 @@ class _ScenarioRun:
             check.session_begins()
         self._running = len(scene.workers)
         for worker in scene.workers:
-            own = job_of(self._differences.get(worker.number), job, scenario, self._subjects)
             reports = Reports(self._done, self._reduced, self._worker_ended)
-            worker.begin(own, scene.reduces, reports)
+            worker.begin(job, scene.reduces, reports)
 
     def _rounds(self) -> Iterator[Round]:
         """Yield the features of all vertices; with a cache most resemble those before."""

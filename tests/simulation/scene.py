@@ -21,7 +21,6 @@ from tests.simulation.parts.reducer import ReduceJob
 from tests.simulation.parts.switch import VirtualSwitch
 from tests.simulation.parts.worker import ExchangeJob, VirtualWorker
 from tests.simulation.scenario import (
-    DifferenceKind,
     Incident,
     IncidentKind,
     IncidentRates,
@@ -83,8 +82,7 @@ class Scene:
         job: of workers in this session; None before the first one.
         reduces: their all-reduces; None if there are none.
         unwatched: switches that were restarted while no controller knew their session.
-        spoilt: vertices with sums of features that are not the scenario's: of Byzantine
-            workers, and of one whose magnitude differs.
+        spoilt: vertices with sums of features of Byzantine workers.
     """
 
     def __init__(
@@ -107,18 +105,6 @@ class Scene:
         self.violations: list[Violation] = []
         self.spoilt: set[int] = set()
         self._other = partial(subjects.other_than, scenario)
-        self._different = {difference.worker for difference in scenario.differences}
-        if len(self._different) < len(scenario.differences) or not self._different <= {
-            *range(scenario.workers)
-        }:
-            raise ScenarioError(
-                f"The differences are those of workers 0 to {scenario.workers - 1}, one of each."
-            )
-        if scenario.other_plan:
-            self._different.update(range(scenario.workers))
-        for difference in scenario.differences:
-            if difference.kind is DifferenceKind.MAGNITUDE:
-                self.spoilt |= self.subject.oracle.part_of(difference.worker)
         self._byzantine: dict[int, ByzantineWorker] = {}
         self._starts = 0
         self.lines_state = LineState(
@@ -142,8 +128,9 @@ class Scene:
             for number in range(scenario.workers)
         ]
         self.lines = [ControlLine(switch, self.scheduler) for switch in self.switches]
-        installed = self._other() if scenario.other_plan else self.subject
-        self.controller = VirtualController(installed, self.lines, subjects.program, self.scheduler)
+        self.controller = VirtualController(
+            self.subject, self.lines, subjects.program, self.scheduler
+        )
         self._program = subjects.program
         self._lay_lines()
         self._attach_byzantine()
@@ -153,9 +140,9 @@ class Scene:
         return Random(f"{self.scenario.seed}/{name}")
 
     def honest(self, worker: int) -> bool:
-        """Return whether a worker was started as the others, and has not been Byzantine so far."""
+        """Return whether a worker has not been Byzantine so far."""
         byzantine = self._byzantine.get(worker)
-        return worker not in self._different and (byzantine is None or not byzantine.began)
+        return byzantine is None or not byzantine.began
 
     @property
     def worker_ports(self) -> dict[tuple[int, int], int]:
@@ -164,8 +151,9 @@ class Scene:
         return {(site.places[number][0], site.port(number)): number for number in numbers}
 
     @property
-    def misfits(self) -> set[int]:
-        return {worker.number for worker in self.workers if not self.honest(worker.number)}
+    def byzantine(self) -> set[int]:
+        """The workers that have been Byzantine."""
+        return {number for number, each in self._byzantine.items() if each.began}
 
     @property
     def lawless(self) -> bool:
@@ -173,16 +161,15 @@ class Scene:
 
         It does not know whose turn it is, and believes all: "Turns" in docs/recovery.md.
         """
-        began = any(each.began for each in self._byzantine.values())
-        return began and sum(switch.starts for switch in self.switches) > self._starts
+        starts = sum(switch.starts for switch in self.switches)
+        return bool(self.byzantine) and starts > self._starts
 
     @property
     def served(self) -> tuple[PlannedSubject, ...]:
         """All subjects whose plans switches serve in this scenario."""
         incidents = self.scenario.incidents
         relapses = any(incident.kind is IncidentKind.RELAPSE for incident in incidents)
-        other = self.scenario.other_plan or relapses
-        return (self.subject, self._other()) if other else (self.subject,)
+        return (self.subject, self._other()) if relapses else (self.subject,)
 
     def has_relapsed(self, switch: int) -> bool:
         """Return whether a switch has come back with another plan, in a session that is over."""

@@ -52,7 +52,7 @@ class BarrierWaits(PacketCheck):
 
         A unit that is earlier and never had a turn is confirmed to it, and by its leaf to others.
         """
-        if not self.scene.misfits:
+        if not self.scene.byzantine:
             return False
         never = unit[2] not in (self._words if unit[1] else (0,)) or unit[1] > self._blocks
         return never or self.scene.lawless or not self.scene.honest(worker)

@@ -66,7 +66,7 @@ class ReducedExact(Check):
         if index != self._next[worker]:
             scene.violated("all-reduces in order", f"{name} has it before an earlier one")
         self._next[worker] += 1
-        if not scene.misfits:
+        if not scene.byzantine:
             wrong = self._wrong(reduced)
             if wrong.any():
                 scene.violated(
@@ -126,7 +126,7 @@ class ReducesLeaveExact(PacketCheck):
             self.tell(f"worker {worker} sends two different fragments {_number_of(packet)}")
 
     def gave(self, switch, worker, packet):
-        if self.scene.misfits or self.scene.reduces is None:
+        if self.scene.byzantine or self.scene.reduces is None:
             return
         parts = list(self._parts[packet.unit].values())
         sums = [np.frombuffer(lanes, dtype=">i4").astype(np.int32) for lanes, _ in parts]
@@ -184,5 +184,5 @@ class ReduceRightParty(RightParty):
     def judge(self, worker, error, gone):
         blamed = set(error.workers) if isinstance(error, HostError) else set()
         # A Byzantine worker may take the slots of others, which then wait for nobody.
-        if blamed or not self.scene.misfits:
+        if blamed or not self.scene.byzantine:
             super().judge(worker, error, gone)

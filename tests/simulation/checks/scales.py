@@ -101,7 +101,7 @@ class ExpectedScales:
     def heed(self, packet):
         """Take an ADVANCE, whose largest magnitude may differ from that of the features."""
         number, told = packet.unit[0], told_magnitude(packet)
-        if told is None or not self._scene.misfits or self.of(number) is None:
+        if told is None or not self._scene.byzantine or self.of(number) is None:
             return
         if told != self.largest(number):
             self._told[number] = told
