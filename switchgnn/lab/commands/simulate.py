@@ -3,7 +3,7 @@
 """`switchgnn simulate`: a plan, or a system, packet by packet in ns-3."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import typer
@@ -278,7 +278,8 @@ class SimulateCommandOptions:
         size = self.memory.memory_bytes
         if size is None and self.plan is None:
             size = profile.slot_bytes
-        lanes = self.strategies.lanes
+        given = self.strategies.lanes
+        lanes = None if given is None else parse_lanes(given, [self.features])
         return SimulateOptions(
             plan=self.plan,
             graph=self.graph,
@@ -291,9 +292,8 @@ class SimulateCommandOptions:
             network=self._network(profile),
             leaf_spine=self._leaf_spine(),
             slot_features=self.slot_features,
-            request=self.strategies.request(PAPER),
+            request=replace(self.strategies.request(PAPER), lanes=lanes),
             bin_size=self.bin_size,
-            lanes=None if lanes is None else parse_lanes(lanes, [self.features]),
             check=self.check,
             mtu=parse_mtu(self.mtu),
             switch=profile,
