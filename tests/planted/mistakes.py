@@ -26,11 +26,11 @@ CHECK = "tests/training/layers/test_check.py"
 INTERRUPTION = "tests/commands/test_workers.py"
 RUNNER = "tests/experiments/test_runner.py"
 FIGURES = "tests/experiments/test_command.py"
-MATRIX = "tests/virtual/matrix"
 STRAWMAN = "tests/strawman/test_sums.py"
 MODEL = "tests/promela/test_model.py"
 PRIORITY = "tests/recovery/test_priority.py"
 EXCHANGE = "tests/host/innetwork/test_exchange.py"
+TIMEOUTS = "tests/host/innetwork/test_timeouts.py"
 COMPRESSION = "tests/host/test_compression.py"
 COMPRESSED = "tests/host/innetwork/test_compressed.py"
 PARTS = "tests/host/test_strawman.py"
@@ -755,7 +755,7 @@ MISTAKES = (
         "host/innetwork/refusals.py",
         "if not done >> worker & 1",
         "if done >> worker & 1",
-        (f"{MATRIX}/test_kills.py::test_a_worker_dies[star-1-1]",),
+        (f"{TIMEOUTS}::TestSigns::test_who_is_done_is_not_awaited",),
     ),
     Mistake(
         "done_not_said_again",
@@ -914,7 +914,7 @@ MISTAKES = (
         (f"{ROW_FAST_PATH}::test_the_fast_path_changes_nothing",),
     ),
     Mistake(
-        "places_not_compared",
+        "units_not_compared",
         "tests/host",
         "a worker takes sums of other rounds and blocks",
         "host/innetwork/block.py",

@@ -56,8 +56,8 @@ class KnownRows:
 def incidence(rows: ArrayLike, columns: ArrayLike, shape: tuple[int, int]) -> csr_matrix:
     """Return int64[shape], how often each pair of a row and a column occurs."""
     ones = np.ones(len(np.asarray(rows)), dtype=np.int64)
-    places = np.asarray(rows, dtype=np.int64), np.asarray(columns, dtype=np.int64)
-    return csr_matrix((ones, places), shape=shape)
+    indices = np.asarray(rows, dtype=np.int64), np.asarray(columns, dtype=np.int64)
+    return csr_matrix((ones, indices), shape=shape)
 
 
 class Oracle:
@@ -146,20 +146,20 @@ class SwitchSums:
     """The sums that the switches make: one per block and destination.
 
     Attributes:
-        place: of each (block, vertex) among the sums.
+        index: of each (block, vertex) among the sums.
     """
 
     def __init__(self, plan: Plan) -> None:
-        self.place: dict[tuple[int, int], int] = {}
+        self.index: dict[tuple[int, int], int] = {}
         rows: list[NDArray[np.int64]] = []
         for part in plan.workers:
-            sums = np.arange(len(part.receive_vertex)) + len(self.place)
+            sums = np.arange(len(part.receive_vertex)) + len(self.index)
             blocks = np.repeat(np.arange(1, len(part.receive_indptr)), np.diff(part.receive_indptr))
             for block, vertex in zip(blocks.tolist(), part.receive_vertex.tolist(), strict=True):
-                self.place[block, vertex] = len(self.place)
+                self.index[block, vertex] = len(self.index)
             rows.append(np.repeat(sums, np.diff(part.neighbour_indptr)))
         columns = np.concatenate([part.neighbour_vertex for part in plan.workers])
-        shape = len(self.place), len(plan.assignment)
+        shape = len(self.index), len(plan.assignment)
         self._sources = incidence(np.concatenate(rows), columns, shape)
 
     def of(self, fixed: NDArray[np.int64]) -> NDArray[np.int64]:

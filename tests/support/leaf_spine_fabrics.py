@@ -85,8 +85,8 @@ class LeafSpineBed:
         wait_until_serving(child, self.topology.switches[switch].grpc_address)
 
     def link(self, worker):
-        place = self.fabric.worker_namespace(worker)
-        with nullcontext() if place is None else in_network(place):
+        namespace = self.fabric.worker_namespace(worker)
+        with nullcontext() if namespace is None else in_network(namespace):
             return open_link(self.fabric.worker_link(worker))
 
     def addresses(self, worker):
