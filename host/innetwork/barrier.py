@@ -11,19 +11,19 @@ from switchgnn.host.innetwork.errors import BarrierError, ExchangeTimeoutError, 
 from switchgnn.host.innetwork.fixed_point import Largest, magnitude_from_bits
 from switchgnn.host.innetwork.refusals import HeartbeatBit, Refusals, SignsOfLife, where
 from switchgnn.host.innetwork.responder import Inbox, Packet
-from switchgnn.host.wire.header import OPENING_BLOCK, SESSION_MASK, BarrierBody, Header, Kind
+from switchgnn.host.wire.header import OPENING_BLOCK, SESSION_MASK, BarrierBody, Header, Kind, Unit
 
 
 class Meeting:
     """One barrier of all workers, from the first `done` of this one to the `answer`."""
 
-    def __init__(self, endpoint: Endpoint, workers: int, place: tuple[int, int, int]) -> None:
+    def __init__(self, endpoint: Endpoint, workers: int, unit: Unit) -> None:
         self._pace = endpoint.pace
         self._round_trip = endpoint.round_trip
         self._counters = endpoint.counters
-        self.place = place
+        self.unit = unit
         # Before they open a round, workers may be computing.
-        self.timeout = self._pace.timeout + self._pace.skew * (place[1] == OPENING_BLOCK)
+        self.timeout = self._pace.timeout + self._pace.skew * (unit.block == OPENING_BLOCK)
         self.repeat_at = float("-inf")
         self.answer: tuple[Header, BarrierBody] | None = None
         self._signs = SignsOfLife(workers)
@@ -66,7 +66,7 @@ class Meeting:
             self._signs.take(barrier.workers, barrier.heartbeats or 0, now)
             if self._signs.awaited:
                 self._deadline = now + self._pace.timeout
-        elif self.place[1] != OPENING_BLOCK or barrier.round == self.place[0]:
+        elif self.unit.block != OPENING_BLOCK or barrier.round == self.unit.round:
             self.answer = header, barrier
 
 
@@ -96,7 +96,7 @@ NEXT_ROUND = Following(OPENING_BLOCK, 0)
 class _Report:
     """The content of a `done` and its repetitions; `magnitude`: float32 bits, as then known."""
 
-    place: tuple[int, int, int]
+    unit: Unit
     following: Following
     magnitude: int
 
@@ -135,7 +135,7 @@ class Barrier:
     def open_round(self, round_number: int, magnitude: int, following: Following) -> Largest:
         """Open a round with all workers; return the largest magnitude over all of them."""
         self._magnitude = magnitude
-        return self.agreed(self._meet((round_number, OPENING_BLOCK, 0), following))
+        return self.agreed(self._meet(Unit(round_number, OPENING_BLOCK, 0), following))
 
     def begin_round(
         self, round_number: int, magnitude: int, following: Following, *, capacity: float
@@ -145,13 +145,13 @@ class Barrier:
         `magnitude`: float32 bits of its largest feature. `capacity`: the largest one that fits.
         """
         self._magnitude = magnitude
-        self._opening = self._begin((round_number, OPENING_BLOCK, 0), following)
+        self._opening = self._begin(Unit(round_number, OPENING_BLOCK, 0), following)
         return RoundStart(self, self._opening, capacity)
 
-    def close_block(self, place: tuple[int, int, int], following: Following) -> None:
+    def close_block(self, unit: Unit, following: Following) -> None:
         """Report a fragment of a block as done, and wait until all workers have."""
-        _, answer = self._meet(place, following).answered
-        round_number = place[0]
+        _, answer = self._meet(unit, following).answered
+        round_number = unit.round
         if answer.round == round_number and answer.magnitude != self._magnitude:
             raise BarrierError(
                 f"Round {round_number}: the largest magnitude has changed from "
@@ -172,7 +172,7 @@ class Barrier:
 
     def heed(self, header: Header, frame: memoryview) -> bool:
         """Take an answer that arrives in a block; return whether it belongs to an opening."""
-        if self._last is None or place_of(header) != self._last.place:
+        if self._last is None or header.unit != self._last.unit:
             return False
         barrier = BarrierBody.unpack(frame, header.kind)
         if self._opening is not None:
@@ -189,9 +189,9 @@ class Barrier:
         ]
         return False
 
-    def _meet(self, place: tuple[int, int, int], following: Following) -> Meeting:
+    def _meet(self, unit: Unit, following: Following) -> Meeting:
         self._counters.barriers += 1
-        meeting = self._begin(place, following)
+        meeting = self._begin(unit, following)
         while meeting.answer is None:
             self.ask(meeting)
             packet = self._inbox.receive(max(0.0, meeting.repeat_at - self._clock.now()))
@@ -199,10 +199,10 @@ class Barrier:
                 self._take(meeting, packet)
         return meeting
 
-    def _begin(self, place: tuple[int, int, int], following: Following) -> Meeting:
-        self._last = _Report(place, following, self._magnitude)
+    def _begin(self, unit: Unit, following: Following) -> Meeting:
+        self._last = _Report(unit, following, self._magnitude)
         self._left_behind = []
-        return Meeting(self._endpoint, self._workers, place)
+        return Meeting(self._endpoint, self._workers, unit)
 
     def ask(self, meeting: Meeting) -> None:
         """Send the `done` if due; give up after too long a silence."""
@@ -212,16 +212,16 @@ class Barrier:
         if silent := meeting.silent(now):
             raise self._no_sign_of(silent, meeting)
         if meeting.unheard(now):
-            raise self._no_answer(meeting.place)
+            raise self._no_answer(meeting.unit)
         self._link.send(self._done(self._last))
         meeting.asked(now)
 
     def _take(self, meeting: Meeting, packet: Packet) -> None:
         header, frame = packet
-        here = place_of(header)
-        if header.kind in (Kind.SUM, Kind.FEATURE) and here > meeting.place:
+        here = header.unit
+        if header.kind in (Kind.SUM, Kind.FEATURE) and here > meeting.unit:
             self._inbox.keep(packet)
-        elif header.kind not in (Kind.ADVANCE, Kind.WAITING) or here != meeting.place:
+        elif header.kind not in (Kind.ADVANCE, Kind.WAITING) or here != meeting.unit:
             self._counters.ignored += 1
         else:
             self._take_answer(meeting, header, BarrierBody.unpack(frame, header.kind))
@@ -230,7 +230,7 @@ class Barrier:
         self._counters.heard += 1
         if self._counts(header, barrier):
             self._refusals.check(header, barrier)
-            self._refusals.check_round(barrier, meeting.place)
+            self._refusals.check_round(barrier, meeting.unit)
             meeting.heard(header, barrier, self._clock.now())
 
     def agreed(self, meeting: Meeting) -> Largest:
@@ -240,7 +240,7 @@ class Barrier:
         agreed = answer.magnitude
         if not self._magnitude <= agreed <= _LARGEST_FLOAT:
             raise BarrierError(
-                f"Round {meeting.place[0]}: the largest magnitude came back as {agreed:#010x}, "
+                f"Round {meeting.unit.round}: the largest magnitude came back as {agreed:#010x}, "
                 f"which is impossible with this worker's {self._magnitude:#010x}. A worker or the "
                 "switch is broken."
             )
@@ -258,9 +258,9 @@ class Barrier:
             count=report.following.block,
             is_ack=True,
             echo=report.following.early,
-            round=report.place[0],
-            block_id=report.place[1],
-            fragment=report.place[2],
+            round=report.unit.round,
+            block_id=report.unit.block,
+            fragment=report.unit.fragment,
             feature_group=report.following.fragment,
         )
         return self._endpoint.frame(header, body)
@@ -282,23 +282,23 @@ class Barrier:
             f"worker is in session {self._endpoint.session}."
         )
 
-    def _no_answer(self, place: tuple[int, int, int]) -> InNetworkError:
-        if place[1] != OPENING_BLOCK:
+    def _no_answer(self, unit: Unit) -> InNetworkError:
+        if unit.block != OPENING_BLOCK:
             return ExchangeTimeoutError(
-                f"{where(place)}: the switch on {self._link.name} has not reported within "
+                f"{where(unit)}: the switch on {self._link.name} has not reported within "
                 f"{self._pace.timeout:g} s whether the block is complete."
             )
         return ExchangeTimeoutError(
-            f"{where(place)}: no answer from the switch on {self._link.name} after "
+            f"{where(unit)}: no answer from the switch on {self._link.name} after "
             f"{self._pace.timeout:g} s. Is it running, with the plan installed "
             f"(`switchgnn controller show`)?{self._other_session()}"
         )
 
     def _no_sign_of(self, silent: list[int], meeting: Meeting) -> InNetworkError:
-        opening = meeting.place[1] == OPENING_BLOCK
+        opening = meeting.unit.block == OPENING_BLOCK
         slow = " If it is only computing, increase --timeout." * opening
         return ExchangeTimeoutError(
-            f"{where(meeting.place)}: worker {self._worker} waited {meeting.timeout:g} s, without "
+            f"{where(meeting.unit)}: worker {self._worker} waited {meeting.timeout:g} s, without "
             f"a sign of life, for {named_workers(silent)}.{slow}",
             silent,
         )
@@ -335,8 +335,3 @@ class RoundStart:
     def void(self) -> bool:
         """Whether the features do not fit the scale at which they were sent."""
         return self.largest is not None and magnitude_from_bits(self.largest.bits) > self._capacity
-
-
-def place_of(header: Header) -> tuple[int, int, int]:
-    """Return the round, the block and the fragment's word of a packet."""
-    return header.round, header.block_id, header.fragment

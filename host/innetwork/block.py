@@ -19,7 +19,7 @@ from switchgnn.host.innetwork.refusals import where
 from switchgnn.host.innetwork.responder import Inbox, Packet
 from switchgnn.host.innetwork.schedule import BlockSchedule
 from switchgnn.host.wire.batches import FrameBatch, FrameRows
-from switchgnn.host.wire.header import Kind
+from switchgnn.host.wire.header import Kind, Unit
 from switchgnn.host.wire.native import SumFastPath
 
 _BURST = 64
@@ -74,9 +74,9 @@ class FeatureSender:
         allowed = self._congestion.allowance(self._sent - self._confirmed, now)
         while self._again and allowed > -self._group_size:
             # Repeated features are in flight already, so they may exceed the window.
-            place = self._again.popleft()
-            self._link.send(self._rows.frame(place))
-            self._note_if_asking(place, now)
+            index = self._again.popleft()
+            self._link.send(self._rows.frame(index))
+            self._note_if_asking(index, now)
             self._counters.features_resent += 1
             allowed -= 1
         ready = max(0, min(allowed, self._furthest() - self._sent))
@@ -172,9 +172,9 @@ class FeatureSender:
     def _repeat(self, group: int) -> None:
         self._attempts[group] += 1
         first = group * self._group_size
-        places = range(first, first + self._size(group))
+        indices = range(first, first + self._size(group))
         queued = set(self._again)
-        self._again.extend(place for place in places if place not in queued)
+        self._again.extend(index for index in indices if index not in queued)
 
     def _note_asked(self, first: int, end: int, now: float) -> None:
         """Record when the groups that end among these features were sent."""
@@ -183,9 +183,9 @@ class FeatureSender:
         for group in asked:
             self._asked_at[group] = now
 
-    def _note_if_asking(self, place: int, now: float) -> None:
-        if (place + 1) % self._group_size == 0 or place + 1 == self._total:
-            self._asked_at[place // self._group_size] = now
+    def _note_if_asking(self, index: int, now: float) -> None:
+        if (index + 1) % self._group_size == 0 or index + 1 == self._total:
+            self._asked_at[index // self._group_size] = now
 
     def _size(self, group: int) -> int:
         return min(self._group_size, self._total - group * self._group_size)
@@ -200,7 +200,7 @@ ShareListener = Callable[[float], None]
 class _Fragment:
     """A fragment of a block whose exchange is under way."""
 
-    place: tuple[int, int, int]
+    unit: Unit
     sender: FeatureSender
     receiver: SumReceiver
     fast_path: SumFastPath | None
@@ -258,20 +258,20 @@ class BlockExchange:
         `lanes`: int32[S, W], the fixed-point slices in send order. Returns int32[Q, W], one sum per
         awaited vertex; meaningless if the round is void.
         """
-        place = (round_number, schedule.block_id, fragment)
+        unit = Unit(round_number, schedule.block_id, fragment)
         sending = self._endpoint.sending
         frames = schedule.frames.fill(round_number, fragment, lanes, narrow=sending.narrow)
         sender = FeatureSender(self._endpoint, frames)
         receiver = self._receiver(
             self._endpoint,
             schedule,
-            place=place,
+            unit=unit,
             began=self._clock.now(),
             fetched=None if sending.per_sum else self._fetched.of(round_number, fragment),
         )
         if fast_path is not None:
-            fast_path.open(self._endpoint.session, place, receiver.awaited, receiver.payloads)
-        self._drive(_Fragment(place, sender, receiver, fast_path, opening))
+            fast_path.open(self._endpoint.session, unit, receiver.awaited, receiver.payloads)
+        self._drive(_Fragment(unit, sender, receiver, fast_path, opening))
         return receiver.sums()
 
     def _drive(self, under_way: _Fragment) -> None:
@@ -335,8 +335,8 @@ class BlockExchange:
         for group, count in result.acknowledged:
             self._counters.heard += 1
             news |= under_way.sender.take_ack(group, count, now)
-        for place in result.left:
-            packet = self._inbox.open(batch.frame(place))
+        for index in result.left:
+            packet = self._inbox.open(batch.frame(index))
             if packet is not None:
                 news |= self._take(under_way, packet, now)
         return news
@@ -347,7 +347,7 @@ class BlockExchange:
         header, frame = packet
         answer = header.kind in (Kind.WAITING, Kind.ADVANCE)
         awaited = answer and self._barrier.heed(header, frame)
-        if awaited or (header.round, header.block_id, header.fragment) != under_way.place:
+        if awaited or header.unit != under_way.unit:
             self._counters.late += not awaited
             return False
         if header.ecn and header.kind in (Kind.SUM, Kind.FEATURE):
@@ -367,7 +367,7 @@ class BlockExchange:
 
     def _complaint(self, under_way: _Fragment) -> ExchangeTimeoutError:
         sender, receiver = under_way.sender, under_way.receiver
-        here = where(under_way.place)
+        here = where(under_way.unit)
         after = f"after {self._pace.timeout:g} s without progress"
         if not sender.done:
             return ExchangeTimeoutError(

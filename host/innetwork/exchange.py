@@ -52,6 +52,7 @@ from switchgnn.host.wire.header import (
     LAST_ROUND,
     OPENING_BLOCK,
     PROTOCOL,
+    Unit,
     feature_frame_bytes,
     fragment_number,
     fragment_words,
@@ -385,7 +386,7 @@ class InNetworkExchange(Transport):
         """Close a void round; the next one opens without a prediction."""
         self.counters.void += 1
         with self._stall:
-            self._barrier.close_block((self._round, first.block, first.fragment), NEXT_ROUND)
+            self._barrier.close_block(Unit(self._round, first.block, first.fragment), NEXT_ROUND)
         self._round += 1
 
     def _finish(self, work: _Work, started: _Started) -> FixedSums:
@@ -428,7 +429,7 @@ class InNetworkExchange(Transport):
 
     def _close(self, step: Following, following: Following) -> None:
         with self._stall:
-            self._barrier.close_block((self._round, step.block, step.fragment), following)
+            self._barrier.close_block(Unit(self._round, step.block, step.fragment), following)
         self._blocks += 1
         if self._on_block is not None:
             self._on_block(self._round, step.block, fragment_number(step.fragment))

@@ -167,9 +167,9 @@ class Foresight:
         kind = past[before + 1][0]
         earlier = before + 1 - (last - before)
         alike = [
-            past[place][1]
-            for place in (before + 1, earlier)
-            if place >= 0 and past[place][0] == kind
+            past[index][1]
+            for index in (before + 1, earlier)
+            if index >= 0 and past[index][0] == kind
         ]
         fixed_point = self._fixed_point(max(alike))
         return None if fixed_point is None else Foreseen(kind, fixed_point)
@@ -187,7 +187,7 @@ class Foresight:
 
 
 def _where_alike(past: list[tuple[ExchangeKind, int]]) -> int | None:
-    """Return the last place before which the most exchanges are like the last ones."""
+    """Return the last index before which the most exchanges are like the last ones."""
     best, most = None, 0
     for end in range(len(past) - 2, -1, -1):
         common = _common(past, end)

@@ -17,6 +17,7 @@ from switchgnn.host.wire.header import (
     BarrierBody,
     Header,
     Refusal,
+    Unit,
     fragment_number,
 )
 
@@ -43,7 +44,6 @@ class Refusals:
                 "installed again since: restart all workers in its session "
                 "(`switchgnn controller show`)."
             )
-        here = header.round, header.block_id, header.fragment
         if header.count == Refusal.INCARNATION:
             raise RoundMismatchError(
                 f"Another process was already worker {self._worker} in this round of this session: "
@@ -53,15 +53,15 @@ class Refusals:
             known = header.dst_id < self._workers
             first = f", where worker {header.dst_id} was the first" if known else ""
             raise RoundMismatchError(
-                f"{where(here)} is not the next one of the switch, which is in "
+                f"{where(header.unit)} is not the next one of the switch, which is in "
                 f"round {barrier.round}{first}: {_NEW_SESSION}",
                 [header.dst_id] * known,
             )
         if header.count == Refusal.NEXT:
             raise DisagreementError(
-                f"{where(here)}, worker {header.dst_id} goes on with another block or fragment "
-                f"than worker {self._worker}. All workers must exchange features of the same "
-                "width, in the same direction.",
+                f"{where(header.unit)}, worker {header.dst_id} goes on with another block or "
+                f"fragment than worker {self._worker}. All workers must exchange features of the "
+                "same width, in the same direction.",
                 [header.dst_id],
             )
         if header.count == Refusal.MAGNITUDE:
@@ -72,13 +72,12 @@ class Refusals:
                 [header.dst_id],
             )
 
-    def check_round(self, barrier: BarrierBody, place: tuple[int, int, int]) -> None:
+    def check_round(self, barrier: BarrierBody, unit: Unit) -> None:
         """Reject the opening of a round that the switch has already left."""
         # Later barriers of a round may be answered when others have opened the next one.
-        round_number, block_id, _ = place
-        if block_id == OPENING_BLOCK and barrier.round > round_number:
+        if unit.block == OPENING_BLOCK and barrier.round > unit.round:
             raise RoundMismatchError(
-                f"Worker {self._worker} is in round {round_number}, the switch in round "
+                f"Worker {self._worker} is in round {unit.round}, the switch in round "
                 f"{barrier.round}: {_NEW_SESSION}"
             )
 
@@ -88,10 +87,10 @@ _NEW_SESSION = (
 )
 
 
-def where(place: tuple[int, int, int]) -> str:
+def where(unit: Unit) -> str:
     """Return round, block and the word of a fragment as text."""
-    round_number, block, fragment = place
-    return f"Round {round_number}, block {block}, fragment {fragment_number(fragment)}"
+    number = fragment_number(unit.fragment)
+    return f"Round {unit.round}, block {unit.block}, fragment {number}"
 
 
 class HeartbeatBit:

@@ -12,7 +12,7 @@ from switchgnn.host.compression import WHOLE_BITS
 from switchgnn.host.innetwork.endpoint import Endpoint
 from switchgnn.host.innetwork.schedule import BlockSchedule
 from switchgnn.host.wire.batches import FrameBatch
-from switchgnn.host.wire.header import SESSION_MASK, Header, Kind, unpack_header
+from switchgnn.host.wire.header import SESSION_MASK, Header, Kind, Unit, unpack_header
 from switchgnn.host.wire.narrow import bits_needed, pack_lanes
 from switchgnn.planner.plan.manifest import Manifest
 
@@ -87,7 +87,7 @@ class Notifier:
     ) -> None:
         self._endpoint = endpoint
         self._features_per_sum, self._most_marks = features_per_sum, most_marks
-        self._place = (0, 0, 0)
+        self._unit = Unit(0, 0, 0)
         self._claimed: Counter[int] = Counter()
         self._last = float("-inf")
         self._untold = 0
@@ -117,9 +117,9 @@ class Notifier:
         """Take the report of a worker, possibly this one."""
         if not 1 <= notice.block_id <= len(self._features_per_sum):
             return
-        place, worker = (notice.round, notice.block_id, notice.fragment), notice.src_id
-        if place != self._place:
-            self._place, self._claimed = place, Counter()
+        worker = notice.src_id
+        if notice.unit != self._unit:
+            self._unit, self._claimed = notice.unit, Counter()
         count, most = notice.count, self._most_marks[notice.block_id - 1]
         if worker < len(most):
             count = min(count, most[worker] - self._claimed[worker])

@@ -131,10 +131,10 @@ class FragmentFrames:
         for slot, here in spans(number, count, self._slots):
             narrow = np.flatnonzero(self.widths[slot : slot + here] < _WIDEST)
             begin = slot
-            for place in narrow.tolist():
-                self._send_rows(link, begin, slot + place)
-                link.send(self._frame(slot + place))
-                begin = slot + place + 1
+            for index in narrow.tolist():
+                self._send_rows(link, begin, slot + index)
+                link.send(self._frame(slot + index))
+                begin = slot + index + 1
             self._send_rows(link, begin, slot + here)
 
     def _send_rows(self, link: Link, begin: int, end: int) -> None:
@@ -185,9 +185,9 @@ class ReducedBatch(NamedTuple):
     left: list[int]
 
 
-def _left(places: list[int]) -> ReducedBatch:
+def _left(indices: list[int]) -> ReducedBatch:
     """Return that all frames need further processing."""
-    return ReducedBatch(np.zeros(0, dtype=np.int64), 0, 0, places)
+    return ReducedBatch(np.zeros(0, dtype=np.int64), 0, 0, indices)
 
 
 class SumRing:
@@ -230,9 +230,9 @@ class SumRing:
         """Return the first fragment from ``begin`` on that is awaited, or the end of all."""
         for slot, here in spans(begin, self._end - begin, self._slots):
             part = self.awaited[slot : slot + here]
-            place = int(part.argmax())
-            if part[place]:
-                return begin + place
+            index = int(part.argmax())
+            if part[index]:
+                return begin + index
             begin += here
         return self._end
 

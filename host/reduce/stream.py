@@ -314,8 +314,8 @@ class ReduceStream:
         if self._flow is not None:
             self._take_batch(self._flow, batch, now)
         else:
-            for place in range(batch.first, batch.count):
-                self._take_frame(None, batch.frame(place), now)
+            for index in range(batch.first, batch.count):
+                self._take_frame(None, batch.frame(index), now)
         return True
 
     def _take_batch(self, flow: "_Flow", batch: FrameBatch, now: float) -> None:
@@ -325,8 +325,8 @@ class ReduceStream:
         numbers = result.numbers
         others = [
             header
-            for place in result.left
-            if (header := self._take_frame(flow, batch.frame(place), now))
+            for index in result.left
+            if (header := self._take_frame(flow, batch.frame(index), now))
         ]
         if others:
             marked += sum(header.ecn for header in others)

@@ -31,6 +31,7 @@ from switchgnn.host.wire.header import (
     PROTOCOL,
     VERSION,
     Kind,
+    Unit,
     payload_bytes,
     session_and_round,
     spans,
@@ -122,10 +123,10 @@ def hosts_run_as() -> str:
 
 def _source() -> LibrarySource:
     """Return the C++ of the library: the constants of the header, and the files that use them."""
-    places = {name.upper(): HEADER_AT + span.at for name, span in spans().items()}
+    offsets = {name.upper(): HEADER_AT + span.at for name, span in spans().items()}
     masks = {name.upper(): span.mask for name, span in spans().items() if span.mask}
     numbers = {
-        **{f"{name}_AT": at for name, at in places.items()},
+        **{f"{name}_AT": at for name, at in offsets.items()},
         **{f"{name}_MASK": mask for name, mask in masks.items()},
         **{f"KIND_{kind.name}": int(kind) for kind in Kind},
         "HEADER_AT": HEADER_AT,
@@ -222,7 +223,7 @@ class NativeArriving:
 class _SumFastPath(Structure):
     _fields_ = (
         *_fields(c_uint32, "round", "block", "fragment", "body_bytes", "sums"),
-        *_fields(c_void_p, "vertices", "places", "counts", "awaited", "payloads"),
+        *_fields(c_void_p, "vertices", "indices", "counts", "awaited", "payloads"),
         *_fields(c_uint32, "taken", "acknowledgements", "left"),
         *_fields(c_void_p, "groups", "accepted", "left_frames"),
     )
@@ -252,13 +253,13 @@ class SumFastPath:
     ) -> None:
         self._frames = frames
         order = np.argsort(vertices, kind="stable")
-        self._places = order.astype(np.uint32)
+        self._indices = order.astype(np.uint32)
         self._vertices = np.ascontiguousarray(vertices[order], dtype=np.uint32)
         self._counts = np.ascontiguousarray(counts[order], dtype=np.uint32)
         self._fast_path = _SumFastPath(
             sums=len(vertices),
             vertices=self._vertices.ctypes.data,
-            places=self._places.ctypes.data,
+            indices=self._indices.ctypes.data,
             counts=self._counts.ctypes.data,
         )
         self._address = addressof(self._fast_path)
@@ -267,12 +268,12 @@ class SumFastPath:
     def open(
         self,
         session: int,
-        place: tuple[int, int, int],
+        unit: Unit,
         awaited: NDArray[np.uint8],
         payloads: NDArray[np.uint8],
     ) -> None:
         """Begin a fragment. `awaited`: uint8[Q], 1 for sums to take. `payloads`: uint8[Q · 4 W]."""
-        round_number, block, fragment = place
+        round_number, block, fragment = unit
         self._fast_path.round = session_and_round(session, round_number)
         self._fast_path.block, self._fast_path.fragment = block, fragment
         self._fast_path.body_bytes = payload_bytes(fragment)

@@ -79,8 +79,8 @@ def test_marks_count_once_whenever_they_come_within_a_window(round_trip):
     at_once, one_by_one = (opened(round_trip) for _ in range(2))
     at_once.marked(32)
     at_once.acknowledged(128)
-    for place in range(128):
-        if place % 4 == 0:
+    for index in range(128):
+        if index % 4 == 0:
             one_by_one.marked(1)
         one_by_one.acknowledged(1)
     assert at_once.window == one_by_one.window == 128 * (1 - 0.25 / 2) + SEGMENT

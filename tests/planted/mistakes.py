@@ -914,12 +914,12 @@ MISTAKES = (
         (f"{ROW_FAST_PATH}::test_the_fast_path_changes_nothing",),
     ),
     Mistake(
-        "places_not_compared",
+        "units_not_compared",
         "tests/host",
         "a worker takes sums of other rounds and blocks",
         "host/innetwork/block.py",
-        "awaited or (header.round, header.block_id, header.fragment) != under_way.place:\n",
-        "awaited or (header.round, header.block_id) > under_way.place:\n",
+        "awaited or header.unit != under_way.unit:\n",
+        "awaited or header.unit[:2] > under_way.unit:\n",
         (f"{EXCHANGE}::test_sums_of_earlier_rounds_are_not_taken",),
     ),
     Mistake(

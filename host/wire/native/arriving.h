@@ -40,12 +40,12 @@ struct Receiving {
     }
     int receive(int fd) {
         mmsghdr headers[MOST_MESSAGES];
-        iovec places[MOST_MESSAGES];
+        iovec vectors[MOST_MESSAGES];
         alignas(8) u8 control[MOST_MESSAGES][CMSG_SPACE(sizeof(int))];
         for (u32 i = 0; i < messages; i++) {
-            places[i] = {room + i * message_bytes, message_bytes};
+            vectors[i] = {room + i * message_bytes, message_bytes};
             headers[i] = {};
-            headers[i].msg_hdr.msg_iov = &places[i];
+            headers[i].msg_hdr.msg_iov = &vectors[i];
             headers[i].msg_hdr.msg_iovlen = 1;
             headers[i].msg_hdr.msg_control = control[i];
             headers[i].msg_hdr.msg_controllen = sizeof control[i];

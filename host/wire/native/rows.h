@@ -45,13 +45,13 @@ struct RowFastPath {
         if ((f.block & 0xFF) != receiver || peer >= workers || f.destination != mark) return false;
         if (number >= frames[peer]) return false;
         const u64 at = begin[peer] + (u64)number * payload_bytes, room = begin[peer + 1] - at;
-        const u32 place = first[peer] + number, group_at = place - number % group;
-        if (body != (room < payload_bytes ? room : payload_bytes) || f.ecn || f.echo || ce_marked(frame) || seen[place] || is_held(group_at) ||
+        const u32 index = first[peer] + number, group_at = index - number % group;
+        if (body != (room < payload_bytes ? room : payload_bytes) || f.ecn || f.echo || ce_marked(frame) || seen[index] || is_held(group_at) ||
             completes_group(seen + first[peer], number, frames[peer])) {
             hold(group_at);
             return false;
         }
-        seen[place] = 1;
+        seen[index] = 1;
         memcpy(payloads + at, frame + BODY_AT, body);
         for (u64 row = at / row_bytes; row <= (at + body - 1) / row_bytes; row++)
             if (!--left_of_row[row]) whole[row] = 1;

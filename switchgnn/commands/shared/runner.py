@@ -38,7 +38,7 @@ from switchgnn.controller import (
 )
 from switchgnn.controller.counters import bank_slots
 from switchgnn.host.links.faults import Faults, worker_link
-from switchgnn.host.metrics import metrics_place
+from switchgnn.host.metrics import metrics_address
 from switchgnn.host.transport import LinkConfig
 from switchgnn.host.wire.native import compile_for_hosts
 from switchgnn.p4src import Program
@@ -380,7 +380,7 @@ def _link_config(
         schedule=schedule_file_of(fabric.folder, worker) if workers.scheduled else None,
         faults=job.faults,
         recording=workers.recordings.of_worker(worker),
-        metrics=metrics_place(job.metrics, worker) if job.metrics else "",
+        metrics=metrics_address(job.metrics, worker) if job.metrics else "",
         tell_every=tell_every,
     )
 

@@ -36,7 +36,7 @@ from switchgnn.commands.train.plan import (
 from switchgnn.commands.train.report import EpochListener, Recorder, TrainReport
 from switchgnn.host.direct.framing import USUAL_MTU, Framing
 from switchgnn.host.host_baseline import Exchanges, host_traffic
-from switchgnn.host.metrics import metrics_place
+from switchgnn.host.metrics import metrics_address
 from switchgnn.host.registry import SwitchProgram
 from switchgnn.host.transport import LinkConfig
 from switchgnn.host.wire.native import hosts_run_as
@@ -130,7 +130,7 @@ def _alone(
     folder = work.folder
     work.step("planning", 0, 0)
     write_partitions(data, np.zeros(data.vertices, dtype=np.int32), folder / "partitions")
-    metrics = metrics_place(job.metrics, 0) if job.metrics else ""
+    metrics = metrics_address(job.metrics, 0) if job.metrics else ""
     config = replace(job.task.config, metrics=metrics)
     task = replace(job.task, config=config, partitions=folder / "partitions")
     child = Child(

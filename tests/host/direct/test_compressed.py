@@ -55,12 +55,12 @@ def walk(graph, width, steps, seed, share=0.3):
 
 def interleaved(graph, epochs, seed, epsilons=(0.1,)):
     """Calls of two tensors in both directions, and of one of them with another width."""
-    two = [(tensor_id, 7, way) for way in BOTH for tensor_id in (0, 1)]
+    two = [(tensor_id, 7, direction) for direction in BOTH for tensor_id in (0, 1)]
     shapes = [(0, 33, FORWARD), *two, (0, 33, BACKWARD)]
     tensors = [walk(graph, width, epochs, seed + turn) for turn, (_, width, _) in enumerate(shapes)]
     for epoch in range(epochs):
-        for (tensor_id, _, way), tensor in zip(shapes, tensors, strict=True):
-            yield Call(next(tensor), way, tensor_id, epsilons[epoch % len(epsilons)])
+        for (tensor_id, _, direction), tensor in zip(shapes, tensors, strict=True):
+            yield Call(next(tensor), direction, tensor_id, epsilons[epoch % len(epsilons)])
 
 
 @pytest.mark.parametrize("method", MAKE)
@@ -144,7 +144,7 @@ def test_nothing_is_kept_of_a_forgotten_site(compression):
             assert {key.number for key in (*kept._tables, *kept._residuals)} == {1}
             assert kept.skipped.of(0, FORWARD) is None
 
-    calls = [Call(features, way, tensor_id) for way in BOTH for tensor_id in (0, 1)]
+    calls = [Call(features, direction, tensor_id) for direction in BOTH for tensor_id in (0, 1)]
     last = calls[-1]._replace(epsilon=0.5)
     sums = exchange_all(transports, parts, [*calls, last, calls[0]], forget)
     assert np.array_equal(bits_of(sums[-1:]), bits_of(sums[:1]))
@@ -246,21 +246,23 @@ def test_feedback_makes_up_for_rounding(feedback):
     graph, assignment = random_case(40, 160, WORKERS, 4, directed=True)
     schedules = copy_schedules(graph, assignment, WORKERS)
     transports = on_hub(schedules, compression=Compression(bits, feedback=feedback))
-    features = {way: features_for(graph, 5, turn) for turn, way in enumerate(BOTH)}
+    features = {direction: features_for(graph, 5, turn) for turn, direction in enumerate(BOTH)}
     calls = [
-        Call(features[way], way, tensor_id)
+        Call(features[direction], direction, tensor_id)
         for _ in range(rounds)
-        for way in BOTH
+        for direction in BOTH
         for tensor_id in (1, 2)
     ]
     sums = exchange_all(transports, parts_of(assignment, WORKERS), calls)
-    for way in BOTH:
-        exact, _ = exact_sums(graph, assignment, features[way], way)
-        neighbours, _ = exact_sums(graph, assignment, np.ones_like(exact, np.float32), way)
-        same = [got for call, got in zip(calls, sums, strict=True) if call.direction is way][::2]
+    for direction in BOTH:
+        exact, _ = exact_sums(graph, assignment, features[direction], direction)
+        neighbours, _ = exact_sums(graph, assignment, np.ones_like(exact, np.float32), direction)
+        same = [got for call, got in zip(calls, sums, strict=True) if call.direction is direction][
+            ::2
+        ]
         error = np.abs(np.sum(same, axis=0, dtype=np.float64) - rounds * exact)
         # A row of one neighbour spans at most 2·|z|, one of several as many times more.
-        step = 2 * np.abs(features[way]).max() / (2**bits - 1)
+        step = 2 * np.abs(features[direction]).max() / (2**bits - 1)
         in_steps = float((error / (step * np.maximum(1, neighbours))).max())
         assert (in_steps < 0.55) is feedback
 
@@ -329,7 +331,7 @@ def test_without_rows_to_exchange():
     for owner in (np.zeros_like(assignment), assignment, only_up):
         for compression in (Compression(cache=True), Compression(8), Compression(8, cache=True)):
             transports = on_hub(copy_schedules(graph, owner, 3), compression=compression)
-            calls = [Call(features, way) for way in BOTH for _ in range(3)]
+            calls = [Call(features, direction) for direction in BOTH for _ in range(3)]
             sums = exchange_all(transports, parts_of(owner, 3), calls)
             for call, got in zip(calls, sums, strict=True):
                 assert wrong(graph, owner, features, got, call.direction, slack=0.5) == 0

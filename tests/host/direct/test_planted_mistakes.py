@@ -78,13 +78,13 @@ def stream_errors(case):
     graph, assignment, features = case
     parts = parts_of(assignment, 3)
     transports = binned_on_hub(binned_schedules(graph, assignment, 3))
-    calls = [(features, way) for way in Direction]
+    calls = [(features, direction) for direction in Direction]
     sums = stream_all(
         transports, parts, calls, lambda worker, _: np.array_split(np.arange(len(parts[worker])), 4)
     )
     return [
-        wrong(graph, assignment, features, got, way)
-        for (_, way), got in zip(calls, sums, strict=True)
+        wrong(graph, assignment, features, got, direction)
+        for (_, direction), got in zip(calls, sums, strict=True)
     ]
 
 
@@ -92,9 +92,9 @@ def test_a_sum_that_forgets_the_bins_before(case, monkeypatch):
     """Forward nothing is added up before it is sent, so only backward is wrong."""
     feed = Stream.feed
 
-    def forgetful(stream, places, rows):
+    def forgetful(stream, indices, rows):
         stream._rows[:] = 0
-        feed(stream, places, rows)
+        feed(stream, indices, rows)
 
     monkeypatch.setattr(Stream, "feed", forgetful)
     forward, backward = stream_errors(case)
@@ -104,5 +104,5 @@ def test_a_sum_that_forgets_the_bins_before(case, monkeypatch):
 
 def test_sums_that_do_not_wait_for_all_their_rows(case, monkeypatch):
     needs = Stream.needs
-    monkeypatch.setattr(Stream, "needs", lambda stream, places: needs(stream, places)[1:])
+    monkeypatch.setattr(Stream, "needs", lambda stream, indices: needs(stream, indices)[1:])
     assert min(stream_errors(case)) > 0

@@ -41,14 +41,14 @@ def test_packets_carry_the_sum_of_their_rows_modulo_2_to_the_32(plan):
         for schedule in block_schedules(part, ADDRESSES, 4, SESSION):
             rows = schedule.frames.fill(1, *fragment_words(32, 32), schedule.payloads(lanes))
             first = part.send_indptr[schedule.block_id - 1]
-            for place in range(rows.count):
-                row = rows.frame(place)
-                low, high = part.send_row_indptr[first + place : first + place + 2]
+            for index in range(rows.count):
+                row = rows.frame(index)
+                low, high = part.send_row_indptr[first + index : first + index + 2]
                 summed = part.send_row[low:high].tolist()
                 header = unpack_header(row)
                 assert header.kind is Kind.FEATURE
                 assert (header.src_id, header.count) == (
-                    part.send_source[first + place],
+                    part.send_source[first + index],
                     len(summed),
                 )
                 body = np.frombuffer(row, dtype=">u4", offset=BODY_AT).tolist()
@@ -57,13 +57,13 @@ def test_packets_carry_the_sum_of_their_rows_modulo_2_to_the_32(plan):
 
 
 def a_partial_sum(part):
-    """(place, first of its rows) of a partial sum."""
-    place = int(np.flatnonzero(part.send_source >= FIRST_RESERVED_ID)[0])
-    return place, int(part.send_row_indptr[place])
+    """(index, first of its rows) of a partial sum."""
+    index = int(np.flatnonzero(part.send_source >= FIRST_RESERVED_ID)[0])
+    return index, int(part.send_row_indptr[index])
 
 
 def add_a_row_twice(part):
-    """In place of another, so that the Count is right."""
+    """Instead of another, so that the Count is right."""
     _, low = a_partial_sum(part)
     rows = part.send_row.copy()
     rows[low + 1] = rows[low]
@@ -71,16 +71,16 @@ def add_a_row_twice(part):
 
 
 def claim_one_more(part):
-    place, low = a_partial_sum(part)
-    bounds = part.send_row_indptr + (np.arange(len(part.send_row_indptr)) > place)
+    index, low = a_partial_sum(part)
+    bounds = part.send_row_indptr + (np.arange(len(part.send_row_indptr)) > index)
     return replace(
         part, send_row=np.insert(part.send_row, low, part.send_row[low]), send_row_indptr=bounds
     )
 
 
 def leave_one_out(part):
-    place, low = a_partial_sum(part)
-    bounds = part.send_row_indptr - (np.arange(len(part.send_row_indptr)) > place)
+    index, low = a_partial_sum(part)
+    bounds = part.send_row_indptr - (np.arange(len(part.send_row_indptr)) > index)
     return replace(part, send_row=np.delete(part.send_row, low), send_row_indptr=bounds)
 
 

@@ -15,6 +15,7 @@ from switchgnn.host.wire.header import (
     LANES,
     Header,
     Kind,
+    Unit,
     fragment_words,
 )
 from switchgnn.planner.build import build_plan
@@ -43,7 +44,7 @@ class Asking:
         self.receiver = SumReceiver(
             new_endpoint(0, SESSION, self.link, ADDRESSES, Pace()),
             schedule,
-            place=(1, schedule.block_id, 0),
+            unit=Unit(1, schedule.block_id, 0),
             began=self.now,
         )
 
@@ -65,7 +66,7 @@ class Asking:
     def sum(self, asked, *, is_fetch=True):
         """Bring a sum, on request or by itself; return what is asked for then."""
         before = len(self.link.sent)
-        count = self.schedule.receive_count[self.schedule.receive_place[asked.dst_id]]
+        count = self.schedule.receive_count[self.schedule.receive_index[asked.dst_id]]
         header = Header(kind=Kind.SUM, dst_id=asked.dst_id, count=int(count), is_fetch=is_fetch)
         assert self.receiver.take_sum(header, memoryview(bytes(FEATURE_FRAME_BYTES)), self.now)
         return self.link.sent[before:]
@@ -167,7 +168,7 @@ def fetch_all(schedule, fetched, *, round_number=1, fragment=0):
     receiver = SumReceiver(
         new_endpoint(0, SESSION, link, ADDRESSES, Pace()),
         schedule,
-        place=(round_number, schedule.block_id, WORDS[fragment]),
+        unit=Unit(round_number, schedule.block_id, WORDS[fragment]),
         began=1.0,
         fetched=fetched.of(round_number, fragment),
     )
@@ -186,7 +187,7 @@ def fetch_all(schedule, fetched, *, round_number=1, fragment=0):
 
 
 def neighbours(schedule):
-    return [schedule.neighbours_of(place) for place in range(len(schedule.receive_vertex))]
+    return [schedule.neighbours_of(index) for index in range(len(schedule.receive_vertex))]
 
 
 def expected(schedule, fragment):

@@ -150,7 +150,7 @@ DIFFERENT = Scenario(
 MISTAKES = (
     known("lost_sums_not_recalled", 1),
     known("rows_of_the_last_round", 9),
-    known("places_not_compared", 9),
+    known("units_not_compared", 9),
     known("body_not_checked", 6),
     known("last_fragment_dropped", 1),
     known("the_living_are_named", 18),
@@ -211,7 +211,7 @@ MISTAKES = (
         "never_fetched",
         2,
         RECEIVER,
-        "            self._start_fetching(place, doubt)\n        return False",
+        "            self._start_fetching(index, doubt)\n        return False",
         "            doubt.fetching = False\n        return False",
     ),
     in_text(
@@ -244,16 +244,16 @@ MISTAKES = (
         "one_neighbour_left_out",
         1,
         RECEIVER,
-        "        for source in self._schedule.neighbours_of(place):\n            total",
-        "        for source in self._schedule.neighbours_of(place)[1:]:\n            total",
+        "        for source in self._schedule.neighbours_of(index):\n            total",
+        "        for source in self._schedule.neighbours_of(index)[1:]:\n            total",
     ),
     in_text(
         "repeats_counted",
         5,
         RECEIVER,
-        "        if not self._awaited[place]:\n            self._counters.repeated += 1\n"
-        "            return False\n        if place in",
-        "        if place in",
+        "        if not self._awaited[index]:\n            self._counters.repeated += 1\n"
+        "            return False\n        if index in",
+        "        if index in",
     ),
     in_text(
         "fetched_once",
@@ -274,9 +274,9 @@ MISTAKES = (
         "receivers_kept",
         5,
         BLOCK,
-        "        self._drive(_Fragment(place, sender, receiver, fast_path, opening))\n",
+        "        self._drive(_Fragment(unit, sender, receiver, fast_path, opening))\n",
         "        self.__dict__.setdefault('_all', []).append(receiver)\n"
-        "        self._drive(_Fragment(place, sender, receiver, fast_path, opening))\n",
+        "        self._drive(_Fragment(unit, sender, receiver, fast_path, opening))\n",
     ),
     in_text(
         "sessions_not_compared",
@@ -334,7 +334,7 @@ MISTAKES = (
         1,
         BARRIER,
         "        if header.kind is Kind.WAITING:\n",
-        "        if header.kind is Kind.WAITING and self.place[1] == OPENING_BLOCK:\n",
+        "        if header.kind is Kind.WAITING and self.unit.block == OPENING_BLOCK:\n",
     ),
     in_text(
         "done_said_once",
@@ -349,8 +349,8 @@ MISTAKES = (
         "earlier_advances_taken",
         6,
         BARRIER,
-        "(Kind.ADVANCE, Kind.WAITING) or here != meeting.place:",
-        "(Kind.ADVANCE, Kind.WAITING) or here > meeting.place:",
+        "(Kind.ADVANCE, Kind.WAITING) or here != meeting.unit:",
+        "(Kind.ADVANCE, Kind.WAITING) or here > meeting.unit:",
     ),
     in_text(
         "late_answers_end_a_worker",
