@@ -137,7 +137,7 @@ class PartReceiver(SumReceiver):
             self._fetch_all(index, now)
             return
         total = sum((self._features[source] for source in overflowed), part.lanes)
-        self._finish(index, memoryview(total.astype(">i4").tobytes()), now)
+        self._finish(index, total, now)
 
 
 class StrawmanExchange(InNetworkExchange):

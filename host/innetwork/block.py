@@ -11,16 +11,15 @@ from numpy.typing import NDArray
 
 from switchgnn.host.congestion import StallClock
 from switchgnn.host.errors import named_workers
-from switchgnn.host.innetwork.barrier import Barrier, RoundStart
+from switchgnn.host.innetwork.barrier import Barrier, Meeting, where
 from switchgnn.host.innetwork.endpoint import Endpoint
 from switchgnn.host.innetwork.errors import ExchangeTimeoutError
-from switchgnn.host.innetwork.receiver import FetchedFeatures, SumReceiver, take_plain
-from switchgnn.host.innetwork.refusals import where
+from switchgnn.host.innetwork.receiver import FetchedFeatures, SumReceiver
 from switchgnn.host.innetwork.responder import Inbox, Packet
 from switchgnn.host.innetwork.schedule import BlockSchedule
 from switchgnn.host.wire.batches import FrameBatch, FrameRows
 from switchgnn.host.wire.header import Kind, Unit
-from switchgnn.host.wire.native import SumFastPath
+from switchgnn.host.wire.native import FastPathResult, SumFastPath
 
 _BURST = 64
 # GROUPS_PER_WORKER of p4src/dedup.p4.
@@ -204,12 +203,12 @@ class _Fragment:
     sender: FeatureSender
     receiver: SumReceiver
     fast_path: SumFastPath | None
-    opening: RoundStart | None = None
+    opening: Meeting | None = None
 
     @property
     def open(self) -> bool:
         """Whether all workers are in the round."""
-        return self.opening is None or self.opening.done
+        return self.opening is None or self.opening.largest is not None
 
     @property
     def done(self) -> bool:
@@ -251,7 +250,7 @@ class BlockExchange:
         fragment: int,
         lanes: NDArray[np.int32],
         *,
-        opening: RoundStart | None = None,
+        opening: Meeting | None = None,
     ) -> NDArray[np.int32]:
         """Exchange one fragment of one block.
 
@@ -259,15 +258,14 @@ class BlockExchange:
         awaited vertex; meaningless if the round is void.
         """
         unit = Unit(round_number, schedule.block_id, fragment)
-        sending = self._endpoint.sending
-        frames = schedule.frames.fill(round_number, fragment, lanes, narrow=sending.narrow)
+        frames = schedule.frames.fill(round_number, fragment, lanes, narrow=self._endpoint.narrow)
         sender = FeatureSender(self._endpoint, frames)
         receiver = self._receiver(
             self._endpoint,
             schedule,
             unit=unit,
             began=self._clock.now(),
-            fetched=None if sending.per_sum else self._fetched.of(round_number, fragment),
+            fetched=None if self._endpoint.per_sum else self._fetched.of(round_number, fragment),
         )
         if fast_path is not None:
             fast_path.open(self._endpoint.session, unit, receiver.awaited, receiver.payloads)
@@ -283,7 +281,7 @@ class BlockExchange:
         while not under_way.done:
             now = self._clock.now()
             more = sender.send_some(now)
-            batch = self._inbox.receive_batch(0.0 if more else self._wait(under_way, now))
+            batch = self._endpoint.link.receive_batch(0.0 if more else self._wait(under_way, now))
             now = self._clock.now()
             news = batch is not None and self._take_batch(under_way, batch, now)
             if news or not under_way.open:
@@ -305,8 +303,8 @@ class BlockExchange:
         """Continue the opening of the round."""
         if (opening := under_way.opening) is None:
             return
-        opening.tend()
-        if opening.done:
+        self._barrier.tend(opening)
+        if under_way.open:
             self._stall.stop()
             # The time until all workers were in the round is no part of the block's.
             under_way.receiver.begin_again(now)
@@ -324,13 +322,16 @@ class BlockExchange:
             timer = min(timer, sender.next_timer(now))
         elif under_way.open:
             timer = min(timer, under_way.receiver.next_timer(now))
-        if opening is not None and not opening.done:
-            timer = min(timer, opening.next_timer(now))
+        if opening is not None and not under_way.open:
+            timer = min(timer, max(0.0, opening.repeat_at - now))
         return max(0.001, min(timer, self._endpoint.congestion.wait() or timer))
 
     def _take_batch(self, under_way: _Fragment, batch: FrameBatch, now: float) -> bool:
         """Process a batch; return whether there is progress."""
-        result = take_plain(under_way.fast_path, batch)
+        if under_way.fast_path is None:
+            result = FastPathResult(0, (), range(batch.first, batch.count))
+        else:
+            result = under_way.fast_path.take_plain(batch)
         news = under_way.receiver.took(result.taken, now)
         for group, count in result.acknowledged:
             self._counters.heard += 1

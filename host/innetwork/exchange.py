@@ -13,9 +13,9 @@ from switchgnn.base.clock import SYSTEM_CLOCK, Clock
 from switchgnn.host.compression import NO_COMPRESSION, Compression, Savings
 from switchgnn.host.congestion import StallClock
 from switchgnn.host.errors import FeatureError, TransportError
-from switchgnn.host.innetwork.barrier import NEXT_ROUND, Barrier, Following, RoundStart
+from switchgnn.host.innetwork.barrier import NEXT_ROUND, Barrier, Following, Meeting
 from switchgnn.host.innetwork.block import BlockExchange, ShareListener
-from switchgnn.host.innetwork.endpoint import new_endpoint
+from switchgnn.host.innetwork.endpoint import Endpoint
 from switchgnn.host.innetwork.errors import PlanMismatchError, RoundMismatchError
 from switchgnn.host.innetwork.fixed_point import (
     ExchangeKind,
@@ -37,7 +37,7 @@ from switchgnn.host.innetwork.outgoing import (
     cut_into_fragments,
 )
 from switchgnn.host.innetwork.receiver import SumReceiver, fast_paths
-from switchgnn.host.innetwork.responder import Inbox, Responder, new_notifier
+from switchgnn.host.innetwork.responder import Inbox, Notifier, Responder
 from switchgnn.host.innetwork.schedule import block_schedules
 from switchgnn.host.links.faults import FaultCounts, injected_faults
 from switchgnn.host.pace import Pace
@@ -186,11 +186,10 @@ class InNetworkExchange(Transport):
                 "again for this transport."
             )
         pace = pace or Pace()
-        endpoint = new_endpoint(
+        self._endpoint = endpoint = Endpoint(
             part.worker, session, link, addresses, pace, clock=clock, incarnation=incarnation
         )
         self.counters = endpoint.counters
-        self._congestion = endpoint.congestion
         self._rounds = self._blocks = 0
         self._exchanging = False
         self._stall = StallClock(clock)
@@ -200,12 +199,11 @@ class InNetworkExchange(Transport):
         self._start_traffic = link.traffic
         self._group_size = pace.group_size
         self._foreseen: Foreseen | None = None
-        self._sending = endpoint.sending
         self._round = self._first_round = first_round
         self._on_block = on_block
         self._responder = Responder(endpoint, part.vertices)
         self._schedules = block_schedules(part, addresses, pace.group_size, session)
-        notifier = new_notifier(endpoint, manifest, self._schedules)
+        notifier = Notifier(endpoint, manifest, self._schedules)
         inbox = Inbox(endpoint, self._responder, notifier)
         self._fast_paths = fast_paths(self._schedules)
         self._barrier = Barrier(
@@ -245,7 +243,7 @@ class InNetworkExchange(Transport):
         fan_in = self._manifest.max_fan_in
         self._foresight = Foresight(fan_in, bits, step_error)
         self._scales = Scales(self._part.worker, fan_in, bits, step_error)
-        self._sending.narrow, self._sending.per_sum = compression.active, compression.cache
+        self._endpoint.narrow, self._endpoint.per_sum = compression.active, compression.cache
         self._foreseen = None
         self._caches.clear()
 
@@ -264,14 +262,7 @@ class InNetworkExchange(Transport):
         direction: Direction = Direction.FORWARD,
         tensor_id: int = 0,
     ) -> NDArray[np.float32]:
-        """Sum the features of each vertex's remote in-neighbours or out-neighbours.
-
-        Args:
-            rows: float32[n, F], one row per vertex of this worker, in the order
-                of ``WorkerPart.vertices``; any F from 1, the same for all workers.
-            direction: FORWARD sums in-neighbours; BACKWARD sums out-neighbours, for the
-                gradients of forward sums. The same for all workers.
-            tensor_id: the number of the tensor, for a cache; see ``Transport.aggregate``.
+        """Sum the features of each vertex's remote neighbours; see ``Transport.aggregate``.
 
         Returns:
             float32[n, F]; off by at most ``FixedPoint.error_bound()`` per element, with a cache
@@ -282,6 +273,7 @@ class InNetworkExchange(Transport):
             MagnitudeError: another worker's features are so large that sums overflow, or that
                 these would be rounded to zero.
             ExchangeTimeoutError: the switch or a worker does not answer.
+            RoundMismatchError: the session has no rounds left.
             PlannerError: the plan was made without that direction.
         """
         return self.aggregate_fixed(rows, direction, tensor_id).decode()
@@ -301,18 +293,9 @@ class InNetworkExchange(Transport):
         direction: Direction = Direction.FORWARD,
         tensor_id: int = 0,
     ) -> FixedSums:
-        """Sum as :meth:`aggregate`, in the integers of the switch.
+        """Sum as :meth:`aggregate`, in the integers of the switch; `features`: float32[n, F].
 
-        Args:
-            features: float32[n, F].
-            direction: which neighbours are added up.
-            tensor_id: the number of the tensor.
-
-        Returns:
-            The integers that the switch summed; with a cache those of all rounds together.
-
-        Raises:
-            RoundMismatchError: the session has no rounds left; otherwise as :meth:`aggregate`.
+        With a cache, they are the sums of the changes of all rounds.
         """
         self._check(features)
         if self._round > LAST_ROUND:
@@ -419,7 +402,7 @@ class InNetworkExchange(Transport):
         return FixedSums(values, replace(scale, magnitude=max(scale.magnitude, started.largest)))
 
     def _run(
-        self, step: Following, outgoing: OutgoingRows, opening: RoundStart | None = None
+        self, step: Following, outgoing: OutgoingRows, opening: Meeting | None = None
     ) -> NDArray[np.int32]:
         schedule, fast_path = self._schedules[step.block - 1], self._fast_paths[step.block - 1]
         lanes_sent = outgoing.payloads(schedule, step.fragment)
@@ -478,7 +461,7 @@ class InNetworkExchange(Transport):
         return ExchangeStatus(
             self._rounds,
             self._blocks,
-            self._congestion.window,
+            self._endpoint.congestion.window,
             self._exchanging,
             self._stall.seconds,
             self.counters,
@@ -489,7 +472,7 @@ class InNetworkExchange(Transport):
         """The barriers and void rounds so far, and what was lost, late or marked."""
         names = ("barriers", "void", "recalls", "sums_recalled", "marked")
         counts = {name: getattr(self.counters, name) for name in names}
-        return {**counts, "window_cuts": self._congestion.cuts}
+        return {**counts, "window_cuts": self._endpoint.congestion.cuts}
 
     @property
     def traffic(self) -> Traffic:

@@ -26,10 +26,9 @@ from numpy.typing import NDArray
 from switchgnn.host.compression import WHOLE_BITS
 from switchgnn.host.innetwork.endpoint import Endpoint
 from switchgnn.host.innetwork.schedule import BlockSchedule
-from switchgnn.host.wire.batches import FrameBatch
 from switchgnn.host.wire.header import BODY_AT, Header, Kind, Unit, lanes_of, payload_bytes
 from switchgnn.host.wire.narrow import unpack_lanes
-from switchgnn.host.wire.native import FastPathResult, SumFastPath, native_frames
+from switchgnn.host.wire.native import SumFastPath, native_frames
 
 # int32[W] by vertex; or by vertex and sum, see `SumReceiver`.
 Features = dict[int, NDArray[np.int32]]
@@ -96,7 +95,6 @@ class SumReceiver:
         fetched: Features | None = None,
     ) -> None:
         self._endpoint = endpoint
-        self._sending = endpoint.sending
         self._schedule = schedule
         self._unit = unit
         self._round_trip = endpoint.round_trip
@@ -104,11 +102,11 @@ class SumReceiver:
         self._counters = endpoint.counters
         awaited = len(schedule.receive_vertex)
         self._lanes = lanes_of(unit.fragment)
-        self._bytes = payload_bytes(unit.fragment)
-        self.payloads = np.zeros(self._bytes * awaited, dtype=np.uint8)
+        self.payloads = np.zeros(payload_bytes(unit.fragment) * awaited, dtype=np.uint8)
+        self._sums = self.payloads.view(">i4").reshape(awaited, self._lanes)
         self.awaited = np.full(awaited, AWAITED, dtype=np.uint8)
-        # Access to elements is faster through views.
-        self._staging, self._awaited = self.payloads.data, self.awaited.data
+        # Access to elements is faster through a view.
+        self._awaited = self.awaited.data
         self._left = awaited
         # The order of questions; empty until a sum is late.
         self._turns: dict[int, None] = {}
@@ -176,7 +174,7 @@ class SumReceiver:
 
     def sums(self) -> NDArray[np.int32]:
         """Return int32[Q, W], one sum per awaited vertex."""
-        return self.payloads.view(">i4").reshape(-1, self._lanes).astype(np.int32)
+        return self._sums.astype(np.int32)
 
     def took(self, sums: int, now: float) -> bool:
         """Count sums that a fast path has taken; return whether there are any."""
@@ -203,7 +201,7 @@ class SumReceiver:
         if index in self._doubts:
             self._counters.sums_recalled += 1
         self._counters.sums_received += 1
-        self._finish(index, self._body_of(header, frame), now)
+        self._finish(index, self._lanes_of(header, frame), now)
         if header.is_fetch:
             self._lossy = True
             self._ask_some(min(_NEXT, _AT_ONCE - len(self._unanswered)))
@@ -261,25 +259,14 @@ class SumReceiver:
 
     def _key(self, source: int, index: int) -> int:
         """Return the key of a fetched feature: its vertex, and its sum if that matters."""
-        return index << _VERTEX_BITS | source if self._sending.per_sum else source
+        return index << _VERTEX_BITS | source if self._endpoint.per_sum else source
 
     def _lanes_of(self, header: Header, frame: memoryview) -> NDArray[np.int32]:
         """Return int32[W], the numbers in a frame of this fragment."""
-        if header.bits == WHOLE_BITS:
-            lanes = np.frombuffer(frame, dtype=">i4", count=self._lanes, offset=BODY_AT)
-            return lanes.astype(np.int32)
         size = payload_bytes(self._unit.fragment, header.bits)
         body = np.frombuffer(frame, dtype=np.uint8, count=size, offset=BODY_AT)
-        numbers: NDArray[np.int32] = unpack_lanes(
-            body.reshape(1, size), self._lanes, header.bits
-        ).reshape(-1)
-        return numbers
-
-    def _body_of(self, header: Header, frame: memoryview) -> memoryview:
-        """Return the numbers in a frame of this fragment, in 32 bits each."""
-        if header.bits == WHOLE_BITS:
-            return frame[BODY_AT : BODY_AT + self._bytes]
-        return memoryview(self._lanes_of(header, frame).astype(">i4").tobytes())
+        numbers = unpack_lanes(body.reshape(1, size), self._lanes, header.bits)
+        return numbers.reshape(self._lanes)
 
     def _keep_feature(self, key: int, lanes: NDArray[np.int32], now: float) -> None:
         """Keep a raw feature, and add up the sums that lacked only this one."""
@@ -403,11 +390,10 @@ class SumReceiver:
         for source in self._schedule.neighbours_of(index):
             total += self._features[self._key(source, index)]
         self._counters.sums_made += 1
-        self._finish(index, memoryview(total.astype(">i4").tobytes()), now)
+        self._finish(index, total, now)
 
-    def _finish(self, index: int, lanes: memoryview, now: float) -> None:
-        at = index * self._bytes
-        self._staging[at : at + self._bytes] = lanes
+    def _finish(self, index: int, lanes: NDArray[np.int32], now: float) -> None:
+        self._sums[index] = lanes
         self._awaited[index] = HERE
         self._left -= 1
         self._unanswered.discard(index)
@@ -426,7 +412,7 @@ class SumReceiver:
             round=round_number,
             is_fetch=True,
             resend=resend,
-            bits=0 if self._sending.narrow and kind is Kind.RECALL else WHOLE_BITS,
+            bits=0 if self._endpoint.narrow and kind is Kind.RECALL else WHOLE_BITS,
         )
         self._endpoint.send(header)
 
@@ -443,13 +429,4 @@ def fast_paths(schedules: Sequence[BlockSchedule]) -> tuple[SumFastPath | None, 
     return tuple(
         SumFastPath(frames, each.receive_vertex, np.array(each.receive_count, dtype=np.uint32))
         for each in schedules
-    )
-
-
-def take_plain(fast_path: SumFastPath | None, batch: FrameBatch) -> FastPathResult:
-    """Take sums and acknowledgements out of a batch; without a fast path all frames are left."""
-    return (
-        fast_path.take_plain(batch)
-        if fast_path
-        else FastPathResult(0, (), range(batch.first, batch.count))
     )

@@ -12,10 +12,10 @@ from switchgnn.base.clock import SYSTEM_CLOCK, Clock
 from switchgnn.host.congestion import CongestionWindow
 from switchgnn.host.innetwork.errors import (
     InNetworkError,
-    PlanMismatchError,
     RoundMismatchError,
+    check_plan,
 )
-from switchgnn.host.innetwork.refusals import HeartbeatBit
+from switchgnn.host.innetwork.heartbeat import HeartbeatBit
 from switchgnn.host.pace import Pace
 from switchgnn.host.reduce.frames import (
     LAST_NUMBER,
@@ -381,11 +381,7 @@ class ReduceStream:
     ) -> None:
         if body.plan == _NO_PLAN != self._plan_id:
             return  # a controller is installing it after a restart
-        if body.plan != self._plan_id:
-            raise PlanMismatchError(
-                f"Worker {self._worker} holds plan {self._plan_id:08x}, the switch serves plan "
-                f"{body.plan:08x}: install that plan, `switchgnn controller install PLAN`."
-            )
+        check_plan(self._worker, self._plan_id, body.plan)
         self._timeout.heard(now)
         number = number_of(header)
         if self._asked is not None and self._asked[0] == number and not header.resend:

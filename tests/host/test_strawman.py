@@ -5,7 +5,7 @@
 import numpy as np
 import pytest
 
-from switchgnn.host.innetwork.endpoint import new_endpoint
+from switchgnn.host.innetwork.endpoint import Endpoint
 from switchgnn.host.innetwork.errors import PlanMismatchError
 from switchgnn.host.innetwork.schedule import block_schedules
 from switchgnn.host.strawman import PartReceiver, StrawmanExchange
@@ -42,7 +42,7 @@ class Alone:
     def __init__(self, graph):
         (self.schedule,) = block_schedules(strawman_plan(graph).workers[0], ADDRESSES, 4, SESSION)
         self.wire = Recorder()
-        endpoint = new_endpoint(0, SESSION, self.wire, ADDRESSES, pace_here(STEADY))
+        endpoint = Endpoint(0, SESSION, self.wire, ADDRESSES, pace_here(STEADY))
         self.counters = endpoint.counters
         self.receiver = PartReceiver(endpoint, self.schedule, unit=Unit(1, 1, 0), began=0.0)
         self.index = int(np.argmax(self.schedule.receive_count))
@@ -86,7 +86,7 @@ def test_a_part_and_what_overflowed_make_a_sum_in_any_order(graph):
 
 
 def test_a_mixture_with_the_right_count_is_refused(graph):
-    """A part holds a feature that is here already, in index of one that was lost."""
+    """A part holds a feature that is here already, instead of one that was lost."""
     alone = Alone(graph)
     first, _, *rest = alone.neighbours
     alone.take(Kind.FEATURE, first, 1)

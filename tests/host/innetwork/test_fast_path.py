@@ -3,6 +3,7 @@
 """A worker whose frames go through the native fast path ends like one of which Python takes all."""
 
 from dataclasses import asdict
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 from switchgnn.host.congestion import StallClock
 from switchgnn.host.innetwork.barrier import Barrier
 from switchgnn.host.innetwork.block import BlockExchange, FeatureSender, _Fragment
-from switchgnn.host.innetwork.endpoint import new_endpoint
+from switchgnn.host.innetwork.endpoint import Endpoint
 from switchgnn.host.innetwork.receiver import SumReceiver, fast_paths
 from switchgnn.host.innetwork.responder import Inbox, Notifier, Responder
 from switchgnn.host.innetwork.schedule import block_schedules
@@ -54,9 +55,9 @@ class Half:
     """One worker in the middle of a block."""
 
     def __init__(self, schedule, fast_path):
-        endpoint = new_endpoint(0, SESSION, Recorder(), ADDRESSES, Pace(window=1024))
+        endpoint = Endpoint(0, SESSION, Recorder(), ADDRESSES, Pace(window=1024))
         responder = Responder(endpoint, np.arange(4))
-        inbox = Inbox(endpoint, responder, Notifier(endpoint))
+        inbox = Inbox(endpoint, responder, Notifier(endpoint, SimpleNamespace(directions={}), ()))
         barrier = Barrier(endpoint, inbox, workers=2, plan_id=1)
         self.block = BlockExchange(
             endpoint, inbox, barrier=barrier, stall=StallClock(endpoint.clock)

@@ -5,7 +5,7 @@
 import numpy as np
 import pytest
 
-from switchgnn.host.innetwork.endpoint import new_endpoint
+from switchgnn.host.innetwork.endpoint import Endpoint
 from switchgnn.host.innetwork.receiver import FetchedFeatures, SumReceiver
 from switchgnn.host.innetwork.responder import Responder
 from switchgnn.host.innetwork.schedule import block_schedules
@@ -42,7 +42,7 @@ class Asking:
         self.link = Recorder()
         self.schedule = schedule
         self.receiver = SumReceiver(
-            new_endpoint(0, SESSION, self.link, ADDRESSES, Pace()),
+            Endpoint(0, SESSION, self.link, ADDRESSES, Pace()),
             schedule,
             unit=Unit(1, schedule.block_id, 0),
             began=self.now,
@@ -166,7 +166,7 @@ def fetch_all(schedule, fetched, *, round_number=1, fragment=0):
     """No sum comes, so all are made of features; return which were fetched, and the sums."""
     link = Recorder()
     receiver = SumReceiver(
-        new_endpoint(0, SESSION, link, ADDRESSES, Pace()),
+        Endpoint(0, SESSION, link, ADDRESSES, Pace()),
         schedule,
         unit=Unit(round_number, schedule.block_id, WORDS[fragment]),
         began=1.0,
@@ -237,7 +237,7 @@ def test_other_fragments_and_rounds_are_other_features(small_blocks):
 def test_only_fetches_of_the_round_are_answered(round_number, answers):
     """Rows of another round than the one asked for would become a wrong sum."""
     link = Recorder()
-    responder = Responder(new_endpoint(0, SESSION, link, ADDRESSES, Pace()), np.array([5]))
+    responder = Responder(Endpoint(0, SESSION, link, ADDRESSES, Pace()), np.array([5]))
     for served in (1, 2):
         responder.serve(served, range(1), lambda _request, _row: np.zeros(LANES, np.int32))
     responder.answer(Header(kind=Kind.FETCH, src_id=5, dst_id=7, round=round_number))

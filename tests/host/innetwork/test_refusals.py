@@ -192,5 +192,5 @@ def test_a_worker_that_leaves_rounds_out_is_refused(graph):
     team.exchanges[1]._round = 9
     team.aggregate(random_features(graph, 4))
     assert isinstance(team.errors[1], RoundMismatchError)
-    assert "the switch, which is in round 2: workers that" in str(team.errors[1])
+    assert "the switch, which is in round 2. Workers that" in str(team.errors[1])
     assert "--new-session" in str(team.errors[1])

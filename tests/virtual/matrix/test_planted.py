@@ -51,7 +51,7 @@ OF_THE_MATRIX = (
     in_text(
         "later_sessions_not_heeded",
         0,
-        "host/innetwork/refusals.py",
+        "host/innetwork/barrier.py",
         "& SESSION_MASK:\n            raise",
         "& SESSION_MASK < 0:\n            raise",
     ),

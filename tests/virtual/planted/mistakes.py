@@ -115,7 +115,7 @@ INSTALL = "controller/install.py"
 BARRIER, BLOCK = "host/innetwork/barrier.py", "host/innetwork/block.py"
 EXCHANGE, OUTGOING = "host/innetwork/exchange.py", "host/innetwork/outgoing.py"
 RECEIVER, RESPONDER = "host/innetwork/receiver.py", "host/innetwork/responder.py"
-REFUSALS = "host/innetwork/refusals.py"
+HEARTBEAT = "host/innetwork/heartbeat.py"
 # Features outgrow their scale in both directions, while some are late.
 OUTGROWN = Scenario(
     seed=0,
@@ -319,7 +319,7 @@ MISTAKES = (
         "void_rounds_not_left",
         14,
         BARRIER,
-        "magnitude_from_bits(self.largest.bits) > self._capacity",
+        "magnitude_from_bits(self.largest.bits) > self.capacity",
         "magnitude_from_bits(self.largest.bits) < 0",
     ),
     in_text(
@@ -362,7 +362,7 @@ MISTAKES = (
     in_text(
         "no_heartbeat",
         0,
-        REFUSALS,
+        HEARTBEAT,
         "self._bit, self._changed = not self._bit, now",
         "self._bit, self._changed = True, now",
     ),
