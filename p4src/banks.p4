@@ -23,41 +23,24 @@ control Aggregator(in headers_t hdr,
 
     bit<96> content;
 
-    action look() {
-        meta.index = (bit<32>) slot;
-        state.read(content, meta.index);
-        meta.contributions = meta.contributions + 1;
-    }
-
-    // The count saturates, so that a released slot stays released.
-    action count() {
-        meta.addition = ADD;
-        meta.sum.count = content[15:0] |+| hdr.switchgnn.count;
-        state.write(meta.index, meta.tag ++ meta.sum.count);
-    }
-
-    action start_over() {
-        meta.addition = OVERWRITE;
-        meta.sum.count = hdr.switchgnn.count;
-        state.write(meta.index, meta.tag ++ hdr.switchgnn.count);
-    }
-
-    action leave_alone() {
-        meta.addition = NO_ADDITION;
-    }
-
     apply {
+        meta.addition = NO_ADDITION;
         if (expected != 0 && meta.loop.next_bank <= bank && meta.completed == 0) {
-            look();
+            meta.index = (bit<32>) slot;
+            state.read(content, meta.index);
+            meta.contributions = meta.contributions + 1;
             if (content > meta.newest) {
-                leave_alone();
                 events.count(SLOT_STALE);
             } else {
                 if (content >= meta.oldest) {
-                    count();
+                    // The count saturates, so that a released slot stays released.
+                    meta.addition = ADD;
+                    meta.sum.count = content[15:0] |+| hdr.switchgnn.count;
                 } else {
-                    start_over();
+                    meta.addition = OVERWRITE;
+                    meta.sum.count = hdr.switchgnn.count;
                 }
+                state.write(meta.index, meta.tag ++ meta.sum.count);
                 if (meta.sum.count == expected) {
                     events.count(SLOT_COMPLETED);
                     meta.completed = 1;
@@ -71,8 +54,6 @@ control Aggregator(in headers_t hdr,
                     }
                 }
             }
-        } else {
-            leave_alone();
         }
     }
 }

@@ -62,14 +62,10 @@ control Fanout(in headers_t hdr, inout metadata_t meta) {
     meta.slots.expected##b = meta.destination_expected;
 
 control OwnSlot(inout metadata_t meta) {
-    action no_slots() {
+    apply {
         meta.slots = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 };
         meta.last_bank = meta.destination_bank;
         meta.last_hop = 1;
-    }
-
-    apply {
-        no_slots();
         if (meta.destination_bank == 0) {
             OWN_SLOT(0)
         } else if (meta.destination_bank == 1) {
