@@ -70,6 +70,13 @@ control Aggregator(in headers_t hdr,
         lanes##b.apply(meta.addition, meta.index, hdr.chunk##c.lanes, \
                        meta.sum.lanes.chunk##c); \
     }
+// The bank holds the beginning of a slot of up to `most` lanes, or chunk c of a wider one.
+#define BEGIN_OR_GO_ON(b, most, c) \
+    if (meta.loop.width <= most) { \
+        BEGIN(b) \
+    } else { \
+        GO_ON(b, c) \
+    }
 
 // The first slot that completes ends the pass: its sum leaves, and the loop resumes with the
 // next bank.
@@ -99,46 +106,26 @@ control Banks(in headers_t hdr, inout metadata_t meta) {
         meta.oldest = meta.tag ++ 16w0;
         meta.newest = meta.tag ++ 16w0xffff;
         BEGIN(0)
-        if (meta.loop.width <= LANES_32) {
-            BEGIN(1)
-        } else {
-            GO_ON(1, 1)
-        }
+        BEGIN_OR_GO_ON(1, LANES_32, 1)
+        BEGIN_OR_GO_ON(2, LANES_64, 2)
         if (meta.loop.width <= LANES_64) {
-            BEGIN(2)
-        } else {
-            GO_ON(2, 2)
-        }
-        if (meta.loop.width <= LANES_32) {
-            BEGIN(3)
-        } else if (meta.loop.width <= LANES_64) {
-            GO_ON(3, 1)
+            BEGIN_OR_GO_ON(3, LANES_32, 1)
         } else {
             GO_ON(3, 3)
         }
+        BEGIN_OR_GO_ON(4, LANES_128, 4)
         if (meta.loop.width <= LANES_128) {
-            BEGIN(4)
-        } else {
-            GO_ON(4, 4)
-        }
-        if (meta.loop.width <= LANES_32) {
-            BEGIN(5)
-        } else if (meta.loop.width <= LANES_128) {
-            GO_ON(5, 1)
+            BEGIN_OR_GO_ON(5, LANES_32, 1)
         } else {
             GO_ON(5, 5)
         }
-        if (meta.loop.width <= LANES_64) {
-            BEGIN(6)
-        } else if (meta.loop.width <= LANES_128) {
-            GO_ON(6, 2)
+        if (meta.loop.width <= LANES_128) {
+            BEGIN_OR_GO_ON(6, LANES_64, 2)
         } else {
             GO_ON(6, 6)
         }
-        if (meta.loop.width <= LANES_32) {
-            BEGIN(7)
-        } else if (meta.loop.width <= LANES_64) {
-            GO_ON(7, 1)
+        if (meta.loop.width <= LANES_64) {
+            BEGIN_OR_GO_ON(7, LANES_32, 1)
         } else if (meta.loop.width <= LANES_128) {
             GO_ON(7, 3)
         } else {

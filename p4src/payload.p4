@@ -20,6 +20,10 @@ control FirstChunk(in headers_t hdr, inout metadata_t meta) {
     }
 }
 
+#define MAKE(b, bank) \
+    hdr.chunk##b.setValid(); \
+    hdr.chunk##b.lanes = bank;
+
 // Makes the body of a sum, or of a contribution of zeros, as long as one of `size` lanes of 32 bits.
 control Payload(inout headers_t hdr, in chunks_t lanes, in width_t size) {
     apply {
@@ -32,28 +36,20 @@ control Payload(inout headers_t hdr, in chunks_t lanes, in width_t size) {
             hdr.lanes16.lanes = lanes.chunk0[1023:512];
             hdr.ipv4.total_len = BARE_LENGTH + 64;
         } else {
-            hdr.chunk0.setValid();
-            hdr.chunk0.lanes = lanes.chunk0;
+            MAKE(0, lanes.chunk0)
             hdr.ipv4.total_len = BARE_LENGTH + 128;
             if (size >= LANES_64) {
-                hdr.chunk1.setValid();
-                hdr.chunk1.lanes = lanes.chunk1;
+                MAKE(1, lanes.chunk1)
                 hdr.ipv4.total_len = BARE_LENGTH + 256;
                 if (size >= LANES_128) {
-                    hdr.chunk2.setValid();
-                    hdr.chunk3.setValid();
-                    hdr.chunk2.lanes = lanes.chunk2;
-                    hdr.chunk3.lanes = lanes.chunk3;
+                    MAKE(2, lanes.chunk2)
+                    MAKE(3, lanes.chunk3)
                     hdr.ipv4.total_len = BARE_LENGTH + 512;
                     if (size == LANES_256) {
-                        hdr.chunk4.setValid();
-                        hdr.chunk5.setValid();
-                        hdr.chunk6.setValid();
-                        hdr.chunk7.setValid();
-                        hdr.chunk4.lanes = lanes.chunk4;
-                        hdr.chunk5.lanes = lanes.chunk5;
-                        hdr.chunk6.lanes = lanes.chunk6;
-                        hdr.chunk7.lanes = lanes.chunk7;
+                        MAKE(4, lanes.chunk4)
+                        MAKE(5, lanes.chunk5)
+                        MAKE(6, lanes.chunk6)
+                        MAKE(7, lanes.chunk7)
                         hdr.ipv4.total_len = BARE_LENGTH + 1024;
                     }
                 }
@@ -130,115 +126,59 @@ control NoPayload(inout headers_t hdr) {
 #define HALF_OF(bank) NARROW_16((bank)[1023:512], (bank)[511:0], SIXTEEN)
 #define QUARTER_OF(bank) NARROW_8(bank)
 
-// Gives a feature lanes of 32 bits. Remembers of each packet whether its sum may be narrow.
+// Gives a feature lanes of 32 bits, from the last bank to the first, so that no part is lost.
+// Remembers of each packet whether its sum may be narrow.
 // Must be applied before FirstChunk. A feature is wide after its first pass.
 control Widen(inout headers_t hdr, inout metadata_t meta) {
     Zeros() zeros;
 
-    action lanes16_of_16() {
-        hdr.lanes16.setValid();
-        hdr.lanes16.lanes = WITHOUT_BIAS_16(WIDE_16(hdr.lanes8.lanes, EIGHT), SIXTEEN);
-        hdr.lanes8.setInvalid();
-    }
-
-    action bank_of_16() {
-        hdr.chunk0.setValid();
-        hdr.chunk0.lanes = BANK_OF_16(hdr.lanes16.lanes);
-        hdr.lanes16.setInvalid();
-    }
-
-    // From the last bank to the first, so that no half is lost.
-    action banks2_of_16() {
-        hdr.chunk1.setValid();
-        hdr.chunk1.lanes = BANK_OF_16(hdr.chunk0.lanes[511:0]);
-        hdr.chunk0.lanes = BANK_OF_16(hdr.chunk0.lanes[1023:512]);
-    }
-
-    action banks4_of_16() {
-        hdr.chunk2.setValid();
-        hdr.chunk3.setValid();
-        hdr.chunk3.lanes = BANK_OF_16(hdr.chunk1.lanes[511:0]);
-        hdr.chunk2.lanes = BANK_OF_16(hdr.chunk1.lanes[1023:512]);
-    }
-
-    action banks8_of_16() {
-        hdr.chunk4.setValid();
-        hdr.chunk5.setValid();
-        hdr.chunk6.setValid();
-        hdr.chunk7.setValid();
-        hdr.chunk7.lanes = BANK_OF_16(hdr.chunk3.lanes[511:0]);
-        hdr.chunk6.lanes = BANK_OF_16(hdr.chunk3.lanes[1023:512]);
-        hdr.chunk5.lanes = BANK_OF_16(hdr.chunk2.lanes[511:0]);
-        hdr.chunk4.lanes = BANK_OF_16(hdr.chunk2.lanes[1023:512]);
-    }
-
-    action bank_of_8() {
-        hdr.chunk0.setValid();
-        hdr.chunk0.lanes = BANK_OF_8(hdr.lanes8.lanes);
-        hdr.lanes8.setInvalid();
-    }
-
-    action banks2_of_8() {
-        hdr.chunk0.setValid();
-        hdr.chunk1.setValid();
-        hdr.chunk1.lanes = BANK_OF_8(hdr.lanes16.lanes[255:0]);
-        hdr.chunk0.lanes = BANK_OF_8(hdr.lanes16.lanes[511:256]);
-        hdr.lanes16.setInvalid();
-    }
-
-    action banks4_of_8() {
-        hdr.chunk1.setValid();
-        hdr.chunk2.setValid();
-        hdr.chunk3.setValid();
-        hdr.chunk3.lanes = BANK_OF_8(hdr.chunk0.lanes[255:0]);
-        hdr.chunk2.lanes = BANK_OF_8(hdr.chunk0.lanes[511:256]);
-        hdr.chunk1.lanes = BANK_OF_8(hdr.chunk0.lanes[767:512]);
-        hdr.chunk0.lanes = BANK_OF_8(hdr.chunk0.lanes[1023:768]);
-    }
-
-    action banks8_of_8() {
-        hdr.chunk4.setValid();
-        hdr.chunk5.setValid();
-        hdr.chunk6.setValid();
-        hdr.chunk7.setValid();
-        hdr.chunk7.lanes = BANK_OF_8(hdr.chunk1.lanes[255:0]);
-        hdr.chunk6.lanes = BANK_OF_8(hdr.chunk1.lanes[511:256]);
-        hdr.chunk5.lanes = BANK_OF_8(hdr.chunk1.lanes[767:512]);
-        hdr.chunk4.lanes = BANK_OF_8(hdr.chunk1.lanes[1023:768]);
-    }
-
     apply {
         if (hdr.switchgnn.bits != BITS_32) {
             meta.loop.narrow = 1;
-            if (hdr.switchgnn.kind == kind_t.FEATURE) {
-                if (hdr.switchgnn.bits == NO_BODY) {
-                    zeros.apply(hdr);
-                } else if (hdr.switchgnn.bits == BITS_16) {
-                    if (hdr.switchgnn.width == LANES_16) {
-                        lanes16_of_16();
-                    } else if (hdr.switchgnn.width == LANES_32) {
-                        bank_of_16();
-                    } else {
-                        if (hdr.switchgnn.width >= LANES_128) {
-                            if (hdr.switchgnn.width == LANES_256) {
-                                banks8_of_16();
-                            }
-                            banks4_of_16();
-                        }
-                        banks2_of_16();
-                    }
-                } else if (hdr.switchgnn.width == LANES_32) {
-                    bank_of_8();
-                } else if (hdr.switchgnn.width == LANES_64) {
-                    banks2_of_8();
-                } else {
+        }
+        if (hdr.switchgnn.kind == kind_t.FEATURE) {
+            if (hdr.switchgnn.bits == NO_BODY) {
+                zeros.apply(hdr);
+            } else if (hdr.switchgnn.bits == BITS_16 && hdr.switchgnn.width == LANES_16) {
+                hdr.lanes16.setValid();
+                hdr.lanes16.lanes = WITHOUT_BIAS_16(WIDE_16(hdr.lanes8.lanes, EIGHT), SIXTEEN);
+                hdr.lanes8.setInvalid();
+            } else if (hdr.switchgnn.bits == BITS_16 && hdr.switchgnn.width == LANES_32) {
+                MAKE(0, BANK_OF_16(hdr.lanes16.lanes))
+                hdr.lanes16.setInvalid();
+            } else if (hdr.switchgnn.bits == BITS_16) {
+                if (hdr.switchgnn.width >= LANES_128) {
                     if (hdr.switchgnn.width == LANES_256) {
-                        banks8_of_8();
+                        MAKE(7, BANK_OF_16(hdr.chunk3.lanes[511:0]))
+                        MAKE(6, BANK_OF_16(hdr.chunk3.lanes[1023:512]))
+                        MAKE(5, BANK_OF_16(hdr.chunk2.lanes[511:0]))
+                        MAKE(4, BANK_OF_16(hdr.chunk2.lanes[1023:512]))
                     }
-                    banks4_of_8();
+                    MAKE(3, BANK_OF_16(hdr.chunk1.lanes[511:0]))
+                    MAKE(2, BANK_OF_16(hdr.chunk1.lanes[1023:512]))
                 }
-                hdr.switchgnn.bits = BITS_32;
+                MAKE(1, BANK_OF_16(hdr.chunk0.lanes[511:0]))
+                MAKE(0, BANK_OF_16(hdr.chunk0.lanes[1023:512]))
+            } else if (hdr.switchgnn.bits == BITS_8 && hdr.switchgnn.width == LANES_32) {
+                MAKE(0, BANK_OF_8(hdr.lanes8.lanes))
+                hdr.lanes8.setInvalid();
+            } else if (hdr.switchgnn.bits == BITS_8 && hdr.switchgnn.width == LANES_64) {
+                MAKE(1, BANK_OF_8(hdr.lanes16.lanes[255:0]))
+                MAKE(0, BANK_OF_8(hdr.lanes16.lanes[511:256]))
+                hdr.lanes16.setInvalid();
+            } else if (hdr.switchgnn.bits == BITS_8) {
+                if (hdr.switchgnn.width == LANES_256) {
+                    MAKE(7, BANK_OF_8(hdr.chunk1.lanes[255:0]))
+                    MAKE(6, BANK_OF_8(hdr.chunk1.lanes[511:256]))
+                    MAKE(5, BANK_OF_8(hdr.chunk1.lanes[767:512]))
+                    MAKE(4, BANK_OF_8(hdr.chunk1.lanes[1023:768]))
+                }
+                MAKE(3, BANK_OF_8(hdr.chunk0.lanes[255:0]))
+                MAKE(2, BANK_OF_8(hdr.chunk0.lanes[511:256]))
+                MAKE(1, BANK_OF_8(hdr.chunk0.lanes[767:512]))
+                MAKE(0, BANK_OF_8(hdr.chunk0.lanes[1023:768]))
             }
+            hdr.switchgnn.bits = BITS_32;
         }
     }
 }
