@@ -158,7 +158,6 @@ class Barrier:
         self._magnitude = 0
         self._last: _Report | None = None
         self._opening: Meeting | None = None
-        self._older: int | None = None
         self.left_behind: list[int] = []
 
     def open_round(self, round_number: int, magnitude: int, following: Following) -> Largest:
@@ -226,11 +225,13 @@ class Barrier:
     def _meet(self, unit: Unit, following: Following) -> Meeting:
         self._endpoint.counters.barriers += 1
         meeting = self._begin(unit, following)
-        while meeting.answer is None:
-            self._ask(meeting)
-            packet = self._inbox.receive(max(0.0, meeting.repeat_at - self._endpoint.clock.now()))
-            if packet is not None:
-                self._take(meeting, packet)
+        with self._endpoint.stall:
+            while meeting.answer is None:
+                self._ask(meeting)
+                seconds = meeting.repeat_at - self._endpoint.clock.now()
+                packet = self._inbox.receive(max(0.0, seconds))
+                if packet is not None:
+                    self._take(meeting, packet)
         return meeting
 
     def _begin(self, unit: Unit, following: Following, capacity: float = float("inf")) -> Meeting:
@@ -308,10 +309,7 @@ class Barrier:
         """Return whether an answer is recent, and from a switch with a plan."""
         if barrier.plan == _NO_PLAN and self._plan_id != _NO_PLAN:
             return False  # a controller is installing it after a restart
-        if (header.session - self._endpoint.session) & SESSION_MASK <= _NEWER:
-            return True
-        self._older = header.session
-        return False
+        return (header.session - self._endpoint.session) & SESSION_MASK <= _NEWER
 
     def _check(self, header: Header, barrier: BarrierBody) -> None:
         """Raise the error for an answer that refuses something."""
@@ -358,15 +356,10 @@ class Barrier:
                 f"{where(unit)}: the switch on {where_to} has not reported within {seconds:g} s "
                 "whether the block is complete."
             )
-        other = ""
-        if self._older is not None:
-            other = (
-                f" The switch answers for session {self._older}, modulo {SESSION_MASK + 1}; this "
-                f"worker is in session {self._endpoint.session}."
-            )
         return ExchangeTimeoutError(
             f"{where(unit)}: no answer from the switch on {where_to} after {seconds:g} s. Is it "
-            f"running, with the plan installed (`switchgnn controller show`)?{other}"
+            f"running, with the plan of session {self._endpoint.session} installed "
+            "(`switchgnn controller show`)?"
         )
 
     def _no_sign_of(self, silent: list[int], meeting: Meeting) -> InNetworkError:

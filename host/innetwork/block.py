@@ -9,7 +9,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.host.congestion import StallClock
 from switchgnn.host.errors import named_workers
 from switchgnn.host.innetwork.barrier import Barrier, Meeting, where
 from switchgnn.host.innetwork.endpoint import Endpoint
@@ -227,7 +226,6 @@ class BlockExchange:
         inbox: Inbox,
         *,
         barrier: Barrier,
-        stall: StallClock,
         receiver: type[SumReceiver] = SumReceiver,
         on_share: ShareListener | None = None,
     ) -> None:
@@ -237,7 +235,6 @@ class BlockExchange:
         self._clock = endpoint.clock
         self._counters = endpoint.counters
         self._barrier = barrier
-        self._stall = stall
         self._receiver = receiver
         self._fetched = FetchedFeatures()
         self._on_share = on_share
@@ -305,11 +302,11 @@ class BlockExchange:
             return
         self._barrier.tend(opening)
         if under_way.open:
-            self._stall.stop()
+            self._endpoint.stall.stop()
             # The time until all workers were in the round is no part of the block's.
             under_way.receiver.begin_again(now)
         elif under_way.sender.done:
-            self._stall.start()
+            self._endpoint.stall.start()
 
     @property
     def _heartbeat_interval(self) -> float:

@@ -5,7 +5,7 @@
 import secrets
 
 from switchgnn.base.clock import SYSTEM_CLOCK, Clock
-from switchgnn.host.congestion import CongestionWindow
+from switchgnn.host.congestion import CongestionWindow, StallClock
 from switchgnn.host.pace import Pace
 from switchgnn.host.round_trip import RoundTrip
 from switchgnn.host.status import InNetworkCounters
@@ -23,6 +23,7 @@ class Endpoint:
     Attributes:
         round_trip: of questions and answers, which overtake sums.
         sum_trip: of recalled sums, which wait behind other sums and the traffic of others.
+        stall: counts the seconds at barriers.
         narrow: whether frames have the fewest bits that hold their numbers.
         per_sum: whether a source contributes differently to different sums, as with a cache.
     """
@@ -45,6 +46,7 @@ class Endpoint:
         self.sum_trip = RoundTrip(pace.shortest_timeout)
         self.congestion = CongestionWindow(pace, self.round_trip)
         self.counters = InNetworkCounters()
+        self.stall = StallClock(clock)
         self.narrow = self.per_sum = False
 
     def send(self, header: Header, body: bytes = b"") -> None:

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from switchgnn.base.clock import SYSTEM_CLOCK, Clock
 from switchgnn.host.compression import NO_COMPRESSION, Compression, Savings
-from switchgnn.host.congestion import StallClock
 from switchgnn.host.errors import FeatureError, TransportError
 from switchgnn.host.innetwork.barrier import NEXT_ROUND, Barrier, Following, Meeting
 from switchgnn.host.innetwork.block import BlockExchange, ShareListener
@@ -28,7 +27,6 @@ from switchgnn.host.innetwork.fixed_point import (
 )
 from switchgnn.host.innetwork.outgoing import (
     ChangedRows,
-    OutgoingRows,
     Rounding,
     RowCache,
     RowCaches,
@@ -133,7 +131,7 @@ class _Started:
 
     fixed_point: FixedPoint
     largest: float
-    outgoing: OutgoingRows
+    outgoing: WholeRows | ChangedRows
     received: NDArray[np.int32] | None = None
 
 
@@ -192,7 +190,6 @@ class InNetworkExchange(Transport):
         self.counters = endpoint.counters
         self._rounds = self._blocks = 0
         self._exchanging = False
-        self._stall = StallClock(clock)
         self._manifest = manifest
         self._part = part
         self._link = link
@@ -213,13 +210,11 @@ class InNetworkExchange(Transport):
             endpoint,
             inbox,
             barrier=self._barrier,
-            stall=self._stall,
             receiver=self._receiver,
             on_share=on_share,
         )
         self.epsilon = 0.0
         self.savings = Savings()
-        self._caches = RowCaches()
         self.compress(NO_COMPRESSION)
 
     def compress(self, compression: Compression) -> None:
@@ -245,7 +240,7 @@ class InNetworkExchange(Transport):
         self._scales = Scales(self._part.worker, fan_in, bits, step_error)
         self._endpoint.narrow, self._endpoint.per_sum = compression.active, compression.cache
         self._foreseen = None
-        self._caches.clear()
+        self._caches = RowCaches()
 
     def skip(self, tensor_id: int, vertices: NDArray[np.bool_] | None) -> None:
         """Take rows of a tensor as unchanged; see ``Transport.skip``."""
@@ -317,7 +312,7 @@ class InNetworkExchange(Transport):
         self._scales.check_own(direction, own)
         kind = ExchangeKind(direction, features.shape[1])
         foreseen, self._foreseen = self._foreseen, None
-        cache = self._caches.of(tensor_id, kind) if self._cached else None
+        cache = self._caches.of((tensor_id, kind)) if self._cached else None
         work = _Work(features, own, kind, *self._steps(kind), tensor_id, cache)
         # A lasting scale is chosen by the round's own features.
         scale = None if foreseen is None else foreseen.fixed_point
@@ -330,8 +325,7 @@ class InNetworkExchange(Transport):
 
     def _start(self, work: _Work) -> _Started:
         """Open the round, and choose the scale by its largest features."""
-        with self._stall:
-            largest = self._barrier.open_round(self._round, work.own, work.steps[0])
+        largest = self._barrier.open_round(self._round, work.own, work.steps[0])
         magnitude, cache = magnitude_from_bits(largest.bits), work.cache
         if cache is not None and not cache.fits(magnitude):
             cache.begin_again()
@@ -355,8 +349,7 @@ class InNetworkExchange(Transport):
             received = self._run(first, outgoing, opening)
             largest = opening.largest
         else:
-            with self._stall:
-                largest = self._barrier.open_round(self._round, work.own, first)
+            largest = self._barrier.open_round(self._round, work.own, first)
         if largest is None or magnitude_from_bits(largest.bits) > limit:
             self._give_up(first)
             return None
@@ -368,8 +361,7 @@ class InNetworkExchange(Transport):
     def _give_up(self, first: Following) -> None:
         """Close a void round; the next one opens without a prediction."""
         self.counters.void += 1
-        with self._stall:
-            self._barrier.close_block(Unit(self._round, first.block, first.fragment), NEXT_ROUND)
+        self._barrier.close_block(Unit(self._round, first.block, first.fragment), NEXT_ROUND)
         self._round += 1
 
     def _finish(self, work: _Work, started: _Started) -> FixedSums:
@@ -402,7 +394,10 @@ class InNetworkExchange(Transport):
         return FixedSums(values, replace(scale, magnitude=max(scale.magnitude, started.largest)))
 
     def _run(
-        self, step: Following, outgoing: OutgoingRows, opening: Meeting | None = None
+        self,
+        step: Following,
+        outgoing: WholeRows | ChangedRows,
+        opening: Meeting | None = None,
     ) -> NDArray[np.int32]:
         schedule, fast_path = self._schedules[step.block - 1], self._fast_paths[step.block - 1]
         lanes_sent = outgoing.payloads(schedule, step.fragment)
@@ -411,8 +406,7 @@ class InNetworkExchange(Transport):
         )
 
     def _close(self, step: Following, following: Following) -> None:
-        with self._stall:
-            self._barrier.close_block(Unit(self._round, step.block, step.fragment), following)
+        self._barrier.close_block(Unit(self._round, step.block, step.fragment), following)
         self._blocks += 1
         if self._on_block is not None:
             self._on_block(self._round, step.block, fragment_number(step.fragment))
@@ -439,11 +433,11 @@ class InNetworkExchange(Transport):
         steps = [Following(block, word) for block in blocks for word in words]
         return blocks, steps or [Following(OPENING_BLOCK + 1, 0)]
 
-    def _outgoing(self, work: _Work, fixed_point: FixedPoint) -> OutgoingRows:
+    def _outgoing(self, work: _Work, fixed_point: FixedPoint) -> WholeRows | ChangedRows:
         """Return the integers to send, and serve them to other workers."""
         words = fragment_words(work.kind.width, self._manifest.lanes)
         values = self._rounding.encode(work.features, fixed_point, (work.tensor_id, work.kind))
-        outgoing: OutgoingRows
+        outgoing: WholeRows | ChangedRows
         if work.cache is None:
             outgoing = WholeRows(cut_into_fragments(values, words))
         else:
@@ -463,7 +457,7 @@ class InNetworkExchange(Transport):
             self._blocks,
             self._endpoint.congestion.window,
             self._exchanging,
-            self._stall.seconds,
+            self._endpoint.stall.seconds,
             self.counters,
         )
 

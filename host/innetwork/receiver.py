@@ -108,8 +108,9 @@ class SumReceiver:
         # Access to elements is faster through a view.
         self._awaited = self.awaited.data
         self._left = awaited
-        # The order of questions; empty until a sum is late.
-        self._turns: dict[int, None] = {}
+        # The order of questions, empty until a sum is late; how many may be asked this time.
+        self._turns: deque[int] = deque()
+        self._late = 0
         self._doubts: dict[int, _Doubt] = {}
         self._features: Features = {} if fetched is None else fetched
         self._wanted: dict[int, set[int]] = {}
@@ -124,7 +125,6 @@ class SumReceiver:
         self._too_early = 0
         # When each sum was recalled, if only once.
         self._recalled_at: dict[int, float] = {}
-        self._late: deque[int] = deque()
         self._unanswered: set[int] = set()
         self._lossy = False
         self._marked = False
@@ -298,8 +298,8 @@ class SumReceiver:
         self._in_vain = True
         self._quiet_since = now
         turns = self._turns or range(len(self._awaited))
-        self._turns = dict.fromkeys(index for index in turns if self._awaited[index])
-        self._late = deque(self._turns)
+        self._turns = deque(index for index in turns if self._awaited[index])
+        self._late = len(self._turns)
         self._unanswered.clear()
         self._ask_some(_AT_ONCE if self._in_earnest else 1)
         return True
@@ -313,13 +313,11 @@ class SumReceiver:
         """Ask for late sums, with about ``most`` questions."""
         asked = 0
         while asked < most and self._late:
-            index = self._late.popleft()
-            if not self._awaited[index]:
-                continue
-            # Move it to the end of the queue.
-            self._turns.pop(index)
-            self._turns[index] = None
-            asked += self._ask(index)
+            self._late -= 1
+            index = self._turns.popleft()
+            if self._awaited[index]:
+                self._turns.append(index)
+                asked += self._ask(index)
 
     def next_timer(self, now: float) -> float:
         """Return the seconds until something is overdue."""

@@ -57,7 +57,7 @@ def sums_of_sent(team, width, direction=FORWARD, tensor_id=0):
     switch, workers = team.plan.switch, team.plan.workers
     sent = {}
     for part, exchange in zip(workers, team.exchanges, strict=True):
-        cache = exchange._caches.of(tensor_id, ExchangeKind(direction, width))
+        cache = exchange._caches.of((tensor_id, ExchangeKind(direction, width)))
         for block, rows in cache.sent.items():
             frames = slice(*part.send_indptr[block - 1 : block + 1])
             for source, row in zip(part.send_source[frames].tolist(), rows, strict=True):
@@ -192,7 +192,7 @@ def assert_exact(graph, team, result, features, direction):
 
 def sent_rows(part, exchange):
     """The vertices of each frame of the forward rounds, and what was sent of them last."""
-    cache = exchange._caches.of(0, ExchangeKind(FORWARD, 8))
+    cache = exchange._caches.of((0, ExchangeKind(FORWARD, 8)))
     for block, rows in cache.sent.items():
         first = part.send_indptr[block - 1]
         for frame, row in enumerate(rows, first):

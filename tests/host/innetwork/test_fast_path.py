@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from switchgnn.host.congestion import StallClock
 from switchgnn.host.innetwork.barrier import Barrier
 from switchgnn.host.innetwork.block import BlockExchange, FeatureSender, _Fragment
 from switchgnn.host.innetwork.endpoint import Endpoint
@@ -59,9 +58,7 @@ class Half:
         responder = Responder(endpoint, np.arange(4))
         inbox = Inbox(endpoint, responder, Notifier(endpoint, SimpleNamespace(directions={}), ()))
         barrier = Barrier(endpoint, inbox, workers=2, plan_id=1)
-        self.block = BlockExchange(
-            endpoint, inbox, barrier=barrier, stall=StallClock(endpoint.clock)
-        )
+        self.block = BlockExchange(endpoint, inbox, barrier=barrier)
         self.receiver = SumReceiver(endpoint, schedule, unit=UNIT, began=1.0)
         self.sender = FeatureSender(
             endpoint,

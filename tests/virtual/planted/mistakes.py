@@ -356,8 +356,8 @@ MISTAKES = (
         "late_answers_end_a_worker",
         DIFFERENT,
         BARRIER,
-        "& SESSION_MASK <= _NEWER:\n",
-        "& SESSION_MASK >= 0:\n",
+        "& SESSION_MASK <= _NEWER\n",
+        "& SESSION_MASK >= 0\n",
     ),
     in_text(
         "no_heartbeat",
