@@ -24,7 +24,7 @@ control FirstChunk(in headers_t hdr, inout metadata_t meta) {
     hdr.chunk##b.setValid(); \
     hdr.chunk##b.lanes = bank;
 
-// Makes the body of a sum, or of a contribution of zeros, as long as one of `size` lanes of 32 bits.
+// Makes the body of a sum, or of a contribution of zeros, for `size` lanes of 32 bits.
 control Payload(inout headers_t hdr, in chunks_t lanes, in width_t size) {
     apply {
         if (size == LANES_8) {
@@ -135,50 +135,50 @@ control Widen(inout headers_t hdr, inout metadata_t meta) {
     apply {
         if (hdr.switchgnn.bits != BITS_32) {
             meta.loop.narrow = 1;
-        }
-        if (hdr.switchgnn.kind == kind_t.FEATURE) {
-            if (hdr.switchgnn.bits == NO_BODY) {
-                zeros.apply(hdr);
-            } else if (hdr.switchgnn.bits == BITS_16 && hdr.switchgnn.width == LANES_16) {
-                hdr.lanes16.setValid();
-                hdr.lanes16.lanes = WITHOUT_BIAS_16(WIDE_16(hdr.lanes8.lanes, EIGHT), SIXTEEN);
-                hdr.lanes8.setInvalid();
-            } else if (hdr.switchgnn.bits == BITS_16 && hdr.switchgnn.width == LANES_32) {
-                MAKE(0, BANK_OF_16(hdr.lanes16.lanes))
-                hdr.lanes16.setInvalid();
-            } else if (hdr.switchgnn.bits == BITS_16) {
-                if (hdr.switchgnn.width >= LANES_128) {
-                    if (hdr.switchgnn.width == LANES_256) {
-                        MAKE(7, BANK_OF_16(hdr.chunk3.lanes[511:0]))
-                        MAKE(6, BANK_OF_16(hdr.chunk3.lanes[1023:512]))
-                        MAKE(5, BANK_OF_16(hdr.chunk2.lanes[511:0]))
-                        MAKE(4, BANK_OF_16(hdr.chunk2.lanes[1023:512]))
+            if (hdr.switchgnn.kind == kind_t.FEATURE) {
+                if (hdr.switchgnn.bits == NO_BODY) {
+                    zeros.apply(hdr);
+                } else if (hdr.switchgnn.bits == BITS_16 && hdr.switchgnn.width == LANES_16) {
+                    hdr.lanes16.setValid();
+                    hdr.lanes16.lanes = WITHOUT_BIAS_16(WIDE_16(hdr.lanes8.lanes, EIGHT), SIXTEEN);
+                    hdr.lanes8.setInvalid();
+                } else if (hdr.switchgnn.bits == BITS_16 && hdr.switchgnn.width == LANES_32) {
+                    MAKE(0, BANK_OF_16(hdr.lanes16.lanes))
+                    hdr.lanes16.setInvalid();
+                } else if (hdr.switchgnn.bits == BITS_16) {
+                    if (hdr.switchgnn.width >= LANES_128) {
+                        if (hdr.switchgnn.width == LANES_256) {
+                            MAKE(7, BANK_OF_16(hdr.chunk3.lanes[511:0]))
+                            MAKE(6, BANK_OF_16(hdr.chunk3.lanes[1023:512]))
+                            MAKE(5, BANK_OF_16(hdr.chunk2.lanes[511:0]))
+                            MAKE(4, BANK_OF_16(hdr.chunk2.lanes[1023:512]))
+                        }
+                        MAKE(3, BANK_OF_16(hdr.chunk1.lanes[511:0]))
+                        MAKE(2, BANK_OF_16(hdr.chunk1.lanes[1023:512]))
                     }
-                    MAKE(3, BANK_OF_16(hdr.chunk1.lanes[511:0]))
-                    MAKE(2, BANK_OF_16(hdr.chunk1.lanes[1023:512]))
+                    MAKE(1, BANK_OF_16(hdr.chunk0.lanes[511:0]))
+                    MAKE(0, BANK_OF_16(hdr.chunk0.lanes[1023:512]))
+                } else if (hdr.switchgnn.bits == BITS_8 && hdr.switchgnn.width == LANES_32) {
+                    MAKE(0, BANK_OF_8(hdr.lanes8.lanes))
+                    hdr.lanes8.setInvalid();
+                } else if (hdr.switchgnn.bits == BITS_8 && hdr.switchgnn.width == LANES_64) {
+                    MAKE(1, BANK_OF_8(hdr.lanes16.lanes[255:0]))
+                    MAKE(0, BANK_OF_8(hdr.lanes16.lanes[511:256]))
+                    hdr.lanes16.setInvalid();
+                } else if (hdr.switchgnn.bits == BITS_8) {
+                    if (hdr.switchgnn.width == LANES_256) {
+                        MAKE(7, BANK_OF_8(hdr.chunk1.lanes[255:0]))
+                        MAKE(6, BANK_OF_8(hdr.chunk1.lanes[511:256]))
+                        MAKE(5, BANK_OF_8(hdr.chunk1.lanes[767:512]))
+                        MAKE(4, BANK_OF_8(hdr.chunk1.lanes[1023:768]))
+                    }
+                    MAKE(3, BANK_OF_8(hdr.chunk0.lanes[255:0]))
+                    MAKE(2, BANK_OF_8(hdr.chunk0.lanes[511:256]))
+                    MAKE(1, BANK_OF_8(hdr.chunk0.lanes[767:512]))
+                    MAKE(0, BANK_OF_8(hdr.chunk0.lanes[1023:768]))
                 }
-                MAKE(1, BANK_OF_16(hdr.chunk0.lanes[511:0]))
-                MAKE(0, BANK_OF_16(hdr.chunk0.lanes[1023:512]))
-            } else if (hdr.switchgnn.bits == BITS_8 && hdr.switchgnn.width == LANES_32) {
-                MAKE(0, BANK_OF_8(hdr.lanes8.lanes))
-                hdr.lanes8.setInvalid();
-            } else if (hdr.switchgnn.bits == BITS_8 && hdr.switchgnn.width == LANES_64) {
-                MAKE(1, BANK_OF_8(hdr.lanes16.lanes[255:0]))
-                MAKE(0, BANK_OF_8(hdr.lanes16.lanes[511:256]))
-                hdr.lanes16.setInvalid();
-            } else if (hdr.switchgnn.bits == BITS_8) {
-                if (hdr.switchgnn.width == LANES_256) {
-                    MAKE(7, BANK_OF_8(hdr.chunk1.lanes[255:0]))
-                    MAKE(6, BANK_OF_8(hdr.chunk1.lanes[511:256]))
-                    MAKE(5, BANK_OF_8(hdr.chunk1.lanes[767:512]))
-                    MAKE(4, BANK_OF_8(hdr.chunk1.lanes[1023:768]))
-                }
-                MAKE(3, BANK_OF_8(hdr.chunk0.lanes[255:0]))
-                MAKE(2, BANK_OF_8(hdr.chunk0.lanes[511:256]))
-                MAKE(1, BANK_OF_8(hdr.chunk0.lanes[767:512]))
-                MAKE(0, BANK_OF_8(hdr.chunk0.lanes[1023:768]))
+                hdr.switchgnn.bits = BITS_32;
             }
-            hdr.switchgnn.bits = BITS_32;
         }
     }
 }

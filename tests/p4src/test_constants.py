@@ -72,34 +72,6 @@ def test_bodies_of_lanes():
             assert header.payload_bytes(code, bits) == made[code - header.bits_code(bits)]
 
 
-def header_bytes(name):
-    types = {
-        "vertex_t": 32,
-        "session_t": 8,
-        "count_t": 16,
-        "kind_t": 4,
-        "lanes_t": 1024,
-        "width_t": 3,
-        "bits_t": 2,
-        "worker_set_t": 128,
-    }
-    body = re.search(rf"header {name} \{{(.*?)^\}}", HEADERS, re.DOTALL | re.MULTILINE).group(1)
-    fields = re.findall(r"^\s*(bit<\d+>|\w+_t)\s+\w+;", body, re.MULTILINE)
-    bits = [types[f] if f in types else int(re.search(r"\d+", f).group()) for f in fields]
-    return sum(bits) // 8
-
-
-def test_header_sizes():
-    assert header_bytes("switchgnn_t") == header.HEADER_BYTES
-    assert header_bytes("chunk_t") == header.FRAGMENT_BYTES
-    assert header_bytes("lanes8_t") == header.payload_bytes(0)
-    assert header_bytes("lanes16_t") == header.payload_bytes(1)
-    assert header_bytes("barrier_t") == header.BARRIER_BYTES
-    assert header_bytes("waiting_t") == header.HEARTBEATS_BYTES
-    assert header_bytes("ethernet_t") == header.ETHERNET_BYTES
-    assert header_bytes("ipv4_t") == header.IPV4_BYTES
-
-
 def test_lengths_that_the_switch_writes():
     lengths = {
         name: eval(expression)  # noqa: S307

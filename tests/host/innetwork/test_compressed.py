@@ -201,7 +201,7 @@ def sent_rows(part, exchange):
 
 
 @pytest.mark.parametrize("compression", [CACHED, Compression(bits=8, feedback=True)])
-def test_nothing_is_kept_of_a_forgotten_site(graph, compression):
+def test_nothing_is_kept_of_a_forgotten_tensor(graph, compression):
     team = team_of(graph, compression)
     features = random_features(graph, 8)
     fresh = run(team, features)[1]
@@ -218,7 +218,7 @@ def test_nothing_is_kept_of_a_forgotten_site(graph, compression):
     assert all(each.savings.full == 5 * compression.cache for each in team.exchanges)
 
 
-def test_each_site_has_its_own_rows(graph):
+def test_each_tensor_has_its_own_rows(graph):
     team = team_of(graph, CACHED, epsilon=0.5)
     first, second = random_features(graph, 8, 1), random_features(graph, 8, 2)
     for _ in range(3):
