@@ -6,7 +6,7 @@ Both are rings: the fragment of a number is in the slot of the number modulo the
 """
 
 from collections.abc import Iterator
-from ctypes import Structure, addressof, c_uint32, c_uint64, c_void_p
+from ctypes import Structure, addressof
 from typing import NamedTuple
 
 import numpy as np
@@ -26,7 +26,7 @@ from switchgnn.host.wire.header import (
     session_and_round,
 )
 from switchgnn.host.wire.link import Link
-from switchgnn.host.wire.native import Arrived, native_frames, write_checksums
+from switchgnn.host.wire.native import Arrived, native_frames, shared_fields, write_checksums
 from switchgnn.planner.lanes import LANES as WIDTHS
 
 # Of a full fragment.
@@ -160,16 +160,7 @@ def _head(addresses: Addresses, header: Header, width: int) -> bytes:
 
 
 class _FastPath(Structure):
-    """Struct ReducedFastPath of reduced.h."""
-
-    _fields_ = (
-        *((name, c_uint32) for name in ("session", "workers")),
-        *((name, c_uint64) for name in ("begin", "end")),
-        ("mask", c_uint32),
-        *((name, c_void_p) for name in ("awaited", "widths", "sent_codes", "codes", "bodies")),
-        *((name, c_uint32) for name in ("taken", "marked", "ignored", "left")),
-        *((name, c_void_p) for name in ("numbers", "left_frames")),
-    )
+    _fields_ = shared_fields("ReducedFields")
 
 
 class ReducedBatch(NamedTuple):

@@ -15,19 +15,7 @@
 static const int LEVEL_UDP = 17, SEGMENT_SIZE = 104;
 static const u32 MOST_MESSAGES = 64;
 
-struct Receiving {
-    // Room for each message, one behind the other.
-    u8* room;
-    u64 message_bytes;
-    u32 messages;
-    // Where the frames are.
-    u32 most;
-    u32* begins;
-    u32* sizes;
-    // What has come.
-    u32 count;
-    u64 bytes;
-
+struct Receiving : ReceivingFields {
     void add(u64 begin, u64 size) {
         if (count == most) return;
         begins[count] = (u32)begin;

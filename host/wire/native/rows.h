@@ -7,24 +7,7 @@
 
 #include "frames.h"
 
-struct RowFastPath {
-    u32 protocol, group;
-    u32 round, mark, receiver, workers;
-    u64 row_bytes, payload_bytes;
-    const u32* first;   // by worker: where its frames begin, among all
-    const u32* frames;  // by worker: how many there are
-    const u64* begin;   // by worker: where its rows begin in the payloads, and where the last ones end
-    u8* seen;           // by frame
-    u8* payloads;
-    u32* left_of_row;   // by row: frames that are missing
-    u8* whole;          // by row
-    u32 taken;
-    u8* heard;  // by worker
-    // Groups of which a frame of this batch is left: what comes behind it must not overtake it, as
-    // an acknowledgement with a gap says that a frame is lost.
-    u32* held;
-    u32 held_count;
-
+struct RowFastPath : RowFields {
     bool is_held(u32 group_at) const {
         for (u32 i = 0; i < held_count; i++)
             if (held[i] == group_at) return true;

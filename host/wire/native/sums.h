@@ -29,23 +29,7 @@ static inline void widen(const u8* body, u8* out, u32 lanes, u32 bits) {
         }
 }
 
-struct SumFastPath {
-    // What the frames must carry.
-    u32 round, block, fragment;
-    u32 body_bytes;  // of this fragment
-    // The awaited sums, by ascending vertex: the index of each, and the count that it must have.
-    u32 sums;
-    const u32* vertices;
-    const u32* indices;
-    const u32* counts;
-    u8* awaited;   // by index
-    u8* payloads;  // by index
-    // What has come of it.
-    u32 taken, acknowledgements, left;
-    u32* groups;
-    u32* accepted;
-    u32* left_frames;
-
+struct SumFastPath : SumFields {
     bool here(const Fields& f) const { return f.round == round && f.block == block && f.fragment == fragment; }
     bool take(const Fields& f, const u8* body, u32 bits) {
         if (!here(f) || f.fetch || f.ecn) return false;
