@@ -171,7 +171,7 @@ class MagnitudesAgree(ScaledCheck):
 
 
 # The masks of workers in the bodies of DONE and WAITING.
-_WORKERS, _HEARTBEATS = slice(12, 28), slice(28, 44)
+_WORKERS, _HEARTBEAT_BITS = slice(12, 28), slice(28, 44)
 # Late copies are fewer `done`s than that: more come from a live worker.
 _PACKETS, _INTERVALS = 15, 15
 # After a silence of that many beats it may be another process.
@@ -278,7 +278,7 @@ class HeartbeatsPassedOn(PacketCheck):
             alone = len(self._incarnations[other]) == 1
             if not alone or other == worker or not self.scene.honest(other):
                 continue
-            if _bit(packet.body[_HEARTBEATS], other) != heartbeat:
+            if _bit(packet.body[_HEARTBEAT_BITS], other) != heartbeat:
                 self.tell(
                     f"{switch.name} passes another heartbeat of worker {other} on to worker "
                     f"{worker} than it has heard"
