@@ -204,11 +204,6 @@ def test_slots_beyond_a_bank_are_refused(network, program, layout):
     refused(changed(entry_slot=slots, entry_expected=expected), network, program, f"has {size:,}")
 
 
-def test_a_plan_too_large_for_a_table_is_refused(network, program):
-    small = replace(program, p4info=program.p4info.replace("size: 4194304", "size: 10"))
-    refused(PLAN, network, small, "16 entries for table fanout, which holds 10")
-
-
 def test_a_client_for_reading_is_refused(fake, network, program):
     client = P4RuntimeClient(fake.address, primary=False)
     with pytest.raises(ControllerError, match="for reading only"):

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.planner.arrays import concatenate, rank_in_group
+from switchgnn.planner.arrays import concatenate, rank_within
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.boundary import BoundaryEdges
 from switchgnn.planner.graphs.graph import FIRST_RESERVED_ID
@@ -257,9 +257,7 @@ def _number_partial_sums(
     so that a spine remembers no more of them than the fullest block needs.
     """
     block, spine = sums.block[ups.row], leaf_spine.spine_of(sums.vertex[ups.row])
-    order = np.lexsort((ups.row, spine, ups.leaf, block))
-    rank = np.empty(len(order), dtype=np.int64)
-    rank[order] = rank_in_group(block[order], ups.leaf[order], spine[order])
+    rank = rank_within((spine, ups.leaf, block), (ups.row,))
     number = vertices + rank * leaf_spine.leaves + ups.leaf
     if number.max(initial=0) >= FIRST_RESERVED_ID:
         raise PlannerError(

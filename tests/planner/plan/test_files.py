@@ -106,14 +106,6 @@ def test_a_changed_file_is_refused(folder, name):
     assert name in refused(read_plan, folder)
 
 
-def test_exchanged_worker_files_are_refused(folder):
-    one, two = folder / worker_file(1), folder / worker_file(2)
-    first = one.read_bytes()
-    one.write_bytes(two.read_bytes())
-    two.write_bytes(first)
-    assert "does not belong" in refused(read_worker_part, folder, 1)
-
-
 GRAPH = {"name": "g", "vertices": 2, "edges": 1, "digest": "00"}
 
 
