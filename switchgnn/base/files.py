@@ -164,10 +164,9 @@ def private_folder(prefix: str, inside: str | None = None) -> Iterator[Path]:
             "one, or set TMPDIR to a folder that can be written."
         ) from error
     except OSError as error:
-        place = Path(error.filename or inside or ".").parent
-        raise WriteError(
-            f"Cannot make a folder for temporary files in {place}: {why_not_written(error, place)}."
-        ) from error
+        parent = Path(error.filename or inside or ".").parent
+        why = why_not_written(error, parent)
+        raise WriteError(f"Cannot make a folder for temporary files in {parent}: {why}.") from error
     with made as name, _opened(Path(name)) as opened:
         with suppress(OSError):  # some file systems have no locks
             fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)

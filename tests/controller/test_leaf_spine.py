@@ -50,7 +50,7 @@ def test_networks_fit_together():
     assert [each.port for each in leaf.neighbours] == [1, 2, 3, 4]
     assert leaf.neighbours[3].station.mac == spine.switch.mac
     assert spine.neighbours[1].station.mac == leaf.switch.mac
-    assert NETWORKS.place == ((0, 0), (0, 1), (0, 2), (1, 0), (1, 1))
+    assert NETWORKS.positions == ((0, 0), (0, 1), (0, 2), (1, 0), (1, 1))
     # Workers elsewhere are behind a spine; to a spine all are behind their leaf.
     assert {each.port for each in leaf.beyond} == {3, 4}
     assert len(leaf.beyond) == 3

@@ -131,10 +131,10 @@ def certificates(tmp_path_factory):
         pytest.skip("openssl is not installed")
     folder = tmp_path_factory.mktemp("tls")
     (folder / "other").mkdir()
-    for place in (folder, folder / "other"):
-        make_authority(place)
+    for where in (folder, folder / "other"):
+        make_authority(where)
         for name in ("switch", "controller"):
-            make_certificate(place, name)
+            make_certificate(where, name)
     return folder
 
 

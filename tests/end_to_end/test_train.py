@@ -135,7 +135,7 @@ def test_every_transport_trains_like_one_process(combination, plain, transports)
 
 @pytest.mark.parametrize(
     ("plain", "combination", "transport"),
-    some_of(lambda *places: places == (0, 0, 0), SETS, COMBINATIONS, TRANSPORTS),
+    some_of(lambda *indices: indices == (0, 0, 0), SETS, COMBINATIONS, TRANSPORTS),
     indirect=["plain"],
 )
 def test_every_transport_leaves_the_weights_of_one_process(combination, plain, transport, tmp_path):

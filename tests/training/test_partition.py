@@ -7,12 +7,7 @@ from hypothesis import given
 
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.planner import boundary_edges, build_plan
-from switchgnn.training import (
-    load_dataset,
-    partition_dataset,
-    read_partition,
-    write_partitions,
-)
+from switchgnn.training import load_dataset, partition_dataset, read_partition, write_partitions
 from switchgnn.training.partition import ARRAYS, SHARED
 from tests.training.helpers import STEADY, assigned_datasets, one_sentence
 

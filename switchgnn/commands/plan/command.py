@@ -86,7 +86,7 @@ def plan(
 
 def _write_job(asked: PlanOptions, workers: int) -> None:
     """Plan and write a job for several machines."""
-    leaf_spine = asked.site.leaf_spine(workers)
+    leaf_spine = asked.topology.leaf_spine(workers)
     strategies = asked.request(leaf_spine)
     profile, data, out = asked.memory.profile, asked.data, asked.out
     if data is None or out is None:

@@ -16,9 +16,9 @@ from switchgnn.base.machine import PeakMemory
 from switchgnn.base.options import DATA, NETWORK, OUTPUT, option
 from switchgnn.commands.shared.options import (
     MemoryOptions,
-    PlanSite,
     SlotsOption,
     StrategyOptions,
+    TierOptions,
     ignore_weights_option,
     json_option,
     mtu_option,
@@ -239,7 +239,7 @@ class PlanOptions:
     strategies: StrategyOptions
     slots: SlotsOption = None
     memory: MemoryOptions
-    site: PlanSite
+    topology: TierOptions
     link_rate: float | None = option(
         NETWORK,
         "RATE",
@@ -344,7 +344,7 @@ class PlanReport:
 
 def make_plan(options: PlanOptions, name: str, workers: int, tell: Progress) -> MadePlan:
     """Load the graph and plan; `tell` is called at the start of each step."""
-    switch, leaf_spine = options.memory.profile, options.site.leaf_spine(workers)
+    switch, leaf_spine = options.memory.profile, options.topology.leaf_spine(workers)
     request, slots = options.request(leaf_spine), options.slots_of()
     if switch is not None:
         switch.check_attached(most_attached(leaf_spine, workers))

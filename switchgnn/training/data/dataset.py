@@ -157,8 +157,7 @@ class Dataset:
         last = self.vertices - 1
         ends = [last - each for each in self.graph.edges()]
         graph = graph_from_edges(*ends, name=self.name, vertices=last + 1, directed=True)
-        names = ("features", "labels", "train", "validation", "test")
-        turned = {name: getattr(self, name)[::-1].copy() for name in names}
+        turned = {name: getattr(self, name)[::-1].copy() for name in OF_VERTICES}
         return replace(self, graph=graph, self_loops=last - self.self_loops[::-1], **turned)
 
 
@@ -303,23 +302,24 @@ def _check_self_loops(data: Dataset) -> None:
         )
 
 
-# The arrays and their kinds; labels may be whole numbers, or zeros and ones.
+# The arrays with a row for each vertex; labels may be whole numbers, or zeros and ones.
+OF_VERTICES: Mapping[str, ArrayKind] = {
+    "features": ArrayKind(("<f4",), (2,)),
+    "labels": ArrayKind(("<i8", "<f4", "|b1"), (1, 2)),
+    "train": ArrayKind(("|b1",)),
+    "validation": ArrayKind(("|b1",)),
+    "test": ArrayKind(("|b1",)),
+}
 _KINDS: Mapping[str, ArrayKind] = {
     "name": ArrayKind(("|u1",)),  # in UTF-8
     "indptr": ArrayKind(("i",)),
     "indices": ArrayKind(("i",)),
-    "features": ArrayKind(("f",), (2,)),
-    "labels": ArrayKind(("i", "f", "b"), (1, 2)),
-    "train": ArrayKind(("b",)),
-    "validation": ArrayKind(("b",)),
-    "test": ArrayKind(("b",)),
+    **OF_VERTICES,
     "self_loops": ArrayKind(("i",)),
     "classes": ArrayKind(("i",), (0,)),
     "undirected": ArrayKind(("b",), (0,)),
 }
-
-
-_OF_VERTICES = ("features", "labels", "train", "validation", "test", "self_loops")
+_SAME = (*OF_VERTICES, "self_loops")
 
 
 def write_dataset(data: Dataset, path: Path) -> None:
@@ -331,7 +331,7 @@ def write_dataset(data: Dataset, path: Path) -> None:
         "classes": np.array(data.classes),
         "undirected": np.array(data.undirected),
     }
-    arrays |= {name: getattr(data, name) for name in _OF_VERTICES}
+    arrays |= {name: getattr(data, name) for name in _SAME}
     try:
         with whole_file(path) as file:
             file.write(pack_arrays(arrays))
@@ -354,7 +354,7 @@ def read_dataset(path: Path) -> Dataset:
             multilabel=arrays["labels"].ndim == 2,
             name=graph.name,
             undirected=bool(arrays["undirected"]),
-            **{name: arrays[name] for name in _OF_VERTICES},
+            **{name: arrays[name] for name in _SAME},
         )
     except (DatasetError, PlannerError, TypeError, ValueError) as error:
         raise DatasetError(f"{path} is damaged, delete it: {str(error).rstrip('.')}.") from error

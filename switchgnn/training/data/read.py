@@ -16,13 +16,7 @@ from numpy.typing import NDArray
 
 from switchgnn.base.arrays import ArrayKind, read_npy
 from switchgnn.base.files import format_of
-from switchgnn.planner.graphs.edge_list import (
-    INTEGER,
-    Ids,
-    ids_of_rows,
-    read_text,
-    separator,
-)
+from switchgnn.planner.graphs.edge_list import INTEGER, Ids, ids_of_rows, read_text, separator
 from switchgnn.planner.graphs.graph import (
     SPLIT_NONE,
     SPLIT_TEST,
@@ -105,10 +99,10 @@ def load_files(
     parts = None if split is None else _read_words(Path(split), graph, None)
     rows = [len(each.values) for each in (given, classes, parts) if each and each.ids is None]
     graph = _with_vertices(graph, given.ids, rows[0] if rows else None)
-    features, numbers = _place_features(given, graph), _place_labels(classes, graph)
+    features, numbers = _features_by_vertex(given, graph), _labels_by_vertex(classes, graph)
     chosen = None if graph.split is None else split_of_codes(graph.split)
     if parts is not None:
-        chosen = _place_split(parts, graph)
+        chosen = _split_by_vertex(parts, graph)
     return dataset_from_graph(
         graph if name is None else replace(graph, name=name),
         features=normalize_rows(features) if normalize_features else features,
@@ -153,19 +147,19 @@ def _with_vertices(graph: Graph, named: Ids | None, rows: int | None) -> Graph:
         ids = known if counted is None else counted
     if np.array_equal(ids, known):
         return graph
-    place = np.searchsorted(ids, known)
+    index = np.searchsorted(ids, known)
     degrees = np.zeros(len(ids) + 1, dtype=np.int64)
-    degrees[place[used] + 1] = np.diff(graph.indptr)[used]
+    degrees[index[used] + 1] = np.diff(graph.indptr)[used]
     split, kept = np.full(len(ids), SPLIT_NONE, dtype=np.int8), np.isin(known, ids)
-    split[place[kept]] = SPLIT_NONE if graph.split is None else graph.split[kept]
+    split[index[kept]] = SPLIT_NONE if graph.split is None else graph.split[kept]
     same = ids.dtype.kind != "U" and ids[0] == 0 and ids[-1] == len(ids) - 1
     return Graph(
         indptr=np.cumsum(degrees),
-        indices=place[graph.indices].astype(np.int32),
+        indices=index[graph.indices].astype(np.int32),
         name=graph.name,
         split=None if graph.split is None else split,
         original_ids=None if same else ids,
-        self_loops=None if graph.self_loops is None else place[graph.self_loops],
+        self_loops=None if graph.self_loops is None else index[graph.self_loops],
     )
 
 
@@ -216,7 +210,7 @@ def _from_json(path: Path, graph: Graph) -> _Given:
     return _Given(path, np.array(list(lists)), features)
 
 
-def _place_features(given: _Given, graph: Graph) -> NDArray[np.float32]:
+def _features_by_vertex(given: _Given, graph: Graph) -> NDArray[np.float32]:
     """Return float32[V, F]; vertices without edges may lack features, which are zeros then."""
     row, values = _rows_of(given, graph), np.asarray(given.values)
     _check_none_missing(graph, row, given.path)
@@ -272,13 +266,13 @@ def _read_words(path: Path, graph: Graph, column: str | None) -> _Given:
     return _Given(path, table.ids, [cells[index].strip() for cells in table.cells])
 
 
-def _place_labels(given: _Given, graph: Graph) -> NDArray[np.int64] | NDArray[np.float32]:
+def _labels_by_vertex(given: _Given, graph: Graph) -> NDArray[np.int64] | NDArray[np.float32]:
     """Return int64[V], or float32[V, C] if multi-label.
 
     Labels of text files are numbers or names; the classes of names are in alphabetical order.
     """
     if isinstance(given.values, list):
-        labels = _numbered(given.path, _place_words(given, graph))
+        labels = _numbered(given.path, _words_by_vertex(given, graph))
     else:
         _rows_of(given, graph)
         labels = class_labels(given.values, str(given.path))
@@ -287,7 +281,7 @@ def _place_labels(given: _Given, graph: Graph) -> NDArray[np.int64] | NDArray[np
     return labels
 
 
-def _place_words(given: _Given, graph: Graph) -> list[str]:
+def _words_by_vertex(given: _Given, graph: Graph) -> list[str]:
     words = [""] * graph.vertices
     for row, word in zip(_rows_of(given, graph), given.values, strict=True):
         words[row] = word
@@ -333,8 +327,8 @@ def _check_largest(path: Path, largest: int, vertices: int) -> None:
         )
 
 
-def _place_split(given: _Given, graph: Graph) -> Split:
-    words = _place_words(given, graph)
+def _split_by_vertex(given: _Given, graph: Graph) -> Split:
+    words = _words_by_vertex(given, graph)
     strange = sorted(set(words) - set(_CODES))
     if strange:
         raise DatasetError(
