@@ -30,18 +30,13 @@ _BY_DESTINATION = ".destinations"
 
 @dataclass(frozen=True)
 class Use:
-    """The use of one table or register.
-
-    Attributes:
-        number: entries, or cells.
-        room: entries or cells of the switch; None: any number.
-        bits: of an entry (its key and the parameters of its widest action, without the
-            hardware's overhead for hashing and action numbers) or of a cell.
-    """
+    """The use of one table or register."""
 
     name: str
-    number: int
-    room: int | None
+    number: int  # entries, or cells
+    room: int | None  # entries or cells of the switch; None: any number
+    # of an entry (its key and the parameters of its widest action, without the hardware's overhead
+    # for hashing and action numbers) or of a cell
     bits: int
 
     @property

@@ -23,15 +23,10 @@ _WORD_BYTES = 8
 
 @dataclass(frozen=True)
 class Rows:
-    """Entries of one table.
+    """Entries of one table."""
 
-    Attributes:
-        table: whose entries they are.
-        data: uint8[N, table.row_width]; see ``layout``.
-    """
-
-    table: Table
-    data: Bytes
+    table: Table  # whose entries they are
+    data: Bytes  # uint8[N, table.row_width]; see ``layout``
 
     def __len__(self) -> int:
         return len(self.data)

@@ -18,17 +18,11 @@ Groups = Mapping[int, tuple[int, ...]]
 
 @dataclass(frozen=True, eq=False)
 class SwitchContents:
-    """The contents of one switch.
+    """The contents of one switch."""
 
-    Attributes:
-        rows: the entries of every table that has a key, by the table's name.
-        defaults: the default action of every table whose program lets it change.
-        groups: the sorted ports of every multicast group.
-    """
-
-    rows: Mapping[str, Rows]
-    defaults: Mapping[str, bytes]
-    groups: Groups
+    rows: Mapping[str, Rows]  # the entries of every table that has a key, by the table's name
+    defaults: Mapping[str, bytes]  # the default action of every table whose program lets it change
+    groups: Groups  # the sorted ports of every multicast group
 
 
 def empty_state(layout: Layout) -> SwitchContents:

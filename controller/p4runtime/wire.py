@@ -29,31 +29,21 @@ _MARKS = 255
 
 @dataclass(frozen=True)
 class Request:
-    """The updates of one write request, serialized.
+    """The updates of one write request, serialized."""
 
-    Attributes:
-        updates: the field ``updates`` of a WriteRequest, without the fields
-            that say which controller writes to which switch.
-        count: how many updates.
-    """
-
+    # the field ``updates`` of a WriteRequest, without the fields that say which controller writes
+    # to which switch
     updates: bytes
-    count: int
+    count: int  # how many updates
 
 
 @dataclass(frozen=True)
 class _Template:
-    """One update of a kind and action.
+    """One update of a kind and action."""
 
-    Attributes:
-        message: the update as part of a WriteRequest, values zero; uint8[L].
-        offsets: the bytes of the message that are values; int[V].
-        columns: the bytes of a row that belong there; int[V].
-    """
-
-    message: Bytes
-    offsets: NDArray[np.intp]
-    columns: NDArray[np.intp]
+    message: Bytes  # the update as part of a WriteRequest, values zero; uint8[L]
+    offsets: NDArray[np.intp]  # the bytes of the message that are values; int[V]
+    columns: NDArray[np.intp]  # the bytes of a row that belong there; int[V]
 
     def encode(self, data: Bytes) -> Request:
         """Return the updates of rows."""
