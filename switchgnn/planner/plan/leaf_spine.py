@@ -25,16 +25,12 @@ from switchgnn.planner.plan.plan import Plan, SwitchPart
 from switchgnn.planner.sending.packets import wire_ids
 
 
-@dataclass(frozen=True, eq=False)
-class PartialSenders:
-    """One row for each destination in a block and neighbour that sends a partial sum for it."""
+def partial_senders(switch: SwitchPart) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return result and neighbour, int64[P] each, of every sender of partial sums for a result.
 
-    result: NDArray[np.int64]  # [P], the index of the destination among the results, ascending
-    neighbour: NDArray[np.int64]  # [P], the sender, numbered as in `source_worker`
-
-
-def partial_senders(switch: SwitchPart) -> PartialSenders:
-    """Return the senders of partial sums in a switch's part."""
+    Results are indices into those of the switch, ascending, and neighbours are numbered as in
+    `source_worker`.
+    """
     partial = np.flatnonzero(switch.entry_source >= FIRST_RESERVED_ID)
     row, bank = np.nonzero(switch.entry_expected[partial])
     entry = partial[row]
@@ -44,7 +40,7 @@ def partial_senders(switch: SwitchPart) -> PartialSenders:
     neighbour = switch.source_worker[source].astype(np.int64)
     result = np.searchsorted(slots, wanted)
     order = np.argsort(result, kind="stable")
-    return PartialSenders(result[order], neighbour[order])
+    return result[order], neighbour[order]
 
 
 def slot_key(

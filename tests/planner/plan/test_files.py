@@ -25,11 +25,7 @@ from switchgnn.planner import (
     write_plan,
 )
 from switchgnn.planner.plan import files
-from switchgnn.planner.plan.banks import (
-    ASSIGNMENT_FILE,
-    SWITCH_FILE,
-    worker_file,
-)
+from switchgnn.planner.plan.files import ASSIGNMENT_FILE, SWITCH_FILE, worker_file
 from switchgnn.planner.plan.manifest import decode_manifest, encode_manifest, seal
 from switchgnn.planner.plan.plan import SWITCH_ARRAYS, WORKER_ARRAYS
 from tests.planner.helpers import one_sentence, plan_of
