@@ -128,6 +128,10 @@ class Layout:
             )
         return self.tables[name]
 
+    def keyed_tables(self) -> list[Table]:
+        """Return the tables that have entries."""
+        return [table for table in self.tables.values() if table.keys]
+
     def counter(self, name: str) -> Array:
         """Return the counter called ``name``."""
         if name not in self.counters:

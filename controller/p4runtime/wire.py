@@ -18,8 +18,18 @@ from finsy.proto import p4r
 from numpy.typing import NDArray
 
 from switchgnn.controller.p4runtime.layout import ACTION_ID_BYTES, Action, Field, Table
-from switchgnn.controller.p4runtime.messages import DELETE, INSERT, MODIFY, parse_rows, row_update
-from switchgnn.controller.p4runtime.rows import Bytes, Rows, RowsDifference, concatenate, no_rows
+from switchgnn.controller.p4runtime.rows import (
+    DELETE,
+    INSERT,
+    MODIFY,
+    Bytes,
+    Rows,
+    RowsDifference,
+    concatenate,
+    no_rows,
+    parse_rows,
+    row_update,
+)
 
 # Requests stay far below gRPC's usual limit of 4 MB.
 BATCH = 4000

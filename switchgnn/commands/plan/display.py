@@ -13,7 +13,7 @@ from rich.table import Table
 
 from switchgnn.base.machine import size_text, size_unit
 from switchgnn.commands.plan.job import Outlook, PlanReport
-from switchgnn.controller.memory import Use
+from switchgnn.controller.check import Use
 from switchgnn.planner.costs.flow import OWN
 from switchgnn.planner.costs.forecast import told_seconds
 from switchgnn.planner.costs.report import (
