@@ -191,16 +191,6 @@ def test_nothing_is_cut_at_80_columns(name):
                 assert re.search(rf"{re.escape(option)}\b", text), option
 
 
-def test_help_all_has_every_option_of_train():
-    text = help_of(["train"], "--help-all")
-    assert problems(text) == []
-    for each in FOUND["train",].params:
-        for name in (*each.opts, *each.secondary_opts):
-            assert re.search(rf"{name}\b", text), name
-    # Only this help: those that follow are short again.
-    assert "--bin-memory" not in help_of(["train"], "-h")
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_options_have_panels_by_subject(name):
     """All but those that a short help needs no order for."""

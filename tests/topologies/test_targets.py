@@ -18,10 +18,7 @@ from switchgnn.topologies import (
     targets,
     usual_limits,
 )
-from switchgnn.topologies.free_ports import free_tcp_port
 from switchgnn.topologies.targets import switch_child, switch_command, wait_until_serving
-from tests.support.markers import needs_bmv2, needs_root
-from tests.support.networks import own_network
 
 NO_MININET = "Mininet is not installed (apt-get install mininet)"
 
@@ -155,19 +152,3 @@ def start_two(tmp_path, network=None):
 @pytest.mark.usefixtures("bmv2")
 def test_two_run_side_by_side(tmp_path):
     start_two(tmp_path)
-
-
-@pytest.mark.whole
-@needs_bmv2
-@needs_root
-def test_two_real_ones_run_side_by_side(tmp_path):
-    with own_network() as network:
-        start_two(tmp_path, network)
-
-
-@pytest.mark.usefixtures("bmv2")
-def test_two_with_one_port_would_not(tmp_path, monkeypatch):
-    port = free_tcp_port()
-    monkeypatch.setattr(targets, "free_tcp_port", lambda: port)
-    with pytest.raises(FabricError, match="stopped with code 1: Thrift returned an exception"):
-        start_two(tmp_path)
