@@ -12,7 +12,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from switchgnn.base.errors import SwitchGNNError
-from switchgnn.commands.errors import PlotError
+from switchgnn.commands.shared.plots import PlotError
 from switchgnn.commands.train import steps
 from switchgnn.commands.train.command import _in_other_order, app
 from switchgnn.commands.train.display import (

@@ -198,7 +198,6 @@ def serving(target, folder, tmp_path):
         target,
         ports={},
         grpc_address=address,
-        device_id=0,
         log=tmp_path / "switch.log",
         tls=folder and TlsFolder(folder),
         forkserver=forkserver(),

@@ -88,7 +88,7 @@ def test_the_usual_limits(target, shaped, limits):
 
 
 def command(target=Target.BMV2):
-    return switch_command(target, ports={}, grpc_address="unix:/run/switch.sock", device_id=0)
+    return switch_command(target, ports={}, grpc_address="unix:/run/switch.sock")
 
 
 def test_the_embedded_switch_is_told_what_to_run():
@@ -96,7 +96,6 @@ def test_the_embedded_switch_is_told_what_to_run():
         Target.EMBEDDED,
         ports={},
         grpc_address="unix:/run/switch.sock",
-        device_id=0,
         backend=Backend.PYTHON,
     )
     assert words[words.index("--backend") + 1] == "python"
@@ -141,7 +140,6 @@ def start_two(tmp_path, network=None):
                 Target.BMV2,
                 ports={},
                 grpc_address=address,
-                device_id=0,
                 log=tmp_path / f"{number}.log",
                 namespace=network and network.path,
             )
