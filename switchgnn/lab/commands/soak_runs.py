@@ -141,17 +141,11 @@ _MOST_FAILURES = 5
 
 @dataclass(frozen=True)
 class Failure:
-    """A run that was not exact, or could not be done.
+    """A run that was not exact, or could not be done."""
 
-    Attributes:
-        run: its number, from 0.
-        reason: one sentence.
-        command: the command that repeats what was drawn; how packets meet is different each time.
-    """
-
-    run: int
-    reason: str
-    command: str
+    run: int  # its number, from 0
+    reason: str  # one sentence
+    command: str  # the command that repeats what was drawn; how packets meet is different each time
 
 
 @dataclass(kw_only=True)

@@ -123,17 +123,11 @@ def _row_arrays(
 
 @dataclass(frozen=True, eq=False)
 class _Passes:
-    """What the table entries of a switch add to, packet by packet, bank by bank.
+    """What the table entries of a switch add to, packet by packet, bank by bank."""
 
-    Attributes:
-        key: int64[P], block and Src_id of each packet, ascending.
-        indptr: int64[P + 1], where the contributions of each packet are.
-        contribution: uint32[C], rows; the highest bit marks the end of a pass.
-    """
-
-    key: NDArray[np.int64]
-    indptr: NDArray[np.int64]
-    contribution: NDArray[np.uint32]
+    key: NDArray[np.int64]  # int64[P], block and Src_id of each packet, ascending
+    indptr: NDArray[np.int64]  # int64[P + 1], where the contributions of each packet are
+    contribution: NDArray[np.uint32]  # uint32[C], rows; the highest bit marks the end of a pass
 
 
 def _passes_of_workers(

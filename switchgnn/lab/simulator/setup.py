@@ -31,31 +31,25 @@ from switchgnn.planner.plan.plan import Plan
 
 @dataclass(frozen=True, eq=False)
 class Setup:
-    """One exchange of all workers.
-
-    Attributes:
-        host_based: hosts send rows to each other, and the switch only hands them on.
-        arrays: as `models/schedule.h` and `models/simulation.cc` read them.
-        blocks: that are exchanged one after another.
-        fragments: of a feature, exchanged one after another; 1 if `host_based`, whose frames are
-            listed one by one.
-        pools: the slots of each pool of the strawman; none where each sum has its slot.
-        together: fragments of a feature that are exchanged together, as a slot holds them all.
-        data_frame_bytes: of the longest frame of features or sums that there may be.
-        lanes: numbers in the frames of each fragment of a feature; empty: 32 in all of them.
-        packed_frame_bytes: of a full frame between hosts; 0 where they send each other none.
-    """
+    """One exchange of all workers."""
 
     workers: int
-    host_based: bool
+    host_based: bool  # hosts send rows to each other, and the switch only hands them on
+    # as `models/schedule.h` and `models/simulation.cc` read them
     arrays: Mapping[str, NDArray[Any]]
-    blocks: int = 1
+    blocks: int = 1  # that are exchanged one after another
+    # of a feature, exchanged one after another; 1 if `host_based`, whose frames are listed one by
+    # one
     fragments: int = 1
+    # the slots of each pool of the strawman; none where each sum has its slot
     pools: tuple[int, ...] = field(default=())
+    # fragments of a feature that are exchanged together, as a slot holds them all
     together: int = 1
+    # of the longest frame of features or sums that there may be
     data_frame_bytes: int = FEATURE_FRAME_BYTES
+    # numbers in the frames of each fragment of a feature; empty: 32 in all of them
     lanes: tuple[int, ...] = ()
-    packed_frame_bytes: int = 0
+    packed_frame_bytes: int = 0  # of a full frame between hosts; 0 where they send each other none
 
     @property
     def mixed(self) -> bool:
@@ -87,14 +81,10 @@ class Packing:
     """How the rows of one worker for another one travel.
 
     They are one run of bytes, which is cut into frames of the same size; the last one is shorter.
-
-    Attributes:
-        row_bytes: of a row in that run.
-        payload_bytes: of the run in a full frame.
     """
 
-    row_bytes: int
-    payload_bytes: int
+    row_bytes: int  # of a row in that run
+    payload_bytes: int  # of the run in a full frame
 
     @property
     def frame_bytes(self) -> int:
