@@ -79,8 +79,8 @@ class SplitLink:
         batch = self._link.receive_batch(seconds)
         if batch is None:
             return
-        for place in range(batch.first, batch.count):
-            frame = bytes(batch.frame(place))
+        for index in range(batch.first, batch.count):
+            frame = bytes(batch.frame(index))
             of_second = len(frame) > _PROTOCOL_AT and frame[_PROTOCOL_AT] == self._protocol
             kept = (self.second if of_second else self.first).kept
             if len(kept) < _KEPT_AT_MOST:

@@ -26,12 +26,12 @@ METRICS_EVENT = "metrics"
 PREFIX = "switchgnn_worker_"
 LABELS = ("worker", "way", "kind")
 _WORKER = LABELS[:1]
-_WAYS = ("up", "down")
+_DIRECTIONS = ("up", "down")
 
 
-def metrics_place(place: tuple[str, int], worker: int) -> str:
-    """Return where a worker serves its metrics; `place`: that of worker 0, port 0 for any."""
-    host, port = place
+def metrics_address(first: tuple[str, int], worker: int) -> str:
+    """Return where a worker serves its metrics; `first`: that of worker 0, port 0 for any."""
+    host, port = first
     return f"{host}:{port and port + worker}"
 
 
@@ -50,16 +50,16 @@ class WorkerView:
     def metrics(self) -> Iterator[Metric]:
         """Yield the current values."""
         traffic = self.transport.traffic
-        ways = ((traffic.frames_up, traffic.bytes_up), (traffic.frames_down, traffic.bytes_down))
-        for place, what in enumerate(("frames", "bytes")):
+        up_down = (traffic.frames_up, traffic.frames_down), (traffic.bytes_up, traffic.bytes_down)
+        for what, counts in zip(("frames", "bytes"), up_down, strict=True):
             yield Metric(
                 f"{PREFIX}link_{what}_total",
                 MetricKind.COUNTER,
                 f"{what.capitalize()} on the worker's link.",
                 LABELS[:2],
                 [
-                    ((str(self.worker), way), float(counts[place]))
-                    for way, counts in zip(_WAYS, ways, strict=True)
+                    ((str(self.worker), direction), float(count))
+                    for direction, count in zip(_DIRECTIONS, counts, strict=True)
                 ],
             )
         if injected := self.transport.injected():
@@ -69,8 +69,8 @@ class WorkerView:
                 "Frames that met a fault on purpose.",
                 LABELS,
                 [
-                    ((str(self.worker), way, kind), float(count))
-                    for way, counts in injected.items()
+                    ((str(self.worker), direction, kind), float(count))
+                    for direction, counts in injected.items()
                     for kind, count in asdict(counts).items()
                 ],
             )
@@ -103,12 +103,12 @@ class WorkerView:
 
 
 @contextmanager
-def serving_metrics(place: str, view: WorkerView) -> Iterator[None]:
+def serving_metrics(address: str, view: WorkerView) -> Iterator[None]:
     """Serve a worker's metrics while the block runs."""
-    if not place:
+    if not address:
         yield
         return
-    host, _, port = place.rpartition(":")
+    host, _, port = address.rpartition(":")
     with serve_metrics(lambda: list(view.metrics()), host, int(port)):
         yield
 

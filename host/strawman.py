@@ -17,7 +17,7 @@ from switchgnn.host.innetwork.exchange import InNetworkExchange, open_in_network
 from switchgnn.host.innetwork.receiver import IN_DOUBT, Features, SumReceiver
 from switchgnn.host.innetwork.schedule import BlockSchedule
 from switchgnn.host.transport import WorkerEnd
-from switchgnn.host.wire.header import Header
+from switchgnn.host.wire.header import Header, Unit
 
 _IDS = 1 << 32
 
@@ -46,11 +46,11 @@ class PartReceiver(SumReceiver):
         endpoint: Endpoint,
         schedule: BlockSchedule,
         *,
-        place: tuple[int, int, int],
+        unit: Unit,
         began: float,
         fetched: Features | None = None,
     ) -> None:
-        super().__init__(endpoint, schedule, place=place, began=began)
+        super().__init__(endpoint, schedule, unit=unit, began=began)
         # The count alone does not prove a sum, so no fast path may take it.
         self.awaited[:] = IN_DOUBT
         self._parts: dict[int, _Part] = {}
@@ -59,30 +59,30 @@ class PartReceiver(SumReceiver):
 
     def take_sum(self, header: Header, frame: memoryview, now: float) -> bool:
         """Take the switch's part of a sum; return whether it is news."""
-        place = self._schedule.receive_place.get(header.dst_id)
-        if place is None or not 1 <= header.count <= self._schedule.receive_count[place]:
+        index = self._schedule.receive_index.get(header.dst_id)
+        if index is None or not 1 <= header.count <= self._schedule.receive_count[index]:
             self._counters.wrong += 1
             return False
-        if not self._awaited[place] or place in self._parts:
+        if not self._awaited[index] or index in self._parts:
             self._counters.repeated += 1
             return False
-        if place in self._doubts:
+        if index in self._doubts:
             self._counters.sums_recalled += 1
         self._counters.sums_received += 1
-        self._parts[place] = _Part(header.count, header.src_id, self._lanes_of(header, frame))
-        self._complete(place, now)
+        self._parts[index] = _Part(header.count, header.src_id, self._lanes_of(header, frame))
+        self._complete(index, now)
         return True
 
     def take_feature(self, header: Header, frame: memoryview, now: float) -> bool:
         """Take a feature that was fetched or found no slot; return whether it is news."""
         if header.resend:
             return super().take_feature(header, frame, now)
-        place, source = self._schedule.receive_place.get(header.dst_id), header.src_id
-        if place is None or not self._is_neighbour(place, source):
+        index, source = self._schedule.receive_index.get(header.dst_id), header.src_id
+        if index is None or not self._is_neighbour(index, source):
             self._counters.wrong += 1
             return False
-        overflowed = self._overflowed.setdefault(place, set())
-        if not self._awaited[place] or source in overflowed:
+        overflowed = self._overflowed.setdefault(index, set())
+        if not self._awaited[index] or source in overflowed:
             self._counters.repeated += 1
             return False
         self._counters.overflows += 1
@@ -92,8 +92,8 @@ class PartReceiver(SumReceiver):
         self._attempts = 0
         self._quiet_since = now
         self._keep_feature(source, self._lanes_of(header, frame), now)
-        if self._awaited[place]:
-            self._complete(place, now)
+        if self._awaited[index]:
+            self._complete(index, now)
         return True
 
     def take_missing(self, header: Header, now: float) -> bool:
@@ -102,42 +102,42 @@ class PartReceiver(SumReceiver):
         Once the switch has seen all contributions, the slot serves another vertex, and the lost
         sum cannot be sent again.
         """
-        place = self._schedule.receive_place.get(header.dst_id)
-        if place is None or not self._awaited[place]:
+        index = self._schedule.receive_index.get(header.dst_id)
+        if index is None or not self._awaited[index]:
             return False
-        if header.count >= self._schedule.receive_count[place]:
+        if header.count >= self._schedule.receive_count[index]:
             self._attempts = self._round_trip.answered(self._attempts)
-            return self._fetch_all(place, now)
+            return self._fetch_all(index, now)
         return super().take_missing(header, now)
 
-    def _fetch_all(self, place: int, now: float) -> bool:
+    def _fetch_all(self, index: int, now: float) -> bool:
         """Fetch the features of a sum; return whether that was not under way yet."""
-        doubt = self._doubt(place)
+        doubt = self._doubt(index)
         if doubt.fetching:
             return False
         doubt.since = now
-        self._start_fetching(place, doubt)
+        self._start_fetching(index, doubt)
         return True
 
-    def _is_neighbour(self, place: int, source: int) -> bool:
-        neighbours = self._schedule.neighbour_vertex[self._schedule.neighbour_slice(place)]
+    def _is_neighbour(self, index: int, source: int) -> bool:
+        neighbours = self._schedule.neighbour_vertex[self._schedule.neighbour_slice(index)]
         at = int(np.searchsorted(neighbours, source))
         return at < len(neighbours) and int(neighbours[at]) == source
 
-    def _complete(self, place: int, now: float) -> None:
+    def _complete(self, index: int, now: float) -> None:
         """Add up if all has arrived; fetch if the sum cannot become correct."""
-        part = self._parts.get(place, _NO_PART)
-        overflowed = self._overflowed.get(place, set())
-        here, expected = part.count + len(overflowed), self._schedule.receive_count[place]
+        part = self._parts.get(index, _NO_PART)
+        overflowed = self._overflowed.get(index, set())
+        here, expected = part.count + len(overflowed), self._schedule.receive_count[index]
         if here < expected:
             return
-        ids = part.sources + sum(overflowed) - sum(self._schedule.neighbours_of(place))
+        ids = part.sources + sum(overflowed) - sum(self._schedule.neighbours_of(index))
         if here > expected or ids % _IDS:
             self._counters.wrong += 1
-            self._fetch_all(place, now)
+            self._fetch_all(index, now)
             return
         total = sum((self._features[source] for source in overflowed), part.lanes)
-        self._finish(place, memoryview(total.astype(">i4").tobytes()), now)
+        self._finish(index, total, now)
 
 
 class StrawmanExchange(InNetworkExchange):

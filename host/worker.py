@@ -102,7 +102,7 @@ def _exchange(task: WorkerTask, events: EventWriter) -> None:
                 processor_seconds += time.thread_time() - worked
             transport.close()
         traffic = transport.traffic
-        injected = {way: asdict(counts) for way, counts in transport.injected().items()}
+        injected = {direction: asdict(counts) for direction, counts in transport.injected().items()}
     _write(kept, result_file(task.output, (task.rounds - 1) // task.rounds_per_file))
     events.write(
         "finished",
@@ -158,8 +158,8 @@ class _Progress:
         """Report the completed share of the current fragment."""
         self._report(self._done + share)
 
-    def _report(self, done: float, **place: int) -> None:
+    def _report(self, done: float, **unit: int) -> None:
         now = time.monotonic()
         if done == self._steps or now - self._reported >= _REPORT_INTERVAL:
             self._reported = now
-            self._events.write("progress", done=done, steps=self._steps, **place)
+            self._events.write("progress", done=done, steps=self._steps, **unit)

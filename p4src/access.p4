@@ -79,19 +79,6 @@ control Source(in headers_t hdr, inout metadata_t meta) {
     }
 }
 
-// A feature speaks for its source, a recall or a fetch for its destination.
-control Ownership(in headers_t hdr, inout metadata_t meta) {
-    apply {
-        if (hdr.switchgnn.kind == kind_t.FEATURE) {
-            if (meta.source_port != meta.loop.port) {
-                meta.outcome = WRONG_PORT;
-            }
-        } else if (meta.destination_port != meta.loop.port) {
-            meta.outcome = WRONG_PORT;
-        }
-    }
-}
-
 // A partial sum goes into the slot of the destination that it names. The destination must
 // expect partial sums of the sender. A count above the expected one would complete or release
 // the slot for all. The switch does not know how many rows were added up.
@@ -167,7 +154,7 @@ control Passage(inout headers_t hdr,
 //
 // A recall and a fetch touch their slot as a contribution of zero lanes, with a count of 0
 // or of RELEASED.
-// Must be applied after Ownership.
+// Must be applied after the sender was found to own what it names.
 control Recovery(inout headers_t hdr,
                  inout metadata_t meta,
                  inout standard_metadata_t standard_metadata) {
@@ -209,13 +196,14 @@ control Access(inout headers_t hdr,
               inout standard_metadata_t standard_metadata) {
     Destination() destination;
     Source()      source;
-    Ownership()   ownership;
     Partial()     partial;
     Passage()     passage;
     Recovery()    recovery;
 
     // Released slots per worker, to identify workers that release too often.
     counter(MAX_WORKERS, CounterType.packets) releases;
+
+    port_t owner_port;
 
     apply {
         // A vertex's feature names no destination. That of a fetch from above is not here.
@@ -229,10 +217,14 @@ control Access(inout headers_t hdr,
             source.apply(hdr, meta);
         }
         if (meta.outcome == PENDING && meta.from_above == 0) {
-            ownership.apply(hdr, meta);
-            if (meta.outcome == PENDING && hdr.switchgnn.kind == kind_t.FETCH) {
+            // A feature speaks for its source, a recall or a fetch for its destination.
+            owner_port = hdr.switchgnn.kind == kind_t.FEATURE
+                ? meta.source_port : meta.destination_port;
+            if (owner_port != meta.loop.port) {
+                meta.outcome = WRONG_PORT;
+            } else if (hdr.switchgnn.kind == kind_t.FETCH) {
                 releases.count((bit<32>) meta.worker);
-            } else if (meta.outcome == PENDING && hdr.switchgnn.kind == kind_t.FEATURE
+            } else if (hdr.switchgnn.kind == kind_t.FEATURE
                        && IS_PARTIAL(hdr.switchgnn.src_id)) {
                 partial.apply(hdr, meta);
             }

@@ -36,16 +36,12 @@ control Lanes(in addition_t addition, in bit<32> index, in lanes_t chunk, inout 
         value.write(index, sum);
     }
 
-    action overwrite() {
-        sum = chunk;
-        value.write(index, chunk);
-    }
-
     apply {
         if (addition == ADD) {
             add();
         } else {
-            overwrite();
+            sum = chunk;
+            value.write(index, chunk);
         }
     }
 }

@@ -23,41 +23,24 @@ control Aggregator(in headers_t hdr,
 
     bit<96> content;
 
-    action look() {
-        meta.index = (bit<32>) slot;
-        state.read(content, meta.index);
-        meta.contributions = meta.contributions + 1;
-    }
-
-    // The count saturates, so that a released slot stays released.
-    action count() {
-        meta.addition = ADD;
-        meta.sum.count = content[15:0] |+| hdr.switchgnn.count;
-        state.write(meta.index, meta.tag ++ meta.sum.count);
-    }
-
-    action start_over() {
-        meta.addition = OVERWRITE;
-        meta.sum.count = hdr.switchgnn.count;
-        state.write(meta.index, meta.tag ++ hdr.switchgnn.count);
-    }
-
-    action leave_alone() {
-        meta.addition = NO_ADDITION;
-    }
-
     apply {
+        meta.addition = NO_ADDITION;
         if (expected != 0 && meta.loop.next_bank <= bank && meta.completed == 0) {
-            look();
+            meta.index = (bit<32>) slot;
+            state.read(content, meta.index);
+            meta.contributions = meta.contributions + 1;
             if (content > meta.newest) {
-                leave_alone();
                 events.count(SLOT_STALE);
             } else {
                 if (content >= meta.oldest) {
-                    count();
+                    // The count saturates, so that a released slot stays released.
+                    meta.addition = ADD;
+                    meta.sum.count = content[15:0] |+| hdr.switchgnn.count;
                 } else {
-                    start_over();
+                    meta.addition = OVERWRITE;
+                    meta.sum.count = hdr.switchgnn.count;
                 }
+                state.write(meta.index, meta.tag ++ meta.sum.count);
                 if (meta.sum.count == expected) {
                     events.count(SLOT_COMPLETED);
                     meta.completed = 1;
@@ -71,8 +54,6 @@ control Aggregator(in headers_t hdr,
                     }
                 }
             }
-        } else {
-            leave_alone();
         }
     }
 }
@@ -88,6 +69,13 @@ control Aggregator(in headers_t hdr,
     if (meta.addition != NO_ADDITION && hdr.chunk##c.isValid()) { \
         lanes##b.apply(meta.addition, meta.index, hdr.chunk##c.lanes, \
                        meta.sum.lanes.chunk##c); \
+    }
+// The bank holds the beginning of a slot of up to `most` lanes, or chunk c of a wider one.
+#define BEGIN_OR_GO_ON(b, most, c) \
+    if (meta.loop.width <= most) { \
+        BEGIN(b) \
+    } else { \
+        GO_ON(b, c) \
     }
 
 // The first slot that completes ends the pass: its sum leaves, and the loop resumes with the
@@ -118,46 +106,26 @@ control Banks(in headers_t hdr, inout metadata_t meta) {
         meta.oldest = meta.tag ++ 16w0;
         meta.newest = meta.tag ++ 16w0xffff;
         BEGIN(0)
-        if (meta.loop.width <= LANES_32) {
-            BEGIN(1)
-        } else {
-            GO_ON(1, 1)
-        }
+        BEGIN_OR_GO_ON(1, LANES_32, 1)
+        BEGIN_OR_GO_ON(2, LANES_64, 2)
         if (meta.loop.width <= LANES_64) {
-            BEGIN(2)
-        } else {
-            GO_ON(2, 2)
-        }
-        if (meta.loop.width <= LANES_32) {
-            BEGIN(3)
-        } else if (meta.loop.width <= LANES_64) {
-            GO_ON(3, 1)
+            BEGIN_OR_GO_ON(3, LANES_32, 1)
         } else {
             GO_ON(3, 3)
         }
+        BEGIN_OR_GO_ON(4, LANES_128, 4)
         if (meta.loop.width <= LANES_128) {
-            BEGIN(4)
-        } else {
-            GO_ON(4, 4)
-        }
-        if (meta.loop.width <= LANES_32) {
-            BEGIN(5)
-        } else if (meta.loop.width <= LANES_128) {
-            GO_ON(5, 1)
+            BEGIN_OR_GO_ON(5, LANES_32, 1)
         } else {
             GO_ON(5, 5)
         }
-        if (meta.loop.width <= LANES_64) {
-            BEGIN(6)
-        } else if (meta.loop.width <= LANES_128) {
-            GO_ON(6, 2)
+        if (meta.loop.width <= LANES_128) {
+            BEGIN_OR_GO_ON(6, LANES_64, 2)
         } else {
             GO_ON(6, 6)
         }
-        if (meta.loop.width <= LANES_32) {
-            BEGIN(7)
-        } else if (meta.loop.width <= LANES_64) {
-            GO_ON(7, 1)
+        if (meta.loop.width <= LANES_64) {
+            BEGIN_OR_GO_ON(7, LANES_32, 1)
         } else if (meta.loop.width <= LANES_128) {
             GO_ON(7, 3)
         } else {

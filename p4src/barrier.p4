@@ -132,8 +132,8 @@ control Heartbeat(in headers_t hdr, inout metadata_t meta) {
 // last one. Bits, not a count: a repeated `done` changes nothing. A `done` for an earlier tag than
 // the current one (TagWindow) is answered, one for a later tag refused. Only a switch
 // that does not know its window accepts it: there a `done` for a later block than the
-// one being collected proves that the earlier one is complete, so a restarted switch finds its
-// place by itself (invariant 5).
+// one being collected proves that the earlier one is complete, so a restarted switch finds the
+// current tag by itself (invariant 5).
 //
 // In a new session the first `done` chooses the round, as rounds may begin with any number
 // from 1. A worker that then starts another one is refused, and the answer names the first worker.
@@ -152,7 +152,7 @@ control Barrier(inout headers_t hdr,
                (register<tag_t> barrier_tag, register<tag_t> feature_tag) {
     Incarnation() incarnation;
     RoundStart()  round_start;
-    Heartbeat()       heartbeat;
+    Heartbeat()   heartbeat;
 
     register<tag_t>(1) collected_tag;
     register<worker_set_t>(1) collected;
@@ -210,12 +210,6 @@ control Barrier(inout headers_t hdr,
         standard_metadata.egress_spec = meta.above_port;
     }
 
-    // All are done with this tag.
-    action repeat() {
-        before = meta.members;
-        after = meta.members;
-    }
-
     action collect() {
         after = before | meta.worker_bit;
         collected_tag.write(0, meta.tag);
@@ -250,10 +244,6 @@ control Barrier(inout headers_t hdr,
             ++ next[31:0];
         barrier_tag.write(0, next[32:32] == 1 ? START_OF(following_tag) : following_tag);
         feature_tag.write(0, following_tag);
-    }
-
-    action advance_all() {
-        standard_metadata.mcast_grp = ALL_WORKERS_GROUP;
     }
 
     apply {
@@ -307,7 +297,9 @@ control Barrier(inout headers_t hdr,
         } else if (meta.outcome == PENDING) {
             heartbeat.apply(hdr, meta);
             if (passed == 1) {
-                repeat();
+                // All are done with this tag.
+                before = meta.members;
+                after = meta.members;
             } else {
                 collect();
             }
@@ -320,7 +312,7 @@ control Barrier(inout headers_t hdr,
                 }
                 answer(kind_t.ADVANCE);
                 if (meta.outcome == DONE_COLLECTED) {
-                    advance_all();
+                    standard_metadata.mcast_grp = ALL_WORKERS_GROUP;
                 }
             } else if (meta.outcome == DONE_REPEATED) {
                 wait();

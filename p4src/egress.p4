@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The way of each copy of a packet that leaves on a port.
+// The path of each copy of a packet that leaves on a port.
 #pragma once
 
 #include "metadata.p4"

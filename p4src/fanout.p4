@@ -58,34 +58,23 @@ control Fanout(in headers_t hdr, inout metadata_t meta) {
 // The slot of a packet that names its destination: a recall, a fetch, a MISSING from above,
 // or a partial sum. Must be applied after Destination.
 #define OWN_SLOT(b) \
-    meta.slots.slot##b = meta.destination_slot; \
-    meta.slots.expected##b = meta.destination_expected;
+    if (meta.destination_bank == b) { \
+        meta.slots.slot##b = meta.destination_slot; \
+        meta.slots.expected##b = meta.destination_expected; \
+    }
 
 control OwnSlot(inout metadata_t meta) {
-    action no_slots() {
+    apply {
         meta.slots = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 };
         meta.last_bank = meta.destination_bank;
         meta.last_hop = 1;
-    }
-
-    apply {
-        no_slots();
-        if (meta.destination_bank == 0) {
-            OWN_SLOT(0)
-        } else if (meta.destination_bank == 1) {
-            OWN_SLOT(1)
-        } else if (meta.destination_bank == 2) {
-            OWN_SLOT(2)
-        } else if (meta.destination_bank == 3) {
-            OWN_SLOT(3)
-        } else if (meta.destination_bank == 4) {
-            OWN_SLOT(4)
-        } else if (meta.destination_bank == 5) {
-            OWN_SLOT(5)
-        } else if (meta.destination_bank == 6) {
-            OWN_SLOT(6)
-        } else {
-            OWN_SLOT(7)
-        }
+        OWN_SLOT(0)
+        OWN_SLOT(1)
+        OWN_SLOT(2)
+        OWN_SLOT(3)
+        OWN_SLOT(4)
+        OWN_SLOT(5)
+        OWN_SLOT(6)
+        OWN_SLOT(7)
     }
 }

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The way of a frame through the switch: `apply` is the table of contents. A control's tables are
+// The path of a frame through the switch: `apply` is the table of contents. A control's tables are
 // filled by the class in the file of the same name in controller/controls/.
 //
 // All state is in ingress: BMv2 runs it in one thread, egress in four, and ignores @atomic.
@@ -58,20 +58,10 @@ control SwitchIngress(inout headers_t hdr,
         meta.outcome = PENDING;
     }
 
-    action remember_port() {
-        meta.loop.port = standard_metadata.ingress_port;
-    }
-
     // Grows monotonically, whatever the workers do.
     action make_tag() {
         meta.tag = meta.loop.session ++ 8w0 ++ hdr.switchgnn.round
             ++ hdr.switchgnn.block_id ++ hdr.switchgnn.fragment ++ hdr.switchgnn.width;
-    }
-
-    action aggregate() {
-        meta.outcome = AGGREGATED;
-        meta.adds = 1;
-        meta.touches_slots = ~meta.loop.finished;
     }
 
     apply {
@@ -82,7 +72,7 @@ control SwitchIngress(inout headers_t hdr,
         make_tag();
         if (meta.loop.pass_number == 0) {
             tier.apply(meta);
-            remember_port();
+            meta.loop.port = standard_metadata.ingress_port;
             worker.apply(meta, standard_metadata.ingress_port);
             admission.apply(hdr, meta, standard_metadata);
             if (meta.outcome == PENDING) {
@@ -116,7 +106,9 @@ control SwitchIngress(inout headers_t hdr,
             accepted.apply(hdr, meta);
         }
         if (meta.outcome == PENDING) {
-            aggregate();
+            meta.outcome = AGGREGATED;
+            meta.adds = 1;
+            meta.touches_slots = ~meta.loop.finished;
         }
         if (meta.loop.pass_number == 0) {
             outcome.apply(meta.outcome);

@@ -8,7 +8,7 @@
 #include "metadata.p4"
 #include "payload.p4"
 
-// The way of a complete sum: the destination vertex, the port of its worker, and the first of
+// The path of a complete sum: the destination vertex, the port of its worker, and the first of
 // the groups {that port, a loop port}, one per loop port. A leaf's part of a sum goes to a
 // spine, as the feature of a partial sum.
 control Result(in headers_t hdr, inout metadata_t meta) {
@@ -69,19 +69,6 @@ control Loop(in headers_t hdr,
         meta.loop.next_bank = meta.bank + 1;
     }
 
-    action next_hop() {
-        again = 1;
-        meta.loop.hop = meta.loop.hop + 1;
-        meta.loop.next_bank = 0;
-    }
-
-    // When a sum leaves in this pass, the acknowledgement waits for the next one.
-    action finish() {
-        meta.loop.finished = 1;
-        again = meta.send_sum & hdr.switchgnn.echo;
-        meta.send_ack = ~meta.send_sum & hdr.switchgnn.echo;
-    }
-
     apply {
         meta.loop.pass_number = meta.loop.pass_number + 1;
         if (meta.loop.finished == 1) {
@@ -90,9 +77,14 @@ control Loop(in headers_t hdr,
         } else if (meta.completed == 1 && meta.bank < meta.last_bank) {
             rest_of_banks();
         } else if (meta.last_hop == 0) {
-            next_hop();
+            again = 1;
+            meta.loop.hop = meta.loop.hop + 1;
+            meta.loop.next_bank = 0;
         } else {
-            finish();
+            // When a sum leaves in this pass, the acknowledgement waits for the next one.
+            meta.loop.finished = 1;
+            again = meta.send_sum & hdr.switchgnn.echo;
+            meta.send_ack = ~meta.send_sum & hdr.switchgnn.echo;
         }
         lane = (bit<9>) hdr.switchgnn.src_id[LOOP_LANE_BITS - 1:0];
         if (meta.send_sum == 1 && again == 1) {
@@ -114,20 +106,6 @@ control Answer(inout headers_t hdr,
                inout standard_metadata_t standard_metadata) {
     NoPayload() no_payload;
 
-    action acknowledge() {
-        meta.send_ack = 1;
-        standard_metadata.egress_spec = meta.loop.port;
-    }
-
-    action send_again() {
-        standard_metadata.egress_spec = meta.result_port;
-    }
-
-    action send_missing() {
-        meta.send_missing = 1;
-        standard_metadata.egress_spec = meta.loop.port;
-    }
-
     // Asks the other leaves for their parts.
     action recall_parts() {
         standard_metadata.mcast_grp = ALL_WORKERS_GROUP;
@@ -143,19 +121,16 @@ control Answer(inout headers_t hdr,
         meta.loop.port = meta.destination_port;
     }
 
-    // The MISSING alone; Passage has set its port.
-    action send_missing_down() {
-        meta.send_ack = 1;
-    }
-
     apply {
         if (meta.outcome == DUPLICATE && hdr.switchgnn.echo == 1) {
-            acknowledge();
+            meta.send_ack = 1;
+            standard_metadata.egress_spec = meta.loop.port;
         } else if (meta.outcome == RECALLED) {
             if (meta.send_sum == 1) {
-                send_again();
+                standard_metadata.egress_spec = meta.result_port;
             } else if (meta.from_above == 0) {
-                send_missing();
+                meta.send_missing = 1;
+                standard_metadata.egress_spec = meta.loop.port;
                 if (meta.leaves_below == 1 && hdr.switchgnn.resend == 1) {
                     recall_parts();
                 }
@@ -165,7 +140,8 @@ control Answer(inout headers_t hdr,
                 send_part();
                 no_payload.apply(hdr);
             } else {
-                send_missing_down();
+                // The MISSING alone; Passage has set its port.
+                meta.send_ack = 1;
             }
         }
     }

@@ -135,21 +135,7 @@ parser SwitchParser(packet_in packet,
 
 control SwitchDeparser(packet_out packet, in headers_t hdr) {
     apply {
-        packet.emit(hdr.ethernet);
-        packet.emit(hdr.ipv4);
-        packet.emit(hdr.switchgnn);
-        packet.emit(hdr.lanes8);
-        packet.emit(hdr.lanes16);
-        packet.emit(hdr.chunk0);
-        packet.emit(hdr.chunk1);
-        packet.emit(hdr.chunk2);
-        packet.emit(hdr.chunk3);
-        packet.emit(hdr.chunk4);
-        packet.emit(hdr.chunk5);
-        packet.emit(hdr.chunk6);
-        packet.emit(hdr.chunk7);
-        packet.emit(hdr.barrier);
-        packet.emit(hdr.waiting);
+        packet.emit(hdr);
     }
 }
 

@@ -9,88 +9,48 @@
 
 // The lanes for the first bank, padded with 0 where the frame is narrower.
 control FirstChunk(in headers_t hdr, inout metadata_t meta) {
-    action widen8() {
-        meta.first = hdr.lanes8.lanes ++ 768w0;
-    }
-
-    action widen16() {
-        meta.first = hdr.lanes16.lanes ++ 512w0;
-    }
-
-    action take() {
-        meta.first = hdr.chunk0.lanes;
-    }
-
     apply {
         if (hdr.chunk0.isValid()) {
-            take();
+            meta.first = hdr.chunk0.lanes;
         } else if (hdr.lanes16.isValid()) {
-            widen16();
+            meta.first = hdr.lanes16.lanes ++ 512w0;
         } else if (hdr.lanes8.isValid()) {
-            widen8();
+            meta.first = hdr.lanes8.lanes ++ 768w0;
         }
     }
 }
 
-// Makes the body of a sum, or of a contribution of zeros.
-control Payload(inout headers_t hdr, in chunks_t lanes) {
-    action make8() {
-        hdr.lanes8.setValid();
-        hdr.lanes8.lanes = lanes.chunk0[1023:768];
-        hdr.ipv4.total_len = BARE_LENGTH + 32;
-    }
+#define MAKE(b, bank) \
+    hdr.chunk##b.setValid(); \
+    hdr.chunk##b.lanes = bank;
 
-    action make16() {
-        hdr.lanes16.setValid();
-        hdr.lanes16.lanes = lanes.chunk0[1023:512];
-        hdr.ipv4.total_len = BARE_LENGTH + 64;
-    }
-
-    action make32() {
-        hdr.chunk0.setValid();
-        hdr.chunk0.lanes = lanes.chunk0;
-        hdr.ipv4.total_len = BARE_LENGTH + 128;
-    }
-
-    action make64() {
-        hdr.chunk1.setValid();
-        hdr.chunk1.lanes = lanes.chunk1;
-        hdr.ipv4.total_len = BARE_LENGTH + 256;
-    }
-
-    action make128() {
-        hdr.chunk2.setValid();
-        hdr.chunk3.setValid();
-        hdr.chunk2.lanes = lanes.chunk2;
-        hdr.chunk3.lanes = lanes.chunk3;
-        hdr.ipv4.total_len = BARE_LENGTH + 512;
-    }
-
-    action make256() {
-        hdr.chunk4.setValid();
-        hdr.chunk5.setValid();
-        hdr.chunk6.setValid();
-        hdr.chunk7.setValid();
-        hdr.chunk4.lanes = lanes.chunk4;
-        hdr.chunk5.lanes = lanes.chunk5;
-        hdr.chunk6.lanes = lanes.chunk6;
-        hdr.chunk7.lanes = lanes.chunk7;
-        hdr.ipv4.total_len = BARE_LENGTH + 1024;
-    }
-
+// Makes the body of a sum, or of a contribution of zeros, for `size` lanes of 32 bits.
+control Payload(inout headers_t hdr, in chunks_t lanes, in width_t size) {
     apply {
-        if (hdr.switchgnn.width == LANES_8) {
-            make8();
-        } else if (hdr.switchgnn.width == LANES_16) {
-            make16();
+        if (size == LANES_8) {
+            hdr.lanes8.setValid();
+            hdr.lanes8.lanes = lanes.chunk0[1023:768];
+            hdr.ipv4.total_len = BARE_LENGTH + 32;
+        } else if (size == LANES_16) {
+            hdr.lanes16.setValid();
+            hdr.lanes16.lanes = lanes.chunk0[1023:512];
+            hdr.ipv4.total_len = BARE_LENGTH + 64;
         } else {
-            make32();
-            if (hdr.switchgnn.width >= LANES_64) {
-                make64();
-                if (hdr.switchgnn.width >= LANES_128) {
-                    make128();
-                    if (hdr.switchgnn.width == LANES_256) {
-                        make256();
+            MAKE(0, lanes.chunk0)
+            hdr.ipv4.total_len = BARE_LENGTH + 128;
+            if (size >= LANES_64) {
+                MAKE(1, lanes.chunk1)
+                hdr.ipv4.total_len = BARE_LENGTH + 256;
+                if (size >= LANES_128) {
+                    MAKE(2, lanes.chunk2)
+                    MAKE(3, lanes.chunk3)
+                    hdr.ipv4.total_len = BARE_LENGTH + 512;
+                    if (size == LANES_256) {
+                        MAKE(4, lanes.chunk4)
+                        MAKE(5, lanes.chunk5)
+                        MAKE(6, lanes.chunk6)
+                        MAKE(7, lanes.chunk7)
+                        hdr.ipv4.total_len = BARE_LENGTH + 1024;
                     }
                 }
             }
@@ -101,21 +61,15 @@ control Payload(inout headers_t hdr, in chunks_t lanes) {
 // Makes the body of a contribution that adds nothing.
 control Zeros(inout headers_t hdr) {
     Payload() payload;
-    chunks_t lanes;
-
-    action no_lanes() {
-        lanes = { 0, 0, 0, 0, 0, 0, 0, 0 };
-    }
 
     apply {
-        no_lanes();
-        payload.apply(hdr, lanes);
+        payload.apply(hdr, { 0, 0, 0, 0, 0, 0, 0, 0 }, hdr.switchgnn.width);
     }
 }
 
 // Removes the body.
 control NoPayload(inout headers_t hdr) {
-    action strip() {
+    apply {
         hdr.lanes8.setInvalid();
         hdr.lanes16.setInvalid();
         hdr.chunk0.setInvalid();
@@ -127,10 +81,6 @@ control NoPayload(inout headers_t hdr) {
         hdr.chunk6.setInvalid();
         hdr.chunk7.setInvalid();
         hdr.ipv4.total_len = BARE_LENGTH;
-    }
-
-    apply {
-        strip();
     }
 }
 
@@ -176,255 +126,122 @@ control NoPayload(inout headers_t hdr) {
 #define HALF_OF(bank) NARROW_16((bank)[1023:512], (bank)[511:0], SIXTEEN)
 #define QUARTER_OF(bank) NARROW_8(bank)
 
-// Gives a feature lanes of 32 bits. Remembers of each packet whether its sum may be narrow.
+// Gives a feature lanes of 32 bits, from the last bank to the first, so that no part is lost.
+// Remembers of each packet whether its sum may be narrow.
 // Must be applied before FirstChunk. A feature is wide after its first pass.
 control Widen(inout headers_t hdr, inout metadata_t meta) {
     Zeros() zeros;
 
-    action remember() {
-        meta.loop.narrow = 1;
-    }
-
-    action wide() {
-        hdr.switchgnn.bits = BITS_32;
-    }
-
-    action lanes16_of_16() {
-        hdr.lanes16.setValid();
-        hdr.lanes16.lanes = WITHOUT_BIAS_16(WIDE_16(hdr.lanes8.lanes, EIGHT), SIXTEEN);
-        hdr.lanes8.setInvalid();
-    }
-
-    action bank_of_16() {
-        hdr.chunk0.setValid();
-        hdr.chunk0.lanes = BANK_OF_16(hdr.lanes16.lanes);
-        hdr.lanes16.setInvalid();
-    }
-
-    // From the last bank to the first, so that no half is lost.
-    action banks2_of_16() {
-        hdr.chunk1.setValid();
-        hdr.chunk1.lanes = BANK_OF_16(hdr.chunk0.lanes[511:0]);
-        hdr.chunk0.lanes = BANK_OF_16(hdr.chunk0.lanes[1023:512]);
-    }
-
-    action banks4_of_16() {
-        hdr.chunk2.setValid();
-        hdr.chunk3.setValid();
-        hdr.chunk3.lanes = BANK_OF_16(hdr.chunk1.lanes[511:0]);
-        hdr.chunk2.lanes = BANK_OF_16(hdr.chunk1.lanes[1023:512]);
-    }
-
-    action banks8_of_16() {
-        hdr.chunk4.setValid();
-        hdr.chunk5.setValid();
-        hdr.chunk6.setValid();
-        hdr.chunk7.setValid();
-        hdr.chunk7.lanes = BANK_OF_16(hdr.chunk3.lanes[511:0]);
-        hdr.chunk6.lanes = BANK_OF_16(hdr.chunk3.lanes[1023:512]);
-        hdr.chunk5.lanes = BANK_OF_16(hdr.chunk2.lanes[511:0]);
-        hdr.chunk4.lanes = BANK_OF_16(hdr.chunk2.lanes[1023:512]);
-    }
-
-    action bank_of_8() {
-        hdr.chunk0.setValid();
-        hdr.chunk0.lanes = BANK_OF_8(hdr.lanes8.lanes);
-        hdr.lanes8.setInvalid();
-    }
-
-    action banks2_of_8() {
-        hdr.chunk0.setValid();
-        hdr.chunk1.setValid();
-        hdr.chunk1.lanes = BANK_OF_8(hdr.lanes16.lanes[255:0]);
-        hdr.chunk0.lanes = BANK_OF_8(hdr.lanes16.lanes[511:256]);
-        hdr.lanes16.setInvalid();
-    }
-
-    action banks4_of_8() {
-        hdr.chunk1.setValid();
-        hdr.chunk2.setValid();
-        hdr.chunk3.setValid();
-        hdr.chunk3.lanes = BANK_OF_8(hdr.chunk0.lanes[255:0]);
-        hdr.chunk2.lanes = BANK_OF_8(hdr.chunk0.lanes[511:256]);
-        hdr.chunk1.lanes = BANK_OF_8(hdr.chunk0.lanes[767:512]);
-        hdr.chunk0.lanes = BANK_OF_8(hdr.chunk0.lanes[1023:768]);
-    }
-
-    action banks8_of_8() {
-        hdr.chunk4.setValid();
-        hdr.chunk5.setValid();
-        hdr.chunk6.setValid();
-        hdr.chunk7.setValid();
-        hdr.chunk7.lanes = BANK_OF_8(hdr.chunk1.lanes[255:0]);
-        hdr.chunk6.lanes = BANK_OF_8(hdr.chunk1.lanes[511:256]);
-        hdr.chunk5.lanes = BANK_OF_8(hdr.chunk1.lanes[767:512]);
-        hdr.chunk4.lanes = BANK_OF_8(hdr.chunk1.lanes[1023:768]);
-    }
-
     apply {
         if (hdr.switchgnn.bits != BITS_32) {
-            remember();
+            meta.loop.narrow = 1;
             if (hdr.switchgnn.kind == kind_t.FEATURE) {
                 if (hdr.switchgnn.bits == NO_BODY) {
                     zeros.apply(hdr);
+                } else if (hdr.switchgnn.bits == BITS_16 && hdr.switchgnn.width == LANES_16) {
+                    hdr.lanes16.setValid();
+                    hdr.lanes16.lanes = WITHOUT_BIAS_16(WIDE_16(hdr.lanes8.lanes, EIGHT), SIXTEEN);
+                    hdr.lanes8.setInvalid();
+                } else if (hdr.switchgnn.bits == BITS_16 && hdr.switchgnn.width == LANES_32) {
+                    MAKE(0, BANK_OF_16(hdr.lanes16.lanes))
+                    hdr.lanes16.setInvalid();
                 } else if (hdr.switchgnn.bits == BITS_16) {
-                    if (hdr.switchgnn.width == LANES_16) {
-                        lanes16_of_16();
-                    } else if (hdr.switchgnn.width == LANES_32) {
-                        bank_of_16();
-                    } else {
-                        if (hdr.switchgnn.width >= LANES_128) {
-                            if (hdr.switchgnn.width == LANES_256) {
-                                banks8_of_16();
-                            }
-                            banks4_of_16();
+                    if (hdr.switchgnn.width >= LANES_128) {
+                        if (hdr.switchgnn.width == LANES_256) {
+                            MAKE(7, BANK_OF_16(hdr.chunk3.lanes[511:0]))
+                            MAKE(6, BANK_OF_16(hdr.chunk3.lanes[1023:512]))
+                            MAKE(5, BANK_OF_16(hdr.chunk2.lanes[511:0]))
+                            MAKE(4, BANK_OF_16(hdr.chunk2.lanes[1023:512]))
                         }
-                        banks2_of_16();
+                        MAKE(3, BANK_OF_16(hdr.chunk1.lanes[511:0]))
+                        MAKE(2, BANK_OF_16(hdr.chunk1.lanes[1023:512]))
                     }
-                } else if (hdr.switchgnn.width == LANES_32) {
-                    bank_of_8();
-                } else if (hdr.switchgnn.width == LANES_64) {
-                    banks2_of_8();
-                } else {
+                    MAKE(1, BANK_OF_16(hdr.chunk0.lanes[511:0]))
+                    MAKE(0, BANK_OF_16(hdr.chunk0.lanes[1023:512]))
+                } else if (hdr.switchgnn.bits == BITS_8 && hdr.switchgnn.width == LANES_32) {
+                    MAKE(0, BANK_OF_8(hdr.lanes8.lanes))
+                    hdr.lanes8.setInvalid();
+                } else if (hdr.switchgnn.bits == BITS_8 && hdr.switchgnn.width == LANES_64) {
+                    MAKE(1, BANK_OF_8(hdr.lanes16.lanes[255:0]))
+                    MAKE(0, BANK_OF_8(hdr.lanes16.lanes[511:256]))
+                    hdr.lanes16.setInvalid();
+                } else if (hdr.switchgnn.bits == BITS_8) {
                     if (hdr.switchgnn.width == LANES_256) {
-                        banks8_of_8();
+                        MAKE(7, BANK_OF_8(hdr.chunk1.lanes[255:0]))
+                        MAKE(6, BANK_OF_8(hdr.chunk1.lanes[511:256]))
+                        MAKE(5, BANK_OF_8(hdr.chunk1.lanes[767:512]))
+                        MAKE(4, BANK_OF_8(hdr.chunk1.lanes[1023:768]))
                     }
-                    banks4_of_8();
+                    MAKE(3, BANK_OF_8(hdr.chunk0.lanes[255:0]))
+                    MAKE(2, BANK_OF_8(hdr.chunk0.lanes[511:256]))
+                    MAKE(1, BANK_OF_8(hdr.chunk0.lanes[767:512]))
+                    MAKE(0, BANK_OF_8(hdr.chunk0.lanes[1023:768]))
                 }
-                wide();
+                hdr.switchgnn.bits = BITS_32;
             }
         }
     }
 }
 
+// The lanes of a sum in one bank.
+#define BANK(b) meta.sum.lanes.chunk##b
 // Whether the numbers of a bank need more than 16 or 8 bits. Bit i of the exclusive or is 0 where
 // bits i and i - 1 of a number are equal; a number fits in b bits if they are from bit b on.
-#define CHANGES(bank) ((bank) ^ ((bank) << 1))
-#define ABOVE_16(bank) ((CHANGES(bank) & ALL(32w0xffff0000)) != 0)
-#define ABOVE_8(bank) ((CHANGES(bank) & ALL(32w0xffffff00)) != 0)
+#define CHANGES(b) (BANK(b) ^ (BANK(b) << 1))
+#define ABOVE_16(b) ((CHANGES(b) & ALL(32w0xffff0000)) != 0)
+#define ABOVE_8(b) ((CHANGES(b) & ALL(32w0xffffff00)) != 0)
 // Fewer bits have a higher code.
-#define NEED(bank) \
-    if (ABOVE_16(bank)) { \
-        need(BITS_32); \
-    } else if (hdr.switchgnn.bits >= BITS_8 && ABOVE_8(bank)) { \
-        need(BITS_16); \
-    } else if (hdr.switchgnn.bits == NO_BODY && bank != 0) { \
-        need(BITS_8); \
+#define NEED(b) \
+    if (ABOVE_16(b)) { \
+        hdr.switchgnn.bits = BITS_32; \
+    } else if (hdr.switchgnn.bits >= BITS_8 && ABOVE_8(b)) { \
+        hdr.switchgnn.bits = BITS_16; \
+    } else if (hdr.switchgnn.bits == NO_BODY && BANK(b) != 0) { \
+        hdr.switchgnn.bits = BITS_8; \
     }
+#define HALVES(b, c) (HALF_OF(BANK(b)) ++ HALF_OF(BANK(c)))
+#define QUARTERS(b, c, d, e) \
+    (QUARTER_OF(BANK(b)) ++ QUARTER_OF(BANK(c)) ++ QUARTER_OF(BANK(d)) ++ QUARTER_OF(BANK(e)))
 
-// Gives a sum the fewest bits that hold all its lanes, and its body if these are less than 32.
-control Narrow(inout headers_t hdr, in chunks_t sum) {
-    NoPayload() no_payload;
-
-    action need(bits_t bits) {
-        hdr.switchgnn.bits = bits;
-    }
-
-    action make16_of_16() {
-        hdr.lanes8.setValid();
-        hdr.lanes8.lanes = NARROW_16(sum.chunk0[1023:768], sum.chunk0[767:512], EIGHT);
-        hdr.ipv4.total_len = BARE_LENGTH + 32;
-    }
-
-    action make32_of_16() {
-        hdr.lanes16.setValid();
-        hdr.lanes16.lanes = HALF_OF(sum.chunk0);
-        hdr.ipv4.total_len = BARE_LENGTH + 64;
-    }
-
-    action make64_of_16() {
-        hdr.chunk0.setValid();
-        hdr.chunk0.lanes = HALF_OF(sum.chunk0) ++ HALF_OF(sum.chunk1);
-        hdr.ipv4.total_len = BARE_LENGTH + 128;
-    }
-
-    action make128_of_16() {
-        hdr.chunk1.setValid();
-        hdr.chunk1.lanes = HALF_OF(sum.chunk2) ++ HALF_OF(sum.chunk3);
-        hdr.ipv4.total_len = BARE_LENGTH + 256;
-    }
-
-    action make256_of_16() {
-        hdr.chunk2.setValid();
-        hdr.chunk3.setValid();
-        hdr.chunk2.lanes = HALF_OF(sum.chunk4) ++ HALF_OF(sum.chunk5);
-        hdr.chunk3.lanes = HALF_OF(sum.chunk6) ++ HALF_OF(sum.chunk7);
-        hdr.ipv4.total_len = BARE_LENGTH + 512;
-    }
-
-    action make32_of_8() {
-        hdr.lanes8.setValid();
-        hdr.lanes8.lanes = QUARTER_OF(sum.chunk0);
-        hdr.ipv4.total_len = BARE_LENGTH + 32;
-    }
-
-    action make64_of_8() {
-        hdr.lanes16.setValid();
-        hdr.lanes16.lanes = QUARTER_OF(sum.chunk0) ++ QUARTER_OF(sum.chunk1);
-        hdr.ipv4.total_len = BARE_LENGTH + 64;
-    }
-
-    action make128_of_8() {
-        hdr.chunk0.setValid();
-        hdr.chunk0.lanes = QUARTER_OF(sum.chunk0) ++ QUARTER_OF(sum.chunk1)
-            ++ QUARTER_OF(sum.chunk2) ++ QUARTER_OF(sum.chunk3);
-        hdr.ipv4.total_len = BARE_LENGTH + 128;
-    }
-
-    action make256_of_8() {
-        hdr.chunk1.setValid();
-        hdr.chunk1.lanes = QUARTER_OF(sum.chunk4) ++ QUARTER_OF(sum.chunk5)
-            ++ QUARTER_OF(sum.chunk6) ++ QUARTER_OF(sum.chunk7);
-        hdr.ipv4.total_len = BARE_LENGTH + 256;
-    }
-
+// Gives a sum the fewest bits that hold all its lanes. The lanes of 2 or 4 banks move into one.
+control Narrow(inout headers_t hdr, inout metadata_t meta) {
     apply {
-        need(NO_BODY);
-        NEED(sum.chunk0)
+        hdr.switchgnn.bits = NO_BODY;
+        NEED(0)
         if (hdr.switchgnn.width >= LANES_64) {
-            NEED(sum.chunk1)
+            NEED(1)
             if (hdr.switchgnn.width >= LANES_128) {
-                NEED(sum.chunk2)
-                NEED(sum.chunk3)
+                NEED(2)
+                NEED(3)
                 if (hdr.switchgnn.width == LANES_256) {
-                    NEED(sum.chunk4)
-                    NEED(sum.chunk5)
-                    NEED(sum.chunk6)
-                    NEED(sum.chunk7)
+                    NEED(4)
+                    NEED(5)
+                    NEED(6)
+                    NEED(7)
                 }
             }
         }
         if (hdr.switchgnn.bits == BITS_8 && hdr.switchgnn.width < LANES_32) {
-            need(BITS_16);
+            hdr.switchgnn.bits = BITS_16;
         }
         if (hdr.switchgnn.bits == BITS_16 && hdr.switchgnn.width == LANES_8) {
-            need(BITS_32);
+            hdr.switchgnn.bits = BITS_32;
         }
-        no_payload.apply(hdr);
-        if (hdr.switchgnn.bits == BITS_16) {
-            if (hdr.switchgnn.width == LANES_16) {
-                make16_of_16();
-            } else if (hdr.switchgnn.width == LANES_32) {
-                make32_of_16();
-            } else {
-                make64_of_16();
-                if (hdr.switchgnn.width >= LANES_128) {
-                    make128_of_16();
-                    if (hdr.switchgnn.width == LANES_256) {
-                        make256_of_16();
-                    }
+        if (hdr.switchgnn.bits == BITS_16 && hdr.switchgnn.width == LANES_16) {
+            BANK(0) = NARROW_16(BANK(0)[1023:768], BANK(0)[767:512], EIGHT) ++ 768w0;
+        } else if (hdr.switchgnn.bits == BITS_16) {
+            BANK(0) = HALVES(0, 1);
+            if (hdr.switchgnn.width >= LANES_128) {
+                BANK(1) = HALVES(2, 3);
+                if (hdr.switchgnn.width == LANES_256) {
+                    BANK(2) = HALVES(4, 5);
+                    BANK(3) = HALVES(6, 7);
                 }
             }
         } else if (hdr.switchgnn.bits == BITS_8) {
-            if (hdr.switchgnn.width == LANES_32) {
-                make32_of_8();
-            } else if (hdr.switchgnn.width == LANES_64) {
-                make64_of_8();
-            } else {
-                make128_of_8();
-                if (hdr.switchgnn.width == LANES_256) {
-                    make256_of_8();
-                }
+            BANK(0) = QUARTERS(0, 1, 2, 3);
+            if (hdr.switchgnn.width == LANES_256) {
+                BANK(1) = QUARTERS(4, 5, 6, 7);
             }
         }
     }

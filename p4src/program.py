@@ -100,13 +100,7 @@ class Program:
 
 
 def load_program(files: ProgramFiles = SWITCHGNN) -> Program:
-    """Return the committed compilation of a program.
-
-    Args:
-        files: where it is; the product's program if nothing is said.
-
-    Returns:
-        The program; its digest is that of the sources as they are now.
+    """Return the committed compilation of a program, by default the product's.
 
     Raises:
         StaleProgramError: a file is missing, or the P4 sources have changed since.
@@ -134,11 +128,7 @@ def load_program(files: ProgramFiles = SWITCHGNN) -> Program:
 
 
 def load_strawman() -> Program:
-    """Return the committed compilation of the strawman, which hands its slots out itself.
-
-    Raises:
-        StaleProgramError: a file is missing, or the P4 sources have changed since.
-    """
+    """Return the committed compilation of the strawman; see ``load_program``."""
     return load_program(STRAWMAN)
 
 

@@ -50,13 +50,6 @@ control Reduce(inout headers_t hdr,
         standard_metadata.mcast_grp = ALL_WORKERS_GROUP;
     }
 
-    // It comes back from above, for all workers.
-    action pass_up() {
-        meta.outcome = PASSED_ON;
-        hdr.switchgnn.src_id = meta.switch_number;
-        standard_metadata.egress_spec = meta.above_port;
-    }
-
     action look() {
         index = (bit<32>) hdr.switchgnn.block_id & (REDUCE_SLOTS - 1);
         fragment_tag.read(tag, index);
@@ -66,12 +59,7 @@ control Reduce(inout headers_t hdr,
         reduce_heartbeats.read(meta.heartbeats, 0);
     }
 
-    action nobody() {
-        meta.contributors = 0;
-        exponent = 0;
-    }
-
-    // A leaf tells what it knows.
+    // A leaf reports what it knows.
     action hear() {
         meta.outcome = REDUCE_ASKED;
         meta.heartbeats = (meta.heartbeats & ~meta.worker_bit)
@@ -95,11 +83,6 @@ control Reduce(inout headers_t hdr,
         exponents.write(index, hdr.switchgnn.feature_group[7:0]);
     }
 
-    action repeat() {
-        meta.outcome = REDUCE_REPEATED;
-        hdr.switchgnn.count = 0;
-    }
-
     apply {
         if (meta.from_above == 1) {
             pass_to_all();
@@ -110,13 +93,17 @@ control Reduce(inout headers_t hdr,
             if (meta.above_port == 0) {
                 pass_to_all();
             } else {
-                pass_up();
+                // It comes back from above, for all workers.
+                meta.outcome = PASSED_ON;
+                hdr.switchgnn.src_id = meta.switch_number;
+                standard_metadata.egress_spec = meta.above_port;
             }
         } else {
             reduce.apply();
             look();
             if (tag != meta.tag) {
-                nobody();
+                meta.contributors = 0;
+                exponent = 0;
             }
             if (meta.destination_expected == 0) {
                 meta.outcome = UNKNOWN_KIND;
@@ -138,7 +125,8 @@ control Reduce(inout headers_t hdr,
                         newest_fragment.write(0, meta.tag);
                     }
                 } else {
-                    repeat();
+                    meta.outcome = REDUCE_REPEATED;
+                    hdr.switchgnn.count = 0;
                     zeros.apply(hdr);
                 }
             }
@@ -152,23 +140,8 @@ control Reduction(inout headers_t hdr,
                   inout standard_metadata_t standard_metadata) {
     NoPayload() no_payload;
 
-    action send_to_all() {
-        meta.send_reduced = 1;
-        standard_metadata.mcast_grp = ALL_WORKERS_GROUP;
-    }
-
-    action send_again() {
-        meta.send_reduced = 1;
-        standard_metadata.egress_spec = standard_metadata.ingress_port;
-    }
-
-    action send_up() {
-        meta.send_reduced = 1;
-        standard_metadata.egress_spec = meta.above_port;
-    }
-
     // The newest fragment has 40 bits: its upper ones are in Magnitude.
-    action tell() {
+    action report() {
         hdr.switchgnn.kind = kind_t.REDUCING;
         hdr.switchgnn.count = (count_t) REDUCE_SLOTS;
         hdr.switchgnn.feature_group = 0;
@@ -183,23 +156,15 @@ control Reduction(inout headers_t hdr,
         standard_metadata.egress_spec = standard_metadata.ingress_port;
     }
 
-    action tell_all() {
-        standard_metadata.mcast_grp = ALL_WORKERS_GROUP;
-    }
-
-    action tell_above() {
-        hdr.switchgnn.src_id = meta.switch_number;
-        standard_metadata.egress_spec = meta.above_port;
-    }
-
     apply {
         if (meta.completed == 1) {
+            meta.send_reduced = 1;
             if (meta.above_port != 0) {
-                send_up();
+                standard_metadata.egress_spec = meta.above_port;
             } else if (meta.outcome == REDUCE_ADDED) {
-                send_to_all();
+                standard_metadata.mcast_grp = ALL_WORKERS_GROUP;
             } else {
-                send_again();
+                standard_metadata.egress_spec = standard_metadata.ingress_port;
             }
         } else if (meta.outcome == REDUCE_ASKED || meta.outcome == REDUCE_REPEATED
                    || meta.outcome == REDUCE_STALE) {
@@ -207,11 +172,12 @@ control Reduction(inout headers_t hdr,
                 meta.newest_fragment = 0;
             }
             no_payload.apply(hdr);
-            tell();
+            report();
             if (meta.above_port != 0) {
-                tell_above();
+                hdr.switchgnn.src_id = meta.switch_number;
+                standard_metadata.egress_spec = meta.above_port;
             } else if (hdr.switchgnn.resend == 1) {
-                tell_all();
+                standard_metadata.mcast_grp = ALL_WORKERS_GROUP;
             }
         }
     }

@@ -10,38 +10,22 @@
 
 // A complete sum.
 control Sum(inout headers_t hdr, in sum_t sum, in vertex_t destination) {
-    action make_sum() {
+    apply {
+        hdr.switchgnn.dst_id = destination;
+        hdr.switchgnn.echo = 0;
+#ifdef STRAWMAN
+        // What found no slot is still a feature of its source.
+        if (sum.overflow == 0) {
+            hdr.switchgnn.kind = kind_t.SUM;
+            hdr.switchgnn.src_id = sum.sources;
+            hdr.switchgnn.count = sum.count;
+        }
+#else
         hdr.switchgnn.kind = kind_t.SUM;
         hdr.switchgnn.src_id = 0;
-        hdr.switchgnn.dst_id = destination;
         hdr.switchgnn.count = sum.count;
-        hdr.switchgnn.echo = 0;
-    }
-
-#ifdef STRAWMAN
-    action name_sources() {
-        hdr.switchgnn.src_id = sum.sources;
-    }
-
-    // Still a feature of its source.
-    action make_overflow() {
-        hdr.switchgnn.dst_id = destination;
-        hdr.switchgnn.echo = 0;
-    }
-
-    apply {
-        if (sum.overflow == 1) {
-            make_overflow();
-        } else {
-            make_sum();
-            name_sources();
-        }
-    }
-#else
-    apply {
-        make_sum();
-    }
 #endif
+    }
 }
 
 // Must not be applied to the copy that goes around the loop, which stays unchanged.
@@ -71,13 +55,6 @@ control Rewrite(inout headers_t hdr, inout metadata_t meta, in port_t egress_por
         size = MAX_PORTS;
     }
 
-    action seal() {
-        hdr.ipv4.dscp = meta.urgent == 1 ? DSCP_CONTROL : DSCP_DEFAULT;
-        hdr.ipv4.ttl = 64;
-        meta.update_ipv4 = 1;
-        meta.seal = 1;
-    }
-
     // A feature to the switch above; `is_fetch` stays if it was asked for. Only leaves send it,
     // so its level is 1, whatever the packet that completed it claims.
     action make_partial() {
@@ -97,28 +74,10 @@ control Rewrite(inout headers_t hdr, inout metadata_t meta, in port_t egress_por
         hdr.switchgnn.count = meta.sum.count;
     }
 
-    action make_reduced() {
-        hdr.switchgnn.kind = kind_t.REDUCED;
-        hdr.switchgnn.src_id = 0;
-        hdr.switchgnn.count = meta.sum.count;
-        hdr.switchgnn.resend = 0;
-    }
-
     action make_ack() {
         hdr.switchgnn.kind = kind_t.ACK;
         hdr.switchgnn.bits = BITS_32;
         hdr.switchgnn.is_ack = 1;
-        hdr.switchgnn.count = meta.loop.accepted;
-    }
-
-    // A FETCH, or a RECALL to leaves other than the one that asked. Recovery has set a count for
-    // the slot, not for the receiver.
-    action make_question() {
-        hdr.switchgnn.count = 0;
-    }
-
-    // The MISSING from above, after its pass through the loop.
-    action make_missing_again() {
         hdr.switchgnn.count = meta.loop.accepted;
     }
 
@@ -133,7 +92,10 @@ control Rewrite(inout headers_t hdr, inout metadata_t meta, in port_t egress_por
                 if (meta.above_port != 0) {
                     make_reduce();
                 } else {
-                    make_reduced();
+                    hdr.switchgnn.kind = kind_t.REDUCED;
+                    hdr.switchgnn.src_id = 0;
+                    hdr.switchgnn.count = meta.sum.count;
+                    hdr.switchgnn.resend = 0;
                 }
             } else if (meta.partial != 0) {
                 make_partial();
@@ -141,28 +103,34 @@ control Rewrite(inout headers_t hdr, inout metadata_t meta, in port_t egress_por
                 sum.apply(hdr, meta.sum, meta.destination);
             }
             if (meta.loop.narrow == 1) {
-                narrow.apply(hdr, meta.sum.lanes);
+                narrow.apply(hdr, meta);
+                no_payload.apply(hdr);
             }
-            if (hdr.switchgnn.bits == BITS_32) {
-                payload.apply(hdr, meta.sum.lanes);
+            if (hdr.switchgnn.bits != NO_BODY) {
+                // Half or a quarter of the bits take half or a quarter of the room.
+                payload.apply(hdr, meta.sum.lanes,
+                              hdr.switchgnn.width - (width_t) hdr.switchgnn.bits);
             }
-        } else if (meta.send_ack == 1 && hdr.switchgnn.kind == kind_t.MISSING) {
-            make_missing_again();
-            no_payload.apply(hdr);
-        } else if (meta.send_ack == 1) {
-            make_ack();
-            no_payload.apply(hdr);
-        } else if (meta.send_missing == 1 && egress_port != meta.loop.port) {
-            make_question();
-            no_payload.apply(hdr);
-        } else if (meta.send_missing == 1) {
-            make_missing();
-            no_payload.apply(hdr);
-        } else if (hdr.switchgnn.kind == kind_t.FETCH) {
-            make_question();
+        } else if (meta.send_ack == 1 || meta.send_missing == 1
+                   || hdr.switchgnn.kind == kind_t.FETCH) {
+            if (meta.send_ack == 1 && hdr.switchgnn.kind == kind_t.MISSING) {
+                // From above, after its pass through the loop.
+                hdr.switchgnn.count = meta.loop.accepted;
+            } else if (meta.send_ack == 1) {
+                make_ack();
+            } else if (meta.send_missing == 1 && egress_port == meta.loop.port) {
+                make_missing();
+            } else {
+                // A FETCH, or a RECALL to leaves other than the one that asked. Recovery has set a
+                // count for the slot, not for the receiver.
+                hdr.switchgnn.count = 0;
+            }
             no_payload.apply(hdr);
         }
-        seal();
+        hdr.ipv4.dscp = meta.urgent == 1 ? DSCP_CONTROL : DSCP_DEFAULT;
+        hdr.ipv4.ttl = 64;
+        meta.update_ipv4 = 1;
+        meta.seal = 1;
         rewrite.apply();
     }
 }

@@ -112,7 +112,7 @@ class Incoming:
         """Return one bit for each frame of a group that is here."""
         size = min(GROUP, self.frames[peer] - first)
         start = self._first[peer] + first
-        return sum(1 << place for place in range(size) if self._seen[start + place])
+        return sum(1 << index for index in range(size) if self._seen[start + index])
 
     def whole(self, peer: int, first: int) -> int:
         """Return the bits of a complete group."""
@@ -245,7 +245,7 @@ class Arrivals:
             self._early_bytes[packet.round] = kept + len(packet.body)
         if packet.sender in self._one_way:
             return
-        bits = sum(1 << place for place in range(GROUP) if (packet.sender, first + place) in early)
+        bits = sum(1 << index for index in range(GROUP) if (packet.sender, first + index) in early)
         if packet.echo or packet.kind is Kind.RECALL:
             self._answer(packet, first, bits)
         elif bits == ALL_OF_A_GROUP:

@@ -177,13 +177,13 @@ class CompressedRows:
         return rows if self._quantiser is None else rows - held
 
     def _update(
-        self, table: NDArray[np.float32], places: NDArray[np.bool_], words: NDArray[np.float32]
+        self, table: NDArray[np.float32], indices: NDArray[np.bool_], words: NDArray[np.float32]
     ) -> None:
         """Enter rows as they travel, at either end."""
         if self._quantiser is None:
-            table[places] = words
+            table[indices] = words
         else:
-            table[places] += self._unpack(words, table.shape[1])
+            table[indices] += self._unpack(words, table.shape[1])
 
     def _pack(self, rows: NDArray[np.float32]) -> NDArray[np.float32]:
         return rows if self._quantiser is None else self._quantiser.pack(rows)

@@ -143,16 +143,16 @@ class DirectExchange:
     def give(
         self,
         to: Round,
-        places: NDArray[np.int64],
+        indices: NDArray[np.int64],
         rows: NDArray[np.float32],
         counts: NDArray[np.int64],
     ) -> None:
         """Give some rows of a round, each only once; complete frames leave soon.
 
-        `places`: int64[K], ascending, which of the round's rows, receiver by receiver. `rows`:
+        `indices`: int64[K], ascending, which of the round's rows, receiver by receiver. `rows`:
         float32[K, F]. `counts`: int64[K], how many rows of vertices each of them adds up.
         """
-        whole = to.outgoing.give(places, rows, counts)
+        whole = to.outgoing.give(indices, rows, counts)
         if not len(whole):
             return
         order = send_order(self._worker, to.outgoing.runs.first, whole)
@@ -187,8 +187,8 @@ class DirectExchange:
         if batch is not None:
             left = self._arrivals.take_plain(batch, now, self._heard)
             news |= len(left) < batch.count - batch.first
-            for place in left:
-                news |= self._take(batch.frame(place), now)
+            for index in left:
+                news |= self._take(batch.frame(index), now)
         news |= self._close_rounds()
         if news or self._nothing_awaited:
             self._deadline = now + self._timeout

@@ -192,7 +192,7 @@ class Outgoing:
         self._left = runs.rows
 
     def give(
-        self, places: NDArray[np.int64], rows: NDArray[np.float32], counts: NDArray[np.int64]
+        self, indices: NDArray[np.int64], rows: NDArray[np.float32], counts: NDArray[np.int64]
     ) -> NDArray[np.int64]:
         """Take rows, see ``DirectExchange.give``; return int64[S], the completed frames."""
         runs = self.runs
@@ -202,21 +202,21 @@ class Outgoing:
             )
             self.counts = np.zeros(runs.rows, dtype=np.int64)
         matrix = self.lanes[: runs.rows * runs.lanes].reshape(runs.rows, runs.lanes)
-        matrix[places, : rows.shape[1]] = rows
-        self.counts[places] = counts
-        everything = len(places) == runs.rows
-        self._left -= len(places)
-        return np.arange(runs.frames) if everything else self._completed(places)
+        matrix[indices, : rows.shape[1]] = rows
+        self.counts[indices] = counts
+        everything = len(indices) == runs.rows
+        self._left -= len(indices)
+        return np.arange(runs.frames) if everything else self._completed(indices)
 
     def forget(self) -> None:
         """Free the rows once all have been given."""
         if not self._left:
             self.lanes, self.counts = self.lanes[:0], self.counts[:0]
 
-    def _completed(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
+    def _completed(self, indices: NDArray[np.int64]) -> NDArray[np.int64]:
         if self._lacks is None:
             self._lacks = self.runs.rows_of_frames()
-        first, count = self.runs.frames_of_rows(places)
+        first, count = self.runs.frames_of_rows(indices)
         before = np.cumsum(count) - count
         parts = np.repeat(first - before, count) + np.arange(int(count.sum()))
         frames, times = np.unique(parts, return_counts=True)
@@ -280,9 +280,9 @@ def _write_envelopes(
     )
     frames[:, :HEADER_AT] = heads.reshape(len(peers), HEADER_AT)[peer]
     # The last frame for each worker is shorter.
-    for place in np.flatnonzero(body != payload_bytes).tolist():
-        head = envelopes.data(int(peer[place]), int(body[place]))
-        frames[place, :HEADER_AT] = np.frombuffer(head, dtype=np.uint8)
+    for index in np.flatnonzero(body != payload_bytes).tolist():
+        head = envelopes.data(int(peer[index]), int(body[index]))
+        frames[index, :HEADER_AT] = np.frombuffer(head, dtype=np.uint8)
 
 
 def join_rows(

@@ -43,14 +43,14 @@ class Departures:
     def __init__(self) -> None:
         self._spans: list[tuple[FrameRows, int, int]] = []
 
-    def add(self, rows: FrameRows, place: int) -> None:
+    def add(self, rows: FrameRows, index: int) -> None:
         """Append a frame."""
         if self._spans:
             last, first, end = self._spans[-1]
-            if last is rows and end == place:
+            if last is rows and end == index:
                 self._spans[-1] = (rows, first, end + 1)
                 return
-        self._spans.append((rows, place, place + 1))
+        self._spans.append((rows, index, index + 1))
 
     def leave(self, link: Link) -> None:
         """Send them all."""
@@ -197,9 +197,9 @@ class Outbox:
         for start, end in pairwise(order.run_start.tolist()):
             group = self._group(cargo.round, sending, peers[start], numbers[start])
             bit = numbers[start] - group.number
-            for place in range(start, end):
-                group.frames[bit] = (rows, place)
-                group.asks |= asking[place] << bit
+            for index in range(start, end):
+                group.frames[bit] = (rows, index)
+                group.asks |= asking[index] << bit
                 bit += 1
             self._queue(group)
 

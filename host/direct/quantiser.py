@@ -94,14 +94,14 @@ def pack_flags(flags: NDArray[np.bool_], indptr: NDArray[np.int64]) -> NDArray[n
     """
     rows = flag_rows(indptr)
     padded = np.zeros(int(rows[-1]) * _FLAGS, dtype=np.bool_)
-    padded[_flag_places(indptr, rows)] = flags
+    padded[_flag_indices(indptr, rows)] = flags
     return _as_words(np.packbits(padded.reshape(-1, _FLAGS), axis=1))
 
 
 def unpack_flags(words: NDArray[np.float32], indptr: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Return bool[R]; see ``pack_flags``."""
     flags = np.unpackbits(_as_bytes(words)).astype(np.bool_)
-    return flags[_flag_places(indptr, flag_rows(indptr))]
+    return flags[_flag_indices(indptr, flag_rows(indptr))]
 
 
 def flag_rows(indptr: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -111,11 +111,11 @@ def flag_rows(indptr: NDArray[np.int64]) -> NDArray[np.int64]:
     return rows
 
 
-def _flag_places(indptr: NDArray[np.int64], rows: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return int64[R], the place of each flag among those of all rows."""
+def _flag_indices(indptr: NDArray[np.int64], rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return int64[R], the index of each flag among those of all rows."""
     shift = rows[:-1] * _FLAGS - indptr[:-1]
-    places: NDArray[np.int64] = np.arange(indptr[-1]) + np.repeat(shift, np.diff(indptr))
-    return places
+    indices: NDArray[np.int64] = np.arange(indptr[-1]) + np.repeat(shift, np.diff(indptr))
+    return indices
 
 
 # The exchange moves float32 bit by bit, big-endian, so bytes keep their order on the wire.

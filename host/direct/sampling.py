@@ -51,11 +51,11 @@ class Sampling:
 class Sample:
     """The rows of one side of a worker that are sent in an epoch.
 
-    `place`: int64[K], their places among all rows of that side. `indptr`: int64[W + 1], those of
+    `index`: int64[K], their indices among all rows of that side. `indptr`: int64[W + 1], those of
     each other worker. `scale`: float32[K], the factor of their values: n/k of their pair.
     """
 
-    place: NDArray[np.int64]
+    index: NDArray[np.int64]
     indptr: NDArray[np.int64]
     scale: NDArray[np.float32]
 
@@ -64,12 +64,12 @@ def sample_rows(
     sampling: Sampling, epoch: int, worker: int, indptr: NDArray[np.int64], *, outgoing: bool
 ) -> Sample:
     """Draw the rows of one side; `indptr`: int64[W + 1], the rows of each other worker."""
-    places, scales, sizes = [], [], []
+    indices, scales, sizes = [], [], []
     for peer, rows in enumerate(np.diff(indptr).tolist()):
         pair = (worker, peer) if outgoing else (peer, worker)
         drawn = sampling.draw(epoch, *pair, rows)
-        places.append(indptr[peer] + drawn)
+        indices.append(indptr[peer] + drawn)
         scales.append(np.full(len(drawn), rows / max(1, len(drawn)), dtype=np.float32))
         sizes.append(len(drawn))
     ends = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    return Sample(np.concatenate(places).astype(np.int64), ends, np.concatenate(scales))
+    return Sample(np.concatenate(indices).astype(np.int64), ends, np.concatenate(scales))

@@ -54,11 +54,11 @@ class RowSums:
         sums: NDArray[np.float32] = matrix @ rows
         return sums
 
-    def rows(self, places: NDArray[np.integer]) -> "RowSums":
+    def rows(self, indices: NDArray[np.integer]) -> "RowSums":
         """Return some of the results, in that order."""
-        sizes = self.sizes[places]
+        sizes = self.sizes[indices]
         indptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-        entry = np.arange(indptr[-1]) + np.repeat(self.indptr[places] - indptr[:-1], sizes)
+        entry = np.arange(indptr[-1]) + np.repeat(self.indptr[indices] - indptr[:-1], sizes)
         return RowSums(indptr, self.column[entry], self.width)
 
     def transposed(self) -> "RowSums":
@@ -220,10 +220,10 @@ def _rows(boundary: BoundaryEdges, by_copy: NDArray[np.bool_], turn: NDArray[np.
     ready = np.full(len(unique), np.iinfo(np.int64).min)
     np.maximum.at(ready, of_edge, turn[boundary.source])
     order = np.lexsort((ready, unique >> 33))
-    place = np.empty_like(order)
-    place[order] = np.arange(len(order))
+    index = np.empty_like(order)
+    index[order] = np.arange(len(order))
     sender, receiver = np.divmod(unique[order] >> 33, MOST_WORKERS)
-    return _RowIds(sender, receiver, place[of_edge])
+    return _RowIds(sender, receiver, index[of_edge])
 
 
 def _schedule(
@@ -257,11 +257,11 @@ def _entries(
     vertices: NDArray[np.int64],
     end: NDArray[np.int32],
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the distinct pairs (place of a sent row, row of the vertex at this end)."""
-    place = np.cumsum(mine) - 1
+    """Return the distinct pairs (index of a sent row, row of the vertex at this end)."""
+    index = np.cumsum(mine) - 1
     edges = mine[row_of_edge]
     row = np.searchsorted(vertices, end[edges])
-    key = np.unique(place[row_of_edge[edges]] * max(1, len(vertices)) + row)
+    key = np.unique(index[row_of_edge[edges]] * max(1, len(vertices)) + row)
     return key // max(1, len(vertices)), key % max(1, len(vertices))
 
 
@@ -329,7 +329,7 @@ def read_schedule(path: str | Path) -> DirectSchedule:
     try:
         arrays = read_arrays(Path(path), kinds, remedy=_REMEDY)
     except ArraysError as error:
-        raise ScheduleError(f"Cannot read the schedule: {error}.") from error
+        raise ScheduleError(f"Cannot read the schedule: {error}") from error
     if not _fit(arrays):
         raise ScheduleError(f"The arrays of {path} do not fit each other; {_REMEDY}.")
     return DirectSchedule(
@@ -363,5 +363,5 @@ def _fit(arrays: Mapping[str, NDArray[Any]]) -> bool:
     )
 
 
-def _inside(places: NDArray[np.int64], end: int) -> bool:
-    return bool(places.min(initial=0) >= 0 and places.max(initial=-1) < end)
+def _inside(indices: NDArray[np.int64], end: int) -> bool:
+    return bool(indices.min(initial=0) >= 0 and indices.max(initial=-1) < end)

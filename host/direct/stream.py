@@ -29,7 +29,7 @@ class Side:
     out_indptr: NDArray[np.int64]  # Int64[W + 1], the outgoing rows for each worker.
     add: RowSums  # Adds the scheduled incoming rows to the worker's n rows.
     in_indptr: NDArray[np.int64]  # Int64[W + 1], the rows that each worker sends.
-    # Int64[M], the place of each scheduled incoming row among the R rows that were drawn; -1 for
+    # Int64[M], the index of each scheduled incoming row among the R rows that were drawn; -1 for
     # the others.
     arrival: NDArray[np.int64]
     scale: NDArray[np.float32]  # Float32[R], the factors of those rows.
@@ -37,9 +37,9 @@ class Side:
 
 def make_side(worker: int, send: RowSums, sent: Sample, add: RowSums, awaited: Sample) -> Side:
     """Put a schedule and its samples together."""
-    drawn = send.rows(sent.place)
+    drawn = send.rows(sent.index)
     arrival = np.full(add.width, -1, dtype=np.int64)
-    arrival[awaited.place] = np.arange(len(awaited.place))
+    arrival[awaited.index] = np.arange(len(awaited.index))
     return Side(
         worker=worker,
         send=drawn,
@@ -79,31 +79,31 @@ class Stream:
         """Whether all rows have arrived, here and at the other workers."""
         return self._round.complete
 
-    def feed(self, places: NDArray[np.int64], rows: NDArray[np.float32]) -> None:
-        """Feed rows, float32[K, F], for distinct places, int64[K], and send what is complete.
+    def feed(self, indices: NDArray[np.int64], rows: NDArray[np.float32]) -> None:
+        """Feed rows, float32[K, F], for distinct indices, int64[K], and send what is complete.
 
         FeatureError: wrong shape or type, or rows that were fed before.
         """
-        if rows.shape != (len(places), self._round.width) or rows.dtype != np.float32:
+        if rows.shape != (len(indices), self._round.width) or rows.dtype != np.float32:
             raise FeatureError(
-                f"Worker {self._side.worker} feeds {len(places)} rows of "
+                f"Worker {self._side.worker} feeds {len(indices)} rows of "
                 f"{self._round.width} float32, not {rows.dtype}{list(rows.shape)}."
             )
-        if self._fed[places].any():
-            twice = places[np.argmax(self._fed[places])]
+        if self._fed[indices].any():
+            twice = indices[np.argmax(self._fed[indices])]
             raise FeatureError(f"Worker {self._side.worker} feeds row {twice} twice in a round.")
-        self._fed[places] = True
-        self._rows[places] = rows
-        touched, times = np.unique(self._side.needed_by.rows(places).column, return_counts=True)
+        self._fed[indices] = True
+        self._rows[indices] = rows
+        touched, times = np.unique(self._side.needed_by.rows(indices).column, return_counts=True)
         self._lacks[touched] -= times
         ready = touched[self._lacks[touched] == 0]
         if len(ready):
             send = self._side.send.rows(ready)
             self._exchange.give(self._round, ready, send.apply(self._rows), send.sizes)
 
-    def needs(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the incoming rows that the sums at some places need, for `wait_any`."""
-        needed = self._side.arrival[self._side.add.rows(places).column]
+    def needs(self, indices: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the incoming rows that the sums at some indices need, for `wait_any`."""
+        needed = self._side.arrival[self._side.add.rows(indices).column]
         return np.unique(needed[needed >= 0])
 
     def wait_any(self, needs: Sequence[NDArray[np.int64]]) -> int:
@@ -113,17 +113,17 @@ class Stream:
         def one_is_here() -> bool:
             nonlocal found
             arrived = map(self._round.incoming.arrived, needs)
-            found = next((place for place, here in enumerate(arrived) if here), -1)
+            found = next((index for index, here in enumerate(arrived) if here), -1)
             return found >= 0
 
         self._wait_until(one_is_here)
         return found
 
-    def sums(self, places: NDArray[np.int64]) -> NDArray[np.float32]:
+    def sums(self, indices: NDArray[np.int64]) -> NDArray[np.float32]:
         """Wait for the sums over the remote neighbours of K rows; return float32[K, F]."""
-        needs = self.needs(places)
+        needs = self.needs(indices)
         self.wait_any([needs])
-        add = self._side.add.rows(places)
+        add = self._side.add.rows(indices)
         received = self._round.incoming.rows(needs)
         scheduled = np.flatnonzero(self._side.arrival >= 0)[needs]
         self._incoming[scheduled] = received * self._side.scale[needs, np.newaxis]

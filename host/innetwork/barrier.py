@@ -7,25 +7,51 @@ from typing import NamedTuple
 
 from switchgnn.host.errors import named_workers
 from switchgnn.host.innetwork.endpoint import Endpoint
-from switchgnn.host.innetwork.errors import BarrierError, ExchangeTimeoutError, InNetworkError
+from switchgnn.host.innetwork.errors import (
+    BarrierError,
+    DisagreementError,
+    ExchangeTimeoutError,
+    InNetworkError,
+    MagnitudeError,
+    RoundMismatchError,
+    SessionMismatchError,
+    check_plan,
+)
 from switchgnn.host.innetwork.fixed_point import Largest, magnitude_from_bits
-from switchgnn.host.innetwork.refusals import HeartbeatBit, Refusals, SignsOfLife, where
+from switchgnn.host.innetwork.heartbeat import HeartbeatBit, SignsOfLife
 from switchgnn.host.innetwork.responder import Inbox, Packet
-from switchgnn.host.wire.header import OPENING_BLOCK, SESSION_MASK, BarrierBody, Header, Kind
+from switchgnn.host.wire.header import (
+    OPENING_BLOCK,
+    SESSION_MASK,
+    BarrierBody,
+    Header,
+    Kind,
+    Refusal,
+    Unit,
+    fragment_number,
+)
 
 
 class Meeting:
-    """One barrier of all workers, from the first `done` of this one to the `answer`."""
+    """One barrier of all workers, from the first `done` of this one to the `answer`.
 
-    def __init__(self, endpoint: Endpoint, workers: int, place: tuple[int, int, int]) -> None:
+    At the opening of a round, `largest` is the largest magnitude once all workers have opened it.
+    The round is void if that exceeds `capacity`: as all get the same one, all conclude the same.
+    """
+
+    def __init__(
+        self, endpoint: Endpoint, workers: int, unit: Unit, capacity: float = float("inf")
+    ) -> None:
         self._pace = endpoint.pace
         self._round_trip = endpoint.round_trip
         self._counters = endpoint.counters
-        self.place = place
+        self.unit = unit
+        self.capacity = capacity
         # Before they open a round, workers may be computing.
-        self.timeout = self._pace.timeout + self._pace.skew * (place[1] == OPENING_BLOCK)
+        self.timeout = self._pace.timeout + self._pace.skew * (unit.block == OPENING_BLOCK)
         self.repeat_at = float("-inf")
         self.answer: tuple[Header, BarrierBody] | None = None
+        self.largest: Largest | None = None
         self._signs = SignsOfLife(workers)
         self._attempts = 0
         # -1: the first `done` is not answered while others are not done.
@@ -38,6 +64,11 @@ class Meeting:
         if self.answer is None:
             raise ValueError("the barrier is not complete")
         return self.answer
+
+    @property
+    def void(self) -> bool:
+        """Whether the features do not fit the scale at which they were sent."""
+        return self.largest is not None and magnitude_from_bits(self.largest.bits) > self.capacity
 
     def silent(self, now: float) -> list[int]:
         """Return the workers that are not done and gave no sign of life for too long."""
@@ -66,7 +97,7 @@ class Meeting:
             self._signs.take(barrier.workers, barrier.heartbeats or 0, now)
             if self._signs.awaited:
                 self._deadline = now + self._pace.timeout
-        elif self.place[1] != OPENING_BLOCK or barrier.round == self.place[0]:
+        elif self.unit.block != OPENING_BLOCK or barrier.round == self.unit.round:
             self.answer = header, barrier
 
 
@@ -76,6 +107,9 @@ _LARGEST_FLOAT = 0x7F7FFFFF
 _NO_PLAN = 0
 # Session numbers are compared like TCP's sequence numbers: half of them are newer.
 _NEWER = SESSION_MASK >> 1
+_NEW_SESSION = (
+    "Workers that restart need a new session: `switchgnn controller install --new-session`."
+)
 
 
 class Following(NamedTuple):
@@ -96,7 +130,7 @@ NEXT_ROUND = Following(OPENING_BLOCK, 0)
 class _Report:
     """The content of a `done` and its repetitions; `magnitude`: float32 bits, as then known."""
 
-    place: tuple[int, int, int]
+    unit: Unit
     following: Following
     magnitude: int
 
@@ -107,54 +141,55 @@ class Barrier:
     `done` is repeated until it is answered; the switch counts it once. A worker that is not done is
     waited for while it is alive: every `done` carries its worker's heartbeat, and the answer those
     of all. All magnitudes are float32 bits; `plan_id`: the first 32 bits of the plan's digest.
+
+    Attributes:
+        left_behind: after a restart of the switch, the workers that have not passed the last
+            barrier of this one.
     """
 
     def __init__(self, endpoint: Endpoint, inbox: Inbox, *, workers: int, plan_id: int) -> None:
         self._endpoint = endpoint
         self._link = endpoint.link
         self._worker = endpoint.worker
-        self._pace = endpoint.pace
-        self._clock = endpoint.clock
-        self._counters = endpoint.counters
         self._inbox = inbox
         self._workers = workers
         self._plan_id = plan_id
-        self._refusals = Refusals(endpoint, workers=workers, plan_id=plan_id)
         self._heartbeat = HeartbeatBit(endpoint.pace.heartbeat_interval)
         self._magnitude = 0
         self._last: _Report | None = None
         self._opening: Meeting | None = None
-        self._older: int | None = None
-        self._left_behind: list[int] = []
-
-    @property
-    def left_behind(self) -> list[int]:
-        """The workers that have not passed the last barrier of this one, after a restart."""
-        return self._left_behind
+        self.left_behind: list[int] = []
 
     def open_round(self, round_number: int, magnitude: int, following: Following) -> Largest:
         """Open a round with all workers; return the largest magnitude over all of them."""
         self._magnitude = magnitude
-        return self.agreed(self._meet((round_number, OPENING_BLOCK, 0), following))
+        return self._agreed(self._meet(Unit(round_number, OPENING_BLOCK, 0), following))
 
     def begin_round(
         self, round_number: int, magnitude: int, following: Following, *, capacity: float
-    ) -> "RoundStart":
-        """Report that this worker opens a round, without waiting; answers go to ``heed``.
+    ) -> Meeting:
+        """Report that this worker opens a round, without waiting; see ``heed`` and ``tend``.
 
         `magnitude`: float32 bits of its largest feature. `capacity`: the largest one that fits.
         """
         self._magnitude = magnitude
-        self._opening = self._begin((round_number, OPENING_BLOCK, 0), following)
-        return RoundStart(self, self._opening, capacity)
+        unit = Unit(round_number, OPENING_BLOCK, 0)
+        self._opening = self._begin(unit, following, capacity)
+        return self._opening
 
-    def close_block(self, place: tuple[int, int, int], following: Following) -> None:
+    def tend(self, opening: Meeting) -> None:
+        """Repeat the report if due, and check whether all workers have opened the round."""
+        if opening.answer is None:
+            self._ask(opening)
+        else:
+            self._opening, opening.largest = None, self._agreed(opening)
+
+    def close_block(self, unit: Unit, following: Following) -> None:
         """Report a fragment of a block as done, and wait until all workers have."""
-        _, answer = self._meet(place, following).answered
-        round_number = place[0]
-        if answer.round == round_number and answer.magnitude != self._magnitude:
+        _, answer = self._meet(unit, following).answered
+        if answer.round == unit.round and answer.magnitude != self._magnitude:
             raise BarrierError(
-                f"Round {round_number}: the largest magnitude has changed from "
+                f"Round {unit.round}: the largest magnitude has changed from "
                 f"{self._magnitude:#010x} to {answer.magnitude:#010x} since the round was opened, "
                 "so workers have used different scales: a worker reported a block before all "
                 "workers had opened the round."
@@ -168,79 +203,84 @@ class Barrier:
         """
         if self._last is not None:
             self._link.send(self._done(self._last))
-            self._counters.barriers_repeated += 1
+            self._endpoint.counters.barriers_repeated += 1
 
     def heed(self, header: Header, frame: memoryview) -> bool:
         """Take an answer that arrives in a block; return whether it belongs to an opening."""
-        if self._last is None or place_of(header) != self._last.place:
+        if self._last is None or header.unit != self._last.unit:
             return False
         barrier = BarrierBody.unpack(frame, header.kind)
         if self._opening is not None:
             self._take_answer(self._opening, header, barrier)
             return True
-        if not self._counts(header, barrier):
-            return False
-        if header.kind is Kind.ADVANCE:
-            self._left_behind = []
-            return False
-        self._refusals.check(header, barrier)
-        self._left_behind = [
-            worker for worker in range(self._workers) if not barrier.workers >> worker & 1
-        ]
+        if self._counts(header, barrier):
+            if header.kind is Kind.ADVANCE:
+                self.left_behind = []
+            else:
+                self._check(header, barrier)
+                everyone = range(self._workers)
+                self.left_behind = [each for each in everyone if not barrier.workers >> each & 1]
         return False
 
-    def _meet(self, place: tuple[int, int, int], following: Following) -> Meeting:
-        self._counters.barriers += 1
-        meeting = self._begin(place, following)
-        while meeting.answer is None:
-            self.ask(meeting)
-            packet = self._inbox.receive(max(0.0, meeting.repeat_at - self._clock.now()))
-            if packet is not None:
-                self._take(meeting, packet)
+    def _meet(self, unit: Unit, following: Following) -> Meeting:
+        self._endpoint.counters.barriers += 1
+        meeting = self._begin(unit, following)
+        with self._endpoint.stall:
+            while meeting.answer is None:
+                self._ask(meeting)
+                seconds = meeting.repeat_at - self._endpoint.clock.now()
+                packet = self._inbox.receive(max(0.0, seconds))
+                if packet is not None:
+                    self._take(meeting, packet)
         return meeting
 
-    def _begin(self, place: tuple[int, int, int], following: Following) -> Meeting:
-        self._last = _Report(place, following, self._magnitude)
-        self._left_behind = []
-        return Meeting(self._endpoint, self._workers, place)
+    def _begin(self, unit: Unit, following: Following, capacity: float = float("inf")) -> Meeting:
+        self._last = _Report(unit, following, self._magnitude)
+        self.left_behind = []
+        return Meeting(self._endpoint, self._workers, unit, capacity)
 
-    def ask(self, meeting: Meeting) -> None:
+    def _ask(self, meeting: Meeting) -> None:
         """Send the `done` if due; give up after too long a silence."""
-        now = self._clock.now()
+        now = self._endpoint.clock.now()
         if now < meeting.repeat_at or self._last is None:
             return
         if silent := meeting.silent(now):
             raise self._no_sign_of(silent, meeting)
         if meeting.unheard(now):
-            raise self._no_answer(meeting.place)
+            raise self._no_answer(meeting.unit)
         self._link.send(self._done(self._last))
         meeting.asked(now)
 
     def _take(self, meeting: Meeting, packet: Packet) -> None:
         header, frame = packet
-        here = place_of(header)
-        if header.kind in (Kind.SUM, Kind.FEATURE) and here > meeting.place:
+        here = header.unit
+        if header.kind in (Kind.SUM, Kind.FEATURE) and here > meeting.unit:
             self._inbox.keep(packet)
-        elif header.kind not in (Kind.ADVANCE, Kind.WAITING) or here != meeting.place:
-            self._counters.ignored += 1
+        elif header.kind not in (Kind.ADVANCE, Kind.WAITING) or here != meeting.unit:
+            self._endpoint.counters.ignored += 1
         else:
             self._take_answer(meeting, header, BarrierBody.unpack(frame, header.kind))
 
     def _take_answer(self, meeting: Meeting, header: Header, barrier: BarrierBody) -> None:
-        self._counters.heard += 1
+        self._endpoint.counters.heard += 1
         if self._counts(header, barrier):
-            self._refusals.check(header, barrier)
-            self._refusals.check_round(barrier, meeting.place)
-            meeting.heard(header, barrier, self._clock.now())
+            self._check(header, barrier)
+            unit = meeting.unit
+            # Later barriers of a round may be answered when others have opened the next one.
+            if unit.block == OPENING_BLOCK and barrier.round > unit.round:
+                raise RoundMismatchError(
+                    f"Worker {self._worker} is in round {unit.round}, but the switch is in round "
+                    f"{barrier.round}. {_NEW_SESSION}"
+                )
+            meeting.heard(header, barrier, self._endpoint.clock.now())
 
-    def agreed(self, meeting: Meeting) -> Largest:
+    def _agreed(self, meeting: Meeting) -> Largest:
         """Return the maximum of a round that all workers have opened."""
-        self._opening = None
         header, answer = meeting.answered
         agreed = answer.magnitude
         if not self._magnitude <= agreed <= _LARGEST_FLOAT:
             raise BarrierError(
-                f"Round {meeting.place[0]}: the largest magnitude came back as {agreed:#010x}, "
+                f"Round {meeting.unit.round}: the largest magnitude came back as {agreed:#010x}, "
                 f"which is impossible with this worker's {self._magnitude:#010x}. A worker or the "
                 "switch is broken."
             )
@@ -249,7 +289,7 @@ class Barrier:
 
     def _done(self, report: _Report) -> bytes:
         # Every `done` carries the magnitude, for a switch that was restarted.
-        heartbeat = self._heartbeat.bit(self._clock.now()) << self._worker
+        heartbeat = self._heartbeat.bit(self._endpoint.clock.now()) << self._worker
         body = BarrierBody(magnitude=report.magnitude, plan=self._plan_id, workers=heartbeat).pack()
         header = Header(
             kind=Kind.DONE,
@@ -258,9 +298,9 @@ class Barrier:
             count=report.following.block,
             is_ack=True,
             echo=report.following.early,
-            round=report.place[0],
-            block_id=report.place[1],
-            fragment=report.place[2],
+            round=report.unit.round,
+            block_id=report.unit.block,
+            fragment=report.unit.fragment,
             feature_group=report.following.fragment,
         )
         return self._endpoint.frame(header, body)
@@ -269,74 +309,70 @@ class Barrier:
         """Return whether an answer is recent, and from a switch with a plan."""
         if barrier.plan == _NO_PLAN and self._plan_id != _NO_PLAN:
             return False  # a controller is installing it after a restart
-        if (header.session - self._endpoint.session) & SESSION_MASK <= _NEWER:
-            return True
-        self._older = header.session
-        return False
+        return (header.session - self._endpoint.session) & SESSION_MASK <= _NEWER
 
-    def _other_session(self) -> str:
-        if self._older is None:
-            return ""
-        return (
-            f" The switch answers for session {self._older}, modulo {SESSION_MASK + 1}; this "
-            f"worker is in session {self._endpoint.session}."
-        )
+    def _check(self, header: Header, barrier: BarrierBody) -> None:
+        """Raise the error for an answer that refuses something."""
+        check_plan(self._worker, self._plan_id, barrier.plan)
+        session, culprit = self._endpoint.session, header.dst_id
+        if (header.session - session) & SESSION_MASK:
+            raise SessionMismatchError(
+                f"Worker {self._worker} takes part in session {session}, but the switch was "
+                "installed again since. Restart all workers in its session "
+                "(`switchgnn controller show`)."
+            )
+        if header.count == Refusal.INCARNATION:
+            raise RoundMismatchError(
+                f"Another process was already worker {self._worker} in this round of this session. "
+                f"{_NEW_SESSION}"
+            )
+        if header.count == Refusal.TAG:
+            known = culprit < self._workers
+            first = f", where worker {culprit} was the first" if known else ""
+            raise RoundMismatchError(
+                f"{where(header.unit)} is not the next one of the switch, which is in "
+                f"round {barrier.round}{first}. {_NEW_SESSION}",
+                [culprit] * known,
+            )
+        if header.count == Refusal.NEXT:
+            raise DisagreementError(
+                f"{where(header.unit)}, worker {culprit} goes on with another block or fragment "
+                f"than worker {self._worker}. All workers must exchange features of the same "
+                "width, in the same direction.",
+                [culprit],
+            )
+        if header.count == Refusal.MAGNITUDE:
+            raise MagnitudeError(
+                f"The switch has refused the largest magnitude that worker {culprit} "
+                f"reported; that of the round is {magnitude_from_bits(barrier.magnitude):g}. "
+                "It is above the installed limit, or has changed since the round was opened.",
+                [culprit],
+            )
 
-    def _no_answer(self, place: tuple[int, int, int]) -> InNetworkError:
-        if place[1] != OPENING_BLOCK:
+    def _no_answer(self, unit: Unit) -> InNetworkError:
+        where_to, seconds = self._link.name, self._endpoint.pace.timeout
+        if unit.block != OPENING_BLOCK:
             return ExchangeTimeoutError(
-                f"{where(place)}: the switch on {self._link.name} has not reported within "
-                f"{self._pace.timeout:g} s whether the block is complete."
+                f"{where(unit)}: the switch on {where_to} has not reported within {seconds:g} s "
+                "whether the block is complete."
             )
         return ExchangeTimeoutError(
-            f"{where(place)}: no answer from the switch on {self._link.name} after "
-            f"{self._pace.timeout:g} s. Is it running, with the plan installed "
-            f"(`switchgnn controller show`)?{self._other_session()}"
+            f"{where(unit)}: no answer from the switch on {where_to} after {seconds:g} s. Is it "
+            f"running, with the plan of session {self._endpoint.session} installed "
+            "(`switchgnn controller show`)?"
         )
 
     def _no_sign_of(self, silent: list[int], meeting: Meeting) -> InNetworkError:
-        opening = meeting.place[1] == OPENING_BLOCK
+        opening = meeting.unit.block == OPENING_BLOCK
         slow = " If it is only computing, increase --timeout." * opening
         return ExchangeTimeoutError(
-            f"{where(meeting.place)}: worker {self._worker} waited {meeting.timeout:g} s, without "
+            f"{where(meeting.unit)}: worker {self._worker} waited {meeting.timeout:g} s, without "
             f"a sign of life, for {named_workers(silent)}.{slow}",
             silent,
         )
 
 
-class RoundStart:
-    """The opening of one round, concurrent with the exchange of its first features.
-
-    The round is void if the largest magnitude does not fit the scale of the features. All workers
-    get the same maximum, so all come to the same result.
-    """
-
-    def __init__(self, barrier: Barrier, meeting: Meeting, capacity: float) -> None:
-        self._barrier, self._meeting, self._capacity = barrier, meeting, capacity
-        self.largest: Largest | None = None
-
-    def tend(self) -> None:
-        """Repeat the report if due, and check whether all workers have opened the round."""
-        if self._meeting.answer is None:
-            self._barrier.ask(self._meeting)
-        else:
-            self.largest = self._barrier.agreed(self._meeting)
-
-    def next_timer(self, now: float) -> float:
-        """Return the seconds until ``tend`` has something to send."""
-        return max(0.0, self._meeting.repeat_at - now)
-
-    @property
-    def done(self) -> bool:
-        """Whether all workers have opened the round."""
-        return self.largest is not None
-
-    @property
-    def void(self) -> bool:
-        """Whether the features do not fit the scale at which they were sent."""
-        return self.largest is not None and magnitude_from_bits(self.largest.bits) > self._capacity
-
-
-def place_of(header: Header) -> tuple[int, int, int]:
-    """Return the round, the block and the fragment's word of a packet."""
-    return header.round, header.block_id, header.fragment
+def where(unit: Unit) -> str:
+    """Return the unit as text."""
+    number = fragment_number(unit.fragment)
+    return f"Round {unit.round}, block {unit.block}, fragment {number}"

@@ -9,18 +9,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.host.congestion import StallClock
 from switchgnn.host.errors import named_workers
-from switchgnn.host.innetwork.barrier import Barrier, RoundStart
+from switchgnn.host.innetwork.barrier import Barrier, Meeting, where
 from switchgnn.host.innetwork.endpoint import Endpoint
 from switchgnn.host.innetwork.errors import ExchangeTimeoutError
-from switchgnn.host.innetwork.receiver import FetchedFeatures, SumReceiver, take_plain
-from switchgnn.host.innetwork.refusals import where
+from switchgnn.host.innetwork.receiver import FetchedFeatures, SumReceiver
 from switchgnn.host.innetwork.responder import Inbox, Packet
 from switchgnn.host.innetwork.schedule import BlockSchedule
 from switchgnn.host.wire.batches import FrameBatch, FrameRows
-from switchgnn.host.wire.header import Kind
-from switchgnn.host.wire.native import SumFastPath
+from switchgnn.host.wire.header import Kind, Unit
+from switchgnn.host.wire.native import FastPathResult, SumFastPath
 
 _BURST = 64
 # GROUPS_PER_WORKER of p4src/dedup.p4.
@@ -74,9 +72,9 @@ class FeatureSender:
         allowed = self._congestion.allowance(self._sent - self._confirmed, now)
         while self._again and allowed > -self._group_size:
             # Repeated features are in flight already, so they may exceed the window.
-            place = self._again.popleft()
-            self._link.send(self._rows.frame(place))
-            self._note_if_asking(place, now)
+            index = self._again.popleft()
+            self._link.send(self._rows.frame(index))
+            self._note_if_asking(index, now)
             self._counters.features_resent += 1
             allowed -= 1
         ready = max(0, min(allowed, self._furthest() - self._sent))
@@ -172,9 +170,9 @@ class FeatureSender:
     def _repeat(self, group: int) -> None:
         self._attempts[group] += 1
         first = group * self._group_size
-        places = range(first, first + self._size(group))
+        indices = range(first, first + self._size(group))
         queued = set(self._again)
-        self._again.extend(place for place in places if place not in queued)
+        self._again.extend(index for index in indices if index not in queued)
 
     def _note_asked(self, first: int, end: int, now: float) -> None:
         """Record when the groups that end among these features were sent."""
@@ -183,9 +181,9 @@ class FeatureSender:
         for group in asked:
             self._asked_at[group] = now
 
-    def _note_if_asking(self, place: int, now: float) -> None:
-        if (place + 1) % self._group_size == 0 or place + 1 == self._total:
-            self._asked_at[place // self._group_size] = now
+    def _note_if_asking(self, index: int, now: float) -> None:
+        if (index + 1) % self._group_size == 0 or index + 1 == self._total:
+            self._asked_at[index // self._group_size] = now
 
     def _size(self, group: int) -> int:
         return min(self._group_size, self._total - group * self._group_size)
@@ -200,16 +198,16 @@ ShareListener = Callable[[float], None]
 class _Fragment:
     """A fragment of a block whose exchange is under way."""
 
-    place: tuple[int, int, int]
+    unit: Unit
     sender: FeatureSender
     receiver: SumReceiver
     fast_path: SumFastPath | None
-    opening: RoundStart | None = None
+    opening: Meeting | None = None
 
     @property
     def open(self) -> bool:
         """Whether all workers are in the round."""
-        return self.opening is None or self.opening.done
+        return self.opening is None or self.opening.largest is not None
 
     @property
     def done(self) -> bool:
@@ -228,7 +226,6 @@ class BlockExchange:
         inbox: Inbox,
         *,
         barrier: Barrier,
-        stall: StallClock,
         receiver: type[SumReceiver] = SumReceiver,
         on_share: ShareListener | None = None,
     ) -> None:
@@ -238,7 +235,6 @@ class BlockExchange:
         self._clock = endpoint.clock
         self._counters = endpoint.counters
         self._barrier = barrier
-        self._stall = stall
         self._receiver = receiver
         self._fetched = FetchedFeatures()
         self._on_share = on_share
@@ -251,27 +247,26 @@ class BlockExchange:
         fragment: int,
         lanes: NDArray[np.int32],
         *,
-        opening: RoundStart | None = None,
+        opening: Meeting | None = None,
     ) -> NDArray[np.int32]:
         """Exchange one fragment of one block.
 
         `lanes`: int32[S, W], the fixed-point slices in send order. Returns int32[Q, W], one sum per
         awaited vertex; meaningless if the round is void.
         """
-        place = (round_number, schedule.block_id, fragment)
-        sending = self._endpoint.sending
-        frames = schedule.frames.fill(round_number, fragment, lanes, narrow=sending.narrow)
+        unit = Unit(round_number, schedule.block_id, fragment)
+        frames = schedule.frames.fill(round_number, fragment, lanes, narrow=self._endpoint.narrow)
         sender = FeatureSender(self._endpoint, frames)
         receiver = self._receiver(
             self._endpoint,
             schedule,
-            place=place,
+            unit=unit,
             began=self._clock.now(),
-            fetched=None if sending.per_sum else self._fetched.of(round_number, fragment),
+            fetched=None if self._endpoint.per_sum else self._fetched.of(round_number, fragment),
         )
         if fast_path is not None:
-            fast_path.open(self._endpoint.session, place, receiver.awaited, receiver.payloads)
-        self._drive(_Fragment(place, sender, receiver, fast_path, opening))
+            fast_path.open(self._endpoint.session, unit, receiver.awaited, receiver.payloads)
+        self._drive(_Fragment(unit, sender, receiver, fast_path, opening))
         return receiver.sums()
 
     def _drive(self, under_way: _Fragment) -> None:
@@ -283,7 +278,7 @@ class BlockExchange:
         while not under_way.done:
             now = self._clock.now()
             more = sender.send_some(now)
-            batch = self._inbox.receive_batch(0.0 if more else self._wait(under_way, now))
+            batch = self._endpoint.link.receive_batch(0.0 if more else self._wait(under_way, now))
             now = self._clock.now()
             news = batch is not None and self._take_batch(under_way, batch, now)
             if news or not under_way.open:
@@ -305,13 +300,13 @@ class BlockExchange:
         """Continue the opening of the round."""
         if (opening := under_way.opening) is None:
             return
-        opening.tend()
-        if opening.done:
-            self._stall.stop()
+        self._barrier.tend(opening)
+        if under_way.open:
+            self._endpoint.stall.stop()
             # The time until all workers were in the round is no part of the block's.
             under_way.receiver.begin_again(now)
         elif under_way.sender.done:
-            self._stall.start()
+            self._endpoint.stall.start()
 
     @property
     def _heartbeat_interval(self) -> float:
@@ -324,19 +319,22 @@ class BlockExchange:
             timer = min(timer, sender.next_timer(now))
         elif under_way.open:
             timer = min(timer, under_way.receiver.next_timer(now))
-        if opening is not None and not opening.done:
-            timer = min(timer, opening.next_timer(now))
+        if opening is not None and not under_way.open:
+            timer = min(timer, max(0.0, opening.repeat_at - now))
         return max(0.001, min(timer, self._endpoint.congestion.wait() or timer))
 
     def _take_batch(self, under_way: _Fragment, batch: FrameBatch, now: float) -> bool:
         """Process a batch; return whether there is progress."""
-        result = take_plain(under_way.fast_path, batch)
+        if under_way.fast_path is None:
+            result = FastPathResult(0, (), range(batch.first, batch.count))
+        else:
+            result = under_way.fast_path.take_plain(batch)
         news = under_way.receiver.took(result.taken, now)
         for group, count in result.acknowledged:
             self._counters.heard += 1
             news |= under_way.sender.take_ack(group, count, now)
-        for place in result.left:
-            packet = self._inbox.open(batch.frame(place))
+        for index in result.left:
+            packet = self._inbox.open(batch.frame(index))
             if packet is not None:
                 news |= self._take(under_way, packet, now)
         return news
@@ -347,7 +345,7 @@ class BlockExchange:
         header, frame = packet
         answer = header.kind in (Kind.WAITING, Kind.ADVANCE)
         awaited = answer and self._barrier.heed(header, frame)
-        if awaited or (header.round, header.block_id, header.fragment) != under_way.place:
+        if awaited or header.unit != under_way.unit:
             self._counters.late += not awaited
             return False
         if header.ecn and header.kind in (Kind.SUM, Kind.FEATURE):
@@ -367,7 +365,7 @@ class BlockExchange:
 
     def _complaint(self, under_way: _Fragment) -> ExchangeTimeoutError:
         sender, receiver = under_way.sender, under_way.receiver
-        here = where(under_way.place)
+        here = where(under_way.unit)
         after = f"after {self._pace.timeout:g} s without progress"
         if not sender.done:
             return ExchangeTimeoutError(

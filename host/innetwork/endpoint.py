@@ -3,10 +3,9 @@
 """The shared state of one worker's exchange over the switch."""
 
 import secrets
-from dataclasses import dataclass, field
 
 from switchgnn.base.clock import SYSTEM_CLOCK, Clock
-from switchgnn.host.congestion import CongestionWindow
+from switchgnn.host.congestion import CongestionWindow, StallClock
 from switchgnn.host.pace import Pace
 from switchgnn.host.round_trip import RoundTrip
 from switchgnn.host.status import InNetworkCounters
@@ -15,35 +14,40 @@ from switchgnn.host.wire.header import SESSION_MASK, Header
 from switchgnn.host.wire.link import Link
 
 
-@dataclass
-class Sending:
-    """How rows are sent.
+class Endpoint:
+    """One worker's connection to the switch, with its state and counters.
 
-    `narrow`: in the fewest bits that hold the numbers of a frame. `per_sum`: a source contributes
-    differently to different sums, as with a cache.
+    `session`: the number of the plan's install. `clock`: that of the link. `incarnation`: 32 bits
+    that distinguish this process from others of the same worker; None: drawn at random.
+
+    Attributes:
+        round_trip: of questions and answers, which overtake sums.
+        sum_trip: of recalled sums, which wait behind other sums and the traffic of others.
+        stall: counts the seconds at barriers.
+        narrow: whether frames have the fewest bits that hold their numbers.
+        per_sum: whether a source contributes differently to different sums, as with a cache.
     """
 
-    narrow: bool = False
-    per_sum: bool = False
-
-
-@dataclass(frozen=True, eq=False)
-class Endpoint:
-    """One worker's connection to the switch, with its state and counters."""
-
-    worker: int
-    session: int  # The number of the plan's install.
-    incarnation: int  # 32 bits that distinguish this process from others of the same worker.
-    link: Link
-    addresses: Addresses
-    pace: Pace
-    round_trip: RoundTrip  # Of questions and answers, which overtake sums.
-    congestion: CongestionWindow
-    counters: InNetworkCounters
-    clock: Clock = SYSTEM_CLOCK  # The clock of the link.
-    sending: Sending = field(default_factory=Sending)  # How rows are sent.
-    # Of recalled sums, which wait behind other sums and the traffic of others.
-    sum_trip: RoundTrip = field(default_factory=RoundTrip)
+    def __init__(
+        self,
+        worker: int,
+        session: int,
+        link: Link,
+        addresses: Addresses,
+        pace: Pace,
+        *,
+        clock: Clock = SYSTEM_CLOCK,
+        incarnation: int | None = None,
+    ) -> None:
+        self.worker, self.session, self.link = worker, session, link
+        self.addresses, self.pace, self.clock = addresses, pace, clock
+        self.incarnation = secrets.randbits(32) if incarnation is None else incarnation
+        self.round_trip = RoundTrip(pace.shortest_timeout)
+        self.sum_trip = RoundTrip(pace.shortest_timeout)
+        self.congestion = CongestionWindow(pace, self.round_trip)
+        self.counters = InNetworkCounters()
+        self.stall = StallClock(clock)
+        self.narrow = self.per_sum = False
 
     def send(self, header: Header, body: bytes = b"") -> None:
         """Send one packet of this session to the switch."""
@@ -53,30 +57,3 @@ class Endpoint:
         """Return the frame of a packet of this session."""
         own = header._replace(session=self.session & SESSION_MASK)
         return self.addresses.frame(own.pack(body))
-
-
-def new_endpoint(
-    worker: int,
-    session: int,
-    link: Link,
-    addresses: Addresses,
-    pace: Pace,
-    *,
-    clock: Clock = SYSTEM_CLOCK,
-    incarnation: int | None = None,
-) -> Endpoint:
-    """Return the endpoint of a worker that has sent nothing; `incarnation` None: a random one."""
-    round_trip = RoundTrip(pace.shortest_timeout)
-    return Endpoint(
-        worker=worker,
-        session=session,
-        incarnation=secrets.randbits(32) if incarnation is None else incarnation,
-        link=link,
-        addresses=addresses,
-        pace=pace,
-        round_trip=round_trip,
-        sum_trip=RoundTrip(pace.shortest_timeout),
-        congestion=CongestionWindow(pace, round_trip),
-        counters=InNetworkCounters(),
-        clock=clock,
-    )

@@ -35,3 +35,12 @@ class DisagreementError(InNetworkError):
 
 class BarrierError(InNetworkError):
     """The barrier's answers contradict what this worker knows."""
+
+
+def check_plan(worker: int, held: int, served: int) -> None:
+    """Reject a switch with another plan; `held`, `served`: the first 32 bits of plan digests."""
+    if served != held:
+        raise PlanMismatchError(
+            f"Worker {worker} holds plan {held:08x}, the switch serves plan {served:08x}. "
+            "Install the worker's plan: `switchgnn controller install PLAN`."
+        )

@@ -11,11 +11,10 @@ from numpy.typing import NDArray
 
 from switchgnn.base.clock import SYSTEM_CLOCK, Clock
 from switchgnn.host.compression import NO_COMPRESSION, Compression, Savings
-from switchgnn.host.congestion import StallClock
 from switchgnn.host.errors import FeatureError, TransportError
-from switchgnn.host.innetwork.barrier import NEXT_ROUND, Barrier, Following, RoundStart
+from switchgnn.host.innetwork.barrier import NEXT_ROUND, Barrier, Following, Meeting
 from switchgnn.host.innetwork.block import BlockExchange, ShareListener
-from switchgnn.host.innetwork.endpoint import new_endpoint
+from switchgnn.host.innetwork.endpoint import Endpoint
 from switchgnn.host.innetwork.errors import PlanMismatchError, RoundMismatchError
 from switchgnn.host.innetwork.fixed_point import (
     ExchangeKind,
@@ -28,7 +27,6 @@ from switchgnn.host.innetwork.fixed_point import (
 )
 from switchgnn.host.innetwork.outgoing import (
     ChangedRows,
-    OutgoingRows,
     Rounding,
     RowCache,
     RowCaches,
@@ -37,7 +35,7 @@ from switchgnn.host.innetwork.outgoing import (
     cut_into_fragments,
 )
 from switchgnn.host.innetwork.receiver import SumReceiver, fast_paths
-from switchgnn.host.innetwork.responder import Inbox, Responder, new_notifier
+from switchgnn.host.innetwork.responder import Inbox, Notifier, Responder
 from switchgnn.host.innetwork.schedule import block_schedules
 from switchgnn.host.links.faults import FaultCounts, injected_faults
 from switchgnn.host.pace import Pace
@@ -52,6 +50,7 @@ from switchgnn.host.wire.header import (
     LAST_ROUND,
     OPENING_BLOCK,
     PROTOCOL,
+    Unit,
     feature_frame_bytes,
     fragment_number,
     fragment_words,
@@ -132,7 +131,7 @@ class _Started:
 
     fixed_point: FixedPoint
     largest: float
-    outgoing: OutgoingRows
+    outgoing: WholeRows | ChangedRows
     received: NDArray[np.int32] | None = None
 
 
@@ -185,26 +184,23 @@ class InNetworkExchange(Transport):
                 "again for this transport."
             )
         pace = pace or Pace()
-        endpoint = new_endpoint(
+        self._endpoint = endpoint = Endpoint(
             part.worker, session, link, addresses, pace, clock=clock, incarnation=incarnation
         )
         self.counters = endpoint.counters
-        self._congestion = endpoint.congestion
         self._rounds = self._blocks = 0
         self._exchanging = False
-        self._stall = StallClock(clock)
         self._manifest = manifest
         self._part = part
         self._link = link
         self._start_traffic = link.traffic
         self._group_size = pace.group_size
         self._foreseen: Foreseen | None = None
-        self._sending = endpoint.sending
         self._round = self._first_round = first_round
         self._on_block = on_block
         self._responder = Responder(endpoint, part.vertices)
         self._schedules = block_schedules(part, addresses, pace.group_size, session)
-        notifier = new_notifier(endpoint, manifest, self._schedules)
+        notifier = Notifier(endpoint, manifest, self._schedules)
         inbox = Inbox(endpoint, self._responder, notifier)
         self._fast_paths = fast_paths(self._schedules)
         self._barrier = Barrier(
@@ -214,13 +210,11 @@ class InNetworkExchange(Transport):
             endpoint,
             inbox,
             barrier=self._barrier,
-            stall=self._stall,
             receiver=self._receiver,
             on_share=on_share,
         )
         self.epsilon = 0.0
         self.savings = Savings()
-        self._caches = RowCaches()
         self.compress(NO_COMPRESSION)
 
     def compress(self, compression: Compression) -> None:
@@ -244,9 +238,9 @@ class InNetworkExchange(Transport):
         fan_in = self._manifest.max_fan_in
         self._foresight = Foresight(fan_in, bits, step_error)
         self._scales = Scales(self._part.worker, fan_in, bits, step_error)
-        self._sending.narrow, self._sending.per_sum = compression.active, compression.cache
+        self._endpoint.narrow, self._endpoint.per_sum = compression.active, compression.cache
         self._foreseen = None
-        self._caches.clear()
+        self._caches = RowCaches()
 
     def skip(self, tensor_id: int, vertices: NDArray[np.bool_] | None) -> None:
         """Take rows of a tensor as unchanged; see ``Transport.skip``."""
@@ -263,14 +257,7 @@ class InNetworkExchange(Transport):
         direction: Direction = Direction.FORWARD,
         tensor_id: int = 0,
     ) -> NDArray[np.float32]:
-        """Sum the features of each vertex's remote in-neighbours or out-neighbours.
-
-        Args:
-            rows: float32[n, F], one row per vertex of this worker, in the order
-                of ``WorkerPart.vertices``; any F from 1, the same for all workers.
-            direction: FORWARD sums in-neighbours; BACKWARD sums out-neighbours, for the
-                gradients of forward sums. The same for all workers.
-            tensor_id: the number of the tensor, for a cache; see ``Transport.aggregate``.
+        """Sum the features of each vertex's remote neighbours; see ``Transport.aggregate``.
 
         Returns:
             float32[n, F]; off by at most ``FixedPoint.error_bound()`` per element, with a cache
@@ -281,6 +268,7 @@ class InNetworkExchange(Transport):
             MagnitudeError: another worker's features are so large that sums overflow, or that
                 these would be rounded to zero.
             ExchangeTimeoutError: the switch or a worker does not answer.
+            RoundMismatchError: the session has no rounds left.
             PlannerError: the plan was made without that direction.
         """
         return self.aggregate_fixed(rows, direction, tensor_id).decode()
@@ -300,18 +288,9 @@ class InNetworkExchange(Transport):
         direction: Direction = Direction.FORWARD,
         tensor_id: int = 0,
     ) -> FixedSums:
-        """Sum as :meth:`aggregate`, in the integers of the switch.
+        """Sum as :meth:`aggregate`, in the integers of the switch; `features`: float32[n, F].
 
-        Args:
-            features: float32[n, F].
-            direction: which neighbours are added up.
-            tensor_id: the number of the tensor.
-
-        Returns:
-            The integers that the switch summed; with a cache those of all rounds together.
-
-        Raises:
-            RoundMismatchError: the session has no rounds left; otherwise as :meth:`aggregate`.
+        With a cache, they are the sums of the changes of all rounds.
         """
         self._check(features)
         if self._round > LAST_ROUND:
@@ -333,7 +312,7 @@ class InNetworkExchange(Transport):
         self._scales.check_own(direction, own)
         kind = ExchangeKind(direction, features.shape[1])
         foreseen, self._foreseen = self._foreseen, None
-        cache = self._caches.of(tensor_id, kind) if self._cached else None
+        cache = self._caches.of((tensor_id, kind)) if self._cached else None
         work = _Work(features, own, kind, *self._steps(kind), tensor_id, cache)
         # A lasting scale is chosen by the round's own features.
         scale = None if foreseen is None else foreseen.fixed_point
@@ -346,8 +325,7 @@ class InNetworkExchange(Transport):
 
     def _start(self, work: _Work) -> _Started:
         """Open the round, and choose the scale by its largest features."""
-        with self._stall:
-            largest = self._barrier.open_round(self._round, work.own, work.steps[0])
+        largest = self._barrier.open_round(self._round, work.own, work.steps[0])
         magnitude, cache = magnitude_from_bits(largest.bits), work.cache
         if cache is not None and not cache.fits(magnitude):
             cache.begin_again()
@@ -371,8 +349,7 @@ class InNetworkExchange(Transport):
             received = self._run(first, outgoing, opening)
             largest = opening.largest
         else:
-            with self._stall:
-                largest = self._barrier.open_round(self._round, work.own, first)
+            largest = self._barrier.open_round(self._round, work.own, first)
         if largest is None or magnitude_from_bits(largest.bits) > limit:
             self._give_up(first)
             return None
@@ -384,8 +361,7 @@ class InNetworkExchange(Transport):
     def _give_up(self, first: Following) -> None:
         """Close a void round; the next one opens without a prediction."""
         self.counters.void += 1
-        with self._stall:
-            self._barrier.close_block((self._round, first.block, first.fragment), NEXT_ROUND)
+        self._barrier.close_block(Unit(self._round, first.block, first.fragment), NEXT_ROUND)
         self._round += 1
 
     def _finish(self, work: _Work, started: _Started) -> FixedSums:
@@ -418,7 +394,10 @@ class InNetworkExchange(Transport):
         return FixedSums(values, replace(scale, magnitude=max(scale.magnitude, started.largest)))
 
     def _run(
-        self, step: Following, outgoing: OutgoingRows, opening: RoundStart | None = None
+        self,
+        step: Following,
+        outgoing: WholeRows | ChangedRows,
+        opening: Meeting | None = None,
     ) -> NDArray[np.int32]:
         schedule, fast_path = self._schedules[step.block - 1], self._fast_paths[step.block - 1]
         lanes_sent = outgoing.payloads(schedule, step.fragment)
@@ -427,8 +406,7 @@ class InNetworkExchange(Transport):
         )
 
     def _close(self, step: Following, following: Following) -> None:
-        with self._stall:
-            self._barrier.close_block((self._round, step.block, step.fragment), following)
+        self._barrier.close_block(Unit(self._round, step.block, step.fragment), following)
         self._blocks += 1
         if self._on_block is not None:
             self._on_block(self._round, step.block, fragment_number(step.fragment))
@@ -455,11 +433,11 @@ class InNetworkExchange(Transport):
         steps = [Following(block, word) for block in blocks for word in words]
         return blocks, steps or [Following(OPENING_BLOCK + 1, 0)]
 
-    def _outgoing(self, work: _Work, fixed_point: FixedPoint) -> OutgoingRows:
+    def _outgoing(self, work: _Work, fixed_point: FixedPoint) -> WholeRows | ChangedRows:
         """Return the integers to send, and serve them to other workers."""
         words = fragment_words(work.kind.width, self._manifest.lanes)
         values = self._rounding.encode(work.features, fixed_point, (work.tensor_id, work.kind))
-        outgoing: OutgoingRows
+        outgoing: WholeRows | ChangedRows
         if work.cache is None:
             outgoing = WholeRows(cut_into_fragments(values, words))
         else:
@@ -477,9 +455,9 @@ class InNetworkExchange(Transport):
         return ExchangeStatus(
             self._rounds,
             self._blocks,
-            self._congestion.window,
+            self._endpoint.congestion.window,
             self._exchanging,
-            self._stall.seconds,
+            self._endpoint.stall.seconds,
             self.counters,
         )
 
@@ -488,7 +466,7 @@ class InNetworkExchange(Transport):
         """The barriers and void rounds so far, and what was lost, late or marked."""
         names = ("barriers", "void", "recalls", "sums_recalled", "marked")
         counts = {name: getattr(self.counters, name) for name in names}
-        return {**counts, "window_cuts": self._congestion.cuts}
+        return {**counts, "window_cuts": self._endpoint.congestion.cuts}
 
     @property
     def traffic(self) -> Traffic:

@@ -41,20 +41,7 @@ class FixedPoint:
         bits: int = WHOLE_BITS,
         step_error: float = 0.5,
     ) -> "FixedPoint":
-        """Choose the scale for a fan-in and a magnitude.
-
-        Args:
-            max_fan_in: n, the largest number of contributions to one sum.
-            magnitude: m, the largest absolute value.
-            bits: 32, 16 or 8.
-            step_error: the largest error of a rounded feature, in steps.
-
-        Returns:
-            The scale.
-
-        Raises:
-            FeatureError: a sum of ``max_fan_in`` such features would overflow float32.
-        """
+        """Choose the scale; FeatureError: a sum of such features would overflow float32."""
         if max_fan_in * magnitude > LARGEST_SUM:
             raise FeatureError(
                 f"The largest feature is {magnitude:g} and a vertex sums up to {max_fan_in} of "
@@ -159,17 +146,16 @@ class Foresight:
 
     def next(self) -> Foreseen | None:
         """Return the next exchange; None if the past gives no hint."""
-        past = list(self._past)
-        last = len(past) - 1
-        before = _where_alike(past)
+        kinds = [kind for kind, _ in self._past]
+        before = _last_alike(kinds)
         if before is None:
             return None
-        kind = past[before + 1][0]
-        earlier = before + 1 - (last - before)
+        kind = kinds[before + 1]
+        earlier = before + 1 - (len(kinds) - 1 - before)
         alike = [
-            past[place][1]
-            for place in (before + 1, earlier)
-            if place >= 0 and past[place][0] == kind
+            self._past[index][1]
+            for index in (before + 1, earlier)
+            if index >= 0 and kinds[index] == kind
         ]
         fixed_point = self._fixed_point(max(alike))
         return None if fixed_point is None else Foreseen(kind, fixed_point)
@@ -186,27 +172,19 @@ class Foresight:
             return None
 
 
-def _where_alike(past: list[tuple[ExchangeKind, int]]) -> int | None:
-    """Return the last place before which the most exchanges are like the last ones."""
+def _last_alike(kinds: list[ExchangeKind]) -> int | None:
+    """Return the last index up to which the most exchanges are of the same kinds as the last."""
     best, most = None, 0
-    for end in range(len(past) - 2, -1, -1):
-        common = _common(past, end)
+    for end in range(len(kinds) - 2, -1, -1):
+        longest = min(end + 1, _CONTEXT)
+        different = (n for n in range(longest) if kinds[end - n] != kinds[-1 - n])
+        common = next(different, longest)
         if common > most:
             best, most = end, common
         # If all exchanges are alike, searching on would take longer than an exchange.
         if most == _CONTEXT:
             break
     return best
-
-
-def _common(past: list[tuple[ExchangeKind, int]], end: int) -> int:
-    """Return how many exchanges up to ``end`` are of the same kinds as the last ones."""
-    last = len(past) - 1
-    most = min(end + 1, _CONTEXT)
-    for count in range(most):
-        if past[end - count][0] != past[last - count][0]:
-            return count
-    return most
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,16 +29,6 @@ _LEAST_SHARE = {32: 2.0**-12, 16: 1 / 16, 8: 1 / 4}
 _ALONE = -1
 
 
-class OutgoingRows(Protocol):
-    """What one round of one worker sends."""
-
-    def payloads(self, schedule: BlockSchedule, fragment: int) -> NDArray[np.int32]:
-        """Return int32[S, W], a fragment of what each frame of a block carries."""
-
-    def contribution(self, request: Header, row: int) -> NDArray[np.int32] | None:
-        """Return int32[W], what a local row adds to a requested sum; None: no such fragment."""
-
-
 @dataclass(frozen=True, eq=False)
 class WholeRows:
     """Rows as they are; `lanes`: int32[n, W] by the word of the fragment."""
@@ -46,11 +36,11 @@ class WholeRows:
     lanes: Fragments
 
     def payloads(self, schedule: BlockSchedule, fragment: int) -> NDArray[np.int32]:
-        """Return each frame's row, or the sum of several."""
+        """Return int32[S, W], a fragment of each frame's row, or of the sum of several."""
         return schedule.payloads(self.lanes[fragment])
 
     def contribution(self, request: Header, row: int) -> NDArray[np.int32] | None:
-        """Return the row."""
+        """Return int32[W], what a local row adds to a requested sum; None: no such fragment."""
         lanes = self.lanes.get(request.fragment)
         return None if lanes is None else lanes[row]
 
@@ -69,7 +59,7 @@ class ChangedRows:
     skipped: int
 
     def payloads(self, schedule: BlockSchedule, fragment: int) -> NDArray[np.int32]:
-        """Return the change of each frame's row or partial sum."""
+        """Return int32[S, W], a fragment of the change of each frame's row or partial sum."""
         return self.lanes[schedule.block_id][fragment]
 
     def contribution(self, request: Header, row: int) -> NDArray[np.int32] | None:
@@ -142,29 +132,27 @@ class RowCache:
         return self.sums
 
 
+Tensor = tuple[int, ExchangeKind]
+
+
 class RowCaches:
     """The caches of all tensors; see ``RowCache``."""
 
     def __init__(self) -> None:
-        self._caches: dict[tuple[int, ExchangeKind], RowCache] = {}
+        self._caches: dict[Tensor, RowCache] = {}
         self.skipped = SkipMasks()
 
-    def of(self, tensor_id: int, kind: ExchangeKind) -> RowCache:
+    def of(self, tensor: Tensor) -> RowCache:
         """Return the cache of a tensor."""
-        return self._caches.setdefault((tensor_id, kind), RowCache())
+        return self._caches.setdefault(tensor, RowCache())
 
     def forget(self, tensor_id: int) -> None:
         """Forget the rows of a tensor, and which of them are skipped."""
         _forget(self._caches, tensor_id)
         self.skipped.skip(tensor_id, None)
 
-    def clear(self) -> None:
-        """Forget all tensors."""
-        self._caches.clear()
-        self.skipped = SkipMasks()
 
-
-def _forget(tensors: dict[tuple[int, ExchangeKind], Any], tensor_id: int) -> None:
+def _forget(tensors: dict[Tensor, Any], tensor_id: int) -> None:
     for key in [key for key in tensors if key[0] == tensor_id]:
         del tensors[key]
 
@@ -221,15 +209,12 @@ class Rounding:
             compression.feedback and not compression.cache and compression.bits < WHOLE_BITS
         )
         self._generator = np.random.default_rng((compression.seed, worker))
-        self._rests: dict[tuple[int, ExchangeKind], NDArray[np.float64]] = {}
-        self._next: dict[tuple[int, ExchangeKind], NDArray[np.float64]] = {}
+        self._rests: dict[Tensor, NDArray[np.float64]] = {}
+        self._next: dict[Tensor, NDArray[np.float64]] = {}
         self.step_error = 1.0 if self._stochastic or self._feedback else 0.5
 
     def encode(
-        self,
-        features: NDArray[np.float32],
-        scale: FixedPoint,
-        tensor: tuple[int, ExchangeKind],
+        self, features: NDArray[np.float32], scale: FixedPoint, tensor: Tensor
     ) -> NDArray[np.int32]:
         """Return int32[n, F], the rows float32[n, F] at a scale."""
         if not (self._stochastic or self._feedback):

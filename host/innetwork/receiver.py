@@ -26,10 +26,9 @@ from numpy.typing import NDArray
 from switchgnn.host.compression import WHOLE_BITS
 from switchgnn.host.innetwork.endpoint import Endpoint
 from switchgnn.host.innetwork.schedule import BlockSchedule
-from switchgnn.host.wire.batches import FrameBatch
-from switchgnn.host.wire.header import BODY_AT, Header, Kind, lanes_of, payload_bytes
+from switchgnn.host.wire.header import BODY_AT, Header, Kind, Unit, lanes_of, payload_bytes
 from switchgnn.host.wire.narrow import unpack_lanes
-from switchgnn.host.wire.native import FastPathResult, SumFastPath, native_frames
+from switchgnn.host.wire.native import SumFastPath, native_frames
 
 # int32[W] by vertex; or by vertex and sum, see `SumReceiver`.
 Features = dict[int, NDArray[np.int32]]
@@ -91,27 +90,27 @@ class SumReceiver:
         endpoint: Endpoint,
         schedule: BlockSchedule,
         *,
-        place: tuple[int, int, int],
+        unit: Unit,
         began: float,
         fetched: Features | None = None,
     ) -> None:
         self._endpoint = endpoint
-        self._sending = endpoint.sending
         self._schedule = schedule
-        self._place = place
+        self._unit = unit
         self._round_trip = endpoint.round_trip
         self._sum_trip = endpoint.sum_trip
         self._counters = endpoint.counters
         awaited = len(schedule.receive_vertex)
-        self._lanes = lanes_of(place[2])
-        self._bytes = payload_bytes(place[2])
-        self.payloads = np.zeros(self._bytes * awaited, dtype=np.uint8)
+        self._lanes = lanes_of(unit.fragment)
+        self.payloads = np.zeros(payload_bytes(unit.fragment) * awaited, dtype=np.uint8)
+        self._sums = self.payloads.view(">i4").reshape(awaited, self._lanes)
         self.awaited = np.full(awaited, AWAITED, dtype=np.uint8)
-        # Access to elements is faster through views.
-        self._staging, self._awaited = self.payloads.data, self.awaited.data
+        # Access to elements is faster through a view.
+        self._awaited = self.awaited.data
         self._left = awaited
-        # The order of questions; empty until a sum is late.
-        self._turns: dict[int, None] = {}
+        # The order of questions, empty until a sum is late; how many may be asked this time.
+        self._turns: deque[int] = deque()
+        self._late = 0
         self._doubts: dict[int, _Doubt] = {}
         self._features: Features = {} if fetched is None else fetched
         self._wanted: dict[int, set[int]] = {}
@@ -126,7 +125,6 @@ class SumReceiver:
         self._too_early = 0
         # When each sum was recalled, if only once.
         self._recalled_at: dict[int, float] = {}
-        self._late: deque[int] = deque()
         self._unanswered: set[int] = set()
         self._lossy = False
         self._marked = False
@@ -176,7 +174,7 @@ class SumReceiver:
 
     def sums(self) -> NDArray[np.int32]:
         """Return int32[Q, W], one sum per awaited vertex."""
-        return self.payloads.view(">i4").reshape(-1, self._lanes).astype(np.int32)
+        return self._sums.astype(np.int32)
 
     def took(self, sums: int, now: float) -> bool:
         """Count sums that a fast path has taken; return whether there are any."""
@@ -189,21 +187,21 @@ class SumReceiver:
 
     def take_sum(self, header: Header, frame: memoryview, now: float) -> bool:
         """Take a sum of the switch; return whether it is news."""
-        place = self._schedule.receive_place.get(header.dst_id)
-        if place is None or header.count != self._schedule.receive_count[place]:
+        index = self._schedule.receive_index.get(header.dst_id)
+        if index is None or header.count != self._schedule.receive_count[index]:
             self._counters.wrong += 1
             return False
         if header.is_fetch:
-            self._note_answer(place)
-            if recalled := self._recalled_at.pop(place, 0.0):
+            self._note_answer(index)
+            if recalled := self._recalled_at.pop(index, 0.0):
                 self._sum_trip.measured(now - recalled)
-        if not self._awaited[place]:
+        if not self._awaited[index]:
             self._counters.repeated += 1
             return False
-        if place in self._doubts:
+        if index in self._doubts:
             self._counters.sums_recalled += 1
         self._counters.sums_received += 1
-        self._finish(place, self._body_of(header, frame), now)
+        self._finish(index, self._lanes_of(header, frame), now)
         if header.is_fetch:
             self._lossy = True
             self._ask_some(min(_NEXT, _AT_ONCE - len(self._unanswered)))
@@ -213,16 +211,16 @@ class SumReceiver:
 
     def take_missing(self, header: Header, now: float) -> bool:
         """Take the answer that a sum is incomplete; return whether it has grown."""
-        place = self._schedule.receive_place.get(header.dst_id)
-        if place is None:
+        index = self._schedule.receive_index.get(header.dst_id)
+        if index is None:
             return False
-        self._note_answer(place)
-        self._recalled_at.pop(place, None)
-        if not self._awaited[place]:
+        self._note_answer(index)
+        self._recalled_at.pop(index, None)
+        if not self._awaited[index]:
             return False
         self._too_early += 1
         self._attempts = self._round_trip.answered(self._attempts)
-        doubt = self._doubt(place)
+        doubt = self._doubt(index)
         if doubt.fetching:
             return False
         if doubt.count != header.count:
@@ -236,7 +234,7 @@ class SumReceiver:
         standstill = min(standstill, _FETCH_TIMEOUT_SHARE * self._endpoint.pace.timeout)
         # While sums still grow, the others are slow, and fetching would slow them down further.
         if now - max(doubt.since, self._grew_at) > standstill:
-            self._start_fetching(place, doubt)
+            self._start_fetching(index, doubt)
         return False
 
     def take_feature(self, header: Header, frame: memoryview, now: float) -> bool:
@@ -247,7 +245,7 @@ class SumReceiver:
         source, owners = header.src_id, self._schedule.neighbour_owner
         if source in owners:
             self._heard_at[owners[source]] = now
-        key = self._key(source, self._schedule.receive_place.get(header.dst_id, 0))
+        key = self._key(source, self._schedule.receive_index.get(header.dst_id, 0))
         if key not in self._wanted:
             self._counters.repeated += 1
             # Its worker is alive and may owe others.
@@ -259,39 +257,28 @@ class SumReceiver:
         self._keep_feature(key, self._lanes_of(header, frame), now)
         return True
 
-    def _key(self, source: int, place: int) -> int:
+    def _key(self, source: int, index: int) -> int:
         """Return the key of a fetched feature: its vertex, and its sum if that matters."""
-        return place << _VERTEX_BITS | source if self._sending.per_sum else source
+        return index << _VERTEX_BITS | source if self._endpoint.per_sum else source
 
     def _lanes_of(self, header: Header, frame: memoryview) -> NDArray[np.int32]:
         """Return int32[W], the numbers in a frame of this fragment."""
-        if header.bits == WHOLE_BITS:
-            lanes = np.frombuffer(frame, dtype=">i4", count=self._lanes, offset=BODY_AT)
-            return lanes.astype(np.int32)
-        size = payload_bytes(self._place[2], header.bits)
+        size = payload_bytes(self._unit.fragment, header.bits)
         body = np.frombuffer(frame, dtype=np.uint8, count=size, offset=BODY_AT)
-        numbers: NDArray[np.int32] = unpack_lanes(
-            body.reshape(1, size), self._lanes, header.bits
-        ).reshape(-1)
-        return numbers
-
-    def _body_of(self, header: Header, frame: memoryview) -> memoryview:
-        """Return the numbers in a frame of this fragment, in 32 bits each."""
-        if header.bits == WHOLE_BITS:
-            return frame[BODY_AT : BODY_AT + self._bytes]
-        return memoryview(self._lanes_of(header, frame).astype(">i4").tobytes())
+        numbers = unpack_lanes(body.reshape(1, size), self._lanes, header.bits)
+        return numbers.reshape(self._lanes)
 
     def _keep_feature(self, key: int, lanes: NDArray[np.int32], now: float) -> None:
         """Keep a raw feature, and add up the sums that lacked only this one."""
         self._features[key] = lanes
         self._asked_at.pop(key, None)
-        for place in self._wanted.pop(key, ()):
+        for index in self._wanted.pop(key, ()):
             # None: the sum has come meanwhile.
-            if (doubt := self._doubts.get(place)) is None:
+            if (doubt := self._doubts.get(index)) is None:
                 continue
             doubt.awaited.discard(key)
             if not doubt.awaited:
-                self._add_up(place, now)
+                self._add_up(index, now)
 
     def note_mark(self) -> None:
         """Note that the queue to this worker was long.
@@ -311,8 +298,8 @@ class SumReceiver:
         self._in_vain = True
         self._quiet_since = now
         turns = self._turns or range(len(self._awaited))
-        self._turns = dict.fromkeys(place for place in turns if self._awaited[place])
-        self._late = deque(self._turns)
+        self._turns = deque(index for index in turns if self._awaited[index])
+        self._late = len(self._turns)
         self._unanswered.clear()
         self._ask_some(_AT_ONCE if self._in_earnest else 1)
         return True
@@ -326,13 +313,11 @@ class SumReceiver:
         """Ask for late sums, with about ``most`` questions."""
         asked = 0
         while asked < most and self._late:
-            place = self._late.popleft()
-            if not self._awaited[place]:
-                continue
-            # Move it to the end of the queue.
-            self._turns.pop(place)
-            self._turns[place] = None
-            asked += self._ask(place)
+            self._late -= 1
+            index = self._turns.popleft()
+            if self._awaited[index]:
+                self._turns.append(index)
+                asked += self._ask(index)
 
     def next_timer(self, now: float) -> float:
         """Return the seconds until something is overdue."""
@@ -349,14 +334,14 @@ class SumReceiver:
         own = self._round_trip.backed_off(self._attempts, bounded=bounded, legs=legs)
         return max(share, queue, own)
 
-    def _ask(self, place: int) -> int:
-        doubt = self._doubt(place)
-        vertex = int(self._schedule.receive_vertex[place])
+    def _ask(self, index: int) -> int:
+        doubt = self._doubt(index)
+        vertex = int(self._schedule.receive_vertex[index])
         if not doubt.fetching:
             self._send(Kind.RECALL, 0, vertex, resend=self._in_earnest)
-            self._unanswered.add(place)
+            self._unanswered.add(index)
             now = self._endpoint.clock.now()
-            self._recalled_at[place] = 0.0 if place in self._recalled_at else now
+            self._recalled_at[index] = 0.0 if index in self._recalled_at else now
             doubt.unanswered += 1
             self._counters.recalls += 1
             return 1
@@ -365,58 +350,57 @@ class SumReceiver:
         self._counters.fetches += len(doubt.awaited)
         return len(doubt.awaited)
 
-    def _doubt(self, place: int) -> _Doubt:
+    def _doubt(self, index: int) -> _Doubt:
         """Return the state of a sum that needs repair."""
-        self._awaited[place] = IN_DOUBT
-        return self._doubts.setdefault(place, _Doubt())
+        self._awaited[index] = IN_DOUBT
+        return self._doubts.setdefault(index, _Doubt())
 
-    def _note_answer(self, place: int) -> None:
+    def _note_answer(self, index: int) -> None:
         """Count how many recalls an answer took; further answers were late, not lost."""
         self._in_vain = False
-        doubt = self._doubts.get(place, _Doubt())
+        doubt = self._doubts.get(index, _Doubt())
         self._round_trip.took(max(1, doubt.unanswered))
         doubt.unanswered = 0
 
-    def _start_fetching(self, place: int, doubt: _Doubt) -> None:
+    def _start_fetching(self, index: int, doubt: _Doubt) -> None:
         doubt.fetching = True
-        vertex = int(self._schedule.receive_vertex[place])
-        neighbours = self._schedule.neighbours_of(place)
+        vertex = int(self._schedule.receive_vertex[index])
+        neighbours = self._schedule.neighbours_of(index)
         to_fetch = []
         for source in neighbours:
-            key = self._key(source, place)
+            key = self._key(source, index)
             if key in self._features:
                 continue
             doubt.awaited.add(key)
             if key not in self._wanted:
                 to_fetch.append(source)
-            self._wanted.setdefault(key, set()).add(place)
+            self._wanted.setdefault(key, set()).add(index)
             self._asked_at.setdefault(key, self._endpoint.clock.now())
         # If all are here or awaited for another sum, one fetch still has to release the slot.
         for source in to_fetch or neighbours[:1]:
             self._send(Kind.FETCH, source, vertex)
             self._counters.fetches += 1
         if not doubt.awaited:
-            self._add_up(place, doubt.since)
+            self._add_up(index, doubt.since)
 
-    def _add_up(self, place: int, now: float) -> None:
+    def _add_up(self, index: int, now: float) -> None:
         total = np.zeros(self._lanes, dtype=np.int32)
-        for source in self._schedule.neighbours_of(place):
-            total += self._features[self._key(source, place)]
+        for source in self._schedule.neighbours_of(index):
+            total += self._features[self._key(source, index)]
         self._counters.sums_made += 1
-        self._finish(place, memoryview(total.astype(">i4").tobytes()), now)
+        self._finish(index, total, now)
 
-    def _finish(self, place: int, lanes: memoryview, now: float) -> None:
-        at = place * self._bytes
-        self._staging[at : at + self._bytes] = lanes
-        self._awaited[place] = HERE
+    def _finish(self, index: int, lanes: NDArray[np.int32], now: float) -> None:
+        self._sums[index] = lanes
+        self._awaited[index] = HERE
         self._left -= 1
-        self._unanswered.discard(place)
-        self._doubts.pop(place, None)
+        self._unanswered.discard(index)
+        self._doubts.pop(index, None)
         self._attempts, self._in_vain = 0, False
         self._quiet_since = now
 
     def _send(self, kind: Kind, source: int, vertex: int, *, resend: bool = False) -> None:
-        round_number, block_id, fragment = self._place
+        round_number, block_id, fragment = self._unit
         header = Header(
             kind=kind,
             src_id=source,
@@ -426,7 +410,7 @@ class SumReceiver:
             round=round_number,
             is_fetch=True,
             resend=resend,
-            bits=0 if self._sending.narrow and kind is Kind.RECALL else WHOLE_BITS,
+            bits=0 if self._endpoint.narrow and kind is Kind.RECALL else WHOLE_BITS,
         )
         self._endpoint.send(header)
 
@@ -443,13 +427,4 @@ def fast_paths(schedules: Sequence[BlockSchedule]) -> tuple[SumFastPath | None, 
     return tuple(
         SumFastPath(frames, each.receive_vertex, np.array(each.receive_count, dtype=np.uint32))
         for each in schedules
-    )
-
-
-def take_plain(fast_path: SumFastPath | None, batch: FrameBatch) -> FastPathResult:
-    """Take sums and acknowledgements out of a batch; without a fast path all frames are left."""
-    return (
-        fast_path.take_plain(batch)
-        if fast_path
-        else FastPathResult(0, (), range(batch.first, batch.count))
     )

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from switchgnn.host.compression import WHOLE_BITS
 from switchgnn.host.innetwork.endpoint import Endpoint
 from switchgnn.host.innetwork.schedule import BlockSchedule
-from switchgnn.host.wire.batches import FrameBatch
-from switchgnn.host.wire.header import SESSION_MASK, Header, Kind, unpack_header
+from switchgnn.host.wire.header import SESSION_MASK, Header, Kind, Unit, unpack_header
 from switchgnn.host.wire.narrow import bits_needed, pack_lanes
 from switchgnn.planner.plan.manifest import Manifest
 
@@ -49,9 +48,8 @@ class Responder:
         if lanes is None:
             self._counters.wrong += 1
             return
-        bits = (
-            int(bits_needed(lanes[np.newaxis])[0]) if self._endpoint.sending.narrow else WHOLE_BITS
-        )
+        narrow = self._endpoint.narrow
+        bits = int(bits_needed(lanes[np.newaxis])[0]) if narrow else WHOLE_BITS
         header = Header(
             kind=Kind.FEATURE,
             src_id=request.src_id,
@@ -68,33 +66,38 @@ class Responder:
         self._counters.features_served += 1
 
 
-_DATA = (Kind.SUM, Kind.FEATURE)
 _MOST_COUNT = 0xFFFF
 
 
 class Notifier:
     """Reports marks to all workers in a NOTICE, at most once per round trip, and takes theirs.
 
-    `features_per_sum`: by block, see the function of this name. `most_marks`: by block, how many
-    marks of each worker count in a fragment, so that nobody can stop the others by claiming more.
+    By block, a notice counts for as many of this worker's features as it sends for each sum that
+    all workers get; and of each worker, at most twice its average sums in a fragment count, so that
+    nobody can stop the others by claiming more.
     """
 
     def __init__(
-        self,
-        endpoint: Endpoint,
-        features_per_sum: Sequence[float] = (),
-        most_marks: Sequence[Sequence[int]] = (),
+        self, endpoint: Endpoint, manifest: Manifest, schedules: Sequence[BlockSchedule]
     ) -> None:
         self._endpoint = endpoint
-        self._features_per_sum, self._most_marks = features_per_sum, most_marks
-        self._place = (0, 0, 0)
+        self._features_per_sum = [0.0] * len(schedules)
+        self._most_marks: list[list[int]] = [[] for _ in schedules]
+        for direction in manifest.directions.values():
+            blocks, down = direction.block_numbers, direction.prediction.packets_down
+            for block in blocks:
+                self._most_marks[block - 1] = [-(-2 * sums // len(blocks)) for sums in down]
+                if any(down):
+                    sent = schedules[block - 1].frames.count * len(blocks)
+                    self._features_per_sum[block - 1] = sent / sum(down)
+        self._unit = Unit(0, 0, 0)
         self._claimed: Counter[int] = Counter()
         self._last = float("-inf")
         self._untold = 0
 
     def notify(self, marked: Header) -> None:
         """Report that this packet came marked, if it is a sum or a feature."""
-        if marked.kind not in _DATA:
+        if marked.kind not in (Kind.SUM, Kind.FEATURE):
             return
         self._untold += 1
         now = self._endpoint.clock.now()
@@ -117,45 +120,14 @@ class Notifier:
         """Take the report of a worker, possibly this one."""
         if not 1 <= notice.block_id <= len(self._features_per_sum):
             return
-        place, worker = (notice.round, notice.block_id, notice.fragment), notice.src_id
-        if place != self._place:
-            self._place, self._claimed = place, Counter()
-        count, most = notice.count, self._most_marks[notice.block_id - 1]
+        if notice.unit != self._unit:
+            self._unit, self._claimed = notice.unit, Counter()
+        worker, most = notice.src_id, self._most_marks[notice.block_id - 1]
+        count = notice.count
         if worker < len(most):
             count = min(count, most[worker] - self._claimed[worker])
             self._claimed[worker] += count
         self._endpoint.congestion.marked(count * self._features_per_sum[notice.block_id - 1])
-
-
-def features_per_sum(manifest: Manifest, schedules: Sequence[BlockSchedule]) -> list[float]:
-    """Return how many features this worker sends for each sum that all workers get, by block."""
-    ratios = [0.0] * len(schedules)
-    for direction in manifest.directions.values():
-        blocks = direction.block_numbers
-        sums = sum(direction.prediction.packets_down)
-        for block in blocks if sums else ():
-            ratios[block - 1] = schedules[block - 1].frames.count * len(blocks) / sums
-    return ratios
-
-
-def most_marks(manifest: Manifest, blocks: int) -> list[tuple[int, ...]]:
-    """Return twice the sums of each worker in a fragment, by block, on average of its direction."""
-    most: list[tuple[int, ...]] = [()] * blocks
-    for direction in manifest.directions.values():
-        numbers = direction.block_numbers
-        for block in numbers:
-            down = direction.prediction.packets_down
-            most[block - 1] = tuple(-(-2 * sums // len(numbers)) for sums in down)
-    return most
-
-
-def new_notifier(
-    endpoint: Endpoint, manifest: Manifest, schedules: Sequence[BlockSchedule]
-) -> Notifier:
-    """Return the notifier of a worker of a plan."""
-    return Notifier(
-        endpoint, features_per_sum(manifest, schedules), most_marks(manifest, len(schedules))
-    )
 
 
 _KEPT_AT_MOST = 1 << 17
@@ -185,10 +157,6 @@ class Inbox:
             seconds = 0.0
         return None
 
-    def receive_batch(self, seconds: float) -> FrameBatch | None:
-        """Return the next frames, unchecked; see ``Link.receive_batch`` and ``open``."""
-        return self._link.receive_batch(seconds)
-
     def open(self, frame: memoryview) -> Packet | None:
         """Return the packet in a frame; None if there is none, or it was served here."""
         header = unpack_header(frame)
@@ -198,20 +166,17 @@ class Inbox:
         if header.session != self._session and header.kind is not Kind.WAITING:
             self._counters.foreign += 1
             return None
-        if header.ecn or header.kind is Kind.NOTICE:
-            self._heed(header)
-        if header.kind is Kind.FETCH:
-            self._responder.answer(header)
-            return None
-        return None if header.kind is Kind.NOTICE else (header, frame)
-
-    def _heed(self, header: Header) -> None:
-        if header.kind is Kind.NOTICE:
-            self._counters.noticed += 1
-            self._notifier.take(header)
         if header.ecn:
             self._counters.marked += 1
             self._notifier.notify(header)
+        if header.kind is Kind.NOTICE:
+            self._counters.noticed += 1
+            self._notifier.take(header)
+            return None
+        if header.kind is Kind.FETCH:
+            self._responder.answer(header)
+            return None
+        return header, frame
 
     def keep(self, packet: Packet) -> None:
         """Keep an early packet."""

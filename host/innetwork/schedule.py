@@ -136,7 +136,7 @@ class BlockSchedule:
     # Int64[Q], the local rows of the vertices `receive_vertex`, uint32[Q].
     receive_row: NDArray[np.int64]
     receive_count: list[int]  # The contributions each sum must have, in the same order.
-    receive_place: dict[int, int]  # Place of a vertex among them.
+    receive_index: dict[int, int]  # Index of a vertex among them.
     # Int64[Q + 1], where the vertices that each sum adds up begin.
     neighbour_indptr: NDArray[np.int64]
     neighbour_vertex: NDArray[np.uint32]
@@ -152,13 +152,13 @@ class BlockSchedule:
         starts = self.send_row_indptr[:-1]
         return rows if len(rows) == len(starts) else np.add.reduceat(rows, starts, dtype=np.int32)
 
-    def neighbour_slice(self, place: int) -> slice:
-        """Return where the neighbours of the sum at ``place`` are."""
-        return slice(int(self.neighbour_indptr[place]), int(self.neighbour_indptr[place + 1]))
+    def neighbour_slice(self, index: int) -> slice:
+        """Return where the neighbours of the sum at ``index`` are."""
+        return slice(int(self.neighbour_indptr[index]), int(self.neighbour_indptr[index + 1]))
 
-    def neighbours_of(self, place: int) -> list[int]:
-        """Return the vertices that the sum at ``place`` adds up."""
-        return [int(source) for source in self.neighbour_vertex[self.neighbour_slice(place)]]
+    def neighbours_of(self, index: int) -> list[int]:
+        """Return the vertices that the sum at ``index`` adds up."""
+        return [int(source) for source in self.neighbour_vertex[self.neighbour_slice(index)]]
 
 
 def block_schedules(
@@ -203,7 +203,7 @@ def _block_schedule(
         receive_vertex=vertices,
         receive_row=part.receive_row[received],
         receive_count=[int(count) for count in part.receive_count[received]],
-        receive_place={int(vertex): place for place, vertex in enumerate(vertices)},
+        receive_index={int(vertex): index for index, vertex in enumerate(vertices)},
         neighbour_indptr=bounds - bounds[0],
         neighbour_vertex=sources_here,
         neighbour_owner=dict(zip(sources_here.tolist(), owners.tolist(), strict=True)),

@@ -99,8 +99,8 @@ class Faults:
         """Return the rates of one direction of one link: the most specific ones win."""
         merged: dict[str, float] = {}
         for scope in (None, _kind(link), link):
-            for way in (None, direction):
-                merged |= self.rates.get((scope, way), {})
+            for where in (None, direction):
+                merged |= self.rates.get((scope, where), {})
         return FaultRates(**merged)
 
 

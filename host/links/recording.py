@@ -84,7 +84,7 @@ class RecordingLink(WrappedLink):
 
     def send_rows(self, rows: FrameRows, first: int, count: int) -> None:
         """Record some frames, and send them in their order."""
-        self._recording.add(rows.frame(place) for place in range(first, first + count))
+        self._recording.add(rows.frame(index) for index in range(first, first + count))
         self._link.send_rows(rows, first, count)
 
     def receive(self, seconds: float) -> memoryview | None:
@@ -98,7 +98,7 @@ class RecordingLink(WrappedLink):
         """Return the next frames, recorded."""
         batch = self._link.receive_batch(seconds)
         if batch is not None:
-            self._recording.add(batch.frame(place) for place in range(batch.first, batch.count))
+            self._recording.add(batch.frame(index) for index in range(batch.first, batch.count))
         return batch
 
     def keep_batch(self) -> bool:

@@ -270,8 +270,8 @@ class LinkHalf(Link):
         """Put the frames of a batch into the queues."""
         halves = self._shared.halves
         with self._shared.lock:
-            for place, second in enumerate(of_second.tolist(), batch.first):
-                halves[second]._keep(batch.frame(place))
+            for index, second in enumerate(of_second.tolist(), batch.first):
+                halves[second]._keep(batch.frame(index))
 
     def _keep(self, frame: memoryview) -> None:
         if self.closed:

@@ -6,7 +6,7 @@ Both are rings: the fragment of a number is in the slot of the number modulo the
 """
 
 from collections.abc import Iterator
-from ctypes import Structure, addressof, c_uint32, c_uint64, c_void_p
+from ctypes import Structure, addressof
 from typing import NamedTuple
 
 import numpy as np
@@ -26,7 +26,7 @@ from switchgnn.host.wire.header import (
     session_and_round,
 )
 from switchgnn.host.wire.link import Link
-from switchgnn.host.wire.native import Arrived, native_frames, write_checksums
+from switchgnn.host.wire.native import Arrived, native_frames, shared_fields, write_checksums
 from switchgnn.planner.lanes import LANES as WIDTHS
 
 # Of a full fragment.
@@ -131,10 +131,10 @@ class FragmentFrames:
         for slot, here in spans(number, count, self._slots):
             narrow = np.flatnonzero(self.widths[slot : slot + here] < _WIDEST)
             begin = slot
-            for place in narrow.tolist():
-                self._send_rows(link, begin, slot + place)
-                link.send(self._frame(slot + place))
-                begin = slot + place + 1
+            for index in narrow.tolist():
+                self._send_rows(link, begin, slot + index)
+                link.send(self._frame(slot + index))
+                begin = slot + index + 1
             self._send_rows(link, begin, slot + here)
 
     def _send_rows(self, link: Link, begin: int, end: int) -> None:
@@ -160,16 +160,7 @@ def _head(addresses: Addresses, header: Header, width: int) -> bytes:
 
 
 class _FastPath(Structure):
-    """Struct ReducedFastPath of reduced.h."""
-
-    _fields_ = (
-        *((name, c_uint32) for name in ("session", "workers")),
-        *((name, c_uint64) for name in ("begin", "end")),
-        ("mask", c_uint32),
-        *((name, c_void_p) for name in ("awaited", "widths", "sent_codes", "codes", "bodies")),
-        *((name, c_uint32) for name in ("taken", "marked", "ignored", "left")),
-        *((name, c_void_p) for name in ("numbers", "left_frames")),
-    )
+    _fields_ = shared_fields("ReducedFields")
 
 
 class ReducedBatch(NamedTuple):
@@ -185,9 +176,9 @@ class ReducedBatch(NamedTuple):
     left: list[int]
 
 
-def _left(places: list[int]) -> ReducedBatch:
+def _left(indices: list[int]) -> ReducedBatch:
     """Return that all frames need further processing."""
-    return ReducedBatch(np.zeros(0, dtype=np.int64), 0, 0, places)
+    return ReducedBatch(np.zeros(0, dtype=np.int64), 0, 0, indices)
 
 
 class SumRing:
@@ -230,9 +221,9 @@ class SumRing:
         """Return the first fragment from ``begin`` on that is awaited, or the end of all."""
         for slot, here in spans(begin, self._end - begin, self._slots):
             part = self.awaited[slot : slot + here]
-            place = int(part.argmax())
-            if part[place]:
-                return begin + place
+            index = int(part.argmax())
+            if part[index]:
+                return begin + index
             begin += here
         return self._end
 

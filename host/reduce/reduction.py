@@ -144,10 +144,10 @@ class Reduction:
             self._learn(group + 1, sums, number)
             scale = INTEGERS if self._whole else self._scales[group]
             for slot, count in spans(number, group_limit - number, self._slots):
-                place = self._values_of(number, number + count)
-                words = (place.stop - place.start) * self._words
+                values = self._values_of(number, number + count)
+                words = (values.stop - values.start) * self._words
                 lanes = sums.lanes[slot : slot + count].reshape(-1)[:words]
-                scale.dequantise(lanes, self.result[place], self._divisor)
+                scale.dequantise(lanes, self.result[values], self._divisor)
                 number += count
         self.done = number == self.end
 

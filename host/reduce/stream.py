@@ -12,10 +12,10 @@ from switchgnn.base.clock import SYSTEM_CLOCK, Clock
 from switchgnn.host.congestion import CongestionWindow
 from switchgnn.host.innetwork.errors import (
     InNetworkError,
-    PlanMismatchError,
     RoundMismatchError,
+    check_plan,
 )
-from switchgnn.host.innetwork.refusals import HeartbeatBit
+from switchgnn.host.innetwork.heartbeat import HeartbeatBit
 from switchgnn.host.pace import Pace
 from switchgnn.host.reduce.frames import (
     LAST_NUMBER,
@@ -314,8 +314,8 @@ class ReduceStream:
         if self._flow is not None:
             self._take_batch(self._flow, batch, now)
         else:
-            for place in range(batch.first, batch.count):
-                self._take_frame(None, batch.frame(place), now)
+            for index in range(batch.first, batch.count):
+                self._take_frame(None, batch.frame(index), now)
         return True
 
     def _take_batch(self, flow: "_Flow", batch: FrameBatch, now: float) -> None:
@@ -325,8 +325,8 @@ class ReduceStream:
         numbers = result.numbers
         others = [
             header
-            for place in result.left
-            if (header := self._take_frame(flow, batch.frame(place), now))
+            for index in result.left
+            if (header := self._take_frame(flow, batch.frame(index), now))
         ]
         if others:
             marked += sum(header.ecn for header in others)
@@ -381,11 +381,7 @@ class ReduceStream:
     ) -> None:
         if body.plan == _NO_PLAN != self._plan_id:
             return  # a controller is installing it after a restart
-        if body.plan != self._plan_id:
-            raise PlanMismatchError(
-                f"Worker {self._worker} holds plan {self._plan_id:08x}, the switch serves plan "
-                f"{body.plan:08x}: install that plan, `switchgnn controller install PLAN`."
-            )
+        check_plan(self._worker, self._plan_id, body.plan)
         self._timeout.heard(now)
         number = number_of(header)
         if self._asked is not None and self._asked[0] == number and not header.resend:

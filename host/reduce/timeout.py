@@ -4,7 +4,7 @@
 
 from switchgnn.host.errors import named_workers
 from switchgnn.host.innetwork.errors import ExchangeTimeoutError
-from switchgnn.host.innetwork.refusals import SignsOfLife
+from switchgnn.host.innetwork.heartbeat import SignsOfLife
 
 # The share of the timeout for which a worker may do nothing, and still have waited.
 _OWN_PAUSE = 0.25

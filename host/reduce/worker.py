@@ -39,8 +39,7 @@ class AllReduceTask:
     elements: int  # Numbers of a tensor.
     rounds: int  # All-reduces of integers, and then as many of floats.
     seed: int
-    words: int  # Int32 of each float, 2 or 1.  # Int32 of each float, 2 or 1.
-    # The safetensors file with the last sums.
+    words: int  # Int32 of each float, 2 or 1.
     output: Path  # The safetensors file with the last sums.
     pace: Pace
 
@@ -74,7 +73,9 @@ def _reduce(task: AllReduceTask, events: EventWriter) -> None:
             rounds = _Rounds(task, reducer, events)
             integers, floats = rounds.reduce(INTEGERS), rounds.reduce(FLOATS)
         traffic = link.traffic
-        injected = {way: asdict(counts) for way, counts in injected_faults(link).items()}
+        injected = {
+            direction: asdict(counts) for direction, counts in injected_faults(link).items()
+        }
     with writing(task.output):
         task.output.write_bytes(pack_arrays({"integers": integers, "floats": floats}))
     events.write(

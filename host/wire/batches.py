@@ -133,10 +133,10 @@ class FrameRows:
             self._lacking += np.cumsum(lacks[shorter]).tolist()
         self._most_cut = min(_MOST_SEGMENTS, _MOST_CUT_BYTES // max(1, self.frame_bytes))
 
-    def frame(self, place: int) -> memoryview:
+    def frame(self, index: int) -> memoryview:
         """Return one of them."""
-        begin = place * self.frame_bytes
-        return self._bytes[begin : begin + self.bytes_of(place, 1)]
+        begin = index * self.frame_bytes
+        return self._bytes[begin : begin + self.bytes_of(index, 1)]
 
     def bytes_of(self, first: int, count: int) -> int:
         """Return the total bytes of some of them."""
@@ -180,8 +180,8 @@ def _messages(rows: NDArray[np.uint8]) -> tuple[NDArray[np.void], NDArray[np.voi
     vectors["base"] = rows.ctypes.data + np.arange(count, dtype=np.uint64) * np.uint64(size)
     vectors["size"] = size
     messages = np.zeros(count, dtype=_MESSAGE)
-    places = np.arange(count, dtype=np.uint64) * np.uint64(_VECTOR.itemsize)
-    messages["vectors"] = vectors.ctypes.data + places
+    indices = np.arange(count, dtype=np.uint64) * np.uint64(_VECTOR.itemsize)
+    messages["vectors"] = vectors.ctypes.data + indices
     messages["vector_count"] = 1
     return messages, vectors
 

@@ -226,6 +226,14 @@ def session_and_round(session: int, round_number: int) -> int:
     return (session & SESSION_MASK) << _ROUND_BITS | round_number
 
 
+class Unit(NamedTuple):
+    """What one exchange of sums is about: a fragment, by its word, of a block in a round."""
+
+    round: int
+    block: int
+    fragment: int
+
+
 class Header(NamedTuple):
     """One SwitchGNN header; names and widths of the fields are those of the P4 program.
 
@@ -250,6 +258,11 @@ class Header(NamedTuple):
     feature_group: int = 0
     session: int = 0
     round: int = 0
+
+    @property
+    def unit(self) -> Unit:
+        """What a packet of an exchange over the switch belongs to."""
+        return Unit(self.round, self.block_id, self.fragment)
 
     def pack(self, body: bytes) -> bytes:
         """Return the header with the checksum over itself and ``body``, then ``body``."""

@@ -134,8 +134,8 @@ class Link(ABC):
             first: the first of them that leaves.
             count: how many leave.
         """
-        for place in range(first, first + count):
-            self.send(rows.frame(place))
+        for index in range(first, first + count):
+            self.send(rows.frame(index))
 
     def receive_batch(self, seconds: float) -> FrameBatch | None:
         """Return the next frames, valid until the next call, or None after ``seconds``."""
@@ -522,7 +522,7 @@ def _attach_protocol_filter(sock: socket.socket, protocols: Sequence[int]) -> No
     # Classic BPF: accept if byte 23 (IPv4 protocol) is one of them. Each comparison jumps over
     # the following ones and the rejection.
     last = len(protocols)
-    comparisons = [(0x15, last - place, 0, each) for place, each in enumerate(protocols)]
+    comparisons = [(0x15, last - index, 0, each) for index, each in enumerate(protocols)]
     _attach(sock, [(0x30, 0, 0, 23), *comparisons, (0x06, 0, 0, 0), (0x06, 0, 0, 0xFFFFFFFF)])
 
 

@@ -4,7 +4,7 @@
 
 Nothing is lost: a frame gets the fewest bits that hold all its numbers. With b bits, x is sent as
 the unsigned number x + 2^(b-1). The lanes of a bank (32, or all of a narrower frame) are cut into
-32 / b parts, and each word holds the lanes at the same place of all parts, the first part in its
+32 / b parts, and each word holds the lanes with the same index in all parts, the first part in its
 upper bits. The switch widens them with masks, and needs no sign extension.
 """
 
@@ -55,8 +55,8 @@ def unpack_lanes(bodies: NDArray[np.uint8], lanes: int, bits: int) -> NDArray[np
     if bits == _WORD_BITS:
         whole: NDArray[np.int32] = words.view(np.int32)
         return whole
-    banks, parts, places = _parts(lanes, bits)
-    packed = words.reshape(rows, banks, 1, places)
+    banks, parts, words_of_bank = _parts(lanes, bits)
+    packed = words.reshape(rows, banks, 1, words_of_bank)
     shifts = _WORD_BITS - bits * np.arange(1, parts + 1, dtype=np.uint32)
     biased = packed >> shifts[:, np.newaxis] & np.uint32((1 << bits) - 1)
     numbers: NDArray[np.int32] = biased.astype(np.int32).reshape(rows, lanes)

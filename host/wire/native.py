@@ -31,6 +31,7 @@ from switchgnn.host.wire.header import (
     PROTOCOL,
     VERSION,
     Kind,
+    Unit,
     payload_bytes,
     session_and_round,
     spans,
@@ -40,26 +41,60 @@ _CHECKSUM_AT = HEADER_AT + CHECKED_BYTES
 VARIABLE = "SWITCHGNN_HOSTS"
 NATIVE, PYTHON = "native", "python"
 _SOURCES = Path(__file__).parent / "native"
-_HEADERS = ("arriving.h", "checksums.h", "reduced.h", "rows.h", "sums.h")
-_INCLUDED = ("frames.h",)
+_HEADERS = ("frames.h", "arriving.h", "checksums.h", "reduced.h", "rows.h", "sums.h")
+# The fields of the structs that native code and Python share, as C declares them.
+_SHARED = {
+    # Room for each message, one after the other; where the frames are, and what has come.
+    "ReceivingFields": """
+        u8 *room; u64 message_bytes; u32 messages, most; u32 *begins, *sizes;
+        u32 count; u64 bytes;
+    """,
+    # What the frames must carry; the awaited sums by ascending vertex: the index of each, and the
+    # count that it must have; by index, their states and bodies; what has come of it.
+    "SumFields": """
+        u32 round, block, fragment, body_bytes, sums;
+        const u32 *vertices, *indices, *counts; u8 *awaited, *payloads;
+        u32 taken, acknowledgements, left; u32 *groups, *accepted, *left_frames;
+    """,
+    # What the frames must carry; see ``RowArrays``; the workers whose frames were taken. `held`:
+    # groups of which a frame of this batch is left. What follows must not overtake it, as an
+    # acknowledgement with a gap reports a loss.
+    "RowFields": """
+        u32 protocol, group, round, mark, receiver, workers; u64 row_bytes, payload_bytes;
+        const u32 *first, *frames; const u64 *begin; u8 *seen, *payloads; u32 *left_of_row;
+        u8 *whole; u32 taken; u8 *heard; u32 *held; u32 held_count;
+    """,
+    # The fragments that may be awaited, and the slots, less one; by slot, whether the sum is
+    # awaited, the width and the code that this worker sent, and what the sum brought.
+    "ReducedFields": """
+        u32 session, workers; u64 begin, end; u32 mask; u8 *awaited;
+        const u8 *widths, *sent_codes; u8 *codes, *bodies;
+        u32 taken, marked, ignored, left; u64 *numbers; u32 *left_frames;
+    """,
+}
 
 
 class NativeFramesError(HostError):
     """The native code is required but not available."""
 
 
-def _fields(kind: type, *names: str) -> list[tuple[str, type]]:
-    """Return some fields of a Structure that have one type."""
-    return [(name, kind) for name in names]
+def shared_fields(name: str) -> tuple[tuple[str, type], ...]:
+    """Return the fields of a struct of native code for a Structure."""
+    fields: list[tuple[str, type]] = []
+    for declaration in _SHARED[name].replace("const ", "").strip().rstrip(";").split(";"):
+        kind, names = declaration.split(maxsplit=1)
+        number = c_uint64 if kind == "u64" else c_uint32
+        for each in names.split(", "):
+            fields.append((each.lstrip("*"), c_void_p if each.startswith("*") else number))
+    return tuple(fields)
 
 
 class Arrived(Structure):
     """The frames of a batch, as struct Arrived of frames.h."""
 
     _fields_ = (
-        *_fields(c_void_p, "room"),
-        *_fields(c_uint64, "room_bytes"),
-        *_fields(c_void_p, "begins", "sizes"),
+        *(("room", c_void_p), ("room_bytes", c_uint64)),
+        *(("begins", c_void_p), ("sizes", c_void_p)),
     )
 
     @classmethod
@@ -122,10 +157,10 @@ def hosts_run_as() -> str:
 
 def _source() -> LibrarySource:
     """Return the C++ of the library: the constants of the header, and the files that use them."""
-    places = {name.upper(): HEADER_AT + span.at for name, span in spans().items()}
+    offsets = {name.upper(): HEADER_AT + span.at for name, span in spans().items()}
     masks = {name.upper(): span.mask for name, span in spans().items() if span.mask}
     numbers = {
-        **{f"{name}_AT": at for name, at in places.items()},
+        **{f"{name}_AT": at for name, at in offsets.items()},
         **{f"{name}_MASK": mask for name, mask in masks.items()},
         **{f"KIND_{kind.name}": int(kind) for kind in Kind},
         "HEADER_AT": HEADER_AT,
@@ -139,13 +174,15 @@ def _source() -> LibrarySource:
         "PROTOCOL": PROTOCOL,
     }
     defined = "".join(f"#define {name} {number}\n" for name, number in numbers.items())
+    structs = "".join(f"struct {name} {{{fields}}};\n" for name, fields in _SHARED.items())
+    first, *others = (f'#include "{name}"\n' for name in _HEADERS)
     return LibrarySource(
         part="hosts",
         name="frames",
         who="The native code of hosts",
-        unit=defined + "".join(f'#include "{name}"\n' for name in _HEADERS),
+        unit=defined + first + structs + "".join(others),
         folder=_SOURCES,
-        files=(*_HEADERS, *_INCLUDED),
+        files=_HEADERS,
     )
 
 
@@ -174,14 +211,7 @@ _LONGEST = 3600.0
 
 
 class _Receiving(Structure):
-    _fields_ = (
-        *_fields(c_void_p, "room"),
-        *_fields(c_uint64, "message_bytes"),
-        *_fields(c_uint32, "messages", "most"),
-        *_fields(c_void_p, "begins", "sizes"),
-        *_fields(c_uint32, "count"),
-        *_fields(c_uint64, "bytes"),
-    )
+    _fields_ = shared_fields("ReceivingFields")
 
 
 class NativeArriving:
@@ -220,12 +250,7 @@ class NativeArriving:
 
 
 class _SumFastPath(Structure):
-    _fields_ = (
-        *_fields(c_uint32, "round", "block", "fragment", "body_bytes", "sums"),
-        *_fields(c_void_p, "vertices", "places", "counts", "awaited", "payloads"),
-        *_fields(c_uint32, "taken", "acknowledgements", "left"),
-        *_fields(c_void_p, "groups", "accepted", "left_frames"),
-    )
+    _fields_ = shared_fields("SumFields")
 
 
 class FastPathResult(NamedTuple):
@@ -252,13 +277,13 @@ class SumFastPath:
     ) -> None:
         self._frames = frames
         order = np.argsort(vertices, kind="stable")
-        self._places = order.astype(np.uint32)
+        self._indices = order.astype(np.uint32)
         self._vertices = np.ascontiguousarray(vertices[order], dtype=np.uint32)
         self._counts = np.ascontiguousarray(counts[order], dtype=np.uint32)
         self._fast_path = _SumFastPath(
             sums=len(vertices),
             vertices=self._vertices.ctypes.data,
-            places=self._places.ctypes.data,
+            indices=self._indices.ctypes.data,
             counts=self._counts.ctypes.data,
         )
         self._address = addressof(self._fast_path)
@@ -267,12 +292,12 @@ class SumFastPath:
     def open(
         self,
         session: int,
-        place: tuple[int, int, int],
+        unit: Unit,
         awaited: NDArray[np.uint8],
         payloads: NDArray[np.uint8],
     ) -> None:
         """Begin a fragment. `awaited`: uint8[Q], 1 for sums to take. `payloads`: uint8[Q · 4 W]."""
-        round_number, block, fragment = place
+        round_number, block, fragment = unit
         self._fast_path.round = session_and_round(session, round_number)
         self._fast_path.block, self._fast_path.fragment = block, fragment
         self._fast_path.body_bytes = payload_bytes(fragment)
@@ -324,18 +349,11 @@ class RowArrays:
 
 
 class _RowFastPath(Structure):
-    _fields_ = (
-        *_fields(c_uint32, "protocol", "group", "round", "mark", "receiver", "workers"),
-        *_fields(c_uint64, "row_bytes", "payload_bytes"),
-        *_fields(c_void_p, "first", "frames", "begin", "seen", "payloads", "left_of_row", "whole"),
-        *_fields(c_uint32, "taken"),
-        *_fields(c_void_p, "heard", "held"),
-        *_fields(c_uint32, "held_count"),
-    )
+    _fields_ = shared_fields("RowFields")
 
 
 class RowFastPath:
-    """Takes frames that need no answer; keywords: fields of struct RowFastPath in rows.h.
+    """Takes frames that need no answer; keywords: what the frames must carry.
 
     Attributes:
         heard: uint8[W], the workers whose frames were taken since it was set to 0.

@@ -90,16 +90,6 @@ control PooledAggregator(in headers_t hdr,
         free = standing[127:48] == meta.tag ? standing[23:0] : 0;
     }
 
-    action take_returned() {
-        free = free - 1;
-        free_slots.read(slot, (bit<32>) free);
-    }
-
-    action take_new() {
-        handed_out = handed_out + 1;
-        slot = handed_out;
-    }
-
     action give_back() {
         free_slots.write((bit<32>) free, slot);
         free = free + 1;
@@ -118,12 +108,6 @@ control PooledAggregator(in headers_t hdr,
         value.write((bit<32>) (slot - 1), meta.sum.lanes.chunk0);
         added = added + 1;
         sources = sources + hdr.switchgnn.src_id;
-    }
-
-    action add_to_nothing() {
-        meta.sum.lanes.chunk0 = meta.first;
-        added = 1;
-        sources = hdr.switchgnn.src_id;
     }
 
     // The loop resumes with the next bank.
@@ -147,11 +131,6 @@ control PooledAggregator(in headers_t hdr,
         leave();
     }
 
-    action abandon() {
-        events.count(SLOT_RELEASED);
-        seen = RELEASED;
-    }
-
     action remember() {
         destinations.write(index, meta.tag ++ seen ++ slot ++ added ++ sources);
         shelf.write(0, meta.tag ++ handed_out ++ free);
@@ -170,7 +149,8 @@ control PooledAggregator(in headers_t hdr,
                 } else if (seen == RELEASED) {
                     events.count(SLOT_RELEASED);
                 } else if (hdr.switchgnn.kind == kind_t.FETCH) {
-                    abandon();
+                    events.count(SLOT_RELEASED);
+                    seen = RELEASED;
                     if (slot != 0) {
                         give_back();
                     }
@@ -189,13 +169,17 @@ control PooledAggregator(in headers_t hdr,
                         overflow();
                     } else if (seen == expected) {
                         // It would return its slot at once.
-                        add_to_nothing();
+                        meta.sum.lanes.chunk0 = meta.first;
+                        added = 1;
+                        sources = hdr.switchgnn.src_id;
                         complete();
                     } else {
                         if (free != 0) {
-                            take_returned();
+                            free = free - 1;
+                            free_slots.read(slot, (bit<32>) free);
                         } else {
-                            take_new();
+                            handed_out = handed_out + 1;
+                            slot = handed_out;
                         }
                         fill();
                     }

@@ -13,11 +13,6 @@ from switchgnn.host.pace import Pace
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.graph import FIRST_RESERVED_ID
 from switchgnn.topologies import Target
-from tests.host.innetwork.test_partial_sums import (
-    add_a_row_twice,
-    claim_one_more,
-    speak_for_another,
-)
 from tests.support.fabrics import Team, bed
 from tests.support.markers import TARGETS, full
 
@@ -164,6 +159,35 @@ def is_exact(bed):
     given = RoundResult(fixed, (fixed / scale).astype(np.float32), scale)
     verdict = judge(bed.graph, bed.plan.assignment, features, given)
     return verdict.wrong_sums == 0 and verdict.max_error <= verdict.error_bound
+
+
+def a_partial_sum(part):
+    """(index, first of its rows) of a partial sum."""
+    index = int(np.flatnonzero(part.send_source >= FIRST_RESERVED_ID)[0])
+    return index, int(part.send_row_indptr[index])
+
+
+def add_a_row_twice(part):
+    """Instead of another, so that the Count is right."""
+    _, low = a_partial_sum(part)
+    rows = part.send_row.copy()
+    rows[low + 1] = rows[low]
+    return replace(part, send_row=rows)
+
+
+def claim_one_more(part):
+    index, low = a_partial_sum(part)
+    bounds = part.send_row_indptr + (np.arange(len(part.send_row_indptr)) > index)
+    return replace(
+        part, send_row=np.insert(part.send_row, low, part.send_row[low]), send_row_indptr=bounds
+    )
+
+
+def speak_for_another(part):
+    """Under the id of the next worker's first partial sum."""
+    source = part.send_source.copy()
+    source[a_partial_sum(part)[0]] = FIRST_RESERVED_ID + (part.worker + 1) % 3
+    return replace(part, send_source=source)
 
 
 @pytest.mark.parametrize(

@@ -28,8 +28,8 @@ class Recorder:
         self.sent.append(unpack_header(frame))
 
     def send_rows(self, rows, first, count):
-        for place in range(first, first + count):
-            self.send(rows.frame(place))
+        for index in range(first, first + count):
+            self.send(rows.frame(index))
 
 
 class QueueLink(Link):

@@ -75,7 +75,7 @@ class ModelSwitch:
                 self.fanout.setdefault(key, []).append((*target, expected))
         self.seen: dict[int, tuple[int, int, int]] = {}
         self.sums: dict[tuple, tuple[int, np.ndarray]] = {}
-        self.barrier_place = (0, 0, 0)
+        self.barrier_unit = (0, 0, 0)
         self.barrier_done: set[int] = set()
         self.opened = (0, 0, 0)
         self.turn: tuple[int, int, int] | None = None
@@ -117,7 +117,7 @@ class ModelSwitch:
         self.sums.clear()
         self.accepted.clear()
         self.released.clear()
-        self.barrier_place, self.barrier_done = (0, 0, 0), set()
+        self.barrier_unit, self.barrier_done = (0, 0, 0), set()
         self.opened = (0, 0, 0)
         self.incarnations.clear()
         self.turn, self.early, self.any_turn = None, None, True
@@ -131,48 +131,48 @@ class ModelSwitch:
         other = header.session != self.session & SESSION_MASK
         if other and header.kind is not Kind.DONE:
             return
-        place = (header.round, header.block_id, header.fragment)
-        if header.kind is not Kind.DONE and not self._has_its_turn(place, self.early):
+        unit = header.unit
+        if header.kind is not Kind.DONE and not self._has_its_turn(unit, self.early):
             self.refused += 1
         elif header.kind is Kind.FEATURE and self.owner.get(header.src_id) == worker:
             if header.resend:
                 self._relay(header, frame)
             else:
-                self._take_feature(worker, header, place, frame)
+                self._take_feature(worker, header, unit, frame)
         elif header.kind in (Kind.RECALL, Kind.FETCH):
-            self._take_request(worker, header, place)
+            self._take_request(worker, header, unit)
         elif header.kind is Kind.DONE and header.src_id == worker:
-            self._take_done(worker, header, place, frame)
+            self._take_done(worker, header, unit, frame)
 
-    def _has_its_turn(self, place, turn) -> bool:
-        return self.any_turn if turn is None else place <= turn
+    def _has_its_turn(self, unit, turn) -> bool:
+        return self.any_turn if turn is None else unit <= turn
 
-    def _opens(self, place) -> bool:
+    def _opens(self, unit) -> bool:
         """Tell whether somebody may open a round with it, as the first one of a session."""
-        first = self.barrier_place in ((0, 0, 0), place)
-        return self.turn is None and place[1:] == (0, 0) and first
+        first = self.barrier_unit in ((0, 0, 0), unit)
+        return self.turn is None and unit[1:] == (0, 0) and first
 
-    def _refuse_turn(self, worker, place) -> None:
-        first, stands = NOBODY, self.barrier_place[0]
+    def _refuse_turn(self, worker, unit) -> None:
+        first, stands = NOBODY, self.barrier_unit[0]
         if self.turn is not None:
             stands = self.turn[0]
         elif stands:
-            _, first = self.following[self.barrier_place]
-        self._answer([worker], Kind.WAITING, place, set(), Refusal.TAG, first, stands)
+            _, first = self.following[self.barrier_unit]
+        self._answer([worker], Kind.WAITING, unit, set(), Refusal.TAG, first, stands)
 
     def _relay(self, header, frame) -> None:
         worker, _ = self.destination[header.block_id, header.dst_id]
         end = BODY_AT + payload_bytes(header.fragment, header.bits)
         self._send(worker, header, frame[BODY_AT:end])
 
-    def _take_feature(self, worker, header, place, frame) -> None:
+    def _take_feature(self, worker, header, unit, frame) -> None:
         if header.count != self.count.get((header.block_id, header.src_id)):
             self.refused += 1
             return
         last = self.seen.get(header.src_id, (0, 0, 0))
-        group = (worker, place, header.feature_group)
-        if place > last:
-            self.seen[header.src_id] = place
+        group = (worker, unit, header.feature_group)
+        if unit > last:
+            self.seen[header.src_id] = unit
             self.accepted[group] = self.accepted.get(group, 0) + 1
             carried = lanes_of(header.fragment)
             size = payload_bytes(header.fragment, header.bits)
@@ -180,99 +180,99 @@ class ModelSwitch:
             lanes = unpack_lanes(body, carried, header.bits)[0]
             for vertex, owner, expected in self.fanout[header.block_id, header.src_id]:
                 if (header.src_id, vertex) not in self.lose_inside:
-                    self._add(place, header, vertex, owner, expected, lanes)
-        if place >= last and header.echo:
+                    self._add(unit, header, vertex, owner, expected, lanes)
+        if unit >= last and header.echo:
             told = {"src_id": header.src_id, "feature_group": header.feature_group}
-            ack = self._header(Kind.ACK, place, count=self.accepted.get(group, 0), **told)
+            ack = self._header(Kind.ACK, unit, count=self.accepted.get(group, 0), **told)
             self._send(worker, ack._replace(is_ack=True), b"")
 
-    def _add(self, place, feature, vertex, owner, expected, lanes) -> None:
-        key = (*place, vertex)
+    def _add(self, unit, feature, vertex, owner, expected, lanes) -> None:
+        key = (*unit, vertex)
         if key in self.released:
             return
         count, total = self.sums.get(key, (0, np.zeros_like(lanes)))
         self.sums[key] = count + feature.count, total + lanes
         if count + feature.count == expected:
-            self._send_sum(place, vertex, owner, narrow=feature.bits != 32)
+            self._send_sum(unit, vertex, owner, narrow=feature.bits != 32)
 
-    def _send_sum(self, place, vertex, owner, *, narrow) -> None:
-        count, total = self.sums[(*place, vertex)]
+    def _send_sum(self, unit, vertex, owner, *, narrow) -> None:
+        count, total = self.sums[(*unit, vertex)]
         bits = int(bits_needed(total[np.newaxis])[0]) if narrow else 32
-        header = self._header(Kind.SUM, place, dst_id=vertex, count=count, bits=bits)
+        header = self._header(Kind.SUM, unit, dst_id=vertex, count=count, bits=bits)
         self._send(owner, header, pack_lanes(total[np.newaxis], bits).tobytes())
 
-    def _take_request(self, worker, header, place) -> None:
-        owner, expected = self.destination.get((place[1], header.dst_id), (None, 0))
+    def _take_request(self, worker, header, unit) -> None:
+        owner, expected = self.destination.get((unit[1], header.dst_id), (None, 0))
         if owner != worker:
             return
-        key = (*place, header.dst_id)
+        key = (*unit, header.dst_id)
         if header.kind is Kind.FETCH:
             self.released.add(key)
             self._send(self.owner[header.src_id], header, b"")
             return
         count = 0xFFFF if key in self.released else self.sums.get(key, (0, None))[0]
         if count == expected:
-            self._send_sum(place, header.dst_id, worker, narrow=header.bits != 32)
+            self._send_sum(unit, header.dst_id, worker, narrow=header.bits != 32)
         else:
             self._send(worker, header._replace(kind=Kind.MISSING, count=count), b"")
 
-    def _take_done(self, worker, header, place, frame) -> None:
+    def _take_done(self, worker, header, unit, frame) -> None:
         body = BarrierBody.unpack(frame, Kind.DONE)
         if body.plan != self.plan or header.session != self.session & SESSION_MASK:
-            self._answer([worker], Kind.WAITING, place, set())
+            self._answer([worker], Kind.WAITING, unit, set())
             return
-        if place[0] == 0 or not (self._has_its_turn(place, self.turn) or self._opens(place)):
-            self._refuse_turn(worker, place)
+        if unit[0] == 0 or not (self._has_its_turn(unit, self.turn) or self._opens(unit)):
+            self._refuse_turn(worker, unit)
             return
         last, number = self.incarnations.get(worker, (0, header.dst_id))
-        if number != header.dst_id and (place[1] != 0 or place[0] <= last):
-            self._answer([worker], Kind.WAITING, place, set(), Refusal.INCARNATION)
+        if number != header.dst_id and (unit[1] != 0 or unit[0] <= last):
+            self._answer([worker], Kind.WAITING, unit, set(), Refusal.INCARNATION)
             return
-        if place[0] + header.echo > last:
-            self.incarnations[worker] = place[0] + header.echo, header.dst_id
+        if unit[0] + header.echo > last:
+            self.incarnations[worker] = unit[0] + header.echo, header.dst_id
         full = len(self.barrier_done) == self.workers
-        opening = (place[0], 0, 0)
-        closed = self.barrier_place > opening or (self.barrier_place == opening and full)
+        opening = (unit[0], 0, 0)
+        closed = self.barrier_unit > opening or (self.barrier_unit == opening and full)
         if self.turn is not None:
             closed = self.turn > opening
-        if place[0] > self.opened[0]:
-            self.opened = (place[0], body.magnitude, worker)
-        elif place[0] == self.opened[0] and not closed:
+        if unit[0] > self.opened[0]:
+            self.opened = (unit[0], body.magnitude, worker)
+        elif unit[0] == self.opened[0] and not closed:
             if body.magnitude > self.opened[1]:
-                self.opened = (place[0], body.magnitude, worker)
-        elif place[0] == self.opened[0] and place[1] and body.magnitude != self.opened[1]:
-            self._answer([worker], Kind.WAITING, place, set(), Refusal.MAGNITUDE)
+                self.opened = (unit[0], body.magnitude, worker)
+        elif unit[0] == self.opened[0] and unit[1] and body.magnitude != self.opened[1]:
+            self._answer([worker], Kind.WAITING, unit, set(), Refusal.MAGNITUDE)
             return
         own = 1 << worker
         self.heartbeats = (self.heartbeats & ~own) | (body.workers & own)
-        if place < (self.turn or self.barrier_place):
-            self._answer([worker], Kind.ADVANCE, place, set(range(self.workers)))
+        if unit < (self.turn or self.barrier_unit):
+            self._answer([worker], Kind.ADVANCE, unit, set(range(self.workers)))
             return
-        next_place = (header.echo, header.count, header.feature_group)
-        first, culprit = self.following.setdefault(place, (next_place, worker))
-        if first != next_place:
-            self._answer([worker], Kind.WAITING, place, set(), Refusal.NEXT, culprit)
+        next_unit = (header.echo, header.count, header.feature_group)
+        first, culprit = self.following.setdefault(unit, (next_unit, worker))
+        if first != next_unit:
+            self._answer([worker], Kind.WAITING, unit, set(), Refusal.NEXT, culprit)
             return
-        if place > self.barrier_place:
-            self.barrier_place, self.barrier_done = place, set()
+        if unit > self.barrier_unit:
+            self.barrier_unit, self.barrier_done = unit, set()
         new = worker not in self.barrier_done
         self.barrier_done.add(worker)
         complete = len(self.barrier_done) == self.workers
         if complete:
-            early, block, fragment = next_place
-            self.early = (place[0] + (early or block == 0), block, fragment)
+            early, block, fragment = next_unit
+            self.early = (unit[0] + (early or block == 0), block, fragment)
             self.turn = (self.early[0], 0, 0) if early else self.early
             everyone = range(self.workers) if new else [worker]
-            self._answer(everyone, Kind.ADVANCE, place, self.barrier_done)
+            self._answer(everyone, Kind.ADVANCE, unit, self.barrier_done)
         elif not new:
-            self._answer([worker], Kind.WAITING, place, self.barrier_done)
+            self._answer([worker], Kind.WAITING, unit, self.barrier_done)
 
-    def _header(self, kind, place, **fields) -> Header:
-        number, block, fragment = place
+    def _header(self, kind, unit, **fields) -> Header:
+        number, block, fragment = unit
         return Header(kind=kind, round=number, block_id=block, fragment=fragment, **fields)
 
     def _answer(
-        self, workers, kind, place, done, refusal=Refusal.NONE, culprit=None, stands=None
+        self, workers, kind, unit, done, refusal=Refusal.NONE, culprit=None, stands=None
     ) -> None:
         body = BarrierBody(
             magnitude=self.opened[1],
@@ -282,6 +282,6 @@ class ModelSwitch:
             heartbeats=self.heartbeats if kind is Kind.WAITING else None,
         )
         told = {"dst_id": self.opened[2] if culprit is None else culprit, "count": refusal}
-        header = self._header(kind, place, **told)
+        header = self._header(kind, unit, **told)
         for worker in workers:
             self._send(worker, header, body.pack())

@@ -2,17 +2,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Window and rate: cut by the share that came marked, grown by a segment; all workers are told."""
 
+from types import SimpleNamespace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from switchgnn.host.congestion import CongestionWindow, StallClock
 from switchgnn.host.innetwork.endpoint import Endpoint
-from switchgnn.host.innetwork.responder import Notifier, features_per_sum
+from switchgnn.host.innetwork.responder import Notifier
 from switchgnn.host.innetwork.schedule import block_schedules
 from switchgnn.host.pace import Pace
 from switchgnn.host.round_trip import RoundTrip
-from switchgnn.host.status import InNetworkCounters
 from switchgnn.host.wire.header import Header, Kind
 from switchgnn.planner import Direction, build_plan, load_graph
 from tests.host.addresses import ADDRESSES, Recorder
@@ -79,8 +80,8 @@ def test_marks_count_once_whenever_they_come_within_a_window(round_trip):
     at_once, one_by_one = (opened(round_trip) for _ in range(2))
     at_once.marked(32)
     at_once.acknowledged(128)
-    for place in range(128):
-        if place % 4 == 0:
+    for index in range(128):
+        if index % 4 == 0:
             one_by_one.marked(1)
         one_by_one.acknowledged(1)
     assert at_once.window == one_by_one.window == 128 * (1 - 0.25 / 2) + SEGMENT
@@ -177,11 +178,12 @@ def test_window_and_rate_stay_within_bounds(events, window):
 def notifier_at(clock, round_trip, wire, **pace):
     """A notifier of worker 3, which sends three features for two sums in block 2."""
     told = Pace(**pace, first_window=1_000)
-    known = (3, 1, 0, wire, ADDRESSES, told, round_trip)
-    endpoint = Endpoint(
-        *known, CongestionWindow(told, round_trip), InNetworkCounters(), clock=clock
-    )
-    return Notifier(endpoint, [1.0, 1.5], [(9, 9), (100, 30)]), endpoint
+    endpoint = Endpoint(3, 1, wire, ADDRESSES, told, clock=clock)
+    endpoint.round_trip = round_trip
+    endpoint.congestion = CongestionWindow(told, round_trip)
+    notifier = Notifier(endpoint, SimpleNamespace(directions={}), ())
+    notifier._features_per_sum, notifier._most_marks = [1.0, 1.5], [(9, 9), (100, 30)]
+    return notifier, endpoint
 
 
 def test_others_are_told_once_per_round_trip_how_many_came_marked(round_trip):
@@ -232,8 +234,9 @@ def test_features_per_sum_follow_from_the_plan():
     plan = build_plan(load_graph("random:300:1500:1"), workers=5, slots=64, program="0" * 64)
     prediction = plan.manifest.direction(Direction.FORWARD).prediction
     blocks = plan.manifest.blocks
+    endpoint = Endpoint(0, 1, Recorder(), ADDRESSES, Pace())
     ratios = [
-        features_per_sum(plan.manifest, block_schedules(part, ADDRESSES, 8, 1))
+        Notifier(endpoint, plan.manifest, block_schedules(part, ADDRESSES, 8, 1))._features_per_sum
         for part in plan.workers
     ]
     assert blocks > 1

@@ -5,11 +5,11 @@
 import numpy as np
 import pytest
 
-from switchgnn.host.innetwork.endpoint import new_endpoint
+from switchgnn.host.innetwork.endpoint import Endpoint
 from switchgnn.host.innetwork.errors import PlanMismatchError
 from switchgnn.host.innetwork.schedule import block_schedules
 from switchgnn.host.strawman import PartReceiver, StrawmanExchange
-from switchgnn.host.wire.header import BODY_AT, Header, Kind
+from switchgnn.host.wire.header import BODY_AT, Header, Kind, Unit
 from switchgnn.planner.build import build_plan
 from tests.host.addresses import ADDRESSES, SESSION, Recorder
 from tests.host.innetwork.test_exchange import (
@@ -42,12 +42,12 @@ class Alone:
     def __init__(self, graph):
         (self.schedule,) = block_schedules(strawman_plan(graph).workers[0], ADDRESSES, 4, SESSION)
         self.wire = Recorder()
-        endpoint = new_endpoint(0, SESSION, self.wire, ADDRESSES, pace_here(STEADY))
+        endpoint = Endpoint(0, SESSION, self.wire, ADDRESSES, pace_here(STEADY))
         self.counters = endpoint.counters
-        self.receiver = PartReceiver(endpoint, self.schedule, place=(1, 1, 0), began=0.0)
-        self.place = int(np.argmax(self.schedule.receive_count))
-        self.vertex = int(self.schedule.receive_vertex[self.place])
-        self.neighbours = self.schedule.neighbours_of(self.place)
+        self.receiver = PartReceiver(endpoint, self.schedule, unit=Unit(1, 1, 0), began=0.0)
+        self.index = int(np.argmax(self.schedule.receive_count))
+        self.vertex = int(self.schedule.receive_vertex[self.index])
+        self.neighbours = self.schedule.neighbours_of(self.index)
         assert len(self.neighbours) > 3
 
     def take(self, kind, source, value, count=1, vertex=None):
@@ -63,7 +63,7 @@ class Alone:
         """The sum of the vertex, or None while it is missing."""
         if self.vertex in self.receiver.missing_vertices:
             return None
-        return int(self.receiver.sums()[self.place, 0])
+        return int(self.receiver.sums()[self.index, 0])
 
 
 def test_a_part_and_what_overflowed_make_a_sum_in_any_order(graph):
@@ -86,7 +86,7 @@ def test_a_part_and_what_overflowed_make_a_sum_in_any_order(graph):
 
 
 def test_a_mixture_with_the_right_count_is_refused(graph):
-    """A part holds a feature that is here already, in place of one that was lost."""
+    """A part holds a feature that is here already, instead of one that was lost."""
     alone = Alone(graph)
     first, _, *rest = alone.neighbours
     alone.take(Kind.FEATURE, first, 1)
@@ -122,14 +122,14 @@ def test_an_overflow_for_two_vertices_is_one_copy(graph):
     """As many as would do if each worker got one for all of its vertices."""
     alone = Alone(graph)
     rows = range(len(alone.schedule.receive_vertex))
-    source, places = next(
-        (source, places)
+    source, indices = next(
+        (source, indices)
         for source in alone.neighbours
-        if len(places := [row for row in rows if source in alone.schedule.neighbours_of(row)]) > 1
+        if len(indices := [row for row in rows if source in alone.schedule.neighbours_of(row)]) > 1
     )
-    for place in places:
-        alone.take(Kind.FEATURE, source, 1, vertex=int(alone.schedule.receive_vertex[place]))
-    assert (alone.counters.overflows, alone.counters.overflow_copies) == (len(places), 1)
+    for index in indices:
+        alone.take(Kind.FEATURE, source, 1, vertex=int(alone.schedule.receive_vertex[index]))
+    assert (alone.counters.overflows, alone.counters.overflow_copies) == (len(indices), 1)
 
 
 def test_what_is_lost_is_fetched_once_the_switch_has_seen_all(graph):

@@ -501,12 +501,12 @@ _UDP = 17
 def generator_for(
     scenario: Scenario, subject: PlannedSubject, worker: int, random: Random
 ) -> Generator:
-    site = subject.site
+    topology = subject.topology
     spines = [share.plan.switch for share in subject.shares[scenario.leaves or 1 :]]
     facts = facts_of(subject.plan, scenario.width, spines)
-    addresses = site.addresses(worker)
+    addresses = topology.addresses(worker)
     templates = {kind: _template(kind, addresses, facts) for kind in _KINDS}
-    macs = [site.station(other).mac for other in range(scenario.workers)]
+    macs = [topology.station(other).mac for other in range(scenario.workers)]
     macs += [addresses.switch.mac, _NOBODY, _BROADCAST]
     ordinary = [
         _mac_bytes(mac) + _mac_bytes(addresses.worker.mac) + rest

@@ -10,7 +10,7 @@ from random import Random
 from types import TracebackType
 
 from switchgnn.controller import P4RuntimeClient
-from switchgnn.controller.install import Share, install_each
+from switchgnn.controller.install import DesiredStates, Share, install_each
 from switchgnn.host.links.faults import worker_link
 from tests.simulation.byzantine import ByzantineWorker, generator_for
 from tests.simulation.network import Deliver, Disturbance, LineState, ListedFaults, Wire, WireFaults
@@ -146,9 +146,11 @@ class Scene:
 
     @property
     def worker_ports(self) -> dict[tuple[int, int], int]:
-        site = self.subject.site
+        topology = self.subject.topology
         numbers = range(len(self.workers))
-        return {(site.places[number][0], site.port(number)): number for number in numbers}
+        return {
+            (topology.positions[number][0], topology.port(number)): number for number in numbers
+        }
 
     @property
     def byzantine(self) -> set[int]:
@@ -210,7 +212,7 @@ class Scene:
             with self._unseen_client(restarted) as client:
                 install_each(
                     [Share(share.plan, share.network, client)],
-                    program=self._program,
+                    DesiredStates(self._program),
                     session=session - 1 if session > 1 else _OLDEST,
                     clock=VirtualClock(self.scheduler),
                     pool=InOrder,
@@ -231,13 +233,13 @@ class Scene:
             self.trace.note("check", f"{name}: {what}")
 
     def _lay_lines(self) -> None:
-        site, scenario = self.subject.site, self.scenario
+        topology, scenario = self.subject.topology, self.scenario
         for worker in self.workers:
-            switch = self.switches[site.places[worker.number][0]]
-            port, link = site.port(worker.number), worker_link(worker.number)
+            switch = self.switches[topology.positions[worker.number][0]]
+            port, link = topology.port(worker.number), worker_link(worker.number)
             worker.up = self._wire(f"{link}.up", scenario.up, partial(switch.arrive, port))
             switch.wires[port] = self._wire(f"{link}.down", scenario.down, worker.arrive)
-        for name, lower, upper in self.subject.site.cables:
+        for name, lower, upper in self.subject.topology.cables:
             below, above = self.switches[lower.switch], self.switches[upper.switch]
             arrive_above = partial(above.arrive, upper.port)
             arrive_below = partial(below.arrive, lower.port)
@@ -261,11 +263,11 @@ class Scene:
                 number = worker.number
                 source = self.source(f"mad/{worker.name}")
                 generator = generator_for(self.scenario, self.subject, number, source)
-                port = self.subject.site.port(number)
+                port = self.subject.topology.port(number)
                 byzantine = self._byzantine[number] = ByzantineWorker(
                     number, generator, worker.up, port, scheduler=self.scheduler
                 )
-                switch = self.switches[self.subject.site.places[number][0]]
+                switch = self.switches[self.subject.topology.positions[number][0]]
                 switch.onlookers.append(byzantine)
 
     def _wire(self, name: str, rates: IncidentRates, deliver: Deliver) -> Wire:

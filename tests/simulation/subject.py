@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""The graph, plan, site and right sums of a scenario."""
+"""The graph, plan, topology and right sums of a scenario."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -29,7 +29,7 @@ from switchgnn.planner.graphs.load import load_graph
 from switchgnn.planner.partition.leaf_spine import even_leaf_spine
 from switchgnn.planner.plan.leaf_spine import split_for_leaf_spine
 from switchgnn.planner.plan.plan import Plan
-from switchgnn.topologies import LeafSpineSite, Site, Star, Target
+from switchgnn.topologies import Target, Topology
 from tests.simulation.scenario import Scenario
 
 
@@ -174,7 +174,7 @@ class PlannedSubject:
 
     Attributes:
         shares: of the switches, leaves first.
-        site: ports, addresses and cables.
+        topology: ports, addresses and cables.
         oracle: the right sums of vertices.
         awaited: the right sums of blocks.
         desired: states of the switches.
@@ -183,7 +183,7 @@ class PlannedSubject:
 
     plan: Plan
     shares: tuple[SwitchShare, ...]
-    site: Site
+    topology: Topology
     oracle: Oracle
     awaited: SwitchSums
     directions: tuple[Direction, ...]
@@ -250,16 +250,16 @@ class Subjects:
         directions = (Direction.FORWARD, Direction.BACKWARD) if both else (Direction.FORWARD,)
         oracle = Oracle(graph, plan.assignment, directions)
         if scenario.leaves:
-            shares, site = _leaf_spine(scenario, plan)
+            shares, topology = _leaf_spine(scenario, plan)
         else:
             network = star_network(scenario.workers)
             switch_plan = load_plan((plan.manifest, plan.switch))
             shares = (SwitchShare(switch_plan, network),)
-            site = Star(network, Target.EMBEDDED, "virtual")
+            topology = Topology(network.alone, Target.EMBEDDED, ("virtual",))
         return PlannedSubject(
             plan,
             shares,
-            site,
+            topology,
             oracle,
             SwitchSums(plan),
             directions,
@@ -268,11 +268,11 @@ class Subjects:
         )
 
 
-def _leaf_spine(scenario: Scenario, plan: Plan) -> tuple[tuple[SwitchShare, ...], Site]:
+def _leaf_spine(scenario: Scenario, plan: Plan) -> tuple[tuple[SwitchShare, ...], Topology]:
     leaf_spine = even_leaf_spine(scenario.workers, scenario.leaves, scenario.spines)
     parts = split_for_leaf_spine(plan, leaf_spine)
     networks = leaf_spine_networks(leaf_spine.leaf_of_worker, leaf_spine.spines)
     plans = [leaf_spine_switch_plan(plan.manifest, part) for part in parts.switches]
     shares = tuple(map(SwitchShare, plans, networks.switches))
     addresses = tuple(f"virtual-{number}" for number in range(len(shares)))
-    return shares, LeafSpineSite(networks, Target.EMBEDDED, addresses)
+    return shares, Topology(networks, Target.EMBEDDED, addresses)

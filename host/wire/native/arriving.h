@@ -15,19 +15,7 @@
 static const int LEVEL_UDP = 17, SEGMENT_SIZE = 104;
 static const u32 MOST_MESSAGES = 64;
 
-struct Receiving {
-    // Room for each message, one behind the other.
-    u8* room;
-    u64 message_bytes;
-    u32 messages;
-    // Where the frames are.
-    u32 most;
-    u32* begins;
-    u32* sizes;
-    // What has come.
-    u32 count;
-    u64 bytes;
-
+struct Receiving : ReceivingFields {
     void add(u64 begin, u64 size) {
         if (count == most) return;
         begins[count] = (u32)begin;
@@ -40,12 +28,12 @@ struct Receiving {
     }
     int receive(int fd) {
         mmsghdr headers[MOST_MESSAGES];
-        iovec places[MOST_MESSAGES];
+        iovec vectors[MOST_MESSAGES];
         alignas(8) u8 control[MOST_MESSAGES][CMSG_SPACE(sizeof(int))];
         for (u32 i = 0; i < messages; i++) {
-            places[i] = {room + i * message_bytes, message_bytes};
+            vectors[i] = {room + i * message_bytes, message_bytes};
             headers[i] = {};
-            headers[i].msg_hdr.msg_iov = &places[i];
+            headers[i].msg_hdr.msg_iov = &vectors[i];
             headers[i].msg_hdr.msg_iovlen = 1;
             headers[i].msg_hdr.msg_control = control[i];
             headers[i].msg_hdr.msg_controllen = sizeof control[i];

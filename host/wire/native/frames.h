@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Reads and checks frames, as unpack_header of wire/header.py does. The offsets and masks are defined
-// from the table in that file before this one is compiled (wire/native.py).
+// from the table in that file before this one is compiled, and the fields of structs after it
+// (wire/native.py).
 #pragma once
 
 #include <endian.h>

@@ -9,21 +9,7 @@
 
 static const u32 MOST_WIDTH = 5;
 
-struct ReducedFastPath {
-    u32 session, workers;
-    u64 begin, end;  // fragments that may be awaited
-    u32 mask;        // the slots, less one
-    // By slot: whether the sum is awaited, the width and the code that this worker sent, and what
-    // the sum brought.
-    u8* awaited;
-    const u8* widths;
-    const u8* sent_codes;
-    u8* codes;
-    u8* bodies;
-    u32 taken, marked, ignored, left;
-    u64* numbers;
-    u32* left_frames;
-
+struct ReducedFastPath : ReducedFields {
     bool take_plain(const u8* frame, size_t size) {
         if (size < BODY_AT) return false;
         const u32 kind = kind_of(frame);

@@ -7,24 +7,7 @@
 
 #include "frames.h"
 
-struct RowFastPath {
-    u32 protocol, group;
-    u32 round, mark, receiver, workers;
-    u64 row_bytes, payload_bytes;
-    const u32* first;   // by worker: where its frames begin, among all
-    const u32* frames;  // by worker: how many there are
-    const u64* begin;   // by worker: where its rows begin in the payloads, and where the last ones end
-    u8* seen;           // by frame
-    u8* payloads;
-    u32* left_of_row;   // by row: frames that are missing
-    u8* whole;          // by row
-    u32 taken;
-    u8* heard;  // by worker
-    // Groups of which a frame of this batch is left: what comes behind it must not overtake it, as
-    // an acknowledgement with a gap says that a frame is lost.
-    u32* held;
-    u32 held_count;
-
+struct RowFastPath : RowFields {
     bool is_held(u32 group_at) const {
         for (u32 i = 0; i < held_count; i++)
             if (held[i] == group_at) return true;
@@ -45,13 +28,13 @@ struct RowFastPath {
         if ((f.block & 0xFF) != receiver || peer >= workers || f.destination != mark) return false;
         if (number >= frames[peer]) return false;
         const u64 at = begin[peer] + (u64)number * payload_bytes, room = begin[peer + 1] - at;
-        const u32 place = first[peer] + number, group_at = place - number % group;
-        if (body != (room < payload_bytes ? room : payload_bytes) || f.ecn || f.echo || ce_marked(frame) || seen[place] || is_held(group_at) ||
+        const u32 index = first[peer] + number, group_at = index - number % group;
+        if (body != (room < payload_bytes ? room : payload_bytes) || f.ecn || f.echo || ce_marked(frame) || seen[index] || is_held(group_at) ||
             completes_group(seen + first[peer], number, frames[peer])) {
             hold(group_at);
             return false;
         }
-        seen[place] = 1;
+        seen[index] = 1;
         memcpy(payloads + at, frame + BODY_AT, body);
         for (u64 row = at / row_bytes; row <= (at + body - 1) / row_bytes; row++)
             if (!--left_of_row[row]) whole[row] = 1;

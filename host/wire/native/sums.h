@@ -19,33 +19,17 @@ static inline void widen(const u8* body, u8* out, u32 lanes, u32 bits) {
         memset(out, 0, (size_t)lanes * WORD);
         return;
     }
-    const u32 bank = lanes < LANES_OF_BANK ? lanes : LANES_OF_BANK, parts = 32 / bits, places = bank / parts;
+    const u32 bank = lanes < LANES_OF_BANK ? lanes : LANES_OF_BANK, parts = 32 / bits, words = bank / parts;
     const u32 mask = (1u << bits) - 1, bias = 1u << (bits - 1);
-    for (u32 first = 0; first < lanes; first += bank, body += places * WORD)
-        for (u32 place = 0; place < places; place++) {
-            const u32 word = load32(body + place * WORD);
+    for (u32 first = 0; first < lanes; first += bank, body += words * WORD)
+        for (u32 i = 0; i < words; i++) {
+            const u32 word = load32(body + i * WORD);
             for (u32 part = 0; part < parts; part++)
-                store32(out + (size_t)(first + part * places + place) * WORD, (word >> (32 - bits * (part + 1)) & mask) - bias);
+                store32(out + (size_t)(first + part * words + i) * WORD, (word >> (32 - bits * (part + 1)) & mask) - bias);
         }
 }
 
-struct SumFastPath {
-    // What the frames must carry.
-    u32 round, block, fragment;
-    u32 body_bytes;  // of this fragment
-    // The awaited sums, by ascending vertex: where each is, and the count that it must have.
-    u32 sums;
-    const u32* vertices;
-    const u32* places;
-    const u32* counts;
-    u8* awaited;   // by place
-    u8* payloads;  // by place
-    // What has come of it.
-    u32 taken, acknowledgements, left;
-    u32* groups;
-    u32* accepted;
-    u32* left_frames;
-
+struct SumFastPath : SumFields {
     bool here(const Fields& f) const { return f.round == round && f.block == block && f.fragment == fragment; }
     bool take(const Fields& f, const u8* body, u32 bits) {
         if (!here(f) || f.fetch || f.ecn) return false;
@@ -56,10 +40,10 @@ struct SumFastPath {
             else high = middle;
         }
         if (low == sums || vertices[low] != f.destination || counts[low] != f.count) return false;
-        const u32 place = places[low];
-        if (awaited[place] != PLAINLY) return false;
-        awaited[place] = HERE;
-        u8* out = payloads + (size_t)place * body_bytes;
+        const u32 index = indices[low];
+        if (awaited[index] != PLAINLY) return false;
+        awaited[index] = HERE;
+        u8* out = payloads + (size_t)index * body_bytes;
         if (bits == 32) memcpy(out, body, body_bytes);
         else widen(body, out, body_bytes / WORD, bits);
         taken++;

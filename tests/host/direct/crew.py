@@ -220,9 +220,9 @@ def _in_bins(transport, part, calls, cut):
     sums, before = [], None
     for turn, (features, direction) in enumerate(calls):
         rows, bins, stream = features[part], cut(turn), None
-        for _, places in in_order_of_arrival(before, bins, sums):
+        for _, indices in in_order_of_arrival(before, bins, sums):
             stream = stream or transport.begin(features.shape[1], direction)
-            stream.feed(places, rows[places])
+            stream.feed(indices, rows[indices])
         before = stream or transport.begin(features.shape[1], direction)
     for _ in in_order_of_arrival(before, [np.arange(len(part))], sums):
         pass
@@ -236,7 +236,7 @@ def in_order_of_arrival(stream, bins, sums):
         return
     whole = np.zeros_like(stream._rows)
     sums.append(whole)
-    needs, left = [stream.needs(places) for places in bins], list(range(len(bins)))
+    needs, left = [stream.needs(indices) for indices in bins], list(range(len(bins)))
     while left:
         number = left.pop(stream.wait_any([needs[each] for each in left]))
         whole[bins[number]] = stream.sums(bins[number])

@@ -55,7 +55,7 @@ def frames_of(sender, round_number, mark, asks, framing):
         mark=mark,
         asking=np.full(len(whole), asks),
     )
-    return [bytes(packed.frame(place)) for place in range(packed.count)]
+    return [bytes(packed.frame(index)) for index in range(packed.count)]
 
 
 class End:
@@ -86,8 +86,8 @@ class End:
             batch.put(frame)
         left = self.arrivals.take_plain(batch, 1.0, self.heard)
         news = len(left) < len(frames)
-        for place in left:
-            packet = unpack(batch.frame(place), RECEIVER)
+        for index in left:
+            packet = unpack(batch.frame(index), RECEIVER)
             if packet is not None:
                 self.heard[packet.sender] = 1.0
                 news |= self.arrivals.take(packet)

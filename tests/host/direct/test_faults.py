@@ -62,8 +62,8 @@ def test_every_sum_is_right(faults, mtu, directed, number):
     widths = enumerate((40, 7, 1, 33))
     calls = [(features_for(graph, width, turn), BOTH[turn % 2], False) for turn, width in widths]
     sums = exchange(transports, parts_of(assignment, 3), calls)
-    for (features, way, _), got in zip(calls, sums, strict=True):
-        assert wrong(graph, assignment, features, got, way) == 0
+    for (features, direction, _), got in zip(calls, sums, strict=True):
+        assert wrong(graph, assignment, features, got, direction) == 0
 
 
 def test_only_what_is_missing_is_sent_again():

@@ -59,8 +59,8 @@ def test_the_bytes_of_the_rows_in_order(mtu, width, pairs, bits, seed):
     counts = rng.integers(1, 2**17, len(rows))
     outgoing = Outgoing(Runs(Framing(mtu), width, indptr))
     envelopes, sent = Envelopes(worker, stations(workers)), {}
-    for places in np.array_split(rng.permutation(len(rows)), bits):
-        chosen = np.sort(places)
+    for indices in np.array_split(rng.permutation(len(rows)), bits):
+        chosen = np.sort(indices)
         whole = outgoing.give(chosen, rows[chosen], counts[chosen])
         packed = data_frames(
             send_order(worker, outgoing.runs.first, whole),
@@ -71,8 +71,8 @@ def test_the_bytes_of_the_rows_in_order(mtu, width, pairs, bits, seed):
             mark=77,
             asking=np.zeros(len(whole), dtype=np.bool_),
         )
-        for place in range(packed.count):
-            frame = bytes(packed.frame(place))
+        for index in range(packed.count):
+            frame = bytes(packed.frame(index))
             key = frame[43], int.from_bytes(frame[34:38], "big")
             assert key not in sent
             sent[key] = frame
@@ -113,9 +113,9 @@ def test_a_row_is_here_when_all_its_frames_are(mtu, width, pairs, seed):
         for byte in range(0, stride, 4)
     }  # fmt: skip
     payload = 128 if mtu is None else (mtu - 46) // 4 * 4
-    for place in rng.permutation(len(frames)):
+    for index in rng.permutation(len(frames)):
         assert not incoming.done
-        peer, number, body = frames[place]
+        peer, number, body = frames[index]
         assert len(body) == incoming.body_bytes(peer, number)
         incoming.put(peer, number, body)
         for at in range(number * payload, number * payload + len(body), 4):

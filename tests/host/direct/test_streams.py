@@ -67,8 +67,8 @@ def random_cut(parts, seed, bins):
 
 def count_wrong(graph, assignment, calls, sums):
     return sum(
-        wrong(graph, assignment, features, got, way)
-        for (features, way), got in zip(calls, sums, strict=True)
+        wrong(graph, assignment, features, got, direction)
+        for (features, direction), got in zip(calls, sums, strict=True)
     )
 
 
@@ -246,21 +246,21 @@ def alone():
 
 
 def test_nobody_enters_a_round_before_the_one_before_the_last_is_complete(alone):
-    transport, places = alone
+    transport, indices = alone
     for _ in range(2):
-        transport.begin(3, BOTH[0]).feed(places, np.ones((len(places), 3), np.float32))
+        transport.begin(3, BOTH[0]).feed(indices, np.ones((len(indices), 3), np.float32))
     with pytest.raises(SilentWorkerError, match="Nothing was heard of worker 1"):
         transport.begin(3, BOTH[0])
 
 
 def test_what_stops_the_thread_is_raised_to_who_waits(alone):
-    transport, places = alone
+    transport, indices = alone
     with transport.in_background() as driver:
         stream = transport.begin(3, BOTH[0])
-        stream.feed(places, np.ones((len(places), 3), np.float32))
+        stream.feed(indices, np.ones((len(indices), 3), np.float32))
         for _ in range(2):
             with pytest.raises(SilentWorkerError, match="worker 1"):
-                stream.sums(places)
+                stream.sums(indices)
     assert not driver._thread.is_alive()
     assert driver.seconds > 0
 

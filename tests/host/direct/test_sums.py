@@ -67,10 +67,14 @@ def test_sums_and_frames(method, workers, width, mtu, directed):
     schedules = MAKE[method](graph, assignment, workers)
     hub = Hub(workers)
     transports = on_hub(schedules, hub=hub, framing=Framing(mtu))
-    calls = [(features_for(graph, width, seed), way, False) for seed in (1, 2) for way in BOTH]
+    calls = [
+        (features_for(graph, width, seed), direction, False)
+        for seed in (1, 2)
+        for direction in BOTH
+    ]
     sums = exchange(transports, parts_of(assignment, workers), calls)
-    for (features, way, _), got in zip(calls, sums, strict=True):
-        assert wrong(graph, assignment, features, got, way) == 0
+    for (features, direction, _), got in zip(calls, sums, strict=True):
+        assert wrong(graph, assignment, features, got, direction) == 0
         assert got.dtype == np.float32
     sizes = Counter()
     for rows in rows_per_pair(schedules).ravel().tolist():
@@ -83,7 +87,7 @@ def test_sums_and_frames(method, workers, width, mtu, directed):
     assert sum(each.counters.data_sent for each in transports) == predicted
     assert sum(each.traffic.frames_up for each in transports) == len(hub.sent)
     for each in transports:
-        expected = [each.expected_traffic(width, way) for _, way, _ in calls]
+        expected = [each.expected_traffic(width, direction) for _, direction, _ in calls]
         spare = each.traffic.frames_up - sum(one.frames_up for one in expected)
         assert each.traffic.bytes_up - sum(one.bytes_up for one in expected) == 60 * spare
         # Farewells, questions of a worker that had to wait, and answers to those of others.
@@ -190,12 +194,12 @@ def deviations(samples, exact):
     return float(np.max(off / np.maximum(error, 1e-9), where=error >= 1e-9, initial=0))
 
 
-@pytest.mark.parametrize("way", [FORWARD, BACKWARD])
-def test_the_mean_over_epochs_is_the_exact_sum(case, way):
+@pytest.mark.parametrize("direction", [FORWARD, BACKWARD])
+def test_the_mean_over_epochs_is_the_exact_sum(case, direction):
     """180 elements: 6 standard errors are exceeded once in millions of runs."""
     graph, assignment, features = case
-    sums = np.array(sampled(case, [(features, way, True)] * EPOCHS)[0])
-    exact, _ = exact_sums(graph, assignment, features, way)
+    sums = np.array(sampled(case, [(features, direction, True)] * EPOCHS)[0])
+    exact, _ = exact_sums(graph, assignment, features, direction)
     assert deviations(sums, exact) < 6
     # Without the scale of the samples it would be noticed.
     with pytest.raises(AssertionError):
@@ -251,10 +255,10 @@ def test_sums_and_frames_through_a_switch(made, method, mtu):
         links = [stack.enter_context(made.link(worker, PROTOCOL)) for worker in range(HOSTS)]
         ends = zip(schedules, links, strict=True)
         transports = [DirectTransport(*end, stations(HOSTS), **patient) for end in ends]
-        calls = [(features, way, False) for way in BOTH]
+        calls = [(features, direction, False) for direction in BOTH]
         sums = exchange(transports, parts_of(assignment, HOSTS), calls)
-        for got, (_, way, _) in zip(sums, calls, strict=True):
-            assert wrong(made.graph, assignment, features, got, way) == 0
+        for got, (_, direction, _) in zip(sums, calls, strict=True):
+            assert wrong(made.graph, assignment, features, got, direction) == 0
         rows = rows_per_pair(schedules).ravel().tolist()
         sizes = [size for each in rows for size in 2 * sizes_of_frames(each, 400, mtu)]
         counters = [each.counters for each in transports]

@@ -31,7 +31,7 @@ def crew(bed, *, faults="", pace=PATIENT, left=None, mtu="1500", on_block=None):
     with each block that is done.
     """
     plan = bed.plan
-    left = left or {way: plan.left(way) for way in BOTH}
+    left = left or {direction: plan.left(direction) for direction in BOTH}
     schedules = left_schedules(bed.graph, plan.assignment, bed.workers, left)
     parsed = Faults.parse(faults)
     with ExitStack() as stack:
@@ -77,7 +77,7 @@ def run(bed, transports, calls):
 
     def work(worker):
         rows = bed.plan.workers[worker].vertices
-        results = [transports[worker].aggregate_parts(x[rows], way) for x, way in calls]
+        results = [transports[worker].aggregate_parts(x[rows], direction) for x, direction in calls]
         transports[worker].close()
         return results
 
@@ -113,9 +113,9 @@ def expected(bed, features, direction, left, scale):
 def wrong(bed, calls, found, left=None):
     """How many sums of both parts differ from those over the whole graph."""
     differ = 0
-    for (features, way), (fixed, scale, sums) in zip(calls, found, strict=True):
-        chosen = bed.plan.left(way) if left is None else left
-        right = expected(bed, features, way, chosen, scale)
+    for (features, direction), (fixed, scale, sums) in zip(calls, found, strict=True):
+        chosen = bed.plan.left(direction) if left is None else left
+        right = expected(bed, features, direction, chosen, scale)
         differ += int((fixed != right[0]).sum() + (sums != right[1]).sum())
     return differ
 

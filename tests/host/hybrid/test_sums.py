@@ -48,7 +48,7 @@ def made(request, tmp_path_factory):
 
 
 def calls_of(bed, widths, seed=0):
-    return [(whole_numbers(bed, width, seed), way) for width in widths for way in BOTH]
+    return [(whole_numbers(bed, width, seed), direction) for width in widths for direction in BOTH]
 
 
 @pytest.mark.whole
@@ -60,7 +60,7 @@ def test_sums_and_traffic(made):
         assert wrong(made, calls, run(made, transports, calls)) == 0
         for transport, start in zip(transports, before, strict=True):
             assert sum(start) == 0
-            once = [transport.expected_traffic(x.shape[1], way) for x, way in calls]
+            once = [transport.expected_traffic(x.shape[1], direction) for x, direction in calls]
             counters, hosts = transport.counters, transport._hosts.counters
             assert hosts.data_resent == hosts.malformed == counters.malformed == 0
             up = sum(each.bytes_up for each in once)
@@ -115,7 +115,7 @@ def karate(tmp_path_factory):
 def test_a_destination_of_both_or_neither_gives_wrong_sums(karate, planted):
     """The schedules serve one destination more, or one less, than the plan leaves."""
     karate.install()
-    left = {way: karate.plan.left(way) for way in BOTH}
+    left = {direction: karate.plan.left(direction) for direction in BOTH}
     chosen = left[FORWARD].copy()
     boundary = np.unique(karate.plan.switch.result_vertex)
     chosen[boundary[0] if planted == "both" else np.flatnonzero(chosen)[0]] ^= True
@@ -124,10 +124,10 @@ def test_a_destination_of_both_or_neither_gives_wrong_sums(karate, planted):
         found = run(karate, transports, calls)
     assert wrong(karate, calls[1:], found[1:]) == 0
     assert wrong(karate, calls[:1], found[:1]) > 0
-    features, way = calls[0]
+    features, direction = calls[0]
     nothing = np.zeros(karate.graph.vertices, dtype=bool)
     fixed, scale, sums = found[0]
-    whole = expected(karate, features, way, ~nothing, 1.0)[1]
+    whole = expected(karate, features, direction, ~nothing, 1.0)[1]
     assert (np.abs(sums + fixed / scale - whole) > 0.5).any()
 
 

@@ -57,7 +57,7 @@ def sums_of_sent(team, width, direction=FORWARD, tensor_id=0):
     switch, workers = team.plan.switch, team.plan.workers
     sent = {}
     for part, exchange in zip(workers, team.exchanges, strict=True):
-        cache = exchange._caches.of(tensor_id, ExchangeKind(direction, width))
+        cache = exchange._caches.of((tensor_id, ExchangeKind(direction, width)))
         for block, rows in cache.sent.items():
             frames = slice(*part.send_indptr[block - 1 : block + 1])
             for source, row in zip(part.send_source[frames].tolist(), rows, strict=True):
@@ -192,7 +192,7 @@ def assert_exact(graph, team, result, features, direction):
 
 def sent_rows(part, exchange):
     """The vertices of each frame of the forward rounds, and what was sent of them last."""
-    cache = exchange._caches.of(0, ExchangeKind(FORWARD, 8))
+    cache = exchange._caches.of((0, ExchangeKind(FORWARD, 8)))
     for block, rows in cache.sent.items():
         first = part.send_indptr[block - 1]
         for frame, row in enumerate(rows, first):
@@ -201,7 +201,7 @@ def sent_rows(part, exchange):
 
 
 @pytest.mark.parametrize("compression", [CACHED, Compression(bits=8, feedback=True)])
-def test_nothing_is_kept_of_a_forgotten_site(graph, compression):
+def test_nothing_is_kept_of_a_forgotten_tensor(graph, compression):
     team = team_of(graph, compression)
     features = random_features(graph, 8)
     fresh = run(team, features)[1]
@@ -218,7 +218,7 @@ def test_nothing_is_kept_of_a_forgotten_site(graph, compression):
     assert all(each.savings.full == 5 * compression.cache for each in team.exchanges)
 
 
-def test_each_site_has_its_own_rows(graph):
+def test_each_tensor_has_its_own_rows(graph):
     team = team_of(graph, CACHED, epsilon=0.5)
     first, second = random_features(graph, 8, 1), random_features(graph, 8, 2)
     for _ in range(3):

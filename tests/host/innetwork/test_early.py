@@ -33,10 +33,10 @@ class Seen:
     def __init__(self):
         self.kinds = []
 
-    def __call__(self, way, worker, frame):
+    def __call__(self, direction, worker, frame):
         header = unpack_header(frame)
         if header is not None:
-            self.kinds.append((way, worker, header.kind, header.round, header.block_id))
+            self.kinds.append((direction, worker, header.kind, header.round, header.block_id))
         return [frame]
 
     def rounds(self):
@@ -49,17 +49,17 @@ class Seen:
         """How often each worker has said that it opens a round."""
         return Counter(
             worker
-            for way, worker, kind, _, block in list(self.kinds)
-            if (way, kind, block) == ("up", Kind.DONE, 0)
+            for direction, worker, kind, _, block in list(self.kinds)
+            if (direction, kind, block) == ("up", Kind.DONE, 0)
         )
 
     def early(self, number):
         """The features of a round that came before any worker was told that it is open."""
         features = 0
-        for way, _, kind, here, block in list(self.kinds):
-            if (way, kind, here, block) == ("down", Kind.ADVANCE, number, 0):
+        for direction, _, kind, here, block in list(self.kinds):
+            if (direction, kind, here, block) == ("down", Kind.ADVANCE, number, 0):
                 break
-            features += (way, kind, here) == ("up", Kind.FEATURE, number)
+            features += (direction, kind, here) == ("up", Kind.FEATURE, number)
         return features
 
 

@@ -3,16 +3,16 @@
 """A worker whose frames go through the native fast path ends like one of which Python takes all."""
 
 from dataclasses import asdict
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from switchgnn.host.congestion import StallClock
 from switchgnn.host.innetwork.barrier import Barrier
 from switchgnn.host.innetwork.block import BlockExchange, FeatureSender, _Fragment
-from switchgnn.host.innetwork.endpoint import new_endpoint
+from switchgnn.host.innetwork.endpoint import Endpoint
 from switchgnn.host.innetwork.receiver import SumReceiver, fast_paths
 from switchgnn.host.innetwork.responder import Inbox, Notifier, Responder
 from switchgnn.host.innetwork.schedule import block_schedules
@@ -25,6 +25,7 @@ from switchgnn.host.wire.header import (
     LANES,
     Header,
     Kind,
+    Unit,
     fragment_words,
 )
 from switchgnn.host.wire.narrow import pack_lanes
@@ -36,7 +37,7 @@ from tests.support.native import needs_compiler
 
 pytestmark = needs_compiler
 FIRST, SECOND = fragment_words(2 * LANES, LANES)
-PLACE = (3, 1, FIRST)
+UNIT = Unit(3, 1, FIRST)
 GROUP = 4
 # These are not compared. The sums of a batch are taken first, so what says of one of them, in the
 # same batch, that it is not complete comes too late to raise doubts.
@@ -53,25 +54,23 @@ class Half:
     """One worker in the middle of a block."""
 
     def __init__(self, schedule, fast_path):
-        endpoint = new_endpoint(0, SESSION, Recorder(), ADDRESSES, Pace(window=1024))
+        endpoint = Endpoint(0, SESSION, Recorder(), ADDRESSES, Pace(window=1024))
         responder = Responder(endpoint, np.arange(4))
-        inbox = Inbox(endpoint, responder, Notifier(endpoint))
+        inbox = Inbox(endpoint, responder, Notifier(endpoint, SimpleNamespace(directions={}), ()))
         barrier = Barrier(endpoint, inbox, workers=2, plan_id=1)
-        self.block = BlockExchange(
-            endpoint, inbox, barrier=barrier, stall=StallClock(endpoint.clock)
-        )
-        self.receiver = SumReceiver(endpoint, schedule, place=PLACE, began=1.0)
+        self.block = BlockExchange(endpoint, inbox, barrier=barrier)
+        self.receiver = SumReceiver(endpoint, schedule, unit=UNIT, began=1.0)
         self.sender = FeatureSender(
             endpoint,
             schedule.frames.fill(
-                PLACE[0], PLACE[2], np.zeros((schedule.frames.count, LANES), np.int32)
+                UNIT[0], UNIT[2], np.zeros((schedule.frames.count, LANES), np.int32)
             ),
         )
         while self.sender.send_some(1.0):
             pass
         if fast_path is not None:
-            fast_path.open(SESSION, PLACE, self.receiver.awaited, self.receiver.payloads)
-        self.under_way = _Fragment(PLACE, self.sender, self.receiver, fast_path)
+            fast_path.open(SESSION, UNIT, self.receiver.awaited, self.receiver.payloads)
+        self.under_way = _Fragment(UNIT, self.sender, self.receiver, fast_path)
         self.counters = endpoint.counters
 
     def take(self, frames):
@@ -99,7 +98,7 @@ class Half:
 
 
 def header_of(kind, vertex, **fields):
-    here = {"session": SESSION, "round": PLACE[0], "block_id": PLACE[1], "fragment": PLACE[2]}
+    here = {"session": SESSION, "round": UNIT[0], "block_id": UNIT[1], "fragment": UNIT[2]}
     return Header(kind=kind, dst_id=int(vertex), **{**here, **fields})
 
 
@@ -108,14 +107,14 @@ def sums(schedule):
     awaited = len(schedule.receive_vertex)
     flags = st.fixed_dictionaries({}, optional={name: st.just(True) for name in ("ecn", "resend")})
 
-    def frame(place, change, flagged):
-        count = schedule.receive_count[place]
-        header = header_of(Kind.SUM, schedule.receive_vertex[place], count=count)
+    def frame(index, change, flagged):
+        count = schedule.receive_count[index]
+        header = header_of(Kind.SUM, schedule.receive_vertex[index], count=count)
         # A sum is the same however often it comes: of two copies either may be taken. Those of
-        # every third place are zeros, which alone may come without a body.
-        numbers = (np.arange(LANES, dtype=np.int32)[np.newaxis] - place) * (place % 3 > 0)
+        # every third index are zeros, which alone may come without a body.
+        numbers = (np.arange(LANES, dtype=np.int32)[np.newaxis] - index) * (index % 3 > 0)
         bits = change.get("bits", 32)
-        if bits == 0 and place % 3:
+        if bits == 0 and index % 3:
             change = {"bits": (bits := 8)}
         return header._replace(**change, **flagged), pack_lanes(numbers, bits).tobytes()
 
@@ -124,8 +123,8 @@ def sums(schedule):
             *({},) * 12,
             {"count": 0},
             {"dst_id": 9999},
-            {"round": PLACE[0] + 1},
-            {"round": PLACE[0] - 1},
+            {"round": UNIT[0] + 1},
+            {"round": UNIT[0] - 1},
             {"block_id": 2},
             {"fragment": SECOND},
             {"session": SESSION + 1},
@@ -143,8 +142,8 @@ def answers(schedule):
     """Acknowledgements, and what says that a sum is not complete."""
     groups = -(-schedule.frames.count // GROUP)
 
-    def frame(kind, group, count, place):
-        vertex = schedule.receive_vertex[place]
+    def frame(kind, group, count, index):
+        vertex = schedule.receive_vertex[index]
         return header_of(kind, vertex, feature_group=group, count=count), b""
 
     return st.builds(

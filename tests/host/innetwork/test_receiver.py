@@ -5,7 +5,7 @@
 import numpy as np
 import pytest
 
-from switchgnn.host.innetwork.endpoint import new_endpoint
+from switchgnn.host.innetwork.endpoint import Endpoint
 from switchgnn.host.innetwork.receiver import FetchedFeatures, SumReceiver
 from switchgnn.host.innetwork.responder import Responder
 from switchgnn.host.innetwork.schedule import block_schedules
@@ -15,6 +15,7 @@ from switchgnn.host.wire.header import (
     LANES,
     Header,
     Kind,
+    Unit,
     fragment_words,
 )
 from switchgnn.planner.build import build_plan
@@ -41,9 +42,9 @@ class Asking:
         self.link = Recorder()
         self.schedule = schedule
         self.receiver = SumReceiver(
-            new_endpoint(0, SESSION, self.link, ADDRESSES, Pace()),
+            Endpoint(0, SESSION, self.link, ADDRESSES, Pace()),
             schedule,
-            place=(1, schedule.block_id, 0),
+            unit=Unit(1, schedule.block_id, 0),
             began=self.now,
         )
 
@@ -65,7 +66,7 @@ class Asking:
     def sum(self, asked, *, is_fetch=True):
         """Bring a sum, on request or by itself; return what is asked for then."""
         before = len(self.link.sent)
-        count = self.schedule.receive_count[self.schedule.receive_place[asked.dst_id]]
+        count = self.schedule.receive_count[self.schedule.receive_index[asked.dst_id]]
         header = Header(kind=Kind.SUM, dst_id=asked.dst_id, count=int(count), is_fetch=is_fetch)
         assert self.receiver.take_sum(header, memoryview(bytes(FEATURE_FRAME_BYTES)), self.now)
         return self.link.sent[before:]
@@ -165,9 +166,9 @@ def fetch_all(schedule, fetched, *, round_number=1, fragment=0):
     """No sum comes, so all are made of features; return which were fetched, and the sums."""
     link = Recorder()
     receiver = SumReceiver(
-        new_endpoint(0, SESSION, link, ADDRESSES, Pace()),
+        Endpoint(0, SESSION, link, ADDRESSES, Pace()),
         schedule,
-        place=(round_number, schedule.block_id, WORDS[fragment]),
+        unit=Unit(round_number, schedule.block_id, WORDS[fragment]),
         began=1.0,
         fetched=fetched.of(round_number, fragment),
     )
@@ -186,7 +187,7 @@ def fetch_all(schedule, fetched, *, round_number=1, fragment=0):
 
 
 def neighbours(schedule):
-    return [schedule.neighbours_of(place) for place in range(len(schedule.receive_vertex))]
+    return [schedule.neighbours_of(index) for index in range(len(schedule.receive_vertex))]
 
 
 def expected(schedule, fragment):
@@ -236,7 +237,7 @@ def test_other_fragments_and_rounds_are_other_features(small_blocks):
 def test_only_fetches_of_the_round_are_answered(round_number, answers):
     """Rows of another round than the one asked for would become a wrong sum."""
     link = Recorder()
-    responder = Responder(new_endpoint(0, SESSION, link, ADDRESSES, Pace()), np.array([5]))
+    responder = Responder(Endpoint(0, SESSION, link, ADDRESSES, Pace()), np.array([5]))
     for served in (1, 2):
         responder.serve(served, range(1), lambda _request, _row: np.zeros(LANES, np.int32))
     responder.answer(Header(kind=Kind.FETCH, src_id=5, dst_id=7, round=round_number))

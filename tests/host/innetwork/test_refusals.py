@@ -117,14 +117,6 @@ def test_a_newer_session_ends_a_worker(graph, before, after):
     )
 
 
-def test_an_older_session_is_named_when_the_switch_does_not_answer(graph):
-    team = Team(plan_of(graph, 2), pace=QUICK, session=7)
-    team.switch.session = 5
-    team.aggregate(random_features(graph, 4))
-    assert "answers for session 5" in str(team.errors[0])
-    assert "worker is in session 7" in str(team.errors[0])
-
-
 def test_a_process_that_starts_anew_in_the_middle_of_a_round_is_refused(graph):
     """The switch has its sources already; in a later round it may go on."""
     plan = plan_of(graph, 2)
@@ -192,5 +184,5 @@ def test_a_worker_that_leaves_rounds_out_is_refused(graph):
     team.exchanges[1]._round = 9
     team.aggregate(random_features(graph, 4))
     assert isinstance(team.errors[1], RoundMismatchError)
-    assert "the switch, which is in round 2: workers that" in str(team.errors[1])
+    assert "the switch, which is in round 2. Workers that" in str(team.errors[1])
     assert "--new-session" in str(team.errors[1])

@@ -10,10 +10,10 @@ import pytest
 
 from switchgnn.host.innetwork.barrier import NEXT_ROUND, Barrier, Meeting
 from switchgnn.host.innetwork.block import FeatureSender
-from switchgnn.host.innetwork.endpoint import new_endpoint
+from switchgnn.host.innetwork.endpoint import Endpoint
 from switchgnn.host.innetwork.errors import ExchangeTimeoutError
+from switchgnn.host.innetwork.heartbeat import HeartbeatBit, SignsOfLife
 from switchgnn.host.innetwork.receiver import SumReceiver
-from switchgnn.host.innetwork.refusals import HeartbeatBit, SignsOfLife
 from switchgnn.host.innetwork.responder import Inbox
 from switchgnn.host.innetwork.schedule import FeatureFrames, block_schedules
 from switchgnn.host.pace import Pace
@@ -24,6 +24,7 @@ from switchgnn.host.wire.header import (
     BarrierBody,
     Header,
     Kind,
+    Unit,
     fragment_words,
 )
 from switchgnn.planner.build import build_plan
@@ -31,7 +32,7 @@ from switchgnn.planner.graphs.load import load_graph
 from tests.host.addresses import ADDRESSES, SESSION, Recorder
 from tests.support.hand_clock import HandClock
 
-PLACE = (1, 1, 0)
+UNIT = Unit(1, 1, 0)
 TIMEOUT, PATIENCE = RoundTrip().timeout, Pace().timeout
 STEP = 0.001
 
@@ -45,7 +46,7 @@ def schedule():
 @pytest.fixture
 def receiver(schedule):
     return SumReceiver(
-        new_endpoint(0, SESSION, Recorder(), ADDRESSES, Pace()), schedule, place=PLACE, began=1.0
+        Endpoint(0, SESSION, Recorder(), ADDRESSES, Pace()), schedule, unit=UNIT, began=1.0
     )
 
 
@@ -120,10 +121,10 @@ def test_a_lost_sum_is_noticed_at_once_in_an_old_block(receiver):
 
 def test_recalls_wait_as_long_as_recalled_sums_take(receiver):
     vertex = receiver.missing_vertices[0]
-    place = receiver._schedule.receive_place[vertex]
-    count = receiver._schedule.receive_count[place]
-    receiver._endpoint = replace(receiver._endpoint, clock=HandClock(5.0))
-    receiver._ask(place)
+    index = receiver._schedule.receive_index[vertex]
+    count = receiver._schedule.receive_count[index]
+    receiver._endpoint.clock = HandClock(5.0)
+    receiver._ask(index)
     again = Header(kind=Kind.SUM, dst_id=vertex, count=count, is_fetch=True)
     frame = memoryview(ADDRESSES.frame(again.pack(bytes(FRAGMENT_BYTES))))
     assert receiver.take_sum(again, frame, 5.3)
@@ -203,8 +204,8 @@ def test_while_sums_grow_nothing_is_fetched(receiver):
     assert missing(receiver, 18.0, 2, grows)
     missing(receiver, 20.0, 1, still)
     assert not fetches(receiver)
-    place = receiver._schedule.receive_place[comes]
-    count = receiver._schedule.receive_count[place]
+    index = receiver._schedule.receive_index[comes]
+    count = receiver._schedule.receive_count[index]
     body = bytes(FRAGMENT_BYTES)
     header = Header(kind=Kind.SUM, dst_id=comes, count=count)
     receiver.take_sum(header, memoryview(ADDRESSES.frame(header.pack(body))), 27.0)
@@ -226,7 +227,7 @@ class Talk:
         rows = frames.fill(
             1, *fragment_words(LANES, LANES), np.zeros((size, LANES), dtype=np.int32)
         )
-        endpoint = new_endpoint(0, 1, Recorder(), ADDRESSES, Pace(window=2 * GROUP))
+        endpoint = Endpoint(0, 1, Recorder(), ADDRESSES, Pace(window=2 * GROUP))
         self.round_trip, self.counters = endpoint.round_trip, endpoint.counters
         self.round_trip.measured(0.005)
         self.sender = FeatureSender(endpoint, rows)
@@ -358,10 +359,10 @@ def wait_in_barrier(heartbeats, *, block, seconds, pace=PACE):
         return memoryview(ADDRESSES.frame(header.pack(body.pack())))
 
     link.receive = receive
-    endpoint = new_endpoint(0, SESSION, link, ADDRESSES, pace, clock=clock)
+    endpoint = Endpoint(0, SESSION, link, ADDRESSES, pace, clock=clock)
     barrier = Barrier(endpoint, Inbox(endpoint, None, None), workers=2, plan_id=5)
     if block:
-        barrier.close_block((1, block, 0), NEXT_ROUND)
+        barrier.close_block(Unit(1, block, 0), NEXT_ROUND)
     else:
         barrier.open_round(1, 0, NEXT_ROUND)
     return clock.seconds - 1000.0, endpoint.counters.barriers_repeated
@@ -401,9 +402,9 @@ def test_who_is_silent_is_given_up(block, skew, longest):
 @pytest.mark.parametrize("fragment", [0, 1])
 def test_what_overtakes_the_advance_is_kept(kind, fragment):
     """The others have gone on; what comes for the next fragment comes only once."""
-    endpoint = new_endpoint(0, SESSION, Recorder(), ADDRESSES, PACE)
+    endpoint = Endpoint(0, SESSION, Recorder(), ADDRESSES, PACE)
     inbox = Inbox(endpoint, None, None)
-    meeting = Meeting(endpoint, 2, PLACE)
+    meeting = Meeting(endpoint, 2, UNIT)
     packet = Header(kind=kind, round=1, block_id=1, fragment=fragment), memoryview(b"")
     Barrier(endpoint, inbox, workers=2, plan_id=1)._take(meeting, packet)
     assert meeting.answer is None

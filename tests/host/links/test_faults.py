@@ -136,10 +136,10 @@ def test_all_ways_are_recorded(path):
         link.send_rows(rows, 1, 2)
         assert bytes(link.receive(0)) == coming[0]
         batch = link.receive_batch(0)
-        got = [bytes(batch.frame(place)) for place in range(batch.first, batch.count)]
+        got = [bytes(batch.frame(index)) for index in range(batch.first, batch.count)]
         assert link.receive(0) is None and link.receive_batch(0) is None
     assert hose.closed
-    sent = [b"one" * 20, *(bytes(rows.frame(place)) for place in (1, 2))]
+    sent = [b"one" * 20, *(bytes(rows.frame(index)) for index in (1, 2))]
     assert (hose.sent, got) == (sent, coming[1:])
     found = frames_in(path)
     assert [frame for _, frame in found] == [*sent, *coming]

@@ -168,8 +168,8 @@ def test_frames_of_the_second_half():
         # What the room has there is older.
         (second()[:KIND_AT], False),
     ]
-    for place in range(len(chosen)):
-        batch.put(second(place))
+    for index in range(len(chosen)):
+        batch.put(second(index))
     batch.count = 0
     for each, _ in chosen:
         batch.put(each)
@@ -447,7 +447,7 @@ def received(half, window, *, batches):
         if batches:
             batch = half.receive_batch(SECONDS)
             assert batch is not None
-            views = [batch.frame(place) for place in range(batch.first, batch.count)]
+            views = [batch.frame(index) for index in range(batch.first, batch.count)]
         else:
             view = half.receive(SECONDS)
             assert view is not None

@@ -49,7 +49,7 @@ def all_of(part, how):
             batch = part.receive_batch(seconds_here(0.05))
             if batch is None:
                 return got
-            got += [bytes(batch.frame(place)) for place in range(batch.first, batch.count)]
+            got += [bytes(batch.frame(index)) for index in range(batch.first, batch.count)]
         else:
             one = part.receive(seconds_here(0.05))
             if one is None:

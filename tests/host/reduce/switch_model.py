@@ -70,18 +70,18 @@ class ModelSwitch:
     def add(self, worker, number, header, frame):
         lanes = np.frombuffer(frame, dtype=">i4", offset=BODY_AT).astype(np.uint32)
         slot = self.slots.get(number % self.size)
-        if slot is None or self.is_newer(number, slot.number):
+        if slot is None or number > slot.number:
             slot = Slot(number, np.zeros_like(lanes), header.fragment)
             self.slots[number % self.size] = slot
             self.newest = max(self.newest, number)
-        if not self.is_same(number, slot.number) or len(lanes) != len(slot.lanes):
+        if number != slot.number or len(lanes) != len(slot.lanes):
             return self.not_yet(worker, number, header)
-        fresh = self.is_fresh(slot, worker)
+        fresh = worker not in slot.seen
         if fresh:
             slot.seen.add(worker)
             slot.lanes = slot.lanes + lanes
             slot.code = max(slot.code, header.feature_group)
-        if not self.is_complete(slot):
+        if len(slot.seen) < self.workers:
             return [] if fresh and not header.resend else self.not_yet(worker, number, header)
         fields = {"round": header.round, "block_id": header.block_id, "fragment": header.fragment}
         total = Header(
@@ -89,18 +89,6 @@ class ModelSwitch:
         )
         body = slot.lanes.astype(">u4").tobytes()
         return self.to_all(total, body) if fresh else [(worker, self.frame(worker, total, body))]
-
-    def is_newer(self, number, than):
-        return number > than
-
-    def is_same(self, number, other):
-        return number == other
-
-    def is_fresh(self, slot, worker):
-        return worker not in slot.seen
-
-    def is_complete(self, slot):
-        return len(slot.seen) == self.workers
 
     def not_yet(self, worker, number, header):
         receivers = range(self.workers) if header.resend else [worker]

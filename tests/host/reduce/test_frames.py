@@ -20,8 +20,8 @@ class Wire:
         self.frames.append(bytes(frame))
 
     def send_rows(self, rows, first, count):
-        for place in range(first, first + count):
-            self.send(rows.frame(place))
+        for index in range(first, first + count):
+            self.send(rows.frame(index))
 
 
 def fragment_frames():
@@ -52,9 +52,9 @@ def test_frames_carry_lanes_in_the_order_of_their_numbers(first):
     values = np.random.default_rng(1).integers(-(2**31), 2**31, 5 * 256, dtype=np.int32)
     frames.write(first, values, 200)
     frames.send(wire, first, 5)
-    for place, frame in enumerate(wire.frames):
-        assert unpack_header(frame) == expected(first + place, 5, 200)
-        assert lanes_in(frame) == values[256 * place : 256 * place + 256].tolist()
+    for index, frame in enumerate(wire.frames):
+        assert unpack_header(frame) == expected(first + index, 5, 200)
+        assert lanes_in(frame) == values[256 * index : 256 * index + 256].tolist()
     assert len(wire.frames) == 5
 
 

@@ -85,8 +85,8 @@ def test_sums_are_within_the_bound(workers, data, words, stochastic):
     result = np.zeros(3, dtype=np.float32)
     scale.dequantise(np.array(total, dtype=np.int32), result)
     bound = Fraction(scale.error_bound(stochastic=stochastic))
-    for place, found in enumerate(result):
-        exact = sum(Fraction(float(each[place])) for each in values)
+    for index, found in enumerate(result):
+        exact = sum(Fraction(float(each[index])) for each in values)
         if not np.isfinite(found):
             assert abs(exact) + bound > Fraction(float(np.finfo(np.float32).max))
             continue
@@ -115,10 +115,10 @@ def test_two_words_are_exact_to_the_rounding_of_float32(workers):
     exponent, k = exponent_of(np.abs(values).max()), workers.bit_length()
     bound = workers * Fraction(2) ** (exponent - 64 + 2 * k)
     above = 0
-    for place, result in enumerate(found):
-        exact = sum(Fraction(float(each)) for each in values[:, place])
+    for index, result in enumerate(found):
+        exact = sum(Fraction(float(each)) for each in values[:, index])
         error = abs(Fraction(float(result)) - exact)
-        # Half of the last place, and float64's roundings.
+        # Half of the last index, and float64's roundings.
         half = Fraction(float(np.spacing(np.float32(abs(exact))))) / 2
         assert error <= bound + half * (1 + Fraction(1, 2**20))
         above += bound < half

@@ -46,9 +46,9 @@ def test_the_p4_program_declares_the_same_fields(header, fields):
 
 def test_the_words_are_where_the_fields_are():
     first = {"flags": "is_ack", "extension": "version", "number": "session"}
-    places = spans()
+    indices = spans()
     for name, (_, at) in HEADER_WORDS.fields.items():
-        assert at == places[first.get(name, name)].at, name
+        assert at == indices[first.get(name, name)].at, name
     assert HEADER.size == HEADER_WORDS.itemsize == sum(bits for _, bits in HEADER_FIELDS) // 8
 
 

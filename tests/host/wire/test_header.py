@@ -80,8 +80,8 @@ def narrow_body(lanes, bits):
     bank, parts = min(len(lanes), 32), 32 // bits
     body = bytearray(len(lanes) * bits // 8)
     for number, each in enumerate(lanes):
-        part, place = divmod(number % bank, bank // parts)
-        at = number // bank * bank * bits // 8 + 4 * place + part * bits // 8
+        part, index = divmod(number % bank, bank // parts)
+        at = number // bank * bank * bits // 8 + 4 * index + part * bits // 8
         body[at : at + bits // 8] = (each + 2 ** (bits - 1)).to_bytes(bits // 8, "big")
     return bytes(body)
 
@@ -197,17 +197,17 @@ def test_feature_frames_are_scapys(sources, block, session, number, fragment, gr
     # A second fill must leave nothing of the first.
     frames.fill(7, fragment ^ 8, np.full_like(lanes, -7, dtype=np.int32))
     rows = frames.fill(number, fragment, np.array(lanes, dtype=np.int32))
-    for place, (source, count) in enumerate(sources.items()):
-        echo = (place + 1) % group_size == 0 or place == len(sources) - 1
+    for index, (source, count) in enumerate(sources.items()):
+        echo = (index + 1) % group_size == 0 or index == len(sources) - 1
         header = Header(
             kind=Kind.FEATURE,
             src_id=source,
             block_id=block,
             count=count,
             fragment=fragment,
-            feature_group=place // group_size,
+            feature_group=index // group_size,
             session=session & SESSION_MASK,
             round=number,
             echo=echo,
         )
-        assert bytes(rows.frame(place)) == scapy_frame(header, Fragment(lanes=lanes[place]))
+        assert bytes(rows.frame(index)) == scapy_frame(header, Fragment(lanes=lanes[index]))

@@ -62,7 +62,7 @@ def received(end, count, *, batches=True):
             continue
         batch = end.receive_batch(SECONDS)
         assert batch is not None
-        frames += [bytes(batch.frame(place)) for place in range(batch.first, batch.count)]
+        frames += [bytes(batch.frame(index)) for index in range(batch.first, batch.count)]
     return frames
 
 
@@ -99,7 +99,7 @@ def test_rows_of_which_some_are_shorter(links, monkeypatch, longest, cut):
     sizes[shorter] = rng.integers(1, longest, len(shorter))
     whole = [bytes(frame[:size]) for frame, size in zip(frames, sizes, strict=True)]
     rows = FrameRows(frames, sizes)
-    assert [bytes(rows.frame(place)) for place in range(150)] == whole
+    assert [bytes(rows.frame(index)) for index in range(150)] == whole
     for first, count in ((0, 150), (7, 1), (8, 53), (100, 50)):
         a.send_rows(rows, first, count)
         expected = whole[first : first + count]
@@ -138,11 +138,11 @@ def test_departures_keep_the_order(links):
     one, other = FrameRows(some_rows(10)), FrameRows(some_rows(10, seed=1))
     order = [(one, 0), (one, 1), (other, 5), (other, 6), (one, 2), (one, 2), (one, 1)]
     departures = Departures()
-    for rows, place in order:
-        departures.add(rows, place)
+    for rows, index in order:
+        departures.add(rows, index)
     departures.leave(a)
     departures.leave(a)
-    assert received(b, len(order)) == [bytes(rows.frame(place)) for rows, place in order]
+    assert received(b, len(order)) == [bytes(rows.frame(index)) for rows, index in order]
     assert b.receive_batch(0.0) is None
 
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Narrow bodies hold the numbers that they were made of, at the places that the page says."""
+"""Narrow bodies hold the numbers that they were made of, at the indices that the page says."""
 
 import numpy as np
 import pytest
@@ -37,10 +37,10 @@ def test_each_number_is_where_the_page_says(lanes, bits):
     values = drawn(lanes, bits, rows=1)
     body = pack_lanes(values, bits)[0].tobytes()
     bank, parts = min(lanes, 32), 32 // bits
-    places = bank // parts
+    indices = bank // parts
     for lane in range(lanes):
-        part, place = lane % bank // places, lane % places
-        at = (lane // bank * places + place) * 4 + part * bits // 8
+        part, index = lane % bank // indices, lane % indices
+        at = (lane // bank * indices + index) * 4 + part * bits // 8
         sent = int.from_bytes(body[at : at + bits // 8], "big")
         assert sent == int(values[0, lane]) + (1 << (bits - 1))
 

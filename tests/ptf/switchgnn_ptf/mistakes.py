@@ -214,7 +214,7 @@ def reduce_as_a_worker(compiled: Json) -> None:
 @noticed_by("narrow.WideAndNarrowMeetInOneSlot")
 def keep_the_bias(compiled: Json) -> None:
     """Let Widen add the numbers of 8 and 16 bits with their bias."""
-    for value in constants(actions(compiled, "_of_16") + actions(compiled, "_of_8")):
+    for value in constants(actions(compiled, "")):
         for bias in ("7fff8000", "7fffff80"):
             value["value"] = value["value"].replace(bias, "80000000")
 

@@ -171,7 +171,7 @@ class MagnitudesAgree(ScaledCheck):
 
 
 # The masks of workers in the bodies of DONE and WAITING.
-_WORKERS, _HEARTBEATS = slice(12, 28), slice(28, 44)
+_WORKERS, _HEARTBEAT_BITS = slice(12, 28), slice(28, 44)
 # Late copies are fewer `done`s than that: more come from a live worker.
 _PACKETS, _INTERVALS = 15, 15
 # After a silence of that many beats it may be another process.
@@ -238,9 +238,9 @@ class HeartbeatsPassedOn(PacketCheck):
         super().begin(scene)
         # A leaf passes on what it has heard from above, and a queue delays it.
         self._looks = not (scene.scenario.leaves or scene.scenario.queue_rate)
-        site = scene.subject.site
+        topology = scene.subject.topology
         self._envelopes = [
-            envelope_of(site.addresses(worker.number).frame(bytes(_DONE_BYTES)))
+            envelope_of(topology.addresses(worker.number).frame(bytes(_DONE_BYTES)))
             for worker in scene.workers
         ]
         self.session_begins()
@@ -278,7 +278,7 @@ class HeartbeatsPassedOn(PacketCheck):
             alone = len(self._incarnations[other]) == 1
             if not alone or other == worker or not self.scene.honest(other):
                 continue
-            if _bit(packet.body[_HEARTBEATS], other) != heartbeat:
+            if _bit(packet.body[_HEARTBEAT_BITS], other) != heartbeat:
                 self.tell(
                     f"{switch.name} passes another heartbeat of worker {other} on to worker "
                     f"{worker} than it has heard"
@@ -303,7 +303,7 @@ class OneProcess(PacketCheck):
         self._opened_by, self._known = defaultdict(set), {}
 
     def ends(self, switch):
-        positions = self.scene.subject.site.places
+        positions = self.scene.subject.topology.positions
         for known in (self._opened_by, self._known):
             for where in [each for each in known if positions[each[0]][0] == switch.number]:
                 del known[where]

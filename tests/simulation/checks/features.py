@@ -133,7 +133,7 @@ class PartsMarked(SwitchCheck):
 
     def begin(self, scene):
         super().begin(scene)
-        self._cables = {(lower.switch, lower.port) for _, lower, _ in scene.subject.site.cables}
+        self._cables = {(lower.switch, lower.port) for _, lower, _ in scene.subject.topology.cables}
 
     def given(self, switch, port, frames):
         if (switch.number, port) not in self._cables:

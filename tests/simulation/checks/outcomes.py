@@ -88,7 +88,7 @@ class RightParty(Check):
         A leaf does not report before all of its workers are done, and one that has just ended may
         have been heard later than the others.
         """
-        leaf = [place[0] for place in self.scene.subject.site.places]
+        leaf = [place[0] for place in self.scene.subject.topology.positions]
         gaps = {leaf[worker] for worker in gone} - {leaf[to]}
         return {worker for worker in range(len(leaf)) if leaf[worker] in gaps}
 

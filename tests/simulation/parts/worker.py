@@ -164,7 +164,7 @@ class VirtualWorker:
 
     def _new_reducer(self, job: ReduceJob, reduced: Callable[[Reduced], None]) -> VirtualReducer:
         def work(_task: Task) -> None:
-            reducer.run(self._subject.site.addresses(self.number), reduced)
+            reducer.run(self._subject.topology.addresses(self.number), reduced)
 
         task = self._new_task(_REDUCES, work)
         link = self._new_link(task)
@@ -232,7 +232,7 @@ class VirtualWorker:
             job.plan.manifest,
             part,
             link,
-            self._subject.site.addresses(self.number),
+            self._subject.topology.addresses(self.number),
             session=job.session,
             pace=job.pace,
             clock=self.clock,

@@ -115,7 +115,7 @@ INSTALL = "controller/install.py"
 BARRIER, BLOCK = "host/innetwork/barrier.py", "host/innetwork/block.py"
 EXCHANGE, OUTGOING = "host/innetwork/exchange.py", "host/innetwork/outgoing.py"
 RECEIVER, RESPONDER = "host/innetwork/receiver.py", "host/innetwork/responder.py"
-REFUSALS = "host/innetwork/refusals.py"
+HEARTBEAT = "host/innetwork/heartbeat.py"
 # Features outgrow their scale in both directions, while some are late.
 OUTGROWN = Scenario(
     seed=0,
@@ -193,7 +193,7 @@ MISTAKES = (
         "never_fetched",
         2,
         RECEIVER,
-        "            self._start_fetching(place, doubt)\n        return False",
+        "            self._start_fetching(index, doubt)\n        return False",
         "            doubt.fetching = False\n        return False",
     ),
     in_text(
@@ -226,16 +226,16 @@ MISTAKES = (
         "one_neighbour_left_out",
         1,
         RECEIVER,
-        "        for source in self._schedule.neighbours_of(place):\n            total",
-        "        for source in self._schedule.neighbours_of(place)[1:]:\n            total",
+        "        for source in self._schedule.neighbours_of(index):\n            total",
+        "        for source in self._schedule.neighbours_of(index)[1:]:\n            total",
     ),
     in_text(
         "repeats_counted",
         5,
         RECEIVER,
-        "        if not self._awaited[place]:\n            self._counters.repeated += 1\n"
-        "            return False\n        if place in",
-        "        if place in",
+        "        if not self._awaited[index]:\n            self._counters.repeated += 1\n"
+        "            return False\n        if index in",
+        "        if index in",
     ),
     in_text(
         "fetched_once",
@@ -256,9 +256,9 @@ MISTAKES = (
         "receivers_kept",
         5,
         BLOCK,
-        "        self._drive(_Fragment(place, sender, receiver, fast_path, opening))\n",
+        "        self._drive(_Fragment(unit, sender, receiver, fast_path, opening))\n",
         "        self.__dict__.setdefault('_all', []).append(receiver)\n"
-        "        self._drive(_Fragment(place, sender, receiver, fast_path, opening))\n",
+        "        self._drive(_Fragment(unit, sender, receiver, fast_path, opening))\n",
     ),
     in_text(
         "sessions_not_compared",
@@ -301,7 +301,7 @@ MISTAKES = (
         "void_rounds_not_left",
         14,
         BARRIER,
-        "magnitude_from_bits(self.largest.bits) > self._capacity",
+        "magnitude_from_bits(self.largest.bits) > self.capacity",
         "magnitude_from_bits(self.largest.bits) < 0",
     ),
     in_text(
@@ -316,7 +316,7 @@ MISTAKES = (
         1,
         BARRIER,
         "        if header.kind is Kind.WAITING:\n",
-        "        if header.kind is Kind.WAITING and self.place[1] == OPENING_BLOCK:\n",
+        "        if header.kind is Kind.WAITING and self.unit.block == OPENING_BLOCK:\n",
     ),
     in_text(
         "done_said_once",
@@ -331,13 +331,13 @@ MISTAKES = (
         "earlier_advances_taken",
         6,
         BARRIER,
-        "(Kind.ADVANCE, Kind.WAITING) or here != meeting.place:",
-        "(Kind.ADVANCE, Kind.WAITING) or here > meeting.place:",
+        "(Kind.ADVANCE, Kind.WAITING) or here != meeting.unit:",
+        "(Kind.ADVANCE, Kind.WAITING) or here > meeting.unit:",
     ),
     in_text(
         "no_heartbeat",
         0,
-        REFUSALS,
+        HEARTBEAT,
         "self._bit, self._changed = not self._bit, now",
         "self._bit, self._changed = True, now",
     ),
