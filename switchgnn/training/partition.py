@@ -218,8 +218,7 @@ def read_partition(folder: str | Path, worker: int) -> Partition:
     shared = _read_shared(Path(folder) / SHARED_FILE)
     if not 0 <= worker < shared.workers:
         raise DatasetError(
-            f"Partitions {folder} are for the workers 0 to {shared.workers - 1}, "
-            f"but not {worker}."
+            f"Partitions {folder} are for the workers 0 to {shared.workers - 1}, but not {worker}."
         )
     path = Path(folder) / partition_file(worker)
     try:

@@ -177,16 +177,14 @@ def host_setup(rows: NDArray[np.int64], features: int, pace: Pace, mtu: Mtu) -> 
     return Setup(workers, True, arrays, data_frame_bytes=size, packed_frame_bytes=size)
 
 
-def rows_of_plan(
-    plan: Plan, choose: EdgeChoice, direction: Direction = Direction.FORWARD
-) -> PairRows:
+def rows_of_plan(plan: Plan, choose: EdgeChoice) -> PairRows:
     """Count the rows between each pair of hosts on the partition of a plan."""
-    return count_rows(boundary_of_plan(plan, direction), plan.manifest.workers, choose)
+    return count_rows(boundary_of_plan(plan), plan.manifest.workers, choose)
 
 
-def boundary_of_plan(plan: Plan, direction: Direction = Direction.FORWARD) -> BoundaryEdges:
+def boundary_of_plan(plan: Plan) -> BoundaryEdges:
     """Return the boundary edges that the switch of a plan serves."""
-    record = plan.manifest.direction(direction)
+    record = plan.manifest.direction(Direction.FORWARD)
     sources, destinations, senders, receivers = [], [], [], []
     for part in plan.workers:
         first, last = part.receive_indptr[[record.first_block - 1, record.last_block]].tolist()
