@@ -9,7 +9,6 @@ import pytest
 
 from switchgnn.host.wire.header import LANES, Kind
 from switchgnn.lab.simulator import (
-    FRAGMENT,
     NetworkOptions,
     SimulatorError,
     host_setup,
@@ -21,6 +20,7 @@ from .scenes import (
     BARRIER,
     DELAY,
     FEATURE,
+    FRAGMENT,
     Row,
     Sent,
     acks_at_workers,

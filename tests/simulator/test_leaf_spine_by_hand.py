@@ -12,7 +12,6 @@ import pytest
 
 from switchgnn.host.wire.header import LANES, Kind
 from switchgnn.lab.simulator import (
-    FRAGMENT,
     LEAF,
     SPINE,
     LeafSpineOptions,
@@ -22,7 +21,18 @@ from switchgnn.lab.simulator import (
     run_simulation,
 )
 
-from .scenes import ACK, BARRIER, DELAY, FEATURE, Row, Sent, acks_at_workers, arrivals, scene
+from .scenes import (
+    ACK,
+    BARRIER,
+    DELAY,
+    FEATURE,
+    FRAGMENT,
+    Row,
+    Sent,
+    acks_at_workers,
+    arrivals,
+    scene,
+)
 
 NOTICE = ACK
 # DONE to the leaf, to the spine; ADVANCE to the leaf, to the worker.

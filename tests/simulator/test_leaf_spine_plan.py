@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 from switchgnn.host.direct import copy_schedules, rows_per_pair
 from switchgnn.host.wire.header import LANES, Kind
 from switchgnn.lab.simulator import (
-    FRAGMENT,
     LEAF,
     SPINE,
     LeafSpineOptions,
@@ -29,7 +28,7 @@ from switchgnn.lab.simulator import (
 from switchgnn.planner import Direction, build_plan, load_graph
 from switchgnn.planner.plan.leaf_spine import predict_leaf_spine, split_for_leaf_spine
 
-from .scenes import copies_of_plan
+from .scenes import FRAGMENT, copies_of_plan
 
 FORWARD = Direction.FORWARD
 PROGRAM = "0" * 64

@@ -7,22 +7,19 @@ from math import ceil
 import numpy as np
 import pytest
 
+from switchgnn.host.direct.framing import Framing
 from switchgnn.host.direct.kinds import copies, partial_schedules
 from switchgnn.host.direct.schedule import count_rows
 from switchgnn.host.wire.header import Kind
 from switchgnn.lab.simulator import (
-    ETHERNET_MTU,
-    FRAGMENT,
     LeafSpineOptions,
     NetworkOptions,
-    SimulatorError,
     compute_seconds,
     host_setup,
-    parse_mtu,
     run_simulation,
     subject,
 )
-from switchgnn.lab.simulator.setup import packing_of, rows_of_plan
+from switchgnn.lab.simulator.setup import rows_of_plan
 from switchgnn.planner import build_plan, load_graph
 from switchgnn.planner.graphs.boundary import boundary_edges
 from switchgnn.planner.plan.files import write_plan
@@ -31,7 +28,16 @@ from switchgnn.planner.strategies import PARTITION_STRATEGIES
 from tests.host.direct.crew import random_case, sizes_of_frames
 from tests.host.direct.test_schedules import smallest_cover
 
-from .scenes import ACK, BYTE, DELAY, acks_at_workers, arrivals, copies_of_plan, features_at_switch
+from .scenes import (
+    ACK,
+    BYTE,
+    DELAY,
+    PACKED,
+    acks_at_workers,
+    arrivals,
+    copies_of_plan,
+    features_at_switch,
+)
 from .test_command import as_json
 
 # A full frame: 14 + 20 + 26 bytes of headers, and 1,452 of the 1,454 that an MTU of 1,500 leaves.
@@ -45,7 +51,7 @@ def one_direction(rows, features, **options):
     """Worker 0 sends so many rows to worker 1."""
     network = NetworkOptions(**options)
     copies = np.array([[0, rows], [0, 0]], dtype=np.int64)
-    setup = host_setup(copies, features, network.pace, ETHERNET_MTU)
+    setup = host_setup(copies, features, network.pace, PACKED)
     return run_simulation(setup, network, trace=True)
 
 
@@ -54,7 +60,7 @@ def to_the_last(senders, rows=1, **options):
     network = NetworkOptions(**options)
     copies = np.zeros((senders + 1, senders + 1), dtype=np.int64)
     copies[:senders, senders] = rows
-    setup = host_setup(copies, ROW, network.pace, ETHERNET_MTU)
+    setup = host_setup(copies, ROW, network.pace, PACKED)
     return run_simulation(setup, network, trace=True)
 
 
@@ -62,38 +68,6 @@ def planned(seed):
     graph = load_graph(f"random:{80 + 5 * seed}:{300 + 40 * seed}:{seed}")
     workers = 2 + seed % 7
     return copies_of_plan(build_plan(graph, workers=workers, slots=64, program="0" * 64))
-
-
-@pytest.mark.parametrize(
-    ("features", "mtu", "rows", "frames", "last"),
-    [
-        (128, 1_500, 1, 1, 60 + 512),
-        (128, 1_500, 2, 1, 60 + 1_024),
-        (128, 1_500, 3, 2, 60 + 84),
-        (363, 1_500, 4, 4, 60 + 1_452),
-        (364, 1_500, 4, 5, 60 + 16),
-        (128, 9_000, 17, 1, 60 + 8_704),
-        (128, 9_000, 18, 2, 60 + 264),
-        (1, 50, 6, 6, 60 + 4),
-        (33, FRAGMENT, 3, 6, 188),
-        (1, FRAGMENT, 1, 1, 188),
-    ],
-)
-def test_lengths_on_paper(features, mtu, rows, frames, last):
-    packing = packing_of(features, mtu)
-    asked = np.array([0, rows], dtype=np.int64)
-    assert packing.frames(asked).tolist() == [0, frames]
-    assert packing.last_frame_bytes(asked)[1] == last
-
-
-@pytest.mark.parametrize("words", ["49", "9203", "-1", "1.5k", "", "fragments", "9" * 5_000])
-def test_what_is_no_mtu_is_told(words):
-    with pytest.raises(SimulatorError, match="from 50 to 9,202 bytes, or the word fragment"):
-        parse_mtu(words)
-
-
-def test_an_mtu_is_a_number_or_the_word():
-    assert [parse_mtu(text) for text in ("1500", "9000", "fragment")] == [1_500, 9_000, FRAGMENT]
 
 
 def test_two_frames_take_what_their_lengths_do():
@@ -150,7 +124,7 @@ def test_the_threshold_is_bytes(threshold, marked):
     assert to_the_last(3, ecn_threshold=threshold).marked == marked
 
 
-@pytest.mark.parametrize("mtu", [FRAGMENT, 50, 576, 1_500, 9_000])
+@pytest.mark.parametrize("mtu", [None, 50, 576, 1_500, 9_000])
 @pytest.mark.parametrize("seed", range(4))
 def test_bytes_on_links_are_those_of_the_closed_form(seed, mtu):
     """Whatever the network: ⌈4·F·rows / P⌉ frames of 60 bytes more, and one answer for eight."""
@@ -164,14 +138,14 @@ def test_bytes_on_links_are_those_of_the_closed_form(seed, mtu):
         window=int(rng.choice([16, 40, 512])),
         congestion_control=bool(rng.integers(2)),
     )
-    setup = host_setup(copies, features, options.pace, mtu)
+    setup = host_setup(copies, features, options.pace, Framing(mtu))
     workers = len(copies)
     leaves = min(3, workers)
     star = run_simulation(setup, options)
     spread = run_simulation(setup, options, leaf_spine=LeafSpineOptions(leaves, 2))
     up, down, across = [0] * workers, [0] * workers, 0
     for sender, receiver in zip(*np.nonzero(copies), strict=True):
-        if mtu == FRAGMENT:
+        if mtu is None:
             frames = int(copies[sender, receiver]) * ceil(features / 32)
             data = 188 * frames
         else:

@@ -10,8 +10,6 @@ import pytest
 from switchgnn.host.innetwork.exchange import expected_traffic
 from switchgnn.host.wire.header import LANES
 from switchgnn.lab.simulator import (
-    ETHERNET_MTU,
-    FRAGMENT,
     LeafSpineOptions,
     NetworkOptions,
     SimulatorError,
@@ -21,7 +19,7 @@ from switchgnn.lab.simulator import (
 )
 from switchgnn.planner import Direction, build_plan, load_graph
 
-from .scenes import Row, Sent, copies_of_plan, scene
+from .scenes import FRAGMENT, PACKED, Row, Sent, copies_of_plan, scene
 
 PROGRAM = "0" * 64
 KINDS = {
@@ -84,7 +82,7 @@ def test_no_network_changes_what_is_sent(seed):
     if kind.get("blocks") != "strawman":
         assert run.contributions == prediction.contributions
     assert sum(run.sums_down) == run.sums + run.sent_again - run.lost == run.sums + run.repeated
-    mtu = [FRAGMENT, ETHERNET_MTU][seed % 2]
+    mtu = [FRAGMENT, PACKED][seed % 2]
     options = replace(options, buffer=options.buffer and max(options.buffer, 1_512))
     setup = host_setup(copies_of_plan(plan), 70, options.pace, mtu)
     run = run_simulation(setup, options)

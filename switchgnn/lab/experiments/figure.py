@@ -10,10 +10,10 @@ from typing import Any, Literal
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.names import no_such
 from switchgnn.base.options import parse_bytes
+from switchgnn.host.direct.framing import USUAL_MTU
 from switchgnn.lab.experiments.point import SimulationPoint
-from switchgnn.lab.simulator import BIN_SIZE, ETHERNET_MTU, SPINE, LeafSpineOptions
+from switchgnn.lab.simulator import BIN_SIZE, SPINE, LeafSpineOptions
 from switchgnn.lab.simulator.request import G3, HOSTS_ALONE
-from switchgnn.lab.simulator.setup import Mtu
 from switchgnn.profiles import find_profile
 
 # In a `where`: the smallest and the largest value at the scale.
@@ -126,7 +126,7 @@ class Figure:
     bandwidth: float = 100_000.0
     delay: float = 2.0
     window: int = 512
-    mtu: Mtu = ETHERNET_MTU  # of the frames of hosts alone
+    mtu: int | str = USUAL_MTU  # of the frames of hosts alone
     panel_height: float = 3.1  # inches
 
 

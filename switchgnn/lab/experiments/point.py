@@ -10,10 +10,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import switchgnn
-from switchgnn.lab.simulator import ETHERNET_MTU, LEAF, SPINE
+from switchgnn.host.direct.framing import USUAL_MTU
+from switchgnn.lab.simulator import LEAF, SPINE
 from switchgnn.lab.simulator.compile import PACKAGE, compiled_models
 from switchgnn.lab.simulator.request import HOSTS_ALONE
-from switchgnn.lab.simulator.setup import Mtu
 from switchgnn.planner.presets import AUTO, BEST
 from switchgnn.profiles import UNLIMITED
 
@@ -54,7 +54,7 @@ class SimulationPoint:
     bin_size: int | None = None
     background: float = 0.0
     buffer: int | None = None
-    mtu: Mtu | None = None  # of the frames of hosts alone; None where the switch adds
+    mtu: int | str | None = None  # of the frames of hosts alone; None where the switch adds
     switch: str = UNLIMITED.name  # the name of a profile, for its banks and ports
     table_memory: int | None = None
 
@@ -100,7 +100,7 @@ class SimulationPoint:
         completed = " that complete sums" if self.completion == LEAF else ""
         inside = f", {self.leaves} leaves{completed}" if self.leaves else ""
         flows = f", background {self.background:g}" if self.background else ""
-        frames = "" if self.mtu in (None, ETHERNET_MTU) else f", MTU {self.mtu}"
+        frames = "" if self.mtu in (None, USUAL_MTU) else f", MTU {self.mtu}"
         blind = "" if self.congestion_control else ", no control"
         switch = "" if self.switch == UNLIMITED.name else f", {self.switch}"
         network = f"{memory}{slot}{order}{switch}{loop}{inside}{flows}{frames}{blind}"

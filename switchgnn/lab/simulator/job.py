@@ -127,7 +127,7 @@ class SimulateReport:
             "rows_between_hosts": subject.rows_between_hosts,
             "layers": options.layers,
             "features": options.features,
-            "mtu": options.mtu,
+            "mtu": options.framing.told,
             "lanes": subject.lanes,
             "predicted_seconds": subject.predicted_seconds,
             "chosen": subject.chosen,

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from switchgnn.base.names import no_such
+from switchgnn.host.direct.framing import USUAL_MTU, Framing
 from switchgnn.host.pace import Pace
 from switchgnn.host.wire.header import FEATURE_FRAME_BYTES
 from switchgnn.lab.simulator.errors import SimulatorError
-from switchgnn.lab.simulator.setup import ETHERNET_MTU, Mtu
 from switchgnn.planner.costs.seconds import NetworkModel
 from switchgnn.planner.lanes import BANK_LANES, banks_of_slot, frame_bytes
 from switchgnn.planner.partition.leaf_spine import LeafSpine, even_leaf_spine
@@ -198,8 +198,7 @@ class SimulateOptions:
     # plan have 32 numbers.
     request: PlanRequest = field(default_factory=PlanRequest)
     bin_size: int | None = None  # vertices of a bin of G3, or None for its own
-    # of the frames of HOSTS_ALONE: bytes of the largest IP packet, or FRAGMENT
-    mtu: Mtu = ETHERNET_MTU
+    framing: Framing = field(default_factory=Framing)  # of the rows of HOSTS_ALONE
     # whether to check the plan first; None: if others could have made or changed it
     check: bool | None = None
     # within what it has; the rate of its loop is in `network`, and its slots in `slots`
@@ -254,7 +253,7 @@ class SimulateOptions:
             bits_per_second=network.bandwidth * _MEGA,
             delay=network.delay * _MICRO,
             passes_per_second=network.recirculation_rate,
-            mtu=self.mtu if isinstance(self.mtu, int) else ETHERNET_MTU,
+            mtu=self.framing.mtu or USUAL_MTU,
             window=network.window,
         )
 

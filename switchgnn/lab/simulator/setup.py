@@ -4,24 +4,21 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.host.direct.frames import GROUP, send_order
+from switchgnn.host.direct.framing import Framing
 from switchgnn.host.direct.outbox import asking_frames
 from switchgnn.host.direct.schedule import EdgeChoice, PairRows, count_rows
 from switchgnn.host.pace import Pace
 from switchgnn.host.wire.header import (
     BODY_AT,
-    ETHERNET_BYTES,
     FEATURE_FRAME_BYTES,
-    FRAGMENT_BYTES,
     LANES,
-    fragments_of,
 )
-from switchgnn.lab.simulator.errors import SimulatorError
 from switchgnn.planner.arrays import indptr_of, sort_by_keys
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.boundary import BoundaryEdges
@@ -67,95 +64,21 @@ class Setup:
         return self.fragments * self.together
 
 
-# In place of a number: a fragment of one row in each frame, padded, as the switch needs it.
-FRAGMENT: Literal["fragment"] = "fragment"
-Mtu = int | Literal["fragment"]
-ETHERNET_MTU = 1_500
-# Room for one number, and frames of 9,216 bytes: the most that switches commonly take.
-_LEAST, _MOST = 50, 9_202
-_NUMBER_BYTES = 4
-
-
-@dataclass(frozen=True)
-class Packing:
-    """How the rows of one worker for another one travel.
-
-    They are one run of bytes, which is cut into frames of the same size; the last one is shorter.
-    """
-
-    row_bytes: int  # of a row in that run
-    payload_bytes: int  # of the run in a full frame
-
-    @property
-    def frame_bytes(self) -> int:
-        """Return the bytes of a full frame with its headers."""
-        return BODY_AT + self.payload_bytes
-
-    def frames(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return how many frames that number of rows takes, int64 of the same shape."""
-        return -(-rows * self.row_bytes // self.payload_bytes)
-
-    def last_frame_bytes(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the bytes of the last of these frames, int64 of the same shape."""
-        before = (self.frames(rows) - 1) * self.payload_bytes
-        return BODY_AT + rows * self.row_bytes - before
-
-
-def packing_of(features: int, mtu: Mtu) -> Packing:
-    """Return how rows of that width are packed.
-
-    Args:
-        features: float32 numbers of a row.
-        mtu: bytes of the largest IP packet; or FRAGMENT, for a padded fragment in each frame.
-    """
-    if mtu == FRAGMENT:
-        return Packing(fragments_of(features) * FRAGMENT_BYTES, FRAGMENT_BYTES)
-    if not _LEAST <= mtu <= _MOST:
-        raise _refused(mtu)
-    room = mtu + ETHERNET_BYTES - BODY_AT
-    return Packing(_NUMBER_BYTES * features, room - room % _NUMBER_BYTES)
-
-
-def parse_mtu(text: str) -> Mtu:
-    """Parse `--mtu`.
-
-    Raises:
-        SimulatorError: it is neither a number that can be nor the word.
-    """
-    if text == FRAGMENT:
-        return FRAGMENT
-    if not (text.isdecimal() and len(text) <= len(str(_MOST))):
-        raise _refused(text)
-    mtu = int(text)
-    packing_of(1, mtu)  # refuse a wrong one
-    return mtu
-
-
-def _refused(mtu: object) -> SimulatorError:
-    return SimulatorError(
-        f"The MTU must be from {_LEAST} to {_MOST:,} bytes, or the word {FRAGMENT}, but it is "
-        f"{mtu}."
-    )
-
-
-def host_setup(rows: NDArray[np.int64], features: int, pace: Pace, mtu: Mtu) -> Setup:
+def host_setup(rows: NDArray[np.int64], features: int, pace: Pace, framing: Framing) -> Setup:
     """Return what one exchange takes when hosts send rows to each other, in the order of `host`.
 
     Args:
         rows: int64[W, W], the rows that travel from worker a to worker b.
         features: numbers of a row.
         pace: how many frames are acknowledged together.
-        mtu: bytes of the largest IP packet, or FRAGMENT.
+        framing: of the rows.
 
     Returns:
         The arrays, and the numbers that go with them.
-
-    Raises:
-        SimulatorError: packets of that size cannot be.
     """
-    workers = len(rows)
-    packing = packing_of(features, mtu)
-    frames, last = packing.frames(rows), packing.last_frame_bytes(rows)
+    workers, full = len(rows), BODY_AT + framing.payload_bytes
+    frames = framing.frames(rows, features)
+    last = framing.frame_bytes(rows, features) - (frames - 1) * full
     receivers, confirms, lengths, sizes = [], [], [], []
     for worker in range(workers):
         indptr = indptr_of(frames[worker])
@@ -163,7 +86,7 @@ def host_setup(rows: NDArray[np.int64], features: int, pace: Pace, mtu: Mtu) -> 
         receivers.append(order.peer.astype(np.uint8))
         confirms.append(_confirmed(order.number, asking_frames(order, pace)))
         ends = order.number + 1 == frames[worker][order.peer]
-        length = np.where(ends, last[worker][order.peer], packing.frame_bytes)
+        length = np.where(ends, last[worker][order.peer], full)
         lengths.append(length.astype(np.uint16))
         sizes.append(len(order.peer))
     arrays = {
@@ -173,8 +96,7 @@ def host_setup(rows: NDArray[np.int64], features: int, pace: Pace, mtu: Mtu) -> 
         "frame_bytes": np.concatenate(lengths),
         "awaited": frames.sum(axis=0).astype(np.uint64),
     }
-    size = packing.frame_bytes
-    return Setup(workers, True, arrays, data_frame_bytes=size, packed_frame_bytes=size)
+    return Setup(workers, True, arrays, data_frame_bytes=full, packed_frame_bytes=full)
 
 
 def rows_of_plan(plan: Plan, choose: EdgeChoice) -> PairRows:
@@ -215,7 +137,7 @@ def _confirmed(number: NDArray[np.int64], asking: NDArray[np.bool_]) -> NDArray[
 
 
 def mixed_setup(
-    switch: Setup, rows: NDArray[np.int64], features: int, pace: Pace, mtu: Mtu
+    switch: Setup, rows: NDArray[np.int64], features: int, pace: Pace, framing: Framing
 ) -> Setup:
     """Return what one exchange takes when hosts send rows next to what the switch adds up.
 
@@ -224,16 +146,13 @@ def mixed_setup(
         rows: int64[W, W], the rows that travel from worker a to worker b.
         features: numbers of a row.
         pace: how many frames are acknowledged together.
-        mtu: bytes of the largest IP packet between hosts, or FRAGMENT.
+        framing: of the rows.
 
     Returns:
         Both parts; the hosts' part alone where the switch has no blocks, and the switch's part
         alone where no rows travel.
-
-    Raises:
-        SimulatorError: packets of that size cannot be.
     """
-    hosts = host_setup(rows, features, pace, mtu)
+    hosts = host_setup(rows, features, pace, framing)
     if not switch.blocks:
         return hosts
     if not rows.any():

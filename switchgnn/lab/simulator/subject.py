@@ -232,7 +232,7 @@ def _hosts_alone(
 
 
 def _alone(system: str, between: _BetweenHosts, options: SimulateOptions) -> SimulatedSystem:
-    setup = host_setup(between.found.rows, options.features, options.network.pace, options.mtu)
+    setup = host_setup(between.found.rows, options.features, options.network.pace, options.framing)
     vertices = int(np.bincount(between.assignment).max())
     return SimulatedSystem(
         system,
@@ -340,10 +340,10 @@ def _planned(
             "--topology leaf-spine, or give a plan that leaves none."
         )
     found = _rows_left(plan, graph)
-    pace, mtu = options.network.pace, options.mtu
+    pace, framing = options.network.pace, options.framing
     return replace(
         subject,
-        setup=mixed_setup(subject.setup, found.rows, options.features, pace, mtu),
+        setup=mixed_setup(subject.setup, found.rows, options.features, pace, framing),
         additions=subject.additions + found.sums / subject.setup.workers,
         left=int(np.count_nonzero(plan.left(Direction.FORWARD))),
         rows_between_hosts=int(found.rows.sum()),
