@@ -358,8 +358,8 @@ class Barrier:
             )
         return ExchangeTimeoutError(
             f"{where(unit)}: no answer from the switch on {where_to} after {seconds:g} s. Is it "
-            f"running, with the plan of session {self._endpoint.session} installed "
-            "(`switchgnn controller show`)?"
+            "running, with the plan installed (`switchgnn controller show`)? This worker is in "
+            f"session {self._endpoint.session}."
         )
 
     def _no_sign_of(self, silent: list[int], meeting: Meeting) -> InNetworkError:

@@ -148,7 +148,7 @@ _OTHER_PLAN = r"holds plan \w+, the switch serves plan \w+"
 _OTHER_BLOCK = "goes on with another block or fragment"
 # The error of at least one worker about a difference; the others report a missing worker.
 _REPORTS = {
-    DifferenceKind.SESSION: "takes part in session|this worker is in session",
+    DifferenceKind.SESSION: "takes part in session|This worker is in session",
     DifferenceKind.PLAN: _OTHER_PLAN,
     DifferenceKind.DIGEST: _OTHER_PLAN,
     DifferenceKind.MAGNITUDE: "reports features of up to|has features of up to"
