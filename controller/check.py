@@ -13,7 +13,6 @@ from switchgnn.controller.controls.session import Session
 from switchgnn.controller.errors import PlanRefusedError
 from switchgnn.controller.memory import memory_of
 from switchgnn.controller.p4runtime.layout import Array, Layout
-from switchgnn.controller.p4runtime.rows import Rows, require_unique
 from switchgnn.controller.plan import SwitchPlan
 from switchgnn.p4src import Program
 
@@ -36,21 +35,12 @@ def check_plan(plan: SwitchPlan, program: Program, layout: Layout, network: Netw
     _check_slots(plan, layout)
     _check_sources(plan, layout.registers.get(LAST_TAGS_REGISTER))
     for table in memory_of(plan, layout, network).tables:
-        _check_table(table.name, table.number, table.room)
-
-
-def check_rows(rows: Rows) -> None:
-    """Refuse entries that exceed their table, or are there twice."""
-    _check_table(rows.table.name, len(rows), rows.table.size)
-    require_unique(rows)
-
-
-def _check_table(name: str, entries: int, room: int | None) -> None:
-    if room is not None and entries > room:
-        raise PlanRefusedError(
-            f"The plan has {entries:,} entries for table {name}, which holds {room:,}: make a plan "
-            "with fewer, or compile the P4 program with a larger table."
-        )
+        if not table.fits:
+            raise PlanRefusedError(
+                f"The plan has {table.number:,} entries for table {table.name}, which holds "
+                f"{table.room:,}: make a plan with fewer, or compile the P4 program with a larger "
+                "table."
+            )
 
 
 def _short(digest: str) -> str:
@@ -69,13 +59,6 @@ def _check_workers(plan: SwitchPlan, layout: Layout, network: Network) -> None:
         raise PlanRefusedError(
             f"The plan has {workers} workers; the P4 program knows at most {room}: plan for fewer."
         )
-    for name in ("source_worker", "result_worker"):
-        highest = int(getattr(plan.switch, name).max(initial=0))
-        if highest >= max(plan.neighbours, 1):
-            raise PlanRefusedError(
-                f"The plan names worker {highest}, but has {plan.neighbours} workers: it is "
-                "damaged, make it again."
-            )
 
 
 def _check_network(network: Network) -> None:

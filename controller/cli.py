@@ -22,21 +22,21 @@ from switchgnn.base.network_file import DescribedNetwork, read_network
 from switchgnn.base.options import option, with_groups
 from switchgnn.controller.controls.congestion import BMV2_QUEUE, DEFAULT_ECN_THRESHOLD
 from switchgnn.controller.errors import ControllerError
-from switchgnn.controller.install import Share, install_each
+from switchgnn.controller.install import DesiredStates, Share, install_each
 from switchgnn.controller.install import clear as clear_switch
 from switchgnn.controller.p4runtime.client import DEFAULT_DEADLINE, P4RuntimeClient
 from switchgnn.controller.p4runtime.connection import TlsOptions
-from switchgnn.controller.plan import SwitchPlan, load_plan
+from switchgnn.controller.plan import SwitchPlan
 from switchgnn.controller.show import print_records, print_state, show_entries
 from switchgnn.controller.show import show as show_switch
 from switchgnn.controller.target import Progress as Teller
-from switchgnn.controller.target import client_of, leaf_spine_plans, parts_for
+from switchgnn.controller.target import client_of, parts_for, parts_over
 from switchgnn.controller.watch import WATCH_DEADLINE, WatchEvent, WatchEventKind
 from switchgnn.controller.watch import watch as keep_installed
-from switchgnn.p4src import Program, load_program, load_strawman
+from switchgnn.p4src import load_program, load_strawman
 from switchgnn.planner.check.foreign import trusted_plan
 from switchgnn.planner.partition.leaf_spine import even_leaf_spine
-from switchgnn.planner.plan.files import read_plan
+from switchgnn.planner.plan.files import read_manifest
 
 DEFAULT_ADDRESS = "127.0.0.1:9559"
 
@@ -45,18 +45,17 @@ def parts_by_number(
     folder: Path, switches: int, leaves: int, spines: int
 ) -> list[tuple[SwitchPlan, Network]]:
     """Return what each of some switches serves of a plan, and what is around it."""
+    workers = read_manifest(folder).workers
     if not leaves:
-        plan = load_plan(folder)
-        return [(plan, star_network(plan.manifest.workers))] * switches
+        return parts_over(folder, None, [star_network(workers)] * switches)
     if switches != leaves + spines:
         raise ControllerError(
             f"{leaves} leaves and {spines} spines need {leaves + spines} addresses, leaves first; "
             f"{switches} are given."
         )
-    whole = read_plan(folder)
-    leaf_spine = even_leaf_spine(whole.manifest.workers, leaves, spines)
-    networks = leaf_spine_networks(leaf_spine.leaf_of_worker, spines).switches
-    return list(zip(leaf_spine_plans(whole, leaf_spine), networks, strict=True))
+    leaf_spine = even_leaf_spine(workers, leaves, spines)
+    around = leaf_spine_networks(leaf_spine.leaf_of_worker, spines)
+    return parts_over(folder, leaf_spine, around.switches)
 
 
 SWITCHES, PLAN, OUTPUT = "Switches", "Plan", "Output"
@@ -113,30 +112,22 @@ class Access:
         election_id: int | None = None,
         deadline: float = DEFAULT_DEADLINE,
     ) -> list[P4RuntimeClient]:
-        """Return a client for each switch, leaves first, not opened yet.
-
-        Args:
-            addresses: where there is no network file; None: the usual one.
-            election_id: of all controllers the one with the highest is obeyed; None: this one
-                only reads.
-            deadline: seconds to wait for an answer.
-        """
-        number, primary = election_id or 1, election_id is not None
+        """Return a client for each switch, leaves first, not opened yet; without an id, to read."""
+        options: dict[str, Any] = {
+            "election_id": election_id or 1,
+            "primary": election_id is not None,
+            "deadline": deadline,
+        }
         if self.described is None:
             files = (self.tls_root, self.tls_certificate, self.tls_key)
             tls = None if files == (None, None, None) else TlsOptions(*files)
             return [
-                P4RuntimeClient(
-                    address, self.device_id, number, tls, primary=primary, deadline=deadline
-                )
+                P4RuntimeClient(address, self.device_id, tls=tls, **options)
                 for address in addresses or [DEFAULT_ADDRESS]
             ]
         if addresses:
             raise typer.BadParameter("--network says where the switches are: leave out --address")
-        return [
-            client_of(switch, election_id=number, primary=primary, deadline=deadline)
-            for switch in self.described.in_order
-        ]
+        return [client_of(switch, **options) for switch in self.described.in_order]
 
     def shares(
         self, folder: Path, installed: "Installed", clients: list[P4RuntimeClient]
@@ -193,6 +184,11 @@ class Installed:
         shown="if others may have changed it",
     )
 
+    def desired(self, shares: list[Share]) -> DesiredStates:
+        """Return what switches shall hold for a plan, with the program that it is for."""
+        program = load_strawman() if shares[0].plan.manifest.strawman else load_program()
+        return DesiredStates(program, self.ecn_threshold, self.queue, self.largest_feature)
+
 
 app = typer.Typer(
     help="Install, show, clear and watch tables.",
@@ -229,13 +225,7 @@ def install(
             stack.callback(client.close)
         with _progress_bar(visible=not as_json) as tell:
             report = install_each(
-                shares,
-                program=_program(shares),
-                ecn_threshold=installed.ecn_threshold,
-                queue=installed.queue,
-                new_session=new_session,
-                largest_feature=installed.largest_feature,
-                progress=tell,
+                shares, installed.desired(shares), new_session=new_session, progress=tell
             )
     if as_json:
         typer.echo(json.dumps(asdict(report), indent=2))
@@ -320,12 +310,9 @@ def watch(
     try:
         keep_installed(
             shares,
-            program=_program(shares),
+            installed.desired(shares),
             on_event=_print_event,
             stop=threading.Event(),
-            ecn_threshold=installed.ecn_threshold,
-            queue=installed.queue,
-            largest_feature=installed.largest_feature,
             interval=interval,
         )
     except KeyboardInterrupt:
@@ -372,10 +359,6 @@ def metrics(
             wait_for_interrupt()
     finally:
         switches.close()
-
-
-def _program(shares: list[Share]) -> Program:
-    return load_strawman() if shares[0].plan.manifest.strawman else load_program()
 
 
 def _warn(sentence: str) -> None:

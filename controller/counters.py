@@ -3,7 +3,7 @@
 """The counters of a switch since its program was loaded."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 from finsy.proto import p4r
 
@@ -22,14 +22,17 @@ RELEASES_COUNTER = "releases"
 
 
 @dataclass(frozen=True)
-class Totals:
-    """The counters of one switch that do not distinguish workers.
+class Counters:
+    """The counters of one switch.
 
     Attributes:
         outcomes: frames by their outcome.
         banks: events in the slots of each bank.
         unrouted: complete sums without a result entry.
         marked: packets that were marked for congestion.
+        releases: released slots by worker; on a spine, by leaf.
+        port_queue: packets by the length, in packets, of the queue that they found at their
+            port; the last cell includes all longer queues.
     """
 
     outcomes: Mapping[Outcome, int]
@@ -37,9 +40,11 @@ class Totals:
     banks: tuple[BankEvents, ...]
     unrouted: int
     marked: int
+    releases: tuple[int, ...]
+    port_queue: tuple[int, ...]
 
     def named(self) -> dict[str, int]:
-        """Return the totals by name, outcomes first."""
+        """Return the counters that do not distinguish workers or queues by name, outcomes first."""
         return {
             **{outcome.name.lower(): self.outcomes[outcome] for outcome in Outcome},
             "passes": self.passes.passes,
@@ -54,26 +59,6 @@ class Totals:
         }
 
 
-@dataclass(frozen=True)
-class Counters(Totals):
-    """All counters of one switch.
-
-    Attributes:
-        releases: released slots by worker; on a spine, by leaf.
-        port_queue: packets by the length, in packets, of the queue that they found at their
-            port; the last cell includes all longer queues.
-    """
-
-    releases: tuple[int, ...]
-    port_queue: tuple[int, ...]
-
-
-def read_totals(client: P4RuntimeClient) -> Totals:
-    """Return a switch's totals, a few dozen cells: cheap enough to read often."""
-    layout = client.get_layout()
-    return _totals(layout, _read_cells(client, layout, _names_of_totals(layout)))
-
-
 def read_counters(client: P4RuntimeClient) -> Counters:
     """Return all counters of a switch.
 
@@ -82,33 +67,17 @@ def read_counters(client: P4RuntimeClient) -> Counters:
         PipelineMissingError: it runs none.
     """
     layout = client.get_layout()
-    names = (*_names_of_totals(layout), RELEASES_COUNTER, QUEUE_COUNTER)
-    cells = _read_cells(client, layout, names)
-    totals = _totals(layout, cells)
+    events = Banks(layout).event_counters
+    single = (OUTCOME_COUNTER, PASSES_COUNTER, UNROUTED_COUNTER, MARKED_COUNTER)
+    cells = _read_cells(client, layout, (*single, *events, RELEASES_COUNTER, QUEUE_COUNTER))
     return Counters(
-        **{each.name: getattr(totals, each.name) for each in fields(totals)},
-        releases=tuple(cells[RELEASES_COUNTER]),
-        port_queue=tuple(cells[QUEUE_COUNTER]),
-    )
-
-
-def _names_of_totals(layout: Layout) -> tuple[str, ...]:
-    return (
-        OUTCOME_COUNTER,
-        PASSES_COUNTER,
-        UNROUTED_COUNTER,
-        MARKED_COUNTER,
-        *Banks(layout).event_counters,
-    )
-
-
-def _totals(layout: Layout, cells: Mapping[str, list[int]]) -> Totals:
-    return Totals(
         outcomes={outcome: cells[OUTCOME_COUNTER][outcome] for outcome in Outcome},
         passes=Passes(tuple(cells[PASSES_COUNTER])),
-        banks=tuple(BankEvents(*cells[name]) for name in Banks(layout).event_counters),
+        banks=tuple(BankEvents(*cells[name]) for name in events),
         unrouted=cells[UNROUTED_COUNTER][0],
         marked=cells[MARKED_COUNTER][0],
+        releases=tuple(cells[RELEASES_COUNTER]),
+        port_queue=tuple(cells[QUEUE_COUNTER]),
     )
 
 

@@ -48,7 +48,7 @@ class UpdateFailure:
     """One update that a switch refused.
 
     Attributes:
-        index: place of the update in its write request.
+        index: of the update in its write request.
         entry: the table or group, and the decoded key.
         code: canonical gRPC status code, such as 6 for ALREADY_EXISTS.
         reason: the switch's words.

@@ -12,7 +12,7 @@ from typing import TypeVar
 from switchgnn.base.clock import SYSTEM_CLOCK, Clock
 from switchgnn.base.network import Network
 from switchgnn.controller.change import ChangeCounts, InstallReport, change_between
-from switchgnn.controller.check import check_plan, check_rows
+from switchgnn.controller.check import check_plan
 from switchgnn.controller.controls import KEYED
 from switchgnn.controller.controls.banks import Pool, has_pool
 from switchgnn.controller.controls.congestion import (
@@ -45,8 +45,6 @@ def desired_state(
 ) -> SwitchContents:
     """Return a switch's contents for a plan, without a session; see ``install``."""
     tables = [control(layout).rows(plan, network) for control in KEYED]
-    for rows in tables:
-        check_rows(rows)
     empty = empty_state(layout)
     settings = {
         Congestion.name: Congestion(layout).encode(
@@ -88,39 +86,25 @@ def install(
 ) -> InstallReport:
     """Bring switches to a plan, writing only what differs.
 
-    After a failure every switch is as before; one that ran another program, or none, is left
-    with the program and no entries.
-
     Args:
         plan: a plan's folder, or its manifest and switch part.
         switches: addresses (``HOST:PORT`` or ``unix:PATH``) or clients; clients stay open.
         network: where the workers are.
-        program: what the switches shall run.
-        ecn_threshold: queue length, in packets, from which on packets are marked beside ordinary
-            traffic. Without such traffic the sums of a block may wait if they fit, see `marking`.
-        queue: packets that a queue of the switches holds.
-        new_session: take a new session number even if the plan is installed: restarted
-            workers need one.
-        largest_feature: the largest magnitude of a feature that a worker may report; None: any
-            of which no sum overflows float32.
-        progress: called with an address, updates written, and all updates.
+        program: as `DesiredStates` takes it.
+        ecn_threshold: as `DesiredStates` takes it.
+        queue: as `DesiredStates` takes it.
+        largest_feature: as `DesiredStates` takes it.
+        new_session: as `install_each` takes it.
+        progress: as `install_each` takes it.
 
     Returns:
-        What was written to each switch, and how long it took.
-
-    Raises:
-        PlanRefusedError: the plan does not fit; nothing was sent.
-        ControllerError: a switch failed; all are as before.
-        RollbackError: a switch failed and one could not be restored.
+        As `install_each`, which raises the errors, too.
     """
     loaded = load_plan(plan)
     return install_each(
         [Share(loaded, network, switch) for switch in switches],
-        program=program,
-        ecn_threshold=ecn_threshold,
-        queue=queue,
+        DesiredStates(program, ecn_threshold, queue, largest_feature),
         new_session=new_session,
-        largest_feature=largest_feature,
         progress=progress,
     )
 
@@ -141,15 +125,27 @@ class Share:
 
 
 class DesiredStates:
-    """What switches shall hold for their shares, without a session yet; found once for each."""
+    """What switches shall hold for their shares, without a session yet; found once for each.
+
+    Args:
+        program: what the switches shall run.
+        ecn_threshold: queue length, in packets, from which on packets are marked beside ordinary
+            traffic. Without such traffic the sums of a block may wait if they fit, see `marking`.
+        queue: packets that a queue of the switches holds.
+        largest_feature: the largest magnitude of a feature that a worker may report; None: any
+            of which no sum overflows float32.
+    """
 
     def __init__(
         self,
         program: Program,
         ecn_threshold: int = DEFAULT_ECN_THRESHOLD,
         queue: int = BMV2_QUEUE,
+        largest_feature: float | None = None,
     ) -> None:
-        self._program = program
+        self.program = program
+        self.layout = Layout.from_text(program.p4info)
+        self.largest_feature = largest_feature
         self._queues = ecn_threshold, queue
         self._known: dict[tuple[SwitchPlan, Network], SwitchContents] = {}
 
@@ -157,39 +153,34 @@ class DesiredStates:
         """Check a share and return its state; switches with the same one have one state."""
         key = share.plan, share.network
         if key not in self._known:
-            layout = Layout.from_text(self._program.p4info)
-            check_plan(share.plan, self._program, layout, share.network)
-            self._known[key] = desired_state(share.plan, layout, share.network, *self._queues)
+            check_plan(share.plan, self.program, self.layout, share.network)
+            self._known[key] = desired_state(share.plan, self.layout, share.network, *self._queues)
         return self._known[key]
 
 
 def install_each(
     shares: Sequence[Share],
+    desired: DesiredStates,
     *,
-    program: Program,
-    ecn_threshold: int = DEFAULT_ECN_THRESHOLD,
-    queue: int = BMV2_QUEUE,
-    desired: DesiredStates | None = None,
     new_session: bool = False,
     session: int | None = None,
-    largest_feature: float | None = None,
     replace_others: bool = True,
     progress: Progress | None = None,
     clock: Clock = SYSTEM_CLOCK,
     pool: MakeExecutor = ThreadPoolExecutor,
 ) -> InstallReport:
-    """Install a part of a plan at each switch, as ``install`` does; all or none are changed.
+    """Install a part of a plan at each switch, writing only what differs: at all, or at none.
+
+    After a failure every switch is as before; one that ran another program, or none, is left
+    with the program and no entries.
 
     Args:
         shares: one per switch, all of the same plan.
-        program: what the switches shall run.
-        ecn_threshold: as ``install`` takes it.
-        queue: as ``install`` takes it.
-        desired: the states from an earlier install, with their thresholds; None: found now.
-        new_session: take a new session number even if the plan is installed.
+        desired: what switches shall hold; several installs of a plan may have the same.
+        new_session: take a new session number even if the plan is installed: restarted
+            workers need one.
         session: the session of this plan's workers, which a restarted switch gets again; None:
             that of the switches.
-        largest_feature: as ``install`` takes it.
         replace_others: whether to replace another plan that a switch serves.
         progress: called with an address, updates written, and all updates.
         clock: of the report.
@@ -199,13 +190,14 @@ def install_each(
         What was written to each switch, and how long it took.
 
     Raises:
-        PlanRefusedError: as ``install``, like the other errors.
+        PlanRefusedError: the plan does not fit; nothing was sent.
         OtherPlanError: a switch serves another plan, to be kept; nothing was written.
+        ControllerError: a switch failed; all are as before.
+        RollbackError: a switch failed and one could not be restored.
     """
-    layout = Layout.from_text(program.p4info)
     if not shares:
         raise PlanRefusedError("There is no switch to install on: give at least one address.")
-    desired = desired or DesiredStates(program, ecn_threshold, queue)
+    program, layout = desired.program, desired.layout
     states = [desired.of(share) for share in shares]
     with ExitStack() as stack:
         clients = [_client(stack, share.switch) for share in shares]
@@ -218,7 +210,8 @@ def install_each(
             team.each(SwitchInstall.load)
 
             def entries_of(number: int) -> list[SessionEntry]:
-                return [table.entry(number, share.plan, largest_feature) for share in shares]
+                most = desired.largest_feature
+                return [table.entry(number, share.plan, most) for share in shares]
 
             entries = _session_entries(team, table, entries_of, session, new_session=new_session)
             goals = {
@@ -332,8 +325,8 @@ def _served(
     present: Sequence[SessionEntry], entries: Callable[[int], list[SessionEntry]]
 ) -> int | None:
     """Return the session in which a switch already serves its plan, or None."""
-    for place, here in enumerate(present):
-        own = entries(here.session)[place]
+    for position, here in enumerate(present):
+        own = entries(here.session)[position]
         if here.session and here == replace(own, any_tag=here.any_tag):
             return here.session
     return None

@@ -135,7 +135,8 @@ def served_plan(client: P4RuntimeClient) -> int:
     if client.get_pipeline_cookie() is None:
         return 0
     try:
-        session = Session(client.read_layout())
+        client.layout = None  # of an earlier program
+        session = Session(client.get_layout())
         return session.decode(read_default(client, session.table)).plan
     except (OtherProgramError, TypeError):
         # Another program, or a version with another session entry.
@@ -155,7 +156,7 @@ def refuse_other_plan(address: str, served: int, own: int) -> None:
 def refuse_other_primary(client: P4RuntimeClient) -> None:
     """Refuse a switch that has a primary controller, even one that ours would outrank."""
     try:
-        with client.with_election_id(_LOOKING_ON):
+        with client.another(_LOOKING_ON, primary=True):
             # Some switches make us the primary where there is no other.
             return
     except NoPrimaryError:

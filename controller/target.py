@@ -3,7 +3,7 @@
 """One switch during an install: look, load, write, verify, and go back."""
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from switchgnn.base.clock import SYSTEM_CLOCK, Clock
@@ -32,9 +32,8 @@ from switchgnn.controller.p4runtime.wire import Request
 from switchgnn.controller.plan import SwitchPlan, leaf_spine_switch_plan, load_plan
 from switchgnn.p4src import Program
 from switchgnn.planner.partition.leaf_spine import LeafSpine
-from switchgnn.planner.plan.files import read_plan
+from switchgnn.planner.plan.files import read_manifest, read_plan
 from switchgnn.planner.plan.leaf_spine import split_for_leaf_spine
-from switchgnn.planner.plan.plan import Plan
 
 Progress = Callable[[str, int, int], None]
 """Called with a switch's address, the updates written so far, and all of them."""
@@ -104,18 +103,9 @@ class SwitchInstall:
     def bring_to(
         self, desired: SwitchContents, cancel: threading.Event, progress: Progress | None
     ) -> SwitchReport:
-        """Write what is missing, read everything back and compare.
+        """Write what is missing, read everything back and compare; after a failure ``go_back``.
 
-        Args:
-            desired: what it shall hold.
-            cancel: set when another switch has failed: then nothing more is written.
-            progress: called with an address, updates written, and all updates.
-
-        Returns:
-            What was written.
-
-        Raises:
-            ControllerError: any of that failed; see ``go_back``.
+        ``cancel`` is set when another switch has failed: then nothing more is written.
         """
         start = self._clock.now()
         change = change_between(self._layout, self._before, desired)
@@ -135,11 +125,7 @@ class SwitchInstall:
         )
 
     def go_back(self) -> None:
-        """Restore the switch; does nothing when it was not touched.
-
-        Raises:
-            RollbackError: that failed as well.
-        """
+        """Restore the switch if it was touched; RollbackError if that fails, too."""
         if not self._touched:
             return
         try:
@@ -210,18 +196,21 @@ def client_of(
 
 def parts_for(plan: Path, network: DescribedNetwork) -> list[tuple[SwitchPlan, Network]]:
     """Return what each switch of a network serves of a plan, and what is around it."""
-    loaded = load_plan(plan)
-    wanted, there = loaded.manifest.workers, len(network.workers)
+    wanted, there = read_manifest(plan).workers, len(network.workers)
     if wanted != there:
         raise PlanRefusedError(f"The plan {plan} is for {wanted} workers; the network has {there}.")
-    networks = networks_of(network)
-    if not network.cables:
-        return [(loaded, networks[0])]
-    leaf_spine = LeafSpine(network.leaf_of_worker, len(network.spines))
-    return list(zip(leaf_spine_plans(read_plan(plan), leaf_spine), networks, strict=True))
+    over = LeafSpine(network.leaf_of_worker, len(network.spines)) if network.cables else None
+    return parts_over(plan, over, networks_of(network))
 
 
-def leaf_spine_plans(plan: Plan, leaf_spine: LeafSpine) -> list[SwitchPlan]:
-    """Return the plan of each switch, leaves first."""
-    parts = split_for_leaf_spine(plan, leaf_spine)
-    return [leaf_spine_switch_plan(plan.manifest, part) for part in parts.switches]
+def parts_over(
+    plan: Path, leaf_spine: LeafSpine | None, networks: Sequence[Network]
+) -> list[tuple[SwitchPlan, Network]]:
+    """Return what each switch serves, leaves first, and what is around it; None: all of it."""
+    if leaf_spine is None:
+        loaded = load_plan(plan)
+        return [(loaded, network) for network in networks]
+    whole = read_plan(plan)
+    parts = split_for_leaf_spine(whole, leaf_spine).switches
+    plans = [leaf_spine_switch_plan(whole.manifest, part) for part in parts]
+    return list(zip(plans, networks, strict=True))

@@ -11,9 +11,8 @@ from typing import Protocol
 
 from switchgnn.base.clock import SYSTEM_CLOCK, Clock
 from switchgnn.controller.change import InstallReport
-from switchgnn.controller.controls.congestion import BMV2_QUEUE, DEFAULT_ECN_THRESHOLD
 from switchgnn.controller.controls.session import Session
-from switchgnn.controller.counters import read_totals
+from switchgnn.controller.counters import read_counters
 from switchgnn.controller.errors import (
     ControllerError,
     NotPrimaryError,
@@ -69,14 +68,10 @@ class WatchEvent:
 
 def watch(
     shares: Sequence[Share],
+    desired: DesiredStates,
     *,
-    program: Program,
     on_event: Callable[[WatchEvent], None],
     stop: Stop,
-    ecn_threshold: int = DEFAULT_ECN_THRESHOLD,
-    queue: int = BMV2_QUEUE,
-    desired: DesiredStates | None = None,
-    largest_feature: float | None = None,
     interval: float = 1.0,
     clock: Clock = SYSTEM_CLOCK,
     pool: MakeExecutor = ThreadPoolExecutor,
@@ -88,13 +83,9 @@ def watch(
 
     Args:
         shares: what each switch serves, all of the same plan; clients are closed at the end.
-        program: what the switches run.
+        desired: what the switches shall hold.
         on_event: called from this thread with everything that happens.
         stop: ends the watch within about a second.
-        ecn_threshold: as ``install`` takes it.
-        queue: as ``install`` takes it.
-        desired: as ``install_each`` takes it.
-        largest_feature: as ``install`` takes it.
         interval: seconds between two looks at the switches.
         clock: of the reports.
         pool: makes what works on all switches at once.
@@ -110,20 +101,17 @@ def watch(
         else P4RuntimeClient(share.switch, deadline=WATCH_DEADLINE)
         for share in shares
     ]
-    known = desired or DesiredStates(program, ecn_threshold, queue)
     watcher = _Watcher(
         clients=clients,
-        program=program,
+        program=desired.program,
         plan=shares[0].plan,
         on_event=on_event,
         stop=stop,
         interval=interval,
         bring=lambda session: install_each(
             [replace(share, switch=client) for share, client in zip(shares, clients, strict=True)],
-            program=program,
-            desired=known,
+            desired,
             session=session,
-            largest_feature=largest_feature,
             replace_others=False,
             clock=clock,
             pool=pool,
@@ -185,7 +173,7 @@ class _Watcher:
         # Without a reading, it has restarted again and counts from zero.
         self._counted.pop(client.address, None)
         with suppress(ControllerError):
-            self._counted[client.address] = read_totals(client).named()
+            self._counted[client.address] = read_counters(client).named()
 
     def _lost(self) -> list[P4RuntimeClient]:
         return [client for client in self.clients if not self._serves(client)]
@@ -226,12 +214,12 @@ class _Watcher:
     def _look_on(self) -> None:
         """Check which plan switches serve that another controller has taken over."""
         for client in self.clients:
-            with suppress(SwitchUnreachableError), client.observer() as observer:
+            with suppress(SwitchUnreachableError), client.another() as observer:
                 refuse_other_plan(client.address, served_plan(observer), self.plan.number)
 
     def _count(self) -> None:
         for client in self.clients:
-            now = read_totals(client).named()
+            now = read_counters(client).named()
             before = self._counted.get(client.address, {})
             grown = {
                 name: value - before.get(name, 0)

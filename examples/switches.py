@@ -13,18 +13,11 @@ from switchgnn.base.files import private_folder
 from switchgnn.base.network import leaf_spine_networks, star_network
 from switchgnn.base.network_file import network_text
 from switchgnn.planner.partition.leaf_spine import even_leaf_spine
-from switchgnn.topologies import (
-    LeafSpineSite,
-    Site,
-    Star,
-    Target,
-    folder_for_sockets,
-    socket_address,
-)
+from switchgnn.topologies import Target, Topology, folder_for_sockets, socket_address
 from switchgnn.topologies.loopback_fabric import LoopbackFabric
 
 
-def site_of(workers: int, leaves: int, spines: int, folder: Path) -> Site:
+def topology_of(workers: int, leaves: int, spines: int, folder: Path) -> Topology:
     """Return a star, or a leaf-spine where there are leaves.
 
     Args:
@@ -34,11 +27,11 @@ def site_of(workers: int, leaves: int, spines: int, folder: Path) -> Site:
         folder: for the sockets of P4Runtime.
     """
     if not leaves:
-        return Star(star_network(workers), Target.EMBEDDED, socket_address(folder))
+        return Topology(star_network(workers).alone, Target.EMBEDDED, (socket_address(folder),))
     leaf_of_worker = even_leaf_spine(workers, leaves, spines).leaf_of_worker
     networks = leaf_spine_networks(leaf_of_worker, spines)
     sockets = (socket_address(folder, f"switch-{n}") for n in range(leaves + spines))
-    return LeafSpineSite(networks, Target.EMBEDDED, tuple(sockets))
+    return Topology(networks, Target.EMBEDDED, tuple(sockets))
 
 
 def main() -> None:
@@ -71,8 +64,8 @@ def serve(workers: int, leaves: int, spines: int, out: Path) -> None:
     with ExitStack() as stack:
         folder = stack.enter_context(private_folder("switches-"))
         sockets = stack.enter_context(folder_for_sockets(folder))
-        site = site_of(workers, leaves, spines, sockets)
-        fabric = LoopbackFabric(site, folder)
+        topology = topology_of(workers, leaves, spines, sockets)
+        fabric = LoopbackFabric(topology, folder)
         stack.enter_context(fabric)
         stack.callback(out.unlink, missing_ok=True)
         out.write_text(network_text(fabric.describe()))

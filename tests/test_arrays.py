@@ -64,10 +64,10 @@ def refused(data, kinds=None, read=read_npz, **options):
     if read is read_npz:
         options = {"limit": PLAIN} | options
     with pytest.raises(ArraysError) as error:
-        read(data, {"a": NUMBERS} if kinds is None else kinds, where="x", remedy="y", **options)
+        read(data, {"a": NUMBERS} if kinds is None else kinds, where="/x", remedy="y", **options)
     message = one_sentence(error)
-    assert message.startswith("x is refused: ")
-    assert message.endswith("; y")
+    assert message.startswith("/x is refused: ")
+    assert message.endswith("; y.")
     assert message.isprintable()
     return message
 
@@ -126,14 +126,14 @@ def test_our_own_files_come_back(tmp_path):
 @pytest.mark.parametrize(
     ("data", "part"),
     [
-        (b"", "x is refused"),
-        (npz(a=npy(np.arange(3))), "x is refused"),
-        (tensors(a=("I64", [3], [0, 24]))[:-1], "x is refused"),
-        (tensors(a=("I64", [4], [0, 24])), "x is refused"),
-        (tensors(a=("I64", [3], [8, 32])), "x is refused"),
-        (tensors(a=("I64", [1 << 61], [0, 24])), "x is refused"),
-        (tensors(a=("BF16", [12], [0, 24])), "x is refused"),
-        (tensors(a=("O", [3], [0, 24])), "x is refused"),
+        (b"", "/x is refused"),
+        (npz(a=npy(np.arange(3))), "/x is refused"),
+        (tensors(a=("I64", [3], [0, 24]))[:-1], "/x is refused"),
+        (tensors(a=("I64", [4], [0, 24])), "/x is refused"),
+        (tensors(a=("I64", [3], [8, 32])), "/x is refused"),
+        (tensors(a=("I64", [1 << 61], [0, 24])), "/x is refused"),
+        (tensors(a=("BF16", [12], [0, 24])), "/x is refused"),
+        (tensors(a=("O", [3], [0, 24])), "/x is refused"),
         (tensors(a=("U8", [24], [0, 24])), "array a: it is |u1[24], not a"),
         (tensors(a=("I64", [1, 1, 3], [0, 24])), "array a: it is <i8[1, 1, 3], not a"),
         (tensors(b=("I64", [3], [0, 24])), "no array a"),
@@ -183,7 +183,7 @@ def test_optional_and_other_arrays():
 def test_unexpected_arrays_are_refused(data, part):
     assert part in refused(npz(a=data))
     with pytest.raises(ArraysError) as error:
-        read_npy(data, NUMBERS, where="x", remedy="y")
+        read_npy(data, NUMBERS, where="/x", remedy="y")
     assert part in one_sentence(error)
 
 
@@ -191,7 +191,7 @@ def test_booleans_are_0_or_1():
     truth = npy(np.array([True, False]))
     assert read_npy(truth, ArrayKind(("b",)), remedy="").tolist() == [True, False]
     with pytest.raises(ArraysError, match="neither 0 nor 1"):
-        read_npy(truth[:-1] + b"\x02", ArrayKind(("b",)), where="x", remedy="y")
+        read_npy(truth[:-1] + b"\x02", ArrayKind(("b",)), where="/x", remedy="y")
 
 
 DIRECTORY, LOCAL = b"PK\x01\x02", b"PK\x03\x04"
@@ -236,7 +236,7 @@ def test_what_is_no_archive_is_refused(tmp_path):
     for data in (b"", b"PK", b"\x80\x04K\x01.", npy(np.arange(3)), GOOD[:-30]):
         assert "not an archive" in refused(data)
     with pytest.raises(ArraysError, match="not an array of NumPy"):
-        read_npy(GOOD, NUMBERS, where="x", remedy="y")
+        read_npy(GOOD, NUMBERS, where="/x", remedy="y")
 
 
 def test_a_file_that_cannot_be_read(tmp_path):
@@ -250,7 +250,7 @@ def test_a_file_that_cannot_be_read(tmp_path):
         ):
             with pytest.raises(ArraysError) as error:
                 read(path, kinds, remedy="y")
-            assert f"cannot read {path}" in one_sentence(error)
+            assert f"Cannot read {path}" in one_sentence(error)
 
 
 def peak(call):

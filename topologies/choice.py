@@ -2,11 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Chooses switch and fabric: the best that the machine has."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from enum import Enum
-from pathlib import Path
 
 from switchgnn.base.machine import python_program
 from switchgnn.controller.controls.congestion import BMV2_QUEUE, DEFAULT_ECN_THRESHOLD
@@ -15,10 +14,8 @@ from switchgnn.softswitch.traffic_manager import DEFAULT_DEPTH
 from switchgnn.topologies.child import Child
 from switchgnn.topologies.errors import FabricError
 from switchgnn.topologies.fabric import Fabric
-from switchgnn.topologies.forkserver import Forkserver
 from switchgnn.topologies.loopback_fabric import LoopbackFabric
 from switchgnn.topologies.mininet_fabric import MininetFabric, mininet_missing
-from switchgnn.topologies.site import Site
 from switchgnn.topologies.targets import BMV2_PROGRAM, Target, bmv2_installed
 
 # BMv2 where it can run, as it is the reference implementation of v1model; else the embedded switch.
@@ -124,32 +121,10 @@ def choose(target: str, fabric: str, backend: Backend | None = None) -> FabricCh
     return FabricChoice(switch, network, reasons)
 
 
-def build_fabric(
-    kind: FabricKind,
-    site: Site,
-    folder: Path,
-    *,
-    cable_faults: str = "",
-    forkserver: Forkserver | None = None,
-    cable_recordings: Mapping[str, Path] | None = None,
-    logs: Path | None = None,
-) -> Fabric:
-    """Return the fabric, not yet started.
-
-    Args:
-        kind: the network.
-        site: what to build.
-        folder: for the temporary files of its processes, and their logs.
-        cable_faults: see ``Fabric``.
-        forkserver: see ``Fabric``.
-        cable_recordings: see ``Fabric``.
-        logs: see ``Fabric``.
-
-    Returns:
-        A fabric in Mininet or over loopback.
-    """
-    made = MininetFabric if kind is FabricKind.MININET else LoopbackFabric
-    return made(site, folder, cable_faults, forkserver, cable_recordings, logs=logs)
+FABRICS: Mapping[FabricKind, Callable[..., Fabric]] = {
+    FabricKind.MININET: MininetFabric,
+    FabricKind.LOOPBACK: LoopbackFabric,
+}
 
 
 def _pick_fabric(asked: str, no_mininet: str | None) -> tuple[FabricKind, str]:
@@ -196,8 +171,8 @@ class BackgroundTraffic:
         self._children: list[Child] = []
 
     def __enter__(self) -> "BackgroundTraffic":
-        site = self._fabric.site
-        workers = site.workers
+        topology = self._fabric.topology
+        workers = topology.workers
         if self._flows and not self._fabric.workers_have_hosts:
             raise FabricError("Background traffic needs hosts of their own: take --fabric mininet.")
         with self._stack:
@@ -208,7 +183,7 @@ class BackgroundTraffic:
                 child.read_line()
             for worker, child in enumerate(self._children):
                 for _ in range(self._flows):
-                    self._write(child, f"connect {site.station((worker + 1) % workers).ip}")
+                    self._write(child, f"connect {topology.station((worker + 1) % workers).ip}")
                     child.read_line()
             for child in self._children:
                 self._write(child, "fill")

@@ -5,7 +5,7 @@
 import json
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 from switchgnn.base.machine import module_of, python_program
 from switchgnn.topologies.child import Child, temporary_files_in
 from switchgnn.topologies.forkserver import Forkserver
-from switchgnn.topologies.site import Site, Star, SwitchSite
 from switchgnn.topologies.targets import switch_child
+from switchgnn.topologies.topology import Topology, TopologySwitch
 
 _PROGRAM = python_program("switchgnn.topologies.relay")
 
@@ -36,14 +36,14 @@ class FaultyCables:
         faults: str,
         folder: Path,
         *,
-        place: Callable[[Sequence[str]], list[str]] = list,
+        enter: Sequence[str] = (),
         recordings: Mapping[str, Path] | None = None,
         logs: Path | None = None,
     ) -> None:
-        command = [*_PROGRAM, *(word for cable in cables for word in cable)]
+        command = [*enter, *_PROGRAM, *(word for cable in cables for word in cable)]
         self._child = Child(
             "The relay between switches",
-            place(command),
+            command,
             (logs or folder) / "relay.log",
             pipe=True,
             environment=temporary_files_in(folder),
@@ -101,10 +101,10 @@ def carried(
 
 
 class Fabric(ABC):
-    """A running site. ``start`` and ``stop`` are idempotent; a context manager.
+    """A running topology. ``start`` and ``stop`` are idempotent; a context manager.
 
     Args:
-        site: what to build.
+        topology: what to build.
         folder: for the temporary files of its processes, and their logs.
         cable_faults: the value of ``switchgnn run --faults``, if it applies to cables; cables have
             relays only then, or if they are recorded.
@@ -118,34 +118,28 @@ class Fabric(ABC):
 
     def __init__(
         self,
-        site: Site,
+        topology: Topology,
         folder: Path,
+        *,
         cable_faults: str = "",
         forkserver: Forkserver | None = None,
         cable_recordings: Mapping[str, Path] | None = None,
-        *,
         logs: Path | None = None,
     ) -> None:
-        self._require(site)
-        self.site = site
+        self._require(topology)
+        self.topology = topology
         self._forkserver = forkserver
         self.folder = folder
         self.logs = logs or folder
         self.relay: FaultyCables | None = None
-        self._cable_faults = cable_faults if site.cables else ""
-        self._cable_recordings = dict(cable_recordings or {}) if site.cables else {}
+        self._cable_faults = cable_faults if topology.cables else ""
+        self._cable_recordings = dict(cable_recordings or {}) if topology.cables else {}
         self._relays = bool(self._cable_faults or self._cable_recordings)
         self._switches: list[Child] = []
         self._doors = ExitStack()
 
-    def _require(self, site: Site) -> None:  # noqa: B027  by default it can
-        """Check that the fabric can build the site here."""
-
-    @property
-    def star(self) -> Star:
-        """The site, which must be a star."""
-        assert isinstance(self.site, Star)  # noqa: S101
-        return self.site
+    def _require(self, topology: Topology) -> None:  # noqa: B027  by default it can
+        """Check that the fabric can build the topology here."""
 
     @abstractmethod
     def start(self) -> None:
@@ -161,7 +155,7 @@ class Fabric(ABC):
 
     @abstractmethod
     def worker_command(self, worker: int, command: Sequence[str]) -> list[str]:
-        """Return the command that runs ``command`` at the worker's place."""
+        """Return the command that runs ``command`` at the worker's end of its link."""
 
     def worker_namespace(self, worker: int) -> Path | None:
         """Return the worker's own network namespace, or None."""
@@ -192,7 +186,7 @@ class Fabric(ABC):
 
     def _start_switch(
         self,
-        switch: SwitchSite,
+        switch: TopologySwitch,
         ports: Mapping[int, str],
         grpc_address: str,
         *,
@@ -201,14 +195,14 @@ class Fabric(ABC):
     ) -> None:
         """Start a switch; see ``switch_child``."""
         child = switch_child(
-            self.site.target,
+            self.topology.target,
             ports=ports,
             grpc_address=grpc_address,
             device_id=0,
             log=self.logs / f"{switch.name}.log",
             folder=self.folder,
-            tls=self.site.tls,
-            backend=self.site.backend,
+            tls=self.topology.tls,
+            backend=self.topology.backend,
             bandwidth=bandwidth,
             forkserver=self._forkserver,
             namespace=namespace,

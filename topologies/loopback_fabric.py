@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""A site over UDP on the loopback interface: no root, no Mininet, no BMv2."""
+"""A topology over UDP on the loopback interface: no root, no Mininet, no BMv2."""
 
 from collections.abc import Sequence
 
@@ -12,16 +12,11 @@ from switchgnn.base.network_file import (
     SwitchTarget,
 )
 from switchgnn.topologies.errors import FabricError
-from switchgnn.topologies.fabric import (
-    Fabric,
-    FaultyCables,
-    RelayedCable,
-    WireBytes,
-)
+from switchgnn.topologies.fabric import Fabric, FaultyCables, RelayedCable, WireBytes
 from switchgnn.topologies.free_ports import free_udp_addresses
 from switchgnn.topologies.rpc_address import require_free
-from switchgnn.topologies.site import Site
 from switchgnn.topologies.targets import Target, wait_until_serving
+from switchgnn.topologies.topology import Topology
 
 
 class LoopbackFabric(Fabric):
@@ -30,8 +25,8 @@ class LoopbackFabric(Fabric):
     _switch_ends: list[str]
     _worker_ends: list[str]
 
-    def _require(self, site: Site) -> None:
-        if site.target is not Target.EMBEDDED:
+    def _require(self, topology: Topology) -> None:
+        if topology.target is not Target.EMBEDDED:
             raise FabricError(
                 "BMv2 attaches to network interfaces: take --fabric mininet, "
                 "or --target embedded for the loopback fabric."
@@ -41,14 +36,16 @@ class LoopbackFabric(Fabric):
         """See ``Fabric``."""
         if self._switches:
             return
-        for switch in self.site.switches:
+        for switch in self.topology.switches:
             require_free(switch.grpc_address)
         links_of_switches = self._links()
         if self.relay is not None:
             self.relay.start()
-        for switch, links in zip(self.site.switches, links_of_switches, strict=True):
-            self._start_switch(switch, links, switch.grpc_address, bandwidth=self.site.bandwidth)
-        for switch, child in zip(self.site.switches, self._switches, strict=True):
+        for switch, links in zip(self.topology.switches, links_of_switches, strict=True):
+            self._start_switch(
+                switch, links, switch.grpc_address, bandwidth=self.topology.bandwidth
+            )
+        for switch, child in zip(self.topology.switches, self._switches, strict=True):
             wait_until_serving(child, switch.grpc_address)
 
     def stop(self) -> None:
@@ -57,15 +54,15 @@ class LoopbackFabric(Fabric):
 
     def _links(self) -> list[dict[int, str]]:
         """Choose UDP addresses; return the link on each port of each switch."""
-        site, workers = self.site, self.site.workers
-        free = free_udp_addresses(2 * workers + 4 * len(site.cables))
+        topology, workers = self.topology, self.topology.workers
+        free = free_udp_addresses(2 * workers + 4 * len(topology.cables))
         self._switch_ends, self._worker_ends = free[:workers], free[workers : 2 * workers]
-        links: list[dict[int, str]] = [{} for _ in site.switches]
-        for worker, (switch, _) in enumerate(site.places):
+        links: list[dict[int, str]] = [{} for _ in topology.switches]
+        for worker, (switch, _) in enumerate(topology.positions):
             ours, theirs = self._switch_ends[worker], self._worker_ends[worker]
-            links[switch][site.port(worker)] = _udp(ours, theirs)
+            links[switch][topology.port(worker)] = _udp(ours, theirs)
         relayed = []
-        for number, (name, lower, upper) in enumerate(site.cables):
+        for number, (name, lower, upper) in enumerate(topology.cables):
             below, above, *ends = free[2 * workers + 4 * number :][:4]
             far, near = ends if self._relays else (above, below)
             links[lower.switch][lower.port] = _udp(below, far)
@@ -84,30 +81,30 @@ class LoopbackFabric(Fabric):
     def worker_link(self, worker: int) -> str:
         """Return the worker's pair of UDP addresses, and the bandwidth if it is limited."""
         link = _udp(self._worker_ends[worker], self._switch_ends[worker])
-        return link if self.site.bandwidth is None else f"{link}:{self.site.bandwidth:g}"
+        return link if self.topology.bandwidth is None else f"{link}:{self.topology.bandwidth:g}"
 
     def describe(self) -> DescribedNetwork:
-        """Return the network file of the running site, for workers that others start."""
-        site = self.site
-        target = SwitchTarget(site.target.value)
+        """Return the network file of the running topology, for workers that others start."""
+        topology = self.topology
+        target = SwitchTarget(topology.target.value)
         switches = [
             DescribedSwitch(name, address, target, network.switch.mac, network.switch.ip)
-            for name, network, address in site.switches
+            for name, network, address in topology.switches
         ]
         workers = [
             DescribedWorker(
-                switches[site.places[worker][0]].name,
-                site.port(worker),
-                site.station(worker).mac,
-                site.station(worker).ip,
+                switches[topology.positions[worker][0]].name,
+                topology.port(worker),
+                topology.station(worker).mac,
+                topology.station(worker).ip,
                 link=self.worker_link(worker),
                 gloo="lo",
             )
-            for worker in range(site.workers)
+            for worker in range(topology.workers)
         ]
         cables = [
             Cable(switches[lower.switch].name, lower.port, switches[upper.switch].name, upper.port)
-            for _, lower, upper in site.cables
+            for _, lower, upper in topology.cables
         ]
         return DescribedNetwork(tuple(switches), tuple(workers), tuple(cables))
 

@@ -1,35 +1,31 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""A site in Mininet: each worker in a network namespace of its own."""
+"""A topology in Mininet: each worker in a network namespace of its own."""
 
 import fcntl
 import functools
 import os
 import shutil
+import signal
 import socket
 import subprocess
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
 from switchgnn.base.machine import how_to_install
 from switchgnn.controller.p4runtime.connection import socket_path
 from switchgnn.topologies.errors import FabricError
-from switchgnn.topologies.fabric import (
-    Fabric,
-    FaultyCables,
-    RelayedCable,
-    WireBytes,
-)
+from switchgnn.topologies.fabric import Fabric, FaultyCables, RelayedCable, WireBytes
 from switchgnn.topologies.rpc_address import (
     TcpDoor,
     folder_for_sockets,
     require_free,
     socket_address,
 )
-from switchgnn.topologies.site import ETHERNET_MTU, Site
 from switchgnn.topologies.targets import Target, wait_until_serving
+from switchgnn.topologies.topology import ETHERNET_MTU, Topology
 
 _DEFAULT = Path("/proc/sys/net/core/wmem_default")
 # About seven full Ethernet frames with the kernel's bookkeeping.
@@ -64,6 +60,7 @@ _MNEXEC = "mnexec"
 _OFFLOADS = ("tx", "rx", "tso", "gso", "gro")
 _COMMAND_SECONDS = 60.0
 _TRIAL_SECONDS = 10.0
+_END_SECONDS = 5.0
 # What a fabric asks of the kernel: a namespace, links in it, and their settings.
 _TRIAL = """
 ip link add one type veth peer name other
@@ -126,7 +123,7 @@ class MininetFabric(Fabric):
     _room: Any = None
     _upper_room: Any = None
 
-    def _require(self, site: Site) -> None:
+    def _require(self, topology: Topology) -> None:
         reason = mininet_missing()
         if reason is not None:
             raise FabricError(f"{reason}; or take --fabric loopback.")
@@ -135,17 +132,17 @@ class MininetFabric(Fabric):
         """See ``Fabric``."""
         if self._net is not None:
             return
-        site = self.site
-        for switch in site.switches:
+        topology = self.topology
+        for switch in topology.switches:
             require_free(switch.grpc_address)
         self._build()
         if self.relay is not None:
             self.relay.start()
-        shaped_bmv2 = site.bandwidth is not None and site.target is Target.BMV2
+        shaped_bmv2 = topology.bandwidth is not None and topology.target is Target.BMV2
         with small_send_buffers() if shaped_bmv2 else nullcontext():
             addresses = self._socket_addresses()
             for number, (switch, ports, address) in enumerate(
-                zip(site.switches, self._ports(), addresses, strict=True)
+                zip(topology.switches, self._ports(), addresses, strict=True)
             ):
                 self._start_switch(switch, ports, address, namespace=self.switch_namespace(number))
             for child, address in zip(self._switches, addresses, strict=True):
@@ -154,17 +151,17 @@ class MininetFabric(Fabric):
 
     def _socket_addresses(self) -> list[str]:
         """Return the P4Runtime addresses of the switches; TCP ports would be unreachable."""
-        given = [switch.grpc_address for switch in self.site.switches]
+        given = [switch.grpc_address for switch in self.topology.switches]
         if all(map(socket_path, given)):
             return given
         folder = self._doors.enter_context(folder_for_sockets(self.folder))
         return [
             address if socket_path(address) else socket_address(folder, switch.name)
-            for address, switch in zip(given, self.site.switches, strict=True)
+            for address, switch in zip(given, self.topology.switches, strict=True)
         ]
 
     def _open_doors(self, addresses: Sequence[str]) -> None:
-        for switch, address in zip(self.site.switches, addresses, strict=True):
+        for switch, address in zip(self.topology.switches, addresses, strict=True):
             path = socket_path(address)
             if path is not None and address != switch.grpc_address:
                 self._doors.enter_context(TcpDoor(switch.grpc_address, path))
@@ -175,7 +172,7 @@ class MininetFabric(Fabric):
         net, self._net = self._net, None
         # Not `net.stop()`, which runs a command for each link: the links end with the namespaces.
         for host in [] if net is None else net.hosts:
-            host.end()
+            _end(host)
 
     def worker_link(self, worker: int) -> str:
         """Return the worker's interface in its namespace."""
@@ -194,7 +191,7 @@ class MininetFabric(Fabric):
         return Path(f"/proc/{self._room_of(switch).pid}/ns/net")
 
     def _room_of(self, switch: int) -> Any:  # noqa: ANN401 - Mininet has no types
-        upper = any(cable.upper.switch == switch for cable in self.site.cables)
+        upper = any(cable.upper.switch == switch for cable in self.topology.cables)
         return self._upper_room if upper else self._room
 
     @property
@@ -204,8 +201,6 @@ class MininetFabric(Fabric):
 
     def wire_bytes(self) -> list[WireBytes] | None:
         """Return the counters of the switch's ends of the links."""
-        for host in self._net.hosts:
-            host.check()
         counted = _counted(self._room.pid)
         return [counted[name] for name in self._switch_side]
 
@@ -218,11 +213,11 @@ class MininetFabric(Fabric):
 
     def _ports(self) -> list[dict[int, str]]:
         """Return the interface on each port of each switch."""
-        site = self.site
-        ports: list[dict[int, str]] = [{} for _ in site.switches]
-        for worker, (switch, _) in enumerate(site.places):
-            ports[switch][site.port(worker)] = f"eth:{self._switch_side[worker]}"
-        for cable, names in zip(site.cables, self._cable_ends, strict=True):
+        topology = self.topology
+        ports: list[dict[int, str]] = [{} for _ in topology.switches]
+        for worker, (switch, _) in enumerate(topology.positions):
+            ports[switch][topology.port(worker)] = f"eth:{self._switch_side[worker]}"
+        for cable, names in zip(topology.cables, self._cable_ends, strict=True):
             for end, name in zip((cable.lower, cable.upper), names, strict=True):
                 ports[end.switch][end.port] = f"eth:{name}"
         return ports
@@ -231,19 +226,17 @@ class MininetFabric(Fabric):
         from mininet.log import setLogLevel  # noqa: PLC0415
         from mininet.net import Mininet  # noqa: PLC0415
 
-        from switchgnn.topologies.mininet_host import MininetHost  # noqa: PLC0415
-
         setLogLevel("warning")
         self._hosts: list[Any] = []
         self._switch_side: list[str] = []
         self._cable_ends: list[tuple[str, str]] = []
         # Names of processes and interfaces show to which run they belong.
         tag = f"{os.getpid() % 0x10000:x}"
-        self._net = net = Mininet(controller=None, host=MininetHost, build=False)
+        self._net = net = Mininet(controller=None, build=False)
         # Without an address: Mininet would give it one of a worker's, and it would answer for it.
         self._room = _without_ipv6(net.addHost(f"s{tag}", ip=None))
-        site = self.site
-        stations = [site.station(worker) for worker in range(site.workers)]
+        topology = self.topology
+        stations = [topology.station(worker) for worker in range(topology.workers)]
         for worker, station in enumerate(stations):
             name = f"w{tag}x{worker}"
             host = _without_ipv6(net.addHost(name, ip=f"{station.ip}/16", mac=station.mac))
@@ -252,7 +245,7 @@ class MininetFabric(Fabric):
             self._switch_side.append(link.intf2.name)
             self._prepare(link.intf1.name, host.pid)
             self._prepare(link.intf2.name, self._room.pid)
-        if site.cables:
+        if topology.cables:
             self._upper_room = _without_ipv6(net.addHost(f"u{tag}", ip=None))
             (self._add_relayed_cables if self._relays else self._add_cables)(tag)
         net.build()
@@ -262,7 +255,7 @@ class MininetFabric(Fabric):
             host.defaultIntf().ifconfig("up")
             # The switch has no IP of its own to talk to: without this a packet that comes after
             # a worker has left makes the kernel ask for its address, on a wire whose bytes count.
-            switch = f"{site.network_of(worker).switch.ip}/32"
+            switch = f"{topology.network_of(worker).switch.ip}/32"
             _run(["ip", "route", "add", "blackhole", switch], host.pid)
             # Ordinary TCP between the workers also reacts to the switch's marks.
             _run(["sysctl", "-q", "-w", "net.ipv4.tcp_ecn=1"], host.pid)
@@ -273,7 +266,7 @@ class MininetFabric(Fabric):
             _open_for_frames_only(name, self._upper_room.pid)
 
     def _add_cables(self, tag: str) -> None:
-        for number in range(len(self.site.cables)):
+        for number in range(len(self.topology.cables)):
             lower, upper = f"s{tag}-dn{number}", f"u{tag}-up{number}"
             self._add_link((self._room, lower), (self._upper_room, upper), shape_both=True)
             self._cable_ends.append((lower, upper))
@@ -282,7 +275,7 @@ class MininetFabric(Fabric):
         """Add for each cable two links to a host between the switches, with a relay."""
         host = _without_ipv6(self._net.addHost(f"r{tag}", ip=None))
         relayed = []
-        for number, cable in enumerate(self.site.cables):
+        for number, cable in enumerate(self.topology.cables):
             ends = f"s{tag}-dn{number}", f"u{tag}-up{number}"
             inner = f"r{tag}-dn{number}", f"r{tag}-up{number}"
             rooms = self._room, self._upper_room
@@ -291,12 +284,11 @@ class MininetFabric(Fabric):
                 self._add_link((room, end), (host, its_other), shape_both=False)
             self._cable_ends.append(ends)
             relayed.append(RelayedCable(cable.name, *(f"eth:{name}" for name in inner)))
-        enter = [_MNEXEC, "-a", str(host.pid)]
         self.relay = FaultyCables(
             relayed,
             self._cable_faults,
             self.folder,
-            place=lambda command: [*enter, *command],
+            enter=(_MNEXEC, "-a", str(host.pid)),
             recordings=self._cable_recordings,
             logs=self.logs,
         )
@@ -310,11 +302,29 @@ class MininetFabric(Fabric):
     def _prepare(self, interface: str, namespace_pid: int, *, shape: bool = True) -> None:
         """Set up one end of a link."""
         _quiet(interface, namespace_pid)
-        if self.site.mtu != ETHERNET_MTU:
-            mtu = str(self.site.mtu)
+        if self.topology.mtu != ETHERNET_MTU:
+            mtu = str(self.topology.mtu)
             _run(["ip", "link", "set", interface, "mtu", mtu], namespace_pid)
-        if shape and self.site.bandwidth is not None:
-            _limit(interface, self.site.bandwidth, namespace_pid)
+        if shape and self.topology.bandwidth is not None:
+            _limit(interface, self.topology.bandwidth, namespace_pid)
+
+
+def _end(host: Any) -> None:  # noqa: ANN401 - Mininet has no types
+    """Kill the shell of a host and its processes; its namespace ends with them."""
+    shell, host.shell = host.shell, None
+    if shell is None:
+        return
+    with suppress(ProcessLookupError):
+        os.killpg(shell.pid, signal.SIGKILL)
+    # One that has just been started has no process group of its own yet.
+    shell.kill()
+    with suppress(subprocess.TimeoutExpired):
+        shell.wait(_END_SECONDS)
+    os.close(host.slave)
+    if host.stdin is None:
+        os.close(host.master)
+    else:
+        host.stdin.close()
 
 
 def _without_ipv6(node: Any) -> Any:  # noqa: ANN401 - Mininet has no types

@@ -36,7 +36,7 @@ _TURN = 64
 _QUIET_SECONDS = 0.002
 
 
-class _Way:
+class _CableDirection:
     """One direction of a cable."""
 
     def __init__(self, cable: str, direction: str, source: Port, target: Port) -> None:
@@ -106,13 +106,13 @@ class _Cable:
         specs = [parse_port(f"{end}={link}") for end, link in enumerate((lower, upper))]
         ports = open_ports(specs)
         self.name = name
-        self.up = _Way(name, "up", ports[0], ports[1])
-        self.down = _Way(name, "down", ports[1], ports[0])
-        self.ways = {ports[0].fileno(): self.up, ports[1].fileno(): self.down}
+        self.up = _CableDirection(name, "up", ports[0], ports[1])
+        self.down = _CableDirection(name, "down", ports[1], ports[0])
+        self.directions = {ports[0].fileno(): self.up, ports[1].fileno(): self.down}
 
     def disturb(self, faults: Faults) -> None:
-        for way in (self.up, self.down):
-            way.disturb(faults)
+        for direction in (self.up, self.down):
+            direction.disturb(faults)
 
     def record(self, recording: Recording) -> None:
         """Record the frames that the upper switch sends and receives."""
@@ -134,31 +134,31 @@ class _Relay:
 
     def __init__(self, cables: Sequence[_Cable]) -> None:
         self._cables = cables
-        self._ways = {number: way for cable in cables for number, way in cable.ways.items()}
+        self._directions = dict(each for cable in cables for each in cable.directions.items())
 
     def serve(self) -> None:
         """Forward until the input ends."""
         ready = select.poll()
-        for number in (_COMMANDS, *self._ways):
+        for number in (_COMMANDS, *self._directions):
             ready.register(number, select.POLLIN)
         while True:
             for number, _ in ready.poll(self._milliseconds()):
                 if number != _COMMANDS:
-                    self._ways[number].carry()
+                    self._directions[number].carry()
                 elif not self._obey(os.read(_COMMANDS, _LONGEST_LINE).decode()):
                     return
             self._release()
 
     def _milliseconds(self) -> float | None:
         """Return the time until the next delayed frame is due, or None."""
-        dues = [way.due for way in self._ways.values() if way.due is not None]
+        dues = [each.due for each in self._directions.values() if each.due is not None]
         return max(0.0, min(dues) - time.monotonic()) * 1000 if dues else None
 
     def _release(self) -> None:
         now = time.monotonic()
-        for way in self._ways.values():
-            if way.due is not None and way.due <= now:
-                way.release()
+        for direction in self._directions.values():
+            if direction.due is not None and direction.due <= now:
+                direction.release()
 
     def _obey(self, said: str) -> bool:
         for line in said.splitlines():

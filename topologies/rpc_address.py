@@ -1,20 +1,19 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Where the switches of a site serve P4Runtime: a Unix socket each, unless TCP is asked for.
+"""Where the switches of a topology serve P4Runtime: a Unix socket each, unless TCP is asked for.
 
 Any user of the machine can connect to a TCP port on loopback. A socket in a folder of the run's
 own is for the user who started it. A switch in a network namespace of its own can be reached over
 TCP only from there, but over such a socket from everywhere: a door leads to it from a TCP address.
 """
 
-import asyncio
 import os
 import socket
+import socketserver
 import threading
-from collections.abc import Coroutine, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TypeVar
 
 from switchgnn.base.files import private_folder
 from switchgnn.base.full_disk import writing
@@ -26,7 +25,7 @@ _LONGEST_NAME = "spine-999.sock"
 _SHORT_FOLDER = "/tmp"  # noqa: S108  a private folder is created in it
 _ANSWER_SECONDS = 0.2
 _CHUNK = 1 << 16
-Result = TypeVar("Result")
+_POLL_SECONDS = 0.02
 
 
 def socket_address(folder: Path, name: str = "switch") -> str:
@@ -102,69 +101,51 @@ def answers(address: str) -> bool:
         return sock.connect_ex(where) == 0
 
 
-class TcpDoor:
-    """Forwards TCP connections to a Unix socket, in a thread. A context manager."""
+class TcpDoor(socketserver.ThreadingTCPServer):
+    """Forwards TCP connections to a Unix socket, in threads. A context manager."""
+
+    allow_reuse_address = daemon_threads = True
 
     def __init__(self, address: str, path: Path) -> None:
-        self._address = address
-        self._path = path
-        self._loop = asyncio.new_event_loop()
-        # A loop does not keep its tasks: https://docs.python.org/3/library/asyncio-task.html
-        self._carrying: set[asyncio.Task[None] | None] = set()
-        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+        self.path = path
+        self.open: set[socket.socket] = set()
+        try:
+            super().__init__(split_tcp(address), _Connection)
+        except OSError as error:
+            raise taken(address, error) from error
 
     def __enter__(self) -> "TcpDoor":
-        self._thread.start()
-        host, port = split_tcp(self._address)
-        try:
-            self._server = self._wait_for(asyncio.start_server(self._carry, host, port))
-        except OSError as error:
-            self._end()
-            raise taken(self._address, error) from error
+        threading.Thread(target=self.serve_forever, args=(_POLL_SECONDS,), daemon=True).start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._wait_for(self._close())
-        self._end()
-
-    def _wait_for(self, what: Coroutine[object, object, Result]) -> Result:
-        return asyncio.run_coroutine_threadsafe(what, self._loop).result()
-
-    def _end(self) -> None:
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()
-
-    async def _close(self) -> None:
-        self._server.close()
-        connections = asyncio.all_tasks() - {asyncio.current_task()}
-        for each in connections:
-            each.cancel()
-        await asyncio.gather(*connections, return_exceptions=True)
-
-    async def _carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        self._carrying.add(task)
-        try:
-            inner_reader, inner_writer = await asyncio.open_unix_connection(self._path)
-            try:
-                await asyncio.gather(_copy(reader, inner_writer), _copy(inner_reader, writer))
-            finally:
-                inner_writer.close()
-        except OSError:
-            pass  # The switch has ended; its client sees the connection end.
-        except asyncio.CancelledError:
-            pass  # Python 3.10 would report it as an error of the server.
-        finally:
-            writer.close()
-            self._carrying.discard(task)
+        self.shutdown()
+        self.server_close()
+        for each in tuple(self.open):
+            with suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
 
 
-async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    with suppress(ConnectionError):
-        while data := await reader.read(_CHUNK):
-            writer.write(data)
-            await writer.drain()
+class _Connection(socketserver.BaseRequestHandler):
+    server: TcpDoor
+
+    def handle(self) -> None:
+        # If the switch has ended, its client sees the connection end.
+        with suppress(OSError), socket.socket(socket.AF_UNIX) as switch:
+            switch.connect(os.fspath(self.server.path))
+            ends = {self.request, switch}
+            self.server.open |= ends
+            back = threading.Thread(target=_copy, args=(switch, self.request), daemon=True)
+            back.start()
+            _copy(self.request, switch)
+            back.join()
+            self.server.open -= ends
+
+
+def _copy(source: socket.socket, target: socket.socket) -> None:
+    with suppress(OSError):
+        while data := source.recv(_CHUNK):
+            target.sendall(data)
     # However one side ends, the other one is notified, unless it has ended itself.
     with suppress(OSError):
-        writer.write_eof()
+        target.shutdown(socket.SHUT_WR)

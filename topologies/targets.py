@@ -2,9 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The two switches that run the P4 program, as command lines."""
 
-import functools
 import shutil
-import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
@@ -12,9 +10,8 @@ from pathlib import Path
 
 from switchgnn.base.machine import python_program
 from switchgnn.base.native import find_compiler
-from switchgnn.controller.p4runtime.connection import check_tls_files, grpc_target
+from switchgnn.controller.p4runtime.connection import TlsOptions, grpc_target
 from switchgnn.softswitch.native.build import Backend, why_not_kept
-from switchgnn.softswitch.native.engine import Ahead, compile_ahead
 from switchgnn.topologies.child import Child, temporary_files_in
 from switchgnn.topologies.errors import FabricError
 from switchgnn.topologies.forkserver import Forkserver
@@ -59,7 +56,7 @@ class TlsFolder:
             if not self[name].is_file():
                 raise FabricError(f"There is no {self[name]}: --tls needs all five PEM files.")
         for name in ("switch", "controller"):
-            check_tls_files(self["ca"], self[name], self[f"{name}-key"])
+            TlsOptions(self["ca"], self[name], self[f"{name}-key"]).context()
 
 
 def bmv2_installed() -> bool:
@@ -75,23 +72,6 @@ def backend_of_auto() -> str:
     if (reason := why_not_kept()) is not None:
         return f"--backend auto takes python: {reason}"
     return f"--backend auto takes native, compiled by {compiler}"
-
-
-def compile_for(target: Target, config: bytes, backend: Backend | None = None) -> Ahead | None:
-    """Compile a program before switches are started.
-
-    Args:
-        target: the switch.
-        config: the program.
-        backend: of the embedded switch; None: as the environment says.
-
-    Returns:
-        The compiled program; None for a target that compiles nothing.
-
-    Raises:
-        SoftSwitchError: the embedded switch cannot run it.
-    """
-    return compile_ahead(config, backend) if target is Target.EMBEDDED else None
 
 
 def switch_command(
@@ -122,24 +102,13 @@ def switch_command(
     return [
         *(BMV2_PROGRAM, "--no-p4", "--device-id", str(device_id)),
         *(word for port, name in interfaces.items() for word in ("-i", f"{port}@{name}")),
-        *_thrift_options(),
+        # The default port of its Thrift server, 9090, is the same for all.
+        *("--thrift-port", str(free_tcp_port())),
         *("--", "--grpc-server-addr", grpc_target(grpc_address), "--cpu-port", str(_CPU_PORT)),
         *("--priority-queues", str(_PRIORITY_QUEUES)),
         *_tls_options(_BMV2_TLS, tls),
         *(("--grpc-server-ssl", "--grpc-server-with-client-auth") if tls else ()),
     ]
-
-
-def _thrift_options() -> list[str]:
-    """Choose a port for BMv2's Thrift server; the default, 9090, is the same for all."""
-    return ["--thrift-port", str(free_tcp_port())] if _has_thrift(BMV2_PROGRAM) else []
-
-
-@functools.cache
-def _has_thrift(program: str) -> bool:
-    """Return whether BMv2 was built with Thrift, the default."""
-    told = subprocess.run([program, "--help"], capture_output=True, text=True, check=False)
-    return "--thrift-port" in told.stdout + told.stderr
 
 
 _EMBEDDED_TLS = {"--tls-cert": "switch", "--tls-key": "switch-key", "--tls-client-ca": "ca"}

@@ -66,7 +66,7 @@ def exchanging(
     lost = ", ".join(f"{label} {count}" for label, count in repeated.items() if count)
     return ResultLine(
         figure,
-        f"exchange of {a[1].fabric.star.workers} worker processes",
+        f"exchange of {a[1].fabric.topology.workers} worker processes",
         _UNIT,
         *samples,
         goal=Goal(ratio=ratio),

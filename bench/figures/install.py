@@ -23,7 +23,7 @@ from switchgnn.controller.p4runtime.messages import INSERT
 from switchgnn.controller.p4runtime.wire import encode_rows
 from switchgnn.p4src import load_program
 from switchgnn.planner import Plan
-from switchgnn.topologies import Star, Target, socket_address
+from switchgnn.topologies import Target, Topology, socket_address
 
 NAME = "install"
 _UNIT = "entries/s"
@@ -42,7 +42,7 @@ def run(settings: Settings) -> Iterator[ResultLine]:
     """Measure both clients; without p4runtime-shell only our own."""
     plan = random_plan(_VERTICES, _NEIGHBOURS)
     with TemporaryDirectory(prefix="bench-") as name:
-        star = Star(star_network(WORKERS), Target.BMV2, socket_address(Path(name)))
+        star = Topology(star_network(WORKERS).alone, Target.BMV2, (socket_address(Path(name)),))
         with VethStar(star, Path(name)):
             yield _against_shell(settings, plan, star.grpc_address, Path(name))
             yield _verified(settings, plan, star.grpc_address)

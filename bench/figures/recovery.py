@@ -71,7 +71,8 @@ def _time(settings: Settings, testbed: Testbed, target: Target) -> ResultLine:
 
 def _acknowledgements(settings: Settings, testbed: Testbed, name: str) -> ResultLine:
     interfaces = [
-        testbed.fabric.worker_link(w).partition(":")[2] for w in range(testbed.fabric.star.workers)
+        testbed.fabric.worker_link(w).partition(":")[2]
+        for w in range(testbed.fabric.topology.workers)
     ]
     kinds: Counter[str] = Counter()
     with Wiretap(interfaces) as tap:

@@ -38,10 +38,10 @@ def run(settings: Settings) -> Iterator[ResultLine]:
     graphs = [(_GRAPH, 64, _SMALL_GOALS)]
     if settings.data is not None:
         graphs.append((str(settings.data), 128, _GOALS))
-    places = [*product([FabricKind.LOOPBACK], _BANDWIDTHS)]
+    networks = [*product([FabricKind.LOOPBACK], _BANDWIDTHS)]
     if mininet_missing() is None:
-        places.append((FabricKind.MININET, _IN_MININET))
-    for (graph, hidden, goals), (fabric, bandwidth) in product(graphs, places):
+        networks.append((FabricKind.MININET, _IN_MININET))
+    for (graph, hidden, goals), (fabric, bandwidth) in product(graphs, networks):
         setting = TrainingSetting(
             graph, _EPOCHS, Target.EMBEDDED, fabric, bandwidth, _LAYERS, hidden
         )
@@ -71,8 +71,8 @@ def _exchanges(name: str, reports: "list[TrainReport]") -> Samples:
 
 def _wire(report: "TrainReport", bandwidth: float) -> float:
     """Return the milliseconds that the busiest direction of a link needs for an epoch."""
-    ways = ("bytes_up", "bytes_down")
-    most = max(link[way] for link in report.epoch_traffic for way in ways)
+    directions = ("bytes_up", "bytes_down")
+    most = max(link[direction] for link in report.epoch_traffic for direction in directions)
     return most * _BITS / (bandwidth * _MEGA) / _MILLI
 
 

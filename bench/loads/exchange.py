@@ -76,7 +76,7 @@ def _exchange(
     testbed: Testbed, rounds: int, width: int, faults: str, command: Sequence[str]
 ) -> Exchanged:
     testbed.new_session()
-    workers = range(testbed.fabric.star.workers)
+    workers = range(testbed.fabric.topology.workers)
     files = [testbed.folder / f"schedule-{worker}.safetensors" for worker in workers]
     left = testbed.served.graph is not None
     if testbed.served.graph is not None:

@@ -126,7 +126,7 @@ def _rounds(testbed: Testbed, rounds: int) -> _ProcessorTimes:
     processes = testbed.fabric.switch_processes
     before = sum(map(_seconds_of, processes))
     done = exchange(testbed, rounds, _WIDTH)
-    up, down = (done.traffic[f"frames_{way}"] for way in ("up", "down"))
+    up, down = (done.traffic[f"frames_{direction}"] for direction in ("up", "down"))
     seconds = done.seconds * rounds
     return _ProcessorTimes(
         seconds,

@@ -124,8 +124,8 @@ class _Port:
     def __init__(self, link: Link, frames: FeatureFrames, part: WorkerPart, lanes: int) -> None:
         self.link = link
         self._frames = frames
-        self._places = {
-            int(source).to_bytes(4, "big"): place for place, source in enumerate(part.send_source)
+        self._index_of = {
+            int(source).to_bytes(4, "big"): index for index, source in enumerate(part.send_source)
         }
         (self._word,) = fragment_words(lanes, lanes)
         self._lanes = np.arange(frames.count * lanes, dtype=np.int32).reshape(-1, lanes)
@@ -154,8 +154,8 @@ class _Port:
         """Take all frames that have arrived; only acknowledgements matter."""
         while (frame := self.link.receive(0.0)) is not None:
             if frame[_KIND] & 15 == Kind.ACK:
-                place = self._places[bytes(frame[_SRC_ID])]
-                self._acknowledged = max(self._acknowledged, place + 1)
+                index = self._index_of[bytes(frame[_SRC_ID])]
+                self._acknowledged = max(self._acknowledged, index + 1)
 
     def ask_again(self) -> None:
         """Repeat the first feature whose acknowledgement is missing."""

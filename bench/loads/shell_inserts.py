@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Inserts fanout entries in the way of p4runtime-shell; runs in that program's venv.
+"""Inserts fanout entries as p4runtime-shell does; runs in that program's venv.
 
 ``python shell_inserts.py ADDRESS FOLDER ENTRIES`` prints one line of JSON.
 """

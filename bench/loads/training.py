@@ -129,8 +129,7 @@ def job_of(setting: TrainingSetting, transport: str) -> "TrainJob":
     """Return what a training does."""
     from switchgnn.commands.train.plan import TrainJob  # noqa: PLC0415
     from switchgnn.planner.presets import PlanRequest  # noqa: PLC0415
-    from switchgnn.training.shape import ModelOptions  # noqa: PLC0415
-    from switchgnn.training.trainer import TrainOptions  # noqa: PLC0415
+    from switchgnn.training.options import ModelOptions, TrainOptions  # noqa: PLC0415
     from switchgnn.training.worker import Training, TrainTask  # noqa: PLC0415
 
     shaped = setting.bandwidth is not None

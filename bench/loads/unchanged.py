@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Bytes of a round in which some rows have not changed, of two ways to leave those out.
+"""Bytes of a round in which some rows have not changed, of two methods to leave those out.
 
 Either an unchanged row is a frame without a body, which counts as a contribution of zeros, and so
 is a sum of such rows. Or the workers agree first on the rows that have changed: each row is a bit,
@@ -64,9 +64,9 @@ class RoundOfPlan:
         )
         sources, self._row = np.unique(frames & 0xFFFF_FFFF, return_inverse=True)
         self.rows = len(sources)
-        place = np.searchsorted(switch.source_vertex, sources)
+        index = np.searchsorted(switch.source_vertex, sources)
         # The group of acknowledgements of a frame: those of a worker in a block.
-        self._group = (frames >> 32) * len(plan.workers) + switch.source_worker[place][self._row]
+        self._group = (frames >> 32) * len(plan.workers) + switch.source_worker[index][self._row]
         self._workers, self._group_size = len(plan.workers), group_size
         widths = fragment_lanes(width, plan.manifest.lanes)
         self._fragments = len(widths)

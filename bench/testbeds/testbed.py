@@ -25,7 +25,7 @@ from switchgnn.controller.p4runtime.state import empty_state
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.p4src import Program, load_program
 from switchgnn.planner import Graph, Plan, SwitchPart, write_plan
-from switchgnn.topologies import Backend, Star, Target, socket_address
+from switchgnn.topologies import Backend, Target, Topology, socket_address
 from switchgnn.topologies.loopback_fabric import LoopbackFabric
 
 
@@ -77,7 +77,7 @@ class Testbed:
             self.plan_folder = self.folder / "plan"
             write_plan(self.served.plan, self.plan_folder)
             address = socket_address(self.folder)
-            star = Star(self.network, self.target, address, backend=self._backend)
+            star = Topology(self.network.alone, self.target, (address,), backend=self._backend)
             self.fabric = self._stack.enter_context(self._fabric(star, self.folder))
             self.client = self._stack.enter_context(P4RuntimeClient(star.grpc_address))
             self._install()

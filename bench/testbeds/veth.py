@@ -9,7 +9,7 @@ from itertools import count
 from pathlib import Path
 
 from bench.errors import BenchError
-from switchgnn.topologies import Fabric, Star, WireBytes
+from switchgnn.topologies import Fabric, Topology, WireBytes
 from switchgnn.topologies.child import Child
 from switchgnn.topologies.rpc_address import require_free
 from switchgnn.topologies.targets import switch_child, wait_until_serving
@@ -20,39 +20,40 @@ _STARS = count()
 class VethStar(Fabric):
     """Switch and workers in one namespace, with a veth pair for each worker."""
 
-    def __init__(self, star: Star, folder: Path) -> None:
+    def __init__(self, star: Topology, folder: Path) -> None:
         super().__init__(star, folder)
         # A name has at most 15 characters and must differ from those of other programs.
         self._tag = f"b{os.getpid() % 0x100000:x}{next(_STARS)}"
         self._switch: Child | None = None
+        (self._address,) = star.grpc_addresses
 
     def start(self) -> None:
         """Make the pairs, start the switch, and wait until it serves P4Runtime."""
         if self._switch is not None:
             return
-        require_free(self.star.grpc_address)
-        for worker in range(self.star.workers):
+        require_free(self._address)
+        for worker in range(self.topology.workers):
             make_pair(self._host_end(worker), self._switch_end(worker))
         self._switch = switch_child(
-            self.star.target,
+            self.topology.target,
             ports={
                 neighbour.port: f"eth:{self._switch_end(worker)}"
-                for worker, neighbour in enumerate(self.star.network.neighbours)
+                for worker, neighbour in enumerate(self.topology.network_of(0).neighbours)
             },
-            grpc_address=self.star.grpc_address,
+            grpc_address=self._address,
             device_id=0,
             log=self.folder / f"{self._tag}.log",
-            backend=self.star.backend,
+            backend=self.topology.backend,
         )
         self._switch.start()
-        wait_until_serving(self._switch, self.star.grpc_address)
+        wait_until_serving(self._switch, self._address)
 
     def stop(self) -> None:
         """End the switch and remove the pairs."""
         switch, self._switch = self._switch, None
         if switch is not None:
             switch.stop()
-            for worker in range(self.star.workers):
+            for worker in range(self.topology.workers):
                 remove_pair(self._host_end(worker))
 
     @property
@@ -71,7 +72,8 @@ class VethStar(Fabric):
     def wire_bytes(self) -> list[WireBytes]:
         """Return what the switch's ends of the pairs have received and sent."""
         return [
-            WireBytes(*_counters(self._switch_end(worker))) for worker in range(self.star.workers)
+            WireBytes(*_counters(self._switch_end(worker)))
+            for worker in range(self.topology.workers)
         ]
 
     def _host_end(self, worker: int) -> str:

@@ -20,10 +20,10 @@ def random_graph(vertices: int, neighbours: int) -> Graph:
     """Return a seeded graph whose vertices have ``neighbours`` neighbours on other workers each."""
     generator = np.random.default_rng(_SEED)
     source = np.repeat(np.arange(vertices), neighbours)
-    remote = _remote_places(generator, vertices, neighbours)
+    remote = _remote_indices(generator, vertices, neighbours)
     # The worker of v is v modulo WORKERS; neighbours must be on another one.
-    away, place = remote % (WORKERS - 1) + 1, remote // (WORKERS - 1)
-    destination = place * WORKERS + (source + away) % WORKERS
+    away, index = remote % (WORKERS - 1) + 1, remote // (WORKERS - 1)
+    destination = index * WORKERS + (source + away) % WORKERS
     return graph_from_edges(
         source,
         destination,
@@ -63,7 +63,7 @@ def digits_plan() -> Plan:
     return build_plan(load_graph("digits"), workers=WORKERS, slots=256, program=program.digest)
 
 
-def _remote_places(
+def _remote_indices(
     generator: np.random.Generator, vertices: int, neighbours: int
 ) -> "np.ndarray[tuple[int], np.dtype[np.int64]]":
     choices = vertices // WORKERS * (WORKERS - 1)

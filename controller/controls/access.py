@@ -2,18 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """access.p4: the vertices that a switch knows, and the senders of partial sums."""
 
+from typing import ClassVar
+
 import numpy as np
 
 from switchgnn.base.network import Network
 from switchgnn.controller.controls.tables import Keyed
-from switchgnn.controller.p4runtime.rows import (
-    Numbers,
-    Record,
-    Rows,
-    Value,
-    concatenate,
-    make_rows,
-)
+from switchgnn.controller.p4runtime.rows import Numbers, Rows, Value, concatenate
 from switchgnn.controller.plan import SwitchPlan
 from switchgnn.planner.plan.leaf_spine import NOBODY, LeafSpinePart, partial_senders
 
@@ -34,7 +29,7 @@ class Source(Keyed):
         return len(plan.switch.source_vertex)
 
     def rows(self, plan: SwitchPlan, network: Network) -> Rows:
-        """Return one entry per vertex and partial sum; its place is its register index."""
+        """Return one entry per vertex and partial sum; its position is its register index."""
         switch = plan.switch
         ports = np.array(plan.ports(network), np.int64)
         values: dict[str, Value] = {
@@ -42,7 +37,7 @@ class Source(Keyed):
             "port": ports[switch.source_worker],
             "index": np.arange(len(switch.source_vertex)),
         }
-        return make_rows(self.table, self.action, values, len(switch.source_vertex))
+        return self.make(values, len(switch.source_vertex))
 
 
 class Destination(Keyed):
@@ -68,7 +63,7 @@ class Destination(Keyed):
             "slot": switch.result_slot,
             "expected": switch.result_expected,
         }
-        return make_rows(self.table, self.action, values, len(switch.result_block))
+        return self.make(values, len(switch.result_block))
 
     def _leaf_spine_rows(self, part: LeafSpinePart, neighbours: list[int]) -> Rows:
         """Return one entry for each destination that a leaf or a spine knows."""
@@ -88,8 +83,8 @@ class Destination(Keyed):
         others["above"] = ports[part.route_above[distant]]
         return concatenate(
             self.table,
-            make_rows(self.table, self.action, own, int((~distant).sum())),
-            make_rows(self.table, DISTANT, others, int(distant.sum())),
+            self.make(own, int((~distant).sum())),
+            self.make(others, int(distant.sum()), DISTANT),
         )
 
 
@@ -97,6 +92,7 @@ class Partial(Keyed):
     """The table of who sends partial sums."""
 
     name, action = "partial", "set_senders"
+    formats: ClassVar = {"senders": "{:x}".format}
 
     def count(self, plan: SwitchPlan, network: Network | None = None) -> int:
         """Return the number of entries."""
@@ -117,8 +113,4 @@ class Partial(Keyed):
             "dst_id": switch.result_vertex[awaiting],
             "senders": np.bitwise_or.reduceat(sets, first, axis=0) if len(first) else sets,
         }
-        return make_rows(self.table, self.action, values, len(awaiting))
-
-    def records(self, rows: Rows) -> list[Record]:
-        """Return vertex and senders, as hexadecimal digits, of each entry."""
-        return [each | {"senders": f"{each['senders']:x}"} for each in super().records(rows)]
+        return self.make(values, len(awaiting))

@@ -112,7 +112,3 @@ class Pool(Setting):
         banks = len(self.table.action(self.action).params)
         limits = {f"limit{bank}": slots // banks + (bank < slots % banks) for bank in range(banks)}
         return self.encode_values(limits)
-
-    def decode(self, default: bytes) -> int:
-        """Return the slots of all banks in a default action."""
-        return sum(self.decode_values(default).values())

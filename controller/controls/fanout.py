@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from switchgnn.base.network import Network
 from switchgnn.controller.controls.tables import Keyed
-from switchgnn.controller.p4runtime.rows import Record, Rows, Value, make_rows, records
+from switchgnn.controller.p4runtime.rows import Record, Rows, Value
 from switchgnn.controller.plan import SwitchPlan
 from switchgnn.planner.graphs.graph import FIRST_RESERVED_ID
 from switchgnn.planner.plan.plan import SwitchPart
@@ -44,21 +44,19 @@ class Fanout(Keyed):
         for bank in range(self.banks):
             values[f"slot{bank}"] = np.where(used[:, bank], slot[:, bank], 0)
             values[f"expected{bank}"] = expected[:, bank]
-        return make_rows(self.table, self.action, values, len(used))
+        return self.make(values, len(used))
 
     def records(self, rows: Rows) -> list[Record]:
         """Return key, flags and used slots, as bank:slot(expected), of each entry."""
-        params = rows.param_columns(self.table.action(self.action))
-        slots = [params.pop(f"slot{bank}") for bank in range(self.banks)]
-        expected = [params.pop(f"expected{bank}") for bank in range(self.banks)]
-        plain = records(rows.key_columns() | params)
-        for row, record in enumerate(plain):
+        found = super().records(rows)
+        for record in found:
+            slots = [
+                (record.pop(f"slot{b}"), record.pop(f"expected{b}")) for b in range(self.banks)
+            ]
             record["slots"] = " ".join(
-                f"{bank}:{int(slots[bank][row])}({int(expected[bank][row])})"
-                for bank in range(self.banks)
-                if expected[bank][row]
+                f"{bank}:{slot}({count})" for bank, (slot, count) in enumerate(slots) if count
             )
-        return plain
+        return found
 
 
 def _of_vertices(switch: SwitchPart) -> NDArray[np.bool_]:

@@ -1,12 +1,15 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""loop.p4: the ways of complete sums, and the multicast groups."""
+"""loop.p4: the ports of complete sums, and the multicast groups."""
+
+from typing import TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from switchgnn.base.network import Network
 from switchgnn.controller.controls.tables import Keyed
-from switchgnn.controller.p4runtime.rows import Rows, Value, concatenate, make_rows
+from switchgnn.controller.p4runtime.rows import Rows, Value, concatenate
 from switchgnn.controller.plan import SwitchPlan
 
 PARTIAL = "set_partial"
@@ -18,8 +21,10 @@ ALL_STATIONS_GROUP = 2
 # Groups below are left for others.
 FIRST_RESULT_GROUP = 16
 
+_Number = TypeVar("_Number", int, NDArray[np.int64])
 
-def result_group(neighbour: int) -> int:
+
+def result_group(neighbour: _Number) -> _Number:
     """Return the first of a neighbour's groups; the others follow, one per loop port."""
     return FIRST_RESULT_GROUP + neighbour * LOOP_LANES
 
@@ -54,18 +59,17 @@ class Result(Keyed):
         """Return one entry for each destination of each block."""
         switch = plan.switch
         ports = np.array(plan.ports(network), np.int64)
-        groups = np.array([result_group(worker) for worker in range(len(ports))], np.int64)
         values: dict[str, Value] = {
             "block_id": switch.result_block,
             "bank": switch.result_bank,
             "slot": switch.result_slot,
             "vertex": switch.result_vertex,
             "port": ports[switch.result_worker],
-            "group": groups[switch.result_worker],
+            "group": result_group(switch.result_worker.astype(np.int64)),
         }
-        sums = make_rows(self.table, self.action, values, len(switch.result_block))
+        sums = self.make(values, len(switch.result_block))
         if plan.part is None:
             return sums
         ids = plan.part.result_partial
-        partial = make_rows(self.table, PARTIAL, {**values, "source": ids}, len(ids))
+        partial = self.make({**values, "source": ids}, len(ids), PARTIAL)
         return concatenate(self.table, sums.select(ids == 0), partial.select(ids > 0))

@@ -3,10 +3,11 @@
 """rewrite.p4: the addresses of packets that leave."""
 
 from ipaddress import IPv4Address
+from typing import ClassVar
 
 from switchgnn.base.network import Network, mac_number, mac_text
 from switchgnn.controller.controls.tables import Keyed
-from switchgnn.controller.p4runtime.rows import Record, Rows, Value, make_rows
+from switchgnn.controller.p4runtime.rows import Rows, Value
 from switchgnn.controller.plan import SwitchPlan
 
 
@@ -14,6 +15,11 @@ class Rewrite(Keyed):
     """The rewrite table."""
 
     name, action = "rewrite", "address"
+    hidden = ("switch_mac", "switch_ip")
+    formats: ClassVar = {
+        "worker_mac": mac_text,
+        "worker_ip": lambda address: str(IPv4Address(address)),
+    }
 
     def rows(self, plan: SwitchPlan, network: Network) -> Rows:
         """Return one entry for each neighbour's port."""
@@ -25,21 +31,4 @@ class Rewrite(Keyed):
             "switch_ip": int(IPv4Address(network.switch.ip)),
             "worker_ip": [int(IPv4Address(each.station.ip)) for each in neighbours],
         }
-        return make_rows(self.table, self.action, values, len(neighbours))
-
-    def records(self, rows: Rows) -> list[Record]:
-        """Return port and addresses of each entry."""
-        params = rows.param_columns(self.table.action(self.action))
-        return [
-            {
-                "port": int(port),
-                "worker_mac": mac_text(int(mac)),
-                "worker_ip": str(IPv4Address(int(ip))),
-            }
-            for port, mac, ip in zip(
-                rows.key_columns()["port"],
-                params["worker_mac"],
-                params["worker_ip"],
-                strict=True,
-            )
-        ]
+        return self.make(values, len(neighbours))

@@ -1,19 +1,15 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""session.p4: the install that a switch serves, its place among several, its workers' ports."""
+"""session.p4: the install that a switch serves, its tier among several, its workers' ports."""
 
 from dataclasses import asdict, dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from switchgnn.base.network import Network
 from switchgnn.controller.controls.tables import Keyed, Setting
-from switchgnn.controller.p4runtime.rows import (
-    Record,
-    Rows,
-    concatenate,
-    make_rows,
-)
+from switchgnn.controller.p4runtime.rows import Rows, concatenate
 from switchgnn.controller.plan import SwitchPlan
 from switchgnn.planner.lanes import LANES
 
@@ -65,14 +61,7 @@ class Session(Setting):
     def entry(
         self, session: int, plan: SwitchPlan, largest_feature: float | None = None
     ) -> SessionEntry:
-        """Return the entry for a plan.
-
-        Args:
-            session: the number.
-            plan: what the switch serves.
-            largest_feature: the largest magnitude that a worker may report; None: any of which
-                no sum overflows float32.
-        """
+        """Return the entry of a session; `largest_feature` as `DesiredStates` takes it."""
         most = float(np.finfo(np.float32).max) / plan.manifest.max_fan_in
         most = most if largest_feature is None else min(largest_feature, most)
         limit = np.nextafter(np.float32(most), np.float32(0))
@@ -126,6 +115,8 @@ class WorkerPorts(Keyed):
     """The worker table."""
 
     name, action = "worker", "set_worker"
+    hidden = ("worker_bit",)
+    otherwise: ClassVar = ("worker", "above")
 
     def rows(self, plan: SwitchPlan, network: Network) -> Rows:
         """Return one entry for each neighbour."""
@@ -135,18 +126,6 @@ class WorkerPorts(Keyed):
             "worker": list(plan.below),
             "worker_bit": list(plan.members),
         }
-        workers = make_rows(self.table, self.action, values, below)
-        if not plan.above:
-            return workers
-        above = make_rows(self.table, ABOVE, {"port": ports[below:]}, plan.above)
+        workers = self.make(values, below)
+        above = self.make({"port": ports[below:]}, plan.above, ABOVE)
         return concatenate(self.table, workers, above)
-
-    def records(self, rows: Rows) -> list[Record]:
-        """Return port and worker of each entry."""
-        own = self.table.action(self.action)
-        workers = rows.param_columns(own)["worker"]
-        known = zip(rows.key_columns()["port"], rows.action_ids, workers, strict=True)
-        return [
-            {"port": int(port), "worker": int(worker) if action == own.id else "above"}
-            for port, action, worker in known
-        ]

@@ -3,7 +3,7 @@
 """What the classes of tables have in common."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import ClassVar
 
 from switchgnn.base.network import Network
@@ -11,8 +11,10 @@ from switchgnn.controller.p4runtime.layout import Layout
 from switchgnn.controller.p4runtime.rows import (
     Record,
     Rows,
+    Value,
     decode_default,
     encode_default,
+    make_rows,
     records,
 )
 from switchgnn.controller.plan import SwitchPlan
@@ -41,7 +43,17 @@ class Setting(_NamedTable):
 
 
 class Keyed(_NamedTable, ABC):
-    """A table with a key."""
+    """A table with a key.
+
+    Attributes:
+        hidden: columns that people are not shown.
+        formats: how people are shown values that they do not read as decimal numbers.
+        otherwise: a column, and what it shows in entries with another action than the usual one.
+    """
+
+    hidden: ClassVar[tuple[str, ...]] = ()
+    formats: ClassVar[Mapping[str, Callable[[int], str]]] = {}
+    otherwise: ClassVar[tuple[str, str] | None] = None
 
     def count(self, plan: SwitchPlan, network: Network) -> int:
         """Return the number of entries."""
@@ -51,6 +63,19 @@ class Keyed(_NamedTable, ABC):
     def rows(self, plan: SwitchPlan, network: Network) -> Rows:
         """Return the entries for a plan."""
 
+    def make(self, values: Mapping[str, Value], count: int, action: str | None = None) -> Rows:
+        """Make entries with one action, by default the usual one, as `make_rows` does."""
+        return make_rows(self.table, action or self.action, values, count)
+
     def records(self, rows: Rows) -> list[Record]:
         """Return each entry for people: its key, and its parameters as of the usual action."""
-        return records(rows.key_columns() | rows.param_columns(self.table.action(self.action)))
+        usual = self.table.action(self.action)
+        columns = rows.key_columns() | rows.param_columns(usual)
+        found = records({name: each for name, each in columns.items() if name not in self.hidden})
+        for record, action in zip(found, rows.action_ids, strict=True):
+            for name, text in self.formats.items():
+                record[name] = text(int(record[name]))
+            if self.otherwise is not None and action != usual.id:
+                name, said = self.otherwise
+                record[name] = said
+        return found

@@ -3,21 +3,16 @@
 """One switch over P4Runtime, without anything that is SwitchGNN's own."""
 
 from collections.abc import Callable, Iterable, Iterator
-from types import TracebackType
 from typing import Any
 
 import grpc
 from finsy.proto import p4r
 
-from switchgnn.controller.errors import (
-    PipelineMissingError,
-    SwitchUnreachableError,
-)
+from switchgnn.controller.errors import PipelineMissingError, SwitchUnreachableError
 from switchgnn.controller.p4runtime.connection import (
+    Arbitration,
     Connect,
     Connection,
-    GrpcConnection,
-    StreamChannel,
     TlsOptions,
     advice,
     check_handshake,
@@ -26,10 +21,7 @@ from switchgnn.controller.p4runtime.connection import (
 )
 from switchgnn.controller.p4runtime.layout import Layout, Table, parse_p4info
 from switchgnn.controller.p4runtime.rows import Rows
-from switchgnn.controller.p4runtime.rpc_errors import (
-    explain_write,
-    explained,
-)
+from switchgnn.controller.p4runtime.rpc_errors import explain_write, explained
 from switchgnn.controller.p4runtime.wire import BATCH, Request, decode_rows, encode_messages
 from switchgnn.p4src import Program
 
@@ -75,10 +67,9 @@ class P4RuntimeClient:
         *,
         primary: bool = True,
         deadline: float = DEFAULT_DEADLINE,
-        connect: Connect = GrpcConnection,
+        connect: Connect = Connection,
         decode: Decode = decode_rows,
     ) -> None:
-        """Say where the switch is; ``open`` connects."""
         self.address = address
         self.device_id = device_id
         self.election_id = election_id
@@ -89,7 +80,7 @@ class P4RuntimeClient:
         self._connect = connect
         self.decode = decode
         self._opened: Connection | None = None
-        self._stream: StreamChannel | None = None
+        self._stream: Arbitration | None = None
         self._prefix = p4r.WriteRequest(
             device_id=device_id, election_id=election_message(election_id)
         ).SerializeToString()
@@ -98,12 +89,7 @@ class P4RuntimeClient:
         self.open()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def open(self) -> None:
@@ -137,15 +123,8 @@ class P4RuntimeClient:
             opened, self._opened = self._opened, None
             opened.close()
 
-    def with_election_id(self, election_id: int) -> "P4RuntimeClient":
-        """Return another client for the same switch, not yet open."""
-        return self._another(election_id, primary=True)
-
-    def observer(self) -> "P4RuntimeClient":
-        """Return a client that only reads the same switch, not yet open."""
-        return self._another(1, primary=False)
-
-    def _another(self, election_id: int, *, primary: bool) -> "P4RuntimeClient":
+    def another(self, election_id: int = 1, *, primary: bool = False) -> "P4RuntimeClient":
+        """Return another client for the same switch, not yet open; by default it only reads."""
         return P4RuntimeClient(
             *(self.address, self.device_id, election_id, self._tls),
             primary=primary,
@@ -194,28 +173,21 @@ class P4RuntimeClient:
             return None
 
     def get_layout(self) -> Layout:
-        """Return the layout of the program that the switch runs; asks once.
+        """Return the layout of the program that the switch runs; asks where `layout` is None.
 
         Raises:
             PipelineMissingError: it runs none.
         """
-        if self.layout is None:
-            self.layout = self.read_layout()
-        return self.layout
-
-    def read_layout(self) -> Layout:
-        """Ask for the layout of the program that the switch runs now.
-
-        Raises:
-            PipelineMissingError: it runs none.
-        """
+        if self.layout is not None:
+            return self.layout
         kind = p4r.GetForwardingPipelineConfigRequest.P4INFO_AND_COOKIE
         config = self._get_pipeline(kind)
         if not config.HasField("p4info"):
             raise PipelineMissingError(
                 f"Switch {self.address} runs no P4 program: install a plan first."
             )
-        return Layout.from_message(config.p4info)
+        self.layout = Layout.from_message(config.p4info)
+        return self.layout
 
     def write(self, updates: list[p4r.Update], batch: int = BATCH) -> int:
         """Send updates in requests of at most ``batch``; return how many.
@@ -229,13 +201,10 @@ class P4RuntimeClient:
     def write_requests(
         self, requests: Iterable[Request], progress: Callable[[int], None] | None = None
     ) -> int:
-        """Send prepared requests in order; return how many updates.
+        """Send prepared requests in order, each while the next is made; return how many updates.
 
-        One request is under way while the next is made. ``progress`` is called
-        with the number of updates of each request that is through.
-
-        Raises:
-            WriteRefusedError: as ``write``.
+        ``progress`` is called with the number of updates of each request that is through. Raises as
+        ``write``.
         """
         written = 0
         under_way: tuple[Request, Any] | None = None
@@ -255,22 +224,12 @@ class P4RuntimeClient:
         return written
 
     def read(self, entities: Iterable[p4r.Entity]) -> list[p4r.Entity]:
-        """Return what the switch has of ``entities``.
-
-        Raises:
-            ReadRefusedError: the switch refuses.
-        """
-        found: list[p4r.Entity] = []
-        for response in self.read_responses(entities):
-            found.extend(p4r.ReadResponse.FromString(response).entities)
-        return found
+        """Return what the switch has of ``entities``; ReadRefusedError if it refuses."""
+        responses = map(p4r.ReadResponse.FromString, self.read_responses(entities))
+        return [entity for response in responses for entity in response.entities]
 
     def read_responses(self, entities: Iterable[p4r.Entity]) -> Iterator[bytes]:
-        """Yield the serialized ReadResponses to a read of ``entities`` as they come.
-
-        Raises:
-            ReadRefusedError: the switch refuses.
-        """
+        """Yield the serialized ReadResponses to a read of ``entities`` as they come."""
         request = p4r.ReadRequest(device_id=self.device_id, entities=entities)
         with explained(self.address, "being read"):
             yield from self._connection.read(request.SerializeToString(), timeout=_LONG_DEADLINE)
@@ -278,14 +237,10 @@ class P4RuntimeClient:
     def _get_pipeline(
         self, kind: "p4r.GetForwardingPipelineConfigRequest.ResponseType.ValueType"
     ) -> p4r.ForwardingPipelineConfig:
-        request = p4r.GetForwardingPipelineConfigRequest(
-            device_id=self.device_id, response_type=kind
-        )
+        asked = p4r.GetForwardingPipelineConfigRequest(device_id=self.device_id, response_type=kind)
         with explained(self.address, "being asked for its P4 program"):
-            response = self._connection.stub.GetForwardingPipelineConfig(
-                request, timeout=self._deadline
-            )
-        config: p4r.ForwardingPipelineConfig = response.config
+            answer = self._connection.stub.GetForwardingPipelineConfig(asked, self._deadline)
+        config: p4r.ForwardingPipelineConfig = answer.config
         return config
 
     def _wait_ready(self) -> None:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Connections to a switch: over gRPC by default."""
+"""Connections to a switch over gRPC, and what is wrong with addresses and certificates."""
 
 import errno
 import os
@@ -11,44 +11,19 @@ import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 from urllib.parse import quote
 
 import grpc
 from finsy.proto import p4r, p4r_grpc, rpc_code
 
-from switchgnn.base.files import read_regular, user_name
-from switchgnn.controller.errors import (
-    ControllerError,
-    SwitchUnreachableError,
-)
-from switchgnn.controller.p4runtime.rpc_errors import (
-    explain,
-    no_primary,
-    not_primary,
-)
+from switchgnn.base.files import user_name
+from switchgnn.controller.errors import ControllerError, SwitchUnreachableError
+from switchgnn.controller.p4runtime.rpc_errors import explain, no_primary, not_primary
 
 # For the switch to end the stream.
 _PARTING_SECONDS = 2.0
 _Reply = p4r.MasterArbitrationUpdate | ControllerError
-
-
-class StreamChannel(Protocol):
-    """The stream of a controller that is, or wants to be, the primary of a switch."""
-
-    def wait_primary(self, deadline: float) -> None:
-        """Wait for the switch's answer, no longer than ``deadline`` seconds.
-
-        Raises:
-            ControllerError: another controller is the primary, or nobody answers.
-        """
-
-    @property
-    def alive(self) -> bool:
-        """Whether the stream is still open, and its controller the primary."""
-
-    def close(self) -> None:
-        """End the stream, if possible so that the switch knows before this returns."""
 
 
 class Arbitration:
@@ -162,7 +137,7 @@ def grpc_target(address: str) -> str:
 
 
 def fits_socket(path: Path) -> bool:
-    """Tell whether a socket may have this path."""
+    """Return whether a socket may have this path."""
     return len(os.fsencode(path)) <= MOST_BYTES
 
 
@@ -224,101 +199,87 @@ class TlsOptions:
     key: Path | None = None
 
     def credentials(self) -> Any:  # noqa: ANN401
-        """Return gRPC's credentials.
-
-        Raises:
-            ControllerError: a file cannot be read, or a certificate lacks its key.
-        """
+        """Return gRPC's credentials of files that `context` has read; a certificate needs a key."""
         if (self.certificate is None) != (self.key is None):
             raise ControllerError("A TLS client certificate needs its key: give both or neither.")
         return grpc.ssl_channel_credentials(
-            root_certificates=_read(self.root_certificate),
-            private_key=_read(self.key),
-            certificate_chain=_read(self.certificate),
+            *(path and path.read_bytes() for path in (self.root_certificate, self.key)),
+            certificate_chain=self.certificate and self.certificate.read_bytes(),
         )
 
+    def context(self) -> ssl.SSLContext:
+        """Return a context for a handshake; a certificate without a key is left out."""
+        root, certificate, key = self.root_certificate, self.certificate, self.key
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        # gRPC decides on the strength of keys.
+        context.set_ciphers("DEFAULT:@SECLEVEL=0")
+        context.set_alpn_protocols(["h2"])
+        try:
+            if root is None:
+                context.load_default_certs()
+            else:
+                context.load_verify_locations(root)
+        except ssl.SSLError as error:
+            raise ControllerError(
+                f"The TLS file {root} holds no certificate of an authority ({_reason(error)}): "
+                "give the path of a PEM file."
+            ) from error
+        except OSError as error:
+            raise _unreadable(root, error) from error
+        if certificate is not None and key is not None:
+            try:
+                # Without a password OpenSSL would ask at the terminal.
+                context.load_cert_chain(certificate, key, password="")
+            except ssl.SSLError as error:
+                raise ControllerError(
+                    f"The TLS files {certificate} and {key} are not a certificate and its private "
+                    f"key ({_reason(error)}): give the paths of PEM files that belong together."
+                ) from error
+            except OSError as error:
+                missing = certificate if not certificate.exists() else key
+                raise _unreadable(missing, error) from error
+        return context
 
-class Connection(Protocol):
-    """A way to one switch."""
 
-    @property
-    def stub(self) -> Any:  # noqa: ANN401
-        """The calls of P4Runtime, as gRPC's stub has them."""
+class Connection:
+    """A gRPC channel to one switch.
 
-    def write(self, request: bytes, timeout: float) -> Any:  # noqa: ANN401
-        """Begin a Write with a serialized request; return what has ``result`` and ``exception``."""
-
-    def read(self, request: bytes, timeout: float) -> Any:  # noqa: ANN401
-        """Return the serialized answers to a serialized Read as they come."""
-
-    def stream(self, device_id: int, election_id: int) -> StreamChannel:
-        """Open the stream that makes a controller the primary."""
-
-    def close(self) -> None:
-        """Disconnect."""
-
-
-Connect = Callable[[str, TlsOptions | None], Connection]
-
-
-class GrpcConnection:
-    """A gRPC channel."""
+    Attributes:
+        stub: the calls of P4Runtime.
+        write: begins a Write with a serialized request; returns gRPC's future.
+        read: yields the serialized answers to a serialized Read as they come.
+    """
 
     def __init__(self, address: str, tls: TlsOptions | None) -> None:
         self._address = address
-        target = grpc_target(address)
-        if tls is not None:
-            self._channel: Any = grpc.secure_channel(
-                target, tls.credentials(), options=_CHANNEL_OPTIONS
-            )
-        else:
-            self._channel = grpc.insecure_channel(target, options=_CHANNEL_OPTIONS)
-        self._stub = p4r_grpc.P4RuntimeStub(self._channel)
+        target, options = grpc_target(address), _CHANNEL_OPTIONS
+        self._channel: Any = (
+            grpc.insecure_channel(target, options)
+            if tls is None
+            else grpc.secure_channel(target, tls.credentials(), options)
+        )
+        self.stub: Any = p4r_grpc.P4RuntimeStub(self._channel)
         # Without serializers a call takes and gives bytes.
-        self._write = self._channel.unary_unary("/p4.v1.P4Runtime/Write").future
-        self._read = self._channel.unary_stream("/p4.v1.P4Runtime/Read")
+        self.write: Any = self._channel.unary_unary("/p4.v1.P4Runtime/Write").future
+        self.read: Any = self._channel.unary_stream("/p4.v1.P4Runtime/Read")
 
-    @property
-    def stub(self) -> Any:  # noqa: ANN401
-        """The calls of P4Runtime."""
-        return self._stub
-
-    def write(self, request: bytes, timeout: float) -> Any:  # noqa: ANN401
-        """Begin a Write with a serialized request; return what has ``result`` and ``exception``."""
-        return self._write(request, timeout=timeout)
-
-    def read(self, request: bytes, timeout: float) -> Any:  # noqa: ANN401
-        """Return the serialized answers to a serialized Read as they come."""
-        return self._read(request, timeout=timeout)
-
-    def stream(self, device_id: int, election_id: int) -> StreamChannel:
+    def stream(self, device_id: int, election_id: int) -> Arbitration:
         """Open the stream that makes a controller the primary."""
-        return Arbitration(self._stub.StreamChannel, self._address, device_id, election_id)
+        return Arbitration(self.stub.StreamChannel, self._address, device_id, election_id)
 
     def close(self) -> None:
-        """Disconnect."""
-        _close(self._channel)
+        """Disconnect within a time limit; otherwise the channel ends with the process.
+
+        gRPC waits for all calls to end. A call that Ctrl-C interrupted at its beginning never ends,
+        because nothing reads its events
+        (https://github.com/grpc/grpc/blob/master/src/python/grpcio/grpc/_cython/_cygrpc/channel.pyx.pxi).
+        """
+        closing = threading.Thread(target=self._channel.close, daemon=True)
+        closing.start()
+        closing.join(_CLOSING_SECONDS)
 
 
-def _read(path: Path | None) -> bytes | None:
-    if path is None:
-        return None
-    try:
-        return read_regular(path)
-    except OSError as error:
-        raise _unreadable(path, error) from error
-
-
-def _close(channel: Any) -> None:  # noqa: ANN401
-    """Close a channel within a time limit; otherwise it ends with the process.
-
-    gRPC waits for all calls to end. A call that Ctrl-C interrupted at its beginning never ends,
-    because nothing reads its events
-    (https://github.com/grpc/grpc/blob/master/src/python/grpcio/grpc/_cython/_cygrpc/channel.pyx.pxi).
-    """
-    closing = threading.Thread(target=channel.close, name="closing a channel", daemon=True)
-    closing.start()
-    closing.join(_CLOSING_SECONDS)
+Connect = Callable[[str, TlsOptions | None], Connection]
 
 
 _SECONDS = 2.0
@@ -327,17 +288,9 @@ _SECONDS = 2.0
 _GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes((0, 0, 0, 4, 0, 0, 0, 0, 0))
 
 
-def check_tls_files(root: Path | None, certificate: Path | None, key: Path | None) -> None:
-    """Check that PEM files are readable, and the key that of the certificate.
-
-    ``root`` None: the system's authorities. A certificate without a key is not checked.
-    """
-    _context(root, certificate, key)
-
-
 def check_handshake(address: str, tls: TlsOptions) -> None:
     """Check that a switch and its controller accept each other's certificates, if it answers."""
-    context = _context(tls.root_certificate, tls.certificate, tls.key)
+    context = tls.context()
     if socket_path(address) is not None:
         return
     host, _, port = address.rpartition(":")
@@ -381,38 +334,6 @@ def _is_taken(wrapped: ssl.SSLSocket) -> bool:
         return True
     except OSError:
         return False
-
-
-def _context(root: Path | None, certificate: Path | None, key: Path | None) -> ssl.SSLContext:
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    # gRPC decides on the strength of keys.
-    context.set_ciphers("DEFAULT:@SECLEVEL=0")
-    context.set_alpn_protocols(["h2"])
-    try:
-        if root is None:
-            context.load_default_certs()
-        else:
-            context.load_verify_locations(root)
-    except ssl.SSLError as error:
-        raise ControllerError(
-            f"The TLS file {root} holds no certificate of an authority ({_reason(error)}): give "
-            "the path of a PEM file."
-        ) from error
-    except OSError as error:
-        raise _unreadable(root, error) from error
-    if certificate is not None and key is not None:
-        try:
-            # Without a password OpenSSL would ask at the terminal.
-            context.load_cert_chain(certificate, key, password="")
-        except ssl.SSLError as error:
-            raise ControllerError(
-                f"The TLS files {certificate} and {key} are not a certificate and its private key "
-                f"({_reason(error)}): give the paths of PEM files that belong together."
-            ) from error
-        except OSError as error:
-            missing = certificate if not certificate.exists() else key
-            raise _unreadable(missing, error) from error
-    return context
 
 
 def _unreadable(path: Path | None, error: OSError) -> ControllerError:

@@ -79,19 +79,12 @@ class Table:
         widest = max((action.width for action in self.actions), default=0)
         return self.key_width + ACTION_ID_BYTES + widest
 
-    def action(self, name: str) -> Action:
-        """Return the action called ``name``."""
+    def action(self, key: str | int) -> Action:
+        """Return the action with that name or P4Runtime id."""
         for action in self.actions:
-            if action.name == name:
+            if key in (action.name, action.id):
                 return action
-        raise OtherProgramError(f"Table {self.name} of the P4 program has no action {name}.")
-
-    def action_by_id(self, number: int) -> Action:
-        """Return the action with that P4Runtime id."""
-        for action in self.actions:
-            if action.id == number:
-                return action
-        raise OtherProgramError(f"Table {self.name} of the P4 program has no action {number:#x}.")
+        raise OtherProgramError(f"Table {self.name} of the P4 program has no action {key}.")
 
 
 @lru_cache(maxsize=4)
@@ -147,13 +140,6 @@ class Layout:
                 f"The P4 program has no table {name}, only {', '.join(sorted(self.tables))}."
             )
         return self.tables[name]
-
-    def table_by_id(self, number: int) -> Table | None:
-        """Return the table with that P4Runtime id, or None."""
-        for table in self.tables.values():
-            if table.id == number:
-                return table
-        return None
 
     def counter(self, name: str) -> Array:
         """Return the counter called ``name``."""

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 import numpy as np
 from finsy.proto import p4r
 
-from switchgnn.controller.p4runtime.layout import ACTION_ID_BYTES, Action, Layout, Table
+from switchgnn.controller.p4runtime.layout import ACTION_ID_BYTES, Layout, Table
 from switchgnn.controller.p4runtime.rows import Bytes, Rows, no_rows
 
 INSERT = p4r.Update.INSERT
@@ -82,7 +82,8 @@ def describe_entity(entity: p4r.Entity, layout: Layout | None) -> str:
         return f"multicast group {entry.multicast_group_entry.multicast_group_id}"
     if not entity.HasField("table_entry"):
         return str(entity.WhichOneof("entity"))
-    table = layout.table_by_id(entity.table_entry.table_id) if layout else None
+    tables = {table.id: table for table in layout.tables.values()} if layout else {}
+    table = tables.get(entity.table_entry.table_id)
     where = f"table {table.name}" if table else f"table {entity.table_entry.table_id:#x}"
     if entity.table_entry.is_default_action:
         return f"{where}, default action"
@@ -95,7 +96,7 @@ def describe_entity(entity: p4r.Entity, layout: Layout | None) -> str:
 
 
 def _fill_action(entry: p4r.TableEntry, table: Table, raw: bytes) -> None:
-    action = table.action_by_id(int.from_bytes(raw[:ACTION_ID_BYTES], "big"))
+    action = table.action(int.from_bytes(raw[:ACTION_ID_BYTES], "big"))
     message = entry.action.action
     message.action_id = action.id
     for field in action.params:
@@ -111,8 +112,8 @@ def _row(table: Table, entry: p4r.TableEntry) -> bytes:
 
 def _action_bytes(table: Table, message: p4r.Action) -> bytes:
     params = {param.param_id: param.value for param in message.params}
-    action: Action = table.action_by_id(message.action_id)
-    values = (_padded(params[field.id], field.width) for field in action.params)
+    fields = table.action(message.action_id).params
+    values = (_padded(params[field.id], field.width) for field in fields)
     return message.action_id.to_bytes(ACTION_ID_BYTES, "big") + b"".join(values)
 
 

@@ -101,18 +101,6 @@ def concatenate(table: Table, *parts: Rows) -> Rows:
     return Rows(table, np.concatenate([part.data for part in parts]))
 
 
-def require_unique(rows: Rows) -> None:
-    """Refuse rows that name an entry twice."""
-    keys, counts = np.unique(rows.keys, return_counts=True)
-    if len(keys) == len(rows):
-        return
-    first = np.flatnonzero(rows.keys == keys[counts > 1][0])[:1]
-    raise PlanRefusedError(
-        f"The plan names an entry of table {rows.table.name} twice: "
-        f"{describe_key(rows.select(first))}. Make the plan again."
-    )
-
-
 def describe_key(rows: Rows) -> str:
     """Return the key of the first row in words."""
     columns = rows.key_columns()
@@ -149,30 +137,25 @@ def difference(present: Rows, desired: Rows) -> RowsDifference:
 
 
 def _big_endian(table: Table, field: Field, value: Value) -> Bytes:
-    if isinstance(value, int | np.integer):
-        return np.frombuffer(_number_bytes(table, field, int(value)), np.uint8)
-    if field.width > _WORD_BYTES and isinstance(value, np.ndarray) and value.ndim == 2:
+    """Return the bytes of one number for all entries, or uint8[N, width] of one for each."""
+    wide = field.width > _WORD_BYTES
+    if wide and isinstance(value, np.ndarray) and value.ndim == 2:
         return value.astype(np.uint8, copy=False)
-    if field.width > _WORD_BYTES:
-        joined = b"".join(_number_bytes(table, field, int(number)) for number in value)
+    numbers = np.atleast_1d(np.asarray(value, dtype=object if wide else None))
+    for number in _range(numbers):
+        if number < 0 or number >> field.bits:
+            raise PlanRefusedError(
+                f"{field.name} of table {table.name} has {field.bits} bits, too few for {number}."
+            )
+    if wide:
+        joined = b"".join(int(number).to_bytes(field.width, "big") for number in numbers)
         return np.frombuffer(joined, np.uint8).reshape(-1, field.width)
-    numbers = np.asarray(value)
-    if len(numbers) and (int(numbers.max()) >> field.bits or int(numbers.min()) < 0):
-        _refuse(table, field, int(numbers.max()))
     words = np.ascontiguousarray(numbers, dtype=">u8").view(np.uint8)
     return words.reshape(-1, _WORD_BYTES)[:, _WORD_BYTES - field.width :]
 
 
-def _number_bytes(table: Table, field: Field, number: int) -> bytes:
-    if number < 0 or number >> field.bits:
-        _refuse(table, field, number)
-    return number.to_bytes(field.width, "big")
-
-
-def _refuse(table: Table, field: Field, number: int) -> None:
-    raise PlanRefusedError(
-        f"{field.name} of table {table.name} has {field.bits} bits, too few for {number}."
-    )
+def _range(numbers: Numbers) -> tuple[int, int]:
+    return (int(numbers.min()), int(numbers.max())) if len(numbers) else (0, 0)
 
 
 def _numbers(data: Bytes) -> NDArray[np.uint64]:

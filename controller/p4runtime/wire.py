@@ -6,7 +6,7 @@ A fanout entry is a message of three match fields and nineteen parameters, which
 more slowly than the switch stores it. But all entries of one action differ only in the bytes
 of their values if each value keeps its full width, as P4Runtime allows. So protobuf makes one
 message without values (the template), which is copied for all entries, with the columns of
-values pasted over it. The places of the values are found by encoding the template once more
+values pasted over it. The offsets of the values are found by encoding the template once more
 with a different number in each byte.
 """
 
@@ -47,13 +47,19 @@ class _Template:
 
     Attributes:
         message: the update as part of a WriteRequest, values zero; uint8[L].
-        places: the bytes of the message that are values; int[V].
+        offsets: the bytes of the message that are values; int[V].
         columns: the bytes of a row that belong there; int[V].
     """
 
     message: Bytes
-    places: NDArray[np.intp]
+    offsets: NDArray[np.intp]
     columns: NDArray[np.intp]
+
+    def encode(self, data: Bytes) -> Request:
+        """Return the updates of rows."""
+        matrix = np.tile(self.message, (len(data), 1))
+        matrix[:, self.offsets] = data[:, self.columns]
+        return Request(matrix.tobytes(), len(data))
 
 
 def encode_messages(updates: list[p4r.Update], batch: int = BATCH) -> Iterator[Request]:
@@ -67,12 +73,12 @@ def encode_rows(
     kind: "p4r.Update.Type.ValueType", rows: Rows, batch: int = BATCH
 ) -> Iterator[Request]:
     """Yield requests of at most ``batch`` updates of rows, by action."""
-    for part in _by_action(rows):
-        template: _Template | None = None
-        for start in range(0, len(part), batch):
-            data = part.data[start : start + batch]
-            template = template or _template(kind, rows, data[0])
-            yield _encode(template, data)
+    ids = rows.action_ids
+    for number in np.unique(ids):
+        data = rows.data[ids == number]
+        template = _template(kind, rows.table, data[0])
+        for start in range(0, len(data), batch):
+            yield template.encode(data[start : start + batch])
 
 
 def encode_difference(change: RowsDifference, batch: int = BATCH) -> Iterator[Request]:
@@ -82,59 +88,24 @@ def encode_difference(change: RowsDifference, batch: int = BATCH) -> Iterator[Re
     yield from encode_rows(INSERT, change.insert, batch)
 
 
-def _by_action(rows: Rows) -> Iterator[Rows]:
-    ids = rows.action_ids
-    for number in np.unique(ids):
-        yield rows.select(ids == number)
-
-
-def _encode(template: _Template, data: Bytes) -> Request:
-    matrix = np.tile(template.message, (len(data), 1))
-    matrix[:, template.places] = data[:, template.columns]
-    return Request(matrix.tobytes(), len(data))
-
-
-def _template(kind: "p4r.Update.Type.ValueType", rows: Rows, example: Bytes) -> _Template:
-    table = rows.table
+def _template(kind: "p4r.Update.Type.ValueType", table: Table, example: Bytes) -> _Template:
     # The action's id chooses the template.
-    action_start, action_end = table.key_width, table.key_width + ACTION_ID_BYTES
+    values = np.delete(np.arange(table.row_width), np.arange(ACTION_ID_BYTES) + table.key_width)
+    if len(values) > _MARKS:
+        raise ValueError(f"Entries of table {table.name} have more than {_MARKS} bytes.")
     blank = example.copy()
-    blank[:action_start] = 0
-    blank[action_end:] = 0
-    message = _update_bytes(kind, rows, blank)
-    values = np.r_[:action_start, action_end : table.row_width]
-    found = [
-        _find(kind, rows, blank, message, values[first : first + _MARKS])
-        for first in range(0, len(values), _MARKS)
-    ]
-    return _Template(
-        message,
-        np.concatenate([places for places, _ in found]),
-        np.concatenate([columns for _, columns in found]),
-    )
-
-
-def _find(
-    kind: "p4r.Update.Type.ValueType",
-    rows: Rows,
-    blank: Bytes,
-    message: Bytes,
-    columns: NDArray[np.intp],
-) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return the places of columns in a message, and those columns.
-
-    A deletion has no parameters, and a narrow action ends early.
-    """
+    blank[values] = 0
     marked = blank.copy()
-    marked[columns] = np.arange(1, len(columns) + 1)
-    found = _update_bytes(kind, rows, marked)
-    places = np.flatnonzero(found != message)
-    return places, columns[found[places].astype(np.intp) - 1]
-
-
-def _update_bytes(kind: "p4r.Update.Type.ValueType", rows: Rows, row: Bytes) -> Bytes:
-    request = p4r.WriteRequest(updates=[row_update(kind, rows.table, row)])
-    return np.frombuffer(request.SerializeToString(), np.uint8)
+    marked[values] = np.arange(1, len(values) + 1)
+    message, found = (
+        np.frombuffer(
+            p4r.WriteRequest(updates=[row_update(kind, table, row)]).SerializeToString(), np.uint8
+        )
+        for row in (blank, marked)
+    )
+    # A deletion has no parameters, and a narrow action ends early.
+    offsets = np.flatnonzero(found != message)
+    return _Template(message, offsets, values[found[offsets].astype(np.intp) - 1])
 
 
 # Tags of the protobuf wire format: the number of a field * 8 + its type
@@ -193,30 +164,30 @@ def _joined(responses: Iterable[bytes]) -> Iterator[bytes]:
 def _decode_response(table: Table, response: bytes) -> Rows:
     if not response:
         return no_rows(table)
-    places = _places(table, response)
+    spans = _spans(table, response)
     parts = []
     for action in table.actions:
-        if len(places) <= _FEW:
+        if len(spans) <= _FEW:
             break
-        walk = _Walk(response, places, table)
+        walk = _Walk(response, spans, table)
         walk.entry(action)
         parts.append(Rows(table, walk.rows[walk.sound]))
-        places = places[~walk.sound]
-    entities = (p4r.Entity.FromString(response[start:end]) for start, end in places.tolist())
+        spans = spans[~walk.sound]
+    entities = (p4r.Entity.FromString(response[start:end]) for start, end in spans.tolist())
     return concatenate(table, *parts, parse_rows(table, (each.table_entry for each in entities)))
 
 
-def _places(table: Table, response: bytes) -> NDArray[np.intp]:
+def _spans(table: Table, response: bytes) -> NDArray[np.intp]:
     """Return where each entity starts and ends, int[N, 2]."""
     for length_bytes in (2, 1):
-        places = _places_by_table(table, response, length_bytes)
-        if places is not None:
-            return places
+        spans = _spans_by_table(table, response, length_bytes)
+        if spans is not None:
+            return spans
     return np.array(list(_entities(response)), np.intp).reshape(-1, 2)
 
 
-def _places_by_table(table: Table, response: bytes, length_bytes: int) -> NDArray[np.intp] | None:
-    """Return the places of entities if all lengths have that many bytes; else None.
+def _spans_by_table(table: Table, response: bytes, length_bytes: int) -> NDArray[np.intp] | None:
+    """Return the spans of entities if all lengths have that many bytes; else None.
 
     Looks for the table's id, and checks that each entity ends where the next one starts.
     """
@@ -268,18 +239,18 @@ class _Walk:
         rows: uint8[N, row_width], filled on the way.
     """
 
-    def __init__(self, response: bytes, places: NDArray[np.intp], table: Table) -> None:
+    def __init__(self, response: bytes, spans: NDArray[np.intp], table: Table) -> None:
         padded = bytes(_MARGIN) + response + bytes(_MARGIN)
         self._buffer: Bytes = np.frombuffer(padded, np.uint8)
         # The words that begin at each byte, by their first byte and by their last.
         words = len(padded) - _WORD + 1
         self._little = np.ndarray((words,), "<u8", padded, strides=(1,))
         self._big = np.ndarray((words,), ">u8", padded, strides=(1,))
-        self._at = places[:, 0] + _MARGIN
-        self._end = places[:, 1] + _MARGIN
+        self._at = spans[:, 0] + _MARGIN
+        self._end = spans[:, 1] + _MARGIN
         self._table = table
-        self.sound = np.ones(len(places), np.bool_)
-        self.rows: Bytes = np.zeros((len(places), table.row_width), np.uint8)
+        self.sound = np.ones(len(spans), np.bool_)
+        self.rows: Bytes = np.zeros((len(spans), table.row_width), np.uint8)
 
     def entry(self, action: Action) -> None:
         """Walk over a whole entry with this action."""
@@ -287,7 +258,8 @@ class _Walk:
         self._message(_TABLE_ENTRY)
         self._constant(bytes([_TABLE_ID]) + _varint(table.id))
         for field in table.keys:
-            self._value(field, 0, (_MATCH, _FIELD_ID, _EXACT, _EXACT_VALUE))
+            header: tuple[int, ...] = (_MATCH, 6, _FIELD_ID, field.id, _EXACT, 2, _EXACT_VALUE, 0)
+            self._value(field, 0, header, (1, 5, 7))
         self._message(_ACTION)
         self._message(_TABLE_ACTION)
         self._constant(bytes([_ACTION_ID]) + _varint(action.id))
@@ -296,7 +268,8 @@ class _Walk:
             action.id.to_bytes(ACTION_ID_BYTES, "big"), np.uint8
         )
         for field in action.params:
-            self._value(field, start + ACTION_ID_BYTES, (_PARAM, _PARAM_ID, None, _PARAM_VALUE))
+            header = (_PARAM, 4, _PARAM_ID, field.id, _PARAM_VALUE, 0)
+            self._value(field, start + ACTION_ID_BYTES, header, (1, 5))
         self.sound &= self._at == self._end
 
     def _expect(self, byte: int) -> None:
@@ -326,19 +299,18 @@ class _Walk:
         length = self._length()
         self.sound &= self._at + length == self._end
 
-    def _value(self, field: Field, start: int, tags: tuple[int, int, int | None, int]) -> None:
-        """Walk over a match field or a parameter, and keep its value."""
-        outer, number, inner, value = tags
-        # Each length counts the rest of the header, and the value.
-        header = [outer, 0, number, field.id, *([] if inner is None else [inner, 0]), value, 0]
-        lengths = [place for place in range(1, len(header), 2) if place != 3]
-        for place in lengths:
-            header[place] = len(header) - 1 - place
+    def _value(
+        self, field: Field, start: int, header: tuple[int, ...], lengths: tuple[int, ...]
+    ) -> None:
+        """Walk over a match field or a parameter, and keep its value.
+
+        The bytes at `lengths` of the header count the rest of it, and the value.
+        """
         if max(header) + field.width >= _ONE_BYTE:
             self.sound[:] = False
             return
         word = int.from_bytes(bytes(header), "little")
-        once = sum(1 << 8 * place for place in lengths)
+        once = sum(1 << 8 * offset for offset in lengths)
         found = self._little[self._at] & _LAST_BYTES[len(header)]
         length = found >> np.uint64(8 * (len(header) - 1))
         self.sound &= length <= field.width

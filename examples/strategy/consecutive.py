@@ -19,5 +19,5 @@ def consecutive(boundary: BoundaryEdges, slots: int, seed: int) -> NDArray[np.in
     Returns:
         int32[E], numbered from 1.
     """
-    _, place = np.unique(boundary.destination, return_inverse=True)
-    return (place // slots + 1).astype(np.int32)
+    _, index = np.unique(boundary.destination, return_inverse=True)
+    return (index // slots + 1).astype(np.int32)

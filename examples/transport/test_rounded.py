@@ -18,7 +18,7 @@ class Recorded:
     def __init__(self):
         self.rows = []
 
-    def aggregate(self, rows, direction, _site):
+    def aggregate(self, rows, direction, _tensor_id):
         self.rows.append((rows, direction))
         return rows
 

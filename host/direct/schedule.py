@@ -329,7 +329,7 @@ def read_schedule(path: str | Path) -> DirectSchedule:
     try:
         arrays = read_arrays(Path(path), kinds, remedy=_REMEDY)
     except ArraysError as error:
-        raise ScheduleError(f"Cannot read the schedule: {error}.") from error
+        raise ScheduleError(f"Cannot read the schedule: {error}") from error
     if not _fit(arrays):
         raise ScheduleError(f"The arrays of {path} do not fit each other; {_REMEDY}.")
     return DirectSchedule(

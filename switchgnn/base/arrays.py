@@ -245,12 +245,12 @@ def _refusing(source: Path | bytes, where: str, remedy: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise ArraysError(f"cannot read {where}: {error.strerror or error}") from error
+        raise ArraysError(f"Cannot read {where}: {error.strerror or error}.") from error
     except MemoryError as error:
-        raise ArraysError(f"the arrays of {where} do not fit into memory") from error
+        raise ArraysError(f"The arrays of {where} do not fit into memory.") from error
     except Exception as error:
         problem = " ".join(str(error).split()).rstrip(".") or type(error).__name__
-        raise ArraysError(f"{where} is refused: {problem}; {remedy}") from error
+        raise ArraysError(f"{where} is refused: {problem}; {remedy}.") from error
 
 
 @contextmanager

@@ -3,16 +3,14 @@
 """Regular files alone are read; temporary folders; replacing as a whole."""
 
 import errno
-import fcntl
 import gzip
 import io
 import os
 import pwd
-import shutil
 import stat
 import tempfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -106,10 +104,10 @@ def reason_to_distrust(folder: Path) -> str | None:
     Everything in it and every folder above must belong to this user or root, and be writable by
     its owner (and group) alone.
     """
-    return reason_to_distrust_place(folder.resolve(strict=True))
+    return reason_to_distrust_path(folder.resolve(strict=True))
 
 
-def reason_to_distrust_place(target: Path) -> str | None:
+def reason_to_distrust_path(target: Path) -> str | None:
     """Return `reason_to_distrust` of a resolved path, whose links can no longer change."""
     above = (_reason(path, path.lstat(), is_above=True) for path in reversed(target.parents))
     inside = (_reason_inside(path) for path in sorted(target.iterdir()))
@@ -146,8 +144,6 @@ def user_name(user: int) -> str:
 def private_folder(prefix: str, inside: str | None = None) -> Iterator[Path]:
     """Make a temporary folder for this user alone, removed after the block.
 
-    If this process and its forks are killed before, the next call with that parent removes it.
-
     Args:
         prefix: of its name.
         inside: its parent; by default the folder for temporary files.
@@ -156,7 +152,6 @@ def private_folder(prefix: str, inside: str | None = None) -> Iterator[Path]:
         WriteError: it cannot be made.
     """
     try:
-        _remove_abandoned(Path(inside or tempfile.gettempdir()))
         made = tempfile.TemporaryDirectory(prefix=prefix, dir=inside)
     except FileNotFoundError as error:  # Python found no folder for temporary files
         raise WriteError(
@@ -164,38 +159,11 @@ def private_folder(prefix: str, inside: str | None = None) -> Iterator[Path]:
             "one, or set TMPDIR to a folder that can be written."
         ) from error
     except OSError as error:
-        place = Path(error.filename or inside or ".").parent
-        raise WriteError(
-            f"Cannot make a folder for temporary files in {place}: {why_not_written(error, place)}."
-        ) from error
-    with made as name, _opened(Path(name)) as opened:
-        with suppress(OSError):  # some file systems have no locks
-            fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            os.fchmod(opened, _OWNED)
+        parent = Path(error.filename or inside or ".").parent
+        why = why_not_written(error, parent)
+        raise WriteError(f"Cannot make a folder for temporary files in {parent}: {why}.") from error
+    with made as name:
         yield Path(name).resolve()
-
-
-# The mode of a temporary folder on which its owner holds a lock, marked by the sticky bit.
-_OWNED = stat.S_ISVTX | stat.S_IRWXU
-
-
-def _remove_abandoned(parent: Path) -> None:
-    """Remove the private folders of this user whose owners have ended."""
-    for folder in parent.glob("switchgnn-*"):
-        with suppress(OSError), _opened(folder) as opened:
-            found = os.fstat(opened)
-            if (found.st_uid, stat.S_IMODE(found.st_mode)) == (os.geteuid(), _OWNED):
-                fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                shutil.rmtree(folder)
-
-
-@contextmanager
-def _opened(folder: Path) -> Iterator[int]:
-    opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-    try:
-        yield opened
-    finally:
-        os.close(opened)
 
 
 _FOR_ALL_TO_READ = 0o644
@@ -259,3 +227,20 @@ def swap_into_place(new: Path, target: Path) -> None:
         old.rename(target)
         raise
     old.rename(new)
+
+
+def reason_to_keep(target: Path, what: str, ours: Callable[[str], bool]) -> str | None:
+    """Return why a folder for `what` must not be replaced; None: all files in it are ours."""
+    if not target.exists():
+        return None
+    if not target.is_dir():
+        return f"{target} is a file; give the name of a folder for {what}."
+    return next(
+        (
+            f"{target} holds {path.name}, which is not part of {what}, so it is not overwritten; "
+            "choose another name."
+            for path in sorted(target.iterdir())
+            if not ours(path.name)
+        ),
+        None,
+    )

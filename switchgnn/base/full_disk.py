@@ -23,27 +23,27 @@ def is_full(error: OSError) -> bool:
     return error.errno in _FULL
 
 
-def why_not_written(error: OSError, place: Path) -> str:
-    """Return why `place` cannot be written, and for a full disk what to do; no full stop."""
+def why_not_written(error: OSError, path: Path) -> str:
+    """Return why `path` cannot be written, and for a full disk what to do; no full stop."""
     if error.errno is None:  # NumPy reports short writes without one
-        return f"the disk took only a part of it ({error}); {_remedy(place)}"
+        return f"the disk took only a part of it ({error}); {_remedy(path)}"
     reason = error.strerror or str(error)
-    return f"{reason}; {_remedy(place)}" if is_full(error) else reason
+    return f"{reason}; {_remedy(path)}" if is_full(error) else reason
 
 
 @contextmanager
-def writing(place: Path) -> Iterator[None]:
-    """Raise WriteError in place of an OSError of the block, which writes `place`."""
+def writing(path: Path) -> Iterator[None]:
+    """Raise WriteError in place of an OSError of the block, which writes `path`."""
     try:
         yield
     except OSError as error:
-        raise WriteError(f"Cannot write {place}: {why_not_written(error, place)}.") from error
+        raise WriteError(f"Cannot write {path}: {why_not_written(error, path)}.") from error
 
 
-def _remedy(place: Path) -> str:
+def _remedy(path: Path) -> str:
     # Python uses another folder where the one of TMPDIR is full.
     folders = {Path(os.environ.get("TMPDIR") or "/tmp"), Path(tempfile.gettempdir())}  # noqa: S108
-    above = {place.absolute(), *place.absolute().parents}
+    above = {path.absolute(), *path.absolute().parents}
     if above & {folder.absolute() for folder in folders}:
         return "make room there, or set TMPDIR to a folder on another disk"
     return "make room there, or choose another folder"

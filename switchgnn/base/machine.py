@@ -2,16 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Memory of the process and the machine, how the program was installed, and starting modules."""
 
-import importlib.metadata
 import re
 import resource
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import unquote, urlparse
-
-import msgspec
 
 import switchgnn
 from switchgnn.base.errors import SwitchGNNError
@@ -104,65 +99,22 @@ def _process_peak() -> int:
 
 
 _NAME = "switchgnn"
-# Written by pip: https://packaging.python.org/en/latest/specifications/direct-url/
-_ORIGIN = "direct_url.json"
 
 
-@dataclass(frozen=True)
-class Installation:
-    """How the program was installed.
-
-    Attributes:
-        checkout: the folder of an editable installation; None for a wheel.
-    """
-
-    checkout: Path | None
-
-    def mend(self, extra: str | None = None) -> str:
-        """Return the command that installs the program's packages, or those of an extra."""
-        brackets = "" if extra is None else f"[{extra}]"
-        if self.checkout is None:
-            return f"pip install '{_NAME}{brackets}'" if extra else f"pip install {_NAME}"
-        place = "." if self.checkout.resolve() == Path.cwd().resolve() else str(self.checkout)
-        words = f"{place}{brackets}"
-        return f"pip install -e {words}" if words == "." else f"pip install -e '{words}'"
-
-
-def find_installation() -> Installation:
-    """Return the installation that pip recorded, or else the one that the files suggest."""
-    try:
-        noted = importlib.metadata.distribution(_NAME).read_text(_ORIGIN)
-    except importlib.metadata.PackageNotFoundError:
-        noted = None
-    if noted is not None:
-        return Installation(_editable_folder(noted))
+def checkout() -> Path | None:
+    """Return the folder of an editable installation; None for a wheel."""
     root = Path(switchgnn.__file__).parent.parent
-    return Installation(root if (root / "pyproject.toml").is_file() else None)
+    return root if (root / "pyproject.toml").is_file() else None
 
 
-def how_to_install(extra: str) -> str:
-    """Return the command that installs the packages of an extra."""
-    return find_installation().mend(extra)
-
-
-class _Folder(msgspec.Struct):
-    editable: bool = False
-
-
-class _Origin(msgspec.Struct):
-    url: str
-    dir_info: _Folder = msgspec.field(default_factory=_Folder)
-
-
-def _editable_folder(noted: str) -> Path | None:
-    try:
-        origin = msgspec.json.decode(noted, type=_Origin)
-    except msgspec.DecodeError:
-        return None
-    address = urlparse(origin.url)
-    if not origin.dir_info.editable or address.scheme != "file":
-        return None
-    return Path(unquote(address.path))
+def how_to_install(extra: str | None = None) -> str:
+    """Return the command that installs the program's packages, or those of an extra."""
+    brackets, folder = f"[{extra}]" if extra else "", checkout()
+    if folder is None:
+        return f"pip install '{_NAME}{brackets}'" if extra else f"pip install {_NAME}"
+    if folder.resolve() == Path.cwd().resolve():
+        return f"pip install -e '.{brackets}'" if extra else "pip install -e ."
+    return f"pip install -e '{folder}{brackets}'"
 
 
 # Removes the current folder, '' in sys.path, before anything is imported from it.

@@ -89,7 +89,7 @@ class MetricsError(SwitchGNNError):
 Collect = Callable[[], Iterable[Metric]]
 
 
-def parse_place(text: str) -> tuple[str, int]:
+def parse_address(text: str) -> tuple[str, int]:
     """Parse PORT (on loopback) or ADDRESS:PORT into address and port."""
     host, _, port = text.rpartition(":")
     if not port.isdecimal() or int(port) > _LAST_PORT or text.startswith(":"):
@@ -153,11 +153,7 @@ class _Collector:
 
 
 def _family(metric: Metric) -> "Family":
-    from prometheus_client.core import (  # noqa: PLC0415
-        CounterMetricFamily,
-        GaugeMetricFamily,
-        HistogramMetricFamily,
-    )
+    from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily  # noqa: PLC0415
 
     family: Any
     if metric.kind is MetricKind.COUNTER:
@@ -185,7 +181,7 @@ class NoAnswerError(MetricsError):
 
 
 def ask_metrics(host: str, port: int, *, seconds: float = 1.0, most_bytes: int = 1 << 18) -> str:
-    """Return the metrics served at a place, as text.
+    """Return the metrics served at an address, as text.
 
     Args:
         host: a name or an address.
@@ -197,24 +193,24 @@ def ask_metrics(host: str, port: int, *, seconds: float = 1.0, most_bytes: int =
         NoAnswerError: there is no answer, or one that is late, too long, or not status 200.
     """
     end = time.monotonic() + seconds
-    place = f"{host}:{port}"
+    address = f"{host}:{port}"
     body = bytearray()
     asked = HTTPConnection(host, port, timeout=seconds)
     try:
         asked.request("GET", _PATH)
         answer = asked.getresponse()
         if answer.status != HTTPStatus.OK:
-            raise NoAnswerError(f"{place} answers with status {answer.status}.")
+            raise NoAnswerError(f"{address} answers with status {answer.status}.")
         while chunk := answer.read1(_CHUNK):
             body += chunk
             if len(body) > most_bytes:
-                raise NoAnswerError(f"{place} answers with more than {most_bytes} bytes.")
+                raise NoAnswerError(f"{address} answers with more than {most_bytes} bytes.")
             if time.monotonic() > end:
-                raise NoAnswerError(f"The answer of {place} takes too long.")
+                raise NoAnswerError(f"The answer of {address} takes too long.")
         if answer.length:
-            raise NoAnswerError(f"The connection to {place} closes before the end of the answer.")
+            raise NoAnswerError(f"The connection to {address} closes before the end of the answer.")
     except (OSError, UnicodeError, HTTPException) as error:
-        raise NoAnswerError(f"No metrics are served on {place}: {error}.") from None
+        raise NoAnswerError(f"No metrics are served on {address}: {error}.") from None
     finally:
         asked.close()
     return body.decode("utf-8", "replace")

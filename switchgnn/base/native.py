@@ -16,7 +16,7 @@ from functools import cache, partial
 from pathlib import Path
 
 from switchgnn.base.errors import SwitchGNNError
-from switchgnn.base.files import reason_to_distrust_place
+from switchgnn.base.files import reason_to_distrust_path
 
 _DIGITS = 16
 _OWNER_ONLY = 0o700
@@ -77,7 +77,7 @@ def _temporary_cache() -> Path:
 def _why_not_used(folder: Path) -> str | None:
     """Return why programs cannot be written to a folder, safely, and run from there."""
     _make(folder)
-    if (reason := reason_to_distrust_place(folder.resolve())) is not None:
+    if (reason := reason_to_distrust_path(folder.resolve())) is not None:
         return reason
     if os.statvfs(folder).f_flag & os.ST_NOEXEC:
         return "its file system is mounted noexec"
@@ -142,7 +142,7 @@ def _make(folder: Path) -> None:
 
 
 def _check(folder: Path) -> None:
-    reason = reason_to_distrust_place(folder)
+    reason = reason_to_distrust_path(folder)
     if reason is not None:
         raise CacheError(f"The cache {folder} is not used: {reason}. {_CURE}.")
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The surroundings of a switch: ports and addresses of workers and other switches."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from switchgnn.base.errors import SwitchGNNError
@@ -51,20 +51,26 @@ class Network:
     switch: Station = ONLY_SWITCH
     beyond: tuple[Neighbour, ...] = ()
 
+    @property
+    def alone(self) -> "LeafSpineNetworks":
+        """This one as a leaf without spines, whose neighbours are the workers: a star."""
+        positions = tuple((0, worker) for worker in range(len(self.neighbours)))
+        return LeafSpineNetworks((self,), (), positions)
+
 
 @dataclass(frozen=True)
 class LeafSpineNetworks:
-    """The networks around leaves and spines.
+    """The networks around leaves and spines, or around one switch alone.
 
     Attributes:
         leaves: one per leaf, in order: its workers, then the spines.
         spines: one per spine, in order: the leaves.
-        place: each worker's leaf, and its index among the leaf's workers.
+        positions: each worker's leaf, and its index among the leaf's workers.
     """
 
     leaves: tuple[Network, ...]
     spines: tuple[Network, ...]
-    place: tuple[tuple[int, int], ...]
+    positions: tuple[tuple[int, int], ...]
 
     @property
     def switches(self) -> tuple[Network, ...]:
@@ -100,51 +106,69 @@ def leaf_spine_networks(leaf_of_worker: Sequence[int], spines: int) -> LeafSpine
     A leaf's ports are those of its workers, from 1, then those of the spines; leaf l is on
     port l + 1 of every spine. Workers have the same addresses as in a star.
     """
-    leaves = leaf_of_worker[-1] + 1
-    workers = [_worker(worker + 1) for worker in range(len(leaf_of_worker))]
-    below = [[w for w, leaf in enumerate(leaf_of_worker) if leaf == one] for one in range(leaves)]
-    return LeafSpineNetworks(
-        leaves=tuple(
-            _leaf(leaf, [workers[w] for w in own], workers, spines)
+    below = [0] * (leaf_of_worker[-1] + 1)
+    workers = []
+    for number, leaf in enumerate(leaf_of_worker, 1):
+        below[leaf] += 1
+        workers.append(replace(_worker(number), port=below[leaf]))
+    return joined_networks(
+        workers,
+        leaf_of_worker,
+        [_switch(_LEAF, leaf) for leaf in range(len(below))],
+        [_switch(_SPINE, spine) for spine in range(spines)],
+        {
+            (leaf, spine): (own + 1 + spine, leaf + 1)
             for leaf, own in enumerate(below)
-        ),
-        spines=tuple(
-            Network(
-                neighbours=tuple(
-                    Neighbour(leaf + 1, _switch(_LEAF, leaf)) for leaf in range(leaves)
-                ),
-                switch=_switch(_SPINE, spine),
-                beyond=tuple(
-                    replace(neighbour, port=leaf + 1)
-                    for neighbour, leaf in zip(workers, leaf_of_worker, strict=True)
-                ),
-            )
             for spine in range(spines)
-        ),
-        place=tuple(
-            (leaf, below[leaf].index(worker)) for worker, leaf in enumerate(leaf_of_worker)
-        ),
+        },
+    )
+
+
+def joined_networks(
+    workers: Sequence[Neighbour],
+    leaf_of_worker: Sequence[int],
+    leaves: Sequence[Station],
+    spines: Sequence[Station],
+    ports: Mapping[tuple[int, int], tuple[int, int]],
+) -> LeafSpineNetworks:
+    """Return the networks around leaves and spines, or around one leaf without spines.
+
+    `ports`: of the cable of each (leaf, spine), that of the leaf and that of the spine.
+    """
+    below = [[w for w, at in enumerate(leaf_of_worker) if at == n] for n in range(len(leaves))]
+
+    def around_leaf(leaf: int) -> Network:
+        up = [ports[leaf, spine][0] for spine in range(len(spines))]
+        return Network(
+            neighbours=(*(workers[w] for w in below[leaf]), *map(Neighbour, up, spines)),
+            switch=leaves[leaf],
+            # Flows between leaves are spread round-robin over the spines.
+            beyond=tuple(
+                replace(worker, port=up[number % len(up)])
+                for number, worker in enumerate(workers)
+                if leaf_of_worker[number] != leaf
+            ),
+        )
+
+    def around_spine(spine: int) -> Network:
+        down = [ports[leaf, spine][1] for leaf in range(len(leaves))]
+        return Network(
+            neighbours=tuple(map(Neighbour, down, leaves)),
+            switch=spines[spine],
+            beyond=tuple(
+                replace(worker, port=down[leaf])
+                for worker, leaf in zip(workers, leaf_of_worker, strict=True)
+            ),
+        )
+
+    return LeafSpineNetworks(
+        leaves=tuple(map(around_leaf, range(len(leaves)))),
+        spines=tuple(map(around_spine, range(len(spines)))),
+        positions=tuple((leaf, below[leaf].index(w)) for w, leaf in enumerate(leaf_of_worker)),
     )
 
 
 _LEAF, _SPINE = 254, 253
-
-
-def _leaf(leaf: int, own: list[Neighbour], workers: list[Neighbour], spines: int) -> Network:
-    first = len(own) + 1
-    return Network(
-        neighbours=(
-            *(replace(worker, port=port) for port, worker in enumerate(own, 1)),
-            *(Neighbour(first + s, _switch(_SPINE, s)) for s in range(spines)),
-        ),
-        switch=_switch(_LEAF, leaf),
-        # Flows between leaves are spread round-robin over the spines.
-        beyond=tuple(
-            replace(worker, port=first + number % spines)
-            for number, worker in enumerate(workers)
-            if worker not in own
-        ),
-    )
 
 
 def _switch(tier: int, number: int) -> Station:

@@ -15,7 +15,14 @@ from enum import Enum
 from pathlib import Path
 from typing import TypeVar
 
-from switchgnn.base.network import Neighbour, Network, NetworkError, Station, mac_number
+from switchgnn.base.network import (
+    Neighbour,
+    Network,
+    NetworkError,
+    Station,
+    joined_networks,
+    mac_number,
+)
 from switchgnn.base.records import RecordError, make_record, read_toml
 
 
@@ -101,7 +108,7 @@ class DescribedWorker:
         return self.link or f"eth:{self.interface}"
 
     @property
-    def metrics_place(self) -> tuple[str, int] | None:
+    def metrics_address(self) -> tuple[str, int] | None:
         """Host and port of its metrics, or None."""
         host, _, port = self.metrics.rpartition(":")
         return (host.strip("[]"), int(port)) if self.metrics else None
@@ -151,8 +158,8 @@ class DescribedNetwork:
     @property
     def leaf_of_worker(self) -> tuple[int, ...]:
         """The index of each worker's switch among the leaves."""
-        place = {switch.name: number for number, switch in enumerate(self.leaves)}
-        return tuple(place[worker.switch] for worker in self.workers)
+        index = {switch.name: number for number, switch in enumerate(self.leaves)}
+        return tuple(index[worker.switch] for worker in self.workers)
 
 
 _Value = TypeVar("_Value")
@@ -169,7 +176,7 @@ def check_network(network: DescribedNetwork, name: str) -> None:
         raise NetworkError(f"{name}: {problem}.")
 
 
-def is_place(text: str) -> bool:
+def is_address(text: str) -> bool:
     """Return whether a text is HOST:PORT."""
     host, _, port = text.rpartition(":")
     named = _HOST.fullmatch(host) and _TCP_PORT.fullmatch(port)
@@ -224,10 +231,10 @@ def _of_links(network: DescribedNetwork) -> Iterator[str]:
 
 def _of_metrics(network: DescribedNetwork) -> Iterator[str]:
     told = [(number, each.metrics) for number, each in enumerate(network.workers) if each.metrics]
-    for number, place in told:
-        if not is_place(place):
-            yield f"worker {number} serves metrics on {place!r}, which is not HOST:PORT"
-    for same in _twice(place for _, place in told):
+    for number, address in told:
+        if not is_address(address):
+            yield f"worker {number} serves metrics on {address!r}, which is not HOST:PORT"
+    for same in _twice(address for _, address in told):
         yield f"two workers serve metrics on {same}"
 
 
@@ -239,7 +246,7 @@ def _of_ports(network: DescribedNetwork) -> Iterator[str]:
         if not 1 <= port < _MOST_PORTS:
             yield f"port {port} of switch {switch} is not one of 1 to {_MOST_PORTS - 1}"
     for switch, port in _twice(taken):
-        yield f"port {port} of switch {switch} leads to two places"
+        yield f"port {port} of switch {switch} leads to two neighbours"
 
 
 def _of_tiers(network: DescribedNetwork) -> Iterator[str]:
@@ -299,7 +306,8 @@ def read_network(path: Path) -> DescribedNetwork:
         raise NetworkError(f"{path} is not a network file: {error}.") from error
     check_network(network, str(path))
     return replace(
-        network, switches=tuple(_placed(switch, path.parent) for switch in network.switches)
+        network,
+        switches=tuple(_with_paths_from(switch, path.parent) for switch in network.switches),
     )
 
 
@@ -322,7 +330,7 @@ def network_text(network: DescribedNetwork) -> str:
     return "\n".join(blocks)
 
 
-def _placed(switch: DescribedSwitch, folder: Path) -> DescribedSwitch:
+def _with_paths_from(switch: DescribedSwitch, folder: Path) -> DescribedSwitch:
     if switch.tls is None:
         return switch
     tls = switch.tls
@@ -427,43 +435,15 @@ def _ask(sock: int, what: int, name: str) -> bytes:
 
 def networks_of(network: DescribedNetwork) -> tuple[Network, ...]:
     """Return the surroundings of each switch of a checked network, in its `in_order`."""
-    if not network.cables:
-        (switch,) = network.switches
-        return (Network(tuple(map(_worker, network.workers)), switch.station),)
-    return (
-        *(_leaf(network, leaf) for leaf in network.leaves),
-        *(_spine(network, spine) for spine in network.spines),
-    )
-
-
-def _worker(worker: DescribedWorker) -> Neighbour:
-    return Neighbour(worker.port, worker.station)
-
-
-def _leaf(network: DescribedNetwork, leaf: DescribedSwitch) -> Network:
-    up = {cable.spine: cable.leaf_port for cable in network.cables if cable.leaf == leaf.name}
-    spines = [Neighbour(up[spine.name], spine.station) for spine in network.spines]
-    return Network(
-        neighbours=(
-            *(_worker(worker) for worker in network.workers if worker.switch == leaf.name),
-            *spines,
-        ),
-        switch=leaf.station,
-        # Flows between leaves are spread round-robin over the spines.
-        beyond=tuple(
-            replace(_worker(worker), port=spines[number % len(spines)].port)
-            for number, worker in enumerate(network.workers)
-            if worker.switch != leaf.name
-        ),
-    )
-
-
-def _spine(network: DescribedNetwork, spine: DescribedSwitch) -> Network:
-    down = {cable.leaf: cable.spine_port for cable in network.cables if cable.spine == spine.name}
-    return Network(
-        neighbours=tuple(Neighbour(down[leaf.name], leaf.station) for leaf in network.leaves),
-        switch=spine.station,
-        beyond=tuple(
-            replace(_worker(worker), port=down[worker.switch]) for worker in network.workers
-        ),
-    )
+    leaves, spines = network.leaves, network.spines
+    leaf, spine = ({each.name: n for n, each in enumerate(tier)} for tier in (leaves, spines))
+    return joined_networks(
+        [Neighbour(worker.port, worker.station) for worker in network.workers],
+        network.leaf_of_worker,
+        [switch.station for switch in leaves],
+        [switch.station for switch in spines],
+        {
+            (leaf[cable.leaf], spine[cable.spine]): (cable.leaf_port, cable.spine_port)
+            for cable in network.cables
+        },
+    ).switches

@@ -239,8 +239,8 @@ def parse_bytes(name: str, text: str) -> int:
     """
     found = _SIZE.fullmatch(text.strip())
     if found is None:
-        raise SwitchGNNError(f"cannot read {name} {text}: write it as 10MB or 8MiB")
+        raise SwitchGNNError(f"Cannot read {name} {text}: write it as 10MB or 8MiB.")
     size = float(found[1]) * _UNITS[found[2]]
     if size > _MOST:
-        raise SwitchGNNError(f"{name} is too much: give at most {_MOST >> 50:,} PiB")
+        raise SwitchGNNError(f"{name} is too much: give at most {_MOST >> 50:,} PiB.")
     return int(size)

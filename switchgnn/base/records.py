@@ -52,9 +52,9 @@ def _make_path(kind: type, value: object) -> Path:
 def _in_sentence(error: msgspec.MsgspecError) -> str:
     """Return msgspec's message as `slots: expected int, got str`."""
     said, _, path = str(error).replace("`", "").partition(_AT)
-    place = path.removeprefix("$").removeprefix(".")
+    field = path.removeprefix("$").removeprefix(".")
     said = said if said.startswith("JSON") else said[:1].lower() + said[1:]
-    return f"{place}: {said}" if place else said
+    return f"{field}: {said}" if field else said
 
 
 def _refuse_unknown(told: object, made: object, path: str) -> None:
@@ -63,8 +63,8 @@ def _refuse_unknown(told: object, made: object, path: str) -> None:
         known = sorted(field.name for field in fields(made))
         for name, value in told.items():
             if name not in known:
-                place = f"{path}: " if path else ""
-                raise RecordError(f"{place}unknown field {name}; known: {', '.join(known)}")
+                parent = f"{path}: " if path else ""
+                raise RecordError(f"{parent}unknown field {name}; known: {', '.join(known)}")
             _refuse_unknown(value, getattr(made, name), f"{path}.{name}" if path else name)
     elif isinstance(made, Mapping) and isinstance(told, Mapping):
         for name, value in told.items():

@@ -28,7 +28,7 @@ _NO_FRAGMENT = 0
 _REPEATED = (Kind.FEATURE, Kind.REDUCE)
 
 
-class Place(NamedTuple):
+class ChapterKey(NamedTuple):
     """The key of a chapter; between hosts (`direct`) session and block are 0.
 
     Of an all-reduce (`reduce`), round and block are the upper and lower bits of the first fragment.
@@ -41,7 +41,7 @@ class Place(NamedTuple):
     reduce: bool = False
 
     def words(self) -> str:
-        """Return the place as text."""
+        """Return the key as text."""
         if self.direct:
             return f"round {self.round} between hosts"
         if self.reduce:
@@ -52,21 +52,21 @@ class Place(NamedTuple):
         return f"session {self.session}, round {self.round}, {what}"
 
 
-def place_of(packet: DecodedPacket, header: Header) -> Place:
+def chapter_key(packet: DecodedPacket, header: Header) -> ChapterKey:
     """Return the chapter to which a packet belongs."""
     if packet.direct:
-        return Place(True, 0, session_and_round(header.session, header.round), 0)
+        return ChapterKey(True, 0, session_and_round(header.session, header.round), 0)
     if packet.number is not None:
         first = header.block_id // _REDUCED_TOGETHER * _REDUCED_TOGETHER
-        return Place(False, header.session, header.round, first, True)
-    return Place(False, header.session, header.round, header.block_id)
+        return ChapterKey(False, header.session, header.round, first, True)
+    return ChapterKey(False, header.session, header.round, header.block_id)
 
 
 class Chapter:
-    """Counts the packets of one place by sender and receiver; all times are ns since 1970."""
+    """Counts the packets of one chapter by sender and receiver; all times are ns since 1970."""
 
-    def __init__(self, place: Place, begin: int) -> None:
-        self.place = place
+    def __init__(self, key: ChapterKey, begin: int) -> None:
+        self.key = key
         self._begin = self._end = begin
         self._first: dict[str, int] = {}
         self._last: dict[str, int] = {}
@@ -126,7 +126,7 @@ class Chapter:
     def lines(self, begin: int) -> list[str]:
         """Return the chapter as lines, with times in seconds since `begin` (ns since 1970)."""
         times = f"{_seconds(self._begin, begin)} to {_seconds(self._end, begin)} s"
-        title = f"{self.place.words()}: {times}"
+        title = f"{self.key.words()}: {times}"
         if self._fragments:
             title += f", {len(self._fragments)} fragment{'s' if len(self._fragments) > 1 else ''}"
         told = [
@@ -150,7 +150,7 @@ class Chapter:
     def to_dict(self) -> dict[str, Any]:
         """Return the chapter as plain data for JSON, with times in ns since 1970."""
         return {
-            **self.place._asdict(),
+            **self.key._asdict(),
             "begin_ns": self._begin,
             "end_ns": self._end,
             "fragments": len(self._fragments),
@@ -228,9 +228,9 @@ class Summary:
         self.late = 0
         self.unsound = 0
         self._most_open, self._most_remembered = most_open, remembered
-        self._open: dict[Place, Chapter] = {}
+        self._open: dict[ChapterKey, Chapter] = {}
         # The last closed ones, so that late packets open no new chapter.
-        self._told: dict[Place, None] = {}
+        self._told: dict[ChapterKey, None] = {}
 
     def note(self, packet: DecodedPacket) -> Iterator[Chapter]:
         """Count a packet; yield chapters that are presumably complete."""
@@ -240,13 +240,13 @@ class Summary:
         if packet.number == _NO_FRAGMENT:
             return
         header = packet.parsed.header
-        place = place_of(packet, header)
-        if place in self._told:
+        key = chapter_key(packet, header)
+        if key in self._told:
             self.late += 1
             return
-        chapter = self._open.get(place)
+        chapter = self._open.get(key)
         if chapter is None:
-            chapter = self._open[place] = Chapter(place, packet.captured.time)
+            chapter = self._open[key] = Chapter(key, packet.captured.time)
         chapter.note(packet, header)
         while len(self._open) > self._most_open:
             yield self._close_first()
@@ -258,11 +258,11 @@ class Summary:
             yield self._close_first()
 
     def _close_first(self) -> Chapter:
-        place = next(iter(self._open))
-        self._told[place] = None
+        key = next(iter(self._open))
+        self._told[key] = None
         if len(self._told) > 64 * self._most_open:
             del self._told[next(iter(self._told))]
-        return self._open.pop(place)
+        return self._open.pop(key)
 
     def _keep_memory_small(self) -> Iterator[Chapter]:
         while sum(each.remembered for each in self._open.values()) > self._most_remembered:

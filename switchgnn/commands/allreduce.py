@@ -22,19 +22,15 @@ from switchgnn.base.interruptible import end_like_interrupted
 from switchgnn.base.machine import require_memory
 from switchgnn.base.options import DATA, NETWORK, OUTPUT, option, parse_bytes, with_groups
 from switchgnn.commands.shared.config_file import ConfigOption
-from switchgnn.commands.shared.console import (
-    StepBars,
-    counted,
-    plain_console,
-    progress_bars,
-)
-from switchgnn.commands.shared.observer import NOBODY
+from switchgnn.commands.shared.console import StepBars, counted, plain_console, progress_bars
+from switchgnn.commands.shared.live import NOBODY
 from switchgnn.commands.shared.options import (
+    FabricOptions,
     FaultsOption,
     LimitOptions,
-    SiteOptions,
     json_option,
     seed_option,
+    timeout_option,
     workers_option,
 )
 from switchgnn.commands.shared.outputs import LogOptions, check_outputs, recordings_in, told_aloud
@@ -43,9 +39,9 @@ from switchgnn.commands.shared.runner import (
     NetworkJob,
     StepListener,
     Workers,
-    Workplace,
+    Workspace,
     finished,
-    workplace,
+    workspace,
 )
 from switchgnn.commands.shared.workers import command_forkserver, run_workers, worker_command
 from switchgnn.controller.controls.banks import reduce_slots
@@ -82,7 +78,6 @@ class ReduceOptions(NetworkJob):
         rounds: all-reduces of integers, and then as many of floats.
         words: int32 of each float, 2 or 1.
         gloo: whether to compare with Gloo where its packets go over the same links.
-        pcap: the folder for a file of each link's packets, or None.
     """
 
     elements: int
@@ -91,7 +86,6 @@ class ReduceOptions(NetworkJob):
     pace: Pace
     words: int = 2
     gloo: bool = True
-    pcap: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -149,10 +143,10 @@ def run_allreduce(
         tensors,
         "ask for fewer --bytes",
     )
-    choice = options.choose_site()
+    choice = options.choose_fabric()
     with (
         recordings_in(options.pcap, options.workers, options.leaf_spine) as recordings,
-        workplace(step, forkserver, log_dir, NOBODY) as work,
+        workspace(step, forkserver, log_dir, NOBODY) as work,
     ):
         _LOG.info("%s", choice.reason)
         parts = write_empty_plan(options, work.folder / "plan")
@@ -199,7 +193,7 @@ class _Runs:
 
 
 def _reduce(
-    fabric: Fabric, links: Sequence[LinkConfig], options: ReduceOptions, work: Workplace
+    fabric: Fabric, links: Sequence[LinkConfig], options: ReduceOptions, work: Workspace
 ) -> _Runs:
     """Run the workers, and then, on the same links, those of Gloo."""
     tasks = [
@@ -252,8 +246,8 @@ def _report(
     faults: Counter[str] = Counter()
     for end in runs.switch:
         counters.update(end["counters"])
-        for way in end["faults"].values():
-            faults.update(way)
+        for direction in end["faults"].values():
+            faults.update(direction)
     return ReduceReport(
         reason=choice.reason,
         workers=options.workers,
@@ -309,8 +303,8 @@ def _compare_floats(options: ReduceOptions, sums: NDArray[np.float32]) -> tuple[
     bounds = [scale.error_bound() for scale in scales]
     bound = np.repeat(bounds, group)[: options.elements] + np.abs(exact) * _ROUNDING
     error = np.abs(sums - exact)
-    place = int(np.argmax(error / bound))
-    return float(error[place]), float(bound[place]), bool((error <= bound).all())
+    worst = int(np.argmax(error / bound))
+    return float(error[worst]), float(bound[worst]), bool((error <= bound).all())
 
 
 def _busiest(
@@ -345,15 +339,9 @@ class AllReduceCommandOptions:
         DATA, "N", "Send each float as N int32; 1 is coarse.", default=2, min=1, max=2
     )
     seed: int = seed_option("Draw the numbers from this seed.")
-    site: SiteOptions
+    network: FabricOptions
     limits: LimitOptions
-    timeout: float = option(
-        NETWORK,
-        "SECONDS",
-        "Let a worker give up after this time without progress.",
-        default=20.0,
-        min=0.1,
-    )
+    timeout: float = timeout_option(20.0)
     gloo: bool = option(
         NETWORK,
         None,
@@ -370,7 +358,6 @@ class AllReduceCommandOptions:
 
     def options(self) -> ReduceOptions:
         """Return the job that is asked for."""
-        limits = self.limits.usual(self.site)
         size = parse_bytes("--bytes", self.size)
         if size < NUMBER_BYTES or size % NUMBER_BYTES:
             raise SwitchGNNError(
@@ -379,13 +366,13 @@ class AllReduceCommandOptions:
             )
         Faults.parse(self.faults)
         return ReduceOptions(
-            **self.site.network_of(self.workers, self.limits, self.faults),
+            **self.network.job_fields(self.workers, self.limits, self.faults),
             elements=size // NUMBER_BYTES,
             rounds=self.rounds,
             seed=self.seed,
             words=self.words,
             gloo=self.gloo,
-            pace=Pace(window=self.limits.window or limits.window, timeout=self.timeout),
+            pace=Pace(window=self.limits.window_in(self.network), timeout=self.timeout),
             pcap=self.pcap,
         )
 

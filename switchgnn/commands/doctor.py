@@ -20,7 +20,7 @@ from rich.table import Table
 from rich.text import Text
 
 from switchgnn.base.errors import SwitchGNNError
-from switchgnn.base.machine import find_installation
+from switchgnn.base.machine import how_to_install
 from switchgnn.base.native import find_compiler
 from switchgnn.base.network_file import (
     DescribedNetwork,
@@ -45,7 +45,7 @@ from switchgnn.topologies.targets import backend_of_auto
 
 @dataclass(frozen=True)
 class Finding:
-    """A requirement: its version or place, or None, and the command that installs it."""
+    """A requirement: its version or path, or None, and the command that installs it."""
 
     name: str
     needed_for: str
@@ -125,8 +125,8 @@ def _worker(
             "there" if known else None,
             f"switchgnn network worker {number} --interface {interface.name} --gloo NAME",
         )
-    if worker.metrics_place is not None:
-        host, _ = worker.metrics_place
+    if worker.metrics_address is not None:
+        host, _ = worker.metrics_address
         yield Finding(
             f"worker {number}: {worker.metrics}",
             "metrics",
@@ -222,27 +222,29 @@ def doctor(
 
 def examine() -> list[Finding]:
     """Look for everything that some part of the project uses."""
-    here = find_installation()
     return [
         Finding("Python", "everything", True, platform.python_version(), "install Python 3.10+"),
         Finding("compiled P4 program", "both switches", True, _program(), "make p4"),
-        *(Finding(name, use, True, _package(name), here.mend()) for name, use in _PACKAGES.items()),
+        *(
+            Finding(name, use, True, _package(name), how_to_install())
+            for name, use in _PACKAGES.items()
+        ),
         Finding(
             "fast protobuf", "installing tables", False, _protobuf(), "pip install -U protobuf"
         ),
         *(
-            Finding(name, use, False, _package(name), here.mend(extra))
+            Finding(name, use, False, _package(name), how_to_install(extra))
             for name, (use, extra) in _OPTIONAL.items()
         ),
         Finding("root", "Mininet, packet tests on veth", False, _root(), "sudo"),
         _program_finding("mnexec", "Mininet", _MEND_MININET),
-        Finding("mininet", "Mininet", False, _package("mininet"), here.mend("mininet")),
+        Finding("mininet", "Mininet", False, _package("mininet"), how_to_install("mininet")),
         _program_finding("ethtool", "Mininet", _MEND_MININET),
         _mininet(),
         _program_finding("mpirun", _PARALLEL, "apt-get install openmpi-bin"),
-        Finding("mpi4py", _PARALLEL, False, _package("mpi4py"), here.mend("ptscotch")),
+        Finding("mpi4py", _PARALLEL, False, _package("mpi4py"), how_to_install("ptscotch")),
         Finding("libptscotch", _PARALLEL, False, _ptscotch(), "apt-get install libptscotch-7.0"),
-        Finding("ns3", _SIMULATE, False, _package("ns3"), here.mend("simulate")),
+        Finding("ns3", _SIMULATE, False, _package("ns3"), how_to_install("simulate")),
         Finding("C++ compiler", _COMPILED, False, find_compiler(), "apt-get install g++"),
         Finding(
             *("embedded switch", "everything without BMv2", False, backend_of_auto()),

@@ -16,28 +16,20 @@ from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.full_disk import writing
 from switchgnn.base.interruptible import end_like_interrupted
 from switchgnn.base.machine import size_text
-from switchgnn.base.options import NETWORK, option, with_groups
+from switchgnn.base.options import with_groups
 from switchgnn.base.tasks import task_to_json
 from switchgnn.commands.allreduce import write_empty_plan
-from switchgnn.commands.shared.console import (
-    StepBars,
-    plain_console,
-    progress_bars,
-)
-from switchgnn.commands.shared.observer import NOBODY
+from switchgnn.commands.shared.console import StepBars, plain_console, progress_bars
+from switchgnn.commands.shared.live import NOBODY
 from switchgnn.commands.shared.options import (
+    FabricOptions,
     FaultsOption,
     LimitOptions,
-    SiteOptions,
+    timeout_option,
     workers_option,
 )
 from switchgnn.commands.shared.outputs import LogOptions, check_outputs, told_aloud
-from switchgnn.commands.shared.runner import (
-    NetworkJob,
-    Workers,
-    finished,
-    workplace,
-)
+from switchgnn.commands.shared.runner import NetworkJob, Workers, finished, workspace
 from switchgnn.commands.shared.training import require_training
 from switchgnn.commands.shared.workers import ChildLines, rank_variables
 from switchgnn.host.pace import Pace
@@ -58,27 +50,20 @@ class LaunchOptions:
     """The options of `switchgnn launch`."""
 
     workers: int = workers_option(4)
-    site: SiteOptions
+    network: FabricOptions
     limits: LimitOptions
-    timeout: float = option(
-        NETWORK,
-        "SECONDS",
-        "Let a worker give up after this time without progress.",
-        default=60.0,
-        min=0.1,
-    )
+    timeout: float = timeout_option(60.0)
     faults: FaultsOption = ""
     logs: LogOptions
 
     def job(self) -> NetworkJob:
         """Return the network that is asked for."""
-        return NetworkJob(**self.site.network_of(self.workers, self.limits, self.faults))
+        return NetworkJob(**self.network.job_fields(self.workers, self.limits, self.faults))
 
     @property
     def pace(self) -> Pace:
         """The bounds of the all-reduces."""
-        window = self.limits.window or self.limits.usual(self.site).window
-        return Pace(window=window, timeout=self.timeout)
+        return Pace(window=self.limits.window_in(self.network), timeout=self.timeout)
 
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
@@ -113,14 +98,14 @@ def launch(
         raise SwitchGNNError(f"There is no program {program}: name a file in Python.")
     check_outputs({"--log-dir": asked.logs.log_dir})
     job = asked.job()
-    choice = job.choose_site()
+    choice = job.choose_fabric()
     require_training("launch", "torch")
     command = (*_MERGED, sys.executable, "-u", str(program.absolute()), *(words or ()))
     end_like_interrupted()
     with (
         progress_bars(plain_console(stderr=True)) as progress,
         told_aloud(verbose=asked.logs.verbose),
-        workplace(StepBars(progress), None, asked.logs.log_dir, NOBODY) as work,
+        workspace(StepBars(progress), None, asked.logs.log_dir, NOBODY) as work,
     ):
 
         def run(fabric: Fabric, links: list[LinkConfig]) -> list[float]:
@@ -160,7 +145,7 @@ def _carried_line(carried: Sequence[float]) -> str:
 
 def _children(fabric: Fabric, command: Sequence[str], task: Path) -> list[Child]:
     meeting = {
-        "MASTER_ADDR": fabric.site.station(0).ip if fabric.workers_have_hosts else "127.0.0.1",
+        "MASTER_ADDR": fabric.topology.station(0).ip if fabric.workers_have_hosts else "127.0.0.1",
         "MASTER_PORT": str(free_tcp_port()),
         VARIABLE: str(task),
     }
@@ -168,7 +153,7 @@ def _children(fabric: Fabric, command: Sequence[str], task: Path) -> list[Child]
         fabric.worker_child(
             worker, command, environment={**meeting, **rank_variables(fabric, worker)}
         )
-        for worker in range(fabric.site.workers)
+        for worker in range(fabric.topology.workers)
     ]
 
 

@@ -20,7 +20,7 @@ from switchgnn.base.network_file import (
     SwitchTarget,
     interface_named,
     interfaces,
-    is_place,
+    is_address,
     network_text,
     read_network,
 )
@@ -32,7 +32,7 @@ def draft_star(
 ) -> DescribedNetwork:
     """Return a star whose switch is this machine: a port and a worker for each interface.
 
-    Workers have default addresses and the interface ``eth0`` until `place_worker` changes them.
+    Workers have default addresses and the interface ``eth0`` until `attach_worker` changes them.
     """
     if not interfaces:
         raise NetworkError(
@@ -51,7 +51,7 @@ def draft_star(
     )
 
 
-def place_worker(
+def attach_worker(
     network: DescribedNetwork,
     number: int,
     interface: Interface,
@@ -133,7 +133,7 @@ def init(asked: InitOptions) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PlacedWorkerOptions:
+class AttachOptions:
     """The options of `switchgnn network worker`."""
 
     interface: Annotated[
@@ -164,7 +164,7 @@ def worker(
     number: Annotated[
         int, typer.Argument(min=0, help="The number of the worker.", show_default=False)
     ],
-    asked: PlacedWorkerOptions,
+    asked: AttachOptions,
 ) -> None:
     """At a worker: write its interface and addresses into the network file."""
     network, metrics, gloo = asked.network, asked.metrics, asked.gloo
@@ -172,13 +172,13 @@ def worker(
         metrics = f"{_address_of(gloo)}:{metrics}"
     elif gloo:
         interface_named(gloo)
-    if metrics and not is_place(metrics):
+    if metrics and not is_address(metrics):
         raise NetworkError(f"Metrics cannot be served on {metrics!r}: write PORT or ADDRESS:PORT.")
-    placed = place_worker(
+    attached = attach_worker(
         read_network(network), number, interface_named(asked.interface), gloo=gloo, metrics=metrics
     )
-    _write(placed, network)
-    here = placed.workers[number]
+    _write(attached, network)
+    here = attached.workers[number]
     typer.echo(
         f"Worker {number} is {here.mac}, {here.ip}, on {here.interface}"
         f"{f'; its metrics are on {here.metrics}' if here.metrics else ''}."

@@ -79,18 +79,20 @@ def polling_switches(
 
 @contextmanager
 def polling_workers(
-    places: Sequence[tuple[str, int] | None], hear: Callable[[int, dict[str, float]], None]
+    addresses: Sequence[tuple[str, int] | None], hear: Callable[[int, dict[str, float]], None]
 ) -> Iterator[None]:
     """Report the metrics of workers, by where they serve them, twice a second during the block."""
 
-    def ask(number: int, place: tuple[str, int]) -> None:
+    def ask(number: int, address: tuple[str, int]) -> None:
         with suppress(MetricsError):
-            hear(number, told_values(ask_metrics(*place), number))
+            hear(number, told_values(ask_metrics(*address), number))
 
-    def follow(number: int, place: tuple[str, int], over: threading.Event) -> None:
-        _again_and_again(lambda: ask(number, place), over)
+    def follow(number: int, address: tuple[str, int], over: threading.Event) -> None:
+        _again_and_again(lambda: ask(number, address), over)
 
-    followed = [partial(follow, number, place) for number, place in enumerate(places) if place]
+    followed = [
+        partial(follow, number, address) for number, address in enumerate(addresses) if address
+    ]
     # Name resolution may take longer than any deadline.
     with _threads(followed, _PARTING_SECONDS):
         yield
@@ -159,10 +161,10 @@ class Machines:
             )
             for switch, slots in zip(self._network.in_order, self._bank_slots, strict=True)
         ]
-        places = [worker.metrics_place for worker in self._network.workers]
+        addresses = [worker.metrics_address for worker in self._network.workers]
         with (
             polling_switches(switches, self._hear_switch),
-            polling_workers(places, self._board.worker),
+            polling_workers(addresses, self._board.worker),
         ):
             yield
 

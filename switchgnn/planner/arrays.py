@@ -156,7 +156,7 @@ def _count(key: NDArray[np.integer], rows: NDArray[np.int64]) -> None:
 
 @Compiled
 def _order_of(key: NDArray[np.integer], free: NDArray[np.int64]) -> NDArray[np.int32]:
-    """Return the order of a stable sort; consumes `free`, the next place of each key."""
+    """Return the order of a stable sort; consumes `free`, the next index of each key."""
     order = np.empty(len(key), dtype=np.int32)
     for edge in range(len(key)):
         row = key[edge]
@@ -235,14 +235,14 @@ def concatenate(records: Sequence[_Record]) -> _Record:
     return type(records[0])(*(np.concatenate([getattr(r, n) for r in records]) for n in names))
 
 
-# The most places that a table may have per key, and in all.
-_PLACES_PER_KEY, _PLACES = 4, 1 << 22
+# The most cells that a table may have per key, and in all.
+_CELLS_PER_KEY, _CELLS = 4, 1 << 22
 
 
 def number_keys(
     keys: NDArray[np.integer], bound: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Return the distinct keys, int64[N], and the place of each key among them, int32[E].
+    """Return the distinct keys, int64[N], and the index of each key among them, int32[E].
 
     Does what numpy.unique does; 0 <= key < bound. A small bound takes a table in O(keys + bound).
     """
@@ -250,9 +250,9 @@ def number_keys(
         distinct, number = np.unique(keys, return_inverse=True)
         return distinct.astype(np.int64), number.reshape(-1).astype(np.int32)
     distinct = _distinct_by_table(keys, bound)
-    place = np.zeros(bound, dtype=np.int32)
-    place[distinct] = np.arange(len(distinct), dtype=np.int32)
-    return distinct, place[keys]
+    index = np.zeros(bound, dtype=np.int32)
+    index[distinct] = np.arange(len(distinct), dtype=np.int32)
+    return distinct, index[keys]
 
 
 def number_ids(ids: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
@@ -263,7 +263,7 @@ def number_ids(ids: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.in
 def number_pairs(
     one: NDArray[np.integer], other: NDArray[np.integer]
 ) -> tuple[tuple[NDArray[np.int32], NDArray[np.int32]], NDArray[np.int32]]:
-    """Return `distinct_pairs`, and the place of each pair among them, int32[E]."""
+    """Return `distinct_pairs`, and the index of each pair among them, int32[E]."""
     size = int(other.max(initial=0)) + 1
     bound = (int(one.max(initial=0)) + 1) * size
     pairs, number = number_keys(pair_keys(one, other, size), bound)
@@ -296,7 +296,7 @@ def _split(pairs: NDArray[np.int64], size: int) -> tuple[NDArray[np.int32], NDAr
 
 
 def _fits_table(keys: NDArray[np.integer], bound: int) -> bool:
-    return bound <= max(_PLACES_PER_KEY * len(keys), _PLACES)
+    return bound <= max(_CELLS_PER_KEY * len(keys), _CELLS)
 
 
 def _distinct_by_table(keys: NDArray[np.integer], bound: int) -> NDArray[np.int64]:

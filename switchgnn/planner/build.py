@@ -49,7 +49,8 @@ from switchgnn.planner.strategies import (
     ORDER_STRATEGIES,
     PARTITION_STRATEGIES,
     SEND_STRATEGIES,
-    BlockStrategy,
+    OrderStrategy,
+    SendStrategy,
     check_blocks,
     check_order,
     check_sends,
@@ -150,22 +151,26 @@ def build_resolved(
     weight, which needs the fewest entries. None: every plan fits.
     """
     strawman = strategies.blocks == STRAWMAN
-    _check_arguments(graph, strategies, context, program=program, seed=seed)
+    _check_arguments(graph, strategies, program=program, seed=seed)
+    _check_switch(context, strawman=strawman)
+    known = {**BLOCK_STRATEGIES, STRAWMAN: one_block}
+    make_blocks = find_blocks(strategies.blocks, context.workers, known)
     choose = find_strategy("send", strategies.send, SEND_STRATEGIES)
-    make_blocks = _find_blocks(strategies, context)
+    make_order = find_strategy("order", strategies.order, ORDER_STRATEGIES)
+    if assignment is None or strategies.partition != GIVEN:
+        partition = find_strategy("partition", strategies.partition, PARTITION_STRATEGIES)
     wanted = find_directions(directions)
     tell = progress or (lambda _step: None)
 
     tell("partition the vertices over the workers")
     check_workers(graph, context.workers)
     if assignment is None:
-        partition = find_strategy("partition", strategies.partition, PARTITION_STRATEGIES)
         assignment = partition(graph, context.workers, seed)
     owner = check_assignment(graph, context.workers, assignment)
     boundary = boundary_edges(graph, owner)
     left_to_hosts = _left_to_hosts(left, boundary, graph.vertices, wanted)
     if left_to_hosts is not None and strawman:
-        raise PlannerError("the strawman's switch serves all destinations: leave none to the hosts")
+        raise PlannerError("The strawman's switch serves all destinations: leave hosts none.")
 
     tell("form blocks")
     formed = [
@@ -182,6 +187,8 @@ def build_resolved(
         left_to_hosts,
         formed,
         _checked_room(strategies.blocks, context, formed),
+        choose,
+        make_order,
         tell,
     )
 
@@ -202,69 +209,52 @@ def build_resolved(
     return stages.finish(max(weights))
 
 
-def _find_blocks(strategies: ResolvedStrategies, context: PlanContext) -> BlockStrategy:
-    known = {**BLOCK_STRATEGIES, STRAWMAN: one_block}
-    return find_blocks(strategies.blocks, context.workers, known)
-
-
 def _check_arguments(
-    graph: Graph,
-    strategies: ResolvedStrategies,
-    context: PlanContext,
-    *,
-    program: str,
-    seed: int,
+    graph: Graph, strategies: ResolvedStrategies, *, program: str, seed: int
 ) -> None:
     if graph.vertices > FIRST_RESERVED_ID:
         raise PlannerError(
-            f"graph {graph.name} has {graph.vertices} vertices; ids from 2^31 on are reserved"
+            f"Graph {graph.name} has {graph.vertices} vertices; ids from 2^31 on are reserved."
         )
     if not re.fullmatch(r"[0-9a-f]+", program):
-        raise PlannerError(f"the digest of the P4 program must be lower-case hex, not {program!r}")
+        raise PlannerError(f"The digest of the P4 program must be lower-case hex, not {program!r}.")
     if seed < 0:
-        raise PlannerError(f"the seed must not be negative, but it is {seed}")
-    _check_switch(context, strawman=strategies.blocks == STRAWMAN)
+        raise PlannerError(f"The seed must not be negative, but it is {seed}.")
     if not 0 <= strategies.weight < math.inf:
         raise PlannerError(
-            f"the weight of a contribution must be a number from 0, not {strategies.weight}"
+            f"The weight of a contribution must be a number from 0, not {strategies.weight}."
         )
     if strategies.blocks == STRAWMAN and strategies.send != _MULTICAST:
         raise PlannerError(
-            f"the strawman's switch forwards features unchanged: its workers send "
-            f"{_MULTICAST}, not {strategies.send}"
+            f"The strawman's switch forwards features unchanged: its workers send "
+            f"{_MULTICAST}, not {strategies.send}."
         )
-    # Each lookup raises for a name that is not known.
-    _find_blocks(strategies, context)
-    find_strategy("send", strategies.send, SEND_STRATEGIES)
-    find_strategy("order", strategies.order, ORDER_STRATEGIES)
-    if strategies.partition != GIVEN:
-        find_strategy("partition", strategies.partition, PARTITION_STRATEGIES)
 
 
 def _check_switch(context: PlanContext, *, strawman: bool) -> None:
     slots, banks, lanes = context.slots, context.banks, context.lanes
     if not 1 <= slots < 2**32:
         raise PlannerError(
-            f"{slots} slots are not possible: give at least 1 and at most {2**32 - 1:,}"
+            f"{slots} slots are not possible: give at least 1 and at most {2**32 - 1:,}."
         )
     if banks not in BANKS_OF_SWITCHES:
         known = ", ".join(map(str, BANKS_OF_SWITCHES))
-        raise PlannerError(f"a switch with {banks} banks cannot be planned for; known: {known}")
+        raise PlannerError(f"A switch with {banks} banks cannot be planned for; known: {known}.")
     wide = banks_of_slot(lanes)
     if lanes not in LANES or wide > banks:
         known = ", ".join(str(each) for each in LANES if banks_of_slot(each) <= banks)
         raise PlannerError(
-            f"frames of {lanes} numbers cannot be planned for a switch with {banks} banks; "
-            f"possible: {known}"
+            f"Frames of {lanes} numbers cannot be planned for a switch with {banks} banks; "
+            f"possible: {known}."
         )
     if wide > slots:
         raise PlannerError(
             f"{slots} slots of {BANK_LANES} numbers have no room for one sum of {lanes}: "
-            f"give at least {wide}"
+            f"give at least {wide}."
         )
     if strawman and wide > 1:
         raise PlannerError(
-            f"the strawman's switch adds frames of at most {BANK_LANES} numbers, not {lanes}"
+            f"The strawman's switch adds frames of at most {BANK_LANES} numbers, not {lanes}."
         )
 
 
@@ -282,6 +272,8 @@ class _Stages:
     left: dict[Direction, NDArray[np.bool_]] | None
     formed: Sequence[DirectionPlan]
     room: int  # the sums that have a slot at once in the plan's one switch
+    choose: SendStrategy
+    make_order: OrderStrategy
     tell: Progress
 
     def finish(self, weight: float) -> Plan:
@@ -322,8 +314,7 @@ class _Stages:
         return Plan(seal(manifest), switch, parts, self.owner)
 
     def _serve(self, each: DirectionPlan, weight: float) -> DirectionPlan:
-        choose = find_strategy("send", self.strategies.send, SEND_STRATEGIES)
-        by_vertex = choose(each.boundary, each.block, weight)
+        by_vertex = self.choose(each.boundary, each.block, weight)
         check_sends(self.strategies.send, each.boundary, by_vertex)
         packets = make_packets(
             each.boundary,
@@ -336,8 +327,7 @@ class _Stages:
 
     def _order(self, each: DirectionPlan) -> DirectionPlan:
         edges, block = each.packets.edges, each.packets.block
-        make_order = find_strategy("order", self.strategies.order, ORDER_STRATEGIES)
-        order = make_order(edges, block, self.seed)
+        order = self.make_order(edges, block, self.seed)
         check_order(self.strategies.order, edges, block, order)
         return replace(each, order=order)
 
@@ -427,7 +417,7 @@ def one_block(boundary: BoundaryEdges, slots: int, seed: int) -> NDArray[np.int3
     if slots < BANKS:
         raise PlannerError(
             f"{slots} slots are too few for the strawman, whose {BANKS} banks hand out their own: "
-            f"it needs at least {BANKS}"
+            f"it needs at least {BANKS}."
         )
     return np.ones(len(boundary), dtype=np.int32)
 
@@ -464,8 +454,8 @@ def _left_to_hosts(
             continue
         if given.shape != (vertices,) or given.dtype != np.bool_:
             raise PlannerError(
-                f"the vertices that are left to the hosts must be bool[{vertices}], not "
-                f"{given.dtype}{list(given.shape)}"
+                f"The vertices that are left to the hosts must be bool[{vertices}], not "
+                f"{given.dtype}{list(given.shape)}."
             )
         chosen[direction][end] = given[end]
     return chosen if any(each.any() for each in chosen.values()) else None

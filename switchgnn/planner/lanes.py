@@ -38,7 +38,7 @@ def parse_lanes(text: str, widths: Sequence[int]) -> int:
         )
     if text not in map(str, LANES):
         raise PlannerError(
-            f"no frames of {text!r} numbers: give {AUTO}, or one of {', '.join(map(str, LANES))}"
+            f"No frames of {text!r} numbers: give {AUTO}, or one of {', '.join(map(str, LANES))}."
         )
     return int(text)
 

@@ -78,8 +78,8 @@ class PlanRequest:
             find_strategy(part.removesuffix("s"), name, KNOWN[part])
         if self.assignment is not None and self.partition is not None:
             raise PlannerError(
-                f"the assignment {self.assignment} leaves no choice to the partition "
-                f"{self.partition}; give one of them"
+                f"The assignment {self.assignment} leaves no choice to the partition "
+                f"{self.partition}; give one of them."
             )
         return self
 
@@ -225,7 +225,7 @@ def preset_strategies(name: str, graph: Graph, context: PlanContext) -> Resolved
     preset = find_preset(name)
     for rate in (context.link_rate, context.recirculation_rate):
         if rate is not None and not rate > 0:
-            raise PlannerError(f"a rate must be above 0 packets per second, but it is {rate}")
+            raise PlannerError(f"A rate must be above 0 packets per second, but it is {rate}.")
     return preset(graph, context)
 
 
@@ -279,7 +279,7 @@ def slots_of_memory(memory: int, slot_features: int | None = None) -> int:
     size = slot_bytes(slot_features)
     slots = memory // size
     if slots < 1:
-        raise PlannerError(f"{memory} bytes hold no slot of {size} bytes")
+        raise PlannerError(f"{memory} bytes hold no slot of {size} bytes.")
     return slots
 
 

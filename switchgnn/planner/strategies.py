@@ -157,20 +157,20 @@ def find_blocks(name: str, workers: int, known: Mapping[str, BlockStrategy]) -> 
 def check_blocks(name: str, boundary: BoundaryEdges, block: NDArray[np.int32], slots: int) -> None:
     """Check that a strategy returned what BlockStrategy promises."""
     if block.shape != (len(boundary),):
-        raise PlannerError(f"block strategy {name} must give one block for each boundary edge")
+        raise PlannerError(f"Block strategy {name} must give one block for each boundary edge.")
     if block.min(initial=1) < 1 or np.any(np.bincount(block)[1:] == 0):
-        raise PlannerError(f"block strategy {name} must number the blocks from 1 without gaps")
+        raise PlannerError(f"Block strategy {name} must number the blocks from 1 without gaps.")
     fullest = int(np.bincount(distinct_pairs(block, boundary.destination)[0]).max(initial=0))
     if fullest > slots:
         raise PlannerError(
-            f"block strategy {name} made a block of {fullest} destinations for {slots} slots"
+            f"Block strategy {name} made a block of {fullest} destinations for {slots} slots."
         )
 
 
 def check_sends(name: str, boundary: BoundaryEdges, by_vertex: NDArray[np.bool_]) -> None:
     """Check that a strategy returned what SendStrategy promises."""
     if by_vertex.shape != (len(boundary),) or by_vertex.dtype != np.bool_:
-        raise PlannerError(f"send strategy {name} must give one truth value per boundary edge")
+        raise PlannerError(f"Send strategy {name} must give one truth value per boundary edge.")
 
 
 def check_order(
@@ -182,5 +182,5 @@ def check_order(
     given = sends.block[by_pair], sends.source[by_pair]
     if not all(map(np.array_equal, needed, given)) or np.any(np.diff(sends.block) < 0):
         raise PlannerError(
-            f"order strategy {name} must give each source of each block once, blocks ascending"
+            f"Order strategy {name} must give each source of each block once, blocks ascending."
         )

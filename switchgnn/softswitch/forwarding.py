@@ -6,9 +6,9 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
-from typing import Any
 
-from switchgnn.softswitch.codegen.compiler import CompiledProgram, Functions
+from switchgnn.softswitch.interpreter import Interpreter, Values
+from switchgnn.softswitch.lowering import variables as var
 from switchgnn.softswitch.program import DROP_PORT
 from switchgnn.softswitch.replication import Replica, ReplicationEngine
 from switchgnn.softswitch.traffic_manager import CLASSES, Queued, TrafficManager
@@ -56,8 +56,7 @@ class Forwarder:
 
     def __init__(
         self,
-        compiled: CompiledProgram,
-        functions: Functions,
+        functions: Interpreter,
         *,
         replication: ReplicationEngine,
         queues: TrafficManager,
@@ -70,8 +69,8 @@ class Forwarder:
         self._queues = queues
         self._senders = senders
         self._counts = counts
-        self._again: deque[tuple[bytes, int, tuple[Any, ...]]] = deque()
-        self._uses_time = compiled.uses_time
+        self._again: deque[tuple[bytes, int, Values]] = deque()
+        self._uses_time = functions.uses_time
         # Frames refused by their ports; the packets after them stay queued.
         self.held: dict[int, bytes] = {}
         self._clock = clock
@@ -122,19 +121,17 @@ class Forwarder:
         """Return the microseconds since the program was loaded; 0 if it reads no time."""
         return int((self._clock() - self._started) * 1e6) if self._uses_time else 0
 
-    def _pass(
-        self, data: bytes, port: int, instance_type: int, kept: tuple[Any, ...] | None
-    ) -> None:
+    def _pass(self, data: bytes, port: int, instance_type: int, kept: Values | None) -> None:
         length = len(data)
         now = self._now() if instance_type == NORMAL else 0
-        spec, group, priority, session, clone_list, resubmit, pos, new_length, cut, state = (
-            self._functions.ingress(data, length, port, instance_type, now, kept)
+        state, spec, group, priority, session, clone_list, resubmit, pos, new_length, cut = (
+            self._functions.ingress(data, port, instance_type, now, kept)
         )
         if session >= 0:
             self._clone_ingress(session, clone_list, data, port, state)
         if resubmit:
             self._counts.resubmitted += 1
-            self._enter_again((data, RESUBMITTED, self._functions.keepers[resubmit](state)))
+            self._enter_again((data, RESUBMITTED, self._functions.keep(resubmit, state)))
         elif group:
             # Copies are new packets: truncating the original does not truncate them.
             packet = (state, data, pos, REPLICATED, new_length, None, length)
@@ -147,7 +144,7 @@ class Forwarder:
         if self.waiting:
             self.drain()
 
-    def _enter_again(self, item: tuple[bytes, int, tuple[Any, ...]]) -> None:
+    def _enter_again(self, item: tuple[bytes, int, Values]) -> None:
         if len(self._again) >= AGAIN_LIMIT:
             self._counts.again_drops += 1
         else:
@@ -162,25 +159,25 @@ class Forwarder:
             self._enqueue(replica.port, (*packet, replica.instance), priority)
 
     def _clone_ingress(
-        self, session: int, field_list: int, data: bytes, port: int, state: tuple[Any, ...]
+        self, session: int, field_list: int, data: bytes, port: int, state: Values
     ) -> None:
         target = self._replication.sessions.get(session)
-        if target is None or self._functions.reparse is None:
+        if target is None:
             return
         length = len(data)
-        pos, parsed = self._functions.reparse(data, length, port)
-        cloned = self._functions.cloners[field_list](parsed, state)
+        pos, parsed = self._functions.reparse(data, port)
+        cloned = self._functions.clone(field_list, parsed, state)
         cut = target.max_length or None
         packet = (cloned, data, pos, INGRESS_CLONE, length, cut, length)
         self._replicate(target.replicas, packet)
 
     def _clone_egress(
-        self, session: int, field_list: int, packet: Queued, after: tuple[Any, ...], length: int
+        self, session: int, field_list: int, packet: Queued, after: Values, length: int
     ) -> None:
         target = self._replication.sessions.get(session)
         if target is None:
             return
-        cloned = self._functions.cloners[field_list](after, after)
+        cloned = self._functions.clone(field_list, after, after)
         _, data, pos, _, _, _, arrived, _, _ = packet
         cut = target.max_length or None
         copy = (cloned, data, pos, EGRESS_CLONE, length, cut, arrived)
@@ -188,12 +185,23 @@ class Forwarder:
 
     def _egress(self, port: int, packet: Queued, queued_after: int, left_after: int) -> None:
         state, data, pos, instance_type, length, cut, arrived, instance, since = packet
-        if cut is None:
-            cut = 1 << 31
-        out, session, clone_list, recirculate, new_length, cut, after = self._functions.egress(
-            state, data, pos, port, instance, instance_type, length, cut, arrived,
-            self._now(), since, queued_after, left_after,
-        )  # fmt: skip
+        after, out, session, clone_list, recirculate, new_length, cut = self._functions.egress(
+            state,
+            data,
+            {
+                var.POSITION.name: pos,
+                var.INPUT_PORT.name: port,
+                var.INSTANCE.name: instance,
+                var.INSTANCE_TYPE.name: instance_type,
+                var.LENGTH.name: length,
+                var.KEPT_BYTES.name: var.NEVER_TRUNCATED if cut is None else cut,
+                var.PACKET_BYTES.name: arrived,
+                var.NOW.name: self._now(),
+                var.ENQUEUED_AT.name: since,
+                var.DEPTH_BEFORE.name: queued_after,
+                var.DEPTH_AFTER.name: left_after,
+            },
+        )
         if session >= 0:
             self._clone_egress(session, clone_list, packet, after, new_length)
             self.waiting = True
@@ -201,7 +209,7 @@ class Forwarder:
             self._counts.egress_drops += 1
         elif recirculate:
             self._counts.recirculated += 1
-            self._enter_again((out, RECIRCULATED, self._functions.keepers[recirculate](after)))
+            self._enter_again((out, RECIRCULATED, self._functions.keep(recirculate, after)))
         else:
             self._transmit(port, out if cut >= len(out) else out[:cut])
 

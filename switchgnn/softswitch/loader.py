@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from functools import cached_property
 
 from switchgnn.softswitch import document as bmv2
-from switchgnn.softswitch.codegen.compiler import CompiledProgram, compile_program
 from switchgnn.softswitch.errors import MalformedProgramError, UnsupportedProgramError, inconsistent
+from switchgnn.softswitch.lowering.program import LoweredProgram, lower_program
 from switchgnn.softswitch.program import (
     MOST_PRIORITY,
     PORT_BITS,
@@ -310,7 +310,7 @@ def _field_list(item: bmv2.JsonFieldList) -> tuple[FieldRef, ...]:
 
 
 class GivenProgram:
-    """A program document, parsed and compiled to Python only on demand.
+    """A program document, loaded and lowered only on demand.
 
     Cached native code needs neither.
     """
@@ -324,10 +324,10 @@ class GivenProgram:
         return load_program(self.document)
 
     @cached_property
-    def compiled(self) -> CompiledProgram:
-        """The program compiled to Python."""
-        return compile_program(self.program)
+    def lowered(self) -> LoweredProgram:
+        """The program in the intermediate representation."""
+        return lower_program(self.program)
 
     def check(self) -> None:
         """Raise SoftSwitchError if the switch cannot run the program."""
-        _ = self.compiled
+        _ = self.lowered

@@ -14,10 +14,11 @@ from functools import partial
 from typing import Any, TypeVar
 
 from switchgnn.base.native import find_compiler
-from switchgnn.softswitch.codegen.compiler import CompiledProgram
 from switchgnn.softswitch.errors import PortError, SoftSwitchError, UnsupportedProgramError
 from switchgnn.softswitch.forwarding import Forwarder, ForwardingCounts, Sender
+from switchgnn.softswitch.interpreter import Interpreter
 from switchgnn.softswitch.loader import GivenProgram
+from switchgnn.softswitch.lowering.program import LoweredProgram
 from switchgnn.softswitch.native.build import Backend, NoCompilerError
 from switchgnn.softswitch.native.engine import NativeEngine, NativeLoop, load_native
 from switchgnn.softswitch.p4runtime.pipeline_config import PreparedProgram
@@ -26,7 +27,7 @@ from switchgnn.softswitch.p4runtime.service import P4RuntimeService
 from switchgnn.softswitch.ports import Port, PortSpec, open_ports
 from switchgnn.softswitch.program import DROP_PORT
 from switchgnn.softswitch.replication import ReplicationEngine
-from switchgnn.softswitch.state import ProgramState, PythonState, bind
+from switchgnn.softswitch.state import ProgramState, PythonState
 from switchgnn.softswitch.traffic_manager import QueueSettings, TrafficManager
 
 Result = TypeVar("Result")
@@ -293,7 +294,7 @@ class SoftSwitch:
             return NativeLoop(self._engine, self._ports, self._cpu_port, self._packet_in)
         loop = EventLoop(self._ports, self._queues, self._counts)
         if self.given is not None and isinstance(self.state, PythonState):
-            loop.forwarder = self._forwarder(self.given.compiled, self.state)
+            loop.forwarder = self._forwarder(self.given.lowered, self.state)
         return loop
 
     def _attach(self) -> P4RuntimeService | None:
@@ -359,9 +360,7 @@ class SoftSwitch:
             SoftSwitchError: the back end cannot run the program.
         """
         engine = self._native_engine(given)
-        state: ProgramState = (
-            PythonState(given.compiled.program) if engine is None else engine.state
-        )
+        state: ProgramState = PythonState(given.lowered.program) if engine is None else engine.state
         return PreparedProgram(state, partial(self._install, given, engine, state))
 
     def _install(
@@ -396,15 +395,13 @@ class SoftSwitch:
             if self.backend is Backend.NATIVE:
                 raise
             given.check()
-            _SWITCH_LOG.warning("The program runs as Python: %s", error)
+            _SWITCH_LOG.warning("The program is interpreted: %s", error)
             return None
         return NativeEngine(native, self._queue_settings)
 
-    def _forwarder(self, compiled: CompiledProgram, state: PythonState) -> Forwarder:
-        functions = bind(compiled, state)
+    def _forwarder(self, lowered: LoweredProgram, state: PythonState) -> Forwarder:
         return Forwarder(
-            compiled,
-            functions,
+            Interpreter(lowered, state),
             replication=self.replication,
             queues=self._queues,
             senders=self._senders,

@@ -78,7 +78,7 @@ def matches(match: Match, value: int) -> bool:
 
 
 class EntryTable(ABC):
-    """The entries of one table; generated code holds the list ``default``."""
+    """The entries of one table; the interpreter holds the list ``default``."""
 
     def __init__(self, initial: Target, constants: tuple[Entry, ...]) -> None:
         self.initial_default = initial
@@ -124,7 +124,7 @@ _REMEMBERED = 4096
 
 
 class MatchTable(EntryTable):
-    """A table of a program that runs as Python; generated code calls ``lookup``."""
+    """A table of an interpreted program, which calls ``lookup``."""
 
     def __init__(self, exact: bool, initial: Target, constants: tuple[Entry, ...]) -> None:
         self._exact = exact

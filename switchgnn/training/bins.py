@@ -24,10 +24,11 @@ from torch_geometric.nn.models.basic_gnn import BasicGNN
 from switchgnn.host.direct import DirectTransport, Stream, visit_order
 from switchgnn.host.direct.stream import Driver
 from switchgnn.planner.direction import Direction
+from switchgnn.training.cache import SkippedRows
+from switchgnn.training.columns import Columns
 from switchgnn.training.errors import TrainingError, UnsupportedLayerError
 from switchgnn.training.layers.dropout import drop_by_vertex
-from switchgnn.training.layers.pyg_layers import summed_layer
-from switchgnn.training.layers.summed import local_edges
+from switchgnn.training.layers.pyg_layers import local_edges, summed_layer
 from switchgnn.training.partition import Partition
 from switchgnn.training.sums import ExchangeClock, KeptSum, Ledger, LocalSum, NeighbourSum
 
@@ -79,11 +80,14 @@ def pack_bins(vertices: int, at_most: int) -> list[slice]:
 
 
 class BinnedSum:
-    """Sums over remote neighbours, bin by bin. Use it as a context manager."""
+    """Sums over remote neighbours, bin by bin: of all columns and rows. A context manager."""
+
+    columns: Columns | None = None
+    skipped: SkippedRows | None = None
 
     def __init__(self, transport: DirectTransport, options: BinOptions) -> None:
         self.options = options
-        self._transport = transport
+        self.transport = transport
         self._background = transport.in_background()
         self._driver: Driver | None = None
         self._clock = ExchangeClock()
@@ -96,7 +100,7 @@ class BinnedSum:
     def __exit__(self, *error: Any) -> None:  # noqa: ANN401
         try:
             if error[0] is None:
-                self._transport.finish()
+                self.transport.finish()
         finally:
             self._background.__exit__(*error)
 
@@ -112,9 +116,9 @@ class BinnedSum:
 
     def begin(self, width: int, direction: Direction) -> Stream:
         """Begin a round of rows [n, width]."""
-        self.ledger.enter(self._transport, width, direction)
+        self.ledger.enter(self.transport, width, direction)
         with self.waiting():
-            return self._transport.begin(width, direction)
+            return self.transport.begin(width, direction)
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
@@ -126,7 +130,7 @@ class BinnedSum:
             self._clock.waiting += time.perf_counter() - started
 
 
-class _OneWay:
+class _OneRound:
     """One round of a layer, which begins with the first rows."""
 
     def __init__(self, remote: BinnedSum, direction: Direction, order: NDArray[np.int64]) -> None:
@@ -146,8 +150,8 @@ class _OneWay:
         self._held.append((self._order[span], values))
         self._left -= len(values)
         if self._remote.options.intra or not self._left:
-            for places, held in self._held:
-                self._stream.feed(places, held)
+            for order, held in self._held:
+                self._stream.feed(order, held)
             self._held.clear()
 
     def first(self, spans: Sequence[slice]) -> int:
@@ -183,8 +187,8 @@ class LayerRounds:
     """
 
     def __init__(self, remote: BinnedSum, order: NDArray[np.int64]) -> None:
-        self.there = _OneWay(remote, Direction.FORWARD, order)
-        self.back = _OneWay(remote, Direction.BACKWARD, order)
+        self.there = _OneRound(remote, Direction.FORWARD, order)
+        self.back = _OneRound(remote, Direction.BACKWARD, order)
 
     def feed(self, rows: Tensor, span: slice) -> Tensor:
         """Send a bin's rows; return them as a tensor that the sums can depend on."""
@@ -232,10 +236,11 @@ def distribute_in_bins(
     *,
     seed: int = 0,
     precompute: bool = True,
+    **_: object,
 ) -> nn.Module:
     """Make a model compute on a partition, in bins, what it computes on the whole graph.
 
-    The arguments are as for ``distribute``.
+    The arguments are as for ``distribute``; no normalisations are computed in bins.
     """
     drop_by_vertex(model, torch.from_numpy(partition.vertices), seed)
     binned = _Binned(_check(model), partition, remote, precompute=precompute)
@@ -315,8 +320,8 @@ class _Binned:
         self._partition = partition
         self._remote = remote
         self._order = local_order(partition)
-        self._place = torch.empty_like(self._order)
-        self._place[self._order] = torch.arange(len(self._order))
+        self._position = torch.empty_like(self._order)
+        self._position[self._order] = torch.arange(len(self._order))
         self._layers = [
             summed_layer(f"convs.{number}", conv, partition, self._order)
             for number, conv in enumerate(model.convs)
@@ -330,14 +335,14 @@ class _Binned:
         pieces = self._first_rows(features)
         for number in range(len(self._layers)):
             pieces = self._finish(number, pieces)
-        return pieces.whole()[0][self._place]
+        return pieces.whole()[0][self._position]
 
     def _pack(self, width: int) -> list[list[_Bin]]:
         bins = []
         for layer in self._layers:
             at_most = vertices_per_bin(self._remote.options, width, layer.width)
             spans = pack_bins(len(self._order), at_most)
-            edges = self._place.numpy()[local_edges(self._partition, loops=layer.loops)]
+            edges = self._position.numpy()[local_edges(self._partition, loops=layer.loops)]
             bins.append([_bin(edges, span, len(self._order)) for span in spans])
             width = layer.width
         return bins

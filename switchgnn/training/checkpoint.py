@@ -114,7 +114,7 @@ class Checkpoint:
         self._trained = trained
         self._sums = sums
         self._own = own
-        self._places = _places(model, optimizer)
+        self._templates = _templates(model, optimizer)
 
     def save(self, progress: TrainingProgress) -> None:
         """Write the file atomically, and keep the previous one (``.before``)."""
@@ -175,11 +175,11 @@ class Checkpoint:
             facts = self._read_facts(files[0])
             kinds = {_FACTS: _FACTS_KIND} | {
                 name: _kind(like, optional=name.startswith(_OPTIMIZER))
-                for name, like in self._places.items()
+                for name, like in self._templates.items()
             }
             found = read_npz(files[0], kinds, remedy=_REMEDY, limit=self._limit)
         except ArraysError as error:
-            raise TrainingError(f"No checkpoint of this training: {error}.") from error
+            raise TrainingError(f"No checkpoint of this training: {error}") from error
         del found[_FACTS]
         return facts.progress, self._fitting(found, files[0])
 
@@ -210,18 +210,18 @@ class Checkpoint:
     @property
     def _limit(self) -> UnpackLimit:
         """The size of this training's arrays, which bounds the memory that a file can take."""
-        sizes = (like.numel() * like.element_size() for like in self._places.values())
-        return UnpackLimit(_MOST_FACTS + sum(sizes) + _HEADER_BYTES * len(self._places), 0)
+        sizes = (like.numel() * like.element_size() for like in self._templates.values())
+        return UnpackLimit(_MOST_FACTS + sum(sizes) + _HEADER_BYTES * len(self._templates), 0)
 
     def _fitting(self, found: Mapping[str, NDArray[Any]], path: Path) -> dict[str, Tensor]:
         for name, array in found.items():
-            shape = tuple(self._places[name].shape)
+            shape = tuple(self._templates[name].shape)
             if array.shape != shape:
                 raise TrainingError(
                     f"{path} is no checkpoint of this model: {name} has the shape {array.shape} "
                     f"there, and {shape} here; {_REMEDY}."
                 )
-        for number in _numbers(self._places):
+        for number in _numbers(self._templates):
             there = [_name(number, what) in found for what in _OF_PARAMETER]
             if any(there) and not all(there):
                 raise TrainingError(
@@ -235,10 +235,10 @@ class Checkpoint:
         epoch, best, tries = self._sums.spread(shared).tolist()
         if not epoch:
             return TrainingProgress()
-        there = torch.tensor([name in arrays for name in self._places], dtype=torch.uint8)
+        there = torch.tensor([name in arrays for name in self._templates], dtype=torch.uint8)
         self._sums.spread(there)
         state = {}
-        for (name, like), is_there in zip(self._places.items(), there.tolist(), strict=True):
+        for (name, like), is_there in zip(self._templates.items(), there.tolist(), strict=True):
             if is_there:
                 value = arrays[name] if self._own else torch.zeros(like.shape, dtype=like.dtype)
                 state[name] = self._sums.spread(value)
@@ -247,7 +247,7 @@ class Checkpoint:
         )
         of_parameters = {
             number: {what: state[_name(number, what)] for what in _OF_PARAMETER}
-            for number in _numbers(self._places)
+            for number in _numbers(self._templates)
             if _name(number, _OF_PARAMETER[0]) in state
         }
         options = self._optimizer.state_dict()["param_groups"]
@@ -263,14 +263,14 @@ def _name(number: int, what: str) -> str:
     return f"{_OPTIMIZER}/{number}/{what}"
 
 
-def _numbers(places: Mapping[str, Tensor]) -> list[int]:
-    named = (name.split("/") for name in places if name.startswith(f"{_OPTIMIZER}/"))
+def _numbers(templates: Mapping[str, Tensor]) -> list[int]:
+    named = (name.split("/") for name in templates if name.startswith(f"{_OPTIMIZER}/"))
     return sorted({int(parts[1]) for parts in named})
 
 
-def _places(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
+def _templates(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
     """Return the arrays of a checkpoint by name, as tensors without memory."""
-    places = {}
+    templates = {}
     for name, value in model.state_dict().items():
         try:
             _array(value[:0] if value.dim() else value)
@@ -279,13 +279,13 @@ def _places(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Ten
                 f"The model's {name} cannot be saved: a checkpoint holds arrays of numbers, of "
                 "types that NumPy has. Train without --checkpoint, or change the model."
             ) from error
-        places[f"{_MODEL}/{name}"] = _like(value)
+        templates[f"{_MODEL}/{name}"] = _like(value)
     parameters = [each for group in optimizer.param_groups for each in group["params"]]
     for number, parameter in enumerate(parameters):
         for what in _OF_PARAMETER:
             alone = torch.empty((), dtype=torch.float32, device="meta")
-            places[_name(number, what)] = alone if what == "step" else _like(parameter)
-    return places
+            templates[_name(number, what)] = alone if what == "step" else _like(parameter)
+    return templates
 
 
 def _like(value: Tensor) -> Tensor:

@@ -14,14 +14,13 @@ import typer
 
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.interruptible import interruptible
-from switchgnn.base.metrics import check_installed, parse_place
+from switchgnn.base.metrics import check_installed, parse_address
 from switchgnn.base.network_file import read_network
 from switchgnn.base.options import with_groups
 from switchgnn.host.metrics import serving_metrics
-from switchgnn.training.device import check_device
 from switchgnn.training.errors import ModelError
 from switchgnn.training.job import read_job
-from switchgnn.training.options import TrainingOptions
+from switchgnn.training.options import TrainingOptions, check_device
 
 if TYPE_CHECKING:
     from switchgnn.training.trainer import EpochReport
@@ -49,7 +48,7 @@ def train(
 ) -> None:
     """Train as a worker of a job; torchrun gives its number."""
     asked.check_dropout()
-    address = "" if metrics is None else _own_place(metrics)
+    address = "" if metrics is None else _own_address(metrics)
     shape = asked.shape()
     asked.compression.check()
     read_job(job)
@@ -88,8 +87,8 @@ def train(
         typer.echo(json.dumps({"worker": worker, **facts, "last": last}))
 
 
-def _own_place(metrics: str) -> str:
-    host, port = parse_place(metrics)
+def _own_address(metrics: str) -> str:
+    host, port = parse_address(metrics)
     check_installed()
     return f"{host}:{port + int(os.environ.get('LOCAL_RANK', '0'))}"
 

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from switchgnn.base.files import open_regular, replacing
+from switchgnn.base.files import open_regular, reason_to_keep, replacing
 from switchgnn.base.full_disk import why_not_written
 from switchgnn.base.records import RecordError, make_record, parse_json
 from switchgnn.host.direct.kinds import backward_file
@@ -23,8 +23,8 @@ from switchgnn.planner.costs.forecast import (
     build_auto,
     choose_lanes,
     share_served,
+    transport_of,
     verdict,
-    way_of,
 )
 from switchgnn.planner.costs.seconds import NetworkModel
 from switchgnn.planner.direction import Direction
@@ -43,7 +43,6 @@ from switchgnn.training.partition import (
     Partition,
     partition_file,
     read_partition,
-    reason_to_keep,
     write_partitions,
 )
 
@@ -147,7 +146,7 @@ def write_job(
     target = Path(folder).resolve()
     known = {JOB_FILE, PLAN_FOLDER, PARTS_FOLDER} if (target / JOB_FILE).exists() else set()
     if reason := reason_to_keep(target, "a job", known.__contains__):
-        raise JobError(f"{reason}.")
+        raise JobError(reason)
     dataset = _dataset_of(data, name)
     request = request or PlanRequest(PAPER)
     program = load_program()
@@ -240,7 +239,7 @@ def _dataset_of(source: Any, name: str) -> Dataset:  # noqa: ANN401 - PyG has no
 def _why(graph: Graph, found: AutoPlan, mtu: int) -> str:
     plan, directions = found.plan, tuple(Direction)
     served = share_served(plan, boundary_edges(graph, plan.assignment), directions)
-    return verdict(way_of(plan, directions), found.seconds, served, mtu, both=True)
+    return verdict(transport_of(plan, directions), found.seconds, served, mtu, both=True)
 
 
 def read_job(folder: str | Path) -> Job:

@@ -21,7 +21,7 @@ from torch_geometric.data import Data
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.metrics import check_installed
 from switchgnn.base.network_file import DescribedNetwork, interfaces, read_network
-from switchgnn.controller.install import Share, install_each
+from switchgnn.controller.install import DesiredStates, Share, install_each
 from switchgnn.controller.target import client_of, parts_for
 from switchgnn.host.compression import NO_COMPRESSION, WHOLE_BITS, Compression
 from switchgnn.host.hybrid import open_switch
@@ -33,13 +33,7 @@ from switchgnn.p4src import load_program
 from switchgnn.training.cache import CacheControl, Compressing
 from switchgnn.training.compression import OFF, CompressionOptions
 from switchgnn.training.errors import JobError
-from switchgnn.training.gradients import (
-    GradientSums,
-    collective,
-    share_cores,
-    timeout_of,
-    together,
-)
+from switchgnn.training.gradients import GradientSums, collective, share_cores, timeout_of, together
 from switchgnn.training.job import PLAN_FOLDER, Job, job_schedule, read_job, read_part
 from switchgnn.training.layers.check import check_model
 from switchgnn.training.layers.models import distribute
@@ -56,10 +50,10 @@ def gather_rows(rows: Tensor, vertices: Tensor, total: int, to: int) -> Tensor |
     """
     rows = rows.detach().cpu().contiguous()
     if not dist.is_initialized() or dist.get_world_size() == 1:
-        return _placed([(vertices, rows)], total)
+        return _by_vertex([(vertices, rows)], total)
     with collective():
         found = _exchange(rows, vertices, to)
-    return _placed(found, total) if found else None
+    return _by_vertex(found, total) if found else None
 
 
 def _exchange(rows: Tensor, vertices: Tensor, to: int) -> list[tuple[Tensor, Tensor]]:
@@ -81,7 +75,7 @@ def _exchange(rows: Tensor, vertices: Tensor, to: int) -> list[tuple[Tensor, Ten
     return found
 
 
-def _placed(found: list[tuple[Tensor, Tensor]], total: int) -> Tensor:
+def _by_vertex(found: list[tuple[Tensor, Tensor]], total: int) -> Tensor:
     rows = found[0][1]
     whole = rows.new_zeros(total, *rows.shape[1:])
     for ids, values in found:
@@ -319,7 +313,7 @@ def open_session(plan: Path, network: DescribedNetwork, *, election_id: int = 1)
         for client in clients:
             stack.callback(client.close)
         shares = [Share(*part, client) for part, client in zip(parts, clients, strict=True)]
-        return install_each(shares, program=load_program(), new_session=True).session
+        return install_each(shares, DesiredStates(load_program()), new_session=True).session
 
 
 # Seconds between workers: one may read a large part, or write a checkpoint.
@@ -341,7 +335,7 @@ def join(
     The process is the only worker of the network file whose interface, with its MAC, is on this
     machine. If none or several are, the worker's number is the process's rank. Worker 0 opens a
     new session on the switches, so its machine must reach their P4Runtime. The worker serves
-    metrics if the network file has a place for them.
+    metrics if the network file has an address for them.
 
     Args:
         job: its folder, as written by ``write_job`` or `switchgnn plan --parts`.
@@ -381,7 +375,7 @@ def take_seat(
     """Take part in a job as :func:`join` does, but leave the sums to the caller."""
     folder, pace = Path(job), pace or Pace(skew=_SKEW)
     facts, described = read_job(folder), read_network(Path(network))
-    rank, size = _place()
+    rank, size = _rank_and_size()
     _check(facts, described, size, folder)
     number = _number(described, rank)
     metrics = described.workers[number].metrics
@@ -415,7 +409,7 @@ def take_seat(
             transport.close()
 
 
-def _place() -> tuple[int, int]:
+def _rank_and_size() -> tuple[int, int]:
     try:
         return int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
     except (KeyError, ValueError) as error:

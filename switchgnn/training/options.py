@@ -1,9 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""The options that `switchgnn train` and `python -m switchgnn.train` share."""
+"""The options that `switchgnn train` and `python -m switchgnn.train` share, without PyTorch.
+
+So wrong names are refused at once.
+"""
 
 import itertools
 import math
+import os
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
@@ -12,21 +16,125 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from switchgnn.base.machine import require_memory
+from switchgnn.base.names import no_such
 from switchgnn.base.options import MODEL, TRAINING, option
 from switchgnn.host.wire.header import WIDEST
 from switchgnn.training.compression import CompressionOptions
-from switchgnn.training.device import DeviceName
 from switchgnn.training.errors import TrainingError
-from switchgnn.training.shape import MODELS, PAPER, ModelOptions, model_name
 
 if TYPE_CHECKING:
-    from switchgnn.training.trainer import TrainOptions
+    import torch
+    from torch import nn
 
 # Above about 1e37 a step of Adam overflows float32.
 _MOST_RATE = 1e30
 _FLOAT_BYTES = 4
 # A weight, its gradient, and two moments of Adam.
 _COPIES_OF_WEIGHTS = 4
+
+
+MODELS = ("gcn", "sage", "gin")
+
+
+@dataclass(frozen=True)
+class ModelOptions:
+    """Which model to train.
+
+    Attributes:
+        model: one of MODELS; or ``FILE.py:NAME``, where NAME is called with the numbers of
+            features and classes and returns a model, and the other options do not apply.
+        layers: the number of layers, at least 1.
+        hidden: the units of each layer but the last.
+        dropout: the share of units that are dropped in training.
+    """
+
+    model: str = "gcn"
+    layers: int = 2
+    hidden: int = 16
+    dropout: float = 0.0
+
+    @property
+    def own(self) -> bool:
+        """Whether the model is one of the user's own."""
+        return ":" in self.model
+
+
+# The paper's model (section 6.1); its learning rate is 0.01.
+PAPER = ModelOptions(model="gcn", layers=4, hidden=128)
+
+
+def model_name(text: str) -> str:
+    """Check a model's name and make its path absolute, as workers may run in another folder."""
+    path, colon, name = text.rpartition(":")
+    if not colon:
+        if text not in MODELS:
+            raise TrainingError(no_such("model", text, MODELS, also=", or FILE.py:NAME"))
+        return text
+    if not Path(path).is_file():
+        raise TrainingError(f"The model {text} has no file: {path} does not exist.")
+    return f"{Path(path).absolute()}:{name}"
+
+
+@dataclass(frozen=True)
+class TrainOptions:
+    """The options of training.
+
+    Attributes:
+        epochs: the largest number of epochs.
+        learning_rate, weight_decay: of Adam.
+        input_dropout: the share of dropped features, as in Kipf and Welling (ICLR 2017).
+        seed: of the weights and of dropout.
+        evaluate_every: epochs between two evaluations; the last epoch is always evaluated.
+        precompute: whether the sums of features that do not change are exchanged once and kept.
+        patience: evaluations without a better validation accuracy before training stops; 0: never.
+        checkpoint: the file that worker 0 writes after each evaluation; training resumes from it.
+    """
+
+    epochs: int = 100
+    learning_rate: float = 0.01
+    weight_decay: float = 0.0
+    input_dropout: float = 0.0
+    seed: int = 0
+    evaluate_every: int = 10
+    precompute: bool = True
+    patience: int = 0
+    checkpoint: Path | None = None
+
+
+class DeviceName(str, Enum):
+    """Values of --device."""
+
+    CPU = "cpu"
+    CUDA = "cuda"
+
+
+def check_device(name: DeviceName) -> None:
+    """Refuse a device that this machine does not have."""
+    import torch  # noqa: PLC0415
+
+    if name is DeviceName.CUDA and not torch.cuda.is_available():
+        raise TrainingError(
+            "There is no GPU here that PyTorch can use: leave --device out, or install a driver "
+            "and a PyTorch with CUDA; `python -c 'import torch; print(torch.cuda.is_available())'` "
+            "must print True."
+        )
+
+
+def own_device(name: DeviceName) -> "torch.device":
+    """Return the device of this worker; workers of one machine take its GPUs in turn."""
+    import torch  # noqa: PLC0415
+
+    check_device(name)
+    if name is DeviceName.CPU:
+        return torch.device("cpu")
+    return torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")) % torch.cuda.device_count())
+
+
+def device_of(model: "nn.Module") -> "torch.device":
+    """Return the device of a model's weights, or the CPU if it has none."""
+    import torch  # noqa: PLC0415
+
+    return next((each.device for each in model.parameters()), torch.device("cpu"))
 
 
 class ReduceBy(str, Enum):
@@ -163,10 +271,8 @@ class TrainingOptions:
             "reduce --hidden, --layers or --workers",
         )
 
-    def options(self, shape: ModelOptions, seed: int) -> "TrainOptions":
+    def options(self, shape: ModelOptions, seed: int) -> TrainOptions:
         """Return the options of training."""
-        from switchgnn.training.trainer import TrainOptions  # noqa: PLC0415
-
         return TrainOptions(
             epochs=self.epochs,
             learning_rate=self.lr,

@@ -3,8 +3,8 @@
 """The part of a data set that one worker holds."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -12,21 +12,44 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.base.arrays import ArrayKind, ArraysError, pack_arrays, read_arrays
-from switchgnn.base.files import read_bounded, replacing
+from switchgnn.base.files import read_bounded, reason_to_keep, replacing
 from switchgnn.base.full_disk import why_not_written
-from switchgnn.base.records import RecordError, parse_json
+from switchgnn.base.records import RecordError, make_record, parse_json
 from switchgnn.planner.partition.workers import check_assignment
-from switchgnn.training.data.dataset import Dataset
+from switchgnn.training.data.dataset import OF_VERTICES, Dataset
 from switchgnn.training.errors import DatasetError
 
 
-@dataclass(frozen=True, eq=False)
-class Partition:
+@dataclass(frozen=True, kw_only=True)
+class PartitionedData:
+    """The facts of a data set that all of its parts have.
+
+    Attributes:
+        workers: the number of parts.
+        name: the name of the data set.
+        classes: the number of classes, C.
+        multilabel, undirected: see Dataset.
+        total_vertices: vertices of the whole graph.
+        total_train, total_validation, total_test: vertices of each split of the whole graph.
+    """
+
+    workers: int
+    name: str
+    classes: int
+    multilabel: bool
+    undirected: bool
+    total_vertices: int
+    total_train: int
+    total_validation: int
+    total_test: int
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Partition(PartitionedData):
     """One worker's vertices, and what it knows of the other workers; a row is a local vertex.
 
     Attributes:
         worker: the number of the worker.
-        workers: the number of parts.
         vertices: int64[n], ids in the whole graph, ascending; the position is the row, as in a
             WorkerPart of a plan with the same assignment.
         edges: int64[2, E], rows (source, destination) of the edges with both ends here, and of
@@ -37,18 +60,12 @@ class Partition:
         features: float32[n, F].
         labels: int64[n], or float32[n, C] or bool[n, C] if `multilabel`; see Dataset.
         train, validation, test: bool[n], the split.
-        name: the name of the data set.
-        classes: the number of classes, C.
-        multilabel, undirected: see Dataset.
-        total_vertices: vertices of the whole graph.
-        total_train, total_validation, total_test: vertices of each split of the whole graph.
 
     Raises:
         DatasetError: the arrays do not belong together.
     """
 
     worker: int
-    workers: int
     vertices: NDArray[np.int64]
     edges: NDArray[np.int64]
     self_loop: NDArray[np.bool_]
@@ -59,14 +76,6 @@ class Partition:
     train: NDArray[np.bool_]
     validation: NDArray[np.bool_]
     test: NDArray[np.bool_]
-    name: str
-    classes: int
-    multilabel: bool
-    undirected: bool
-    total_vertices: int
-    total_train: int
-    total_validation: int
-    total_test: int
 
     def __post_init__(self) -> None:
         rows = len(self.vertices)
@@ -83,8 +92,8 @@ class Partition:
         )
         if not fits:
             raise DatasetError(
-                f"the arrays of worker {self.worker}'s part of data set {self.name} "
-                "do not belong together; write the partitions again"
+                f"The arrays of worker {self.worker}'s part of data set {self.name} "
+                "do not belong together; write the partitions again."
             )
 
     @property
@@ -130,7 +139,7 @@ def partition_dataset(data: Dataset, assignment: NDArray[np.integer]) -> Iterato
             in_degree=in_degree[vertices],
             out_degree=out_degree[vertices],
             total_vertices=data.vertices,
-            **{name: getattr(data, name)[vertices] for name in ("features", "labels", *_SPLITS)},
+            **{name: getattr(data, name)[vertices] for name in OF_VERTICES},
             **shared,
         )
 
@@ -165,24 +174,9 @@ ARRAYS: Mapping[str, ArrayKind] = {
     "self_loop": ArrayKind(("|b1",)),
     "in_degree": ArrayKind(("<i8",)),
     "out_degree": ArrayKind(("<i8",)),
-    "features": ArrayKind(("<f4",), (2,)),
-    "labels": ArrayKind(("<i8", "<f4", "|b1"), (1, 2)),
-    "train": ArrayKind(("|b1",)),
-    "validation": ArrayKind(("|b1",)),
-    "test": ArrayKind(("|b1",)),
+    **OF_VERTICES,
 }
-# The common fields of all parts, and their types in JSON.
-SHARED: Mapping[str, type] = {
-    "workers": int,
-    "name": str,
-    "classes": int,
-    "multilabel": bool,
-    "undirected": bool,
-    "total_vertices": int,
-    "total_train": int,
-    "total_validation": int,
-    "total_test": int,
-}
+SHARED = tuple(field.name for field in fields(PartitionedData))
 
 
 def partition_file(worker: int) -> str:
@@ -211,7 +205,7 @@ def write_partitions(data: Dataset, assignment: NDArray[np.integer], folder: str
                 _write(part, new)
     except OSError as error:
         raise DatasetError(
-            f"cannot write partitions {folder}: {why_not_written(error, target)}"
+            f"Cannot write partitions {folder}: {why_not_written(error, target)}."
         ) from error
 
 
@@ -222,34 +216,17 @@ def read_partition(folder: str | Path, worker: int) -> Partition:
         DatasetError: no partitions, no such worker, or a missing or damaged file.
     """
     shared = _read_shared(Path(folder) / SHARED_FILE)
-    if not 0 <= worker < shared["workers"]:
+    if not 0 <= worker < shared.workers:
         raise DatasetError(
-            f"partitions {folder} are for the workers 0 to {shared['workers'] - 1}, "
-            f"but not {worker}"
+            f"Partitions {folder} are for the workers 0 to {shared.workers - 1}, "
+            f"but not {worker}."
         )
     path = Path(folder) / partition_file(worker)
     try:
         arrays: dict[str, Any] = read_arrays(path, ARRAYS, remedy="write the partitions again")
     except ArraysError as error:
         raise DatasetError(str(error)) from error
-    return Partition(worker=worker, **arrays, **shared)
-
-
-def reason_to_keep(target: Path, what: str, ours: Callable[[str], bool]) -> str | None:
-    """Return why a folder for `what` must not be replaced; None: all files in it are ours."""
-    if not target.exists():
-        return None
-    if not target.is_dir():
-        return f"{target} is a file; give the name of a folder for {what}"
-    return next(
-        (
-            f"{target} holds {path.name}, which is not part of {what}, so it is not overwritten; "
-            "choose another name"
-            for path in sorted(target.iterdir())
-            if not ours(path.name)
-        ),
-        None,
-    )
+    return Partition(worker=worker, **arrays, **vars(shared))
 
 
 def _is_ours(name: str) -> bool:
@@ -264,19 +241,26 @@ def _write(part: Partition, folder: Path) -> None:
     (folder / SHARED_FILE).write_text(json.dumps(shared, indent=1) + "\n", encoding="utf-8")
 
 
-def _read_shared(path: Path) -> dict[str, Any]:
+def _read_shared(path: Path) -> PartitionedData:
     try:
         shared = parse_json(read_bounded(path, _MOST_BYTES))
+        if not isinstance(shared, dict) or shared.pop("format", None) != FORMAT:
+            raise DatasetError(f"{path} does not describe partitions; write them again")
+        if shared.pop("version", None) != VERSION:
+            raise DatasetError(
+                f"{path} has another version than {VERSION}; write the partitions again"
+            )
+        return make_record(PartitionedData, shared)
     except FileNotFoundError:
-        raise DatasetError(f"{path.parent} holds no partitions: it has no {SHARED_FILE}") from None
+        raise DatasetError(f"{path.parent} holds no partitions: it has no {SHARED_FILE}.") from None
     except OSError as error:
-        raise DatasetError(f"cannot read {path}: {error.strerror}") from error
+        raise DatasetError(f"Cannot read {path}: {error.strerror}.") from error
     except RecordError as error:
-        raise DatasetError(f"{path} is damaged; write the partitions again") from error
+        raise DatasetError(f"{path} is damaged; write the partitions again.") from error
     if not isinstance(shared, dict) or shared.get("format") != FORMAT:
-        raise DatasetError(f"{path} does not describe partitions; write them again")
+        raise DatasetError(f"{path} does not describe partitions; write them again.")
     if shared.get("version") != VERSION:
-        raise DatasetError(f"{path} has another version than {VERSION}; write the partitions again")
+        raise DatasetError(f"{path} is not of version {VERSION}; write the partitions again.")
     if any(type(shared.get(name)) is not kind for name, kind in SHARED.items()):
-        raise DatasetError(f"{path} is damaged; write the partitions again")
+        raise DatasetError(f"{path} is damaged; write the partitions again.")
     return {name: shared[name] for name in SHARED}

@@ -7,7 +7,6 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import cast
 
 import torch
@@ -19,38 +18,12 @@ from switchgnn.training.cache import CacheControl, Compressing
 from switchgnn.training.checkpoint import Checkpoint, Trained, TrainingProgress
 from switchgnn.training.columns import Columns
 from switchgnn.training.compression import CompressionOptions
-from switchgnn.training.device import device_of
 from switchgnn.training.errors import TrainingError
 from switchgnn.training.gradients import GradientSums
 from switchgnn.training.layers.dropout import VertexDropout, begin_epoch
+from switchgnn.training.options import TrainOptions, device_of
 from switchgnn.training.partition import Partition
 from switchgnn.training.sums import RemoteSum
-
-
-@dataclass(frozen=True)
-class TrainOptions:
-    """The options of training.
-
-    Attributes:
-        epochs: the largest number of epochs.
-        learning_rate, weight_decay: of Adam.
-        input_dropout: the share of dropped features, as in Kipf and Welling (ICLR 2017).
-        seed: of the weights and of dropout.
-        evaluate_every: epochs between two evaluations; the last epoch is always evaluated.
-        precompute: whether the sums of features that do not change are exchanged once and kept.
-        patience: evaluations without a better validation accuracy before training stops; 0: never.
-        checkpoint: the file that worker 0 writes after each evaluation; training resumes from it.
-    """
-
-    epochs: int = 100
-    learning_rate: float = 0.01
-    weight_decay: float = 0.0
-    input_dropout: float = 0.0
-    seed: int = 0
-    evaluate_every: int = 10
-    precompute: bool = True
-    patience: int = 0
-    checkpoint: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -131,9 +104,9 @@ class Trainer:
         self._options = options
         self._sums = sums or GradientSums(attending=remote.attending)
         self._compression = compression = compression or CompressionOptions()
-        self._columns = remote.columns if isinstance(remote, RemoteSum) else None
+        self._columns = remote.columns
         self._cache: CacheControl | None = None
-        if compression.of_rows(0).active and isinstance(remote, RemoteSum):
+        if compression.of_rows(0).active:
             self._cache = CacheControl(cast("Compressing", remote.transport), compression)
             remote.skipped = self._cache.skipped
         self._optimizer = torch.optim.Adam(

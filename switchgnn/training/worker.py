@@ -6,13 +6,15 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from typing import cast
 
 import torch
 import torch.distributed as dist
+from torch import nn
 
 from switchgnn.base.network import Station
 from switchgnn.base.tasks import EventWriter, run_task
-from switchgnn.host.direct import BinnedTransport
+from switchgnn.host.direct import DirectTransport
 from switchgnn.host.direct.frames import PROTOCOL as DIRECT_PROTOCOL
 from switchgnn.host.direct.framing import USUAL_MTU
 from switchgnn.host.links.split import kinds_from, split_link
@@ -27,22 +29,15 @@ from switchgnn.host.wire.header import PROTOCOL, Kind
 from switchgnn.host.wire.link import Link
 from switchgnn.training.bins import BinnedSum, BinOptions, distribute_in_bins
 from switchgnn.training.compression import CompressionOptions
-from switchgnn.training.device import DeviceName, own_device
 from switchgnn.training.errors import TrainingError
-from switchgnn.training.gradients import (
-    GradientSums,
-    collective,
-    share_cores,
-    together_in_file,
-)
+from switchgnn.training.gradients import GradientSums, collective, share_cores, together_in_file
 from switchgnn.training.layers.models import build_model, distribute
 from switchgnn.training.layers.norms import VertexSums
 from switchgnn.training.layers.pyg_layers import own_code, templates_removed
-from switchgnn.training.options import ReduceBy
+from switchgnn.training.options import DeviceName, ModelOptions, ReduceBy, TrainOptions, own_device
 from switchgnn.training.partition import Partition, read_partition
-from switchgnn.training.shape import ModelOptions
 from switchgnn.training.sums import Ledger, RemoteSum
-from switchgnn.training.trainer import EpochReport, Trainer, TrainOptions
+from switchgnn.training.trainer import EpochReport, Trainer
 
 EpochListener = Callable[[EpochReport], None]
 
@@ -67,28 +62,31 @@ def train_as_worker(
     first: int = 0,
     seen: Callable[[WorkerView], AbstractContextManager[object]] = nullcontext,
     reducer: Reducer | None = None,
+    binned: bool = False,
 ) -> Ledger:
     """Train alone, or as a member of the process group, where worker 0 has the rank ``first``.
 
-    ``reducer`` adds up the gradients; None: Gloo does.
+    ``reducer`` adds up the gradients; None: Gloo does. ``binned``: see ``TransportKind``.
     """
     with own_code(training.model.model):
         torch.manual_seed(training.options.seed)
         with templates_removed():
             model = build_model(training.model, partition.features.shape[1], partition.classes)
         model.to(own_device(training.device))
-        with _remote(transport, training) as remote:
+        remote: RemoteSum | BinnedSum
+        if binned:
+            remote = BinnedSum(cast("DirectTransport", transport), training.bins)
+        else:
+            remote = RemoteSum(transport, keep=training.compression.keep)
+        with remote:
             sums = GradientSums(first, remote.attending, reducer)
-            seed, precompute = training.options.seed, training.options.precompute
-            if isinstance(remote, BinnedSum):
-                distribute_in_bins(model, partition, remote, seed=seed, precompute=precompute)
-            else:
-                distribute(
-                    *(model, partition, remote),
-                    seed=seed,
-                    precompute=precompute,
-                    vertex_sums=VertexSums(sums.add),
-                )
+            divide = distribute_in_bins if binned else distribute
+            cast("Callable[..., nn.Module]", divide)(
+                *(model, partition, remote),
+                seed=training.options.seed,
+                precompute=training.options.precompute,
+                vertex_sums=VertexSums(sums.add),
+            )
             sums.spread_model(model)
             trainer = Trainer(
                 *(model, partition, remote, training.options),
@@ -102,12 +100,6 @@ def train_as_worker(
                     transport.next_epoch()
                     on_epoch(report)
         return replace(remote.ledger, gradients=sums.gradients)
-
-
-def _remote(transport: Transport, training: Training) -> RemoteSum | BinnedSum:
-    if isinstance(transport, BinnedTransport):
-        return BinnedSum(transport, training.bins)
-    return RemoteSum(transport, keep=training.compression.keep)
 
 
 def view_of(worker: int, transport: Transport, remote: RemoteSum | BinnedSum) -> WorkerView:
@@ -164,7 +156,8 @@ def _train(task: TrainTask, events: EventWriter) -> None:
         if task.reduce.words and partition.workers > 1:
             switch = stack.enter_context(switch_sums(end, task.reduce.words))
             end, reducer = switch.end, switch.reducer
-        transport = stack.enter_context(transport_kind(task.transport).open(end))
+        kind = transport_kind(task.transport)
+        transport = stack.enter_context(kind.open(end))
 
         def tell(report: EpochReport) -> None:
             traffic = transport.traffic._asdict()
@@ -177,7 +170,10 @@ def _train(task: TrainTask, events: EventWriter) -> None:
                 yield
 
         ledger = train_as_worker(
-            *(partition, transport, task.training, tell), seen=seen, reducer=reducer
+            *(partition, transport, task.training, tell),
+            seen=seen,
+            reducer=reducer,
+            binned=kind.binned,
         )
         traffic = transport.traffic._asdict()
         transport.close()

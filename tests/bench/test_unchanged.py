@@ -41,20 +41,20 @@ def frames_and_sums(plan, direction):
     for block in plan.manifest.direction(direction).block_numbers:
         of_vertex, of_sum = {}, {}
         for part in plan.workers:
-            for place in range(*part.send_indptr[block - 1 : block + 1]):
-                source, row = int(part.send_source[place]), part.send_row_indptr[place]
+            for index in range(*part.send_indptr[block - 1 : block + 1]):
+                source, row = int(part.send_source[index]), part.send_row_indptr[index]
                 frame = block, part.worker, source
                 frames.append(frame)
-                for at in part.send_row[row : part.send_row_indptr[place + 1]]:
+                for at in part.send_row[row : part.send_row_indptr[index + 1]]:
                     vertex = int(part.vertices[at])
                     if source < PARTIAL:
                         of_vertex[vertex] = frame
                     else:
-                        of_sum[vertex, int(part.send_destination[place])] = frame
+                        of_sum[vertex, int(part.send_destination[index])] = frame
         for part in plan.workers:
-            for place in range(*part.receive_indptr[block - 1 : block + 1]):
-                destination = int(part.receive_vertex[place])
-                inside = slice(*part.neighbour_indptr[place : place + 2])
+            for index in range(*part.receive_indptr[block - 1 : block + 1]):
+                destination = int(part.receive_vertex[index])
+                inside = slice(*part.neighbour_indptr[index : index + 2])
                 sums[block, destination] = {
                     of_sum.get((int(vertex), destination)) or of_vertex[int(vertex)]
                     for vertex in part.neighbour_vertex[inside]

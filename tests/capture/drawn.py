@@ -91,6 +91,6 @@ def control(kind, worker=0, *, down=False, **fields):
 def flipped(frame, bit):
     """A frame with one flipped bit of header or body."""
     changed = bytearray(frame)
-    place = 8 * HEADER_AT + bit % (8 * (len(frame) - HEADER_AT))
-    changed[place // 8] ^= 0x80 >> place % 8
+    position = 8 * HEADER_AT + bit % (8 * (len(frame) - HEADER_AT))
+    changed[position // 8] ^= 0x80 >> position % 8
     return bytes(changed)

@@ -99,8 +99,8 @@ def records_of(content):
 def test_whatever_is_changed_ends_with_a_sentence(data):
     content = bytearray(data.draw(st.sampled_from((pcap(FRAMES), pcapng(FRAMES, name=b"n")))))
     for _ in range(data.draw(st.integers(1, 4))):
-        place = data.draw(st.integers(4, len(content) - 1))
-        content[place] = data.draw(st.integers(0, 255))
+        position = data.draw(st.integers(4, len(content) - 1))
+        content[position] = data.draw(st.integers(0, 255))
     try:
         found, _ = read(bytes(content))
     except CaptureError as error:
@@ -198,11 +198,11 @@ def test_gzipped_files_of_a_folder(tmp_path):
         ]
 
 
-@pytest.mark.parametrize("place", range(-12, 0))
+@pytest.mark.parametrize("position", range(-12, 0))
 @pytest.mark.parametrize("damaged", [lambda content, at: content[:at], flipped], ids=["cut", "bit"])
-def test_a_damaged_gzip_file_is_read_up_to_there(tmp_path, place, damaged):
+def test_a_damaged_gzip_file_is_read_up_to_there(tmp_path, position, damaged):
     content = gzip.compress(pcap(FRAMES))
-    (tmp_path / "w0.pcap.gz").write_bytes(damaged(content, place))
+    (tmp_path / "w0.pcap.gz").write_bytes(damaged(content, position))
     with CaptureFiles([str(tmp_path / "w0.pcap.gz")]) as opened:
         found = [(each.time, each.frame) for each in opened]
     assert found == FRAMES[: len(found)]
@@ -263,8 +263,11 @@ def test_memory_does_not_grow_with_a_file(packed):
     used = []
     for count in (1_000, 10_000):
         frames = [
-            (TIME + place, feature(place % 4, src_id=place, block_id=place // 9 & 0xFFFF))
-            for place in range(count)
+            (
+                TIME + position,
+                feature(position % 4, src_id=position, block_id=position // 9 & 0xFFFF),
+            )
+            for position in range(count)
         ]
         result = subprocess.run(
             [sys.executable, "-c", MEMORY],

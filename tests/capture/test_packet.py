@@ -116,8 +116,8 @@ def test_anything_may_come(frame, more):
 )
 def test_why_it_is_not_sound(changes, words):
     frame = bytearray(feature(src_id=17))
-    for place, value in changes.items():
-        frame[place] = value
+    for offset, value in changes.items():
+        frame[offset] = value
     assert words in description(decoded(bytes(frame)))
 
 

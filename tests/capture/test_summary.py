@@ -115,12 +115,12 @@ def test_an_all_reduce_has_a_chapter_for_as_many_fragments_as_there_are_slots():
 
 
 def test_blocks_are_told_as_soon_as_newer_ones_are_there():
-    summary, places = Summary(most_open=2), []
+    summary, blocks = Summary(most_open=2), []
     for block in range(1, 6):
         frame = feature(0, block_id=block)
         packet = decode(Captured(block, "-", frame, len(frame)), NAMES)
-        places += [each.place.block for each in summary.note(packet)]
-    assert places == [1, 2, 3]
+        blocks += [each.key.block for each in summary.note(packet)]
+    assert blocks == [1, 2, 3]
     late = feature(0, block_id=1)
     assert not list(summary.note(decode(Captured(9, "-", late, len(late)), NAMES)))
     assert summary.late == 1
@@ -155,7 +155,7 @@ def test_a_worker_counts_wherever_it_was_captured(link):
 
 
 def test_few_features_are_remembered():
-    frames = [(place, feature(0, src_id=place, block_id=1)) for place in range(50)]
+    frames = [(number, feature(0, src_id=number, block_id=1)) for number in range(50)]
     [chapter], _ = told([*frames, frames[0]], remembered=10)
     assert chapter["repetitions_known"] is False
     assert chapter["parties"]["w0"]["sent"]["feature"] == 51

@@ -37,7 +37,7 @@ def file(tmp_path_factory):
         frames.append(control(Kind.ADVANCE, 0, down=True, block_id=1, round=number))
     frames += [flipped(feature(0, src_id=99, block_id=1, round=2), 80), bytes(60)]
     path = tmp_path_factory.mktemp("capture") / "link.pcap"
-    path.write_bytes(pcap([(TIME + 1000 * place, each) for place, each in enumerate(frames)]))
+    path.write_bytes(pcap([(TIME + 1000 * index, each) for index, each in enumerate(frames)]))
     return path
 
 

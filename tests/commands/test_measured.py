@@ -18,7 +18,8 @@ from switchgnn.host.registry import SWITCH
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.boundary import boundary_edges
 from switchgnn.profiles import find_profile
-from switchgnn.topologies import Ahead, Backend
+from switchgnn.softswitch.native.engine import Ahead
+from switchgnn.topologies import Backend
 from switchgnn.training.data.load import load_dataset
 from tests.commands.test_train_plan import job_of
 

@@ -21,7 +21,7 @@ from switchgnn.host.links.faults import DIRECTIONS, FaultRates, Faults
 from switchgnn.host.registry import AUTO, TRANSPORTS
 from switchgnn.planner.presets import KNOWN, PRESETS
 from switchgnn.training.data.load import DATASETS
-from switchgnn.training.shape import MODELS
+from switchgnn.training.options import MODELS
 
 CONFIGURED = {"run": typer.main.get_command(run_app), "train": typer.main.get_command(train_app)}
 
@@ -269,7 +269,7 @@ def completed(*words):
 
 
 @dataclass(frozen=True)
-class Place:
+class Stay:
     host: Annotated[str, typer.Option(metavar="NAME", help="Where.")]
     port: Annotated[int, typer.Option(min=1, help="Which port.")] = 80
     tag: Annotated[list[str] | None, typer.Option(help="Any.")] = None
@@ -290,11 +290,11 @@ def visiting(told):
         context: typer.Context,
         what: Annotated[str, typer.Argument()] = "all",
         *,
-        place: Place,
+        stay: Stay,
         fast: Annotated[bool, typer.Option("--fast")] = False,
     ) -> None:
         """Go there."""
-        told.append((context.info_name, what, place, fast))
+        told.append((context.info_name, what, stay, fast))
 
     return found
 
@@ -307,8 +307,8 @@ def test_the_command_gets_objects(visiting, told):
     assert run(visiting, "--host", "a").exit_code == 0
     assert run(visiting, "it", "--host=b", "--port=3", "--tag=x", "--tag=y", "--fast").output == ""
     assert told == [
-        ("visit", "all", Place("a"), False),
-        ("visit", "it", Place("b", 3, ["x", "y"]), True),
+        ("visit", "all", Stay("a"), False),
+        ("visit", "it", Stay("b", 3, ["x", "y"]), True),
     ]
 
 
@@ -324,7 +324,7 @@ def test_what_the_options_say_holds(visiting, told):
 
 @dataclass(frozen=True, kw_only=True)
 class Trip:
-    place: Place
+    stay: Stay
     days: int = option(None, "N", "How long.", min=1, default=3)
     guide: str | None = option("People", "NAME", "Who leads.", shown="nobody")
 
@@ -346,7 +346,7 @@ def test_groups_of_groups_and_options_of_fields(trip, told):
     assert run(trip, "--host", "a").exit_code == 0
     assert run(trip, "--host", "a", "--days", "5", "--guide", "b", "--port", "7").exit_code == 0
     assert run(trip, "--host", "a", "--days", "0").exit_code == 2
-    assert told == [Trip(place=Place("a")), Trip(place=Place("a", 7), days=5, guide="b")]
+    assert told == [Trip(stay=Stay("a")), Trip(stay=Stay("a", 7), days=5, guide="b")]
 
 
 def test_the_short_help_and_that_of_all_options(trip):

@@ -44,7 +44,7 @@ class TestEveryKind:
         (tmp_path / "file").touch()
         assert "there is no folder" in refused(**{kind: {"--out": tmp_path / "file" / "new"}})
 
-    def test_a_place_that_takes_nothing(self, kind):
+    def test_a_folder_that_takes_nothing(self, kind):
         assert "/proc takes no new files" in refused(**{kind: {"--out": Path("/proc/new")}})
 
 
@@ -57,7 +57,7 @@ def test_a_folder_that_is_there(kind, tmp_path):
     assert "it is no folder" in refused(**{kind: {"--out": tmp_path / "file"}})
 
 
-def test_a_file_that_is_there_and_a_folder_in_its_place(tmp_path):
+def test_a_file_that_is_there_and_a_folder_instead_of_it(tmp_path):
     (tmp_path / "file").write_text("kept")
     check_outputs(files={"--checkpoint": tmp_path / "file"})
     assert (tmp_path / "file").read_text() == "kept"
@@ -106,12 +106,12 @@ def test_packets_of_another_run_are_not_mixed_in(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["w7.pcap"]
 
 
-@pytest.mark.parametrize("place", ["none/kept", "file/kept", "file"])
-def test_a_place_that_cannot_be_written(tmp_path, place):
+@pytest.mark.parametrize("name", ["none/kept", "file/kept", "file"])
+def test_a_folder_that_cannot_be_written(tmp_path, name):
     (tmp_path / "file").write_text("")
     with (
         pytest.raises(RecordingsError, match="Packets cannot be kept in"),
-        recordings_in(tmp_path / place, 2, None),
+        recordings_in(tmp_path / name, 2, None),
     ):
         raise AssertionError
 

@@ -168,7 +168,7 @@ OWN = ["train", "--workers", "2"]
 
 
 @pytest.mark.parametrize(
-    ("place", "words"),
+    ("loader", "words"),
     [
         ("commands.plan.job.load_graph", ["plan", "e.txt", "--workers", "2"]),
         ("commands.plan.command.load_graph", ["plan", "e.txt", "--check", "."]),
@@ -182,13 +182,13 @@ OWN = ["train", "--workers", "2"]
         ),
     ],
 )
-def test_every_command_can_ignore_weights(monkeypatch, tmp_path, place, words):
+def test_every_command_can_ignore_weights(monkeypatch, tmp_path, loader, words):
     class ReachedError(SwitchGNNError): ...
 
     def load(*_, ignore_weights, **__):
         raise ReachedError(str(ignore_weights))
 
-    monkeypatch.setattr(f"switchgnn.{place}", load)
+    monkeypatch.setattr(f"switchgnn.{loader}", load)
     monkeypatch.chdir(tmp_path)
     for name in ("e", "e.npz", "f", "l"):
         Path(name).touch()

@@ -17,7 +17,6 @@ from typer.testing import CliRunner
 
 from switchgnn import __version__
 from switchgnn.base.errors import SwitchGNNError
-from switchgnn.base.machine import Installation
 from switchgnn.commands.application import COMMANDS, app
 from switchgnn.commands.main import main
 from switchgnn.commands.shared.console import plain_console
@@ -51,7 +50,7 @@ LINES = [
     ("switch --grpc unix:s --cpu-port 510 --port 510=eth:lo", "--cpu-port"),
     ("switch --grpc unix:s --tls-cert FIFO --tls-key FIFO", "not a regular file"),
     *((f"{line} gone/new", "there is no folder") for line in LOOKS_FIRST),
-    ("plan no-such-graph --workers 2 --out .", "is not a plan, so it is not overwritten"),
+    ("plan no-such-graph --workers 2 --out .", "is not part of a plan, so it is not overwritten"),
 ]
 
 
@@ -139,13 +138,13 @@ HEAVY = (
     *("pymetis", "mtkahypar", "torch", "torch_geometric", "matplotlib", "scapy", "msgspec"),
     *("starlette", "uvicorn", "prometheus_client"),
 )
-WAYS = (["-m", "switchgnn"], ["-m", "switchgnn.commands"])
+STARTS = (["-m", "switchgnn"], ["-m", "switchgnn.commands"])
 SHELLS = ("bash", "zsh", "fish")
 
 
-def start(*words, way=("-m", "switchgnn"), **environment):
+def start(*words, begin=("-m", "switchgnn"), **environment):
     return subprocess.run(
-        [sys.executable, *way, *words],
+        [sys.executable, *begin, *words],
         env={**os.environ, "COLUMNS": "80", **environment},
         capture_output=True,
         text=True,
@@ -161,15 +160,15 @@ def imported(*words, **environment):
         f"atexit.register(lambda: print('modules', *[each for each in {HEAVY!r} "
         "if each in sys.modules])); sys.argv = ['switchgnn', *sys.argv[1:]]; main()"
     )
-    done = start(*words, way=("-c", program), **environment)
+    done = start(*words, begin=("-c", program), **environment)
     assert done.returncode == 0, done.stderr
     printed, _, last = done.stdout.rpartition("modules")
     return last.split(), printed
 
 
-@pytest.mark.parametrize("way", WAYS, ids=lambda way: way[1])
-def test_the_version_is_told(way):
-    assert start("--version", way=way).stdout == f"switchgnn {__version__}\n"
+@pytest.mark.parametrize("begin", STARTS, ids=lambda words: words[1])
+def test_the_version_is_told(begin):
+    assert start("--version", begin=begin).stdout == f"switchgnn {__version__}\n"
     assert re.fullmatch(r"\d+\.\d+\.\d+\S*", __version__)
 
 
@@ -258,8 +257,7 @@ def test_a_port_without_a_page():
 
 @pytest.mark.parametrize("missing", [{"uvicorn"}, {"starlette"}, {"starlette", "uvicorn"}])
 def test_a_package_that_is_missing_is_named(missing, monkeypatch):
-    here = Installation(Path.cwd())
-    monkeypatch.setattr("switchgnn.base.machine.find_installation", lambda: here)
+    monkeypatch.setattr("switchgnn.base.machine.checkout", Path.cwd)
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name in missing else name)
     with pytest.raises(SwitchGNNError) as told:
         LiveOptions(live=True).check()

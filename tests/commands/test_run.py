@@ -256,9 +256,9 @@ def test_rounds_take_no_memory(tmp_path):
 def test_bmv2_gets_no_plan_whose_recalls_would_end_it(tmp_path, target, lanes, refused):
     plan = build_plan(load_graph("karate"), workers=2, slots=64, program="ab" * 32, lanes=lanes)
     write_plan(plan, tmp_path / "plan")
-    site = SimpleNamespace(target=target, switches=[SimpleNamespace(network=None)])
+    topology = SimpleNamespace(target=target, switches=[SimpleNamespace(network=None)])
     if refused:
         with pytest.raises(SwitchGNNError, match="give --lanes 128"):
-            shares_of(tmp_path / "plan", None, site, [None])
+            shares_of(tmp_path / "plan", None, topology, [None])
     else:
-        assert len(shares_of(tmp_path / "plan", None, site, [None])) == 1
+        assert len(shares_of(tmp_path / "plan", None, topology, [None])) == 1

@@ -18,7 +18,7 @@ from switchgnn.base.network_file import SwitchTarget, network_text
 from switchgnn.commands.errors import ProgramError
 from switchgnn.commands.switch import as_described, find_program
 from switchgnn.controller import P4RuntimeClient
-from switchgnn.controller.counters import read_totals
+from switchgnn.controller.counters import read_counters
 from switchgnn.controller.p4runtime.client import program_cookie
 from switchgnn.p4src import load_program, load_strawman
 from switchgnn.p4src.program import SWITCHGNN
@@ -50,7 +50,7 @@ def test_it_says_that_it_serves_and_ends_cleanly(tmp_path, number, code):
             assert ready.read_text() == f"{service.address}\n"
             with P4RuntimeClient(service.address, primary=False) as client:
                 # The product's program is there already.
-                assert read_totals(client).passes.passes == 0
+                assert read_counters(client).passes.passes == 0
             assert service.end(number) == code
         assert manager.recv(1000) == b"STOPPING=1"
     assert not ready.exists()

@@ -27,7 +27,7 @@ from switchgnn.planner.presets import PlanRequest
 from switchgnn.training.compression import CompressionOptions
 from switchgnn.training.data.load import load_dataset
 from switchgnn.training.layers.models import ModelOptions
-from switchgnn.training.trainer import TrainOptions
+from switchgnn.training.options import TrainOptions
 from switchgnn.training.worker import Training, TrainTask
 
 WORKERS = 8

@@ -49,14 +49,12 @@ def test_ones_own_plan_is_read_where_it_is(folder):
     assert said_of(folder) == ([], True)
 
 
-@pytest.mark.parametrize(
-    "place", [".", "switch.safetensors", "plan.json", "worker-001.safetensors"]
-)
-def test_what_others_may_write_to_is_checked(folder, place):
-    (folder / place).chmod(0o777)
+@pytest.mark.parametrize("name", [".", "switch.safetensors", "plan.json", "worker-001.safetensors"])
+def test_what_others_may_write_to_is_checked(folder, name):
+    (folder / name).chmod(0o777)
     said, in_place = said_of(folder)
     assert said == [
-        f"Checking the plan {folder} first: others may write to {(folder / place).resolve()}."
+        f"Checking the plan {folder} first: others may write to {(folder / name).resolve()}."
     ]
     assert not in_place
     assert said_of(folder, check=False) == ([], True)
@@ -77,9 +75,9 @@ def test_a_group_may_write(folder):
 
 
 @needs_root
-@pytest.mark.parametrize("place", [".", "assignment.safetensors"])
-def test_what_belongs_to_another_user_is_checked(folder, place):
-    os.chown(folder / place, 12345, 12345)
+@pytest.mark.parametrize("name", [".", "assignment.safetensors"])
+def test_what_belongs_to_another_user_is_checked(folder, name):
+    os.chown(folder / name, 12345, 12345)
     assert "belongs to user 12345" in str(reason_to_distrust(folder))
     assert not said_of(folder)[1]
 

@@ -50,7 +50,7 @@ def test_networks_fit_together():
     assert [each.port for each in leaf.neighbours] == [1, 2, 3, 4]
     assert leaf.neighbours[3].station.mac == spine.switch.mac
     assert spine.neighbours[1].station.mac == leaf.switch.mac
-    assert NETWORKS.place == ((0, 0), (0, 1), (0, 2), (1, 0), (1, 1))
+    assert NETWORKS.positions == ((0, 0), (0, 1), (0, 2), (1, 0), (1, 1))
     # Workers elsewhere are behind a spine; to a spine all are behind their leaf.
     assert {each.port for each in leaf.beyond} == {3, 4}
     assert len(leaf.beyond) == 3
@@ -112,8 +112,8 @@ def test_a_spine_has_leaves_with_their_workers(plans, layout):
 
 def test_a_spine_that_hears_no_barrier_takes_all_turns(plans, layout):
     turns = [Session(layout).entry(1, plan).any_tag for plan in plans]
-    first_spine = next(place for place, plan in enumerate(plans) if not plan.above)
-    assert turns == [int(place > first_spine) for place in range(len(plans))]
+    first_spine = next(at for at, plan in enumerate(plans) if not plan.above)
+    assert turns == [int(at > first_spine) for at in range(len(plans))]
     assert any(turns)
 
 

@@ -12,7 +12,7 @@ from switchgnn.base.network import leaf_spine_networks, star_network
 from switchgnn.controller.check import check_plan
 from switchgnn.controller.controls.fanout import Fanout
 from switchgnn.controller.errors import PlanRefusedError
-from switchgnn.controller.install import Share, desired_state, install_each
+from switchgnn.controller.install import DesiredStates, Share, desired_state, install_each
 from switchgnn.controller.memory import memory_of
 from switchgnn.controller.p4runtime.layout import Layout
 from switchgnn.controller.plan import SwitchPlan, leaf_spine_switch_plan
@@ -154,4 +154,4 @@ def test_it_is_refused_before_an_entry_is_made(monkeypatch):
     monkeypatch.setattr(Layout, "from_text", lambda _: smaller("fanout", 1))
     monkeypatch.setattr(Fanout, "rows", lambda *_: pytest.fail("An entry was made."))
     with pytest.raises(PlanRefusedError, match="table fanout, which holds 1"):
-        install_each([Share(switch, network, "127.0.0.1:1")], program=PROGRAM)
+        install_each([Share(switch, network, "127.0.0.1:1")], DesiredStates(PROGRAM))

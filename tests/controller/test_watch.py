@@ -8,6 +8,7 @@ import pytest
 from finsy.proto import p4r
 
 from switchgnn.controller import (
+    DesiredStates,
     Outcome,
     P4RuntimeClient,
     Share,
@@ -54,7 +55,7 @@ class Watching:
         try:
             watch(
                 [Share(PLAN, network, client) for client in clients],
-                program=program,
+                DesiredStates(program),
                 on_event=self._on_event,
                 stop=self._stop,
                 interval=0.05,
@@ -137,7 +138,7 @@ def bring(address, plan, network, program, election_id=1):
 
 
 def plan_at(address):
-    with client_of(address).observer() as observer:
+    with client_of(address).another() as observer:
         return served_plan(observer)
 
 
@@ -197,7 +198,7 @@ def test_a_program_of_others_serves_no_plan(fake):
     config = p4r.ForwardingPipelineConfig()
     config.p4info.SetInParent()
     fake.contents.config = config
-    with client_of(fake.address).observer() as observer:
+    with client_of(fake.address).another() as observer:
         assert served_plan(observer) == 0
 
 

@@ -40,9 +40,9 @@ def test_what_is_copied_is_enough_for_an_installation(tmp_path):
     tree = tmp_path / "src"
     tree.mkdir()
     for words in given("COPY"):
-        *sources, place = words.split()
+        *sources, folder = words.split()
         for source in sources:
-            target = tree / source if place == "./" else tree / place
+            target = tree / source if folder == "./" else tree / folder
             if (ROOT / source).is_dir():
                 shutil.copytree(ROOT / source, target, symlinks=True, ignore=MADE)
             else:

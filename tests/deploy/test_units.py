@@ -14,7 +14,7 @@ from typer.main import get_command
 
 from switchgnn.commands.switch import app
 from switchgnn.softswitch.ports import EthernetSpec, parse_port
-from switchgnn.topologies import Target, targets
+from switchgnn.topologies import Target
 from switchgnn.topologies.targets import switch_command
 
 DEPLOY = Path(__file__).parent.parent.parent / "deploy"
@@ -82,9 +82,8 @@ def test_options_that_are_not_there_are_noticed():
         switch_options(["--grpc", "unix:a", "--no-such-option"])
 
 
-def test_bmv2_gets_what_the_fabrics_give_it(monkeypatch):
-    """But for the port of Thrift, which some have, and certificates."""
-    monkeypatch.setattr(targets, "_has_thrift", lambda _program: False)
+def test_bmv2_gets_what_the_fabrics_give_it():
+    """But for the port of Thrift, and certificates."""
     words = started(BMV2)
     given = words[words.index("--grpc-server-addr") + 1]
     usual = switch_command(
@@ -93,4 +92,6 @@ def test_bmv2_gets_what_the_fabrics_give_it(monkeypatch):
         grpc_address=given,
         device_id=0,
     )
+    port = usual.index("--thrift-port")
+    del usual[port : port + 2]
     assert words == [f"/usr/bin/{usual[0]}", *usual[1:]]

@@ -18,15 +18,7 @@ from switchgnn.host.direct.frames import PROTOCOL as DIRECT_PROTOCOL
 from switchgnn.host.wire.addresses import ipv4_envelope
 from switchgnn.host.wire.header import BITS, BODY_AT, PROTOCOL, BarrierBody, Header, Kind, lanes_of
 from switchgnn.host.wire.narrow import pack_lanes, unpack_lanes
-from tests.capture.drawn import (
-    SWITCH,
-    WORKERS,
-    direct_packets,
-    feature,
-    flipped,
-    frame_of,
-    packets,
-)
+from tests.capture.drawn import SWITCH, WORKERS, direct_packets, feature, flipped, frame_of, packets
 from tests.capture.written import pcap
 from tests.support.markers import needs, whole
 from tests.support.speed import seconds_here
@@ -180,10 +172,10 @@ def test_a_capture_with_a_short_snap_length(data, tmp_path):
         assert_same(said, decoded(*each))
 
 
-def resealed(frame, place, value):
+def resealed(frame, offset, value):
     """A frame with another byte, and the checksum that is right then."""
     changed = bytearray(frame)
-    changed[place] = value
+    changed[offset] = value
     head, body = bytes(changed[34:56]), bytes(changed[60:])
     changed[56:60] = zlib.crc32(body, zlib.crc32(head)).to_bytes(4, "big")
     return bytes(changed)
@@ -243,7 +235,7 @@ MISTAKES = [
 
 @pytest.mark.parametrize(("right", "wrong"), MISTAKES, ids=[wrong for _, wrong in MISTAKES])
 def test_a_mistake_is_noticed(right, wrong, tmp_path):
-    """The comparison above is tried with a field in another one's place, and the like."""
+    """The comparison above is tried with a field in another one's position, and the like."""
     text = SCRIPT.read_text()
     assert text.count(right) == 1
     script = tmp_path / "wrong.lua"

@@ -79,8 +79,8 @@ def test_every_command_is_in_the_navigation():
 
 @pytest.fixture(scope="module")
 def external():
-    place = ROOT / "docs" / "hooks" / "external.py"
-    spec = importlib.util.spec_from_file_location("external", place)
+    path = ROOT / "docs" / "hooks" / "external.py"
+    spec = importlib.util.spec_from_file_location("external", path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module

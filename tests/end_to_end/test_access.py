@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from switchgnn.controller import (
+    DesiredStates,
     P4RuntimeClient,
     Share,
     TlsOptions,
@@ -130,10 +131,10 @@ def certificates(tmp_path_factory):
         pytest.skip("openssl is not installed")
     folder = tmp_path_factory.mktemp("tls")
     (folder / "other").mkdir()
-    for place in (folder, folder / "other"):
-        make_authority(place)
+    for where in (folder, folder / "other"):
+        make_authority(where)
         for name in ("switch", "controller"):
-            make_certificate(place, name)
+            make_certificate(where, name)
     return folder
 
 
@@ -265,7 +266,7 @@ def test_a_switch_that_restarts(target, certificates, tmp_path):
 
     def follow(client):
         watched = Share(load_plan((plan.manifest, plan.switch)), network, client)
-        watch([watched], program=program, on_event=note, stop=stop, interval=0.1)
+        watch([watched], DesiredStates(program), on_event=note, stop=stop, interval=0.1)
 
     with (
         serving(target, certificates, tmp_path) as (switch, address),

@@ -198,7 +198,7 @@ class TestAFullDisk:
 
     def test_a_plan(self, tmp_path):
         plan = ("plan", "karate", "--workers", 2, "--out", "made")
-        assert "cannot write" in self.refused("size=4k", tmp_path, *plan)
+        assert "Cannot write" in self.refused("size=4k", tmp_path, *plan)
 
     @needs_training
     def test_a_checkpoint(self, tmp_path):

@@ -13,14 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.end_to_end.conftest import (
-    LEAF_SPINE,
-    LOOPBACK,
-    all_end,
-    needs_training,
-    said,
-    succeeded,
-)
+from tests.end_to_end.conftest import LEAF_SPINE, LOOPBACK, all_end, needs_training, said, succeeded
 from tests.support.commands import started, switchgnn
 from tests.support.kept_logs import take_kept_logs
 from tests.support.markers import COMBINATIONS, MININET_COMBINATIONS, full, some_of, words_of
@@ -146,7 +139,7 @@ LOGS = {"command.log", "switch.log", "worker-0.log", "worker-1.log"}
 
 
 @pytest.mark.parametrize(
-    ("command", "place"),
+    ("command", "kept"),
     [
         (KARATE, "."),
         pytest.param((*TRAIN, *OVER_SWITCH), "switch", marks=needs_training),
@@ -154,17 +147,17 @@ LOGS = {"command.log", "switch.log", "worker-0.log", "worker-1.log"}
     ],
     ids=["run", "train", "soak"],
 )
-def test_logs_where_they_are_wanted(command, place, tmp_path):
+def test_logs_where_they_are_wanted(command, kept, tmp_path):
     scratch, logs = tmp_path / "scratch", tmp_path / "logs"
     scratch.mkdir()
     done = succeeded(*command, "--log-dir", logs, "--verbose", scratch=scratch)
-    assert {path.name for path in (logs / place).iterdir()} >= LOGS
-    told = (logs / place / "command.log").read_text()
+    assert {path.name for path in (logs / kept).iterdir()} >= LOGS
+    told = (logs / kept / "command.log").read_text()
     for words in ("starting the switch", "Worker 1: process ", "verified in", "Session 1."):
         assert words in told
         assert words in done.stderr
     # The switch's own log.
-    assert "serves P4Runtime on" in (logs / place / "switch.log").read_text()
+    assert "serves P4Runtime on" in (logs / kept / "switch.log").read_text()
     assert "The embedded switch said: " in done.stderr
     assert {path.name for path in scratch.iterdir()} <= CACHES
 
@@ -173,8 +166,8 @@ def test_a_run_that_fails_says_where_its_logs_are(tmp_path):
     options = ("--faults", "w1.up.loss=0.9999999", "--timeout", 0.5)
     done = switchgnn(*KARATE, *options, scratch=tmp_path)
     assert done.returncode == 2
-    [place] = tmp_path.iterdir()
-    assert f"Logs of switches, workers and this command: {place}" in done.stderr
+    [kept] = tmp_path.iterdir()
+    assert f"Logs of switches, workers and this command: {kept}" in done.stderr
     found = take_kept_logs(tmp_path)
     assert found.keys() >= LOGS
     assert "failed: " in found["command.log"]

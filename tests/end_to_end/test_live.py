@@ -65,9 +65,9 @@ class Live:
         self._reader.start()
 
     def _read(self):
-        place = f"{self.address}metrics.json?page=test"
+        url = f"{self.address}metrics.json?page=test"
         while not self._gone.wait(0.05):
-            with urllib.request.urlopen(place, timeout=seconds_here(60)) as answer:  # noqa: S310
+            with urllib.request.urlopen(url, timeout=seconds_here(60)) as answer:  # noqa: S310
                 self.documents.append(json.load(answer))
             if self.documents[-1]["outcome"]:
                 return
@@ -115,9 +115,9 @@ def test_the_documented_metrics_last_until_ctrl_c(tmp_path):
     with started(*words, option, first, log=tmp_path / "stderr", scratch=tmp_path) as child:
 
         def blocks():
-            places = [("127.0.0.1", first + worker) for worker in range(4)]
+            addresses = [("127.0.0.1", first + worker) for worker in range(4)]
             with suppress(SwitchGNNError):
-                answers = [ask_metrics(*place, seconds=seconds_here(10)) for place in places]
+                answers = [ask_metrics(*address, seconds=seconds_here(10)) for address in addresses]
                 return [told_values(each, at)["blocks_total"] for at, each in enumerate(answers)]
             return None
 
@@ -265,7 +265,7 @@ def test_the_page_shows_what_workers_and_switches_say(leaves, tmp_path):
             for _ in range(WORKERS):
                 assert script.stdout.readline() == "through\n", script.log.read_text()[-4000:]
             told = [
-                told_values(ask_metrics(*worker.metrics_place, seconds=seconds_here(10)), number)
+                told_values(ask_metrics(*worker.metrics_address, seconds=seconds_here(10)), number)
                 for number, worker in enumerate(workers)
             ]
             counters = read_all(described)

@@ -18,7 +18,7 @@ from switchgnn.host.wire.header import Header, Kind
 from switchgnn.p4src import load_program
 from switchgnn.planner.build import build_plan
 from switchgnn.planner.graphs.load import load_graph
-from switchgnn.topologies import FabricKind, Star, Target, build_fabric, socket_address
+from switchgnn.topologies import FABRICS, FabricKind, Target, Topology, socket_address
 from switchgnn.topologies.mininet_fabric import settled_default
 from tests.end_to_end.conftest import LEAF_SPINE, for_test_all, run_json
 from tests.support.commands import forkserver
@@ -109,10 +109,10 @@ with socket.create_connection(("10.0.0.2", 5001)) as client:
 def running(request, tmp_path_factory):
     """A star of three workers with a plan on its switch."""
     folder = tmp_path_factory.mktemp("star")
-    star = Star(star_network(3), Target(request.param[0]), socket_address(folder))
+    star = Topology(star_network(3).alone, Target(request.param[0]), (socket_address(folder),))
     program = load_program()
     plan = build_plan(load_graph("karate"), workers=3, slots=64, program=program.digest)
-    with build_fabric(FabricKind.MININET, star, folder, forkserver=forkserver()) as fabric:
+    with FABRICS[FabricKind.MININET](star, folder, forkserver=forkserver()) as fabric:
         install((plan.manifest, plan.switch), [star.grpc_address], star.network, program=program)
         yield fabric
 
@@ -127,12 +127,12 @@ def ping(running, worker, ip, *options):
 @needs_ping
 def test_every_host_reaches_every_other(running):
     assert "3 received" in ping(running, 0, "10.0.0.2", "-c", "3", "-i", "0.2")
-    with P4RuntimeClient(running.star.grpc_address) as client:
+    with P4RuntimeClient(running.topology.grpc_addresses[0]) as client:
         outcomes = read_counters(client).outcomes
     assert outcomes[Outcome.FORWARDED] >= 6
     assert outcomes[Outcome.FLOODED] >= 1  # the first ARP request
     assert outcomes[Outcome.MALFORMED] == 0
-    stations = [each.station for each in running.star.network.neighbours]
+    stations = [each.station for each in running.topology.network_of(0).neighbours]
     for worker, station in enumerate(stations):
         for ip in (each.ip for each in stations if each is not station):
             ping(running, worker, ip)
@@ -163,7 +163,7 @@ def own_address(running, ip):
 
 def test_the_kernel_does_not_answer_for_a_worker_that_has_left(running):
     """A packet that comes late leaves no bytes on the wire."""
-    network = running.star.network
+    network = running.topology.network_of(0)
     worker = network.neighbours[2].station
     late = bytes(Addresses(network.switch, worker).frame(Header(kind=Kind.SUM).pack(bytes(128))))
     # Answered after whatever the late packet causes, so its answer tells when to look.

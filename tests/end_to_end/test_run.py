@@ -22,21 +22,11 @@ from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.graph import reference_sums
 from switchgnn.planner.graphs.load import load_graph
 from switchgnn.planner.partition.leaf_spine import even_leaf_spine
-from tests.end_to_end.conftest import (
-    BOTH_ENDS,
-    run_json,
-    said,
-    succeeded,
-)
+from tests.end_to_end.conftest import BOTH_ENDS, run_json, said, succeeded
 from tests.host.direct.crew import sizes_of_frames
 from tests.host.hybrid.crew import leaving
 from tests.support.commands import forkserver, started
-from tests.support.markers import (
-    COMBINATIONS,
-    full,
-    on_python,
-    some_of,
-)
+from tests.support.markers import COMBINATIONS, full, on_python, some_of
 from tests.support.speed import seconds_here
 from tests.support.waiting import wait_until
 

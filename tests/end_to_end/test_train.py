@@ -14,7 +14,7 @@ pytest.importorskip("torch_geometric", reason="PyTorch Geometric is not installe
 
 import torch
 
-from switchgnn.planner.costs.forecast import WAYS
+from switchgnn.planner.costs.forecast import PREDICTED_TRANSPORTS
 from switchgnn.training.data.load import load_dataset
 from tests.end_to_end.conftest import LOOPBACK, succeeded
 from tests.support.commands import started, switchgnn
@@ -53,7 +53,7 @@ def plainly(data="karate", model="gcn", epochs=EPOCHS):
 def test_auto_trains_over_what_it_predicts_to_be_the_fastest():
     (report,) = finished(train(EMBEDDED, "--data", "karate", "--workers", 2, epochs=2))
     predicted = report["predicted_seconds"]
-    assert {"switch", "host", "host-partial"} <= set(predicted) <= set(WAYS)
+    assert {"switch", "host", "host-partial"} <= set(predicted) <= set(PREDICTED_TRANSPORTS)
     best = min(predicted, key=predicted.get)
     assert report["transport"] == ("switch" if best == "mixed" else best)
     assert all(np.isfinite(report["losses"]))
@@ -135,7 +135,7 @@ def test_every_transport_trains_like_one_process(combination, plain, transports)
 
 @pytest.mark.parametrize(
     ("plain", "combination", "transport"),
-    some_of(lambda *places: places == (0, 0, 0), SETS, COMBINATIONS, TRANSPORTS),
+    some_of(lambda *indices: indices == (0, 0, 0), SETS, COMBINATIONS, TRANSPORTS),
     indirect=["plain"],
 )
 def test_every_transport_leaves_the_weights_of_one_process(combination, plain, transport, tmp_path):

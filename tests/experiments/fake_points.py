@@ -49,7 +49,7 @@ def point(**changes):
 
 def result(**changes):
     """A result as a simulation prints it; each number is another one, but there are no bins."""
-    numbers = {name: float(place) for place, name in enumerate(RESULT_COLUMNS, 1)}
+    numbers = {name: float(number) for number, name in enumerate(RESULT_COLUMNS, 1)}
     numbers["bins"] = 0
     numbers["leaf_spine_bytes"] = 1e6
     series = {"seconds": [0.0, 1e-3], "queue_bytes": [0, 5], "slots": [0, 1]}

@@ -16,8 +16,7 @@ from switchgnn.lab.experiments.figure import select
 from switchgnn.lab.experiments.paper import FIGURES
 from switchgnn.lab.experiments.runner import point_command
 from switchgnn.lab.simulator.compile import compiled_models
-from switchgnn.lab.simulator.subject import make_plan
-from switchgnn.lab.simulator.within import check_fits
+from switchgnn.lab.simulator.subject import check_fits, make_plan
 from switchgnn.planner.graphs.load import load_graph
 from switchgnn.profiles import UNLIMITED
 from tests.experiments.fake_points import point

@@ -57,9 +57,9 @@ def points_of(figure, **changes):
     return points
 
 
-def with_series(place, **changes):
+def with_series(index, **changes):
     series = [*FIGURE.series]
-    series[place] = replace(series[place], **changes)
+    series[index] = replace(series[index], **changes)
     return replace(FIGURE, series=tuple(series))
 
 
@@ -110,13 +110,13 @@ def test_the_grid_of_never_slower():
     (figure,) = find_figures(["never-slower"])
     systems = ["bns-gcn", "host-partial", "strawman", "paper", "auto"]
     cells = cells_of(figure, "full")
-    # Every place has every system, on the same vertices of the same workers.
-    places = {}
+    # Every point of the grid has every system, on the same vertices of the same workers.
+    points_of = {}
     for cell in cells:
         where = (cell.graph, cell.workers, cell.memory, cell.recirculation)
-        places.setdefault(where, []).append(cell.point)
-    assert len(places) == 6 * 3 * 4 * 3
-    for points in places.values():
+        points_of.setdefault(where, []).append(cell.point)
+    assert len(points_of) == 6 * 3 * 4 * 3
+    for points in points_of.values():
         assert [point.system for point in points] == systems
         assert len({point.partition_file for point in points}) == 1
 

@@ -57,7 +57,7 @@ def test_the_csv_is_the_result_files(folder):
             assert float(row[name]) == kept["result"][name]
 
 
-# One of each way to draw.
+# One panel of each kind.
 DRAWN = ("figure15", "figure19", "loop", "never-slower")
 
 
@@ -151,7 +151,7 @@ def by_hand(cell):
     return {"strawman": 3 if cell.memory == "3MB" else 2}.get(cell.point.system, 5)
 
 
-def test_the_fastest_other_is_another_one_at_each_place():
+def test_the_fastest_other_is_another_one_at_each_point():
     rows = rows_of(GRID, GRID_CELLS, communicating(by_hand))
     assert [row[3] for row in rows] == ["1.33×"] * 3 + ["0.80×"] * 3  # noqa: RUF001
     assert "3MB" in rows[0][6]
@@ -164,7 +164,7 @@ def test_the_fastest_other_is_another_one_at_each_place():
     assert {row[3] for row in rows} == {"0.80×"}  # noqa: RUF001
 
 
-def test_a_heat_map_has_the_ratio_of_each_place():
+def test_a_heat_map_has_the_ratio_of_each_point():
     picture = draw_figure(GRID, GRID_CELLS, communicating(by_hand), "")
     expected = {"3MB": "1.33", "10MB": "0.50", "30MB": "1.00", "100MB": "1.00"}
     for panel, axes in zip(GRID.panels, picture.axes, strict=True):

@@ -36,7 +36,7 @@ const all = (selector) => [...document.querySelectorAll(selector)];
 const table = (id) => {
   const names = all(`#${id} th`).map((cell) => cell.textContent);
   return all(`#${id} tbody tr`).map((row) => Object.fromEntries(
-    [...row.cells].map((cell, place) => [names[place], cell.textContent])));
+    [...row.cells].map((cell, index) => [names[index], cell.textContent])));
 };
 const paths = (id) => Object.fromEntries(all(`#${id} path`).map((each) =>
   [each.dataset.name, [each.getAttribute("d").split("L").length, Number(each.dataset.last)]]));

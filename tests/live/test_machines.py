@@ -54,9 +54,9 @@ class Worker:
         self.exchange.traffic = Traffic(1, passed, 2, 2 * passed)
 
 
-def placed(star, *places):
+def with_metrics(star, *addresses):
     """A network whose workers serve metrics on these ports."""
-    pairs = zip(star.workers, places, strict=True)
+    pairs = zip(star.workers, addresses, strict=True)
     return replace(star, workers=tuple(replace(each, metrics=place) for each, place in pairs))
 
 
@@ -74,7 +74,9 @@ def test_workers_that_tell_that_say_nothing_and_that_have_nowhere():
     worker.done(3, 1000)
     with worker.serving(), saying(b"HTTP/1.0 200 OK\r\n\r\nnonsense") as (other, asked):
         there, free = f"127.0.0.1:{worker.port}", "127.0.0.1:1"
-        star = placed(described_star(4, grpc="127.0.0.1:1"), there, free, f"127.0.0.1:{other}", "")
+        star = with_metrics(
+            described_star(4, grpc="127.0.0.1:1"), there, free, f"127.0.0.1:{other}", ""
+        )
         with watched(star) as seen:
             wait_until(lambda: seen()["workers"][0]["at"], "what worker 0 says")
             wait_until(lambda: len(asked) > 1, "a worker that is asked again")
@@ -109,7 +111,9 @@ def test_a_worker_that_takes_its_time_holds_up_nobody_and_not_the_end(monkeypatc
         return json.loads(board.read())
 
     with worker.serving():
-        star = placed(described_star(2, grpc="127.0.0.1:1"), "slow:1", f"127.0.0.1:{worker.port}")
+        star = with_metrics(
+            described_star(2, grpc="127.0.0.1:1"), "slow:1", f"127.0.0.1:{worker.port}"
+        )
         try:
             with Machines(star, board).polling():
                 assert asked.wait(seconds_here(20))
@@ -132,7 +136,7 @@ def test_a_switch_that_is_gone_and_back_and_another_session(fake, client, networ
     worker = Worker(0)
     worker.done(5, 100)
     with worker.serving():
-        star = placed(described_star(1, grpc=fake.address), f"127.0.0.1:{worker.port}")
+        star = with_metrics(described_star(1, grpc=fake.address), f"127.0.0.1:{worker.port}")
         with watched(star) as seen:
 
             def switch():

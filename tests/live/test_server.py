@@ -27,8 +27,8 @@ def address():
 
 
 def connect(address):
-    place = urlsplit(address)
-    return http.client.HTTPConnection(place.hostname, place.port, timeout=seconds_here(10))
+    parts = urlsplit(address)
+    return http.client.HTTPConnection(parts.hostname, parts.port, timeout=seconds_here(10))
 
 
 @contextmanager
@@ -89,10 +89,10 @@ def test_only_get_is_served(address, method, path):
 
 
 def test_connections_are_bounded(address):
-    place = urlsplit(address)
+    parts = urlsplit(address)
     with ExitStack() as stack:
         for _ in range(MOST_CONNECTIONS):
-            idle = socket.create_connection((place.hostname, place.port), seconds_here(10))
+            idle = socket.create_connection((parts.hostname, parts.port), seconds_here(10))
             stack.enter_context(idle)
         with asked(address, DOCUMENT) as answer:
             assert answer.status == 503

@@ -20,7 +20,7 @@ from switchgnn.base.metrics import (
     NoAnswerError,
     ask_metrics,
     check_installed,
-    parse_place,
+    parse_address,
     serve_metrics,
 )
 from tests.support.speed import seconds_here
@@ -83,21 +83,21 @@ def test_a_port_that_is_taken():
 
 
 @pytest.mark.parametrize(
-    ("text", "place"),
+    ("text", "address"),
     [
         ("9600", ("127.0.0.1", 9600)),
         ("10.0.0.1:9600", ("10.0.0.1", 9600)),
         ("[::1]:0", ("::1", 0)),
     ],
 )
-def test_places(text, place):
-    assert parse_place(text) == place
+def test_addresses(text, address):
+    assert parse_address(text) == address
 
 
 @pytest.mark.parametrize("text", ["", "http", ":9600", "1.2.3.4:", "65536", "-1", "host:x"])
-def test_what_is_no_place(text):
+def test_what_is_no_address(text):
     with pytest.raises(MetricsError, match="ADDRESS:PORT"):
-        parse_place(text)
+        parse_address(text)
 
 
 def test_without_the_package(monkeypatch):

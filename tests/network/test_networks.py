@@ -20,7 +20,7 @@ from switchgnn.base.network_file import (
     networks_of,
     read_network,
 )
-from switchgnn.commands.network import draft_star, place_worker
+from switchgnn.commands.network import attach_worker, draft_star
 from tests.network.usual import described_leaf_spine, described_star
 from tests.support.markers import needs_root
 from tests.support.networks import in_network, own_network
@@ -48,12 +48,12 @@ def test_what_is_written_is_read(tmp_path, network):
 
 def test_where_metrics_are(tmp_path):
     network = described_star(3)
-    places = ("192.0.2.11:9561", "[2001:db8::1]:9561", "")
-    pairs = zip(network.workers, places, strict=True)
+    addresses = ("192.0.2.11:9561", "[2001:db8::1]:9561", "")
+    pairs = zip(network.workers, addresses, strict=True)
     network = replace(network, workers=tuple(replace(each, metrics=to) for each, to in pairs))
     found = read(tmp_path, network_text(network))
     assert found == network
-    assert [each.metrics_place for each in found.workers] == [
+    assert [each.metrics_address for each in found.workers] == [
         *(("192.0.2.11", 9561), ("2001:db8::1", 9561), None)
     ]
     same = tuple(replace(each, metrics="192.0.2.11:9561") for each in network.workers)
@@ -88,7 +88,7 @@ def leaf_spine(cables):
         ("[[switches]", "is not TOML"),
         ("switches = []\nworkers = []", "it has no switch"),
         (star(switch="s1"), "worker 0 is attached to 's1', which is not its switch"),
-        (star(port=2), "port 2 of switch s0 leads to two places"),
+        (star(port=2), "port 2 of switch s0 leads to two neighbours"),
         (star(port=511), "port 511 of switch s0 is not one of 1 to 510"),
         (star(port=-1), "port -1 of switch s0"),
         (star(mac="02:00:00:00:00:02"), "worker 0 and worker 1 have the same MAC"),
@@ -140,18 +140,18 @@ def draft():
 
 
 def test_a_worker_has_the_addresses_of_its_interface():
-    network = place_worker(draft(), 1, HERE, gloo="eth0")
+    network = attach_worker(draft(), 1, HERE, gloo="eth0")
     placed = network.workers[1]
     assert (placed.interface, placed.mac, placed.ip) == ("eth1", HERE.mac, HERE.ip)
     assert (placed.switch, placed.port, placed.gloo) == ("s0", 2, "eth0")
     assert network.workers[0] == draft().workers[0]
-    without = place_worker(draft(), 1, replace(HERE, ip=""))
+    without = attach_worker(draft(), 1, replace(HERE, ip=""))
     assert without.workers[1].ip == draft().workers[1].ip
 
 
 def test_no_such_worker_or_interface():
     with pytest.raises(NetworkError, match="no worker 2: the network has the workers 0 to 1"):
-        place_worker(draft(), 2, HERE)
+        attach_worker(draft(), 2, HERE)
     with pytest.raises(NetworkError, match="no Ethernet interface that is up"):
         draft_star([], grpc="x:1", target=SwitchTarget.BMV2)
     with pytest.raises(NetworkError, match="no Ethernet interface 'nobody'"):

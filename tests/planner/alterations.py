@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""What somebody may do to a plan: mistakes planted in its content, one place each.
+"""What somebody may do to a plan: mistakes planted in its content, one each.
 
 A content is what `tests.planner.forgery.content_of` returns. Each alteration takes one and a
 random number generator, and changes it.
@@ -55,9 +55,9 @@ def raise_count(content, block, bank, slot, by=1):
 def exchangeable(switch):
     """Pairs of (entry, bank) of two sources and two destinations with the same count."""
     found = []
-    places = contributions(switch).tolist()
-    for at, (entry, bank) in enumerate(places):
-        for other, same in places[:at]:
+    additions = contributions(switch).tolist()
+    for at, (entry, bank) in enumerate(additions):
+        for other, same in additions[:at]:
             alike = all(
                 (
                     bank == same,
@@ -144,7 +144,7 @@ def _predicted(content, chosen):
     said[chosen.choice(("boundary_edges", "contributions", "entries"))] += 1
 
 
-# By what they do; each can be done again and again, in other places.
+# By what they do; each can be done again and again, elsewhere.
 ALTERATIONS = {
     "a contribution dropped": _dropped,
     "a contribution doubled": _doubled,

@@ -85,9 +85,11 @@ def check_each_is_sent_once(strategy, boundary, block, seed):
 
 
 def one_sentence(error) -> str:
-    """The message, after checking that it is one line for a person."""
+    """Return the message after checking that it is one sentence on one line."""
     message = str(error.value)
-    assert message
+    first = message.split(maxsplit=1)[0]
+    assert not (first.isalpha() and first.islower())
+    assert message[-1] in ".?"
     assert "\n" not in message
     assert "Traceback" not in message
     return message

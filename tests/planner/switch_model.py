@@ -153,8 +153,8 @@ def replay_leaf_spine(plan, parts, features, direction=Direction.FORWARD):
             _through_switch(part.switch, block, local, slots[leaf], at_leaf[leaf])
         partial = [[] for _ in parts.spines]
         for leaf, inboxes in zip(parts.leaves, at_leaf, strict=True):
-            for place, worker in enumerate(leaf.below):
-                arrived[worker].update(inboxes[place])
+            for position, worker in enumerate(leaf.below):
+                arrived[worker].update(inboxes[position])
             for spine, inbox in enumerate(inboxes[len(leaf.below) :]):
                 up[leaf.number, spine] += len(inbox)
                 partial[spine] += _partial_sums(leaf, block, inbox)
@@ -220,7 +220,7 @@ def check_routes(plan, parts):
             assert route == (towards if is_leaf else home[owner[key]], above, slot)
         known = dict(tuples(switch.source_vertex, switch.source_worker))
         if is_leaf:
-            below = {worker: place for place, worker in enumerate(part.below)}
+            below = {worker: position for position, worker in enumerate(part.below)}
             assert known == {s: below[w] for s, w in sender.items() if w in below}
         else:
             plain = {s: home[w] for s, w in sender.items() if s < PARTIAL_SUMS}

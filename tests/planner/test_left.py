@@ -121,7 +121,7 @@ def test_a_destination_of_both_or_neither_is_found(plan, tmp_path):
     content = content_of(plan)
     part = content["workers"][1]
     part["left_backward"] = part["left_backward"][1:]
-    assert "backward: nobody serves the edge" in refused(content, tmp_path, GRAPH)
+    assert "backward: no packet serves the edge" in refused(content, tmp_path, GRAPH)
     # Without the graph the other direction tells, where its edges are known.
     refused(content, tmp_path)
 

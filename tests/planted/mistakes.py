@@ -26,11 +26,11 @@ CHECK = "tests/training/layers/test_check.py"
 INTERRUPTION = "tests/commands/test_workers.py"
 RUNNER = "tests/experiments/test_runner.py"
 FIGURES = "tests/experiments/test_command.py"
-MATRIX = "tests/virtual/matrix"
 STRAWMAN = "tests/strawman/test_sums.py"
 MODEL = "tests/promela/test_model.py"
 PRIORITY = "tests/recovery/test_priority.py"
 EXCHANGE = "tests/host/innetwork/test_exchange.py"
+TIMEOUTS = "tests/host/innetwork/test_timeouts.py"
 COMPRESSION = "tests/host/test_compression.py"
 COMPRESSED = "tests/host/innetwork/test_compressed.py"
 PARTS = "tests/host/test_strawman.py"
@@ -309,7 +309,7 @@ MISTAKES = (
         LEAF_SPINE,
         "faults are injected on the links of workers, but not on cables",
         "topologies/fabric.py",
-        'cable_faults if site.cables else ""',
+        'cable_faults if topology.cables else ""',
         '""',
         (f"{LEAF_SPINE}::test_faults_on_links_and_cables[embedded-loopback-]",),
     ),
@@ -317,7 +317,7 @@ MISTAKES = (
         "barriers_not_planned",
         LEAF_SPINE,
         "the bytes that are planned up lack the barriers",
-        "switchgnn/commands/shared/leaf_spine.py",
+        "switchgnn/commands/shared/report.py",
         "planned.partial_sum_bytes + planned.barrier_bytes",
         "planned.partial_sum_bytes",
         (f"{LEAF_SPINE}::test_every_sum_is_exact[embedded-loopback-7]",),
@@ -326,7 +326,7 @@ MISTAKES = (
         "spines_counted_from_the_first_switch",
         LEAF_SPINE,
         "the partial sums that are reported are what leaves have added",
-        "switchgnn/commands/shared/leaf_spine.py",
+        "switchgnn/commands/shared/report.py",
         "zip(before[leaf_spine.leaves :], after[leaf_spine.leaves :], strict=True)",
         "zip(before[: leaf_spine.leaves], after[: leaf_spine.leaves], strict=True)",
         (f"{LEAF_SPINE}::test_every_sum_is_exact[embedded-loopback-7]",),
@@ -460,8 +460,8 @@ MISTAKES = (
         MININET,
         "the switch marks from its own threshold, not from the one that is asked for",
         "switchgnn/commands/shared/runner.py",
-        "            ecn_threshold=job.ecn_threshold,\n",
-        "",
+        "DesiredStates(workers.program, job.ecn_threshold, job.queue)",
+        "DesiredStates(workers.program, queue=job.queue)",
         (
             f"{MININET}::test_sums_are_exact_beside_tcp_over_leaves_and_spines"
             "[embedded-mininet-cables.loss=0.02,seed=3]",
@@ -508,9 +508,9 @@ MISTAKES = (
         "folder_overwritten",
         BAD_INPUT,
         "a plan takes the place of a folder that holds something else",
-        "switchgnn/planner/plan/files.py",
-        "    present = {path.name for path in target.iterdir()}\n",
-        "    present = set[str]()\n",
+        "switchgnn/base/files.py",
+        "            if not ours(path.name)\n",
+        "            if False\n",
         (f"{BAD_INPUT}::test_a_folder_that_is_no_plan_is_not_overwritten",),
     ),
     Mistake(
@@ -585,9 +585,9 @@ MISTAKES = (
         "checksums_believed",
         PTF,
         "the embedded switch finds every checksum right",
-        "switchgnn/softswitch/codegen/compiler.py",
-        '                ctx.line("_bad = 1")\n',
-        '                ctx.line("_bad = 0")\n',
+        "switchgnn/softswitch/lowering/program.py",
+        "                ctx.set(var.WRONG_CHECKSUM, constant(1))\n",
+        "                ctx.set(var.WRONG_CHECKSUM, constant(0))\n",
         (f"{PTF}::test_case[embedded-udp-checksum.EveryByteOfAFeatureIsChecked]",),
     ),
     Mistake(
@@ -755,7 +755,7 @@ MISTAKES = (
         "host/innetwork/heartbeat.py",
         "if not done >> worker & 1",
         "if done >> worker & 1",
-        (f"{MATRIX}/test_kills.py::test_a_worker_dies[star-1-1]",),
+        (f"{TIMEOUTS}::TestSigns::test_who_is_done_is_not_awaited",),
     ),
     Mistake(
         "done_not_said_again",

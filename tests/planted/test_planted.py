@@ -24,7 +24,6 @@ ELSEWHERE = (
     "tests/promela/test_model.py",
     "tests/ptf/test_ptf.py",
     "tests/simulator/test_planted.py",
-    "tests/virtual/matrix/test_planted.py",
     "tests/virtual/planted/test_planted.py",
 )
 NOTHING_COLLECTED = 5

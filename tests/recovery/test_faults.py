@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Nothing lost, nothing counted twice, on running switches, and no sums of another run.
 
-Each kind of fault and session by itself is in tests/virtual/matrix.
+Many more faults are in tests/virtual.
 """
 
 from contextlib import ExitStack, contextmanager

@@ -3,7 +3,7 @@
 """The switch, the controller or a worker dies at some moment of a round, on both switches.
 
 A switch that keeps its tables comes back in the middle of a run without a controller. Many more
-moments are in tests/virtual/matrix.
+moments are in tests/virtual.
 """
 
 import re

@@ -63,15 +63,15 @@ def exchange(made, meanwhile=None):
 
 def while_sums_wait(came):
     """Return the frames between the middle and the last sum: by then all are in the queue."""
-    places = [place for place, (kind, _) in enumerate(came) if kind in DATA]
-    return came[places[len(places) // 2] : places[-1] + 1]
+    positions = [position for position, (kind, _) in enumerate(came) if kind in DATA]
+    return came[positions[len(positions) // 2] : positions[-1] + 1]
 
 
 @needs_compiler
 def test_acknowledgements_overtake_sums(made):
     for came in exchange(made).values():
         kinds = [kind for kind, _ in came]
-        last = max(place for place, kind in enumerate(kinds) if kind == Kind.ACK)
+        last = max(position for position, kind in enumerate(kinds) if kind == Kind.ACK)
         assert kinds[:last].count(Kind.SUM) < kinds.count(Kind.SUM) / 2
 
 

@@ -1,9 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""A worker that is slow or has little room is waited for, and what is dropped is sent again.
-
-With losses, and as much patience as users have, it is in tests/virtual/matrix.
-"""
+"""A worker that is slow or has little room is waited for, and what is dropped is sent again."""
 
 import socket
 import struct

@@ -88,9 +88,9 @@ def _named(headers: bytes) -> str:
         return "another protocol"
     header = parse_header(bytes(HEADER_AT) + headers).header
     fragment = fragment_number(header.fragment)
-    place = f"{header.session}.{header.round}.{header.block_id}.{fragment}"
+    unit = f"{header.session}.{header.round}.{header.block_id}.{fragment}"
     more = f"src {header.src_id} dst {header.dst_id} count {header.count}"
-    return " ".join((kind_name(header).upper(), place, more, *flag_names(header)))
+    return " ".join((kind_name(header).upper(), unit, more, *flag_names(header)))
 
 
 if __name__ == "__main__":

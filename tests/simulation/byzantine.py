@@ -196,7 +196,7 @@ class Generator:
         return self._fit(changed)
 
     def ahead(self, done: bytes) -> bytes:
-        """Return a past `done` for a place where its worker is not, or not yet."""
+        """Return a past `done` for a unit in which its worker is not, or not yet."""
         draw, frame = self.random, bytearray(done)
         write_header(
             frame,
@@ -381,7 +381,7 @@ _VOLLEY = 6
 _SHORTEST_GAP, _LONGEST_GAP = 5_000, 0.1
 # The number of past packets of each kind that are remembered.
 _REMEMBERED = 8
-# The shares of frames about the plan, changed past frames, and `done`s for later places; the others
+# The shares of frames about the plan, changed past frames, and `done`s for later units; the others
 # are raw bytes.
 _ABOUT_THE_PLAN, _OF_THOSE_THAT_PASSED, _AHEAD = 0.4, 0.4, 0.15
 _SESSION_SHIFT = 24
@@ -501,12 +501,12 @@ _UDP = 17
 def generator_for(
     scenario: Scenario, subject: PlannedSubject, worker: int, random: Random
 ) -> Generator:
-    site = subject.site
+    topology = subject.topology
     spines = [share.plan.switch for share in subject.shares[scenario.leaves or 1 :]]
     facts = facts_of(subject.plan, scenario.width, spines)
-    addresses = site.addresses(worker)
+    addresses = topology.addresses(worker)
     templates = {kind: _template(kind, addresses, facts) for kind in _KINDS}
-    macs = [site.station(other).mac for other in range(scenario.workers)]
+    macs = [topology.station(other).mac for other in range(scenario.workers)]
     macs += [addresses.switch.mac, _NOBODY, _BROADCAST]
     ordinary = [
         _mac_bytes(mac) + _mac_bytes(addresses.worker.mac) + rest

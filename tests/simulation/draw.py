@@ -12,8 +12,6 @@ from random import Random
 from hypothesis import strategies as st
 
 from tests.simulation.scenario import (
-    Difference,
-    DifferenceKind,
     Incident,
     IncidentKind,
     IncidentRates,
@@ -22,16 +20,15 @@ from tests.simulation.scenario import (
     TensorKind,
 )
 
-# Shares of scenarios: without rates; with blocks of many small groups; with a Byzantine or a
-# different worker, of these with a different one, and of these where the controller differs.
-_RATED, _GROUPS, _MISFITS, _DIFFERENT, _CONTROLLER = 0.85, 1 / 10, 1 / 10, 1 / 3, 1 / 8
+# Shares of scenarios: with rates; with blocks of many small groups; with a Byzantine worker.
+_RATED, _GROUPS, _BYZANTINE = 0.85, 1 / 10, 1 / 15
 # With compression, of these with caches; with all-reduces, of these with a large tensor, of the
 # tensors that wait, and of those in which a switch restarts once more.
 _COMPRESSED, _CACHED, _REDUCES, _LARGE, _WAITS, _RESTARTS = 1 / 4, 0.75, 1 / 4, 1 / 6, 0.5, 0.4
 # The most of each rate in a direction, and the share of rates above 0.
 _RATES = {"loss": 0.1, "duplicate": 0.1, "late": 0.05, "reorder": 0.05, "corrupt": 0.03}
 _SOME = 0.6
-# With more lines on the way or less patience, a worker may give up through bad luck alone.
+# With more latency or less patience, a worker may give up through bad luck alone.
 _PATIENCE, _ON_CABLES, _IMPATIENT = 20.0, 0.4, 0.2
 # The number of graphs of each shape, few so that a soak rarely plans.
 _SHAPES, _GRAPHS = ((20, 30), (60, 150), (120, 240), (240, 400)), 4
@@ -58,15 +55,15 @@ class Wish:
 
     Attributes:
         leaves, spines: no leaves: stars.
-        misfits: whether each has a Byzantine worker, or one that differs from the others.
-        reduces: whether each has all-reduces, but for those with a worker that differs.
-        compression: whether each has fewer bits or caches, but for those with a misfit.
+        byzantine: whether each has a Byzantine worker.
+        reduces: whether each has all-reduces.
+        compression: whether each has fewer bits or caches, but for those with a Byzantine worker.
     """
 
     leaves: int = 0
     spines: int = 0
     backend: str = "auto"
-    misfits: bool = False
+    byzantine: bool = False
     reduces: bool = False
     compression: bool = False
 
@@ -78,12 +75,10 @@ def scenarios(wish: Wish) -> st.SearchStrategy[Scenario]:
 
 def draw_scenario(source: Random, wish: Wish) -> Scenario:
     scenario = _exchanges(source, wish)
-    misfit = wish.misfits or _rarely(source, _MISFITS)
-    if misfit and _rarely(source, _DIFFERENT):
-        return _with_a_difference(source, scenario)
+    byzantine = wish.byzantine or _rarely(source, _BYZANTINE)
     number = source.choice((0, 0, 1, 1, 1, 2, 3, 6))
     incidents = [_incident(source, scenario) for _ in range(number)]
-    if misfit:
+    if byzantine:
         incidents += _madness(source, scenario)
     elif wish.compression or _rarely(source, _COMPRESSED):
         scenario = _compressed(source, scenario)
@@ -112,7 +107,7 @@ def _switch(source: Random, scenario: Scenario) -> str:
 
 
 def _exchanges(source: Random, wish: Wish) -> Scenario:
-    """Draw everything but misfits, incidents, compression and all-reduces."""
+    """Draw everything but Byzantine workers, incidents, compression and all-reduces."""
     least = max(2, wish.leaves)
     vertices, edges = source.choice(_SHAPES)
     patience = source.choice((_PATIENCE, _PATIENCE, 5.0))
@@ -179,17 +174,6 @@ def _with_many_groups(source: Random, scenario: Scenario) -> Scenario:
     graph, rounds = f"random:240:1600:{source.randrange(_GRAPHS)}", min(scenario.rounds, 2)
     window = source.choice((2, 2, 4))
     return replace(scenario, graph=graph, slots=256, window=window, rounds=rounds, sessions=1)
-
-
-def _with_a_difference(source: Random, scenario: Scenario) -> Scenario:
-    """Add a difference without incidents, so that the right error is known."""
-    if _rarely(source, _CONTROLLER):
-        return replace(scenario, other_plan=True)
-    worker, kind = source.randrange(scenario.workers), source.choice(list(DifferenceKind))
-    by = source.choice((1, 1, 2, -1))
-    if kind in (DifferenceKind.PLAN, DifferenceKind.DIGEST, DifferenceKind.WIDTH):
-        by = 1
-    return replace(scenario, differences=(Difference(worker, kind, by),))
 
 
 def _incident(source: Random, scenario: Scenario) -> Incident:
@@ -259,6 +243,6 @@ def _tensors(source: Random, patience: float) -> tuple[Tensor, ...]:
         for _ in range(number)
     ]
     if _rarely(source, _LARGE):
-        place = source.randrange(number)
-        tensors[place] = replace(tensors[place], elements=source.randint(*_ALL_SLOTS))
+        index = source.randrange(number)
+        tensors[index] = replace(tensors[index], elements=source.randint(*_ALL_SLOTS))
     return tuple(tensors)

@@ -20,7 +20,6 @@ from switchgnn.host.wire.header import (
     HEADER_AT,
     KIND_AT,
     KIND_MASK,
-    VERSION,
     Kind,
 )
 from switchgnn.host.wire.link import Link, Traffic
@@ -33,11 +32,11 @@ _SILENT = "silence"
 
 
 @dataclass(frozen=True)
-class Ways:
+class LineState:
     """The state that all lines of a run share.
 
     Attributes:
-        latency, jitter: nanoseconds of a way, and the most that is added at random.
+        latency, jitter: nanoseconds of a line, and the most that is added at random.
         fates: frames by what became of them.
         faults: those of single frames.
     """
@@ -73,9 +72,9 @@ class WireFaults:
 class Wire:
     """Delivers frames in order, but for faults."""
 
-    def __init__(self, name: str, ways: Ways, faults: WireFaults, deliver: Deliver) -> None:
+    def __init__(self, name: str, state: LineState, faults: WireFaults, deliver: Deliver) -> None:
         self.name = name
-        self._ways = ways
+        self._state = state
         self._faults = faults
         self._deliver = deliver
         self._last = 0
@@ -83,7 +82,7 @@ class Wire:
         self._forgotten = 0
 
     def silence(self, seconds: float) -> None:
-        until = self._ways.scheduler.now + int(seconds * SECOND)
+        until = self._state.scheduler.now + int(seconds * SECOND)
         self._silent_until = max(self._silent_until, until)
 
     def forget_late(self) -> None:
@@ -91,14 +90,14 @@ class Wire:
         self._forgotten += 1
 
     def send(self, frames: list[bytes]) -> None:
-        ways, trace = self._ways, self._ways.trace
-        now = ways.scheduler.now
+        state, trace = self._state, self._state.trace
+        now = state.scheduler.now
         if now < self._silent_until:
-            ways.fates[_SILENT] += len(frames)
+            state.fates[_SILENT] += len(frames)
             for frame in frames:
                 trace.frame(self.name, _SILENT, 0, frame)
             return
-        arrives = now + ways.latency + int(ways.jitter * ways.random.random())
+        arrives = now + state.latency + int(state.jitter * state.random.random())
         # Frames do not overtake each other unless that is their fate.
         self._last = arrives = max(arrives, self._last)
         if self._faults.next < len(frames):
@@ -107,46 +106,46 @@ class Wire:
             self._faults.passed(len(frames))
             self._pass(frames, arrives)
         if frames:
-            ways.scheduler.at(arrives, self._deliver, frames)
+            state.scheduler.at(arrives, self._deliver, frames)
 
     def _pass(self, frames: list[bytes], arrives: int) -> list[bytes]:
-        self._ways.fates[_PASSED] += len(frames)
+        self._state.fates[_PASSED] += len(frames)
         for frame in frames:
-            self._ways.trace.frame(self.name, _PASSED, arrives, frame)
+            self._state.trace.frame(self.name, _PASSED, arrives, frame)
         return frames
 
     def _disturbed(self, frames: list[bytes], arrives: int) -> list[bytes]:
         """Apply faults; return the frames that arrive in order."""
         in_order: list[bytes] = []
-        place = 0
-        while (until := place + self._faults.next) < len(frames):
-            in_order += self._pass(frames[place:until], arrives)
+        index = 0
+        while (until := index + self._faults.next) < len(frames):
+            in_order += self._pass(frames[index:until], arrives)
             in_order += self._disturb(frames[until], arrives)
-            place = until + 1
-        self._faults.passed(len(frames) - place)
-        return in_order + self._pass(frames[place:], arrives)
+            index = until + 1
+        self._faults.passed(len(frames) - index)
+        return in_order + self._pass(frames[index:], arrives)
 
     def _disturb(self, frame: bytes, arrives: int) -> list[bytes]:
-        ways, fault = self._ways, self._faults.fault(frame)
+        state, fault = self._state, self._faults.fault(frame)
         kind = fault.kind
-        ways.fates[kind.value] += 1
-        ways.faults.append(fault)
+        state.fates[kind.value] += 1
+        state.faults.append(fault)
         in_order = []
         if kind in (FaultKind.DUPLICATE, FaultKind.LATE):
             in_order += self._pass([frame], arrives)
         if kind is FaultKind.LOSS:
-            ways.trace.frame(self.name, kind.value, 0, frame)
+            state.trace.frame(self.name, kind.value, 0, frame)
         elif kind is FaultKind.DUPLICATE:
-            ways.trace.frame(self.name, kind.value, arrives, frame)
+            state.trace.frame(self.name, kind.value, arrives, frame)
             in_order.append(frame)
         elif kind is FaultKind.CORRUPT:
             bits = ",".join(map(str, fault.bits))
-            ways.trace.frame(self.name, f"{kind.value}:{bits}", arrives, frame)
+            state.trace.frame(self.name, f"{kind.value}:{bits}", arrives, frame)
             in_order.append(_changed(frame, fault.bits))
         else:
             later = arrives + fault.delay
-            ways.trace.frame(self.name, kind.value, later, frame)
-            ways.scheduler.at(later, self._arrive_late, self._forgotten, frame)
+            state.trace.frame(self.name, kind.value, later, frame)
+            state.scheduler.at(later, self._arrive_late, self._forgotten, frame)
         return in_order
 
     def _arrive_late(self, forgotten: int, frame: bytes) -> None:
@@ -315,7 +314,7 @@ class VirtualLink(Link):
         self._send([bytes(frame)])
 
     def send_rows(self, rows: FrameRows, first: int, count: int) -> None:
-        self._send([bytes(rows.frame(place)) for place in range(first, first + count)])
+        self._send([bytes(rows.frame(index)) for index in range(first, first + count)])
 
     def _send(self, frames: list[bytes]) -> None:
         if self._closed:
@@ -430,28 +429,3 @@ class ListedFaults(WireFaults):
         self._frames = fault.frame
         self.next = self._gap()
         return fault
-
-
-_SHIFT = 4
-
-
-class OtherVersionLink(VirtualLink):
-    """Writes another version into frames, and takes packets of that version only."""
-
-    version: int = VERSION
-
-    def arrive(self, frames: list[bytes]) -> None:
-        """Take frames for the worker."""
-        super().arrive([self._of(frame, VERSION) for frame in frames if self._is_known(frame)])
-
-    def _send(self, frames: list[bytes]) -> None:
-        super()._send([self._of(frame, self.version) for frame in frames])
-
-    def _is_known(self, frame: bytes) -> bool:
-        return len(frame) >= BODY_AT and frame[EXTENSION_AT] >> _SHIFT == self.version
-
-    def _of(self, frame: bytes, version: int) -> bytes:
-        changed = bytearray(frame)
-        changed[EXTENSION_AT] = version << _SHIFT | changed[EXTENSION_AT] & 0xF
-        seal(changed)
-        return bytes(changed)

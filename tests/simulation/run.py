@@ -4,9 +4,9 @@
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -16,15 +16,13 @@ from switchgnn.base.errors import SwitchGNNError
 from switchgnn.host.compression import Compression
 from switchgnn.host.innetwork.exchange import plan_id
 from switchgnn.host.pace import Pace
-from switchgnn.host.wire.header import VERSION
 from switchgnn.planner.direction import Direction
 from tests.simulation.checks import all_checks
+from tests.simulation.checks.check import Check
 from tests.simulation.parts.engines import Programs
 from tests.simulation.parts.reducer import Agreement, Reduced, ReduceJob
 from tests.simulation.parts.worker import Done, ExchangeJob, Reports, Round
 from tests.simulation.scenario import (
-    Difference,
-    DifferenceKind,
     Fault,
     Incident,
     IncidentKind,
@@ -41,7 +39,7 @@ _OF_WORKERS = (IncidentKind.STOP, IncidentKind.KILL, IncidentKind.JUMP, Incident
 
 def arrange(scene: Scene) -> None:
     for incident in scene.scenario.incidents:
-        known = _places(incident.kind, scene)
+        known = _targets(incident.kind, scene)
         if incident.where not in known:
             raise ScenarioError(
                 f"A {incident.kind.value} at {incident.where!r}, which does not exist: choose one "
@@ -50,7 +48,7 @@ def arrange(scene: Scene) -> None:
         scene.scheduler.mark(incident.event, partial(_happen, scene, incident))
 
 
-def _places(kind: IncidentKind, scene: Scene) -> list[str]:
+def _targets(kind: IncidentKind, scene: Scene) -> list[str]:
     """Return where an incident may happen."""
     workers = [worker.name for worker in scene.workers]
     switches = [switch.name for switch in scene.switches]
@@ -116,65 +114,6 @@ def _note(scene: Scene, incident: Incident) -> None:
         scene.unwatched += not scene.controller.watching
 
 
-_VERSIONS = 16
-# A little less than the largest float32, as features are rounded.
-_LARGEST_SUM = 0.999 * float(np.finfo(np.float32).max)
-# The value of additional columns.
-_IN_MORE = 0.5
-
-
-def job_of(
-    difference: Difference | None, job: ExchangeJob, scenario: Scenario, subjects: Subjects
-) -> ExchangeJob:
-    """Return the job of a worker that differs from others, which have `job`."""
-    if difference is None:
-        return job
-    kind, by = difference.kind, difference.by
-    if kind is DifferenceKind.SESSION:
-        return replace(job, session=job.session + (by if job.session + by > 0 else 1))
-    if kind is DifferenceKind.PLAN:
-        more = replace(scenario, workers=scenario.workers + max(1, by))
-        return replace(job, plan=subjects.of(more).plan)
-    if kind is DifferenceKind.DIGEST:
-        return replace(job, plan=subjects.other_than(scenario).plan)
-    if kind is DifferenceKind.VERSION:
-        return replace(job, version=(VERSION + by) % _VERSIONS)
-    if kind is DifferenceKind.ROUNDS:
-        places = range(max(0, len(job.rounds) + by))
-        return replace(job, rounds=tuple(job.rounds[each % len(job.rounds)] for each in places))
-    change = {
-        DifferenceKind.MAGNITUDE: _enlarged,
-        DifferenceKind.WIDTH: _widened,
-        DifferenceKind.DIRECTION: _turned,
-    }[kind]
-    return replace(job, rounds=tuple(change(each, job, max(1, by)) for each in job.rounds))
-
-
-def _enlarged(exchange: Round, job: ExchangeJob, by: int) -> Round:
-    """Return features of up to about the largest magnitude of which no sum overflows float32."""
-    features, direction = exchange
-    largest = by * _LARGEST_SUM / max(1, job.plan.manifest.max_fan_in)
-    own = float(np.abs(features).max(initial=np.float32(0)))
-    with np.errstate(over="ignore"):
-        factor = np.float64(largest) / own if own else 1.0
-        return (features.astype(np.float64) * factor).astype(np.float32), direction
-
-
-def _widened(exchange: Round, job: ExchangeJob, by: int) -> Round:
-    features, direction = exchange
-    lanes = job.plan.manifest.lanes
-    rest = -features.shape[1] % lanes
-    more = np.full((len(features), rest + lanes * by), _IN_MORE, dtype=np.float32)
-    more[:, :rest] = 0.0
-    return np.hstack([features, more]), direction
-
-
-def _turned(exchange: Round, _job: ExchangeJob, _by: int) -> Round:
-    features, direction = exchange
-    forward = direction is Direction.FORWARD
-    return features, Direction.BACKWARD if forward else Direction.FORWARD
-
-
 # The most nanoseconds between two sessions.
 _PAUSE = 50_000_000
 
@@ -215,10 +154,16 @@ class ScenarioOutcome:
 
 
 def run_scenario(
-    scenario: Scenario, programs: Programs, subjects: Subjects, *, keeps_trace: bool = False
+    scenario: Scenario,
+    programs: Programs,
+    subjects: Subjects,
+    *,
+    beside: Sequence[Check] = (),
+    keeps_trace: bool = False,
 ) -> ScenarioOutcome:
     try:
-        run = _ScenarioRun(Scene(scenario, subjects, programs, keeps_trace=keeps_trace), subjects)
+        scene = Scene(scenario, subjects, programs, keeps_trace=keeps_trace)
+        run = _ScenarioRun(scene, beside)
     except SwitchGNNError:
         raise
     except Exception as error:  # before anything has happened
@@ -232,11 +177,9 @@ def run_scenario(
 class _ScenarioRun:
     """Drives the sessions of a scene."""
 
-    def __init__(self, scene: Scene, subjects: Subjects) -> None:
+    def __init__(self, scene: Scene, beside: Sequence[Check]) -> None:
         self._scene = scene
-        self._subjects = subjects
-        self._differences = {each.worker: each for each in scene.scenario.differences}
-        self._checks = all_checks()
+        self._checks = [*all_checks(), *beside]
         self._random = scene.source("sessions")
         self._session = 0
         self._unwatched = 0
@@ -310,9 +253,8 @@ class _ScenarioRun:
             check.session_begins()
         self._running = len(scene.workers)
         for worker in scene.workers:
-            own = job_of(self._differences.get(worker.number), job, scenario, self._subjects)
             reports = Reports(self._done, self._reduced, self._worker_ended)
-            worker.begin(own, scene.reduces, reports)
+            worker.begin(job, scene.reduces, reports)
 
     def _rounds(self) -> Iterator[Round]:
         """Yield the features of all vertices; with a cache most resemble those before."""
@@ -368,16 +310,16 @@ class _ScenarioRun:
     def _outcome(self) -> ScenarioOutcome:
         scene, all_of_them = self._scene, len(self._scene.workers)
         incidents = Counter(incident.kind.value for _, incident in scene.happened)
-        faults = {name: n for name, n in scene.ways.fates.items() if name != "passed"}
+        faults = {name: n for name, n in scene.lines_state.fates.items() if name != "passed"}
         return ScenarioOutcome(
             violations=tuple(scene.violations),
             exchanges=sum(n == all_of_them for n in self._done_by.values()),
             reduces=sum(n == all_of_them for n in self._reduced_by.values()),
             seconds=scene.scheduler.seconds,
             events=scene.scheduler.events,
-            frames=scene.ways.fates.total(),
+            frames=scene.lines_state.fates.total(),
             faults=dict(sorted({**faults, **incidents}.items())),
-            each_fault=tuple(scene.ways.faults),
+            each_fault=tuple(scene.lines_state.faults),
             errors=tuple(self._errors),
             digest=scene.trace.digest,
             trace=tuple(scene.trace.lines),

@@ -74,28 +74,6 @@ class Incident:
 _RESTARTS = frozenset({IncidentKind.TEAR, IncidentKind.PROGRAM, IncidentKind.RELAPSE})
 
 
-class DifferenceKind(str, Enum):
-    """The property in which a worker differs from the others."""
-
-    SESSION = "session"
-    PLAN = "plan"
-    DIGEST = "digest"
-    MAGNITUDE = "magnitude"
-    WIDTH = "width"
-    DIRECTION = "direction"
-    ROUNDS = "rounds"
-    VERSION = "version"
-
-
-@dataclass(frozen=True)
-class Difference:
-    """A worker that was started differently from the others, by how much where it is a number."""
-
-    worker: int
-    kind: DifferenceKind
-    by: int = 1
-
-
 class FaultKind(str, Enum):
     """The fault of a frame; LATE: it arrives once more, REORDER: it arrives later than others."""
 
@@ -168,13 +146,11 @@ class Scenario:
         queue_depth, queue_rate: of the switches' ports, in packets and packets per second; no
             rate: no limit.
         turns: recirculated packets that a switch processes before others; 0: all.
-        latency, jitter: microseconds of a way over a line, and the most that is added at random.
+        latency, jitter: microseconds over a line, and the most that is added at random.
         up, down: rates of frames from workers and to them.
         cables: rates between leaves and spines, in both directions.
         faults: of single frames, instead of rates.
         incidents: in the order of their events.
-        differences: of workers, in all sessions.
-        other_plan: whether the controller installs a plan that no worker has, in all sessions.
     """
 
     seed: int
@@ -203,8 +179,6 @@ class Scenario:
     cables: IncidentRates = IncidentRates()
     faults: tuple[Fault, ...] = ()
     incidents: tuple[Incident, ...] = ()
-    differences: tuple[Difference, ...] = ()
-    other_plan: bool = False
     reduces: tuple[Tensor, ...] = ()
     bits: int = 32
     cache: bool = False

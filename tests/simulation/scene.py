@@ -10,10 +10,10 @@ from random import Random
 from types import TracebackType
 
 from switchgnn.controller import P4RuntimeClient
-from switchgnn.controller.install import Share, install_each
+from switchgnn.controller.install import DesiredStates, Share, install_each
 from switchgnn.host.links.faults import worker_link
 from tests.simulation.byzantine import ByzantineWorker, generator_for
-from tests.simulation.network import Deliver, Disturbance, ListedFaults, Ways, Wire, WireFaults
+from tests.simulation.network import Deliver, Disturbance, LineState, ListedFaults, Wire, WireFaults
 from tests.simulation.parts.control_line import ControlLine, VirtualConnection
 from tests.simulation.parts.controller import InOrder, VirtualController
 from tests.simulation.parts.engines import Programs
@@ -21,7 +21,6 @@ from tests.simulation.parts.reducer import ReduceJob
 from tests.simulation.parts.switch import VirtualSwitch
 from tests.simulation.parts.worker import ExchangeJob, VirtualWorker
 from tests.simulation.scenario import (
-    DifferenceKind,
     Incident,
     IncidentKind,
     IncidentRates,
@@ -46,23 +45,23 @@ _ADDRESS = re.compile(r"\b0x[0-9a-f]{6,}\b")
 
 
 def what_crashed(error: BaseException) -> str:
-    """Return the type, the message and the place of an error, the same in each process."""
+    """Return the type, the message and the line of an error, the same in each process."""
     message = _ADDRESS.sub("0x...", str(error))
     what = f"{type(error).__name__}: {message}" if message else type(error).__name__
-    return f"{what}{_place(error.__traceback__)}"
+    return f"{what}{_line_of(error.__traceback__)}"
 
 
-def _place(traceback: TracebackType | None) -> str:
-    """Return the last place in the product or the simulation in a traceback."""
-    place = ""
+def _line_of(traceback: TracebackType | None) -> str:
+    """Return the last line in the product or the simulation in a traceback."""
+    line = ""
     while traceback is not None:
         code = traceback.tb_frame.f_code
         path = Path(code.co_filename)
         if any(path.is_relative_to(folder) for folder in _OURS):
             file = path.relative_to(_CHECKOUT)
-            place = f", in {file}, line {traceback.tb_lineno}, {code.co_name}"
+            line = f", in {file}, line {traceback.tb_lineno}, {code.co_name}"
         traceback = traceback.tb_next
-    return place
+    return line
 
 
 @dataclass(frozen=True)
@@ -77,14 +76,13 @@ class Scene:
     """The parts of a scenario, not started yet.
 
     Attributes:
-        ways: the state that all lines share.
+        lines_state: the state that all lines share.
         happened: incidents, with their times in nanoseconds.
         wires: all directions of all lines, by name.
         job: of workers in this session; None before the first one.
         reduces: their all-reduces; None if there are none.
         unwatched: switches that were restarted while no controller knew their session.
-        spoilt: vertices with sums of features that are not the scenario's: of Byzantine
-            workers, and of one whose magnitude differs.
+        spoilt: vertices with sums of features of Byzantine workers.
     """
 
     def __init__(
@@ -107,21 +105,9 @@ class Scene:
         self.violations: list[Violation] = []
         self.spoilt: set[int] = set()
         self._other = partial(subjects.other_than, scenario)
-        self._different = {difference.worker for difference in scenario.differences}
-        if len(self._different) < len(scenario.differences) or not self._different <= {
-            *range(scenario.workers)
-        }:
-            raise ScenarioError(
-                f"The differences are those of workers 0 to {scenario.workers - 1}, one of each."
-            )
-        if scenario.other_plan:
-            self._different.update(range(scenario.workers))
-        for difference in scenario.differences:
-            if difference.kind is DifferenceKind.MAGNITUDE:
-                self.spoilt |= self.subject.oracle.part_of(difference.worker)
         self._byzantine: dict[int, ByzantineWorker] = {}
         self._starts = 0
-        self.ways = Ways(
+        self.lines_state = LineState(
             self.scheduler,
             self.source("ways"),
             scenario.latency * _MICROSECOND,
@@ -142,8 +128,9 @@ class Scene:
             for number in range(scenario.workers)
         ]
         self.lines = [ControlLine(switch, self.scheduler) for switch in self.switches]
-        installed = self._other() if scenario.other_plan else self.subject
-        self.controller = VirtualController(installed, self.lines, subjects.program, self.scheduler)
+        self.controller = VirtualController(
+            self.subject, self.lines, subjects.program, self.scheduler
+        )
         self._program = subjects.program
         self._lay_lines()
         self._attach_byzantine()
@@ -153,19 +140,22 @@ class Scene:
         return Random(f"{self.scenario.seed}/{name}")
 
     def honest(self, worker: int) -> bool:
-        """Return whether a worker was started as the others, and has not been Byzantine so far."""
+        """Return whether a worker has not been Byzantine so far."""
         byzantine = self._byzantine.get(worker)
-        return worker not in self._different and (byzantine is None or not byzantine.began)
+        return byzantine is None or not byzantine.began
 
     @property
     def worker_ports(self) -> dict[tuple[int, int], int]:
-        site = self.subject.site
+        topology = self.subject.topology
         numbers = range(len(self.workers))
-        return {(site.places[number][0], site.port(number)): number for number in numbers}
+        return {
+            (topology.positions[number][0], topology.port(number)): number for number in numbers
+        }
 
     @property
-    def misfits(self) -> set[int]:
-        return {worker.number for worker in self.workers if not self.honest(worker.number)}
+    def byzantine(self) -> set[int]:
+        """The workers that have been Byzantine."""
+        return {number for number, each in self._byzantine.items() if each.began}
 
     @property
     def lawless(self) -> bool:
@@ -173,16 +163,15 @@ class Scene:
 
         It does not know whose turn it is, and believes all: "Turns" in docs/recovery.md.
         """
-        began = any(each.began for each in self._byzantine.values())
-        return began and sum(switch.starts for switch in self.switches) > self._starts
+        starts = sum(switch.starts for switch in self.switches)
+        return bool(self.byzantine) and starts > self._starts
 
     @property
     def served(self) -> tuple[PlannedSubject, ...]:
         """All subjects whose plans switches serve in this scenario."""
         incidents = self.scenario.incidents
         relapses = any(incident.kind is IncidentKind.RELAPSE for incident in incidents)
-        other = self.scenario.other_plan or relapses
-        return (self.subject, self._other()) if other else (self.subject,)
+        return (self.subject, self._other()) if relapses else (self.subject,)
 
     def has_relapsed(self, switch: int) -> bool:
         """Return whether a switch has come back with another plan, in a session that is over."""
@@ -223,7 +212,7 @@ class Scene:
             with self._unseen_client(restarted) as client:
                 install_each(
                     [Share(share.plan, share.network, client)],
-                    program=self._program,
+                    DesiredStates(self._program),
                     session=session - 1 if session > 1 else _OLDEST,
                     clock=VirtualClock(self.scheduler),
                     pool=InOrder,
@@ -244,13 +233,13 @@ class Scene:
             self.trace.note("check", f"{name}: {what}")
 
     def _lay_lines(self) -> None:
-        site, scenario = self.subject.site, self.scenario
+        topology, scenario = self.subject.topology, self.scenario
         for worker in self.workers:
-            switch = self.switches[site.places[worker.number][0]]
-            port, link = site.port(worker.number), worker_link(worker.number)
+            switch = self.switches[topology.positions[worker.number][0]]
+            port, link = topology.port(worker.number), worker_link(worker.number)
             worker.up = self._wire(f"{link}.up", scenario.up, partial(switch.arrive, port))
             switch.wires[port] = self._wire(f"{link}.down", scenario.down, worker.arrive)
-        for name, lower, upper in self.subject.site.cables:
+        for name, lower, upper in self.subject.topology.cables:
             below, above = self.switches[lower.switch], self.switches[upper.switch]
             arrive_above = partial(above.arrive, upper.port)
             arrive_below = partial(below.arrive, lower.port)
@@ -266,19 +255,19 @@ class Scene:
 
     def _attach_byzantine(self) -> None:
         """Attach Byzantine workers, which observe frames from the beginning."""
-        places = {
+        ports = {
             each.where for each in self.scenario.incidents if each.kind is IncidentKind.BYZANTINE
         }
         for worker in self.workers:
-            if worker.name in places:
+            if worker.name in ports:
                 number = worker.number
                 source = self.source(f"mad/{worker.name}")
                 generator = generator_for(self.scenario, self.subject, number, source)
-                port = self.subject.site.port(number)
+                port = self.subject.topology.port(number)
                 byzantine = self._byzantine[number] = ByzantineWorker(
                     number, generator, worker.up, port, scheduler=self.scheduler
                 )
-                switch = self.switches[self.subject.site.places[number][0]]
+                switch = self.switches[self.subject.topology.positions[number][0]]
                 switch.onlookers.append(byzantine)
 
     def _wire(self, name: str, rates: IncidentRates, deliver: Deliver) -> Wire:
@@ -290,5 +279,5 @@ class Scene:
             faults = ListedFaults(fault for fault in listed if fault.line == name)
         else:
             faults = Disturbance(name, rates, self.source(name))
-        wire = self.wires[name] = Wire(name, self.ways, faults, deliver)
+        wire = self.wires[name] = Wire(name, self.lines_state, faults, deliver)
         return wire

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Scenarios one after another, and the smallest one that fails."""
 
+from collections.abc import Sequence
 from random import Random
 
 from hypothesis import HealthCheck, Phase, find, settings
@@ -9,6 +10,7 @@ from hypothesis.errors import NoSuchExample
 
 from switchgnn.p4src import Program, load_program
 from switchgnn.softswitch.native.build import Backend
+from tests.simulation.checks.check import Check
 from tests.simulation.draw import Wish, draw_scenario, scenarios
 from tests.simulation.parts.engines import Programs
 from tests.simulation.run import ScenarioOutcome, run_scenario
@@ -26,11 +28,20 @@ class Soak:
         self._programs: dict[str, Programs] = {}
         self._subjects = Subjects(program or load_program())
 
-    def run(self, scenario: Scenario, *, keeps_trace: bool = False) -> ScenarioOutcome:
+    def run(
+        self, scenario: Scenario, *, beside: Sequence[Check] = (), keeps_trace: bool = False
+    ) -> ScenarioOutcome:
+        """Run a scenario with all checks, and others besides."""
         name = scenario.backend
         if name not in self._programs:
             self._programs[name] = Programs(Backend(name))
-        return run_scenario(scenario, self._programs[name], self._subjects, keeps_trace=keeps_trace)
+        return run_scenario(
+            scenario,
+            self._programs[name],
+            self._subjects,
+            beside=beside,
+            keeps_trace=keeps_trace,
+        )
 
     def scenario(self, seed: int) -> Scenario:
         """Return the scenario of a seed."""

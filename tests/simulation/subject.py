@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""The graph, plan, site and right sums of a scenario."""
+"""The graph, plan, topology and right sums of a scenario."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -29,7 +29,7 @@ from switchgnn.planner.graphs.load import load_graph
 from switchgnn.planner.partition.leaf_spine import even_leaf_spine
 from switchgnn.planner.plan.leaf_spine import split_for_leaf_spine
 from switchgnn.planner.plan.plan import Plan
-from switchgnn.topologies import LeafSpineSite, Site, Star, Target
+from switchgnn.topologies import Target, Topology
 from tests.simulation.scenario import Scenario
 
 
@@ -56,8 +56,8 @@ class KnownRows:
 def incidence(rows: ArrayLike, columns: ArrayLike, shape: tuple[int, int]) -> csr_matrix:
     """Return int64[shape], how often each pair of a row and a column occurs."""
     ones = np.ones(len(np.asarray(rows)), dtype=np.int64)
-    places = np.asarray(rows, dtype=np.int64), np.asarray(columns, dtype=np.int64)
-    return csr_matrix((ones, places), shape=shape)
+    indices = np.asarray(rows, dtype=np.int64), np.asarray(columns, dtype=np.int64)
+    return csr_matrix((ones, indices), shape=shape)
 
 
 class Oracle:
@@ -146,20 +146,20 @@ class SwitchSums:
     """The sums that the switches make: one per block and destination.
 
     Attributes:
-        place: of each (block, vertex) among the sums.
+        index: of each (block, vertex) among the sums.
     """
 
     def __init__(self, plan: Plan) -> None:
-        self.place: dict[tuple[int, int], int] = {}
+        self.index: dict[tuple[int, int], int] = {}
         rows: list[NDArray[np.int64]] = []
         for part in plan.workers:
-            sums = np.arange(len(part.receive_vertex)) + len(self.place)
+            sums = np.arange(len(part.receive_vertex)) + len(self.index)
             blocks = np.repeat(np.arange(1, len(part.receive_indptr)), np.diff(part.receive_indptr))
             for block, vertex in zip(blocks.tolist(), part.receive_vertex.tolist(), strict=True):
-                self.place[block, vertex] = len(self.place)
+                self.index[block, vertex] = len(self.index)
             rows.append(np.repeat(sums, np.diff(part.neighbour_indptr)))
         columns = np.concatenate([part.neighbour_vertex for part in plan.workers])
-        shape = len(self.place), len(plan.assignment)
+        shape = len(self.index), len(plan.assignment)
         self._sources = incidence(np.concatenate(rows), columns, shape)
 
     def of(self, fixed: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -174,7 +174,7 @@ class PlannedSubject:
 
     Attributes:
         shares: of the switches, leaves first.
-        site: ports, addresses and cables.
+        topology: ports, addresses and cables.
         oracle: the right sums of vertices.
         awaited: the right sums of blocks.
         desired: states of the switches.
@@ -183,7 +183,7 @@ class PlannedSubject:
 
     plan: Plan
     shares: tuple[SwitchShare, ...]
-    site: Site
+    topology: Topology
     oracle: Oracle
     awaited: SwitchSums
     directions: tuple[Direction, ...]
@@ -250,16 +250,16 @@ class Subjects:
         directions = (Direction.FORWARD, Direction.BACKWARD) if both else (Direction.FORWARD,)
         oracle = Oracle(graph, plan.assignment, directions)
         if scenario.leaves:
-            shares, site = _leaf_spine(scenario, plan)
+            shares, topology = _leaf_spine(scenario, plan)
         else:
             network = star_network(scenario.workers)
             switch_plan = load_plan((plan.manifest, plan.switch))
             shares = (SwitchShare(switch_plan, network),)
-            site = Star(network, Target.EMBEDDED, "virtual")
+            topology = Topology(network.alone, Target.EMBEDDED, ("virtual",))
         return PlannedSubject(
             plan,
             shares,
-            site,
+            topology,
             oracle,
             SwitchSums(plan),
             directions,
@@ -268,11 +268,11 @@ class Subjects:
         )
 
 
-def _leaf_spine(scenario: Scenario, plan: Plan) -> tuple[tuple[SwitchShare, ...], Site]:
+def _leaf_spine(scenario: Scenario, plan: Plan) -> tuple[tuple[SwitchShare, ...], Topology]:
     leaf_spine = even_leaf_spine(scenario.workers, scenario.leaves, scenario.spines)
     parts = split_for_leaf_spine(plan, leaf_spine)
     networks = leaf_spine_networks(leaf_spine.leaf_of_worker, leaf_spine.spines)
     plans = [leaf_spine_switch_plan(plan.manifest, part) for part in parts.switches]
     shares = tuple(map(SwitchShare, plans, networks.switches))
     addresses = tuple(f"virtual-{number}" for number in range(len(shares)))
-    return shares, LeafSpineSite(networks, Target.EMBEDDED, addresses)
+    return shares, Topology(networks, Target.EMBEDDED, addresses)

@@ -44,7 +44,7 @@ def scene(workers, rows, packets, *, blocks=1, fragments=1, pools=()):
     shares = [(w, b) for w in range(workers) for b in range(1, blocks + 1)]
     sent = [p for share in shares for p in packets if (p.worker, p.block) == share]
     received = [
-        [place for place, row in enumerate(rows) if (row.worker, row.block) == share]
+        [index for index, row in enumerate(rows) if (row.worker, row.block) == share]
         for share in shares
     ]
     words = [
@@ -52,7 +52,7 @@ def scene(workers, rows, packets, *, blocks=1, fragments=1, pools=()):
         for p in sent
     ]
     lengths = [len(each) for each in words]
-    place = {row: at for share in received for at, row in enumerate(share)}
+    rank = {row: at for share in received for at, row in enumerate(share)}
     of_share = [sum((p.worker, p.block) == share for p in sent) for share in shares]
     arrays = {
         "send_indptr": indptr(of_share),
@@ -64,7 +64,7 @@ def scene(workers, rows, packets, *, blocks=1, fragments=1, pools=()):
         "row_worker": np.array([row.worker for row in rows], dtype=np.uint8),
         "row_vertex": np.array([row.vertex for row in rows], dtype=np.uint32),
         "row_bank": np.array([row.bank for row in rows], dtype=np.uint8),
-        "row_place": np.array([place[row] for row in range(len(rows))], dtype=np.uint32),
+        "row_rank": np.array([rank[row] for row in range(len(rows))], dtype=np.uint32),
         "receive_row": np.array([*chain(*received)], dtype=np.uint32),
         "receive_indptr": indptr([len(share) for share in received]),
     }

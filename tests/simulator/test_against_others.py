@@ -244,8 +244,8 @@ def program(tmp_path_factory):
         for name in ("core", "network", "point-to-point")
     ]
     source = Path(__file__).parent / "point_to_point.cc"
-    places = ["-isystem", wheel.include, f"-I{MODELS}", f"-Wl,-rpath,{wheel.core.parent}"]
-    command = [find_compiler(), "-std=c++20", "-O0", *places, source]
+    includes = ["-isystem", wheel.include, f"-I{MODELS}", f"-Wl,-rpath,{wheel.core.parent}"]
+    command = [find_compiler(), "-std=c++20", "-O0", *includes, source]
     subprocess.run([*command, *libraries, "-o", program], check=True)
     return program
 

@@ -227,7 +227,7 @@ def notices(run):
 def marked_queue(**options):
     """Two workers send 32 features each, of which as many sums for the third are made at once."""
     rows = [Row(2, 1)] * 64
-    sent = [Sent(worker, [[32 * worker + place]]) for worker in (0, 1) for place in range(32)]
+    sent = [Sent(worker, [[32 * worker + index]]) for worker in (0, 1) for index in range(32)]
     return simulated(
         scene(3, rows, sent, fragments=4), ecn_threshold=4, window=32, delay=20.0, **options
     )

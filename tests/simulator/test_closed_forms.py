@@ -58,12 +58,12 @@ def test_a_star_takes_2n_minus_2_with_its_centre_last(n):
     assert steps(star(n), range(n - 1, -1, -1)) == 2 * n - 2
 
 
-@pytest.mark.parametrize("place", [1, 2, 5, 9])
-def test_a_star_takes_longer_the_later_its_centre_comes(place):
-    """n + p - 1 with the centre at a place p from 1, but the last: (3n - 1) / 2 on average."""
+@pytest.mark.parametrize("position", [1, 2, 5, 9])
+def test_a_star_takes_longer_the_later_its_centre_comes(position):
+    """n + p - 1 with the centre at position p from 1, but the last: (3n - 1) / 2 on average."""
     order = list(range(1, 10))
-    order.insert(place - 1, 0)
-    assert steps(star(10), order) == 10 + place - 1
+    order.insert(position - 1, 0)
+    assert steps(star(10), order) == 10 + position - 1
 
 
 def breadth_first(n):

@@ -139,7 +139,7 @@ def test_leaves_complete_sums_only_when_asked_to():
         ),
         ("GRAPH paper --topology=ring", "No topology 'ring'"),
         ("GRAPH pipegcn", "No system 'pipegcn'; known: bns-gcn, host-partial, g3"),
-        ("GRAPH paper --memory=much", "cannot read --memory much"),
+        ("GRAPH paper --memory=much", "Cannot read --memory much"),
         ("GRAPH paper --memory=128", "needs 2 slots"),
         ("GRAPH paper --bandwidth=0", "bandwidth must be above 0"),
         ("GRAPH paper --buffer=100", "hold a frame of 188 bytes"),

@@ -213,7 +213,7 @@ def test_auto_takes_the_fewest_bytes():
 @pytest.mark.parametrize(
     ("arguments", "error", "said"),
     [
-        (("--system", "paper", "--lanes", 24), PlannerError, "no frames of '24' numbers"),
+        (("--system", "paper", "--lanes", 24), PlannerError, "No frames of '24' numbers"),
         (("--system", "bns-gcn", "--lanes", 64), SimulatorError, "leave --lanes out"),
     ],
 )

@@ -118,19 +118,19 @@ def test_what_stays_behind_a_leaf_never_leaves_it(completion):
     assert run.finished == (THERE + DOWN + OPENING,) * 4
 
 
-@pytest.mark.parametrize(("completion", "way"), [(SPINE, ACROSS), (LEAF, DOWN)])
-def test_a_sum_leaves_where_its_last_part_is_added(completion, way):
-    """Worker 3's is last: it takes the way over the spine, though its leaf is the receiver's."""
+@pytest.mark.parametrize(("completion", "latency"), [(SPINE, ACROSS), (LEAF, DOWN)])
+def test_a_sum_leaves_where_its_last_part_is_added(completion, latency):
+    """Worker 3's is last: it goes over the spine, though its leaf is the receiver's."""
     packets = [Sent(0, [[0]]), Sent(1, [[0]]), *[Sent(3, [[1]])] * 600, Sent(3, [[0]])]
     setup = scene(4, [Row(2, 3), Row(2, 600)], packets)
     run = simulated(setup, completion=completion, window=1_000, ecn_threshold=None)
     last = arrivals(run, Kind.FEATURE, at_switch=True)[-1][0]
     assert last > THERE + ACROSS
-    assert at_workers(run, Kind.SUM)[-1] == (last + way, 2, Kind.SUM, 0, 3)
+    assert at_workers(run, Kind.SUM)[-1] == (last + latency, 2, Kind.SUM, 0, 3)
 
 
 def test_blocks_and_fragments_follow_each_other():
-    """Each takes the way to the spine and back for its sum, and then for the barrier."""
+    """Each goes to the spine and back for its sum, and then for the barrier."""
     rows = [Row(1, 1), Row(1, 1, block=2)]
     packets = [Sent(0, [[0]]), Sent(0, [[1]], block=2)]
     run = simulated(scene(2, rows, packets, blocks=2, fragments=3))
@@ -146,10 +146,10 @@ def test_spines_take_turns_by_the_number_of_the_destination():
     setup = replace(scene(2, rows, [Sent(0, [[0, 1, 2, 3]])]), together=2)
     run = simulated(setup, spines=3)
     # The links of leaf 0, and those back to leaf 1.
-    ways = [(link, row // 2) for _, link, row, _ in inside(run, 2, Kind.SUM)]
+    paths = [(link, row // 2) for _, link, row, _ in inside(run, 2, Kind.SUM)]
     up = [(vertex % 3, row) for row, vertex in enumerate(numbers)]
     down = [(9 + spine, row) for spine, row in up]
-    assert sorted(ways) == sorted(2 * (up + down))
+    assert sorted(paths) == sorted(2 * (up + down))
 
 
 @both_completions
@@ -206,14 +206,14 @@ def test_a_strawman_tries_at_leaf_and_spine(completion, hops):
     setup = scene(2, [Row(1, 2), Row(1, 2)], packets, pools=[1])
     run = simulated(setup, completion=completion)
     assert inside(run, 2, Kind.FEATURE) == [
-        (THERE + place * FEATURE + passed * (FEATURE + DELAY), link, 1, 1)
+        (THERE + number * FEATURE + passed * (FEATURE + DELAY), link, 1, 1)
         for passed, link in hops
-        for place in (1, 2)
+        for number in (1, 2)
     ]
     parts = at_workers(run, Kind.SUM, Kind.FEATURE)
     assert parts == [
-        (THERE + (place - 1) * FEATURE + ACROSS, 1, Kind.SUM, row, 2)
-        for place, row in ((3, 1), (4, 0))
+        (THERE + (number - 1) * FEATURE + ACROSS, 1, Kind.SUM, row, 2)
+        for number, row in ((3, 1), (4, 0))
     ]
     assert (run.overflowed, run.sums, run.features_down) == (0, 2, (0, 0))
     assert (run.inside.sums_up, run.inside.features_up) == ((1, 0), (2, 0))

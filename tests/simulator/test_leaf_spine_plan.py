@@ -80,9 +80,9 @@ def mixed(key):
 
 def on_host_links(run):
     return [
-        getattr(run, f"{what}_{way}")
+        getattr(run, f"{what}_{direction}")
         for what in ("frames", "bytes", "features")
-        for way in ("up", "down")
+        for direction in ("up", "down")
     ] + [run.sums_down, run.sums]
 
 
@@ -127,8 +127,8 @@ def test_links_carry_what_the_planner_predicts(plan, leaves):
     # DONE of each leaf goes to the first spine, once per block and fragment.
     barriers = np.zeros_like(up)
     barriers[:, 0] = fragments * len(plan.manifest.direction(FORWARD).block_numbers)
-    for way, data in (("up", up), ("down", down)):
-        frames, sent = (getattr(run.inside, f"{what}_{way}") for what in ("frames", "bytes"))
+    for direction, data in (("up", up), ("down", down)):
+        frames, sent = (getattr(run.inside, f"{what}_{direction}") for what in ("frames", "bytes"))
         assert np.array_equal(np.reshape(frames, up.shape), data + barriers)
         assert np.array_equal(np.reshape(sent, up.shape), 188 * data + 88 * barriers)
     star = run_simulation(plan_setup(plan, fragments), QUIET)
@@ -191,7 +191,7 @@ def passes_of(leaf, plan, order):
     Args:
         leaf: its part, of which only the tables are looked at.
         plan: what the packets are of.
-        order: (worker, place among all packets).
+        order: (worker, index among all packets).
     """
     switch, passes = leaf.switch, 0
     sent = [source for part in plan.workers for source in part.send_source.tolist()]

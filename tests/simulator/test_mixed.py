@@ -78,11 +78,11 @@ def test_done_overtakes_rows():
     """Worker 0 has nothing to wait for but an acknowledgement, and is still sending rows."""
     setup, options = scene(2, [Row(1, 1)], [Sent(0, [[0]])]), NetworkOptions(delay=DELAY / 1e7)
     run = beside(setup, [[0, 100], [0, 0]], options=options, trace=True)
-    way, frame = DELAY // 10, 1_512 * BYTE
-    begins = FEATURE + ceil((ACK + 2 * way) / frame) * frame
+    latency, frame = DELAY // 10, 1_512 * BYTE
+    begins = FEATURE + ceil((ACK + 2 * latency) / frame) * frame
     assert begins < 100 * 128 * BYTE
     done = [it.picoseconds for it in run.trace if (it.kind, it.worker) == (Kind.DONE, 0)]
-    assert done == [begins + BARRIER + way]
+    assert done == [begins + BARRIER + latency]
 
 
 def test_rows_travel_while_blocks_wait():
@@ -117,10 +117,10 @@ def everything_left(graph):
 
 @pytest.fixture(scope="module")
 def folders(plan, everything_left, tmp_path_factory):
-    place = tmp_path_factory.mktemp("plans")
-    write_plan(plan, place / "half")
-    write_plan(everything_left, place / "all")
-    return place
+    folder = tmp_path_factory.mktemp("plans")
+    write_plan(plan, folder / "half")
+    write_plan(everything_left, folder / "all")
+    return folder
 
 
 def rows_left(plan, graph):

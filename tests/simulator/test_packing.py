@@ -43,7 +43,7 @@ FULL = FULL_BYTES * BYTE
 ROW = PAYLOAD // 4
 
 
-def one_way(rows, features, **options):
+def one_direction(rows, features, **options):
     """Worker 0 sends so many rows to worker 1."""
     network = NetworkOptions(**options)
     copies = np.array([[0, rows], [0, 0]], dtype=np.int64)
@@ -100,7 +100,7 @@ def test_an_mtu_is_a_number_or_the_word():
 
 def test_two_frames_take_what_their_lengths_do():
     """Three rows of 128 numbers are 1,536 bytes: a full frame, and one of 144."""
-    run = one_way(3, 128)
+    run = one_direction(3, 128)
     short = 144 * BYTE
     assert features_at_switch(run) == [(FULL + DELAY, 0, 1), (FULL + short + DELAY, 0, 1)]
     # The first goes down while the second comes up, and keeps it waiting.
@@ -115,7 +115,7 @@ def test_two_frames_take_what_their_lengths_do():
 
 def test_the_window_has_the_bytes_of_its_features_and_the_rest_of_a_group():
     """512 · 188 bytes are 63 full frames; of eight that are acknowledged seven may have come."""
-    run = one_way(200, ROW, congestion_control=False)
+    run = one_direction(200, ROW, congestion_control=False)
     first_answer = acks_at_workers(run)[0][0]
     assert first_answer == 9 * FULL + 2 * DELAY + 2 * (ACK + DELAY)
     there = [at for at, *_ in features_at_switch(run)]
@@ -126,7 +126,7 @@ def test_the_window_has_the_bytes_of_its_features_and_the_rest_of_a_group():
 
 def test_a_narrow_window_has_room_for_a_group():
     """16 · 188 bytes are one full frame, and an eighth frame asks for the first answer."""
-    run = one_way(20, ROW, congestion_control=False, window=16)
+    run = one_direction(20, ROW, congestion_control=False, window=16)
     there = [at for at, *_ in features_at_switch(run)]
     answers = [at for at, *_ in acks_at_workers(run)]
     assert there[7] == 8 * FULL + DELAY
@@ -137,7 +137,7 @@ def test_a_narrow_window_has_room_for_a_group():
 
 def test_the_first_window_is_that_of_tcp():
     """Ten frames, of which eight may leave at once (RFC 6928)."""
-    run = one_way(100, ROW)
+    run = one_direction(100, ROW)
     first_answer = acks_at_workers(run)[0][0]
     began = [at - DELAY - FULL for at, *_ in features_at_switch(run)]
     assert began[:8] == [i * FULL for i in range(8)]

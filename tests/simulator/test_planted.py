@@ -284,7 +284,7 @@ MISTAKES = {
         packing("test_two_frames_take_what_their_lengths_do"),
     ),
     "all frames between hosts are full": (
-        "packet.bytes = bytes_[place];",
+        "packet.bytes = bytes_[index];",
         "packet.bytes = bytes_[0];",
         packing("test_bytes_on_links_are_those_of_the_closed_form", 1, 1_500),
     ),
@@ -332,7 +332,7 @@ FIRST = ("a part counts as one contribution",)
 
 
 @pytest.mark.parametrize(
-    "name", some_of(lambda place: list(MISTAKES)[place] in FIRST, list(MISTAKES))
+    "name", some_of(lambda index: list(MISTAKES)[index] in FIRST, list(MISTAKES))
 )
 def test_a_planted_mistake_is_found(name, monkeypatch, tmp_path):
     right, wrong, oracle = MISTAKES[name]

@@ -12,12 +12,12 @@ import grpc
 from finsy.proto import U128, p4d, p4i, p4r, p4r_grpc, rpc_status
 from google.protobuf import text_format
 
-from switchgnn.softswitch.codegen.compiler import compile_program
 from switchgnn.softswitch.forwarding import Forwarder, ForwardingCounts
-from switchgnn.softswitch.loader import GivenProgram, load_program
+from switchgnn.softswitch.interpreter import Interpreter
+from switchgnn.softswitch.loader import GivenProgram
 from switchgnn.softswitch.native.engine import Attachment, NativeEngine, PortKind, load_native
 from switchgnn.softswitch.replication import ReplicationEngine
-from switchgnn.softswitch.state import PythonState, bind
+from switchgnn.softswitch.state import PythonState
 from switchgnn.softswitch.traffic_manager import QueueSettings, TrafficManager
 from tests.support.speed import seconds_here
 
@@ -46,16 +46,14 @@ class Rig:
     """A program in Python; all sent frames are in a list of (port, bytes)."""
 
     def __init__(self, config, queues=None, attached=range(510), clock=time.monotonic):
-        program = load_program(config)
-        self.compiled = compile_program(program)
-        self.state = PythonState(program)
+        self.program = GivenProgram(config).lowered
+        self.state = PythonState(self.program.program)
         self.sent = []
         self.replication = ReplicationEngine()
         self.queues = TrafficManager(queues or QueueSettings(), attached)
         self.counts = ForwardingCounts(tail_drops=self.queues.tail_drops)
         self.forwarder = Forwarder(
-            self.compiled,
-            bind(self.compiled, self.state),
+            Interpreter(self.program, self.state),
             replication=self.replication,
             queues=self.queues,
             senders={port: self._sender(port) for port in attached},
@@ -90,7 +88,7 @@ class NativeRig:
 
     def __init__(self, config, queues=None, attached=range(510), clock=None):
         given = GivenProgram(config)
-        self.compiled = given.compiled
+        self.program = given.lowered
         self.replication = ReplicationEngine()
         native = load_native(given)
         self.engine = NativeEngine(native, queues or QueueSettings())

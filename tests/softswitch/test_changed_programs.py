@@ -6,15 +6,15 @@ import copy
 import json
 import os
 import random
-import re
 from pathlib import Path
 
 import pytest
 
 from switchgnn.softswitch.errors import SoftSwitchError
+from switchgnn.softswitch.interpreter import Interpreter
 from switchgnn.softswitch.loader import GivenProgram
-from switchgnn.softswitch.native.translation.program_source import program_source
-from switchgnn.softswitch.state import PythonState, bind
+from switchgnn.softswitch.native.source import program_source
+from switchgnn.softswitch.state import PythonState
 from tests.softswitch.harness import config_bytes
 
 MARK = "planted_mark"
@@ -43,7 +43,6 @@ WRONG = (
     *([], {}, [[]], ["x", "y"], {"type": "field", "value": ["x", "y"]}),
 )
 HOWS = ("remove", "repeat", "wrong", "wrong", "same") * (20 if ALL else 1)
-STRING = re.compile(r"log_message\('(?:[^'\\]|\\.)*'|log_message\(\"(?:[^\"\\]|\\.)*\"")
 
 
 def places(node, kind=()):
@@ -80,9 +79,8 @@ def changes(document, kind, chosen):
 def make(config):
     """Do all that installing a program does, except compiling C++."""
     given = GivenProgram(config)
-    bind(given.compiled, PythonState(given.program))
-    program_source(given.compiled)
-    return STRING.sub("", given.compiled.source)
+    Interpreter(given.lowered, PythonState(given.program))
+    return program_source(given.lowered).text
 
 
 def first_with_each_kind():

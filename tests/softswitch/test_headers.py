@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from switchgnn.softswitch.codegen.compiler import compile_program
 from switchgnn.softswitch.errors import MalformedProgramError, UnsupportedProgramError
 from switchgnn.softswitch.loader import load_program
+from switchgnn.softswitch.lowering.program import lower_program
 from switchgnn.softswitch.state import action_target
 from switchgnn.softswitch.tables import Entry, Exact
 from tests.softswitch.harness import Rig, config_bytes
@@ -175,7 +175,7 @@ def test_unions(case):
 def test_validity_of_members_is_looked_up():
     rig = Rig(config_bytes("unions"))
     table = rig.state.tables["Enter.kinds"]
-    program = rig.compiled.program
+    program = rig.program.program
     actions = {program.actions[i].name: i for i in program.tables["Enter.kinds"].actions.values()}
 
     def put(one, two, three, name, *data):
@@ -333,4 +333,4 @@ def test_forged_headers_are_refused(case):
     document = json.loads(config_bytes(program))
     change(document)
     with pytest.raises((MalformedProgramError, UnsupportedProgramError)):
-        compile_program(load_program(json.dumps(document).encode()))
+        lower_program(load_program(json.dumps(document).encode()))

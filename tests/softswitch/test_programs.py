@@ -243,7 +243,7 @@ class Tables(Rig):
 
     def add(self, table, match, action, data=(), priority=0):
         name = f"Enter.{table}"
-        definition = self.compiled.program.tables[name]
+        definition = self.program.program.tables[name]
         target = action_target(definition, definition.actions[f"Enter.{action}"], data)
         entry = Entry(tuple(match), priority, target)
         self.state.tables[name].put(entry)

@@ -58,7 +58,7 @@ def calls_of(graph, rounds, *, widths=(33, 7), seed=0, surges=True):
     """
     generator = np.random.default_rng(seed)
     tensors = [
-        {way: generator.standard_normal((graph.vertices, width)) for way in Direction}
+        {direction: generator.standard_normal((graph.vertices, width)) for direction in Direction}
         for width in widths
     ]
     calls = []

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from switchgnn.base.network import star_network
-from switchgnn.controller import Share, install_each, load_plan
+from switchgnn.controller import DesiredStates, Share, install_each, load_plan
 from switchgnn.host.innetwork.exchange import InNetworkExchange
 from switchgnn.host.links.faults import Faults, FaultyLink
 from switchgnn.host.pace import Pace
@@ -110,7 +110,7 @@ class Bed:
         return [Share(plan, self.network, self.address)]
 
     def install(self):
-        report = install_each(self.shares(), program=self.program, new_session=True)
+        report = install_each(self.shares(), DesiredStates(self.program), new_session=True)
         self.session = report.session
         return report
 

@@ -10,14 +10,20 @@ import os
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
-from switchgnn.controller import Share, install_each, leaf_spine_networks, leaf_spine_switch_plan
+from switchgnn.controller import (
+    DesiredStates,
+    Share,
+    install_each,
+    leaf_spine_networks,
+    leaf_spine_switch_plan,
+)
 from switchgnn.host.wire.link import open_link
 from switchgnn.p4src import load_program
 from switchgnn.planner.build import build_plan
 from switchgnn.planner.graphs.load import load_graph
 from switchgnn.planner.partition.leaf_spine import even_leaf_spine
 from switchgnn.planner.plan.leaf_spine import split_for_leaf_spine
-from switchgnn.topologies import FabricKind, LeafSpineSite, Target, build_fabric, socket_address
+from switchgnn.topologies import FABRICS, FabricKind, Target, Topology, socket_address
 from switchgnn.topologies.targets import wait_until_serving
 from tests.support.commands import forkserver
 from tests.support.networks import in_network
@@ -47,10 +53,10 @@ class LeafSpineBed:
             socket_address(Path(folder), f"switch-{number}")
             for number in range(len(networks.switches))
         )
-        self.site = LeafSpineSite(networks, target, addresses)
+        self.topology = Topology(networks, target, addresses)
         kind = FabricKind.LOOPBACK if target is Target.EMBEDDED else FabricKind.MININET
-        self.fabric = build_fabric(
-            kind, self.site, Path(folder), cable_faults=NO_FAULTS, forkserver=forkserver()
+        self.fabric = FABRICS[kind](
+            self.topology, Path(folder), cable_faults=NO_FAULTS, forkserver=forkserver()
         )
 
     def shares(self):
@@ -58,11 +64,11 @@ class LeafSpineBed:
         plans = [leaf_spine_switch_plan(self.plan.manifest, part) for part in parts]
         return [
             Share(plan, switch.network, switch.grpc_address)
-            for plan, switch in zip(plans, self.site.switches, strict=True)
+            for plan, switch in zip(plans, self.topology.switches, strict=True)
         ]
 
     def install(self, *, new_session=True):
-        report = install_each(self.shares(), program=self.program, new_session=new_session)
+        report = install_each(self.shares(), DesiredStates(self.program), new_session=new_session)
         self.session = report.session
         return report
 
@@ -76,15 +82,15 @@ class LeafSpineBed:
         os.kill(child.pid, 9)
         child.stop()
         child.start()
-        wait_until_serving(child, self.site.switches[switch].grpc_address)
+        wait_until_serving(child, self.topology.switches[switch].grpc_address)
 
     def link(self, worker):
-        place = self.fabric.worker_namespace(worker)
-        with nullcontext() if place is None else in_network(place):
+        namespace = self.fabric.worker_namespace(worker)
+        with nullcontext() if namespace is None else in_network(namespace):
             return open_link(self.fabric.worker_link(worker))
 
     def addresses(self, worker):
-        return self.site.addresses(worker)
+        return self.topology.addresses(worker)
 
 
 @contextmanager

@@ -60,7 +60,6 @@ WHOLE = (
     "topologies/test_relay.py",
     "torch/test_restart.py",
     "training/test_oracle.py",
-    "virtual/matrix",
 )
 
 
@@ -167,7 +166,7 @@ def is_whole(path):
 
 
 def start_of(nodeid):
-    """Order a test by its place among the slowest folders."""
+    """Order a test by its rank among the slowest folders."""
     folder = nodeid.partition("::")[0].split("/")[1]
     return LONGEST.index(folder) if folder in LONGEST else len(LONGEST)
 

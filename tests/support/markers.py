@@ -92,33 +92,33 @@ def covering(*axes):
 def some_of(keep, *axes):
     """The product of some axes; combinations that `keep` refuses are for test-all only."""
     every = itertools.product(*(range(len(axis)) for axis in axes))
-    return _product(axes, {places for places in every if keep(*places)})
+    return _product(axes, {indices for indices in every if keep(*indices)})
 
 
 def _product(axes, chosen):
     return [
         _joined(
-            [axis[place] for axis, place in zip(axes, places, strict=True)],
-            () if places in chosen else (full,),
+            [axis[index] for axis, index in zip(axes, indices, strict=True)],
+            () if indices in chosen else (full,),
         )
-        for places in itertools.product(*(range(len(axis)) for axis in axes))
+        for indices in itertools.product(*(range(len(axis)) for axis in axes))
     ]
 
 
 def _pairs_covered(sizes):
-    """A greedy set of places in a product with every pair of places of two axes."""
+    """A greedy set of indices in a product with every pair of values of two axes."""
     every = list(itertools.product(*map(range, sizes)))
     wanted = set().union(*map(_pairs, every))
     chosen = set()
     while wanted:
-        best = max(every, key=lambda places: len(_pairs(places) & wanted))
+        best = max(every, key=lambda indices: len(_pairs(indices) & wanted))
         chosen.add(best)
         wanted -= _pairs(best)
     return chosen
 
 
-def _pairs(places):
-    return set(itertools.combinations(enumerate(places), 2)) or {tuple(enumerate(places))}
+def _pairs(indices):
+    return set(itertools.combinations(enumerate(indices), 2)) or {tuple(enumerate(indices))}
 
 
 def _joined(values, marks):

@@ -5,7 +5,6 @@
 import builtins
 import os
 import re
-import signal
 import subprocess
 import sys
 import threading
@@ -14,11 +13,10 @@ import pytest
 
 from switchgnn.base.network import star_network
 from switchgnn.topologies import (
-    FabricError,
+    FABRICS,
     FabricKind,
-    Star,
     Target,
-    build_fabric,
+    Topology,
     mininet_fabric,
     socket_address,
 )
@@ -71,8 +69,8 @@ def test_the_extra_that_brings_the_package_is_named(monkeypatch):
 
 
 def fabric_of(tmp_path, **options):
-    star = Star(star_network(2), Target.EMBEDDED, socket_address(tmp_path), **options)
-    return build_fabric(FabricKind.MININET, star, tmp_path)
+    star = Topology(star_network(2).alone, Target.EMBEDDED, (socket_address(tmp_path),), **options)
+    return FABRICS[FabricKind.MININET](star, tmp_path)
 
 
 def shells_of(fabric):
@@ -96,33 +94,6 @@ def test_links_are_shaped_both_ways(tmp_path):
         ]
     assert len(shapes) == 4
     assert all("rate 123Mbit" in shape for shape in shapes)
-
-
-@pytest.mark.whole
-@needs_mininet
-@pytest.mark.parametrize("place", [0, -1])
-def test_a_shell_that_died_is_named_and_hinders_no_end(tmp_path, place):
-    with fabric_of(tmp_path) as fabric:
-        shells = shells_of(fabric)
-        node = fabric._net.hosts[place]
-        os.kill(node.pid, signal.SIGKILL)
-        wait_until(lambda: not is_alive(node.pid))
-        with pytest.raises(FabricError, match=f"host {node.name} has ended"):
-            node.cmd("true")
-        with pytest.raises(FabricError, match=f"host {node.name} has ended"):
-            fabric.wire_bytes()
-    wait_until(lambda: not any(map(is_alive, shells)))
-
-
-@pytest.mark.whole
-@needs_mininet
-def test_a_shell_that_does_not_answer_is_named(tmp_path, monkeypatch):
-    with fabric_of(tmp_path) as fabric:
-        shells = shells_of(fabric)
-        monkeypatch.setattr("switchgnn.topologies.mininet_host._ANSWER_SECONDS", 0.1)
-        with pytest.raises(FabricError, match=f"host {fabric._hosts[0].name} has not answered"):
-            fabric._hosts[0].cmd("cat")
-    wait_until(lambda: not any(map(is_alive, shells)))
 
 
 def read(node):

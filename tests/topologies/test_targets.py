@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which switch and fabric are chosen, and how switches are started, several of one kind as well."""
 
-import subprocess
 import sys
 from contextlib import ExitStack
 
@@ -95,32 +94,6 @@ def command(target=Target.BMV2):
     return switch_command(target, ports={}, grpc_address="unix:/run/switch.sock", device_id=0)
 
 
-@pytest.fixture
-def build(monkeypatch):
-    """Call it to have a BMv2 whose help says so."""
-
-    def make(help_text):
-        monkeypatch.setattr(targets, "BMV2_PROGRAM", f"bmv2 {help_text}")
-        told = subprocess.CompletedProcess([], 0, help_text, "")
-        monkeypatch.setattr(targets.subprocess, "run", lambda *_, **__: told)
-
-    return make
-
-
-def test_each_bmv2_with_thrift_has_a_thrift_port_of_its_own(build):
-    build("  --thrift-port arg  TCP port on which to run the Thrift runtime server")
-    words = [command() for _ in range(2)]
-    ports = {word[word.index("--thrift-port") + 1] for word in words}
-    assert len(ports) == 2
-    assert "9090" not in ports
-
-
-def test_a_bmv2_without_thrift_is_not_given_one(build):
-    build("  --device-id arg")
-    assert "--thrift-port" not in command()
-    assert "--thrift-port" not in command(Target.EMBEDDED)
-
-
 def test_the_embedded_switch_is_told_what_to_run():
     words = switch_command(
         Target.EMBEDDED,
@@ -133,17 +106,15 @@ def test_the_embedded_switch_is_told_what_to_run():
     assert "--backend" not in command(Target.EMBEDDED)
 
 
-# It takes the usual port unless it is told another, and ends if it cannot have it.
+# It ends if it cannot have its port.
 FAKE = """#!{python}
 import socket, sys
 words = sys.argv[1:]
-if "--help" in words:
-    sys.exit("  --thrift-port arg   TCP port on which to run the Thrift runtime server")
-def option(name, usual=None):
-    return words[words.index(name) + 1] if name in words else usual
+def option(name):
+    return words[words.index(name) + 1]
 thrift = socket.socket()
 try:
-    thrift.bind(("127.0.0.1", int(option("--thrift-port", {usual}))))
+    thrift.bind(("127.0.0.1", int(option("--thrift-port"))))
 except OSError:
     sys.exit("Thrift returned an exception when trying to bind to its port.")
 thrift.listen()
@@ -157,16 +128,12 @@ while True:
 
 @pytest.fixture
 def bmv2(tmp_path, monkeypatch):
-    """A program of BMv2's name on the PATH, whose usual port is a free one instead of 9090."""
+    """A program of BMv2's name on the PATH."""
     program = tmp_path / "bin" / targets.BMV2_PROGRAM
     program.parent.mkdir()
-    program.write_text(FAKE.format(python=sys.executable, usual=free_tcp_port()))
+    program.write_text(FAKE.format(python=sys.executable))
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{program.parent}:/usr/bin:/bin")
-    # What is known of another program of that name.
-    targets._has_thrift.cache_clear()
-    yield program
-    targets._has_thrift.cache_clear()
 
 
 def start_two(tmp_path, network=None):
@@ -198,7 +165,9 @@ def test_two_real_ones_run_side_by_side(tmp_path):
         start_two(tmp_path, network)
 
 
-def test_two_with_the_usual_port_would_not(bmv2, tmp_path, monkeypatch):
-    monkeypatch.setattr(targets, "_thrift_options", list)
+@pytest.mark.usefixtures("bmv2")
+def test_two_with_one_port_would_not(tmp_path, monkeypatch):
+    port = free_tcp_port()
+    monkeypatch.setattr(targets, "free_tcp_port", lambda: port)
     with pytest.raises(FabricError, match="stopped with code 1: Thrift returned an exception"):
         start_two(tmp_path)

@@ -9,7 +9,7 @@ from pathlib import Path
 from switchgnn.base.network import leaf_spine_networks, star_network
 from switchgnn.base.network_file import network_text
 from switchgnn.planner.partition.leaf_spine import even_leaf_spine
-from switchgnn.topologies import LeafSpineSite, Star, Target, socket_address
+from switchgnn.topologies import Target, Topology, socket_address
 from switchgnn.topologies.child import Child, temporary_files_in
 from switchgnn.topologies.loopback_fabric import LoopbackFabric
 from tests.support.commands import forkserver
@@ -59,18 +59,18 @@ class Machine:
 @contextmanager
 def one_machine(workers, folder, *, leaves=0, spines=1):
     """Start a switch, or leaves and spines, and write a network file with the workers."""
-    site = _leaf_spine(workers, leaves, spines, folder) if leaves else _star(workers, folder)
-    with LoopbackFabric(site, folder, forkserver=forkserver()) as fabric:
+    topology = _leaf_spine(workers, leaves, spines, folder) if leaves else _star(workers, folder)
+    with LoopbackFabric(topology, folder, forkserver=forkserver()) as fabric:
         (folder / "network.toml").write_text(network_text(fabric.describe()))
         yield Machine(workers, folder)
 
 
 def _star(workers, folder):
-    return Star(star_network(workers), Target.EMBEDDED, socket_address(folder))
+    return Topology(star_network(workers).alone, Target.EMBEDDED, (socket_address(folder),))
 
 
 def _leaf_spine(workers, leaves, spines, folder):
     leaf_of_worker = even_leaf_spine(workers, leaves, spines).leaf_of_worker
     networks = leaf_spine_networks(leaf_of_worker, spines)
     addresses = tuple(socket_address(folder, f"switch-{n}") for n in range(leaves + spines))
-    return LeafSpineSite(networks, Target.EMBEDDED, addresses)
+    return Topology(networks, Target.EMBEDDED, addresses)

@@ -65,15 +65,15 @@ def test_any_source_gives_the_same_job(tmp_path, job, karate):
     class OfPyg:
         name = karate.name
 
-        def __getitem__(self, place):
-            return (data_of(karate),)[place]
+        def __getitem__(self, index):
+            return (data_of(karate),)[index]
 
     class OfOgb(OfPyg):
         """As `ogb.nodeproppred.PygNodePropPredDataset`: splits, no masks, labels in a column."""
 
-        def __getitem__(self, place):
+        def __getitem__(self, index):
             whole = data_of(karate)
-            return (Data(x=whole.x, y=whole.y[:, None], edge_index=whole.edge_index),)[place]
+            return (Data(x=whole.x, y=whole.y[:, None], edge_index=whole.edge_index),)[index]
 
         def get_idx_split(self):
             masks = {"train": karate.train, "valid": karate.validation, "test": karate.test}
@@ -173,8 +173,8 @@ def check_that_every_file_counts(folder, number):
     assert len(files) == number
     for path in files:
         content = path.read_bytes()
-        place = len(content) // 2
-        path.write_bytes(content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :])
+        index = len(content) // 2
+        path.write_bytes(content[:index] + bytes([content[index] ^ 1]) + content[index + 1 :])
         with pytest.raises(SwitchGNNError):
             read_all(folder)
         path.write_bytes(content)

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.planner import graph_from_edges
 from switchgnn.training import dataset_from_graph, split_vertices
+from tests.planner.helpers import one_sentence
 from tests.planner.python2_pickle import dump_like_python2
 
 # The same examples in every run, and no time limit that a busy machine could break.
@@ -87,15 +88,6 @@ def write_planetoid(folder, name="cora", gap=False):
     for part, value in parts.items():
         (folder / f"ind.{name}.{part}").write_bytes(dump_like_python2(value))
     (folder / f"ind.{name}.test.index").write_text("".join(f"{v}\n" for v in ids))
-
-
-def one_sentence(error) -> str:
-    """Return the message after checking that it is one line."""
-    message = str(error.value)
-    assert message
-    assert "\n" not in message
-    assert "Traceback" not in message
-    return message
 
 
 @contextmanager

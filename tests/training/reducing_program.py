@@ -85,7 +85,7 @@ class Program:
             found["subgroup"] = self.subgroup()
             found["objects"] = self.objects()
             found["functional"] = self.functional(group)
-        register(lambda *place: self.open_reducer(*place, error=LOST, fail_at=3))
+        register(lambda *who: self.open_reducer(*who, error=LOST, fail_at=3))
         with self.group("switchgnn", "lost"):
             try:
                 self.losses(many_buckets)

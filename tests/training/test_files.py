@@ -7,7 +7,7 @@ import pytest
 
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.training import load_files
-from tests.training.helpers import one_sentence
+from tests.planner.helpers import one_sentence
 
 ROWS = [[0.5, 1, 0], [2, 0, 0], [0, 0, 0], [0, 4, 1]]
 TABLE = "id,a,b,c\n3,0,4,1\n0,0.5,1,0\n1,2,0,0\n2,0,0,0\n"
@@ -377,7 +377,7 @@ def test_missing_and_unreadable_files(refused, tmp_path, write):
     for features in (tmp_path / "no.npy", tmp_path / "no.csv", tmp_path / "no.json"):
         with pytest.raises(SwitchGNNError) as error:
             load_files(edges, features, tmp_path / "no.txt")
-        assert f"cannot read {features}" in one_sentence(error)
+        assert f"Cannot read {features}" in one_sentence(error)
     (tmp_path / "b.csv").write_bytes(b"\xff\xfe")
     with pytest.raises(SwitchGNNError) as error:
         load_files(edges, tmp_path / "b.csv", tmp_path / "no.txt")

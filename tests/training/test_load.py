@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from switchgnn.base.machine import Installation
 from switchgnn.planner import load_graph
 from switchgnn.training import DatasetError, load_dataset
 from tests.training.helpers import one_sentence, pairs, write_planetoid
@@ -92,9 +91,9 @@ def write_yelp(folder):
     (folder / "role.json").write_text(json.dumps({"tr": [0, 3], "va": [1], "te": [2]}))
 
 
-@pytest.mark.parametrize("place", ["raw", "Reddit/raw"])
-def test_reddit(tmp_path, datasets_of_pyg, place):
-    write_reddit(tmp_path / place)
+@pytest.mark.parametrize("folder", ["raw", "Reddit/raw"])
+def test_reddit(tmp_path, datasets_of_pyg, folder):
+    write_reddit(tmp_path / folder)
     for _ in range(2):  # the second time from what the first one kept
         data = load_dataset("reddit", tmp_path)
         check(data)
@@ -189,8 +188,7 @@ def test_a_failed_download_is_one_sentence(tmp_path, datasets_of_pyg, monkeypatc
 def test_a_missing_package_is_named(tmp_path, monkeypatch, name, package, extra):
     for module in (package, f"{package}.datasets", f"{package}.nodeproppred"):
         monkeypatch.setitem(sys.modules, module, None)
-    here = Installation(Path.cwd())
-    monkeypatch.setattr("switchgnn.base.machine.find_installation", lambda: here)
+    monkeypatch.setattr("switchgnn.base.machine.checkout", Path.cwd)
     message = refused(name, tmp_path)
     assert f"needs {package}" in message
     assert f"pip install -e '.[{extra}]'" in message
@@ -220,11 +218,11 @@ def test_karate():
     assert masks(data).sum(axis=1).tolist() == [22, 6, 6]
 
 
-@pytest.mark.parametrize("place", [".", "Cora/raw"])
-def test_planetoid_from_raw_files(tmp_path, place):
-    write_planetoid(tmp_path / place)
+@pytest.mark.parametrize("folder", [".", "Cora/raw"])
+def test_planetoid_from_raw_files(tmp_path, folder):
+    write_planetoid(tmp_path / folder)
     data = load_dataset("cora", tmp_path, normalize_features=False)
-    graph = load_graph(str(tmp_path / place / "cora"))
+    graph = load_graph(str(tmp_path / folder / "cora"))
     assert pairs(data.graph) == pairs(graph)
     assert np.array_equal(data.features, graph.features)
     assert np.array_equal(data.labels, graph.labels)

@@ -37,20 +37,12 @@ from switchgnn.training.bins import (
 )
 from switchgnn.training.data.load import load_dataset
 from switchgnn.training.errors import TrainingError, UnsupportedLayerError
-from switchgnn.training.layers.models import (
-    ModelOptions,
-    build_model,
-    distribute,
-)
+from switchgnn.training.layers.models import ModelOptions, build_model, distribute
+from switchgnn.training.options import TrainOptions
 from switchgnn.training.partition import partition_dataset
 from switchgnn.training.sums import RemoteSum
-from switchgnn.training.trainer import TrainOptions
 from tests.host.direct.crew import Hub, binned_on_hub, on_hub, together
-from tests.training.layers.test_layers import (
-    LAYERS,
-    make_data,
-    on_one,
-)
+from tests.training.layers.test_layers import LAYERS, make_data, on_one
 from tests.training.threads import EPOCHS, TOLERANCE, distance, train_in_threads, train_parts
 
 
@@ -247,10 +239,10 @@ def test_a_bin_is_sent_before_what_comes_late():
     parts = list(partition_dataset(data, assignment))
     feed = Stream.feed
 
-    def watched(stream, places, given):
-        feed(stream, places, given)
+    def watched(stream, rows, given):
+        feed(stream, rows, given)
         if stream._side.worker == 0:
-            fed.append((stream._round.number, len(places), hub.held != [] or more.is_set()))
+            fed.append((stream._round.number, len(rows), hub.held != [] or more.is_set()))
             if stream._round.number == 2:
                 early.append(not first[0]._round.incoming.done)
                 more.set()
@@ -378,12 +370,12 @@ def test_a_worker_computes_in_the_order_in_which_its_schedule_sends():
     assignment[:900] = 0
     schedules = binned_schedules(data.graph, assignment, 3)
     for part, schedule in zip(partition_dataset(data, assignment), schedules, strict=True):
-        place = np.argsort(local_order(part).numpy())
-        sent = place[schedule.forward.send.column]
+        position = np.argsort(local_order(part).numpy())
+        sent = position[schedule.forward.send.column]
         for start, end in pairwise(schedule.forward.out_indptr):
             assert np.all(np.diff(sent[start:end]) > 0)
         # Backward a sum is there when its last row is; the last one is computed first.
         back = schedule.backward
-        last = np.minimum.reduceat(place[back.send.column], back.send.indptr[:-1])
+        last = np.minimum.reduceat(position[back.send.column], back.send.indptr[:-1])
         for start, end in pairwise(back.out_indptr):
             assert np.all(np.diff(last[start:end]) <= 0)

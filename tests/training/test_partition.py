@@ -7,12 +7,7 @@ from hypothesis import given
 
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.planner import boundary_edges, build_plan
-from switchgnn.training import (
-    load_dataset,
-    partition_dataset,
-    read_partition,
-    write_partitions,
-)
+from switchgnn.training import load_dataset, partition_dataset, read_partition, write_partitions
 from switchgnn.training.partition import ARRAYS, SHARED
 from tests.training.helpers import STEADY, assigned_datasets, one_sentence
 
@@ -151,7 +146,7 @@ def test_an_assignment_that_does_not_fit_is_refused(karate, tmp_path, assignment
         ('{"format": "switchgnn-partitions", "version": 3}', "version"),
         ('{"format": "switchgnn-partitions", "version": 2, "workers": true}', "damaged"),
         ("[" * 200_000, "damaged"),
-        (" " * (1 << 20) + " ", "cannot read"),
+        (" " * (1 << 20) + " ", "Cannot read"),
     ],
 )
 def test_a_bad_description_is_refused(folder, text, part):

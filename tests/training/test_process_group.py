@@ -22,10 +22,7 @@ from torch._C._distributed_c10d import AllreduceOptions, _DistributedBackendOpti
 from switchgnn.host.errors import HostError  # noqa: E402
 from switchgnn.host.reduce.reduction import Call  # noqa: E402
 from switchgnn.training.errors import AllReduceError  # noqa: E402
-from switchgnn.training.process_group import (  # noqa: E402
-    SwitchAllReduce,
-    SwitchProcessGroup,
-)
+from switchgnn.training.process_group import SwitchAllReduce, SwitchProcessGroup  # noqa: E402
 from tests.support.speed import seconds_here  # noqa: E402
 from tests.training.gathering import in_threads  # noqa: E402
 from tests.training.reducing import Pile  # noqa: E402

@@ -28,13 +28,12 @@ from switchgnn.training import load_dataset, partition_dataset
 from switchgnn.training.bins import BinOptions
 from switchgnn.training.command import main
 from switchgnn.training.compression import CompressionOptions
-from switchgnn.training.device import DeviceName
 from switchgnn.training.errors import ModelError
 from switchgnn.training.layers.models import ModelOptions, build_model, distribute
 from switchgnn.training.layers.pyg_layers import own_code
-from switchgnn.training.options import TrainingOptions
+from switchgnn.training.options import DeviceName, TrainingOptions, TrainOptions
 from switchgnn.training.sums import RemoteSum
-from switchgnn.training.trainer import Trainer, TrainOptions
+from switchgnn.training.trainer import Trainer
 from switchgnn.training.worker import Training, TrainTask
 from tests.support.gpu import cuda_missing
 from tests.support.speed import seconds_here

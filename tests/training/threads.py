@@ -11,9 +11,10 @@ import torch
 from switchgnn.training.compression import CompressionOptions
 from switchgnn.training.gradients import GradientSums
 from switchgnn.training.layers.models import ModelOptions, build_model, distribute
+from switchgnn.training.options import TrainOptions
 from switchgnn.training.partition import partition_dataset
 from switchgnn.training.sums import RemoteSum
-from switchgnn.training.trainer import Trainer, TrainOptions
+from switchgnn.training.trainer import Trainer
 from tests.support.speed import seconds_here
 from tests.training.gathering import Gathering, in_threads
 from tests.training.plain_loop import train_plainly

@@ -52,7 +52,7 @@ def crash(*_arguments, **_named):
     ],
 )
 def test_wherever_it_crashes_it_is_a_failure(soak, monkeypatch, owner, name, who):
-    """Its message names the place in the product or the simulation."""
+    """Its message names the line in the product or the simulation."""
     monkeypatch.setattr(owner, name, crash)
     one, other = (soak.run(SMALL) for _ in range(2))
     assert one == other

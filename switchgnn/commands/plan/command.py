@@ -22,7 +22,7 @@ from switchgnn.planner.check.plan import check_plan, name_of_graph
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.bundled import is_bundled
 from switchgnn.planner.graphs.load import load_graph
-from switchgnn.planner.plan.files import check_place, write_plan
+from switchgnn.planner.plan.files import check_target, write_plan
 from switchgnn.profiles import find_profile
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def plan(
         _write_job(asked, asked.workers)
         return
     if asked.out is not None and not asked.parts:
-        check_place(asked.out)
+        check_target(asked.out)
     if asked.parts or asked.data is not None:
         raise typer.BadParameter("--parts and --data take the place of GRAPH")
     steps = Steps()
@@ -86,7 +86,7 @@ def plan(
 
 def _write_job(asked: PlanOptions, workers: int) -> None:
     """Plan and write a job for several machines."""
-    leaf_spine = asked.site.leaf_spine(workers)
+    leaf_spine = asked.topology.leaf_spine(workers)
     strategies = asked.request(leaf_spine)
     profile, data, out = asked.memory.profile, asked.data, asked.out
     if data is None or out is None:
@@ -174,7 +174,7 @@ def _graph_of(folder: Path) -> str:
     if not is_bundled(name) and (reason := reason_to_distrust(folder)) is not None:
         raise PlannerError(
             f"{folder} is for graph {name!r}, which is not loaded because others may have chosen "
-            f"that name ({reason}): switchgnn plan GRAPH --check {folder}"
+            f"that name ({reason}): switchgnn plan GRAPH --check {folder}."
         )
     return name
 
@@ -191,7 +191,7 @@ def _check(folder: Path, graph: str | None, asked: PlanOptions) -> None:
             if graph is not None:
                 raise
             raise PlannerError(
-                f"{error}; name the graph of the plan: switchgnn plan GRAPH --check {folder}"
+                f"{error} Name the graph of the plan: switchgnn plan GRAPH --check {folder}."
             ) from error
         steps.tell(f"check {folder}")
         found = check_plan(folder, loaded)

@@ -26,7 +26,7 @@ from switchgnn.planner.costs.report import (
     DirectionReport,
     LeafSpineDirection,
     Load,
-    Way,
+    TransportCost,
 )
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.plan.manifest import strategy_names
@@ -61,7 +61,7 @@ def as_json(report: PlanReport) -> dict[str, Any]:
         "seconds": dict(report.outlook.seconds),
         "chosen": report.outlook.chosen,
         "why": report.outlook.why,
-        "loads": {way: asdict(load) for way, load in report.outlook.loads.items()},
+        "loads": {name: asdict(load) for name, load in report.outlook.loads.items()},
         "left": {it.value: int(made.plan.left(it).sum()) for it in made.forecast.directions},
         **strategy_names(manifest),
         "workers": manifest.workers,
@@ -188,20 +188,20 @@ def sizes(report: DirectionReport) -> str:
 
 def ways_table(report: DirectionReport) -> Table:
     """Compare the plan with other ways to exchange the same features."""
-    heaviest = max(max(way.up.bytes_max, way.down.bytes_max) for way in report.ways.values())
+    heaviest = max(max(cost.up.bytes_max, cost.down.bytes_max) for cost in report.ways.values())
     unit, size = size_unit(heaviest)
     title = f"packets of a fragment; {unit} of whole features: mean and max of the workers"
     table = _new_table(
         title, "", "of host", "packets up", "down", f"{unit} up", "max", f"{unit} down", "max"
     )
-    for name, way in _sorted(report.ways):
+    for name, cost in _sorted(report.ways):
         table.add_row(
             _ROWS.get(name, name),
-            f"{way.traffic_fraction:.1%}",
-            _short(way.up.packets),
-            _short(way.down.packets),
-            *_loads(way.up, size),
-            *_loads(way.down, size),
+            f"{cost.traffic_fraction:.1%}",
+            _short(cost.up.packets),
+            _short(cost.down.packets),
+            *_loads(cost.up, size),
+            *_loads(cost.down, size),
         )
     return table
 
@@ -216,10 +216,10 @@ def outlook_table(outlook: Outlook, directions: int) -> Table:
         f"{network.delay / _MICRO:g} µs per link; hosts pack up to {network.mtu:,} bytes"
     )
     table = _new_table(title, "", "predicted", f"{unit} up", f"{unit} down", "busiest link")
-    for way, load in outlook.loads.items():
-        seconds = outlook.seconds.get(way)
+    for name, load in outlook.loads.items():
+        seconds = outlook.seconds.get(name)
         table.add_row(
-            f"this plan ({way})" if way == outlook.plan else way,
+            f"this plan ({name})" if name == outlook.plan else name,
             "" if seconds is None else told_seconds(seconds),
             *(f"{number / size:,.2f}" for number in (load.up, load.down, load.busiest)),
         )
@@ -324,7 +324,7 @@ def left_out(report: DirectionReport, own: str) -> str:
     return f"Left out, as the graph is too large for it: {', '.join(names)}." if names else ""
 
 
-def _sorted(ways: dict[str, Way]) -> list[tuple[str, Way]]:
+def _sorted(ways: dict[str, TransportCost]) -> list[tuple[str, TransportCost]]:
     known = [name for name in _ROWS if name in ways]
     return [(name, ways[name]) for name in (*known, *(set(ways) - set(known)))]
 

@@ -16,9 +16,9 @@ from switchgnn.base.machine import PeakMemory
 from switchgnn.base.options import DATA, NETWORK, OUTPUT, option
 from switchgnn.commands.shared.options import (
     MemoryOptions,
-    PlanSite,
     SlotsOption,
     StrategyOptions,
+    TierOptions,
     ignore_weights_option,
     json_option,
     mtu_option,
@@ -35,15 +35,15 @@ from switchgnn.planner.costs.bounds import PacketCounts, multicast_packets
 from switchgnn.planner.costs.forecast import (
     HOST,
     HOST_PARTIAL,
-    WAYS,
+    PREDICTED_TRANSPORTS,
     Rows,
     StarForecast,
     build_auto,
     choose_lanes,
     host_rows,
     share_served,
+    transport_of,
     verdict,
-    way_of,
 )
 from switchgnn.planner.costs.host_seconds import packed_frames
 from switchgnn.planner.costs.report import (
@@ -116,12 +116,12 @@ class LinkOptions:
 
 
 @dataclass(frozen=True)
-class WayLoad:
+class TransportLoad:
     """Bytes of one exchange in each direction of the plan, headers included.
 
     Attributes:
         up, down: on the links of all workers.
-        busiest: of the fullest link, one way.
+        busiest: of the fullest link, in one direction.
     """
 
     up: int
@@ -134,16 +134,16 @@ class Outlook:
     """The costs of exchanges with a plan, and between hosts alone.
 
     Attributes:
-        plan: the way of the plan: `switch`, `mixed`, or of hosts alone if it leaves all to them.
-        loads: bytes by way.
-        seconds: predicted by way; empty over leaves and spines.
-        chosen: the fastest way; None without a prediction.
+        plan: its transport: `switch`, `mixed`, or one of hosts alone if it leaves all to them.
+        loads: bytes by transport.
+        seconds: predicted by transport; empty over leaves and spines.
+        chosen: the fastest transport; None without a prediction.
         why: one sentence for the user.
     """
 
     plan: str
     network: NetworkModel
-    loads: Mapping[str, WayLoad]
+    loads: Mapping[str, TransportLoad]
     seconds: Mapping[str, float]
     chosen: str | None
     why: str
@@ -160,19 +160,19 @@ def outlook_of(
 ) -> Outlook:
     """Compare a plan with hosts alone, which pack rows into frames.
 
-    `known` are the seconds by way that were predicted when the plan was made. Exchanges over
+    `known` are the seconds by transport that were predicted when the plan was made. Exchanges over
     several switches are not predicted.
     """
     workers, directions = plan.manifest.workers, forecast.directions
     rows = {
-        way: host_rows(boundary, workers, directions, partial=way == HOST_PARTIAL)
-        for way in (HOST_PARTIAL, HOST)
+        name: host_rows(boundary, workers, directions, partial=name == HOST_PARTIAL)
+        for name in (HOST_PARTIAL, HOST)
     }
     left = host_rows(
         boundary, workers, directions, partial=True, left={it: plan.left(it) for it in directions}
     )
-    own = way_of(plan, directions)
-    loads = {way: _load(*_packed(each, forecast)) for way, each in rows.items()}
+    own = transport_of(plan, directions)
+    loads = {name: _load(*_packed(each, forecast)) for name, each in rows.items()}
     if own not in loads:
         loads = {own: _of_plan(plan, left, forecast, frames), **loads}
     if not star:
@@ -180,18 +180,19 @@ def outlook_of(
         return Outlook(own, forecast.network, loads, {}, None, why)
     seconds = dict(known or {})
     if known is None:
-        seconds = {way: forecast.of_hosts(each) for way, each in rows.items()}
+        seconds = {name: forecast.of_hosts(each) for name, each in rows.items()}
         if own not in seconds:
             seconds[own] = forecast.of_plan(plan, left)
-    chosen = min((way for way in WAYS if way in seconds), key=seconds.__getitem__)
+    ordered = {name: seconds[name] for name in PREDICTED_TRANSPORTS if name in seconds}
     kept = share_served(plan, boundary, directions)
     both = len(directions) > 1
     why = verdict(own, seconds, kept, forecast.network.mtu, both=both)
-    ordered = {way: seconds[way] for way in WAYS if way in seconds}
-    return Outlook(own, forecast.network, loads, ordered, chosen, why)
+    return Outlook(
+        own, forecast.network, loads, ordered, min(ordered, key=ordered.__getitem__), why
+    )
 
 
-def _of_plan(plan: Plan, left: Rows, forecast: StarForecast, frames: Frames) -> WayLoad:
+def _of_plan(plan: Plan, left: Rows, forecast: StarForecast, frames: Frames) -> TransportLoad:
     up, down = _packed(left, forecast)
     for direction in forecast.directions:
         said = plan.manifest.direction(direction).prediction
@@ -211,8 +212,8 @@ def _packed(rows: Rows, forecast: StarForecast) -> tuple[NDArray[np.int64], NDAr
     return sizes.sum(axis=1), sizes.sum(axis=0)
 
 
-def _load(up: NDArray[np.int64], down: NDArray[np.int64]) -> WayLoad:
-    return WayLoad(int(up.sum()), int(down.sum()), int(max(up.max(), down.max())))
+def _load(up: NDArray[np.int64], down: NDArray[np.int64]) -> TransportLoad:
+    return TransportLoad(int(up.sum()), int(down.sum()), int(max(up.max(), down.max())))
 
 
 # The comparison with the paper's plan partitions the boundary graph again, level by level.
@@ -238,7 +239,7 @@ class PlanOptions:
     strategies: StrategyOptions
     slots: SlotsOption = None
     memory: MemoryOptions
-    site: PlanSite
+    topology: TierOptions
     link_rate: float | None = option(
         NETWORK,
         "RATE",
@@ -277,7 +278,7 @@ class PlanOptions:
         if size is None:
             return self.slots
         if self.slots is not None:
-            raise PlannerError("give --slots or --memory, not both: a slot has 128 bytes")
+            raise PlannerError("Give --slots or --memory, not both: a slot has 128 bytes.")
         return slots_of_memory(size)
 
     def request(self, leaf_spine: LeafSpine | None) -> PlanRequest:
@@ -295,7 +296,7 @@ class MadePlan:
         parts: those of leaves and spines; None in a star.
         memory: of the switches.
         forecast: predicts one exchange in each direction.
-        predicted: the predicted seconds by way that decided about the plan, or None.
+        predicted: the predicted seconds by transport that decided about the plan, or None.
         seconds: of planning, without loading the graph.
         metis_seconds: of those, inside METIS.
         peak_memory_bytes: of the process while planning, graph included.
@@ -343,7 +344,7 @@ class PlanReport:
 
 def make_plan(options: PlanOptions, name: str, workers: int, tell: Progress) -> MadePlan:
     """Load the graph and plan; `tell` is called at the start of each step."""
-    switch, leaf_spine = options.memory.profile, options.site.leaf_spine(workers)
+    switch, leaf_spine = options.memory.profile, options.topology.leaf_spine(workers)
     request, slots = options.request(leaf_spine), options.slots_of()
     if switch is not None:
         switch.check_attached(most_attached(leaf_spine, workers))

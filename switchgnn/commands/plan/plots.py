@@ -29,6 +29,7 @@ from switchgnn.planner.costs.study import (
 )
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.boundary import boundary_edges
+from switchgnn.planner.plan.manifest import STRAWMAN as STRAWMAN_BLOCKS
 from switchgnn.planner.presets import AUTO, PRESETS
 
 if TYPE_CHECKING:
@@ -40,6 +41,8 @@ _SLOT_BYTES = 128
 _FIRST = 0.2
 # More points would overlap.
 _POINTS = 600
+# What `study_memory` compares besides strategies.
+_NOT_IN_BLOCKS = {STRAWMAN_BLOCKS: STRAWMAN}
 # The most lines between blocks that can be told apart.
 _MOST_LINES = 12
 
@@ -153,14 +156,15 @@ def _skew(axes: "Axes", counts: NDArray[np.int64]) -> None:
 
 def _memory(axes: "Axes", points: list[MemoryPoint]) -> None:
     names = list(dict.fromkeys(name for point in points for name in point.fractions))
-    kinds = [STRAWMAN if name == STRAWMAN.name else SWITCH for name in names]
-    for index, (name, colour) in enumerate(zip(names, colours_of(kinds), strict=True)):
+    kinds = [_NOT_IN_BLOCKS.get(name, SWITCH) for name in names]
+    lines = zip(names, kinds, colours_of(kinds), strict=True)
+    for index, (name, kind, colour) in enumerate(lines):
         with_it = [point for point in points if name in point.fractions]
         megabytes = [point.slots * _SLOT_BYTES / 1e6 for point in with_it]
         # Smaller markers leave those of an identical earlier line visible.
         size = 3 * (len(names) - index)
         fractions = [point.fractions[name] for point in with_it]
-        label = STRAWMAN.label if name == STRAWMAN.name else f"{SWITCH.label}, {name}"
+        label = kind.label if name in _NOT_IN_BLOCKS else f"{kind.label}, {name}"
         axes.plot(megabytes, fractions, color=colour, marker="o", markersize=size, label=label)
     axes.axhline(1, color=HOST.colour, linewidth=0.8, linestyle="--", label=HOST.label)
     if points:

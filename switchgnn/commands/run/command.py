@@ -25,12 +25,11 @@ from switchgnn.commands.shared.console import (
     progress_bars,
     too_many_releases,
 )
-from switchgnn.commands.shared.leaf_spine import leaf_spine_table
 from switchgnn.commands.shared.options import (
     ControlOptions,
+    FabricOptions,
     FaultsOption,
     LimitOptions,
-    SiteOptions,
     SlotsOption,
     StrategyOptions,
     find_metrics,
@@ -38,9 +37,11 @@ from switchgnn.commands.shared.options import (
     mtu_option,
     seed_option,
     strategy_option,
+    timeout_option,
     workers_option,
 )
 from switchgnn.commands.shared.outputs import OutputOptions, check_outputs, told_aloud
+from switchgnn.commands.shared.report import leaf_spine_table
 from switchgnn.commands.shared.workers import command_forkserver
 from switchgnn.host.direct.framing import FRAGMENT, Framing
 from switchgnn.host.pace import Pace
@@ -171,20 +172,14 @@ class RunCommandOptions:
     strategy: str = strategy_option(PAPER)
     strategies: StrategyOptions
     slots: SlotsOption = None
-    site: SiteOptions
+    network: FabricOptions
     limits: LimitOptions
     mtu: str = mtu_option(
         NETWORK,
         "The largest IP packet of the hosts alone that the report compares with, into which rows "
         f"are packed; or {FRAGMENT}: a frame of 188 bytes for each fragment of a row.",
     )
-    timeout: float = option(
-        NETWORK,
-        "SECONDS",
-        "Let a worker give up after this time without progress.",
-        default=20.0,
-        min=0.1,
-    )
+    timeout: float = timeout_option(20.0)
     grpc_port: int = option(
         NETWORK,
         "PORT",
@@ -226,35 +221,28 @@ class RunCommandOptions:
 
     def options(self) -> RunOptions:
         """Return the run that is asked for."""
-        leaf_spine = self.site.leaf_spine(self.workers)
-        limits = self.limits.usual(self.site, busy=self.background > 0)
+        busy = self.background > 0
+        job = self.network.job_fields(self.workers, self.limits, self.faults, busy=busy)
+        if self.ecn_threshold is not None:
+            job |= {"ecn_threshold": self.ecn_threshold, "queue": 0}
+        job["slots"] = self.slots or load_program().slots
         pace = Pace(
-            window=self.limits.window or limits.window,
+            window=self.limits.window_in(self.network, busy=busy),
             timeout=self.timeout,
             congestion_control=self.control.heeds_marks,
         )
-        marks = limits.ecn_threshold if self.ecn_threshold is None else self.ecn_threshold
         return RunOptions(
+            **job,
             graph=self.graph,
             ignore_weights=self.ignore_weights,
-            workers=self.workers,
             features=self.features,
             rounds=self.rounds,
-            slots=self.slots or load_program().slots,
-            target=self.site.target.value,
-            fabric=self.site.fabric.value,
-            backend=self.site.backend,
-            bandwidth=self.limits.bandwidth,
             seed=self.seed,
             grpc_port=self.grpc_port,
-            ecn_threshold=marks,
-            queue=limits.queue if self.ecn_threshold is None else 0,
             pace=pace,
             background=self.background,
-            faults=self.faults,
             tls=self.tls,
-            request=self.strategies.request(self.strategy, leaf_spine),
-            leaf_spine=leaf_spine,
+            request=self.strategies.request(self.strategy, job["leaf_spine"]),
             pcap=self.output.pcap,
             metrics=find_metrics(self.output.metrics, self.workers),
             framing=Framing.parse(self.mtu),
@@ -326,8 +314,8 @@ def _show(report: RunReport, *, as_json: bool) -> None:
 
 
 def _wait_for_interrupt(console: Console, fabric: Fabric) -> None:
-    addresses = ", ".join(switch.grpc_address for switch in fabric.site.switches)
-    who = "The switch serves" if len(fabric.site.switches) == 1 else "The switches serve"
+    addresses = ", ".join(switch.grpc_address for switch in fabric.topology.switches)
+    who = "The switch serves" if len(fabric.topology.switches) == 1 else "The switches serve"
     with suppress(KeyboardInterrupt):
         console.print(f"{who} P4Runtime on {addresses}; Ctrl-C ends it.", soft_wrap=True)
         wait_for_interrupt()

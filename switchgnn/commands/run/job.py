@@ -18,15 +18,15 @@ from switchgnn.base.full_disk import writing
 from switchgnn.base.machine import require_memory
 from switchgnn.commands.run.reference import SUM_BYTES, Comparison
 from switchgnn.commands.run.report import PreparedRun, RunOptions, RunReport, make_report
-from switchgnn.commands.shared.observer import NOBODY, RunObserver
+from switchgnn.commands.shared.live import NOBODY, RunObserver
 from switchgnn.commands.shared.outputs import Recordings, recordings_in
 from switchgnn.commands.shared.runner import (
     StepListener,
     Workers,
-    Workplace,
+    Workspace,
     finished,
     schedule_file_of,
-    workplace,
+    workspace,
 )
 from switchgnn.commands.shared.workers import WorkerOutcome, run_workers, worker_command
 from switchgnn.host.hybrid import write_left_schedules
@@ -43,7 +43,7 @@ from switchgnn.planner.graphs.load import load_graph
 from switchgnn.planner.plan.files import write_plan
 from switchgnn.planner.plan.leaf_spine import split_for_leaf_spine
 from switchgnn.planner.presets import PlanContext, resolve_strategies
-from switchgnn.topologies import Fabric, TlsFolder
+from switchgnn.topologies import Fabric
 from switchgnn.topologies.forkserver import Forkserver
 
 # The last step before the clean-up.
@@ -78,11 +78,10 @@ def run_job(
     Raises:
         SwitchGNNError: a step failed; the fabric and all files are removed.
     """
-    choice = options.choose_site()
-    tls = _tls_folder(options)
+    choice = options.choose_fabric()
     with (
         recordings_in(options.pcap, options.workers, options.leaf_spine) as recordings,
-        workplace(step, forkserver, log_dir, observer) as work,
+        workspace(step, forkserver, log_dir, observer) as work,
     ):
         _LOG.info("%s", choice.reason)
         prepared = _prepare(options, work.folder, work.step)
@@ -94,7 +93,7 @@ def run_job(
             folder=work.folder,
             left=prepared.left,
         )
-        workers = _workers(options, prepared, comparison, work, recordings, tls)
+        workers = _workers(options, prepared, comparison, work, recordings)
         with finished(options, choice, workers, work) as done:
             work.step(COMPARING, 0, 0)
             verdict = comparison.finish()
@@ -111,14 +110,6 @@ def _verdict(report: RunReport) -> str:
     if report.exact:
         return "Every sum equals the reference."
     return f"{report.wrong_sums:,} sums differ from the reference."
-
-
-def _tls_folder(options: RunOptions) -> TlsFolder | None:
-    if options.tls is None:
-        return None
-    folder = TlsFolder(options.tls.absolute())
-    folder.check()
-    return folder
 
 
 def _prepare(options: RunOptions, folder: Path, step: StepListener) -> PreparedRun:
@@ -185,9 +176,8 @@ def _workers(
     options: RunOptions,
     prepared: PreparedRun,
     comparison: Comparison,
-    work: Workplace,
+    work: Workspace,
     recordings: Recordings,
-    tls: TlsFolder | None,
 ) -> Workers[list[WorkerOutcome]]:
     def task(config: LinkConfig) -> WorkerTask:
         path = work.folder / f"features-{config.worker}.safetensors"
@@ -223,7 +213,4 @@ def _workers(
         run=run,
         recordings=recordings,
         scheduled=prepared.left is not None,
-        sockets=options.sockets,
-        grpc_port=options.grpc_port,
-        tls=tls,
     )

@@ -5,15 +5,13 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.commands.run.reference import Verdict
 from switchgnn.commands.shared.console import releases_between
-from switchgnn.commands.shared.leaf_spine import report_leaf_spine
-from switchgnn.commands.shared.report import Report, ran_ahead
+from switchgnn.commands.shared.report import Report, ran_ahead, report_leaf_spine
 from switchgnn.commands.shared.runner import FinishedWorkers, NetworkJob
 from switchgnn.commands.shared.workers import WorkerOutcome
 from switchgnn.host.direct.framing import Framing
@@ -39,11 +37,7 @@ class RunOptions(NetworkJob):
         graph, ignore_weights: as `load_graph` takes them.
         features: the width F; None: that of the graph's own features.
         rounds: the number of exchanges, each with other features.
-        sockets: the folder for the switches' Unix sockets; None: the run's own.
         seed: the seed of the planner and of made-up features.
-        grpc_port: the TCP port of the switch's P4Runtime server; 0 for a Unix socket.
-        tls: the folder with certificates for P4Runtime, or None for plain gRPC.
-        pcap: the folder for a file of each link's packets, or None.
         framing: of the exchanges between hosts that the report compares with.
         left: whether the hosts make all sums alone.
     """
@@ -52,11 +46,7 @@ class RunOptions(NetworkJob):
     features: int | None
     rounds: int
     seed: int
-    grpc_port: int
     pace: Pace
-    tls: Path | None = None
-    sockets: Path | None = None
-    pcap: Path | None = None
     ignore_weights: bool = False
     framing: Framing = field(default_factory=Framing)
     left: bool = False
@@ -184,7 +174,7 @@ Measured = FinishedWorkers[list[WorkerOutcome]]
 
 def _wire(measured: Measured) -> list[WireBytes]:
     """Return the bytes of each worker, by interfaces or else by sockets."""
-    return measured.counts.wires or [
+    return measured.wires or [
         WireBytes(each.traffic["bytes_up"], each.traffic["bytes_down"]) for each in measured.result
     ]
 
@@ -192,7 +182,7 @@ def _wire(measured: Measured) -> list[WireBytes]:
 def _counters(measured: Measured) -> Counter[str]:
     """Return by how much the counters of all switches together have grown."""
     grown: Counter[str] = Counter()
-    for old, new in zip(measured.counts.before, measured.counts.after, strict=True):
+    for old, new in zip(measured.before, measured.after, strict=True):
         grown.update(new.named())
         grown.subtract(old.named())
     return grown
@@ -200,7 +190,7 @@ def _counters(measured: Measured) -> Counter[str]:
 
 def _port_queue(measured: Measured) -> tuple[int, ...]:
     """Return the growth of all switches' histograms of queue lengths."""
-    pairs = zip(measured.counts.before, measured.counts.after, strict=True)
+    pairs = zip(measured.before, measured.after, strict=True)
     grown = [np.subtract(new.port_queue, old.port_queue) for old, new in pairs]
     return tuple(np.sum(grown, axis=0).tolist())
 
@@ -219,12 +209,12 @@ def make_report(
     boundary = boundary_edges(prepared.graph, prepared.assignment)
     alone = host_traffic(boundary, options.workers, [exchanges], options.framing)
     releases = releases_between(
-        options.leaf_spine, options.workers, measured.counts.before, measured.counts.after
+        options.leaf_spine, options.workers, measured.before, measured.after
     )
     per_worker = _report_workers(measured, releases, alone[HOST.name], alone[HOST_PARTIAL.name])
     counters, parts, between = _counters(measured), prepared.parts, None
     if parts is not None:
-        between = report_leaf_spine(parts, prepared.manifest, [exchanges], alone, measured.counts)
+        between = report_leaf_spine(parts, prepared.manifest, [exchanges], alone, measured)
     return RunReport(
         target=choice.target.value,
         **ran_ahead(measured.ahead),
@@ -250,7 +240,7 @@ def make_report(
         error_bound=verdict.error_bound,
         **{name: sum(getattr(each, name) for each in per_worker) for name in _BYTES},
         host_mtu=options.framing.told,
-        wires="interfaces" if measured.counts.wires else "sockets",
+        wires="interfaces" if measured.wires else "sockets",
         frames_up=sum(outcome.traffic["frames_up"] for outcome in measured.result),
         frames_down=sum(outcome.traffic["frames_down"] for outcome in measured.result),
         passes=counters["passes"],
@@ -261,7 +251,7 @@ def make_report(
         seconds=max(outcome.seconds for outcome in measured.result),
         marked=counters["marked"],
         port_queue=_port_queue(measured),
-        background_bytes=measured.counts.background_bytes,
+        background_bytes=measured.background_bytes,
         faults_injected=_injected(measured),
         repairs=_repairs(measured.result),
         per_worker=per_worker,
@@ -322,7 +312,7 @@ _REPAIRS = (
 
 def _injected(measured: Measured) -> dict[str, int]:
     """Return the faults on the links of workers and on cables between switches."""
-    total = Counter(measured.counts.cable_faults)
+    total = Counter(measured.cable_faults)
     for outcome in measured.result:
         for counts in outcome.faults.values():
             total.update(counts)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""A run in the browser: the options, and the observer that updates the page."""
+"""Observers of a run, and the one that updates a page in the browser; its options."""
 
 import importlib.util
 from collections.abc import Iterator, Sequence
@@ -13,7 +13,6 @@ import typer
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.machine import how_to_install
 from switchgnn.base.options import OUTPUT, option
-from switchgnn.commands.shared.observer import NOBODY, RunObserver
 from switchgnn.controller import P4RuntimeClient, TlsOptions
 from switchgnn.controller.watch import WATCH_DEADLINE
 from switchgnn.host.metrics import METRICS_EVENT
@@ -23,6 +22,39 @@ from switchgnn.topologies import Fabric, Target
 
 _INTERRUPTED = 130  # the exit code of Ctrl-C
 _PACKAGES = ("starlette", "uvicorn")
+
+
+class RunObserver:
+    """Observes a run without influence on it; `tell_every` seconds workers report, 0: never."""
+
+    tell_every = 0.0
+
+    def step(self, name: str) -> None:
+        """Observe the start of a step."""
+
+    @contextmanager
+    def over(
+        self,
+        transport: str,
+        fabric: Fabric | None,
+        credentials: TlsOptions | None = None,
+        bank_slots: Sequence[int] = (),
+    ) -> Iterator[None]:
+        """Observe a running network during the block, or one process without a network.
+
+        `bank_slots`: for each switch, the most slots of each bank that its plan uses; empty without
+        a plan.
+        """
+        yield
+
+    def event(self, worker: int, event: dict[str, Any]) -> None:
+        """Observe an event of a worker."""
+
+    def done(self, words: str, *, right: bool = True) -> None:
+        """Observe the end of the run."""
+
+
+NOBODY = RunObserver()
 
 
 def check_page_installed(what: str) -> None:
@@ -125,16 +157,16 @@ class _PageObserver(RunObserver):
             self._board.begin(f"transport {transport}, one process")
             yield
             return
-        site = fabric.site
-        bmv2 = site.target is Target.BMV2
+        topology = fabric.topology
+        bmv2 = topology.target is Target.BMV2
         target = "BMv2" if bmv2 else "the embedded switch"
         ran_on = "Mininet" if fabric.workers_have_hosts else "loopback"
         self._board.begin(
             f"transport {transport}, {target}, {ran_on}",
-            [True] * site.workers,
-            [switch.name for switch in site.switches],
+            [True] * topology.workers,
+            [switch.name for switch in topology.switches],
         )
-        slots = bank_slots or [0] * len(site.switches)
+        slots = bank_slots or [0] * len(topology.switches)
         switches = [
             PolledSwitch(
                 P4RuntimeClient(
@@ -145,7 +177,7 @@ class _PageObserver(RunObserver):
                 ),
                 0 if bmv2 else used,  # BMv2 does not report slots
             )
-            for switch, used in zip(site.switches, slots, strict=True)
+            for switch, used in zip(topology.switches, slots, strict=True)
         ]
         with polling_switches(switches, self._board.switch):
             yield

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from switchgnn.base.metrics import MetricsError, check_installed, parse_place
+from switchgnn.base.metrics import MetricsError, check_installed, parse_address
 from switchgnn.base.options import (
     CONGESTION,
     DATA,
@@ -62,6 +62,12 @@ def strategy_option(default: str | None, **more: Any) -> Any:  # noqa: ANN401
 def mtu_option(panel: str, text: str) -> Any:  # noqa: ANN401
     """Declare --mtu."""
     return option(panel, "BYTES", text, default=str(USUAL_MTU), callback=_known_mtu)
+
+
+def timeout_option(default: float) -> Any:  # noqa: ANN401
+    """Declare --timeout."""
+    text = "Let a worker give up after this time without progress."
+    return option(NETWORK, "SECONDS", text, default=default, min=0.1)
 
 
 def json_option(text: str = "Print one JSON object.") -> Any:  # noqa: ANN401
@@ -140,7 +146,7 @@ def find_metrics(text: str | None, workers: int) -> tuple[str, int] | None:
     """Return the address and port where worker 0 serves metrics; None: no worker does."""
     if text is None:
         return None
-    host, port = parse_place(text)
+    host, port = parse_address(text)
     if not 0 < port <= _LAST_PORT - workers + 1:
         raise MetricsError(
             f"Metrics of {workers} workers cannot be served from port {port} on: choose one from "
@@ -241,7 +247,7 @@ class StrategyOptions:
         ).checked()
 
 
-class Topology(str, Enum):
+class TopologyOption(str, Enum):
     """Values of --topology."""
 
     STAR = "star"
@@ -272,7 +278,7 @@ def _spines_option() -> Any:  # noqa: ANN401
 
 
 @dataclass(frozen=True)
-class PlanSite:
+class TierOptions:
     """The switches that `plan` plans for."""
 
     leaves: int | None = option(
@@ -290,14 +296,14 @@ class PlanSite:
 
 
 @dataclass(frozen=True)
-class SiteOptions:
+class FabricOptions:
     """Which switches and network a command builds."""
 
-    topology: Topology = option(
+    topology: TopologyOption = option(
         NETWORK,
         None,
         "Connect workers by one switch, or by leaves below spines.",
-        default=Topology.STAR,
+        default=TopologyOption.STAR,
     )
     leaves: int | None = option(
         NETWORK, "N", "Spread the workers of a leaf-spine over N leaves.", min=1, shown=str(_LEAVES)
@@ -325,9 +331,11 @@ class SiteOptions:
         numbers = self.leaves_and_spines()
         return None if numbers is None else even_leaf_spine(workers, *numbers)
 
-    def network_of(self, workers: int, limits: "LimitOptions", faults: str) -> dict[str, Any]:
-        """Return the fields of a NetworkJob whose switches only reduce."""
-        usual = limits.usual(self)
+    def job_fields(
+        self, workers: int, limits: "LimitOptions", faults: str, *, busy: bool = False
+    ) -> dict[str, Any]:
+        """Return the fields of a NetworkJob, without slots for exchanges."""
+        usual = limits.usual(self, busy=busy)
         return {
             "workers": workers,
             "slots": 0,
@@ -343,7 +351,7 @@ class SiteOptions:
 
     def leaves_and_spines(self) -> tuple[int, int] | None:
         """Return the numbers of leaves and spines; None for a star."""
-        if self.topology is Topology.LEAF_SPINE:
+        if self.topology is TopologyOption.LEAF_SPINE:
             return self.leaves or _LEAVES, self.spines or _SPINES
         if self.leaves is not None or self.spines is not None:
             raise PlannerError("A star has no leaves and spines: add --topology leaf-spine.")
@@ -369,7 +377,11 @@ class LimitOptions:
         shown="128 on the embedded switch with unlimited links, 64 with slower ones; 16 on BMv2",
     )
 
-    def usual(self, site: SiteOptions, *, busy: bool = False) -> FlowLimits:
+    def usual(self, network: FabricOptions, *, busy: bool = False) -> FlowLimits:
         """Return the default window and mark threshold."""
-        here = choose(site.target.value, site.fabric.value, site.backend)
+        here = choose(network.target.value, network.fabric.value, network.backend)
         return usual_limits(here.target, shaped=busy or self.bandwidth is not None)
+
+    def window_in(self, network: FabricOptions, *, busy: bool = False) -> int:
+        """Return --window, or the default one."""
+        return self.window or self.usual(network, busy=busy).window

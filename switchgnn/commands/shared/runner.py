@@ -14,8 +14,7 @@ from typing import Generic, TypeVar
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.files import private_folder
 from switchgnn.commands.shared.console import naming_who_releases
-from switchgnn.commands.shared.leaf_spine import all_cables, partial_sums_taken
-from switchgnn.commands.shared.observer import NOBODY, RunObserver
+from switchgnn.commands.shared.live import NOBODY, RunObserver
 from switchgnn.commands.shared.outputs import (
     Recordings,
     RunLogs,
@@ -25,6 +24,7 @@ from switchgnn.commands.shared.outputs import (
 )
 from switchgnn.controller import (
     Counters,
+    DesiredStates,
     InstallReport,
     P4RuntimeClient,
     Share,
@@ -47,24 +47,21 @@ from switchgnn.planner.partition.leaf_spine import LeafSpine
 from switchgnn.planner.plan.files import read_manifest
 from switchgnn.planner.plan.leaf_spine import LeafSpineParts
 from switchgnn.planner.presets import PlanRequest
+from switchgnn.softswitch.native.engine import Ahead, compile_ahead
 from switchgnn.topologies import (
     ETHERNET_MTU,
-    Ahead,
+    FABRICS,
     Backend,
     BackgroundTraffic,
     Fabric,
     FabricChoice,
-    LeafSpineSite,
-    Site,
-    Star,
     Target,
     TlsFolder,
+    Topology,
     WireBytes,
-    build_fabric,
     cable_name,
     carried,
     choose,
-    compile_for,
     folder_for_sockets,
     free_tcp_port,
     socket_address,
@@ -94,6 +91,11 @@ class NetworkJob:
         backend: what embedded switches run the program as; None: as the environment says.
         metrics: the address and the port where worker 0 serves metrics; None: no metrics.
         faults: what to inject on links and cables, as ``Faults.parse`` takes it.
+        grpc_port: TCP port of the first switch's P4Runtime, the next ports are those of the
+            others; 0: Unix sockets, or free ports with certificates.
+        tls: the folder with certificates for P4Runtime; None: plain gRPC.
+        sockets: the folder for the switches' Unix sockets; None: the job's own.
+        pcap: the folder for a file of each link's packets, or None.
     """
 
     workers: int
@@ -109,15 +111,21 @@ class NetworkJob:
     backend: Backend | None = None
     metrics: tuple[str, int] | None = None
     faults: str = ""
+    grpc_port: int = 0
+    tls: Path | None = None
+    sockets: Path | None = None
+    pcap: Path | None = None
 
-    def choose_site(self) -> FabricChoice:
-        """Check the faults; choose the switch and the network."""
+    def choose_fabric(self) -> FabricChoice:
+        """Check the faults and the certificates; choose the switch and the network."""
         cables_with_faults(self)
+        if self.tls is not None:
+            TlsFolder(self.tls.absolute()).check()
         return choose(self.target, self.fabric, self.backend)
 
 
 @dataclass(frozen=True)
-class Workplace:
+class Workspace:
     """Where a job runs: its folder, its logs, and its listeners."""
 
     folder: Path
@@ -128,9 +136,9 @@ class Workplace:
 
 
 @contextmanager
-def workplace(
+def workspace(
     step: StepListener, forkserver: Forkserver | None, log_dir: Path | None, observer: RunObserver
-) -> Iterator[Workplace]:
+) -> Iterator[Workspace]:
     """Make the folder of a job and remove it after the block; keep the logs if it fails."""
 
     def heard(name: str, done: float, total: int) -> None:
@@ -138,12 +146,12 @@ def workplace(
         step(name, done, total)
 
     with private_folder("switchgnn-") as folder, run_logs(log_dir, folder) as logs:
-        yield Workplace(folder, logs, logged_steps(heard), forkserver, observer)
+        yield Workspace(folder, logs, logged_steps(heard), forkserver, observer)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Workers(Generic[Result]):
-    """What the workers of a job do. The plan is in the folder ``plan`` of the workplace.
+    """What the workers of a job do. The plan is in the folder ``plan`` of the workspace.
 
     Attributes:
         program: the program of the switches.
@@ -152,10 +160,6 @@ class Workers(Generic[Result]):
         run: runs all workers, given their links in order.
         scheduled: whether each worker has a file with the rows that it sends to other hosts.
         shows_slots: whether the slots of the switches follow from the plan.
-        sockets: the folder for the switches' Unix sockets; None: the job's own.
-        grpc_port: TCP port of the first switch's P4Runtime, the next ports are those of the
-            others; 0: Unix sockets, or free ports with certificates.
-        tls: certificates for P4Runtime, or None.
         mtu: bytes of the largest packet that links take, where they have interfaces.
     """
 
@@ -166,13 +170,10 @@ class Workers(Generic[Result]):
     recordings: Recordings = field(default_factory=Recordings)
     scheduled: bool = False
     shows_slots: bool = True
-    sockets: Path | None = None
-    grpc_port: int = 0
-    tls: TlsFolder | None = None
     mtu: int = ETHERNET_MTU
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class FinishedWorkers(Generic[Result]):
     """The results of the workers, while the network still runs.
 
@@ -180,33 +181,44 @@ class FinishedWorkers(Generic[Result]):
         ahead: the compilation of the program; None for BMv2.
         entries: the table entries of all switches.
         install_seconds: the time of the installation.
+        before, after: the counters of each switch around the exchanges, leaves first.
+        wires: bytes of each worker's interface; None where they are not counted.
+        cables: bytes between switches, or None.
+        cable_faults: frames between switches that a fault was injected into, by kind.
+        background_bytes: bytes that background flows delivered.
     """
 
     fabric: Fabric
     ahead: Ahead | None
     result: Result
-    counts: "ExchangeCounts"
     entries: int
     install_seconds: float
+    before: Sequence[Counters]
+    after: Sequence[Counters]
+    wires: list[WireBytes] | None
+    cables: WireBytes | None
+    cable_faults: dict[str, int]
+    background_bytes: int
 
 
 @contextmanager
 def finished(
-    job: NetworkJob, choice: FabricChoice, workers: Workers[Result], work: Workplace
+    job: NetworkJob, choice: FabricChoice, workers: Workers[Result], work: Workspace
 ) -> Iterator[FinishedWorkers[Result]]:
     """Run a job; keep its network until the end of the block."""
     with ExitStack() as stack:
-        sockets = workers.sockets or stack.enter_context(folder_for_sockets(work.folder))
-        site = _site(job, choice.target, sockets, workers)
+        sockets = job.sockets or stack.enter_context(folder_for_sockets(work.folder))
+        topology = _topology(job, choice.target, sockets, workers)
         work.step("compiling the program", 0, 0)
-        ahead = compile_for(choice.target, workers.program.json, job.backend)
+        ahead = None
+        if choice.target is Target.EMBEDDED:
+            ahead = compile_ahead(workers.program.json, job.backend)
         compile_for_hosts()
         what = "starting the switch" if job.leaf_spine is None else "starting the switches"
         work.step(what, 0, 0)
         fabric = stack.enter_context(
-            build_fabric(
-                choice.fabric,
-                site,
+            FABRICS[choice.fabric](
+                topology,
                 work.folder,
                 cable_faults=cables_with_faults(job),
                 forkserver=work.forkserver,
@@ -215,29 +227,37 @@ def finished(
             )
         )
         with _installed(job, fabric, workers, work.step) as on:
-            result, counts = _exchanged(job, on, workers, work.observer)
-        entries = sum(sum(switch.entries.values()) for switch in on.report.switches)
-        yield FinishedWorkers(fabric, ahead, result, counts, entries, on.seconds)
+            done = _exchanged(job, on, workers, work.observer, ahead)
+        yield done
 
 
-def _site(job: NetworkJob, target: Target, sockets: Path, workers: Workers[Result]) -> Site:
+def _topology(job: NetworkJob, target: Target, sockets: Path, workers: Workers[Result]) -> Topology:
     def address(number: int) -> str:
-        if workers.grpc_port:
-            return f"{_COMMON_HOST}:{workers.grpc_port + number}"
-        if workers.tls:  # the certificates name that host
+        if job.grpc_port:
+            return f"{_COMMON_HOST}:{job.grpc_port + number}"
+        if job.tls:  # the certificates name that host
             return f"{_COMMON_HOST}:{free_tcp_port()}"
         return address_in(sockets, number)
 
-    common = (job.bandwidth, workers.tls, job.backend, workers.mtu)
-    if job.leaf_spine is None:
-        return Star(star_network(job.workers), target, address(0), *common)
-    networks = leaf_spine_networks(job.leaf_spine.leaf_of_worker, job.leaf_spine.spines)
-    addresses = tuple(map(address, range(len(networks.switches))))
-    return LeafSpineSite(networks, target, addresses, *common)
+    over = job.leaf_spine
+    networks = (
+        star_network(job.workers).alone
+        if over is None
+        else leaf_spine_networks(over.leaf_of_worker, over.spines)
+    )
+    return Topology(
+        networks,
+        target,
+        tuple(map(address, range(len(networks.switches)))),
+        bandwidth=job.bandwidth,
+        tls=TlsFolder(job.tls.absolute()) if job.tls else None,
+        backend=job.backend,
+        mtu=workers.mtu,
+    )
 
 
 def address_in(folder: Path, number: int) -> str:
-    """Return the P4Runtime address of a switch in the site's folder for sockets."""
+    """Return the P4Runtime address of a switch in the job's folder for sockets."""
     return socket_address(folder, f"switch-{number}")
 
 
@@ -271,20 +291,18 @@ class _InstalledPlan:
 def _installed(
     job: NetworkJob, fabric: Fabric, workers: Workers[Result], step: StepListener
 ) -> Iterator[_InstalledPlan]:
-    tls = fabric.site.tls
+    tls = fabric.topology.tls
     credentials = TlsOptions(tls["ca"], tls["controller"], tls["controller-key"]) if tls else None
     started = time.perf_counter()
     with ExitStack() as stack:
         clients = [
             stack.enter_context(P4RuntimeClient(switch.grpc_address, tls=credentials))
-            for switch in fabric.site.switches
+            for switch in fabric.topology.switches
         ]
-        shares = shares_of(fabric.folder / "plan", workers.parts, fabric.site, clients)
+        shares = shares_of(fabric.folder / "plan", workers.parts, fabric.topology, clients)
         report = install_each(
             shares,
-            program=workers.program,
-            ecn_threshold=job.ecn_threshold,
-            queue=job.queue,
+            DesiredStates(workers.program, job.ecn_threshold, job.queue),
             new_session=True,
             progress=lambda _address, done, total: step("installing", done, total),
         )
@@ -294,11 +312,11 @@ def _installed(
 
 
 def shares_of(
-    plan: Path, parts: LeafSpineParts | None, site: Site, clients: Sequence[P4RuntimeClient]
+    plan: Path, parts: LeafSpineParts | None, topology: Topology, clients: Sequence[P4RuntimeClient]
 ) -> list[Share]:
     """Return the part of the plan that each switch serves, in order."""
     manifest = read_manifest(plan)
-    if site.target is Target.BMV2 and manifest.lanes > WIDEST_ANSWER:
+    if topology.target is Target.BMV2 and manifest.lanes > WIDEST_ANSWER:
         raise SwitchGNNError(
             f"BMv2 cannot answer a recall with a frame of {manifest.lanes} numbers, which is more "
             f"than 512 bytes longer: give --lanes {WIDEST_ANSWER}, or --target embedded."
@@ -307,35 +325,17 @@ def shares_of(
         plans = [load_plan(plan)]
     else:
         plans = [leaf_spine_switch_plan(manifest, part) for part in parts.switches]
-    networks = [switch.network for switch in site.switches]
+    networks = [switch.network for switch in topology.switches]
     return [Share(*each) for each in zip(plans, networks, clients, strict=True)]
 
 
-@dataclass(frozen=True)
-class ExchangeCounts:
-    """The counts of switches and interfaces during the exchanges.
-
-    Attributes:
-        before, after: the counters of each switch, leaves first.
-        wires: bytes of each worker's interface; None where they are not counted.
-        cables: bytes between switches, or None.
-        partial_sums: partial sums that the spines have added.
-        cable_faults: frames between switches that a fault was injected into, by kind.
-        background_bytes: bytes that background flows delivered.
-    """
-
-    before: Sequence[Counters]
-    after: Sequence[Counters]
-    wires: list[WireBytes] | None
-    cables: WireBytes | None
-    partial_sums: int
-    cable_faults: dict[str, int]
-    background_bytes: int
-
-
 def _exchanged(
-    job: NetworkJob, on: _InstalledPlan, workers: Workers[Result], observer: RunObserver
-) -> tuple[Result, ExchangeCounts]:
+    job: NetworkJob,
+    on: _InstalledPlan,
+    workers: Workers[Result],
+    observer: RunObserver,
+    ahead: Ahead | None,
+) -> FinishedWorkers[Result]:
     fabric = on.fabric
     links = [
         _link_config(job, on, workers, worker, observer.tell_every) for worker in range(job.workers)
@@ -349,18 +349,22 @@ def _exchanged(
         with observer.over(*shown), naming_who_releases(on.clients, job.leaf_spine, job.workers):
             result = workers.run(fabric, links)
         received = background.received_bytes() - received
-        wires_after, cables_after = fabric.wire_bytes(), fabric.cable_bytes()
+        wires, cables = carried(wires, fabric.wire_bytes()), carried(cables, fabric.cable_bytes())
         after = on.counters()
         cable_faults = fabric.cable_injected()
     if job.background:
         # The interfaces would count the background flows as well.
         wires = cables = None
-    return result, ExchangeCounts(
-        before,
-        after,
-        wires=carried(wires, wires_after),
-        cables=all_cables(cables, cables_after),
-        partial_sums=partial_sums_taken(job.leaf_spine, before, after),
+    return FinishedWorkers(
+        fabric=fabric,
+        ahead=ahead,
+        result=result,
+        entries=sum(sum(switch.entries.values()) for switch in on.report.switches),
+        install_seconds=on.seconds,
+        before=before,
+        after=after,
+        wires=wires,
+        cables=WireBytes(*map(sum, zip(*cables, strict=True))) if cables else None,
         cable_faults=cable_faults,
         background_bytes=received,
     )
@@ -369,12 +373,12 @@ def _exchanged(
 def _link_config(
     job: NetworkJob, on: _InstalledPlan, workers: Workers[Result], worker: int, tell_every: float
 ) -> LinkConfig:
-    fabric, site = on.fabric, on.fabric.site
+    fabric, topology = on.fabric, on.fabric.topology
     return LinkConfig(
         worker=worker,
         link=fabric.worker_link(worker),
-        addresses=site.addresses(worker),
-        stations=tuple(map(site.station, range(site.workers))),
+        addresses=topology.addresses(worker),
+        stations=tuple(map(topology.station, range(topology.workers))),
         plan=fabric.folder / "plan",
         session=on.report.session,
         schedule=schedule_file_of(fabric.folder, worker) if workers.scheduled else None,

@@ -83,7 +83,7 @@ def rank_variables(fabric: Fabric, worker: int) -> dict[str, str]:
     link = fabric.worker_link(worker).removeprefix("eth:")
     return {
         "RANK": str(worker),
-        "WORLD_SIZE": str(fabric.site.workers),
+        "WORLD_SIZE": str(fabric.topology.workers),
         "LOCAL_RANK": str(worker),
         "GLOO_SOCKET_IFNAME": link if fabric.workers_have_hosts else "lo",
     }

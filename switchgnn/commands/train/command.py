@@ -13,14 +13,11 @@ import typer
 from switchgnn.base.interruptible import end_like_interrupted
 from switchgnn.base.options import with_short_help
 from switchgnn.commands.shared.config_file import ConfigOption
-from switchgnn.commands.shared.console import (
-    captured_line,
-    plain_console,
-)
-from switchgnn.commands.shared.leaf_spine import leaf_spine_table
-from switchgnn.commands.shared.observer import RunObserver
+from switchgnn.commands.shared.console import captured_line, plain_console
+from switchgnn.commands.shared.live import RunObserver
 from switchgnn.commands.shared.options import find_metrics
 from switchgnn.commands.shared.outputs import Recordings, recordings_in, told_aloud
+from switchgnn.commands.shared.report import leaf_spine_table
 from switchgnn.commands.shared.runner import NetworkJob
 from switchgnn.commands.shared.training import training_forkserver
 from switchgnn.commands.train import display
@@ -34,8 +31,7 @@ from switchgnn.p4src import load_program
 from switchgnn.planner.presets import AUTO as PLAN_AUTO
 from switchgnn.planner.presets import PAPER
 from switchgnn.topologies.forkserver import Forkserver
-from switchgnn.training.device import check_device
-from switchgnn.training.options import ReduceBy, TrainingOptions
+from switchgnn.training.options import ReduceBy, TrainingOptions, check_device
 
 if TYPE_CHECKING:
     from switchgnn.commands.train.plan import TrainJob
@@ -121,14 +117,14 @@ def _in_other_order(
 
 
 def _network(asked: TrainCommandOptions) -> NetworkJob:
-    site = asked.site.network_of(asked.workers, asked.limits, asked.faults)
-    site["slots"] = asked.slots or load_program().slots
+    fields = asked.network.job_fields(asked.workers, asked.limits, asked.faults)
+    fields["slots"] = asked.slots or load_program().slots
     job = NetworkJob(
-        **site,
-        request=asked.strategies.request(asked.strategy or PAPER, site["leaf_spine"]),
+        **fields,
+        request=asked.strategies.request(asked.strategy or PAPER, fields["leaf_spine"]),
         metrics=find_metrics(asked.output.metrics, asked.workers),
     )
-    job.choose_site()
+    job.choose_fabric()
     return job
 
 
@@ -138,7 +134,7 @@ def _job(asked: TrainCommandOptions, network: NetworkJob) -> "TrainJob":
 
     training, over = asked.training, asked.over
     shape = training.shape()
-    window = asked.limits.window or asked.limits.usual(asked.site).window
+    window = asked.limits.window_in(asked.network)
     # With sampling the sums change, as each epoch draws another sample.
     precompute = training.precompute and over.sampling == 1
     options = replace(training.options(shape, asked.seed), precompute=precompute)

@@ -222,19 +222,19 @@ _LIMITS = 0.5
 
 
 class BusiestLink(NamedTuple):
-    """A worker's link, its way (``up`` or ``down``) and bytes per epoch."""
+    """A worker's link, its direction (``up`` or ``down``) and bytes per epoch."""
 
     worker: int
-    way: str
+    direction: str
     size: float
 
 
 def busiest_link(report: TrainReport) -> BusiestLink:
     """Return the direction of a worker's link with the most bytes of exchanges per epoch."""
     links = (
-        BusiestLink(worker, way, traffic[f"bytes_{way}"])
+        BusiestLink(worker, direction, traffic[f"bytes_{direction}"])
         for worker, traffic in enumerate(report.epoch_traffic)
-        for way in ("up", "down")
+        for direction in ("up", "down")
     )
     return max(links, key=lambda link: link.size)
 
@@ -279,7 +279,7 @@ def _why(report: TrainReport) -> str:
     share = needed / report.epoch_seconds
     limit = "the network is the limit" if share >= _LIMITS else "the network is not the limit"
     return (
-        f"The busiest link of {report.transport} (worker {link.worker}, {link.way}) needs "
+        f"The busiest link of {report.transport} (worker {link.worker}, {link.direction}) needs "
         f"{_ms(needed)} ms of an epoch for {size_text(link.size)} at "
         f"{report.bandwidth:g} Mbit/s, {share:.0%}: {limit}."
     )

@@ -70,7 +70,7 @@ def measured_here(
 
     None where links have a limit, or nothing can be measured: the times of the profile then count.
     """
-    target = job.choose_site().target
+    target = job.choose_fabric().target
     if job.bandwidth is not None or job.leaf_spine is not None or target is not Target.EMBEDDED:
         return None
     workers = max(2, min(job.workers, _MOST_WORKERS))
@@ -100,10 +100,10 @@ def _exchange(
 ) -> tuple[float, float]:
     """Return the frames of an exchange, or the bytes between hosts if `left`, and its seconds."""
     rounds = _ROUNDS[graph]
-    site: dict[str, Any] = {"fabric": job.fabric, "backend": job.backend, "bandwidth": None}
+    network: dict[str, Any] = {"fabric": job.fabric, "backend": job.backend, "bandwidth": None}
     load: dict[str, Any] = {"graph": graph, "features": _WIDTH, "rounds": rounds, "left": left}
     options = RunOptions(
-        **site,
+        **network,
         **load,
         workers=workers,
         slots=load_program().slots,
@@ -111,7 +111,6 @@ def _exchange(
         ecn_threshold=job.ecn_threshold,
         queue=job.queue,
         seed=0,
-        grpc_port=0,
         pace=Pace(window=128, timeout=5.0),
     )
     ends = run_job(options, lambda _name, _done, _total: None, forkserver=forkserver).per_worker

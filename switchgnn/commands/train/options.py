@@ -13,9 +13,9 @@ from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.names import no_such
 from switchgnn.base.options import DATA, EXCHANGE, OUTPUT, option
 from switchgnn.commands.shared.options import (
+    FabricOptions,
     FaultsOption,
     LimitOptions,
-    SiteOptions,
     SlotsOption,
     StrategyOptions,
     ignore_weights_option,
@@ -28,20 +28,12 @@ from switchgnn.commands.shared.options import (
 from switchgnn.commands.shared.outputs import OutputOptions, check_outputs
 from switchgnn.commands.shared.plots import require_matplotlib
 from switchgnn.host.direct.framing import FRAGMENT
-from switchgnn.host.registry import (
-    AUTO,
-    DEFAULT,
-    G3,
-    SWITCH,
-    TRANSPORTS,
-    TransportKind,
-)
+from switchgnn.host.registry import AUTO, DEFAULT, G3, SWITCH, TRANSPORTS, TransportKind
 from switchgnn.planner.presets import AUTO as PLAN_AUTO
 from switchgnn.planner.presets import PAPER
 from switchgnn.training import Dataset, load_dataset, load_files
 from switchgnn.training.data.load import check_name
-from switchgnn.training.device import DeviceName
-from switchgnn.training.options import ReduceBy, TrainingOptions
+from switchgnn.training.options import DeviceName, ReduceBy, TrainingOptions
 
 if TYPE_CHECKING:
     from switchgnn.training.bins import BinOptions
@@ -216,7 +208,7 @@ class TrainCommandOptions:
     )
     strategies: StrategyOptions
     slots: SlotsOption = None
-    site: SiteOptions
+    network: FabricOptions
     limits: LimitOptions
     faults: FaultsOption = ""
     plots: Path | None = option(OUTPUT, "FOLDER", "Draw plots into this folder, as PNG and SVG.")

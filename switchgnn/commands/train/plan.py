@@ -164,7 +164,7 @@ def _context(
 ) -> tuple[PlanContext, dict[str, Any]]:
     """Return what strategies depend on, and the arguments that all plans of a training share."""
     named = {each.value for each in Target}
-    target = Target(job.target) if job.target in named else job.choose_site().target
+    target = Target(job.target) if job.target in named else job.choose_fabric().target
     widest = max(LANES) if target is Target.EMBEDDED else WIDEST_ANSWER
     seed = job.task.training.options.seed
     progress("partition the vertices over the workers")
@@ -249,7 +249,7 @@ def predict_transport(
         return TransportPrediction(
             {}, SWITCH, "auto takes switch: only exchanges around one switch are predicted."
         )
-    expected = _expected(job, data, job.choose_site().target, measured)
+    expected = _expected(job, data, job.choose_fabric().target, measured)
     context, settings = _context(job, data, progress)
     strategies = _strategies(job, data, context)
     whole = job.task.training.compression.of_rows(0).active

@@ -158,8 +158,8 @@ class Recorder:
             seconds=slowest.tolist(),
             epoch_seconds=_typical(slowest),
             split=self._split(),
-            bytes_per_link=[_both_ways(end["traffic"]) for end in finished],
-            expected_bytes_per_link=[_both_ways(end["expected"]) for end in finished],
+            bytes_per_link=[_up_and_down(end["traffic"]) for end in finished],
+            expected_bytes_per_link=[_up_and_down(end["expected"]) for end in finished],
             wire_bytes_per_link=wire_bytes,
             traffic=[end["traffic"] for end in finished],
             kept=finished[0]["kept"],
@@ -197,7 +197,7 @@ class Recorder:
         return np.array(values, dtype=np.float64)
 
 
-def _both_ways(traffic: dict[str, int]) -> dict[str, int]:
+def _up_and_down(traffic: dict[str, int]) -> dict[str, int]:
     return {"up": traffic["bytes_up"], "down": traffic["bytes_down"]}
 
 
@@ -207,7 +207,7 @@ def _reduced_bytes(finished: list[dict[str, Any]]) -> int:
     if finished[0]["reduced"] is None:
         numbers: int = finished[0]["gradients"]
         return numbers * _GRADIENT_BYTES * 4 * (workers - 1) // workers
-    both = [sum(_both_ways(end["reduced"]).values()) for end in finished]
+    both = [sum(_up_and_down(end["reduced"]).values()) for end in finished]
     return max(both)
 
 

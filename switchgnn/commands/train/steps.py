@@ -9,17 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from switchgnn.commands.shared.leaf_spine import LeafSpineReport, report_leaf_spine
-from switchgnn.commands.shared.observer import NOBODY, RunObserver
-from switchgnn.commands.shared.report import ran_ahead
+from switchgnn.commands.shared.live import NOBODY, RunObserver
+from switchgnn.commands.shared.report import LeafSpineReport, ran_ahead, report_leaf_spine
 from switchgnn.commands.shared.runner import (
-    ExchangeCounts,
+    FinishedWorkers,
     StepListener,
     Workers,
-    Workplace,
+    Workspace,
     cables_with_faults,
     finished,
-    workplace,
+    workspace,
 )
 from switchgnn.commands.shared.workers import (
     EventListener,
@@ -43,7 +42,8 @@ from switchgnn.host.wire.native import hosts_run_as
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.boundary import boundary_edges
 from switchgnn.planner.plan.manifest import strategy_names
-from switchgnn.topologies import Ahead, Fabric, Target
+from switchgnn.softswitch.native.engine import Ahead
+from switchgnn.topologies import Fabric, Target
 from switchgnn.topologies.child import Child, temporary_files_in
 from switchgnn.topologies.forkserver import Forkserver
 from switchgnn.training.data.dataset import Dataset
@@ -67,10 +67,10 @@ def run_training(
     """Plan, build, install and train."""
     if not job.transport.networked:
         cables_with_faults(job)
-        with workplace(step, forkserver, log_dir, observer) as work:
+        with workspace(step, forkserver, log_dir, observer) as work:
             return _alone(job, data, work, forkserver, on_epoch)
-    choice = job.choose_site()
-    with workplace(step, forkserver, log_dir, observer) as work:
+    choice = job.choose_fabric()
+    with workspace(step, forkserver, log_dir, observer) as work:
         work.step("planning", 0, 0)
         _LOG.info("%s", choice.reason)
         prepared = prepare_training(
@@ -78,17 +78,17 @@ def run_training(
         )
         recorder = Recorder(job.workers, on_epoch)
         with finished(job, choice, _workers(job, prepared, recorder, work), work) as done:
-            ends, counts = done.result, done.counts
+            ends = done.result
         what = _what(job, data, choice.reason, done.ahead) | _planned(job, prepared)
         if choice.target is Target.BMV2 and job.transport.in_switch and prepared.parts is None:
             what["embedded_seconds"] = embedded_seconds(job, data, prepared.plan)
-        between = _leaf_spine_report(job, data, prepared, ends, counts)
-        wires = None if counts.wires is None else [wire._asdict() for wire in counts.wires]
+        between = _leaf_spine_report(job, data, prepared, done)
+        wires = None if done.wires is None else [wire._asdict() for wire in done.wires]
         return recorder.report(ends, wires, leaf_spine=between, **what)
 
 
 def _workers(
-    job: TrainJob, prepared: PreparedTraining, recorder: Recorder, work: Workplace
+    job: TrainJob, prepared: PreparedTraining, recorder: Recorder, work: Workspace
 ) -> Workers[list[dict[str, Any]]]:
     def task(config: LinkConfig) -> TrainTask:
         return replace(
@@ -125,7 +125,7 @@ def _heard_by(recorder: Recorder, observer: RunObserver) -> EventListener:
 
 
 def _alone(
-    job: TrainJob, data: Dataset, work: Workplace, forkserver: Forkserver, on_epoch: EpochListener
+    job: TrainJob, data: Dataset, work: Workspace, forkserver: Forkserver, on_epoch: EpochListener
 ) -> TrainReport:
     folder = work.folder
     work.step("planning", 0, 0)
@@ -154,20 +154,19 @@ def _leaf_spine_report(
     job: TrainJob,
     data: Dataset,
     prepared: PreparedTraining,
-    ends: list[dict[str, Any]],
-    counts: ExchangeCounts,
+    done: FinishedWorkers[list[dict[str, Any]]],
 ) -> LeafSpineReport | None:
     """Report the links between leaves and spines; plans do not predict copies of hosts."""
     if prepared.parts is None or job.transport.program is not SwitchProgram.SWITCHGNN:
         return None
     exchanges = [
         Exchanges(Direction(each["direction"]), each["width"], each["times"])
-        for each in ends[0]["exchanges"]
+        for each in done.result[0]["exchanges"]
     ]
     boundary = boundary_edges(data.graph, prepared.plan.assignment)
     framing = Framing.parse(job.task.mtu)
     alone = host_traffic(boundary, job.workers, exchanges, framing)
-    return report_leaf_spine(prepared.parts, prepared.plan.manifest, exchanges, alone, counts)
+    return report_leaf_spine(prepared.parts, prepared.plan.manifest, exchanges, alone, done)
 
 
 def _what(job: TrainJob, data: Dataset, reason: str, ahead: Ahead | None = None) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 """`switchgnn simulate`: a plan, or a system, packet by packet in ns-3."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import typer
@@ -71,8 +71,12 @@ def _chosen(subject: SimulatedSystem) -> list[str]:
     """Return a line about what `auto` took; nothing of other systems."""
     if subject.chosen is None or not subject.predicted_seconds:
         return []
-    told = {way: told_seconds(seconds) for way, seconds in subject.predicted_seconds.items()}
-    others = ", ".join(f"{way} {each}" for way, each in told.items() if way != subject.chosen)
+    told = {
+        transport: told_seconds(seconds) for transport, seconds in subject.predicted_seconds.items()
+    }
+    others = ", ".join(
+        f"{transport} {each}" for transport, each in told.items() if transport != subject.chosen
+    )
     left = f"; hosts make {subject.left:,} sums" if subject.left else ""
     return [f"auto takes {subject.chosen}: predicted {told[subject.chosen]} ({others}){left}"]
 
@@ -274,7 +278,8 @@ class SimulateCommandOptions:
         size = self.memory.memory_bytes
         if size is None and self.plan is None:
             size = profile.slot_bytes
-        lanes = self.strategies.lanes
+        given = self.strategies.lanes
+        lanes = None if given is None else parse_lanes(given, [self.features])
         return SimulateOptions(
             plan=self.plan,
             graph=self.graph,
@@ -287,9 +292,8 @@ class SimulateCommandOptions:
             network=self._network(profile),
             leaf_spine=self._leaf_spine(),
             slot_features=self.slot_features,
-            request=self.strategies.request(PAPER),
+            request=replace(self.strategies.request(PAPER), lanes=lanes),
             bin_size=self.bin_size,
-            lanes=None if lanes is None else parse_lanes(lanes, [self.features]),
             check=self.check,
             mtu=parse_mtu(self.mtu),
             switch=profile,

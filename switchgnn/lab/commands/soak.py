@@ -14,7 +14,7 @@ from rich.text import Text
 
 from switchgnn.base.options import option, with_groups
 from switchgnn.commands.shared.console import counted, plain_console
-from switchgnn.commands.shared.options import SiteOptions, json_option
+from switchgnn.commands.shared.options import FabricOptions, json_option
 from switchgnn.commands.shared.outputs import LogOptions, check_outputs, told_aloud
 from switchgnn.commands.shared.workers import command_forkserver
 from switchgnn.lab.commands.soak_runs import Show, SoakReport
@@ -36,7 +36,7 @@ class SoakOptions:
     seed: int | None = option(
         None, "N", "Draw all runs from this seed.", min=0, shown="another each time"
     )
-    site: SiteOptions
+    network: FabricOptions
     as_json: bool = json_option()
     logs: LogOptions
 
@@ -53,8 +53,8 @@ def soak(asked: SoakOptions) -> None:
     """
     check_outputs({"--log-dir": asked.logs.log_dir})
     seed = random.SystemRandom().randrange(_SEEDS) if asked.seed is None else asked.seed
-    site = asked.site
-    choice = choose(site.target.value, site.fabric.value, site.backend)
+    network = asked.network
+    choice = choose(network.target.value, network.fabric.value, network.backend)
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), TimeElapsedColumn())
     with (
         command_forkserver() as forkserver,
@@ -67,8 +67,8 @@ def soak(asked: SoakOptions) -> None:
             asked.minutes,
             _shown_on(progress, asked.minutes),
             forkserver,
-            leaves_and_spines=site.leaves_and_spines(),
-            backend=site.backend,
+            leaves_and_spines=network.leaves_and_spines(),
+            backend=network.backend,
             log_dir=asked.logs.log_dir,
         )
     if asked.as_json:

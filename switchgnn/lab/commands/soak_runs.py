@@ -59,7 +59,6 @@ def draw_run(
         fabric=choice.fabric.value,
         bandwidth=None,
         seed=source.randrange(2**16),
-        grpc_port=0,
         ecn_threshold=DEFAULT_ECN_THRESHOLD,
         pace=Pace(),
         faults=_faults(source, workers, leaf_spine),

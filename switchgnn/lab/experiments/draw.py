@@ -17,8 +17,8 @@ from switchgnn.commands.shared.plots import colours_of, plots_in, save_figure
 from switchgnn.host.registry import HOST, SWITCH, TRANSPORTS
 from switchgnn.host.wire.header import FEATURE_FRAME_BYTES
 from switchgnn.lab.experiments.figure import (
+    AXES,
     FASTEST,
-    PLACE,
     Cell,
     Figure,
     Panel,
@@ -49,7 +49,7 @@ _ACROSS = 3
 _PANEL_WIDTH = 4.0
 # For title and legend.
 _REST = 0.9
-_AXES = {
+_AXIS_LABELS = {
     "workers": "number of workers",
     "memory": "switch memory at the paper's scale",
     "background": "background load",
@@ -99,14 +99,14 @@ def draw_figure(figure: Figure, cells: Sequence[Cell], results: Results, remark:
     size = max(_PANEL_WIDTH * columns, 6.0), figure.panel_height * lines + _REST
     picture = Picture(figsize=size, layout="constrained")
     picture.suptitle(f"{figure.title}\n{remark}", fontsize=10)
-    places = picture.subplots(lines, columns, squeeze=False)
+    grid = picture.subplots(lines, columns, squeeze=False)
     colours = _colours(figure.series)
     handles: dict[str, Any] = {}
-    for place, axes in enumerate(places.flat):
-        if place >= count:
+    for index, axes in enumerate(grid.flat):
+        if index >= count:
             axes.set_axis_off()
             continue
-        panel = figure.panels[place]
+        panel = figure.panels[index]
         shown = [each for each in colours if not panel.series or each[0].label in panel.series]
         KINDS[panel.draw](axes, _Shown(panel, shown, select(cells, panel.where), results))
         axes.set_title(_title(panel, cells), fontsize=10)
@@ -151,13 +151,13 @@ def _bars(axes: "Axes", shown: _Shown) -> None:
     width = 0.8 / max(1, len(shown.series))
     epoch = shown.panel.y == EPOCH
     for number, (series, colour) in enumerate(shown.series):
-        for place, x in enumerate(values):
+        for index, x in enumerate(values):
             found = shown.of(series.label, x)
             if not found:
                 continue
             spread = _spread(shown.panel.y, found)
-            at = place + (number - (len(shown.series) - 1) / 2) * width
-            label = series.label if place == 0 else None
+            at = index + (number - (len(shown.series) - 1) / 2) * width
+            label = series.label if index == 0 else None
             lower = _spread("communication", found).mean if epoch else spread.mean
             axes.bar(at, lower, width, color=colour, label=label)
             if epoch:
@@ -191,11 +191,11 @@ def _busiest_link(result: Result) -> float:
 def _lines(axes: "Axes", shown: _Shown) -> None:
     values = ascending(shown.panel.x, shown.cells)
     for number, (series, colour) in enumerate(shown.series):
-        found = [(place, shown.of(series.label, x)) for place, x in enumerate(values)]
-        known = [(place, _spread(shown.panel.y, each)) for place, each in found if each]
+        found = [(index, shown.of(series.label, x)) for index, x in enumerate(values)]
+        known = [(index, _spread(shown.panel.y, each)) for index, each in found if each]
         if not known:
             continue
-        at = [place for place, _ in known]
+        at = [index for index, _ in known]
         axes.plot(
             at,
             [spread.mean for _, spread in known],
@@ -281,11 +281,11 @@ def _time(axes: "Axes", shown: _Shown) -> None:
 def _ratios(axes: "Axes", shown: _Shown) -> None:
     """Draw a heat map: rows are all that varies but `x`."""
     columns = ascending(shown.panel.x, shown.cells)
-    numbers = _numbers_of_places(shown)
+    numbers = _numbers_of_points(shown)
     rows = list(dict.fromkeys(row for row, _ in numbers))
-    ratios = {place: ratios_of(each, shown.panel.of, FASTEST) for place, each in numbers.items()}
-    mean = {place: spread_of(each).mean for place, each in ratios.items() if each}
-    shades = {place: _shade(ratio) for place, ratio in mean.items()}
+    ratios = {point: ratios_of(each, shown.panel.of, FASTEST) for point, each in numbers.items()}
+    mean = {point: spread_of(each).mean for point, each in ratios.items() if each}
+    shades = {point: _shade(ratio) for point, ratio in mean.items()}
     image = [[shades.get((row, x), math.nan) for x in columns] for row in rows]
     axes.imshow(image, cmap="RdBu_r", vmin=-1, vmax=1, aspect="auto")
     for (row, x), ratio in mean.items():
@@ -295,13 +295,13 @@ def _ratios(axes: "Axes", shown: _Shown) -> None:
     axes.set_xticks(range(len(columns)), [_word(value) for value in columns], fontsize=8)
     axes.set_yticks(range(len(rows)), rows, fontsize=7)
     above = sum(ratio > 1 for ratio in mean.values())
-    axes.set_xlabel(f"{_AXES[shown.panel.x]}\nabove 1 in {above} of {len(mean)}", fontsize=8)
+    axes.set_xlabel(f"{_AXIS_LABELS[shown.panel.x]}\nabove 1 in {above} of {len(mean)}", fontsize=8)
 
 
-def _numbers_of_places(shown: _Shown) -> dict[tuple[str, object], dict[Cell, float]]:
-    """Return what is measured at each place: (row of a heat map, value of `x`)."""
+def _numbers_of_points(shown: _Shown) -> dict[tuple[str, object], dict[Cell, float]]:
+    """Return what is measured at each point of the grid: (row of a heat map, value of `x`)."""
     panel, labels = shown.panel, {series.label for series, _ in shown.series}
-    others = [name for name in PLACE if name != panel.x and len(ascending(name, shown.cells)) > 1]
+    others = [name for name in AXES if name != panel.x and len(ascending(name, shown.cells)) > 1]
     numbers: dict[tuple[str, object], dict[Cell, float]] = defaultdict(dict)
     for cell in shown.cells:
         row = ", ".join(_named(name, getattr(cell, name)) for name in others)
@@ -327,7 +327,7 @@ def _spread(measure: str, found: Sequence[Result]) -> Spread:
 
 
 def _name_axes(axes: "Axes", shown: _Shown) -> None:
-    axes.set_xlabel(_AXES[shown.panel.x])
+    axes.set_xlabel(_AXIS_LABELS[shown.panel.x])
     axes.set_ylabel(MEASURES[shown.panel.y].axis)
     # Room for the legend of what is hatched.
     room = 1.35 if shown.panel.y == EPOCH else 1.08

@@ -102,8 +102,8 @@ class Panel:
         title: above it; `{workers}` stands for their number.
         draw: `ratios` is a heat map.
         y: what is drawn, a key of MEASURES in `table.py`, or of OVER_TIME in `draw.py` over time.
-        x: one of PLACE; over time none.
-        where: chooses cells: values of PLACE, or LEAST or MOST.
+        x: one of AXES; over time none.
+        where: chooses cells: values of AXES, or LEAST or MOST.
         series: labels of those that are drawn; empty: all.
         of: label of the series whose number a heat map divides by the least of the others.
     """
@@ -119,13 +119,13 @@ class Panel:
 
 @dataclass(frozen=True)
 class Ratio:
-    """A measure of one series over that of another one, at the place where it says most.
+    """A measure of one series over that of another one, at the point where it says most.
 
     Attributes:
         measure: a key of MEASURES in `table.py`.
         series: the label of one.
         other: the label of the other one, or FASTEST.
-        where: as of a panel; the largest number of the places that it leaves is taken.
+        where: as of a panel; the largest number of the points that it leaves is taken.
         times: give the ratio, instead of the share by which `series` is below `other`.
     """
 
@@ -263,7 +263,7 @@ class Cell:
 
 
 # What cells have in common whose series can be compared.
-PLACE = ("graph", "workers", "memory", "recirculation", "background")
+AXES = ("graph", "workers", "memory", "recirculation", "background")
 
 
 def cells_of(figure: Figure, scale: str, seeds: int | None = None) -> list[Cell]:

@@ -262,7 +262,7 @@ def figure17() -> Figure:
 
 def figure18() -> Figure:
     """Return the traffic of one layer by memory."""
-    places = [{"graph": name, "workers": number} for number in (LEAST, MOST) for name in _GRAPHS]
+    points = [{"graph": name, "workers": number} for number in (LEAST, MOST) for name in _GRAPHS]
     least_memory = {**_ON_REDDIT, "workers": MOST, "memory": "10MB"}
     most_memory = {**least_memory, "memory": "100MB"}
     return Figure(
@@ -275,7 +275,7 @@ def figure18() -> Figure:
             Panel(
                 f"({letter}) {at['graph']}, {{workers}} workers", "lines", "traffic", "memory", at
             )
-            for letter, at in zip("acebdf", places, strict=True)
+            for letter, at in zip("acebdf", points, strict=True)
         ),
         scales=_scales(
             _GRAPHS,

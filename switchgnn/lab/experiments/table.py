@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from switchgnn.lab.experiments.figure import FASTEST, PLACE, Cell, Claim, Figure, Ratio, select
+from switchgnn.lab.experiments.figure import AXES, FASTEST, Cell, Claim, Figure, Ratio, select
 from switchgnn.lab.experiments.point import SimulationPoint
 from switchgnn.lab.simulator import overlapped_seconds
 
@@ -125,24 +125,24 @@ def _row(figure: Figure, claim: Claim, cells: Sequence[Cell], results: Results) 
     ]
     # Memory that both series have of their own is in their labels.
     own = {series.label for series in figure.series if series.memory is not None}
-    where = _place_text(here[0], memory=not {ours.series, ours.other} <= own)
+    where = _point_text(here[0], memory=not {ours.series, ours.other} <= own)
     return [*begin, _text(ours, spread), *others, where, claim.why]
 
 
 def _largest(
     ours: Ratio, cells: Sequence[Cell], results: Results
 ) -> tuple[list[Cell], Spread] | None:
-    """Return the cells of the place where our number is largest."""
-    places: dict[object, list[Cell]] = {}
+    """Return the cells of the grid's point where our number is largest."""
+    points: dict[object, list[Cell]] = {}
     for cell in select(cells, ours.where):
-        place = tuple(getattr(cell, name) for name in PLACE)
-        places.setdefault(place, []).append(cell)
-    found = [(here, _ratio(ours, here, results)) for here in places.values()]
+        point = tuple(getattr(cell, name) for name in AXES)
+        points.setdefault(point, []).append(cell)
+    found = [(here, _ratio(ours, here, results)) for here in points.values()]
     known = [(here, spread) for here, spread in found if spread is not None]
     return max(known, key=lambda it: it[1].mean, default=None)
 
 
-def _place_text(cell: Cell, *, memory: bool) -> str:
+def _point_text(cell: Cell, *, memory: bool) -> str:
     size = f", {cell.memory}" if memory else ""
     loop = "" if cell.recirculation is None else f", {cell.recirculation:g} passes/s"
     flows = f", background {cell.background:g}" if cell.background else ""
@@ -152,7 +152,7 @@ def _place_text(cell: Cell, *, memory: bool) -> str:
 def _ratio(
     ours: Ratio, here: Sequence[Cell], results: Results, compute: float = 1.0
 ) -> Spread | None:
-    """Return our number at a place: of each seed that has both results."""
+    """Return our number at a point of the grid: of each seed that has both results."""
     numbers = {
         cell: value_of(ours.measure, results[cell.point], compute)
         for cell in here

@@ -62,7 +62,7 @@ _FLAGS = ("-std=c++20", "-O2", "-DNDEBUG", "-x", "c++")
 def compiled_models() -> Path:
     """Return the program that runs the models, compiled if need be."""
     wheel, compiler = find_wheel(), _compiler()
-    # The place of the wheel is in the program, which looks for the library there.
+    # The path of the wheel is in the program, which looks for the library there.
     made_of = (wheel.version, str(wheel.core), compiler, *_FLAGS, *sources_in(MODELS))
     compile_to = partial(_compile, wheel, compiler)
     try:
@@ -79,9 +79,9 @@ def _compiler() -> str:
 
 
 def _compile(wheel: Wheel, compiler: str, program: Path) -> None:
-    places = ("-isystem", str(wheel.include), "-I", str(MODELS))
+    includes = ("-isystem", str(wheel.include), "-I", str(MODELS))
     library = ("-x", "none", str(wheel.core), f"-Wl,-rpath,{wheel.core.parent}")
-    command = (compiler, *_FLAGS, *places, "-", *library)
+    command = (compiler, *_FLAGS, *includes, "-", *library)
     compile_unit(
         command, '#include "simulation.cc"\n', f"the models against ns-3 {wheel.version}", program
     )

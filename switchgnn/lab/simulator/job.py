@@ -11,7 +11,6 @@ from switchgnn.lab.simulator.request import SimulateOptions
 from switchgnn.lab.simulator.setup import Setup, overlapped_seconds
 from switchgnn.lab.simulator.simulation import SimulationRun, run_simulation
 from switchgnn.lab.simulator.subject import Progress, SimulatedSystem, make_subject
-from switchgnn.lab.simulator.within import bytes_of_slot
 from switchgnn.profiles import UNLIMITED
 
 _FLOAT_BYTES = 4
@@ -127,7 +126,7 @@ class SimulateReport:
             "graph": subject.graph,
             "plan": subject.digest,
             "workers": subject.setup.workers,
-            "memory_bytes": subject.slots * bytes_of_slot(subject.lanes, options.slot_features),
+            "memory_bytes": subject.slots * options.bytes_of_slot(subject.lanes),
             "slots": subject.slots,
             "slot_features": options.slot_features,
             "blocks": subject.setup.blocks,

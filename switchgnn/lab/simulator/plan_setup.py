@@ -108,14 +108,14 @@ def _row_arrays(
     worker = switch.result_worker[inside].astype(np.int64)
     share = worker * blocks + switch.result_block[inside] - first
     by_share = np.argsort(share, kind="stable")
-    place = np.empty(len(share), dtype=np.uint32)
-    place[by_share] = rank_in_group(share[by_share])
+    rank = np.empty(len(share), dtype=np.uint32)
+    rank[by_share] = rank_in_group(share[by_share])
     return {
         "row_expected": switch.result_expected[inside],
         "row_worker": worker.astype(np.uint8),
         "row_vertex": switch.result_vertex[inside],
         "row_bank": switch.result_bank[inside],
-        "row_place": place,
+        "row_rank": rank,
         "receive_row": by_share.astype(np.uint32),
         "receive_indptr": _indptr(np.bincount(share, minlength=workers * blocks)),
     }

@@ -5,18 +5,21 @@
 import math
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from switchgnn.base.names import no_such
 from switchgnn.host.pace import Pace
 from switchgnn.host.wire.header import FEATURE_FRAME_BYTES
 from switchgnn.lab.simulator.errors import SimulatorError
 from switchgnn.lab.simulator.setup import ETHERNET_MTU, Mtu
+from switchgnn.planner.costs.seconds import NetworkModel
+from switchgnn.planner.lanes import BANK_LANES, banks_of_slot, frame_bytes
 from switchgnn.planner.partition.leaf_spine import LeafSpine, even_leaf_spine
 from switchgnn.planner.plan.manifest import STRAWMAN
-from switchgnn.planner.presets import PRESETS, PlanRequest
+from switchgnn.planner.presets import PRESETS, PlanContext, PlanRequest, slot_bytes
 from switchgnn.profiles import UNLIMITED, SwitchProfile
 
-_MICRO, _MEGA = 1e-6, 1e6
+_MICRO, _MEGA, _BITS = 1e-6, 1e6, 8
 PICOSECONDS = 1e12
 _NO_LIMIT = math.inf
 # GROUPS_PER_WORKER of p4src/dedup.p4; a switch for wider windows has more of them.
@@ -201,13 +204,13 @@ class SimulateOptions:
         network: links, switches and hosts.
         leaf_spine: leaves and spines; None: a star, one switch with all workers.
         slot_features: numbers in a slot that holds a whole feature; None: it holds a fragment.
-        request: replaces the system's strategies; the preset is the system's.
+        request: replaces the system's strategies; the preset is the system's. Without lanes frames
+            of a made plan have 32 numbers.
         bin_size: vertices of a bin of G3, or None for its own.
         mtu: of the frames of HOSTS_ALONE: bytes of the largest IP packet, or FRAGMENT.
         check: whether to check the plan first; None: if others could have made or changed it.
         switch: within what it has; the rate of its loop is in `network`, and its slots in `slots`.
         table_memory: the most bytes that tables may take, in place of the switch's; or None.
-        lanes: numbers in the frames of a made plan, one of LANES; None: 32, or a plan's own.
     """
 
     plan: Path | None
@@ -227,4 +230,59 @@ class SimulateOptions:
     check: bool | None = None
     switch: SwitchProfile = UNLIMITED
     table_memory: int | None = None
-    lanes: int | None = None
+
+    @property
+    def limited(self) -> bool:
+        """Whether the switch has limits."""
+        return self.switch != UNLIMITED or self.table_memory is not None
+
+    def attached(self, workers: int) -> LeafSpine | None:
+        """Return which worker is attached to which leaf; None: a star."""
+        return None if self.leaf_spine is None else self.leaf_spine.attach(workers)
+
+    def context(self, workers: int, slots: int) -> PlanContext:
+        """Return what a plan depends on; within a switch, rates of links and loop are a part of it.
+
+        `slots` are those of a switch for which `slots` of the options has no number.
+        """
+        lanes, banks = self.request.lanes or BANK_LANES, self.switch.banks
+        slots, wide = self.slots or slots, banks_of_slot(lanes)
+        if wide > banks:
+            raise SimulatorError(
+                f"A slot of {lanes} numbers takes {wide} banks, but the switch {self.switch.name} "
+                f"has {banks}: give fewer --lanes."
+            )
+        limits: dict[str, Any] = {}
+        if self.switch != UNLIMITED:
+            limits = {
+                "link_rate": self.network.bandwidth * _MEGA / (_BITS * frame_bytes(lanes)),
+                "recirculation_rate": self.network.recirculation_rate,
+                "within": True,
+            }
+        return PlanContext(
+            workers,
+            # A slot that holds a whole feature does so whatever its frames are.
+            slots if self.slot_features is None else slots * wide,
+            leaf_spine=self.attached(workers),
+            banks=banks,
+            lanes=lanes,
+            leaves_complete=self.leaf_spine is not None and self.leaf_spine.completion == LEAF,
+            **limits,
+        )
+
+    @property
+    def network_model(self) -> NetworkModel:
+        """The star that is simulated, as exchanges are predicted on it: without what is lost."""
+        network = self.network
+        return NetworkModel(
+            bits_per_second=network.bandwidth * _MEGA,
+            delay=network.delay * _MICRO,
+            passes_per_second=network.recirculation_rate,
+            mtu=self.mtu if isinstance(self.mtu, int) else ETHERNET_MTU,
+            window=network.window,
+        )
+
+    def bytes_of_slot(self, lanes: int) -> int:
+        """Return the memory of a slot: whole banks, or a whole feature's numbers."""
+        size = slot_bytes(self.slot_features)
+        return size * banks_of_slot(lanes) if self.slot_features is None else size

@@ -26,8 +26,7 @@ from switchgnn.planner.arrays import indptr_of, sort_by_keys
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.boundary import BoundaryEdges
 from switchgnn.planner.lanes import frame_bytes
-from switchgnn.planner.plan.manifest import DirectionRecord
-from switchgnn.planner.plan.plan import Plan, WorkerPart
+from switchgnn.planner.plan.plan import Plan
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,26 +191,27 @@ def rows_of_plan(
     plan: Plan, choose: EdgeChoice, direction: Direction = Direction.FORWARD
 ) -> PairRows:
     """Count the rows between each pair of hosts on the partition of a plan."""
-    record, workers = plan.manifest.direction(direction), plan.manifest.workers
-    each = [count_rows(_edges_into(part, record), workers, choose) for part in plan.workers]
-    rows: NDArray[np.int64] = np.sum([found.rows for found in each], axis=0)
-    return PairRows(rows, sum(found.sums for found in each))
+    return count_rows(boundary_of_plan(plan, direction), plan.manifest.workers, choose)
 
 
-def _edges_into(part: WorkerPart, record: DirectionRecord) -> BoundaryEdges:
-    """Return the boundary edges to the vertices of a worker."""
-    first, last = part.receive_indptr[[record.first_block - 1, record.last_block]].tolist()
-    low, high = part.neighbour_indptr[[first, last]].tolist()
-    sizes = np.diff(part.neighbour_indptr[first : last + 1])
-    source = part.neighbour_vertex[low:high].astype(np.int32)
-    destination = np.repeat(part.receive_vertex[first:last], sizes).astype(np.int32)
-    order = sort_by_keys(destination, source)
-    return BoundaryEdges(
-        source=source[order],
-        destination=destination[order],
-        source_worker=part.neighbour_worker[low:high][order].astype(np.uint8),
-        destination_worker=np.full(len(source), part.worker, dtype=np.uint8),
+def boundary_of_plan(plan: Plan, direction: Direction = Direction.FORWARD) -> BoundaryEdges:
+    """Return the boundary edges that the switch of a plan serves."""
+    record = plan.manifest.direction(direction)
+    sources, destinations, senders, receivers = [], [], [], []
+    for part in plan.workers:
+        first, last = part.receive_indptr[[record.first_block - 1, record.last_block]].tolist()
+        sums = slice(*part.neighbour_indptr[[first, last]].tolist())
+        sizes = np.diff(part.neighbour_indptr[first : last + 1])
+        sources.append(part.neighbour_vertex[sums])
+        destinations.append(np.repeat(part.receive_vertex[first:last], sizes))
+        senders.append(part.neighbour_worker[sums])
+        receivers.append(np.full(int(sizes.sum()), part.worker))
+    source, destination = (
+        np.concatenate(each).astype(np.int32) for each in (sources, destinations)
     )
+    sender, receiver = (np.concatenate(each).astype(np.uint8) for each in (senders, receivers))
+    order = sort_by_keys(destination, source)
+    return BoundaryEdges(source[order], destination[order], sender[order], receiver[order])
 
 
 def _confirmed(number: NDArray[np.int64], asking: NDArray[np.bool_]) -> NDArray[np.uint8]:
@@ -219,10 +219,10 @@ def _confirmed(number: NDArray[np.int64], asking: NDArray[np.bool_]) -> NDArray[
 
     The frames of a group leave one after another, and nothing is lost.
     """
-    place = np.arange(len(number))
-    before = np.maximum.accumulate(np.where(asking, place, -1))
+    index = np.arange(len(number))
+    before = np.maximum.accumulate(np.where(asking, index, -1))
     last_asked = np.append(-1, before)[:-1]
-    since = np.minimum(place - last_asked, number % GROUP + 1)
+    since = np.minimum(index - last_asked, number % GROUP + 1)
     return np.where(asking, since, 0).astype(np.uint8)
 
 

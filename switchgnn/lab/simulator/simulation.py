@@ -83,7 +83,7 @@ class Arrival:
         worker: at the other end of the link, or at this one. On a link between switches its
             number in models/fabrics.h, which is no worker's.
         kind: `Kind` of host/wire/header.py.
-        id: FEATURE: its place among all packets. SUM, and FEATURE at a worker: the row.
+        id: FEATURE: its index among all packets. SUM, and FEATURE at a worker: the row.
         count: contributions in it; see models/link.h.
     """
 

@@ -30,23 +30,16 @@ from switchgnn.lab.simulator.setup import (
     BIN_SIZE,
     Setup,
     bins_of,
+    boundary_of_plan,
     host_setup,
     mixed_setup,
-    rows_of_plan,
 )
-from switchgnn.lab.simulator.within import (
-    check_fits,
-    check_links,
-    planned_for,
-    predicted_on,
-    room_for,
-)
-from switchgnn.p4src import load_program
+from switchgnn.p4src import load_program, load_strawman
 from switchgnn.planner.blocks.mlgp import MIN_SLOTS
-from switchgnn.planner.build import build_plan, build_resolved
+from switchgnn.planner.build import build_resolved
 from switchgnn.planner.check.foreign import trusted_plan
 from switchgnn.planner.costs import forecast
-from switchgnn.planner.costs.forecast import AutoPlan, build_auto, left_edges
+from switchgnn.planner.costs.forecast import AutoPlan, StarForecast, build_auto, left_edges
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.boundary import boundary_edges
@@ -56,24 +49,31 @@ from switchgnn.planner.graphs.load import load_graph
 from switchgnn.planner.lanes import fragment_lanes
 from switchgnn.planner.partition.workers import check_assignment, check_workers
 from switchgnn.planner.plan.files import read_plan
+from switchgnn.planner.plan.leaf_spine import split_for_leaf_spine
 from switchgnn.planner.plan.manifest import STRAWMAN
 from switchgnn.planner.plan.plan import Plan
-from switchgnn.planner.presets import AUTO, PlanContext, PlanRequest, resolve_strategies
+from switchgnn.planner.presets import (
+    AUTO,
+    GIVEN,
+    PlanContext,
+    ResolvedStrategies,
+    resolve_strategies,
+)
 from switchgnn.planner.sending.between_hosts import fewest_rows
 from switchgnn.planner.strategies import PARTITION_STRATEGIES
-from switchgnn.profiles import PlanMemory
+from switchgnn.profiles import PlanMemory, plan_memory
+from switchgnn.profiles.profile import most_attached
 
 Progress = Callable[[str], None]
-# The default partition.
+# Systems are compared with the same vertices at each worker, so all plans have this partition.
 _PARTITION = "metis"
-# What hosts send for a boundary edge.
+# What hosts send for a boundary edge, by system and by the names of costs/forecast.py.
 _SENT: Mapping[str, EdgeChoice] = {BNS_GCN: copies, HOST_PARTIAL: fewest_rows, G3: copies}
+_SENT_BY: Mapping[str, EdgeChoice] = {forecast.HOST_PARTIAL: fewest_rows, forecast.HOST: copies}
 _NAME_THE_GRAPH = (
     "The plan leaves destinations to the hosts, and what these send follows from its graph: "
     "name it with --graph."
 )
-# The same by the ways of costs/forecast.py.
-_SENT_BY: Mapping[str, EdgeChoice] = {forecast.HOST_PARTIAL: fewest_rows, forecast.HOST: copies}
 
 
 @dataclass(frozen=True)
@@ -92,8 +92,8 @@ class SimulatedSystem:
         bins: of the worker that has most; 0 where all vertices are computed before any is sent.
         memory: what the plan takes of the switches, where they have limits.
         lanes: numbers in a full frame of the plan.
-        predicted_seconds: of an exchange, by the ways of planner/costs/forecast.py; for the system
-            `auto` only, as is `chosen`.
+        predicted_seconds: of an exchange, by the names of planner/costs/forecast.py; for `auto`
+            only, as is `chosen`.
         chosen: which of them has the least.
         left: destinations that the plan leaves to the hosts.
         rows_between_hosts: that hosts send each other for these; 0 without a plan.
@@ -117,7 +117,8 @@ class SimulatedSystem:
 
 def make_subject(options: SimulateOptions, tell: Progress) -> SimulatedSystem:
     """Read or make what is to be simulated."""
-    if options.lanes is not None and (options.plan is not None or options.system in HOSTS_ALONE):
+    makes_plan = options.plan is None and options.system not in HOSTS_ALONE
+    if options.request.lanes is not None and not makes_plan:
         raise SimulatorError(
             "Only a plan that is made here has frames of another width: leave --lanes out, or give "
             "--graph and a system that plans."
@@ -125,32 +126,49 @@ def make_subject(options: SimulateOptions, tell: Progress) -> SimulatedSystem:
     if options.bin_size is not None and options.system != G3:
         raise SimulatorError(f"Only {G3} has bins: leave their size out, or give --system {G3}.")
     if options.workers is not None:
-        check_links(options, options.workers)
+        _check_links(options, options.workers)
     if options.plan is not None:
         return _read(options, options.plan, tell)
     if options.system is None or options.graph is None or options.workers is None:
         raise SimulatorError("Give a plan, or a graph, the number of workers and a system.")
-    if options.system not in SYSTEMS:
-        raise SimulatorError(no_such("system", options.system, SYSTEMS))
-    _check_request(options.system, options.request)
+    _check_request(options.system, options)
     tell(f"load {options.graph}")
     graph = load_graph(options.graph)
     if options.system in HOSTS_ALONE:
-        return _hosts_alone(options.system, options, graph, options.workers, tell)
-    if options.system == AUTO and options.leaf_spine is None:
-        return _made_auto(graph, options, options.workers, tell)
-    plan = make_plan(options.system, graph, options, options.workers, tell)
-    return _planned(options.system, plan, options, graph)
+        return _hosts_alone(options.system, graph, options, options.workers, tell)
+    if options.system != AUTO or options.leaf_spine is not None:
+        plan = make_plan(options.system, graph, options, options.workers, tell)
+        return _planned(options.system, plan, options, graph)
+    context, strategies = _strategies(AUTO, graph, options, options.workers)
+    made = build_auto(
+        graph,
+        strategies,
+        context,
+        _forecast(options),
+        program=load_program().digest,
+        seed=options.seed,
+        assignment=options.request.load_assignment(),
+        fits=_room_for(options),
+        progress=tell,
+    )
+    return _chosen(made, options, graph)
 
 
-def _check_request(system: str, request: PlanRequest) -> None:
-    request.checked()
-    for part in request.named():
+def _check_request(system: str, options: SimulateOptions) -> None:
+    if system not in SYSTEMS:
+        raise SimulatorError(no_such("system", system, SYSTEMS))
+    for part in options.request.checked().named():
         if part not in CHOICES[system]:
             raise SimulatorError(
                 f"{system} has no {part} to choose: leave --{part} out; only "
                 f"{' and '.join(f'--{name}' for name in CHOICES[system])} can be given with it."
             )
+
+
+def _check_links(options: SimulateOptions, workers: int) -> None:
+    """Check that the switches have ports for all links."""
+    attached = most_attached(options.attached(workers), workers)
+    options.switch.check_attached(attached, options.network.bandwidth)
 
 
 def _read(options: SimulateOptions, folder: Path, tell: Progress) -> SimulatedSystem:
@@ -161,19 +179,20 @@ def _read(options: SimulateOptions, folder: Path, tell: Progress) -> SimulatedSy
     with trusted_plan(folder, tell, check=options.check) as trusted:
         plan = read_plan(trusted)
     graph = _graph_of(plan, options.graph, folder)
-    check_links(options, plan.manifest.workers)
+    _check_links(options, plan.manifest.workers)
+    if options.system is None:
+        return _planned(STRAWMAN if plan.manifest.strawman else PLANNED, plan, options, graph)
     if options.system in HOSTS_ALONE:
-        found = _rows_on_partition(plan, graph, _SENT[options.system])
-        record = plan.manifest.graph
-        return _alone(options, found, record.name, plan.assignment, record.edges)
-    if options.system == AUTO:
-        return _fastest(plan, options, tell, graph)
-    if options.system is not None:
+        return _alone(options.system, _between_hosts(plan, graph, _SENT[options.system]), options)
+    if options.system != AUTO:
         raise SimulatorError(
             f"A plan is simulated as it is, or as one of {', '.join((*HOSTS_ALONE, AUTO))} on its "
             f"partition, but not as {options.system}: for that give --graph in place of --plan."
         )
-    return _planned(STRAWMAN if plan.manifest.strawman else PLANNED, plan, options, graph)
+    if options.leaf_spine is not None:
+        return replace(_planned(AUTO, plan, options, graph), chosen=forecast.SWITCH)
+    tell("predict the seconds of exchanges")
+    return _chosen(_fastest(plan, options, graph), options, graph)
 
 
 def _graph_of(plan: Plan, given: str | None, folder: Path) -> Graph | None:
@@ -193,18 +212,28 @@ def _graph_of(plan: Plan, given: str | None, folder: Path) -> Graph | None:
         raise SimulatorError(_NAME_THE_GRAPH) from error
 
 
-def _rows_on_partition(plan: Plan, graph: Graph | None, choose: EdgeChoice) -> PairRows:
-    """Count what hosts alone send each other on a plan's partition."""
-    if graph is None:
-        return rows_of_plan(plan, choose)
-    boundary = boundary_edges(graph, plan.assignment)
-    return count_rows(boundary, plan.manifest.workers, choose)
+@dataclass(frozen=True, eq=False)
+class _BetweenHosts:
+    """What hosts alone send each other on a partition of a graph."""
+
+    graph: str
+    edges: int
+    assignment: NDArray[np.integer]
+    found: PairRows
+
+
+def _between_hosts(plan: Plan, graph: Graph | None, choose: EdgeChoice) -> _BetweenHosts:
+    """Count what hosts alone send each other on the partition of a plan."""
+    record, boundary = plan.manifest.graph, boundary_of_plan(plan)
+    if graph is not None:
+        boundary = boundary_edges(graph, plan.assignment)
+    found = count_rows(boundary, plan.manifest.workers, choose)
+    return _BetweenHosts(record.name, record.edges, plan.assignment, found)
 
 
 def _hosts_alone(
-    system: str, options: SimulateOptions, graph: Graph, workers: int, tell: Progress
+    system: str, graph: Graph, options: SimulateOptions, workers: int, tell: Progress
 ) -> SimulatedSystem:
-    """Return a partition, and the rows that hosts send each other."""
     tell("partition")
     check_workers(graph, workers)
     partition = PARTITION_STRATEGIES[options.request.partition or HOSTS_ALONE[system]]
@@ -212,23 +241,23 @@ def _hosts_alone(
     made = partition(graph, workers, options.seed) if given is None else given
     assignment = check_assignment(graph, workers, made)
     found = count_rows(boundary_edges(graph, assignment), workers, _SENT[system])
-    return _alone(options, found, graph.name, assignment, len(graph.indices))
+    between = _BetweenHosts(graph.name, len(graph.indices), assignment, found)
+    return _alone(system, between, options)
 
 
-def _alone(
-    options: SimulateOptions,
-    found: PairRows,
-    graph: str,
-    assignment: NDArray[np.integer],
-    edges: int,
-) -> SimulatedSystem:
-    setup = host_setup(found.rows, options.features, options.network.pace, options.mtu)
-    vertices = int(np.bincount(assignment).max())
-    # A sum's members are added where they are, and the sum itself where it arrives.
-    additions = (edges + found.sums) / setup.workers
-    bins = bins_of(vertices, options.bin_size or BIN_SIZE) if options.system == G3 else 0
+def _alone(system: str, between: _BetweenHosts, options: SimulateOptions) -> SimulatedSystem:
+    setup = host_setup(between.found.rows, options.features, options.network.pace, options.mtu)
+    vertices = int(np.bincount(between.assignment).max())
     return SimulatedSystem(
-        options.system or PLANNED, graph, None, setup, 0, vertices, additions, bins
+        system,
+        between.graph,
+        digest=None,
+        setup=setup,
+        slots=0,
+        vertices=vertices,
+        # A sum's members are added where they are, and the sum itself where it arrives.
+        additions=(between.edges + between.found.sums) / setup.workers,
+        bins=bins_of(vertices, options.bin_size or BIN_SIZE) if system == G3 else 0,
     )
 
 
@@ -236,113 +265,65 @@ def make_plan(
     system: str, graph: Graph, options: SimulateOptions, workers: int, tell: Progress
 ) -> Plan:
     """Make the plan of a system."""
-    context, request = _context(options, workers), options.request
-    assignment = request.load_assignment()
-    program, seed = load_program().digest, options.seed
-    if system == STRAWMAN:
-        return build_plan(
-            graph,
-            workers=workers,
-            slots=context.slots,
-            program=program,
-            seed=seed,
-            partition=request.partition or _PARTITION,
-            blocks=STRAWMAN,
-            order=request.order or "random",
-            assignment=assignment,
-            banks=context.banks,
-            lanes=context.lanes,
-            progress=tell,
-        )
-    if assignment is None and request.partition is None:
-        # On leaves and spines `best` has a partition of its own, but systems are compared with
-        # the same vertices at each worker.
-        request = replace(request, partition=_PARTITION)
+    context, strategies = _strategies(system, graph, options, workers)
     return build_resolved(
         graph,
-        resolve_strategies(replace(request, preset=system), graph, context),
+        strategies,
         context,
-        program=program,
-        seed=seed,
-        assignment=assignment,
-        fits=room_for(options),
-        progress=tell,
-    )
-
-
-def _context(options: SimulateOptions, workers: int) -> PlanContext:
-    context = planned_for(options, workers, options.slots or load_program().slots)
-    if context.room < MIN_SLOTS:
-        raise SimulatorError(f"A plan needs {MIN_SLOTS} slots: give more --memory.")
-    return context
-
-
-def _forecast_of(options: SimulateOptions) -> forecast.StarForecast:
-    return forecast.StarForecast(
-        predicted_on(options),
-        {Direction.FORWARD: {options.features: 1.0}},
-        together=options.slot_features is not None,
-    )
-
-
-def _made_auto(
-    graph: Graph, options: SimulateOptions, workers: int, tell: Progress
-) -> SimulatedSystem:
-    """Return the plan that is predicted to take the least time, or what hosts send alone."""
-    context = _context(options, workers)
-    made = build_auto(
-        graph,
-        resolve_strategies(replace(options.request, preset=AUTO), graph, context),
-        context,
-        _forecast_of(options),
         program=load_program().digest,
         seed=options.seed,
         assignment=options.request.load_assignment(),
-        fits=room_for(options),
+        fits=_room_for(options),
         progress=tell,
     )
-    boundary = boundary_edges(graph, made.plan.assignment)
-    return _chosen(made, options, lambda way: count_rows(boundary, workers, _SENT_BY[way]), graph)
 
 
-def _fastest(
-    plan: Plan, options: SimulateOptions, tell: Progress, graph: Graph | None = None
-) -> SimulatedSystem:
-    """Return the plan, or leave all sums to hosts if that is predicted to be faster."""
-    if options.leaf_spine is not None:
-        return replace(_planned(AUTO, plan, options, graph), chosen=forecast.SWITCH)
-    tell("predict the seconds of exchanges")
-    predicted = _forecast_of(options)
+def _strategies(
+    system: str, graph: Graph, options: SimulateOptions, workers: int
+) -> tuple[PlanContext, ResolvedStrategies]:
+    context, request = options.context(workers, load_program().slots), options.request
+    if context.room < MIN_SLOTS:
+        raise SimulatorError(f"A plan needs {MIN_SLOTS} slots: give more --memory.")
+    if request.assignment is None and request.partition is None:
+        request = replace(request, partition=_PARTITION)
+    if system == STRAWMAN:
+        partition, order = request.partition or GIVEN, request.order or "random"
+        return context, ResolvedStrategies(partition, STRAWMAN, "multicast", 0.0, order)
+    return context, resolve_strategies(replace(request, preset=system), graph, context)
+
+
+def _forecast(options: SimulateOptions) -> StarForecast:
+    exchanges = {Direction.FORWARD: {options.features: 1.0}}
+    together = options.slot_features is not None
+    return StarForecast(options.network_model, exchanges, together=together)
+
+
+def _fastest(plan: Plan, options: SimulateOptions, graph: Graph | None) -> AutoPlan:
+    """Predict the seconds of a plan that was read, and of hosts alone on its partition."""
+    predicted = _forecast(options)
     left = np.zeros((plan.manifest.workers,) * 2, dtype=np.int64)
     own = forecast.SWITCH
-    if graph is not None and plan.leaves_any:
+    if graph is not None:
         left, own = _rows_left(plan, graph).rows, forecast.MIXED
     seconds = {own: predicted.of_plan(plan, {Direction.FORWARD: left})}
-    between = {way: _rows_on_partition(plan, graph, choose) for way, choose in _SENT_BY.items()}
-    for way, found in between.items():
-        seconds[way] = predicted.of_hosts({Direction.FORWARD: found.rows})
-    chosen = min(seconds, key=seconds.__getitem__)
-    return _chosen(AutoPlan(plan, seconds, chosen), options, lambda way: between[way], graph)
+    for name, choose in _SENT_BY.items():
+        rows = _between_hosts(plan, graph, choose).found.rows
+        seconds[name] = predicted.of_hosts({Direction.FORWARD: rows})
+    return AutoPlan(plan, seconds, min(seconds, key=seconds.__getitem__))
 
 
-def _chosen(
-    made: AutoPlan,
-    options: SimulateOptions,
-    between: Callable[[str], PairRows],
-    graph: Graph | None,
-) -> SimulatedSystem:
-    """Return the way that was chosen; `between` counts the rows where hosts are alone."""
-    plan, way = made.plan, made.chosen
-    if way in _SENT_BY:
-        record = plan.manifest.graph
-        subject = _alone(options, between(way), record.name, plan.assignment, record.edges)
+def _chosen(made: AutoPlan, options: SimulateOptions, graph: Graph | None) -> SimulatedSystem:
+    """Return the plan, or what hosts send alone, whichever is predicted to be faster."""
+    if made.chosen in _SENT_BY:
+        between = _between_hosts(made.plan, graph, _SENT_BY[made.chosen])
+        subject = _alone(AUTO, between, options)
     else:
-        subject = _planned(AUTO, plan, options, graph)
-    return replace(subject, predicted_seconds=made.seconds, chosen=way)
+        subject = _planned(AUTO, made.plan, options, graph)
+    return replace(subject, predicted_seconds=made.seconds, chosen=made.chosen)
 
 
 def _planned(
-    system: str, plan: Plan, options: SimulateOptions, graph: Graph | None = None
+    system: str, plan: Plan, options: SimulateOptions, graph: Graph | None
 ) -> SimulatedSystem:
     """Return a plan; the graph is needed where it leaves destinations to the hosts."""
     memory, lanes = check_fits(plan, options), plan.manifest.lanes
@@ -390,7 +371,7 @@ def _rows_left(plan: Plan, graph: Graph) -> PairRows:
 
 
 def _additions(plan: Plan) -> float:
-    """See Subject: the switch adds up what travels, and the workers their partial sums."""
+    """See SimulatedSystem: the switch adds up what travels, and the workers their partial sums."""
     manifest = plan.manifest
     forward = manifest.direction(Direction.FORWARD)
     ends = [forward.first_block - 1, forward.last_block]
@@ -402,3 +383,54 @@ def _additions(plan: Plan) -> float:
         rows = np.diff(part.send_row_indptr[low : high + 1])
         partial += int(rows[rows > 1].sum())
     return (manifest.graph.edges - travel + partial) / manifest.workers
+
+
+def _room_for(options: SimulateOptions) -> Callable[[Plan], bool] | None:
+    """Return whether the tables of a plan fit the switch, as `build_resolved` asks it."""
+    if not options.limited:
+        return None
+    return lambda plan: not _memory(plan, options).refusals
+
+
+def check_fits(plan: Plan, options: SimulateOptions) -> PlanMemory | None:
+    """Check that a plan fits the switch; None: the switch has no limits."""
+    switch, manifest = options.switch, plan.manifest
+    if not options.limited:
+        return None
+    _check_banks(plan, options)
+    size = options.bytes_of_slot(manifest.lanes)
+    if options.slots is None and switch.slot_bytes is not None:
+        room = switch.slot_bytes // size
+        if manifest.room > room:
+            raise SimulatorError(
+                f"The plan may use {manifest.room:,} slots, and the switch {switch.name} has "
+                f"{room:,} of {size} bytes: plan with --slots {room}, or take another switch "
+                "(--switch)."
+            )
+    memory = _memory(plan, options)
+    if memory.refusals:
+        raise SimulatorError(" ".join(memory.refusals))
+    return memory
+
+
+def _memory(plan: Plan, options: SimulateOptions) -> PlanMemory:
+    switch, manifest = options.switch, plan.manifest
+    attached, parts = options.attached(manifest.workers), None
+    if attached is not None and not manifest.strawman:
+        parts = split_for_leaf_spine(plan, attached, banks=switch.banks)
+    program = load_strawman() if manifest.strawman else load_program()
+    allowed = switch.table_bytes if options.table_memory is None else options.table_memory
+    return plan_memory(plan, parts, program, allowed, switch)
+
+
+def _check_banks(plan: Plan, options: SimulateOptions) -> None:
+    banks, used = options.switch.banks, plan.switch.entry_expected > 0
+    # Bank b of the tables is part of the switch's bank b mod banks.
+    together = used.reshape(len(used), -1, banks).sum(axis=1)
+    most = int(np.max(together, initial=0))
+    if most > 1:
+        raise SimulatorError(
+            f"A pass of the plan adds to {most} slots of one bank, as the switch "
+            f"{options.switch.name} has {banks}, and a pass can add to one slot of each: plan with "
+            f"--switch {options.switch.name}."
+        )

@@ -39,8 +39,8 @@ function sumOf(values, begin, end = "") {
 }
 
 function remember(workers) {
-  reports = workers.map(({ at, values }, place) => {
-    const last = reports[place] ?? { at: null, values: {} };
+  reports = workers.map(({ at, values }, index) => {
+    const last = reports[index] ?? { at: null, values: {} };
     return at === last.at ? last : { at, values, before: last };
   });
 }
@@ -81,8 +81,8 @@ const WORKERS = [
   ["lost", ({ values }) => count(sum(values, LOST)), ({ report }) => LOST.some((name) => rate(report, name) > 0), "frames that --faults lost on the worker's link"],
 ];
 
-function workerRow(worker, place, shown) {
-  const report = reports[place];
+function workerRow(worker, index, shown) {
+  const report = reports[index];
   const state = activity(worker, report, shown);
   const still = state === "finished" || state === "silent";
   const idle = { at: 1, values: {}, before: null };
@@ -152,12 +152,12 @@ function chart(id, along, lines, mark) {
   put(svg, "text", mark(first), { x: left, y: height - 6 });
   put(svg, "text", mark(last), { x: width - right, y: height - 6, "text-anchor": "end" });
   // Names at the ends of the lines, from the highest down, moved apart where they would overlap.
-  const ends = lines.map(({ values }, place) => [y(values.at(-1)) + 4, place]).sort((one, other) => one[0] - other[0]);
+  const ends = lines.map(({ values }, index) => [y(values.at(-1)) + 4, index]).sort((one, other) => one[0] - other[0]);
   const lowest = (rank) => 179 - 13 * (ends.length - 1 - rank);
   let above = -Infinity;
-  ends.forEach(([end, place], rank) => {
-    const { name, values } = lines[place];
-    const hue = Math.round(211 + 137.5 * place) % 360;
+  ends.forEach(([end, index], rank) => {
+    const { name, values } = lines[index];
+    const hue = Math.round(211 + 137.5 * index) % 360;
     const colour = `light-dark(hsl(${hue} 75% 38%), hsl(${hue} 75% 68%))`;
     const steps = values.map((value, at) => `${x(along[at]).toFixed(1)},${y(value).toFixed(1)}`);
     put(svg, "path", null, { d: `M${steps.join("L")}`, stroke: colour, "data-name": name, "data-last": values.at(-1) });
@@ -170,7 +170,7 @@ function show(shown) {
   if (shown.network !== network) [network, reports, points] = [shown.network, [], []];
   remember(shown.workers);
   points.push([shown.seconds, shown.workers.map(({ values }) => values.blocks_total ?? 0)]);
-  if (points.length > MOST_POINTS) points = points.filter((_, place) => place % 2 === 0 || place === MOST_POINTS);
+  if (points.length > MOST_POINTS) points = points.filter((_, index) => index % 2 === 0 || index === MOST_POINTS);
   const words = shown.outcome === null ? shown.step || "begins" : `Over: ${shown.words}`;
   document.title = `${shown.outcome === null ? "" : "(over) "}${shown.title}`;
   find("title").textContent = shown.title;
@@ -178,9 +178,9 @@ function show(shown) {
   find("clock").textContent = `${shown.seconds.toFixed(1)} s`;
   // A screen reader says it again each time that it is set.
   if (find("step").textContent !== words) find("step").textContent = words;
-  table("workers", WORKERS, shown.workers.map((worker, place) => workerRow(worker, place, shown)));
+  table("workers", WORKERS, shown.workers.map((worker, index) => workerRow(worker, index, shown)));
   table("switches", switchColumns(shown.switches), shown.switches.map((each) => ({ ...each, state: answer(each) })));
-  const lines = shown.workers.map(({ name, values }, place) => ({ name, values: points.map(([, blocks]) => blocks[place]), known: "blocks_total" in values }));
+  const lines = shown.workers.map(({ name, values }, index) => ({ name, values: points.map(([, blocks]) => blocks[index]), known: "blocks_total" in values }));
   chart("blocks", points.map(([seconds]) => seconds), lines.filter(({ known }) => known), (value) => `${value.toFixed(1)} s`);
   // A loss that is no number is null.
   const losses = shown.losses.filter(([, loss]) => loss !== null);

@@ -79,8 +79,8 @@ def check_sets(sets: int, slots: int) -> None:
     """Check that sets of destinations can be numbered as blocks."""
     if sets > MAX_BLOCKS:
         raise PlannerError(
-            f"with {slots} slots the graph needs {sets} blocks, at most {MAX_BLOCKS} fit; "
-            "give the switch more slots"
+            f"With {slots} slots the graph needs {sets} blocks, at most {MAX_BLOCKS} fit; "
+            "give the switch more slots."
         )
 
 

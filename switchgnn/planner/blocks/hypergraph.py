@@ -68,7 +68,7 @@ def cut_by_mtkahypar(known: Destinations, sets: int, slots: int, seed: int) -> N
         graph = _started().create_hypergraph(context, edges.destinations, len(nets), nets)
         parts = graph.partition(context).get_partition()
     except Exception as error:  # of several kinds of its own
-        raise PlannerError(f"Mt-KaHyPar could not make {sets} blocks: {error}") from error
+        raise PlannerError(f"Mt-KaHyPar could not make {sets} blocks: {error}.") from error
     return np.array(parts, dtype=np.int32)
 
 
@@ -77,8 +77,8 @@ def _library() -> Any:  # noqa: ANN401 - a module without types
         import mtkahypar  # noqa: PLC0415 - optional
     except ImportError as error:
         raise PlannerError(
-            "blocks by hypergraph partitioning need Mt-KaHyPar: "
-            f"{how_to_install('hypergraph')}, or choose the block strategy destination"
+            "Blocks by hypergraph partitioning need Mt-KaHyPar: "
+            f"{how_to_install('hypergraph')}, or choose the block strategy destination."
         ) from error
     return mtkahypar
 

@@ -84,12 +84,12 @@ class BlocksOver:
         own = np.zeros(len(needs.worker), dtype=np.int32)
         own[into] = block
         if np.any(own[into] != block):
-            raise PlannerError(f"block strategy {self.name} put a destination into two blocks")
+            raise PlannerError(f"Block strategy {self.name} put a destination into two blocks.")
         fullest = max(int(np.bincount(own[takes]).max(initial=0)) for takes in needs.slot.T)
         if fullest > slots:
             raise PlannerError(
-                f"block strategy {self.name} made a block that takes {fullest} slots of one "
-                f"switch, which has {slots}"
+                f"Block strategy {self.name} made a block that takes {fullest} slots of one "
+                f"switch, which has {slots}."
             )
 
 
@@ -101,8 +101,8 @@ def find_blocks_over(name: str) -> BlocksOver | None:
     found = _NAME.fullmatch(numbers)
     if kind not in _KINDS or found is None:
         raise PlannerError(
-            f"no block strategy {name!r}: for leaves and spines write one of {', '.join(_KINDS)} "
-            "with their numbers, as destination:8:8"
+            f"No block strategy {name!r}: for leaves and spines write one of {', '.join(_KINDS)} "
+            "with their numbers, as destination:8:8."
         )
     return BlocksOver(kind, int(found[1]), int(found[2]))
 

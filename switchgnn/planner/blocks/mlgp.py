@@ -28,7 +28,7 @@ def mlgp(boundary: BoundaryEdges, slots: int, seed: int) -> NDArray[np.int32]:
     if slots < MIN_SLOTS:
         raise PlannerError(
             f"{slots} slots are too few: a block holds both ends of an edge, so it needs "
-            f"at least {MIN_SLOTS}"
+            f"at least {MIN_SLOTS}."
         )
     block = np.zeros(len(boundary), dtype=np.int32)
     remaining = np.arange(len(boundary))
@@ -41,8 +41,8 @@ def mlgp(boundary: BoundaryEdges, slots: int, seed: int) -> NDArray[np.int32]:
         blocks += len(numbers)
         if blocks > MAX_BLOCKS:
             raise PlannerError(
-                f"with {slots} slots the graph needs more than {MAX_BLOCKS} blocks; "
-                "give the switch more slots"
+                f"With {slots} slots the graph needs more than {MAX_BLOCKS} blocks; "
+                "give the switch more slots."
             )
         remaining = remaining[~kept]
     return block

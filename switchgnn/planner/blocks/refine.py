@@ -232,7 +232,7 @@ def _add_gains(
 
 
 @Compiled
-def _relieve(  # noqa: PLR0917 - numba takes them by place
+def _relieve(  # noqa: PLR0917 - numba takes them by position
     indptr: NDArray[np.int64],
     resource: NDArray[np.int32],
     most: NDArray[np.int64],
@@ -276,7 +276,7 @@ def _relieve(  # noqa: PLR0917 - numba takes them by place
 
 
 @Compiled
-def _move(  # noqa: PLR0917 - numba takes them by place
+def _move(  # noqa: PLR0917 - numba takes them by position
     indptr: NDArray[np.int64],
     indices: NDArray[np.int32],
     starts: NDArray[np.int64],
@@ -369,7 +369,7 @@ def _choose(
 
 
 def _rank(group: NDArray[np.integer], key: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return the place of each row among the rows of its group, by ascending key."""
+    """Return the rank of each row among the rows of its group, by ascending key."""
     order = np.lexsort((key, group))
     rank = np.empty(len(order), dtype=np.int64)
     rank[order] = rank_in_group(group[order])

@@ -88,14 +88,14 @@ def read_raw_plan(folder: Path) -> RawPlan:
     try:
         workers, files = int(manifest["workers"]), dict(manifest["files"])
     except (KeyError, TypeError, ValueError) as error:
-        raise PlanCheckError(f"{folder}/plan.json lacks workers or files") from error
-    require(workers == len(files) - 2, f"{folder}/plan.json does not list the files of a plan")
+        raise PlanCheckError(f"{folder}/plan.json lacks workers or files.") from error
+    require(workers == len(files) - 2, f"{folder}/plan.json does not list the files of a plan.")
     own = [f"worker-{worker:03d}.safetensors" for worker in range(workers)]
     expected = {"switch.safetensors", "assignment.safetensors", *own}
-    require(set(files) == expected, f"{folder}/plan.json does not list the files of a plan")
+    require(set(files) == expected, f"{folder}/plan.json does not list the files of a plan.")
     present = {path.name for path in folder.iterdir()} - {"plan.json"}
     strange = sorted(present ^ expected)
-    require(not strange, f"{folder} should hold the files that plan.json lists, see {strange[:1]}")
+    require(not strange, f"{folder} should hold the files that plan.json lists, see {strange[:1]}.")
     content = {name: _read_listed(folder / name, digest) for name, digest in files.items()}
 
     def arrays_of(name: str, kinds: Mapping[str, str]) -> Arrays:
@@ -104,7 +104,7 @@ def read_raw_plan(folder: Path) -> RawPlan:
     parts = [arrays_of(name, _WORKER | _LEFT) for name in own]
     leaving = [name in part for part in parts for name in _LEFT]
     require(
-        all(leaving) or not any(leaving), f"{folder}: only some files say what is left to the hosts"
+        all(leaving) or not any(leaving), f"{folder}: only some files list what is left to hosts."
     )
     switch = arrays_of("switch.safetensors", _SWITCH)
     assignment = arrays_of("assignment.safetensors", _ASSIGNMENT)["assignment"]
@@ -117,17 +117,17 @@ def read_raw_manifest(folder: Path) -> dict[str, Any]:
     try:
         manifest: dict[str, Any] = json.loads(read_regular(where))
     except (OSError, ValueError, RecursionError) as error:
-        raise PlanCheckError(f"cannot read {where}: {error}") from error
+        raise PlanCheckError(f"Cannot read {where}: {error}.") from error
     require(
         isinstance(manifest, dict) and manifest.get("format") == "switchgnn-plan",
-        f"{where} is not the manifest of a plan",
+        f"{where} is not the manifest of a plan.",
     )
     version = manifest.get("version")
-    require(version == _VERSION, f"{where} has version {version!r}, which cannot be checked")
+    require(version == _VERSION, f"{where} has version {version!r}, which cannot be checked.")
     content = {key: value for key, value in manifest.items() if key != "digest"}
     canonical = json.dumps(content, sort_keys=True, separators=(",", ":"))
     digest = hashlib.sha256(canonical.encode("ascii")).hexdigest()
-    require(digest == manifest.get("digest"), f"{where} was changed: its digest does not agree")
+    require(digest == manifest.get("digest"), f"{where} was changed: its digest does not agree.")
     return manifest
 
 
@@ -135,10 +135,10 @@ def _read_listed(path: Path, digest: object) -> bytes:
     try:
         data = read_regular(path)
     except OSError as error:
-        raise PlanCheckError(f"cannot read {path}: {error.strerror}") from error
+        raise PlanCheckError(f"Cannot read {path}: {error.strerror}.") from error
     require(
         hashlib.sha256(data).hexdigest() == digest,
-        f"{path} was changed: its digest is not that of plan.json",
+        f"{path} was changed: its digest is not that of plan.json.",
     )
     return data
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from switchgnn.base.files import open_regular, private_folder, reason_to_distrust_place
+from switchgnn.base.files import open_regular, private_folder, reason_to_distrust_path
 from switchgnn.planner.check.files import PlanCheckError
 from switchgnn.planner.check.plan import check_plan
 from switchgnn.planner.errors import PlannerError
@@ -28,10 +28,10 @@ def trusted_plan(
 ) -> Iterator[Path]:
     """Yield a folder with a plan of one's own or a checked copy."""
     # Users who may change a link could redirect it after the check, so it is resolved first.
-    place = folder.resolve()
-    reason = _reason(place, check=check)
+    resolved = folder.resolve()
+    reason = _reason(resolved, check=check)
     if reason is None:
-        yield place
+        yield resolved
         return
     say(f"Checking the plan {folder} first: {reason}.")
     with private_folder("switchgnn-plan-") as copy:
@@ -44,14 +44,14 @@ def trusted_plan(
 
 
 def _refused(folder: Path, problem: str) -> ForeignPlanError:
-    return ForeignPlanError(f"The plan {folder} is not used: {problem}. Make the plan again.")
+    return ForeignPlanError(f"The plan {folder} is not used: {problem} Make the plan again.")
 
 
-def _reason(place: Path, *, check: bool | None) -> str | None:
+def _reason(resolved: Path, *, check: bool | None) -> str | None:
     if check is not None:
         return "that was asked for" if check else None
     try:
-        return reason_to_distrust_place(place)
+        return reason_to_distrust_path(resolved)
     except (FileNotFoundError, NotADirectoryError):
         # The reader of the plan reports what is missing.
         return None
@@ -64,12 +64,12 @@ def _copy(folder: Path, copy: Path) -> None:
     try:
         for path in sorted(folder.iterdir()):
             if not is_plan_file(path.name):
-                raise _refused(folder, f"{path.name!r} is no file of a plan")
+                raise _refused(folder, f"{path.name!r} is no file of a plan.")
             with open_regular(path) as source, (copy / path.name).open("wb") as target:
                 left -= source.seek(0, os.SEEK_END)
                 source.seek(0)
                 if left < 0:
-                    raise _refused(folder, f"it has more than {_MOST_BYTES:,} bytes")
+                    raise _refused(folder, f"It has more than {_MOST_BYTES:,} bytes.")
                 shutil.copyfileobj(source, target)
     except OSError as error:
         raise ForeignPlanError(

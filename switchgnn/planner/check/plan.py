@@ -54,7 +54,7 @@ def check_workers(plan: RawPlan, deliveries: Deliveries) -> tuple[CarriedRows, E
         own = np.flatnonzero(plan.assignment == worker)
         require(
             np.array_equal(part["vertices"], own),
-            f"worker {worker} does not hold exactly the vertices that are assigned to it",
+            f"Worker {worker} does not hold exactly the vertices that are assigned to it.",
         )
         _check_receives(plan, worker, part)
     return _check_sends(plan, deliveries), _neighbours(plan)
@@ -72,7 +72,7 @@ def _check_shapes(worker: int, part: Arrays, blocks: int) -> None:
         right = len(array) == rows + 1 and array[0] == 0 and array[-1] == total
         require(
             right and np.all(np.diff(array) >= 0),
-            f"worker {worker}: {name} does not rise from 0 to {total} in {rows} steps",
+            f"Worker {worker}: {name} does not rise from 0 to {total} in {rows} steps.",
         )
     for names, rows in (
         (("send_destination",) if "send_destination" in part else (), sends),
@@ -80,10 +80,10 @@ def _check_shapes(worker: int, part: Arrays, blocks: int) -> None:
         (("neighbour_worker",), len(part["neighbour_vertex"])),
     ):
         for name in names:
-            require(len(part[name]) == rows, f"worker {worker}: {name} has a wrong length")
+            require(len(part[name]) == rows, f"Worker {worker}: {name} has a wrong length.")
     for name in ("send_row", "receive_row"):
         inside = (part[name] >= 0) & (part[name] < len(part["vertices"]))
-        require(np.all(inside), f"worker {worker}: {name} is beyond its vertices")
+        require(np.all(inside), f"Worker {worker}: {name} is beyond its vertices.")
 
 
 def rows_left(plan: RawPlan, name: str) -> NDArray[np.bool_]:
@@ -92,9 +92,9 @@ def rows_left(plan: RawPlan, name: str) -> NDArray[np.bool_]:
     for worker, part in enumerate(plan.workers):
         rows = part.get(f"left_{name}", np.zeros(0, dtype=np.int64))
         inside = np.all((rows >= 0) & (rows < len(part["vertices"])))
-        require(inside, f"worker {worker}: left_{name} is beyond its vertices")
+        require(inside, f"Worker {worker}: left_{name} is beyond its vertices.")
         ascending = np.all(np.diff(rows) > 0)
-        require(ascending, f"worker {worker}: left_{name} is not ascending")
+        require(ascending, f"Worker {worker}: left_{name} is not ascending.")
         left[part["vertices"][rows]] = True
     return left
 
@@ -103,20 +103,20 @@ def _check_receives(plan: RawPlan, worker: int, part: Arrays) -> None:
     switch = plan.switch
     vertex = part["receive_vertex"].astype(np.int64)
     named = np.array_equal(part["vertices"][part["receive_row"]], vertex)
-    require(named, f"worker {worker}: receive_row and receive_vertex differ")
+    require(named, f"Worker {worker}: receive_row and receive_vertex differ.")
     key = (_blocks(part["receive_indptr"]) << 32) | vertex
-    require(np.all(np.diff(key) > 0), f"worker {worker}: receive_vertex is not ascending")
+    require(np.all(np.diff(key) > 0), f"Worker {worker}: receive_vertex is not ascending.")
     mine = switch["result_worker"] == worker
     sums = (switch["result_block"][mine].astype(np.int64) << 32) | switch["result_vertex"][mine]
     order = np.argsort(sums)
     require(
         np.array_equal(sums[order], key),
-        f"worker {worker} expects other sums than the switch sends it",
+        f"Worker {worker} expects other sums than the switch sends it.",
     )
     counts = np.array_equal(switch["result_expected"][mine][order], part["receive_count"])
-    require(counts, f"worker {worker} expects another Count of a sum than the switch")
+    require(counts, f"Worker {worker} expects another Count of a sum than the switch.")
     listed = np.array_equal(np.diff(part["neighbour_indptr"]), part["receive_count"])
-    require(listed, f"worker {worker}: a list of neighbours is not as long as its Count")
+    require(listed, f"Worker {worker}: a list of neighbours is not as long as its Count.")
 
 
 def _check_sends(plan: RawPlan, deliveries: Deliveries) -> CarriedRows:
@@ -129,13 +129,13 @@ def _check_sends(plan: RawPlan, deliveries: Deliveries) -> CarriedRows:
         carried = np.diff(part["send_row_indptr"])
         carrying = part["vertices"][part["send_row"]]
         _check_carried(worker, ids, carried, carrying, part["send_row_indptr"])
-        place = np.searchsorted(source_ids, ids)
-        known = place < len(source_ids)
-        known[known] = source_ids[place[known]] == ids[known]
-        require(np.all(known), f"worker {worker} sends what the switch does not know")
+        index = np.searchsorted(source_ids, ids)
+        known = index < len(source_ids)
+        known[known] = source_ids[index[known]] == ids[known]
+        require(np.all(known), f"Worker {worker} sends what the switch does not know.")
         require(
-            np.all(source_worker[place] == worker),
-            f"worker {worker} sends a packet that the switch takes from another worker only",
+            np.all(source_worker[index] == worker),
+            f"Worker {worker} sends a packet that the switch takes from another worker only.",
         )
         keys.append((_blocks(part["send_indptr"]) << 32) | ids)
         rows.append(carried)
@@ -148,15 +148,15 @@ def _check_sends(plan: RawPlan, deliveries: Deliveries) -> CarriedRows:
     expected = (deliveries.packet_block << 32) | deliveries.packet_id
     require(
         np.array_equal(key[order], expected),
-        "the packets of the workers are not, once each, those that the switch has entries for",
+        "The packets of the workers are not, once each, those that the switch has entries for.",
     )
     wrong = np.flatnonzero(carried[order] != deliveries.packet_count)
     if len(wrong):
         at = wrong[0]
         raise PlanCheckError(
-            f"packet {deliveries.packet_id[at]} of block {deliveries.packet_block[at]} adds up "
+            f"Packet {deliveries.packet_id[at]} of block {deliveries.packet_block[at]} adds up "
             f"{carried[order][at]} vertices, but the switch takes it with Count "
-            f"{deliveries.packet_count[at]}"
+            f"{deliveries.packet_count[at]}."
         )
     if addressed:
         _check_addressed(plan, deliveries, np.concatenate(addressed)[order])
@@ -169,15 +169,15 @@ def _check_sends(plan: RawPlan, deliveries: Deliveries) -> CarriedRows:
 def _check_addressed(plan: RawPlan, deliveries: Deliveries, addressed: NDArray[np.integer]) -> None:
     """Check that partial sums name their only destination, and other packets none."""
     partial = deliveries.packet_id >= _PARTIAL
-    require(not np.any(addressed[~partial]), "a packet of one vertex names a destination")
+    require(not np.any(addressed[~partial]), "A packet of one vertex names a destination.")
     to = partial[deliveries.packet]
     packet, vertex = deliveries.packet[to], plan.switch["result_vertex"][deliveries.result[to]]
     wrong = np.flatnonzero(addressed[packet] != vertex)
     if len(wrong):
         at = packet[wrong[0]]
         raise PlanCheckError(
-            f"partial sum {deliveries.packet_id[at]} of block {deliveries.packet_block[at]} names "
-            f"vertex {addressed[at]}, but the switch adds it for {vertex[wrong[0]]}"
+            f"Partial sum {deliveries.packet_id[at]} of block {deliveries.packet_block[at]} names "
+            f"vertex {addressed[at]}, but the switch adds it for {vertex[wrong[0]]}."
         )
 
 
@@ -188,13 +188,13 @@ def _check_carried(
     carrying: NDArray[np.int64],
     indptr: NDArray[np.int64],
 ) -> None:
-    require(np.all(carried > 0), f"worker {worker} sends a packet that carries nothing")
+    require(np.all(carried > 0), f"Worker {worker} sends a packet that carries nothing.")
     plain = ids < _PARTIAL
-    require(np.all(carried[plain] == 1), f"worker {worker} adds to a packet of one vertex")
+    require(np.all(carried[plain] == 1), f"Worker {worker} adds to a packet of one vertex.")
     named = np.array_equal(carrying[indptr[:-1][plain]], ids[plain])
-    require(named, f"worker {worker}: send_row and send_source differ")
+    require(named, f"Worker {worker}: send_row and send_source differ.")
     pairs = np.sort((np.repeat(np.arange(len(ids)), carried) << 32) | carrying)
-    require(np.all(np.diff(pairs) != 0), f"worker {worker} adds a row twice to a packet")
+    require(np.all(np.diff(pairs) != 0), f"Worker {worker} adds a row twice to a packet.")
 
 
 def _neighbours(plan: RawPlan) -> Edges:
@@ -202,13 +202,13 @@ def _neighbours(plan: RawPlan) -> Edges:
     for worker, part in enumerate(plan.workers):
         source = part["neighbour_vertex"].astype(np.int64)
         counts = np.diff(part["neighbour_indptr"])
-        require(np.all(source < len(plan.assignment)), f"worker {worker}: no such neighbour")
+        require(np.all(source < len(plan.assignment)), f"Worker {worker}: no such neighbour.")
         require(
             np.array_equal(plan.assignment[source], part["neighbour_worker"]),
-            f"worker {worker} believes that a neighbour belongs to another worker than it does",
+            f"Worker {worker} believes that a neighbour belongs to another worker than it does.",
         )
         ascending = (np.repeat(np.arange(len(counts)), counts) << 32) | source
-        require(np.all(np.diff(ascending) > 0), f"worker {worker}: neighbours are not ascending")
+        require(np.all(np.diff(ascending) > 0), f"Worker {worker}: neighbours are not ascending.")
         blocks.append(np.repeat(_blocks(part["receive_indptr"]), counts))
         destination = np.repeat(part["receive_vertex"].astype(np.int64), counts)
         keys.append((source << 32) | destination)
@@ -250,7 +250,7 @@ def check_plan(folder: str | Path, graph: Graph | None = None) -> CheckedPlan:
     try:
         return _check(read_raw_plan(Path(folder)), graph)
     except (KeyError, TypeError, AttributeError) as error:
-        raise PlanCheckError(f"{folder}/plan.json lacks a field or has a strange one") from error
+        raise PlanCheckError(f"{folder}/plan.json lacks a field or has a strange one.") from error
 
 
 def name_of_graph(folder: str | Path) -> str:
@@ -258,7 +258,7 @@ def name_of_graph(folder: str | Path) -> str:
     try:
         return str(read_raw_manifest(Path(folder))["graph"]["name"])
     except (KeyError, TypeError) as error:
-        raise PlanCheckError(f"{folder}/plan.json does not name its graph") from error
+        raise PlanCheckError(f"{folder}/plan.json does not name its graph.") from error
 
 
 def _check(plan: RawPlan, graph: Graph | None) -> CheckedPlan:
@@ -294,15 +294,15 @@ def _check(plan: RawPlan, graph: Graph | None) -> CheckedPlan:
 def _check_graph(plan: RawPlan, graph: Graph) -> None:
     record = plan.manifest["graph"]
     same = record["digest"] == graph.digest() and record["vertices"] == graph.vertices
-    require(same, f"the plan is for graph {record['name']}, not for this {graph.name}")
+    require(same, f"The plan is for graph {record['name']}, not for this {graph.name}.")
 
 
 def _check_assignment(plan: RawPlan) -> None:
     workers, assignment = len(plan.workers), plan.assignment
     fits = len(assignment) == plan.manifest["graph"]["vertices"]
-    require(fits, "assignment.safetensors does not fit the graph")
+    require(fits, "Assignment.safetensors does not fit the graph.")
     inside = np.all((assignment >= 0) & (assignment < workers))
-    require(inside, f"assignment.safetensors names a worker outside 0..{workers - 1}")
+    require(inside, f"Assignment.safetensors names a worker outside 0..{workers - 1}.")
 
 
 def _check_left(
@@ -314,14 +314,14 @@ def _check_left(
     both = vertex[here][left[vertex[here]]]
     if len(both):
         raise PlanCheckError(
-            f"{blocks.name}: vertex {both[0]} is left to the hosts, and the switch sums it, too"
+            f"{blocks.name}: vertex {both[0]} is left to the hosts, and the switch sums it, too."
         )
     if boundary is None:
         return
     idle = np.setdiff1d(np.flatnonzero(left), boundary & _LOW)
     if len(idle):
         raise PlanCheckError(
-            f"{blocks.name}: vertex {idle[0]} is left to the hosts without any remote neighbour"
+            f"{blocks.name}: vertex {idle[0]} is left to the hosts without any remote neighbour."
         )
 
 
@@ -330,27 +330,27 @@ def _check_no_others_left(plan: RawPlan) -> None:
     left = {name: bool(rows_left(plan, name).any()) for name in (_FORWARD, _BACKWARD)}
     for name, any_left in left.items():
         known = not any_left or name in plan.manifest["directions"]
-        require(known, f"{name} sums are left to the hosts, but the plan has none")
+        require(known, f"{name} sums are left to the hosts, but the plan has none.")
     empty = plan.leaves_any and not any(left.values())
-    require(not empty, "the workers list what is left to the hosts, and nothing is")
+    require(not empty, "The workers list what is left to the hosts, and nothing is.")
 
 
 def _directions(plan: RawPlan) -> Iterator[tuple[list[str], int, int]]:
     """Yield (names, first block, last block) of each range; together they are all blocks."""
     ranges: dict[tuple[int, int], list[str]] = {}
     for name, record in plan.manifest["directions"].items():
-        require(name in (_FORWARD, _BACKWARD), f"plan.json has a strange direction {name}")
+        require(name in (_FORWARD, _BACKWARD), f"plan.json has a strange direction {name}.")
         ranges.setdefault((record["first_block"], record["last_block"]), []).append(name)
-    require(bool(ranges), "plan.json has no direction")
+    require(bool(ranges), "plan.json has no direction.")
     following = 1
     for first, last in sorted(ranges):
         require(
             first == following and last >= first - 1,
-            f"the blocks {first} to {last} of a direction do not follow those before them",
+            f"The blocks {first} to {last} of a direction do not follow those before them.",
         )
         following = last + 1
         yield ranges[first, last], first, last
-    require(following == plan.manifest["blocks"] + 1, "some blocks are of no direction")
+    require(following == plan.manifest["blocks"] + 1, "Some blocks are of no direction.")
 
 
 def _edges_of(plan: RawPlan, graph: Graph) -> NDArray[np.int64]:
@@ -380,9 +380,9 @@ def _believed_in(plan: RawPlan, believed: Edges, name: str) -> NDArray[np.int64]
     inside = plan.assignment[keys >> 32] == plan.assignment[keys & _LOW]
     if np.any(inside):
         edge = _edge(keys[np.argmax(inside)])
-        raise PlanCheckError(f"{name}: the edge {edge} has both ends on one worker")
+        raise PlanCheckError(f"{name}: the edge {edge} has both ends on one worker.")
     edges = plan.manifest["graph"]["edges"]
-    require(len(keys) <= edges, f"the plan serves {len(keys)} edges of a graph with {edges}")
+    require(len(keys) <= edges, f"The plan serves {len(keys)} edges of a graph with {edges}.")
     return keys
 
 
@@ -414,15 +414,15 @@ def _check_edges(boundary: NDArray[np.int64], served: Edges, blocks: _Blocks, wh
     missing = np.setdiff1d(boundary, keys)
     for found, problem in ((strange, "which is no boundary edge"), (twice, "more than once")):
         if len(found):
-            raise PlanCheckError(f"{name}: {who} the edge {_edge(found[0])} {problem}")
-    raise PlanCheckError(f"{name}: nobody serves the edge {_edge(missing[0])}, though {who} others")
+            raise PlanCheckError(f"{name}: {who} the edge {_edge(found[0])} {problem}.")
+    raise PlanCheckError(f"{name}: no packet serves the edge {_edge(missing[0])}; {who} others.")
 
 
 def _check_same_blocks(served: Edges, believed: Edges) -> None:
     one, other = np.lexsort((served.key, served.block)), np.lexsort((believed.key, believed.block))
     same = np.array_equal(served.key[one], believed.key[other])
     same = same and np.array_equal(served.block[one], believed.block[other])
-    require(same, "a worker expects an edge in another block than the switch serves it in")
+    require(same, "A worker expects an edge in another block than the switch serves it in.")
 
 
 def _check_prediction(
@@ -455,7 +455,7 @@ def _check_prediction(
         "passes": passes,
     }
     for field, value in counted.items():
-        require(said[field] == value, f"plan.json predicts a wrong {field} of {name}")
+        require(said[field] == value, f"plan.json predicts a wrong {field} of {name}.")
 
 
 def _rows(indptr: NDArray[np.int64], first: int, last: int) -> int:

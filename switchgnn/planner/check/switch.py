@@ -20,8 +20,8 @@ _PARTIAL = 2**31
 class Deliveries:
     """All additions of the switch: one row per packet and destination, D rows."""
 
-    packet: NDArray[np.int64]  # [D], the place of the packet in `packet_block` and `packet_id`
-    result: NDArray[np.int64]  # [D], the place of the destination among the results
+    packet: NDArray[np.int64]  # [D], the index of the packet in `packet_block` and `packet_id`
+    result: NDArray[np.int64]  # [D], the index of the destination among the results
     packet_block: NDArray[np.int64]  # [P], ascending with packet_id
     packet_id: NDArray[np.int64]  # [P], the id on the wire
     packet_count: NDArray[np.int64]  # [P], the Count of the packet
@@ -36,7 +36,7 @@ def check_switch(plan: RawPlan) -> Deliveries:
     packet = _check_entries(plan)
     entry, bank = np.nonzero(switch["entry_expected"])
     idle = switch["entry_expected"] == 0
-    require(not np.any(switch["entry_slot"][idle]), "an entry names a slot of a bank it leaves out")
+    require(not np.any(switch["entry_slot"][idle]), "An entry names a slot of a bank it skips.")
     slots = _result_key(switch["result_block"], switch["result_bank"], switch["result_slot"])
     wanted = _result_key(switch["entry_block"][entry], bank, switch["entry_slot"][entry, bank])
     result = _find(slots, wanted)
@@ -44,8 +44,8 @@ def check_switch(plan: RawPlan) -> Deliveries:
     if len(lost):
         at = entry[lost[0]]
         raise PlanCheckError(
-            f"source {switch['entry_source'][at]} adds to slot {switch['entry_slot'][at].max()} of "
-            f"bank {bank[lost[0]]} in block {switch['entry_block'][at]}, which is nobody's"
+            f"Source {switch['entry_source'][at]} adds to slot {switch['entry_slot'][at].max()} of "
+            f"bank {bank[lost[0]]} in block {switch['entry_block'][at]}, which is nobody's."
         )
     agree = switch["entry_expected"][entry, bank] == switch["result_expected"][result]
     _require_all(agree, entry, switch, "expects another count of its slot than its result does")
@@ -65,66 +65,66 @@ def _check_lengths(switch: Arrays) -> None:
     for prefix in ("source", "entry", "result"):
         names = [name for name in switch if name.startswith(prefix)]
         lengths = {len(switch[name]) for name in names}
-        require(len(lengths) == 1, f"switch.safetensors: arrays {prefix}_* differ in length")
+        require(len(lengths) == 1, f"switch.safetensors: arrays {prefix}_* differ in length.")
     rows = len(switch["entry_block"])
     for name, array in switch.items():
         shape = (rows, _BANKS) if name in ("entry_slot", "entry_expected") else (len(array),)
-        require(array.shape == shape, f"switch.safetensors: {name} has shape {array.shape}")
+        require(array.shape == shape, f"switch.safetensors: {name} has shape {array.shape}.")
 
 
 def _check_sources(plan: RawPlan) -> None:
     ids = plan.switch["source_vertex"].astype(np.int64)
     owner = plan.switch["source_worker"].astype(np.int64)
-    require(np.all(np.diff(ids) > 0), "switch.safetensors: source_vertex is not ascending")
+    require(np.all(np.diff(ids) > 0), "switch.safetensors: source_vertex is not ascending.")
     plain = ids < _PARTIAL
-    require(np.all(ids[plain] < len(plan.assignment)), "a source is no vertex of the graph")
+    require(np.all(ids[plain] < len(plan.assignment)), "A source is no vertex of the graph.")
     wrong = np.flatnonzero(plan.assignment[ids[plain]] != owner[plain])
     if len(wrong):
         vertex = ids[plain][wrong[0]]
-        raise PlanCheckError(f"source {vertex} has another owner in the switch")
+        raise PlanCheckError(f"Source {vertex} has another owner in the switch.")
     workers = len(plan.workers)
-    require(np.all(owner < workers), f"a source belongs to no worker of 0..{workers - 1}")
+    require(np.all(owner < workers), f"A source belongs to no worker of 0..{workers - 1}.")
 
 
 def _check_results(plan: RawPlan) -> None:
     switch, manifest = plan.switch, plan.manifest
     block, vertex = switch["result_block"].astype(np.int64), switch["result_vertex"]
     bank, slot = switch["result_bank"], switch["result_slot"].astype(np.int64)
-    _check_blocks(block, manifest["blocks"], "a result")
+    _check_blocks(block, manifest["blocks"], "A result")
     lanes = manifest.get("lanes", 32)
-    require(lanes in _LANES, f"plan.json: no frame carries {lanes} numbers")
-    require(np.all(bank < _BANKS), f"a result is in a bank beyond {_BANKS - 1}")
+    require(lanes in _LANES, f"plan.json: no frame carries {lanes} numbers.")
+    require(np.all(bank < _BANKS), f"A result is in a bank beyond {_BANKS - 1}.")
     if manifest["strategy"]["blocks"] != "strawman":
         per_bank = -(-manifest["slots"] // _BANKS)
-        require(manifest["slots_per_bank"] == per_bank, "plan.json: slots_per_bank is not slots/8")
+        require(manifest["slots_per_bank"] == per_bank, "plan.json: slots_per_bank is not slots/8.")
         over = _leaves_and_spines(plan)
         inside = bool(over) or np.all(slot < per_bank)
-        require(inside, f"a result is in a slot beyond {per_bank - 1}")
+        require(inside, f"A result is in a slot beyond {per_bank - 1}.")
         wide = max(1, lanes // 32)
-        beside = f"a slot of {lanes} numbers begins inside of another one"
-        require(np.all(bank % wide == 0), beside)
+        aligned = np.all(bank % wide == 0)
+        require(aligned, f"A slot of {lanes} numbers begins inside another one.")
         if not over:
             fullest = int(np.bincount(block).max(initial=0))
             require(
                 fullest * wide <= manifest["slots"],
-                f"a block has {fullest} destinations for {manifest['slots']} slots",
+                f"A block has {fullest} destinations for {manifest['slots']} slots.",
             )
     keys = _result_key(block, bank, slot)
-    require(np.all(np.diff(keys) >= 0), "switch.safetensors: results are not sorted")
-    require(np.all(np.diff(keys) != 0), "two destinations of one block share a slot")
-    require(np.all(vertex < len(plan.assignment)), "a result is for no vertex of the graph")
+    require(np.all(np.diff(keys) >= 0), "switch.safetensors: results are not sorted.")
+    require(np.all(np.diff(keys) != 0), "Two destinations of one block share a slot.")
+    require(np.all(vertex < len(plan.assignment)), "A result is for no vertex of the graph.")
     owns = plan.assignment[vertex] == switch["result_worker"]
     if not np.all(owns):
         wrong = vertex[np.argmin(owns)]
-        raise PlanCheckError(f"the sum of vertex {wrong} goes to a wrong worker")
+        raise PlanCheckError(f"The sum of vertex {wrong} goes to a wrong worker.")
     pairs = np.sort((block << 32) | vertex)
-    require(np.all(np.diff(pairs) != 0), "a vertex has two results in one block")
+    require(np.all(np.diff(pairs) != 0), "A vertex has two results in one block.")
 
 
 def _leaves_and_spines(plan: RawPlan) -> tuple[int, int] | None:
     name = str(plan.manifest["strategy"]["blocks"])
     found = re.fullmatch(r"[a-z-]+:([1-9]\d{0,2}):(\d{1,3})", name)
-    require(":" not in name or found is not None, "plan.json: the blocks have a strange name")
+    require(":" not in name or found is not None, "plan.json: the blocks have a strange name.")
     return None if found is None else (int(found[1]), int(found[2]))
 
 
@@ -136,7 +136,7 @@ def _check_leaves_and_spines(
         return
     leaves, spines = over
     switch, workers = plan.switch, len(plan.workers)
-    require(leaves <= workers, f"the blocks are for {leaves} leaves, and there are fewer workers")
+    require(leaves <= workers, f"The blocks are for {leaves} leaves, and there are fewer workers.")
     leaf_of = np.arange(workers) * leaves // workers
     owner = np.searchsorted(switch["source_vertex"], source)
     sender = leaf_of[switch["source_worker"][owner]]
@@ -155,7 +155,7 @@ def _check_leaves_and_spines(
         np.bincount(pairs // max(rows, 1) * last + block[pairs % max(rows, 1)]).max(initial=0)
     )
     room = plan.manifest["slots"] // max(1, plan.manifest.get("lanes", 32) // 32)
-    require(fullest <= room, f"a block takes {fullest} slots of one switch, which has {room}")
+    require(fullest <= room, f"A block takes {fullest} slots of one switch, which has {room}.")
 
 
 def _check_entries(plan: RawPlan) -> NDArray[np.int64]:
@@ -163,11 +163,11 @@ def _check_entries(plan: RawPlan) -> NDArray[np.int64]:
     switch = plan.switch
     block, source = switch["entry_block"].astype(np.int64), switch["entry_source"]
     hop, last = switch["entry_hop"].astype(np.int64), switch["entry_last"]
-    _check_blocks(block, plan.manifest["blocks"], "an entry")
+    _check_blocks(block, plan.manifest["blocks"], "An entry")
     known = _find(switch["source_vertex"].astype(np.int64), source.astype(np.int64)) >= 0
     _require_all(known, np.arange(len(source)), switch, "is not among the sources")
     key = (block << 32) | source
-    require(np.all(np.diff(key) >= 0), "switch.safetensors: entries are not sorted")
+    require(np.all(np.diff(key) >= 0), "switch.safetensors: entries are not sorted.")
     new = np.diff(key, prepend=-1) != 0
     ends = np.append(new[1:], True)[: len(new)]
     right = np.where(new, hop == 0, hop == np.append(0, hop[:-1])[: len(hop)] + 1)
@@ -179,7 +179,7 @@ def _check_entries(plan: RawPlan) -> NDArray[np.int64]:
     first = np.flatnonzero(new)
     count = switch["entry_count"]
     same = count == count[first[packet]] if len(first) else np.ones(0, dtype=bool)
-    _require_all(same & (count > 0), np.arange(len(hop)), switch, "changes its Count on its way")
+    _require_all(same & (count > 0), np.arange(len(hop)), switch, "changes its Count between hops")
     return packet
 
 
@@ -190,15 +190,15 @@ def _check_counts(switch: Arrays, entry: NDArray[np.int64], result: NDArray[np.i
     if len(wrong):
         at = wrong[0]
         raise PlanCheckError(
-            f"the slot of vertex {switch['result_vertex'][at]} in block "
+            f"The slot of vertex {switch['result_vertex'][at]} in block "
             f"{switch['result_block'][at]} expects {switch['result_expected'][at]}, but its "
-            f"packets carry {arriving[at]}"
+            f"packets carry {arriving[at]}."
         )
 
 
 def _check_blocks(block: NDArray[np.int64], blocks: int, what: str) -> None:
     inside = np.all((block >= 1) & (block <= blocks))
-    require(inside, f"{what} is of a block outside 1..{blocks}")
+    require(inside, f"{what} is of a block outside 1..{blocks}.")
 
 
 def _require_all(
@@ -208,7 +208,7 @@ def _require_all(
         return
     at = entry[np.argmin(holds)]
     raise PlanCheckError(
-        f"source {switch['entry_source'][at]} of block {switch['entry_block'][at]} {problem}"
+        f"Source {switch['entry_source'][at]} of block {switch['entry_block'][at]} {problem}."
     )
 
 
@@ -222,8 +222,8 @@ def _result_key(
 
 
 def _find(keys: NDArray[np.int64], wanted: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the place of each in sorted keys, or -1."""
+    """Return the index of each in sorted keys, or -1."""
     if len(keys) == 0:
         return np.full(len(wanted), -1, dtype=np.int64)
-    place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-    return np.where(keys[place] == wanted, place, -1).astype(np.int64)
+    index = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+    return np.where(keys[index] == wanted, index, -1).astype(np.int64)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Lower bounds for any plan of an assignment, and the packets of other ways."""
+"""Lower bounds for any plan of an assignment, and the packets of other transports."""
 
 from dataclasses import dataclass
 

@@ -101,16 +101,16 @@ class PacketArrivals:
     worker: NDArray[np.int64]  # [S], the sender
 
     def find(self, block: NDArray[np.integer], source: NDArray[np.integer]) -> NDArray[np.int64]:
-        """Return the places of these packets."""
+        """Return the indices of these packets."""
         keys = (self.block << 32) | self.source
         by_key = np.argsort(keys)
         wanted = (block.astype(np.int64) << 32) | source
         found: NDArray[np.int64] = by_key[np.searchsorted(keys, wanted, sorter=by_key)]
         return found
 
-    def taken(self, places: NDArray[np.int64]) -> "PacketArrivals":
-        """Return those at these places."""
-        return PacketArrivals(self.block[places], self.source[places], self.worker[places])
+    def taken(self, indices: NDArray[np.int64]) -> "PacketArrivals":
+        """Return those at these indices."""
+        return PacketArrivals(self.block[indices], self.source[indices], self.worker[indices])
 
 
 def plan_arrivals(plan: Plan, direction: Direction) -> PacketArrivals:
@@ -170,7 +170,7 @@ def _as_planned(source: NDArray[np.int64], plan: Plan) -> NDArray[np.int64]:
 
 
 def turns_of(sent: PacketArrivals) -> NDArray[np.int64]:
-    """Return int64[S], the place of each packet among those of its worker in its block."""
+    """Return int64[S], the rank of each packet among those of its worker in its block."""
     together = np.lexsort((sent.worker, sent.block))
     turn = np.empty(len(together), dtype=np.int64)
     turn[together] = rank_in_group(sent.block[together], sent.worker[together])

@@ -90,7 +90,7 @@ def left_edges(plan: Plan, graph: Graph, direction: Direction) -> BoundaryEdges:
 # Ways to exchange, in the order in which one is taken where several take the same time: all sums
 # by the switch; some of them; none, with partial sums where they are fewer; none, with copies.
 SWITCH, MIXED, HOST_PARTIAL, HOST = "switch", "mixed", "host-partial", "host"
-WAYS = (SWITCH, MIXED, HOST_PARTIAL, HOST)
+PREDICTED_TRANSPORTS = (SWITCH, MIXED, HOST_PARTIAL, HOST)
 
 # int64[W, W] by direction: the rows from worker a to worker b.
 Rows = Mapping[Direction, NDArray[np.int64]]
@@ -201,7 +201,7 @@ def choose_lanes(
         work = int(shared_work(2 * sent * on.host_work, switch, on.cores)[0])
         # Sums that leave end passes, about as many as the first ones of sources: without the loop.
         least = max(work, int((-(-fan_out // at.banks_apart)).sum()) * on.loop_pass)
-        barriers = blocks * (barrier_time(len(rows), on) + 2 * on.way)
+        barriers = blocks * (barrier_time(len(rows), on) + 2 * on.link_delay)
         return sum(
             times * (max(least, int(sent.max()) * on.of_host(frame_bytes(each))) + barriers)
             for width, times in exchanges.items()
@@ -210,9 +210,9 @@ def choose_lanes(
 
     banks = min(context.banks, max(1, context.slots // MIN_SLOTS))
     fit = (lanes for lanes in LANES if lanes <= widest and banks_of_slot(lanes) <= banks)
-    ways = [replace(context, lanes=lanes) for lanes in fit]
-    most = _NEAR * min(map(picoseconds, ways))
-    return next(at for at in ways if picoseconds(at) <= most), owner
+    candidates = [replace(context, lanes=lanes) for lanes in fit]
+    most = _NEAR * min(map(picoseconds, candidates))
+    return next(at for at in candidates if picoseconds(at) <= most), owner
 
 
 # The most boundary edges with which a second plan is made that serves nearly all of them.
@@ -226,7 +226,7 @@ class AutoPlan:
     plan: Plan  # leaves all destinations to the hosts where these are quicker alone
     # predicted, by the names of `costs/forecast.py`; plans that do not fit are missing
     seconds: Mapping[str, float]
-    chosen: str  # the quickest way
+    chosen: str  # the quickest transport
 
 
 def build_auto(
@@ -282,7 +282,7 @@ def build_auto(
         more = found < seconds.get(MIXED, np.inf)
         if more:
             plans[MIXED], seconds[MIXED] = plan, found
-    ordered = {way: seconds[way] for way in WAYS if way in seconds}
+    ordered = {name: seconds[name] for name in PREDICTED_TRANSPORTS if name in seconds}
     chosen = min(ordered, key=ordered.__getitem__)
     if chosen not in plans:
         plans[chosen] = leaving(
@@ -329,7 +329,7 @@ def _all_but(
 _MICRO, _MILLI = 1e-6, 1e-3
 
 
-def way_of(plan: Plan, directions: tuple[Direction, ...]) -> str:
+def transport_of(plan: Plan, directions: tuple[Direction, ...]) -> str:
     """Return `switch`, `mixed`, or `host-partial` where the plan leaves everything to the hosts."""
     if not plan.leaves_any:
         return SWITCH
@@ -354,7 +354,7 @@ def verdict(
     alone = f"between hosts alone ({host}, IP packets of up to {mtu:,} bytes)"
     hosts, with_plan = told_seconds(seconds[host]), told_seconds(seconds[own])
     if own == HOST_PARTIAL:
-        tried = [seconds[way] for way in (SWITCH, MIXED) if way in seconds]
+        tried = [seconds[name] for name in (SWITCH, MIXED) if name in seconds]
         best = f" and {told_seconds(min(tried))} with the switch" if tried else ""
         return (
             f"The switch does not pay: {exchange} predicted to take {hosts} {alone}{best}, so "

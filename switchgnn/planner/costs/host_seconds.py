@@ -121,7 +121,7 @@ class _Frames:
             self.receiver,
             np.maximum(self._on_link(network), network.host_work),
             np.where(self.asks, self.confirms, 0),
-            network.way,
+            network.link_delay,
             network.of_host(ACK_BYTES),
             network.switch_work,
             network.on_link(_MARKED_BYTES),
@@ -170,7 +170,7 @@ def _exchange(  # noqa: PLR0912, PLR0915, PLR0917 - numba takes one loop
     receiver: NDArray[np.int64],
     time: NDArray[np.int64],
     confirms: NDArray[np.int64],
-    way: int,
+    link_delay: int,
     ack: int,
     switch_work: int,
     marking: int,
@@ -194,7 +194,7 @@ def _exchange(  # noqa: PLR0912, PLR0915, PLR0917 - numba takes one loop
     down = np.zeros(workers, dtype=np.int64)
     # When the last sum or acknowledgement has left.
     came = np.zeros(workers, dtype=np.int64)
-    place = indptr[:-1].copy()
+    next_frame = indptr[:-1].copy()
     confirmed = indptr[:-1].copy()
     wide = np.full(workers, min(window, first_window))
     doubling = np.full(workers, first_window < window)
@@ -246,7 +246,7 @@ def _exchange(  # noqa: PLR0912, PLR0915, PLR0917 - numba takes one loop
                     down[to] = came[to] = max(down[to], now) + size
                     sums_left[to] -= 1
                     if sums_left[to] == 0 and groups_left[to] == 0:
-                        heapq.heappush(events, (down[to] + way, _REPORT, to))
+                        heapq.heappush(events, (down[to] + link_delay, _REPORT, to))
                 to = switch.group_worker[what]
                 down[to] = max(down[to], now) + switch.ack
                 heard = now + switch.ack
@@ -254,12 +254,12 @@ def _exchange(  # noqa: PLR0912, PLR0915, PLR0917 - numba takes one loop
                 came[to] = max(came[to] + switch.ack, heard) if came[to] > now else heard
                 groups_left[to] -= 1
                 if sums_left[to] == 0 and groups_left[to] == 0:
-                    heapq.heappush(events, (came[to] + way, _REPORT, to))
-                heapq.heappush(events, (heard + way, _GROUP_AT_SENDER, what))
+                    heapq.heappush(events, (came[to] + link_delay, _REPORT, to))
+                heapq.heappush(events, (heard + link_delay, _GROUP_AT_SENDER, what))
                 continue
             if kind == _REPORT:
                 up[what] = max(up[what], now) + barrier
-                heapq.heappush(events, (now + barrier + way, _DONE_AT_SWITCH, what))
+                heapq.heappush(events, (now + barrier + link_delay, _DONE_AT_SWITCH, what))
                 continue
             if kind == _DONE_AT_SWITCH:
                 reported += 1
@@ -267,9 +267,9 @@ def _exchange(  # noqa: PLR0912, PLR0915, PLR0917 - numba takes one loop
                     continue
                 reported = 0
                 current += 1
-                opens = now + barrier_work + barrier + way
+                opens = now + barrier_work + barrier + link_delay
                 if current == rounds or not unconfirmed:
-                    # The hosts' part goes on without the switch's, or the other way round.
+                    # The hosts' part goes on without the switch's, or the other link_delay round.
                     through = opens + switch.rest[current]
                     continue
                 block = current // fragments
@@ -295,7 +295,9 @@ def _exchange(  # noqa: PLR0912, PLR0915, PLR0917 - numba takes one loop
             until = switch.group_indptr[block * workers + worker + 1]
             while room > 0 and next_group[worker] < until:
                 up[worker] = max(up[worker], now) + switch.packets[next_group[worker]] * size
-                heapq.heappush(events, (up[worker] + way, _GROUP_AT_SWITCH, next_group[worker]))
+                heapq.heappush(
+                    events, (up[worker] + link_delay, _GROUP_AT_SWITCH, next_group[worker])
+                )
                 next_group[worker] += 1
                 room -= 1
             continue
@@ -307,19 +309,19 @@ def _exchange(  # noqa: PLR0912, PLR0915, PLR0917 - numba takes one loop
                 came_marked[to, sender[what]] = True
             down[to] = max(down[to], ready) + time[what]
             if confirms[what]:
-                heapq.heappush(events, (down[to] + way, _AT_RECEIVER, what))
+                heapq.heappush(events, (down[to] + link_delay, _AT_RECEIVER, what))
             continue
         if kind == _AT_RECEIVER:
             to = receiver[what]
             told_marked[what] = came_marked[to, sender[what]]
             came_marked[to, sender[what]] = False
             up[to] = max(up[to], now) + ack
-            heapq.heappush(events, (up[to] + way, _ACK_AT_SWITCH, what))
+            heapq.heappush(events, (up[to] + link_delay, _ACK_AT_SWITCH, what))
             continue
         worker = what if kind == _WAKE else sender[what]
         if kind == _ACK_AT_SWITCH:
             down[worker] = max(down[worker], now) + ack
-            heapq.heappush(events, (down[worker] + way, _ACK_AT_SENDER, what))
+            heapq.heappush(events, (down[worker] + link_delay, _ACK_AT_SENDER, what))
             continue
         if kind == _ACK_AT_SENDER:
             end = now
@@ -342,11 +344,13 @@ def _exchange(  # noqa: PLR0912, PLR0915, PLR0917 - numba takes one loop
                 wide[worker] = min(window, max(8.0, wide[worker]))
         elif now == paced_until[worker]:
             paced_until[worker] = -1
-        while place[worker] < indptr[worker + 1]:
-            if int(wide[worker]) <= place[worker] - confirmed[worker]:
+        while next_frame[worker] < indptr[worker + 1]:
+            if int(wide[worker]) <= next_frame[worker] - confirmed[worker]:
                 break
             if wide[worker] < window:
-                trip = max(smoothed[worker] if smoothed[worker] else 4.0 * way, 2.0 * way)
+                trip = max(
+                    smoothed[worker] if smoothed[worker] else 4.0 * link_delay, 2.0 * link_delay
+                )
                 rate = 1.25 * wide[worker] / max(trip, 1.0)
                 tokens[worker] = min(8.0, tokens[worker] + (now - refilled[worker]) * rate)
                 refilled[worker] = now
@@ -356,10 +360,10 @@ def _exchange(  # noqa: PLR0912, PLR0915, PLR0917 - numba takes one loop
                         paced_until[worker] = turn
                         heapq.heappush(events, (turn, _WAKE, worker))
                     break
-            frame = place[worker]
+            frame = next_frame[worker]
             asked[frame] = now
             up[worker] = max(up[worker], now) + time[frame]
-            heapq.heappush(events, (up[worker] + way, _AT_SWITCH, frame))
-            place[worker] += 1
+            heapq.heappush(events, (up[worker] + link_delay, _AT_SWITCH, frame))
+            next_frame[worker] += 1
             tokens[worker] = max(0.0, tokens[worker] - 1.0)
     return max(end, through)

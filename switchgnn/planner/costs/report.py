@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""The costs of a plan beside those of other ways: numbers only."""
+"""The costs of a plan beside those of other transports: numbers only."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -60,8 +60,8 @@ class Load:
 
 
 @dataclass(frozen=True)
-class Way:
-    """One way to exchange features."""
+class TransportCost:
+    """The traffic of one transport."""
 
     up: Load  # sent by workers
     down: Load  # received by workers
@@ -95,9 +95,9 @@ class DirectionReport:
     slots_used_max: int  # destinations of the fullest block
     slots_used_mean: float  # destinations of a block
     # by name: `plan`, `host`, `strawman`, the bounds `once` and `cover-bound`, and others
-    ways: dict[str, Way]
+    ways: dict[str, TransportCost]
     orders: dict[str, Occupancy]  # `plan`, and the same packets as `gamr` and `random` order them
-    left_out: list[str]  # ways, and `order NAME`, that were too large to compute
+    left_out: list[str]  # transports, and `order NAME`, that were too large to compute
 
 
 def report_direction(
@@ -137,7 +137,7 @@ def report_direction(
         slots_used_max=int(used.max(initial=0)),
         slots_used_mean=_ratio(int(used.sum()), len(used)),
         ways={
-            name: _way(packets, host, frames)
+            name: _transport_cost(packets, host, frames)
             for name, packets in candidates.items()
             if packets is not None
         },
@@ -166,8 +166,8 @@ def _occupancy(flow: Flow, slots: int) -> Occupancy:
     )
 
 
-def _way(packets: PacketCounts, host: PacketCounts, frames: Frames) -> Way:
-    return Way(
+def _transport_cost(packets: PacketCounts, host: PacketCounts, frames: Frames) -> TransportCost:
+    return TransportCost(
         up=_load(packets.up, frames),
         down=_load(packets.down, frames),
         traffic_fraction=_ratio(packets.total, host.total),
@@ -213,7 +213,7 @@ class LeafSpineDirection:
 
     # `plan`; `host`; `single`, leaves that pass everything on; and the bound `once`
     ways: dict[str, LeafSpineLoad]
-    packets_max: int  # the most that one link carries one way, per fragment
+    packets_max: int  # the most that one link carries in one direction, per fragment
     control_bytes: int  # of barriers, up and down together
     control_share: float  # those, as a share of all bytes of the plan
     leaf_slots: tuple[int, ...]  # the most slots of each leaf that a block uses

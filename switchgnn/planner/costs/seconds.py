@@ -47,7 +47,7 @@ class NetworkModel:
     cores: int | None = None  # shared by all hosts and a software switch; None: each has its own
 
     @property
-    def way(self) -> int:
+    def link_delay(self) -> int:
         """Picoseconds from one end of a link to the other."""
         return round(self.delay * PICOSECONDS)
 
@@ -187,7 +187,7 @@ class _Traffic:
         times = 1
         if together:
             times = len(lanes)
-            between = (times - 1) * (barrier_time(self._workers, network) + 2 * network.way)
+            between = (times - 1) * (barrier_time(self._workers, network) + 2 * network.link_delay)
             taken = taken.sum(axis=1, keepdims=True) - between
             feature = feature.sum(keepdims=True)
         return Rounds(
@@ -224,16 +224,16 @@ class _Traffic:
         """Return int64[B], picoseconds of a fragment of each block with its barrier."""
         last = self._through(added.complete, added.through, size, network)
         work, barrier = self._work(network), barrier_time(self._workers, network)
-        taken: NDArray[np.int64] = np.maximum(last + network.way, work) + barrier
+        taken: NDArray[np.int64] = np.maximum(last + network.link_delay, work) + barrier
         return taken
 
     def between_fragments(self, network: NetworkModel) -> int:
         """Return the picoseconds of barriers and link delays in a fragment of all blocks."""
-        return self._blocks * (barrier_time(self._workers, network) + 2 * network.way)
+        return self._blocks * (barrier_time(self._workers, network) + 2 * network.link_delay)
 
     def _switch(self, size: int, network: NetworkModel) -> _Added:
         """Return the times in the switch for frames of `size` bytes."""
-        arrival = (self._turn + 1) * network.of_host(size) + network.way
+        arrival = (self._turn + 1) * network.of_host(size) + network.link_delay
         if network.switch_work:
             order = self._in_turn
             work = np.full(len(order), network.switch_work)
@@ -269,7 +269,7 @@ class _Traffic:
         link = self._block[order] * self._workers + self._worker[order]
         first = np.flatnonzero(turn % GROUP == 0)
         heard = np.maximum.reduceat(through[order], first) + network.of_host(ACK_BYTES)
-        confirmed = np.repeat(heard, np.diff(np.append(first, len(order)))) + network.way
+        confirmed = np.repeat(heard, np.diff(np.append(first, len(order)))) + network.link_delay
         by_time = confirmed[np.lexsort((confirmed, link))]
         in_turn = served(confirmed, np.zeros_like(order), link)
         apart = max(_GROUPS_APART * GROUP, 2 * network.window)
@@ -281,7 +281,7 @@ class _Traffic:
         opens = served(opens, np.zeros_like(order), link)
         sent = served(opens, np.full(len(order), network.of_host(size)), link)
         arrival = np.empty(len(order), dtype=np.int64)
-        arrival[order] = sent + network.way
+        arrival[order] = sent + network.link_delay
         return arrival
 
     def _passes(self, splits: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -382,7 +382,7 @@ def barrier_time(workers: int, network: NetworkModel) -> int:
     if network.cores is not None:
         frames = max(frames, 2 * workers * network.host_work // network.cores)
     extra = round(network.barrier * PICOSECONDS)
-    return frames + 2 * network.way + workers * network.switch_work + extra
+    return frames + 2 * network.link_delay + workers * network.switch_work + extra
 
 
 def shared_work(

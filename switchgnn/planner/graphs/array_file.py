@@ -101,7 +101,7 @@ def load_npy(path: Path, *, directed: bool | None = None, ignore_weights: bool =
     with np.errstate(invalid="ignore"):
         ids = table.astype(np.int64)
     if not np.array_equal(ids, table):
-        raise PlannerError(f"{path} holds edges between ids that are not whole numbers")
+        raise PlannerError(f"{path} holds edges between ids that are not whole numbers.")
     return _graph_of(path, {"edge_index": ids}, directed=directed, ignore_weights=ignore_weights)
 
 
@@ -121,9 +121,9 @@ def load_matrix_market(
             raise ValueError(f"it has {size} and {entries:,} entries in form {layout}")
         matrix = mmread(io.BytesIO(content))
     except OSError as error:
-        raise PlannerError(f"cannot read {path}: {error.strerror or error}") from error
+        raise PlannerError(f"Cannot read {path}: {error.strerror or error}.") from error
     except (ValueError, OverflowError) as error:
-        raise PlannerError(f"{path} is not a sparse matrix of Matrix Market: {error}") from error
+        raise PlannerError(f"{path} is not a sparse matrix of Matrix Market: {error}.") from error
     arrays = {name: getattr(matrix, name) for name in ("row", "col", "data")}
     arrays["shape"] = np.array(matrix.shape)
     return _graph_of(path, arrays, directed=directed, ignore_weights=ignore_weights)
@@ -133,7 +133,7 @@ def _graph_of(path: Path, arrays: _Arrays, *, directed: bool | None, ignore_weig
     if _format(arrays) not in ("csr", "csc", "coo"):
         raise PlannerError(
             f"{path} holds a sparse matrix in another format than CSR, CSC and COO; convert it "
-            "with .tocsr()"
+            "with .tocsr()."
         )
     features = _features(path, arrays)
     labels = class_labels(arrays["labels"], str(path)) if "labels" in arrays else None
@@ -161,10 +161,10 @@ def _split(path: Path, arrays: _Arrays) -> NDArray[np.int8] | None:
     if not masks:
         return None
     if len(masks) < len(_MASKS) or len({len(mask) for mask in masks}) > 1:
-        raise PlannerError(f"{path} needs all of {', '.join(_MASKS)}, of one length, or none")
+        raise PlannerError(f"{path} needs all of {', '.join(_MASKS)}, of one length, or none.")
     twice = np.sum(masks, axis=0) > 1
     if twice.any():
-        raise PlannerError(f"{path} has vertex {np.argmax(twice)} in two of {', '.join(_MASKS)}")
+        raise PlannerError(f"{path} has vertex {np.argmax(twice)} in two of {', '.join(_MASKS)}.")
     codes: NDArray[np.int8] = np.int8(SPLIT_TRAIN) + np.argmax(masks, axis=0).astype(np.int8)
     return np.where(np.any(masks, axis=0), codes, np.int8(0))
 
@@ -193,14 +193,14 @@ def _stored(path: Path, arrays: _Arrays, *, ignore_weights: bool) -> NDArray[np.
     """Return the entries of a matrix that are edges; None: all."""
     data = arrays.get("data")
     if not ignore_weights and not np.all(arrays.get("edge_attr", 1) == 1):
-        raise PlannerError(f"{path} has edge_attr, which is not used; {IGNORE_WEIGHTS} drops it")
+        raise PlannerError(f"{path} has edge_attr, which is not used; {IGNORE_WEIGHTS} drops it.")
     if data is None:
         return None
     refuse_weights(path, data, ignore_weights=ignore_weights)
     name = next((name for name in ("edge_index", "indices", "row") if name in arrays), "")
     count = arrays[name].size // arrays[name].ndim if name else data.size
     if data.shape != (count,):
-        raise PlannerError(f"{path}: data has {data.size:,} values for {count:,} {name}")
+        raise PlannerError(f"{path}: data has {data.size:,} values for {count:,} {name}.")
     return None if np.all(data) else data.astype(np.bool_)
 
 
@@ -216,7 +216,7 @@ def _are_rows_of_a_graph(indptr: NDArray[np.int64], indices: NDArray[np.integer]
 def _pairs(path: Path, edges: NDArray[np.integer]) -> NDArray[np.int64]:
     """Return pairs of ids, [E, 2], of an array that has a row or a column for each."""
     if 2 not in edges.shape:
-        raise PlannerError(f"{path} holds an array {list(edges.shape)}, not edges [2, E] or [E, 2]")
+        raise PlannerError(f"{path} holds an array {list(edges.shape)}, not [2, E] or [E, 2].")
     return (edges.T if edges.shape[0] == 2 else edges).astype(np.int64, copy=False)
 
 
@@ -232,11 +232,11 @@ def _entries(path: Path, arrays: _Arrays) -> tuple[NDArray[Any], NDArray[Any], i
     if missing:
         raise PlannerError(
             f"{path} is refused: it has no array indices or {missing[0]}, and no edge_index; "
-            f"{_REMEDY}"
+            f"{_REMEDY}."
         )
     row, col, shape = arrays["row"], arrays["col"], arrays["shape"].tolist()
     if len(row) != len(col):
-        raise PlannerError(f"{path} has {len(row):,} rows for {len(col):,} columns")
+        raise PlannerError(f"{path} has {len(row):,} rows for {len(col):,} columns.")
     _check_square(path, shape, shape[0] if shape else 0)
     return row, col, shape[0]
 
@@ -245,9 +245,9 @@ def _check_csr(path: Path, arrays: _Arrays) -> NDArray[np.int64]:
     """Check the arrays of a CSR or CSC matrix, and return its indptr."""
     indptr, indices = arrays["indptr"], arrays["indices"]
     if len(indptr) < 2:
-        raise PlannerError(f"{path} holds a graph without vertices")
+        raise PlannerError(f"{path} holds a graph without vertices.")
     if not are_offsets(indptr, len(indices)):
-        raise PlannerError(f"{path}: indptr does not rise from 0 to the length of indices")
+        raise PlannerError(f"{path}: indptr does not rise from 0 to the length of indices.")
     if "shape" in arrays:
         _check_square(path, arrays["shape"].tolist(), len(indptr) - 1)
     return indptr.astype(np.int64, copy=False)
@@ -255,7 +255,7 @@ def _check_csr(path: Path, arrays: _Arrays) -> NDArray[np.int64]:
 
 def _check_square(path: Path, shape: list[int], vertices: int) -> None:
     if shape != [vertices] * 2:
-        raise PlannerError(f"{path} holds a matrix of shape {shape}; an adjacency matrix is square")
+        raise PlannerError(f"{path} holds a matrix of shape {shape}, but adjacency is square.")
 
 
 def _features(path: Path, arrays: _Arrays) -> NDArray[np.float32] | None:
@@ -280,7 +280,7 @@ def _dense(path: Path, arrays: _Arrays) -> NDArray[Any]:
         matrix = csr_matrix((data, indices, indptr), shape=(rows, width))
         matrix.check_format(full_check=True)
     except (KeyError, ValueError) as error:
-        raise PlannerError(f"{path}: its features are no CSR matrix, attr_*: {error}") from error
+        raise PlannerError(f"{path}: its features are no CSR matrix, attr_*: {error}.") from error
     require_memory(f"the features of {path}", rows * width * 12, "leave attr_* out")
     dense: NDArray[Any] = matrix.toarray()
     return dense

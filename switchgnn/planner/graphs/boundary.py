@@ -48,7 +48,7 @@ class BoundaryEdges:
         )
 
     def take(self, edges: NDArray[np.integer]) -> "BoundaryEdges":
-        """Return the edges at these places, which must ascend."""
+        """Return the edges at these indices, which must ascend."""
         return BoundaryEdges(
             source=self.source[edges],
             destination=self.destination[edges],

@@ -72,7 +72,7 @@ def _digits_table() -> NDArray[np.int64]:
     # the table is an ordinary file of the package.
     package = find_spec("sklearn")
     if package is None or package.origin is None:
-        raise PlannerError("the graph digits needs scikit-learn, which is not installed")
+        raise PlannerError("The graph digits needs scikit-learn, which is not installed.")
     file = Path(package.origin).parent / "datasets" / "data" / "digits.csv.gz"
     with gzip.open(file, "rt", encoding="ascii") as text:
         return np.loadtxt(text, delimiter=",", dtype=np.int64)
@@ -92,5 +92,5 @@ def load_bundled(spec: str) -> Graph:
         return BUNDLED[spec]()
     text = spec.removeprefix(DIGITS_PREFIX)
     if not (text.isascii() and text.isdecimal() and 1 <= int(text[:9]) < _DIGITS):
-        raise PlannerError(f"cannot read {spec}: write digits:NEIGHBOURS, from 1 to {_DIGITS - 1}")
+        raise PlannerError(f"Cannot read {spec}: write digits:NEIGHBOURS, from 1 to {_DIGITS - 1}.")
     return load_digits(int(text))

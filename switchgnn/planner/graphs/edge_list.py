@@ -51,9 +51,9 @@ def load_edge_list(
         layout = _look_ahead(path, text, ignore_weights=ignore_weights)
         ids = None if layout is None else _parse(path, text, layout)
     except csv.Error as error:
-        raise PlannerError(f"{path} is not a list of edges: {error}") from error
+        raise PlannerError(f"{path} is not a list of edges: {error}.") from error
     if layout is None or ids is None or len(ids) == 0:
-        raise PlannerError(f"{path} holds no edges")
+        raise PlannerError(f"{path} holds no edges.")
     ids, rows = _without_sizes(path, layout, ids)
     return graph_of_ids(ids, name=graph_name(path), directed=directed is True, rows=rows)
 
@@ -69,7 +69,7 @@ def graph_of_ids(ids: Ids, *, name: str, directed: bool, rows: int | None = None
     If `rows` is given, it is the number of the vertices, as far as the ids allow it.
     """
     if ids.dtype.kind != "U" and ids.min(initial=0) < 0:
-        raise PlannerError(f"graph {name} has the negative id {ids.min()}")
+        raise PlannerError(f"Graph {name} has the negative id {ids.min()}.")
     edges, vertices, original_ids = _compact(ids, rows)
     source, destination = edges.T
     return graph_from_edges(
@@ -98,7 +98,7 @@ def refuse_weights(path: Path, values: NDArray[Any], *, ignore_weights: bool) ->
     """Refuse values of edges other than 0 and 1, which nothing here would use."""
     if not (ignore_weights or np.isin(values, (0, 1)).all()):
         raise PlannerError(
-            f"{path} has weights of edges, which are not used; {IGNORE_WEIGHTS} drops them"
+            f"{path} has weights of edges, which are not used; {IGNORE_WEIGHTS} drops them."
         )
 
 
@@ -112,9 +112,9 @@ def read_text(path: Path) -> str:
     try:
         return read_regular_text(path, "utf-8-sig")
     except UnicodeDecodeError as error:
-        raise PlannerError(f"{path} is not a text file (byte {error.start})") from error
+        raise PlannerError(f"{path} is not a text file (byte {error.start}).") from error
     except OSError as error:
-        raise PlannerError(f"cannot read {path}: {error.strerror}") from error
+        raise PlannerError(f"Cannot read {path}: {error.strerror}.") from error
 
 
 @dataclass(frozen=True)
@@ -244,7 +244,7 @@ def _pair(path: Path, line: int, fields: list[str], layout: _Layout) -> list[str
 def _bad(path: Path, line: int, fields: list[str], problem: str) -> PlannerError:
     data = " ".join(fields)
     shown = data if len(data) <= 80 else data[:77] + "..."
-    return PlannerError(f"{path}, line {line}: {shown!r} {problem}; expected two vertex ids")
+    return PlannerError(f"{path}, line {line}: {shown!r} {problem}; expected two vertex ids.")
 
 
 def _without_sizes(path: Path, layout: _Layout, ids: Ids) -> tuple[Ids, int | None]:

@@ -84,16 +84,8 @@ class Graph:
 def class_labels(values: NDArray[Any], whose: str) -> NDArray[np.int64] | NDArray[np.float32]:
     """Return the labels of V vertices as classes, UNLABELLED where they are -1 or NaN.
 
-    Args:
-        values: numbers [V] or [V, 1]; or, for any number of classes per vertex, zeros and ones
-            [V, C].
-        whose: the file or data set, for messages.
-
-    Returns:
-        int64[V], or float32[V, C].
-
-    Raises:
-        PlannerError: a label is not a class.
+    Numbers [V] or [V, 1] become int64[V]; zeros and ones [V, C], for any number of classes per
+    vertex, float32[V, C]. `whose` names the file or data set in messages.
     """
     values = values[:, 0] if values.ndim == 2 and values.shape[1] == 1 else values
     if values.ndim == 2 and values.shape[1] and np.isin(values, (0, 1)).all():
@@ -101,7 +93,7 @@ def class_labels(values: NDArray[Any], whose: str) -> NDArray[np.int64] | NDArra
     if values.ndim != 1:
         raise PlannerError(
             f"{whose} has labels {list(values.shape)} that are not zeros and ones, with a column "
-            "for each class"
+            "for each class."
         )
     known = np.where(np.isnan(values), UNLABELLED, values) if values.dtype.kind == "f" else values
     with np.errstate(invalid="ignore"):
@@ -110,7 +102,7 @@ def class_labels(values: NDArray[Any], whose: str) -> NDArray[np.int64] | NDArra
     if strange.any():
         raise PlannerError(
             f"{whose} has the label {values[np.argmax(strange)]}, which is not a class: classes "
-            "are whole numbers from 0, and -1 or NaN is a missing label"
+            "are whole numbers from 0, and -1 or NaN is a missing label."
         )
     return labels
 
@@ -148,7 +140,7 @@ def graph_from_edges(
     """
     if not 0 < vertices < FIRST_RESERVED_ID:
         raise PlannerError(
-            f"graph {name} has {vertices} vertices; between 1 and 2^31 - 1 are possible"
+            f"Graph {name} has {vertices} vertices; between 1 and 2^31 - 1 are possible."
         )
     require_memory(
         f"{vertices:,} vertices of {name}", vertices * _VERTEX_BYTES, "number them without gaps"
@@ -156,7 +148,7 @@ def graph_from_edges(
     u = source.astype(np.int64)
     v = destination.astype(np.int64)
     if len(u) and (min(u.min(), v.min()) < 0 or max(u.max(), v.max()) >= vertices):
-        raise PlannerError(f"graph {name} has an edge to a vertex outside 0..{vertices - 1}")
+        raise PlannerError(f"Graph {name} has an edge to a vertex outside 0..{vertices - 1}.")
     key = u * vertices + v
     if not directed:
         key = np.concatenate([key, v * vertices + u])
@@ -184,33 +176,33 @@ def graph_from_edges(
 def _check_rows(graph: Graph) -> None:
     indptr, indices, name = graph.indptr, graph.indices, graph.name
     if indptr.dtype != np.int64 or indices.dtype != np.int32:
-        raise PlannerError(f"graph {name} needs indptr of int64 and indices of int32")
+        raise PlannerError(f"Graph {name} needs indptr of int64 and indices of int32.")
     if indptr.ndim != 1 or indices.ndim != 1 or len(indptr) < 2:
-        raise PlannerError(f"graph {name} has no vertices")
+        raise PlannerError(f"Graph {name} has no vertices.")
     if not are_offsets(indptr, len(indices)):
         raise PlannerError(
-            f"graph {name} has an indptr that does not rise from 0 to the number of its edges"
+            f"Graph {name} has an indptr that does not rise from 0 to the number of its edges."
         )
     if len(indices) and (indices.min() < 0 or indices.max() >= graph.vertices):
-        raise PlannerError(f"graph {name} has an edge to a vertex outside 0..{graph.vertices - 1}")
+        raise PlannerError(f"Graph {name} has an edge to a vertex outside 0..{graph.vertices - 1}.")
     strange = strange_row(indptr, indices)
     if strange is not None:
         kind, row = strange
         what = "self-loops" if kind == "loop" else "rows that are not strictly ascending"
         raise PlannerError(
-            f"graph {name} holds {what}, as that of vertex {row}; build it with graph_from_edges"
+            f"Graph {name} holds {what}, as that of vertex {row}; build it with graph_from_edges."
         )
 
 
 def _check_vertex_arrays(graph: Graph) -> None:
     if graph.features is not None:
         if graph.features.ndim != 2 or graph.features.dtype != np.float32:
-            raise PlannerError(f"graph {graph.name} needs features of float32[V, F]")
+            raise PlannerError(f"Graph {graph.name} needs features of float32[V, F].")
         bad = ~np.isfinite(graph.features).all(axis=1)
         if bad.any():
             raise PlannerError(
-                f"graph {graph.name} has a NaN or an infinity in the features of vertex "
-                f"{int(np.argmax(bad))}; features must be finite numbers"
+                f"Graph {graph.name} has a NaN or an infinity in the features of vertex "
+                f"{int(np.argmax(bad))}; features must be finite numbers."
             )
     for what, array in (
         ("features", graph.features),
@@ -220,7 +212,7 @@ def _check_vertex_arrays(graph: Graph) -> None:
     ):
         if array is not None and len(array) != graph.vertices:
             raise PlannerError(
-                f"graph {graph.name} has {graph.vertices} vertices but {what} for {len(array)}"
+                f"Graph {graph.name} has {graph.vertices} vertices but {what} for {len(array)}."
             )
 
 

@@ -44,17 +44,17 @@ def load_graph(spec: str, *, directed: bool | None = None, ignore_weights: bool 
     undirected = _undirected_loader(spec, path)
     if undirected is not None:
         if directed:
-            raise PlannerError(f"graph {spec} is undirected and has no directed form")
+            raise PlannerError(f"Graph {spec} is undirected and has no directed form.")
         return undirected()
     if not path.exists():
         known = sorted(load_bundled.BUNDLED)
-        near = did_you_mean(spec, known)
-        raise PlannerError(f"no graph {spec}: it is neither a file nor {' or '.join(known)}{near}")
+        near = did_you_mean(spec, known) or "."
+        raise PlannerError(f"No graph {spec}: it is neither a file nor {' or '.join(known)}{near}")
     if format_of(path) in _READERS:
         return _READERS[format_of(path)](path, directed=directed, ignore_weights=ignore_weights)
     raise PlannerError(
-        f"cannot tell the format of {spec}: expected one of {' '.join(SUFFIXES)}, also with .gz, "
-        "or a Planetoid file ind.NAME.graph"
+        f"Cannot tell the format of {spec}: expected one of {' '.join(SUFFIXES)}, also with .gz, "
+        "or a Planetoid file ind.NAME.graph."
     )
 
 

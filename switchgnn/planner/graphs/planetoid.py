@@ -87,15 +87,15 @@ def read_inert_pickle(path: Path) -> object:
         if isinstance(value, np.ndarray) and value.dtype.kind not in _NUMBER_KINDS:
             raise _RefusedError(f"it has an array of {value.dtype}")
     except OSError as error:
-        raise PlannerError(f"cannot read {path}: {error.strerror}") from error
+        raise PlannerError(f"Cannot read {path}: {error.strerror}.") from error
     except _RefusedError as error:
         raise PlannerError(
-            f"{path} is refused: a Planetoid file holds numbers, lists and arrays only, but {error}"
+            f"{path} is refused: Planetoid files hold numbers, lists and arrays only, but {error}."
         ) from error
     except Exception as error:
         # A damaged or hostile file can provoke any error in the unpickler.
         raise PlannerError(
-            f"{path} is refused: it is not a pickle of numbers, lists and arrays"
+            f"{path} is refused: it is not a pickle of numbers, lists and arrays."
         ) from error
     return value
 
@@ -188,8 +188,8 @@ def _assemble(
     )
     if not fits:
         raise PlannerError(
-            f"the Planetoid files of {name} in {folder} do not belong together: "
-            "allx and ally, and tx, ty and test.index, must have the same number of rows"
+            f"The Planetoid files of {name} in {folder} do not belong together: "
+            "allx and ally, and tx, ty and test.index, must have the same number of rows."
         )
     vertices = int(ids.max()) + 1
     _check_room(vertices, tables.all_features.shape[1], f"ind.{name}.* in {folder}")
@@ -205,19 +205,19 @@ def _edges(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     path = _file(folder, name, "graph")
     if not isinstance(neighbours, dict):
-        raise PlannerError(f"{path} does not hold a dictionary of neighbours")
+        raise PlannerError(f"{path} does not hold a dictionary of neighbours.")
     try:
         rows = {int(u): np.array(row, dtype=np.int64) for u, row in neighbours.items()}
     except (TypeError, ValueError, OverflowError) as error:
-        raise PlannerError(f"{path} holds neighbours that are not vertex ids") from error
+        raise PlannerError(f"{path} holds neighbours that are not vertex ids.") from error
     if not rows:
-        raise PlannerError(f"{path} holds no vertices")
+        raise PlannerError(f"{path} holds no vertices.")
     source = np.repeat(list(rows), [len(row) for row in rows.values()])
     destination = np.concatenate(list(rows.values()))
     largest = max([*rows, int(destination.max(initial=0))])
     if largest >= vertices or min([*rows, int(destination.min(initial=0))]) < 0:
         raise PlannerError(
-            f"{path} names vertex {largest}, but allx and test.index end at {vertices - 1}"
+            f"{path} names vertex {largest}, but allx and test.index end at {vertices - 1}."
         )
     return source, destination
 
@@ -231,7 +231,7 @@ def _matrix(path: Path) -> NDArray[np.float32]:
     parts = [state.get(key) for key in ("data", "indices", "indptr")]
     arrays = [part for part in parts if isinstance(part, np.ndarray)]
     if not isinstance(shape, tuple) or len(shape) != 2 or len(arrays) != 3:
-        raise PlannerError(f"{path} does not hold a feature matrix in CSR form")
+        raise PlannerError(f"{path} does not hold a feature matrix in CSR form.")
     from scipy.sparse import csr_matrix  # noqa: PLC0415 - slow to import
 
     data, indices, indptr = arrays
@@ -244,7 +244,7 @@ def _matrix(path: Path) -> NDArray[np.float32]:
         matrix.check_format(full_check=True)
         return matrix.toarray()
     except (ValueError, TypeError) as error:
-        raise PlannerError(f"{path} holds a damaged feature matrix: {error}") from error
+        raise PlannerError(f"{path} holds a damaged feature matrix: {error}.") from error
 
 
 def _check_room(rows: int, columns: int, where: str) -> None:
@@ -253,14 +253,14 @@ def _check_room(rows: int, columns: int, where: str) -> None:
     if size > _MOST_FEATURE_BYTES:
         raise PlannerError(
             f"{where}: {rows:,} vertices with {columns:,} features would take {size:,} bytes, "
-            f"more than {_MOST_FEATURE_BYTES:,}; save such a graph as .npz"
+            f"more than {_MOST_FEATURE_BYTES:,}; save such a graph as .npz."
         )
 
 
 def _classes(path: Path) -> NDArray[np.int64]:
     value = read_inert_pickle(path)
     if not isinstance(value, np.ndarray) or value.ndim != 2 or not value.size:
-        raise PlannerError(f"{path} does not hold a table of classes, one row per vertex")
+        raise PlannerError(f"{path} does not hold a table of classes, one row per vertex.")
     classes: NDArray[np.int64] = np.argmax(value.astype(np.float64), axis=1)
     return classes
 
@@ -269,8 +269,8 @@ def _test_ids(path: Path) -> NDArray[np.int64]:
     try:
         words = read_regular_text(path, "ascii").split()
     except (OSError, UnicodeDecodeError) as error:
-        raise PlannerError(f"cannot read {path}: {error}") from error
+        raise PlannerError(f"Cannot read {path}: {error}.") from error
     try:
         return np.array([int(word) for word in words], dtype=np.int64)
     except (ValueError, OverflowError) as error:
-        raise PlannerError(f"{path} holds something other than vertex ids: {error}") from error
+        raise PlannerError(f"{path} holds something other than vertex ids: {error}.") from error

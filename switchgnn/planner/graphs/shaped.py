@@ -76,13 +76,13 @@ def load_shaped(spec: str) -> Graph:
     found = _NAME.fullmatch(spec)
     if found is None:
         kind = spec.partition(":")[0]
-        raise PlannerError(f"cannot read {spec}: write {kind}:SCALE:SEED, as {kind}:0.05:1")
+        raise PlannerError(f"Cannot read {spec}: write {kind}:SCALE:SEED, as {kind}:0.05:1.")
     shape, scale, seed = SHAPES[found[1]], float(found[2]), int(found[3])
     vertices = round(shape.vertices * scale)
     if vertices < _FEWEST_VERTICES or scale > _LARGEST_SCALE or vertices >= FIRST_RESERVED_ID:
         least = _FEWEST_VERTICES / shape.vertices
         raise PlannerError(
-            f"cannot make {spec}: the scale must be between {least:.1g} and {_LARGEST_SCALE:g}"
+            f"Cannot make {spec}: the scale must be between {least:.1g} and {_LARGEST_SCALE:g}."
         )
     return _make(shape, scale, vertices, np.random.default_rng(seed), spec)
 
@@ -193,13 +193,13 @@ def load_random(spec: str) -> Graph:
     fields = spec.removeprefix(RANDOM_PREFIX).split(":")
     readable = all(field.isdecimal() and len(field) <= _MOST_DIGITS for field in fields)
     if len(fields) != _FIELDS or not readable:
-        raise PlannerError(f"cannot read {spec}: write random:VERTICES:EDGES:SEED, all numbers")
+        raise PlannerError(f"Cannot read {spec}: write random:VERTICES:EDGES:SEED, all numbers.")
     vertices, edges, seed = map(int, fields)
     if vertices < 1 or edges > vertices * (vertices - 1) // 2:
-        raise PlannerError(f"cannot make {spec}: {vertices} vertices do not take {edges} edges")
+        raise PlannerError(f"Cannot make {spec}: {vertices} vertices do not take {edges} edges.")
     if vertices >= FIRST_RESERVED_ID:
         raise PlannerError(
-            f"cannot make {spec}: {vertices:,} vertices are too many; 2^31 - 1 are possible"
+            f"Cannot make {spec}: {vertices:,} vertices are too many; 2^31 - 1 are possible."
         )
     require_memory(
         f"{vertices:,} vertices and {edges:,} edges of {spec}",

@@ -62,7 +62,7 @@ def find_cdfgnn(name: str) -> partial[NDArray[np.int32]]:
     if found is None:
         raise PlannerError(
             f"{name!r} needs the number of leaves, and perhaps a gamma from 0 to 1 behind it: "
-            f"write it as {cdfgnn_name(2)} or {cdfgnn_name(2, 0.5)}"
+            f"write it as {cdfgnn_name(2)} or {cdfgnn_name(2, 0.5)}."
         )
     leaves, gamma = found.groups()
     return partial(cdfgnn, leaves=int(leaves), gamma=GAMMA if gamma is None else float(gamma))
@@ -129,13 +129,13 @@ def by_degree_sum(
     total = degree[edges].sum(axis=1)
     ends = edges[sort_by_key(total, int(total.max(initial=0)) + 1)[1]].ravel()
     first = np.full(len(degree), len(ends))
-    # Of what is assigned to one place the last stays: backwards, the first.
+    # Of what is assigned to one index the last stays: backwards, the first.
     first[ends[::-1]] = np.arange(len(ends))[::-1]
     return np.argsort(first, kind="stable").astype(np.int32)
 
 
 @Compiled
-def _stream(  # noqa: PLR0917 - numba takes them by place
+def _stream(  # noqa: PLR0917 - numba takes them by position
     order: NDArray[np.int32],
     indptr: NDArray[np.int64],
     indices: NDArray[np.int32],

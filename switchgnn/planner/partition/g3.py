@@ -108,7 +108,7 @@ def _count(
 
 
 @Compiled
-def _changes(  # noqa: PLR0917 - numba takes them by place
+def _changes(  # noqa: PLR0917 - numba takes them by position
     indptr: NDArray[np.int64],
     indices: NDArray[np.int32],
     assignment: NDArray[np.int32],
@@ -123,14 +123,14 @@ def _changes(  # noqa: PLR0917 - numba takes them by place
     """
     sign = 2 * lone - 1
     added = np.zeros(len(vertices), dtype=np.int64)
-    for place in range(len(vertices)):
-        vertex, worker = vertices[place], workers[place]
+    for position in range(len(vertices)):
+        vertex, worker = vertices[position], workers[position]
         if inside[vertex, worker] > 0:
-            added[place] += sign
+            added[position] += sign
         for at in range(indptr[vertex], indptr[vertex + 1]):
             near = indices[at]
             if inside[near, worker] == lone and assignment[near] != worker:
-                added[place] -= sign
+                added[position] -= sign
     return added
 
 
@@ -320,7 +320,7 @@ class _Candidates:
 
 
 @Compiled
-def _find_lowest(  # noqa: PLR0917 - numba takes them by place
+def _find_lowest(  # noqa: PLR0917 - numba takes them by position
     members: NDArray[np.int32],
     free: NDArray[np.bool_],
     degree: NDArray[np.int64],
@@ -336,15 +336,15 @@ def _find_lowest(  # noqa: PLR0917 - numba takes them by place
         if not free[vertex]:
             continue
         own = sign * (degree[vertex] - inside[vertex, worker])
-        place = found
-        while place > 0 and rank[place - 1] > own:
-            place -= 1
-        if place == len(best):
+        position = found
+        while position > 0 and rank[position - 1] > own:
+            position -= 1
+        if position == len(best):
             continue
         found = min(found + 1, len(best))
-        for at in range(found - 1, place, -1):
+        for at in range(found - 1, position, -1):
             best[at] = best[at - 1]
             rank[at] = rank[at - 1]
-        best[place] = vertex
-        rank[place] = own
+        best[position] = vertex
+        rank[position] = own
     return found

@@ -43,10 +43,10 @@ class LeafSpine:
 def even_leaf_spine(workers: int, leaves: int, spines: int) -> LeafSpine:
     """Divide workers over leaves as evenly as can be."""
     if leaves < 1 or spines < 1:
-        raise PlannerError(f"{leaves} leaves and {spines} spines are too few: take one at least")
+        raise PlannerError(f"{leaves} leaves and {spines} spines are too few: take one at least.")
     if leaves > workers:
         raise PlannerError(
-            f"{leaves} leaves are too many for {workers} workers: each leaf needs a worker"
+            f"{leaves} leaves are too many for {workers} workers: each leaf needs a worker."
         )
     return LeafSpine(tuple(worker * leaves // workers for worker in range(workers)), spines)
 

@@ -95,7 +95,7 @@ def partition_vertices(
     if len(adjacency[1]) > _MOST_ENDS:
         raise PlannerError(
             f"{len(adjacency[1]):,} ends of edges are too many for METIS, which takes "
-            f"{_MOST_ENDS:,}: choose the partition ptscotch:RANKS, or give an assignment"
+            f"{_MOST_ENDS:,}: choose the partition ptscotch:RANKS, or give an assignment."
         )
     start = time.perf_counter()
     try:
@@ -146,7 +146,7 @@ def _part_graph(
     try:
         import pymetis  # noqa: PLC0415 - needed by the planner only, not by who reads plans
     except ImportError as error:
-        raise PlannerError("partitioning needs METIS: pip install pymetis") from error
+        raise PlannerError("Partitioning needs METIS: pip install pymetis.") from error
     options = pymetis.Options()
     options.seed = seed % _SEED_LIMIT
     # Only the k-way algorithm knows the volume; without a wish pymetis chooses by `parts`.
@@ -163,7 +163,7 @@ def _part_graph(
         with _silenced():
             return pymetis.part_graph(parts, graph, **choice).vertex_part
     except RuntimeError as error:
-        raise PlannerError(f"METIS could not make {parts} parts: {error}") from error
+        raise PlannerError(f"METIS could not make {parts} parts: {error}.") from error
     finally:
         # METIS takes SIGTERM for itself, and puts the handler back as one that restarts the system
         # calls that it interrupts; a program that then waits would not end by it: `gk_sigtrap` in

@@ -36,7 +36,7 @@ def find_metis_leaf_spine(name: str) -> partial[NDArray[np.int32]]:
     found = _NAME.fullmatch(name)
     if found is None:
         raise PlannerError(
-            f"{name!r} does not say how many leaves: write it as {metis_leaf_spine_name(2)}"
+            f"{name!r} does not say how many leaves: write it as {metis_leaf_spine_name(2)}."
         )
     return partial(metis_leaf_spine, leaves=int(found[1]))
 
@@ -51,8 +51,8 @@ def partition_for_leaf_spine(partition: str | None, leaf_spine: LeafSpine | None
     fitting = ":".join([kind, str(leaf_spine.leaves), *parameters[1:]])
     if parameters and partition != fitting:
         raise PlannerError(
-            f"the partition {partition} is not for {leaf_spine.leaves} leaves: "
-            f"write it as {fitting}"
+            f"The partition {partition} is not for {leaf_spine.leaves} leaves: "
+            f"write it as {fitting}."
         )
     return fitting
 
@@ -69,12 +69,15 @@ def metis_leaf_spine(graph: Graph, workers: int, seed: int, *, leaves: int) -> N
         return partition_workers(graph, workers, seed)
     if len(graph.indices) > MOST_COMPARED_EDGES:
         return _by_leaf(graph, leaf_spine, seed, volume=False)
-    ways = (
+    candidates = (
         partition_workers(graph, workers, seed),
         _by_leaf(graph, leaf_spine, seed, volume=False),
         _by_leaf(graph, leaf_spine, seed, volume=True),
     )
-    return min(ways, key=lambda way: sum(crossing_sums(boundary_edges(graph, way), leaf_spine)))
+    return min(
+        candidates,
+        key=lambda assignment: sum(crossing_sums(boundary_edges(graph, assignment), leaf_spine)),
+    )
 
 
 def _by_leaf(graph: Graph, leaf_spine: LeafSpine, seed: int, *, volume: bool) -> NDArray[np.int32]:
@@ -94,10 +97,10 @@ def _by_leaf(graph: Graph, leaf_spine: LeafSpine, seed: int, *, volume: bool) ->
     for leaf in range(leaf_spine.leaves):
         mine = leaf_of == leaf
         inside = mine[source] & mine[destination]
-        place = np.cumsum(mine) - 1
+        index = np.cumsum(mine) - 1
         assignment[mine] = leaf_spine.workers_of(leaf).start + partition_vertices(
-            place[source[inside]],
-            place[destination[inside]],
+            index[source[inside]],
+            index[destination[inside]],
             vertices=int(np.count_nonzero(mine)),
             parts=below[leaf],
             seed=seed,

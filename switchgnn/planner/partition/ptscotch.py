@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.base.arrays import ArrayKind, ArraysError, pack_arrays, read_arrays
-from switchgnn.base.files import private_folder, replacing, whole_file
+from switchgnn.base.files import private_folder, reason_to_keep, replacing, whole_file
 from switchgnn.base.full_disk import why_not_written
 from switchgnn.base.interruptible import interruptible
 from switchgnn.base.machine import how_to_install, python_program
@@ -76,16 +76,16 @@ def find_ptscotch(name: str) -> partial[NDArray[np.int32]]:
         raise KeyError(name)
     found = _NAME.fullmatch(name)
     if found is None:
-        raise PlannerError(f"{name!r} does not say how many ranks: write it as {ptscotch_name(2)}")
+        raise PlannerError(f"{name!r} does not say how many ranks: write it as {ptscotch_name(2)}.")
     return partial(ptscotch, ranks=int(found[1]))
 
 
 def ptscotch_missing() -> str | None:
     """Return the reason why PT-Scotch cannot run here, as a sentence, or None."""
     if shutil.which(MPIRUN) is None:
-        return f"PT-Scotch needs {MPIRUN}, which is not on the PATH (apt-get install openmpi-bin)"
+        return f"PT-Scotch needs {MPIRUN}, which is not on the PATH (apt-get install openmpi-bin)."
     if importlib.util.find_spec("mpi4py") is None:
-        return f"PT-Scotch needs mpi4py, which is not installed ({how_to_install('ptscotch')})"
+        return f"PT-Scotch needs mpi4py, which is not installed ({how_to_install('ptscotch')})."
     try:
         load_ptscotch()
     except PlannerError as error:
@@ -142,17 +142,18 @@ def write_shards(graph: Graph, ranks: int, folder: str | Path) -> None:
     """
     if not 1 <= ranks <= graph.vertices:
         raise PlannerError(
-            f"graph {graph.name} has {graph.vertices} vertices, so it can have from 1 to "
-            f"{graph.vertices} shards, not {ranks}"
+            f"Graph {graph.name} has {graph.vertices} vertices, so it can have from 1 to "
+            f"{graph.vertices} shards, not {ranks}."
         )
     target = Path(folder).resolve()
     try:
-        _check_target(target)
+        if reason := reason_to_keep(target, "shards", lambda name: bool(_SHARD.fullmatch(name))):
+            raise PlannerError(reason)
         with replacing(target) as new:
             _write_files(graph, ranks, new)
     except OSError as error:
         raise PlannerError(
-            f"cannot write shards {folder}: {why_not_written(error, target)}"
+            f"Cannot write shards {folder}: {why_not_written(error, target)}."
         ) from error
 
 
@@ -162,7 +163,7 @@ def read_shard(folder: str | Path, rank: int) -> Shard:
     if not path.exists():
         raise PlannerError(
             f"{path} does not exist: there must be a shard for each rank; make them with "
-            "switchgnn shard"
+            "switchgnn shard."
         )
     kinds = {name: ArrayKind((kind,)) for name, kind in _KINDS.items()}
     try:
@@ -217,28 +218,14 @@ def _check_shard(shard: Shard, path: Path) -> None:
     """Refuse input that would crash a C library."""
     starts, indptr, indices = shard.starts, shard.indptr, shard.indices
     if len(starts) < 2 or starts[0] != 0 or np.any(starts[1:] <= starts[:-1]):
-        raise PlannerError(f"{path} is damaged: its ranks have no vertices")
+        raise PlannerError(f"{path} is damaged: its ranks have no vertices.")
     if shard.rank >= shard.ranks:
-        raise PlannerError(f"{path} is one of {shard.ranks} shards, so it cannot be of that rank")
+        raise PlannerError(f"{path} is one of {shard.ranks} shards, so it cannot be of that rank.")
     first, last = int(starts[shard.rank]), int(starts[shard.rank + 1])
     if len(indptr) != last - first + 1 or not are_offsets(indptr, len(indices)):
-        raise PlannerError(f"{path} is damaged: it does not hold the rows that it names")
+        raise PlannerError(f"{path} is damaged: it does not hold the rows that it names.")
     if len(indices) and (indices.min() < 0 or indices.max() >= shard.vertices):
-        raise PlannerError(f"{path} is damaged: it names a vertex that the graph does not have")
-
-
-def _check_target(target: Path) -> None:
-    if not target.exists():
-        return
-    if not target.is_dir():
-        raise PlannerError(f"{target} is a file; give the name of a folder for the shards")
-    names = (path.name for path in target.iterdir())
-    strange = sorted(name for name in names if not _SHARD.fullmatch(name))
-    if strange:
-        raise PlannerError(
-            f"{target} holds {strange[0]}, which is not a shard, so it is not overwritten; "
-            "choose another name"
-        )
+        raise PlannerError(f"{path} is damaged: it names a vertex that the graph does not have.")
 
 
 class PTScotch:
@@ -292,7 +279,7 @@ class PTScotch:
         )
         # Some versions always report success.
         if answer != _DONE or (len(found) and (found.min() < 0 or found.max() >= parts)):
-            raise PlannerError(f"PT-Scotch {self.version} could not make {parts} parts")
+            raise PlannerError(f"PT-Scotch {self.version} could not make {parts} parts.")
         return found.astype(np.int32)
 
     def _seed(self, seed: int) -> None:
@@ -309,7 +296,7 @@ def load_ptscotch(edges: int = 0) -> PTScotch:
     """
     os.environ["SCOTCH_PTHREAD_NUMBER"] = "1"
     os.environ["SCOTCH_DETERMINISTIC"] = "1"  # not read up to 7.0.8; see its README.md
-    for scotch, parmetis in _places(wide=edges > _MOST_NARROW):
+    for scotch, parmetis in _library_names(wide=edges > _MOST_NARROW):
         try:
             library = PTScotch(ctypes.CDLL(scotch), ctypes.CDLL(parmetis))
         except OSError:
@@ -318,21 +305,21 @@ def load_ptscotch(edges: int = 0) -> PTScotch:
             raise PlannerError(
                 f"{edges:,} ends of edges are too many for this PT-Scotch, which counts with "
                 f"{8 * library.number.itemsize} bits: install a build with 64, as in Debian's "
-                "libptscotch-7.0"
+                "libptscotch-7.0."
             )
         return library
     raise PlannerError(
-        "PT-Scotch with its ParMETIS interface is not installed (apt-get install libptscotch-7.0)"
+        "PT-Scotch with its ParMETIS interface is not installed (apt-get install libptscotch-7.0)."
     )
 
 
-def _places(*, wide: bool) -> Iterator[tuple[str, str]]:
+def _library_names(*, wide: bool) -> Iterator[tuple[str, str]]:
     """Yield pairs of library names; only one may be loaded, as both widths share their symbols."""
     if wide:
         for folder in sorted(_LIBRARY_FOLDER.glob(_WIDE_FOLDERS)):
             for ending in _ENDINGS:
-                places = (f"libptscotch{ending}", f"libptscotchparmetisv3{ending}")
-                yield str(folder / places[0]), str(folder / places[1])
+                names = (f"libptscotch{ending}", f"libptscotchparmetisv3{ending}")
+                yield str(folder / names[0]), str(folder / names[1])
     for ending in _ENDINGS:
         yield f"libptscotch{ending}", f"libptscotchparmetisv3{ending}"
 
@@ -345,7 +332,7 @@ def run_ranks(ranks: int, command: Sequence[str]) -> None:
     """Run a command as several ranks on this machine; an exception ends all of them."""
     options = [
         *("-n", str(ranks), "--tag-output"),
-        # mpirun takes cores for places, and not those that share one; and two runs at a time
+        # mpirun counts cores as slots, and not those that share one; and two runs at a time
         # would otherwise be bound to the same cores.
         *("--oversubscribe", "--bind-to", "none"),
         *(["--allow-run-as-root"] if os.geteuid() == 0 else []),
@@ -362,7 +349,7 @@ def run_ranks(ranks: int, command: Sequence[str]) -> None:
             start_new_session=True,
         )
     except FileNotFoundError as error:
-        raise PlannerError(f"ranks need {error.filename}, which is not on the PATH") from error
+        raise PlannerError(f"Ranks need {error.filename}, which is not on the PATH.") from error
     try:
         said, _ = process.communicate()
     finally:
@@ -370,7 +357,7 @@ def run_ranks(ranks: int, command: Sequence[str]) -> None:
             _stop(process)
     if process.returncode != 0:
         why = why_failed(said, process.returncode)
-        raise PlannerError(f"partitioning with {ranks} ranks failed: {why}")
+        raise PlannerError(f"Partitioning with {ranks} ranks failed: {why.rstrip('.')}.")
 
 
 def _stop(process: "subprocess.Popen[str]") -> None:
@@ -410,7 +397,7 @@ def partition_shards(folder: Path, out: Path, workers: int, seed: int) -> None:
         from mpi4py import MPI  # noqa: PLC0415 - starts MPI
     except (ImportError, RuntimeError) as error:
         raise PlannerError(
-            f"ranks need MPI ({how_to_install('ptscotch')}, apt-get install openmpi-bin): {error}"
+            f"Ranks need MPI ({how_to_install('ptscotch')}, apt-get install openmpi-bin): {error}."
         ) from error
     world = MPI.COMM_WORLD
     try:
@@ -431,7 +418,7 @@ def _partition_shards(world: "MPI.Comm", folder: Path, out: Path, workers: int, 
     if ours != theirs:  # two libraries in one process, whose communicators differ
         raise PlannerError(
             f"mpi4py uses {ours.split(',')[0]} and PT-Scotch {theirs.split(',')[0]}: both must "
-            "use the same MPI; name its library in MPI4PY_LIBMPI"
+            "use the same MPI; name its library in MPI4PY_LIBMPI."
         )
     if workers == 1 or shard.edges == 0:
         # Nothing to optimise; shares are evened out later.
@@ -446,7 +433,7 @@ def _partition_shards(world: "MPI.Comm", folder: Path, out: Path, workers: int, 
                 assignment = even_shares(whole, workers, degree).astype("<i4")
                 np.save(file, assignment, allow_pickle=False)
         except OSError as error:
-            raise PlannerError(f"cannot write {out}: {why_not_written(error, out)}") from error
+            raise PlannerError(f"Cannot write {out}: {why_not_written(error, out)}.") from error
 
 
 def _read_together(world: "MPI.Comm", folder: Path, out: Path) -> Shard:
@@ -456,12 +443,12 @@ def _read_together(world: "MPI.Comm", folder: Path, out: Path) -> Shard:
         shard = read_shard(folder, world.rank)
         if world.size != shard.ranks:
             problem = (
-                f"there are {shard.ranks} shards, but mpirun started {world.size} ranks that "
+                f"There are {shard.ranks} shards, but mpirun started {world.size} ranks that "
                 f"know of each other: start them with mpirun -n {shard.ranks} of the MPI that "
-                "mpi4py uses"
+                "mpi4py uses."
             )
         elif world.rank == 0 and not out.parent.is_dir():
-            problem = f"cannot write {out}: there is no folder {out.parent}"
+            problem = f"Cannot write {out}: there is no folder {out.parent}."
     except PlannerError as error:
         problem = str(error)
     problems = [each for each in world.allgather(problem) if each]
@@ -472,13 +459,13 @@ def _read_together(world: "MPI.Comm", folder: Path, out: Path) -> Shard:
 
 def _check_ranks(world: "MPI.Comm", shard: Shard, workers: int, seed: int) -> None:
     if len(set(world.allgather((shard.graph, shard.starts.tobytes())))) > 1:
-        raise PlannerError("the shards of the ranks are not of the same graph; make them again")
+        raise PlannerError("The shards of the ranks are not of the same graph; make them again.")
     if not 1 <= workers <= min(MAX_WORKERS, shard.vertices):
         raise PlannerError(
-            f"{workers} workers are not possible; from 1 to {min(MAX_WORKERS, shard.vertices)} are"
+            f"{workers} workers are not possible; from 1 to {min(MAX_WORKERS, shard.vertices)} are."
         )
     if seed < 0:
-        raise PlannerError(f"the seed must not be negative, but it is {seed}")
+        raise PlannerError(f"The seed must not be negative, but it is {seed}.")
 
 
 def _gather(world: "MPI.Comm", shard: Shard, mine: NDArray[np.int32]) -> NDArray[np.int32]:

@@ -128,7 +128,7 @@ def _array(path: Path) -> NDArray[np.int64]:
         remedy = f"it must hold {_CONTENT}"
         loaded = read_npy(path, ArrayKind(("i", "u")), remedy=remedy)
     except ArraysError as error:
-        raise PlannerError(f"the assignment cannot be read: {error}") from error
+        raise PlannerError(f"The assignment cannot be read: {error}") from error
     return loaded.astype(np.int64)
 
 
@@ -140,9 +140,9 @@ def _lines(path: Path) -> NDArray[np.int64]:
             warnings.simplefilter("error", DeprecationWarning)
             loaded = np.loadtxt(text, dtype=np.int64, ndmin=1, comments="#")
     except OSError as error:
-        raise PlannerError(f"the assignment {path} cannot be read: {error}") from error
+        raise PlannerError(f"The assignment {path} cannot be read: {error}.") from error
     except ValueError as error:
-        raise PlannerError(f"the assignment {path} must hold {_CONTENT}: {error}") from error
+        raise PlannerError(f"The assignment {path} must hold {_CONTENT}: {error}.") from error
     if loaded.ndim != 1:
-        raise PlannerError(f"the assignment {path} must hold {_CONTENT}")
+        raise PlannerError(f"The assignment {path} must hold {_CONTENT}.")
     return loaded.astype(np.int64, copy=False)

@@ -45,24 +45,24 @@ def check_assignment(
     """Check an assignment, and return it as int32[V]."""
     if assignment.shape != (graph.vertices,) or not np.issubdtype(assignment.dtype, np.integer):
         raise PlannerError(
-            f"the assignment must be {graph.vertices} whole numbers, one worker per vertex"
+            f"The assignment must be {graph.vertices} whole numbers, one worker per vertex."
         )
     if assignment.min() < 0 or assignment.max() >= workers:
-        raise PlannerError(f"the assignment names a worker outside 0..{workers - 1}")
+        raise PlannerError(f"The assignment names a worker outside 0..{workers - 1}.")
     shares = np.bincount(assignment, minlength=workers)
     if shares.min() == 0:
-        raise PlannerError(f"the assignment gives no vertex to worker {int(np.argmin(shares))}")
+        raise PlannerError(f"The assignment gives no vertex to worker {int(np.argmin(shares))}.")
     return assignment.astype(np.int32)
 
 
 def check_workers(graph: Graph, workers: int) -> None:
     """Raise PlannerError unless 1 <= workers <= 128 and every worker can get a vertex."""
     if not 1 <= workers <= MAX_WORKERS:
-        raise PlannerError(f"{workers} workers are not possible; from 1 to {MAX_WORKERS} are")
+        raise PlannerError(f"{workers} workers are not possible; from 1 to {MAX_WORKERS} are.")
     if workers > graph.vertices:
         raise PlannerError(
             f"{workers} workers are too many for graph {graph.name}, "
-            f"which has {graph.vertices} vertices"
+            f"which has {graph.vertices} vertices."
         )
 
 
@@ -97,7 +97,7 @@ def even_shares(
     most = math.ceil(MOST_SHARE * len(part) / workers)
     shares = np.bincount(part, minlength=workers)
     leaving = _surplus(part, shares, degree, most)
-    # Every free place, by the vertices that its worker has once it is taken.
+    # Every free seat, by the vertices that its worker has once it is taken.
     room = np.maximum(most - shares, 0)
     worker = np.repeat(np.arange(workers, dtype=np.int32), room)
     before = np.repeat(np.cumsum(room) - room, room)

@@ -67,7 +67,7 @@ def place_destinations(
     wide = banks_of_slot(lanes)
     apart = banks // wide
     per_bank = slots_per_bank(slots * wide)
-    chosen, place, passes = _choose_banks(
+    chosen, offset, passes = _choose_banks(
         np.lexsort((-fan_in, row_block)),
         row_block,
         indptr,
@@ -76,7 +76,7 @@ def place_destinations(
         min(apart, slots),
         per_bank * (BANKS // banks),
     )
-    bank = (wide * (chosen + apart * (place // per_bank))).astype(np.int8)
+    bank = (wide * (chosen + apart * (offset // per_bank))).astype(np.int8)
     starts = indptr[:-1]
     return Placement(
         block=row_block,
@@ -84,7 +84,7 @@ def place_destinations(
         worker=boundary.destination_worker[edges[starts]].astype(np.int32),
         expected=fan_in if count is None else np.add.reduceat(count[edges], starts),
         bank=bank,
-        slot=place % per_bank,
+        slot=offset % per_bank,
         indptr=indptr,
         edges=edges,
         packet=packet,
@@ -96,7 +96,7 @@ def place_destinations(
 
 
 @Compiled
-def _choose_banks(  # noqa: PLR0917 - numba takes them by place
+def _choose_banks(  # noqa: PLR0917 - numba takes them by position
     order: NDArray[np.int64],
     block: NDArray[np.int32],
     indptr: NDArray[np.int64],

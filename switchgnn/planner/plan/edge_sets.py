@@ -75,7 +75,7 @@ def join_blocks(sets: Sequence[DirectionPlan]) -> DirectionPlan:
     *before, blocks = np.cumsum([0, *(each.blocks for each in sets)]).tolist()
     if blocks > MAX_BLOCKS:
         raise PlannerError(
-            f"{blocks} blocks are too many, at most {MAX_BLOCKS} fit; give the switch more slots"
+            f"{blocks} blocks are too many, at most {MAX_BLOCKS} fit; give the switch more slots."
         )
     if len(sets) == 1:
         return sets[0]

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.base.arrays import ArrayKind, ArraysError, pack_arrays, read_arrays
-from switchgnn.base.files import read_regular, replacing
+from switchgnn.base.files import read_regular, reason_to_keep, replacing
 from switchgnn.base.full_disk import why_not_written
 from switchgnn.planner.arrays import are_offsets
 from switchgnn.planner.errors import PlannerError
@@ -116,7 +116,7 @@ def check_worker_shapes(arrays: Arrays, blocks: int, where: str) -> None:
 
 
 def _damaged(where: str, problem: str) -> PlannerError:
-    return PlannerError(f"{where} is damaged: {problem}; plan again")
+    return PlannerError(f"{where} is damaged: {problem}; plan again.")
 
 
 def write_plan(plan: Plan, folder: str | Path) -> None:
@@ -131,16 +131,16 @@ def write_plan(plan: Plan, folder: str | Path) -> None:
             _write_files(plan, new)
     except OSError as error:
         raise PlannerError(
-            f"cannot write plan {folder}: {why_not_written(error, target)}"
+            f"Cannot write plan {folder}: {why_not_written(error, target)}."
         ) from error
 
 
-def check_place(folder: str | Path) -> None:
+def check_target(folder: str | Path) -> None:
     """Check before planning that a plan may be written to a folder."""
     try:
         _check_target(Path(folder).resolve())
     except OSError as error:
-        raise PlannerError(f"cannot write plan {folder}: {error.strerror}") from error
+        raise PlannerError(f"Cannot write plan {folder}: {error.strerror}.") from error
 
 
 def read_plan(folder: str | Path) -> Plan:
@@ -160,9 +160,9 @@ def read_manifest(folder: str | Path) -> Manifest:
     try:
         data = read_regular(path)
     except FileNotFoundError:
-        raise PlannerError(f"{folder} is not a plan: it has no {MANIFEST_FILE}") from None
+        raise PlannerError(f"{folder} is not a plan: it has no {MANIFEST_FILE}.") from None
     except OSError as error:
-        raise PlannerError(f"cannot read {path}: {error.strerror}") from error
+        raise PlannerError(f"Cannot read {path}: {error.strerror}.") from error
     return decode_manifest(data, str(path))
 
 
@@ -179,7 +179,7 @@ def read_worker_part(folder: str | Path, worker: int) -> WorkerPart:
     manifest = read_manifest(folder)
     workers = manifest.workers
     if not 0 <= worker < workers:
-        raise PlannerError(f"plan {folder} has the workers 0 to {workers - 1}, but not {worker}")
+        raise PlannerError(f"Plan {folder} has the workers 0 to {workers - 1}, but not {worker}.")
     data, where = _read_file(folder, worker_file(worker))
     arrays = _unpack(data, WORKER_ARRAYS, where, LEFT_ARRAYS)
     check_worker_shapes(arrays, manifest.blocks, where)
@@ -200,9 +200,9 @@ def _read_file(folder: str | Path, name: str) -> tuple[bytes, str]:
     try:
         data = read_regular(path)
     except OSError as error:
-        raise PlannerError(f"plan {folder} is incomplete: {name}: {error.strerror}") from error
+        raise PlannerError(f"Plan {folder} is incomplete: {name}: {error.strerror}.") from error
     if hashlib.sha256(data).hexdigest() != manifest.files.get(name):
-        raise PlannerError(f"{path} does not belong to this plan or was changed; plan again")
+        raise PlannerError(f"{path} does not belong to this plan or was changed; plan again.")
     return data, str(path)
 
 
@@ -213,22 +213,8 @@ def _write_files(plan: Plan, folder: Path) -> None:
 
 
 def _check_target(target: Path) -> None:
-    """Refuse to replace anything but a plan, or a folder that holds other files as well."""
-    if not target.exists():
-        return
-    if not target.is_dir():
-        raise PlannerError(f"{target} is a file; give the name of a folder for the plan")
-    present = {path.name for path in target.iterdir()}
-    if not present:
-        return
-    if MANIFEST_FILE not in present:
-        raise PlannerError(f"{target} is not a plan, so it is not overwritten; choose another name")
-    strange = sorted(name for name in present if not is_plan_file(name))
-    if strange:
-        raise PlannerError(
-            f"{target} holds {strange[0]}, which is not part of a plan, so it is not "
-            "overwritten; move that file or choose another name"
-        )
+    if reason := reason_to_keep(target, "a plan", is_plan_file):
+        raise PlannerError(reason)
 
 
 def is_plan_file(name: str) -> bool:

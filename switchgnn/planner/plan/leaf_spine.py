@@ -29,7 +29,7 @@ from switchgnn.planner.sending.packets import wire_ids
 class PartialSenders:
     """One row for each destination in a block and neighbour that sends a partial sum for it."""
 
-    result: NDArray[np.int64]  # [P], the place of the destination among the results, ascending
+    result: NDArray[np.int64]  # [P], the index of the destination among the results, ascending
     neighbour: NDArray[np.int64]  # [P], the sender, numbered as in `source_worker`
 
 
@@ -79,7 +79,7 @@ class LeafSpinePart:
     route_neighbour: NDArray[np.uint16]  # [D], the neighbour towards the destination's worker
     # [D], the neighbour that completes the sum; NOBODY: this switch does
     route_above: NDArray[np.uint16]
-    # [D], the place of its slot among the results; -1: it has none here
+    # [D], the index of its slot among the results; -1: it has none here
     route_result: NDArray[np.int64]
 
 
@@ -102,10 +102,10 @@ def split_for_leaf_spine(
 ) -> LeafSpineParts:
     """Split the plan of a single switch into the parts of leaves and spines."""
     if plan.manifest.strawman:
-        raise PlannerError("the strawman's plan is for a single switch: choose other blocks")
+        raise PlannerError("The strawman's plan is for a single switch: choose other blocks.")
     if leaf_spine.workers != plan.manifest.workers:
         raise PlannerError(
-            f"the plan has {plan.manifest.workers} workers, the leaf-spine has {leaf_spine.workers}"
+            f"The plan has {plan.manifest.workers} workers, the network {leaf_spine.workers}."
         )
     sums = _find_sums(plan, leaf_spine)
     leaves = [_Leaf(plan, leaf_spine, sums, leaf, banks=banks) for leaf in range(leaf_spine.leaves)]
@@ -142,9 +142,9 @@ def _find_sums(plan: Plan, leaf_spine: LeafSpine) -> _Sums:
     slots = slot_key(switch.result_block, switch.result_bank, switch.result_slot)
     slot = slot_key(switch.entry_block[entry], bank, switch.entry_slot[entry, bank])
     order = np.lexsort((switch.result_vertex, switch.result_block))
-    place = np.empty(len(order), dtype=np.int64)
-    place[order] = np.arange(len(order))
-    row = place[np.searchsorted(slots, slot)]
+    position = np.empty(len(order), dtype=np.int64)
+    position[order] = np.arange(len(order))
+    row = position[np.searchsorted(slots, slot)]
     source = np.searchsorted(switch.source_vertex, switch.entry_source[entry])
     packet_worker = switch.source_worker[source].astype(np.int64)
     worker = switch.result_worker[order].astype(np.int64)
@@ -173,7 +173,7 @@ class _PartialSums:
 
 
 class _Leaf:
-    """A leaf whose slots are placed, before its partial sums have ids."""
+    """A leaf whose sums have slots, before its partial sums have ids."""
 
     def __init__(
         self, plan: Plan, leaf_spine: LeafSpine, sums: _Sums, number: int, *, banks: int
@@ -236,7 +236,7 @@ class _Leaf:
             route_vertex=sums.vertex[routes].astype(np.uint32),
             route_neighbour=towards.astype(np.uint16),
             route_above=above.astype(np.uint16),
-            route_result=_places(row[results], len(sums.block))[routes],
+            route_result=_positions(row[results], len(sums.block))[routes],
         )
 
     def _neighbours(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -263,7 +263,7 @@ def _number_partial_sums(
     number = vertices + rank * leaf_spine.leaves + ups.leaf
     if number.max(initial=0) >= FIRST_RESERVED_ID:
         raise PlannerError(
-            f"{rank.max() + 1} partial sums of one leaf in one block are more than there are ids"
+            f"{rank.max() + 1} partial sums of one leaf in one block are more than there are ids."
         )
     return number.astype(np.int32)
 
@@ -320,7 +320,7 @@ def _spine(
         route_vertex=sums.vertex[routes].astype(np.uint32),
         route_neighbour=leaf_of[sums.worker[routes]].astype(np.uint16),
         route_above=np.full(len(routes), NOBODY, dtype=np.uint16),
-        route_result=_places(routes[results], len(sums.block))[routes],
+        route_result=_positions(routes[results], len(sums.block))[routes],
     )
 
 
@@ -345,8 +345,8 @@ def _check_room(plan: Plan, switch: str, block: NDArray[np.integer]) -> None:
     fullest, room = int(np.bincount(block).max(initial=0)), plan.manifest.room
     if fullest > room:
         raise PlannerError(
-            f"a block has {fullest:,} sums in {switch}, for {room:,} slots: its blocks "
-            f"({plan.manifest.strategy.blocks}) are for other leaves and spines; plan again"
+            f"A block has {fullest:,} sums in {switch}, for {room:,} slots: its blocks "
+            f"({plan.manifest.strategy.blocks}) are for other leaves and spines; plan again."
         )
 
 
@@ -355,11 +355,11 @@ def _within(numbers: NDArray[np.integer], some: range) -> NDArray[np.bool_]:
     return inside
 
 
-def _places(rows: NDArray[np.int64], size: int) -> NDArray[np.int64]:
-    """Return the place of each number below `size` among different rows, or -1."""
-    place = np.full(size, -1, dtype=np.int64)
-    place[rows] = np.arange(len(rows))
-    return place
+def _positions(rows: NDArray[np.int64], size: int) -> NDArray[np.int64]:
+    """Return the index of each number below `size` among different rows, or -1."""
+    position = np.full(size, -1, dtype=np.int64)
+    position[rows] = np.arange(len(rows))
+    return position
 
 
 def _planner_ids(wire: NDArray[np.uint32], vertices: int) -> NDArray[np.int32]:

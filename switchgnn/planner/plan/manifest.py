@@ -147,7 +147,7 @@ class Manifest:
             return self.directions[direction.value]
         except KeyError:
             raise PlannerError(
-                f"the plan has no {direction.value} blocks; plan again for both directions"
+                f"The plan has no {direction.value} blocks; plan again for both directions."
             ) from None
 
 
@@ -158,7 +158,7 @@ def _check_printable(manifest: Manifest, where: str) -> None:
     for name in (*names, strategy.order):
         if not name.isprintable():
             raise PlannerError(
-                f"{where} has the name {name!r}, which cannot be printed; plan again"
+                f"{where} has the name {name!r}, which cannot be printed; plan again."
             )
 
 
@@ -185,23 +185,23 @@ def decode_manifest(data: bytes, where: str) -> Manifest:
     try:
         content = parse_json(data)
     except RecordError as error:
-        raise PlannerError(f"{where} is not the manifest of a plan: {error}") from error
+        raise PlannerError(f"{where} is not the manifest of a plan: {error}.") from error
     if not isinstance(content, dict) or content.get("format") != PLAN_FORMAT:
-        raise PlannerError(f"{where} is not the manifest of a plan")
+        raise PlannerError(f"{where} is not the manifest of a plan.")
     if content.get("version") != PLAN_VERSION:
         raise PlannerError(
             f"{where} is a plan of version {content.get('version')!r}, but only version "
-            f"{PLAN_VERSION} can be read; plan again"
+            f"{PLAN_VERSION} can be read; plan again."
         )
     try:
         manifest = make_record(Manifest, content)
     except RecordError as error:
-        raise PlannerError(f"{where} is damaged: {error}; plan again") from error
+        raise PlannerError(f"{where} is damaged: {error}; plan again.") from error
     if manifest.digest != manifest_digest(manifest):
-        raise PlannerError(f"{where} was changed after it was written; plan again")
+        raise PlannerError(f"{where} was changed after it was written; plan again.")
     _check_printable(manifest, where)
     if manifest.lanes not in LANES:
-        raise PlannerError(f"{where} has frames of {manifest.lanes} numbers; plan again")
+        raise PlannerError(f"{where} has frames of {manifest.lanes} numbers; plan again.")
     return manifest
 
 

@@ -168,7 +168,7 @@ def _sources(
 
 
 @Compiled
-def _fill_entries(  # noqa: PLR0917 - numba takes them by place
+def _fill_entries(  # noqa: PLR0917 - numba takes them by position
     rows: NDArray[np.int64],
     bank: NDArray[np.int8],
     slot: NDArray[np.int32],
@@ -201,4 +201,4 @@ def _fill_entries(  # noqa: PLR0917 - numba takes them by place
 def _check_16_bits(what: str, numbers: NDArray[np.integer]) -> None:
     largest = int(numbers.max(initial=0))
     if largest > MAX_16_BITS:
-        raise PlannerError(f"{largest} {what} are too many; at most {MAX_16_BITS} fit")
+        raise PlannerError(f"{largest} {what} are too many; at most {MAX_16_BITS} fit.")

@@ -24,7 +24,7 @@ class SwitchPart:
 
     Attributes:
         source_vertex: uint32[N], ascending: sources of boundary edges, from 2^31 partial sums.
-        source_worker: uint16[N], the sender. The position of a source is its place in registers.
+        source_worker: uint16[N], the sender. The position of a source is its index in registers.
         entry_block: uint16[K], key of an entry; entries are sorted by block, source, hop.
         entry_source: uint32[K], key: the Src_id of a packet.
         entry_hop: uint16[K], key: 0, 1, ... for the first, second, ... pass.

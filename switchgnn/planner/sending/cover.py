@@ -219,31 +219,31 @@ _SORTED = 1 << 23
 def peel(boundary: BoundaryEdges, block: NDArray[np.int32], seed: int) -> SendOrder:
     """Send the sources so that sums complete evenly over time.
 
-    The last source of a sum completes it, so places are filled from the last to the first, with
+    The last source of a sum completes it, so ranks are filled from the last to the first, with
     sources of few destinations that are not taken yet. The sums that may complete grow with each
-    place by the mean: preferred is a source whose sums fit, then one that completes none, then the
+    rank by the mean: preferred is a source whose sums fit, then one that completes none, then the
     one with the fewest. This keeps the queue of section 3.2.1 short.
 
     All blocks are peeled at once, a batch of sources per block and step, in O(E) plus sorting.
     """
     (numbers, source), packet = number_pairs(block, boundary.source)
     (sums, _), result = number_pairs(block, boundary.destination)
-    place = peel_places(numbers, packet, result, len(sums))
-    order = np.lexsort((place, numbers))
+    rank = peel_ranks(numbers, packet, result, len(sums))
+    order = np.lexsort((rank, numbers))
     return SendOrder(block=numbers[order], source=source[order])
 
 
-def peel_places(
+def peel_ranks(
     block: NDArray[np.int32], packet: NDArray[np.int32], result: NDArray[np.int32], results: int
 ) -> NDArray[np.int64]:
-    """Return the place of each packet in the order of `peel`, int64[S]; larger is later.
+    """Return the rank of each packet in the order of `peel`, int64[S]; larger is later.
 
     `block`: int32[S], ascending; `packet` and `result`: int32[E], the packet and sum of each edge.
     """
     size = np.bincount(block)
     batches = min(max(_SORTED // max(len(block), 1), _LEAST_BATCHES), _MOST_BATCHES)
     batch = -(-size // batches)
-    place = np.zeros(len(block), dtype=np.int64)
+    rank = np.zeros(len(block), dtype=np.int64)
     free = np.bincount(packet, minlength=len(block))
     by_packet, packet_edges = sort_by_key(packet, len(block))
     by_result, result_edges = sort_by_key(result, results)
@@ -252,22 +252,22 @@ def peel_places(
     credit = np.zeros(len(size))
     taken = np.zeros(results, dtype=np.bool_)
     left = np.arange(len(block))
-    next_place = len(block)
+    next_rank = len(block)
     while len(left):
         credit += pace * batch
         left = left[_by_choice(block[left], free[left], credit)]
         leaves = rank_in_group(block[left]) < batch[block[left]]
         going = left[leaves]
         going = going[_evenly(block[going], free[going] > 0)]
-        place[going] = next_place - 1 - np.arange(len(going))
-        next_place -= len(going)
+        rank[going] = next_rank - 1 - np.arange(len(going))
+        next_rank -= len(going)
         before = taken.copy()
         taken[result[packet_edges[_slices(by_packet, going)]]] = True
         claimed = np.flatnonzero(taken & ~before)
         credit -= np.bincount(home[claimed], minlength=len(size))
         np.subtract.at(free, packet[result_edges[_slices(by_result, claimed)]], 1)
         left = left[~leaves]
-    return place
+    return rank
 
 
 def _by_choice(

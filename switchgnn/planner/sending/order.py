@@ -19,8 +19,8 @@ from switchgnn.planner.sending.packets import Packets, make_packets
 class SendOrder:
     """The packets of each block in sending order: one row per (block, source).
 
-    The place among the rows of a block is the rank of a source, over all workers; each worker sends
-    its own sources by rank.
+    The position among the rows of a block is the rank of a source, over all workers; each worker
+    sends its own sources by rank.
     """
 
     block: NDArray[np.int32]  # [S], ascending

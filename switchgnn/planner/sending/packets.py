@@ -88,7 +88,7 @@ def make_packets(
     if number.max() >= FIRST_RESERVED_ID:
         raise PlannerError(
             f"{rank.max() + 1} partial sums of one worker in one block are more than there are "
-            "ids; send without them"
+            "ids; send without them."
         )
     source = number.astype(np.int32)
     by_source = np.lexsort((source, block[first]))
@@ -135,14 +135,14 @@ def make_sends(
     """List the rows of each packet; `block` and `source` are int32[S], in sending order."""
     sums = packets.sums
     summed = np.flatnonzero(source >= packets.vertices)
-    place = np.searchsorted(_keys(sums.block, sums.source), _keys(block[summed], source[summed]))
+    index = np.searchsorted(_keys(sums.block, sums.source), _keys(block[summed], source[summed]))
     sizes = np.ones(len(source), dtype=np.int64)
-    sizes[summed] = np.diff(sums.indptr)[place]
+    sizes[summed] = np.diff(sums.indptr)[index]
     destination = np.zeros(len(source), dtype=np.int32)
-    destination[summed] = sums.destination[place]
+    destination[summed] = sums.destination[index]
     indptr = indptr_of(sizes)
     vertex = np.repeat(source, sizes)
-    into, out = indptr[summed], sums.indptr[place]
+    into, out = indptr[summed], sums.indptr[index]
     vertex[ranges(into, sizes[summed])] = sums.vertex[ranges(out, sizes[summed])]
     return Sends(block, source, destination, owner[vertex[indptr[:-1]]], indptr, vertex)
 

@@ -25,9 +25,9 @@ RUNTIME = Path(__file__).parent / "runtime"
 SOFTSWITCH = Path(__file__).parent.parent
 # The sources that determine the C++ of a document.
 TRANSLATOR = (
-    *("document.py", "loader.py", "program.py", "codegen/*.py", "errors.py", "hashing.py"),
-    "tables.py",
-    *("native/library.py", "native/translation/*.py"),
+    *("document.py", "loader.py", "program.py", "lowering/*.py", "errors.py", "hashing.py"),
+    *("ir.py", "tables.py"),
+    *(f"native/{name}.py" for name in ("functions", "library", "render", "source")),
 )
 VARIABLE = "SWITCHGNN_BACKEND"  # environment variable, for want of an option
 _FLAGS = ("-std=c++17", "-O2", "-ftree-vectorize", "-march=native", "-fPIC", "-shared", "-w")

@@ -26,8 +26,8 @@ from switchgnn.softswitch.native.build import (
     compiled_library,
 )
 from switchgnn.softswitch.native.library import Library, TableShape, numbers, table_shapes
+from switchgnn.softswitch.native.source import program_source
 from switchgnn.softswitch.native.state import NativeState
-from switchgnn.softswitch.native.translation.program_source import program_source
 from switchgnn.softswitch.ports import EthernetPort, Port
 from switchgnn.softswitch.program import LoadedProgram
 from switchgnn.softswitch.replication import CloneSession, Replica, ReplicationEngine
@@ -78,7 +78,7 @@ class NativeProgram:
 
 def native_library(given: GivenProgram) -> Path:
     """Return the library of a program; translate and compile it unless cached."""
-    return compiled_library(given.document, lambda: program_source(given.compiled).text)
+    return compiled_library(given.document, lambda: program_source(given.lowered).text)
 
 
 def load_native(given: GivenProgram) -> NativeProgram:
@@ -314,6 +314,6 @@ def compile_ahead(config: bytes, asked: Backend | None = None) -> Ahead:
         if chosen is Backend.NATIVE:
             raise
         given.check()
-        _LOG.warning("The program runs as Python: %s", error)
+        _LOG.warning("The program is interpreted: %s", error)
         return Ahead(Backend.PYTHON, time.monotonic() - begin, str(error))
     return Ahead(Backend.NATIVE, time.monotonic() - begin)

@@ -72,10 +72,10 @@ def split_vertices(
         DatasetError: a negative seed, or shares that leave nothing to train on.
     """
     if seed < 0:
-        raise DatasetError(f"{seed} is not a seed for a split; give a whole number from 0")
+        raise DatasetError(f"{seed} is not a seed for a split; give a whole number from 0.")
     if not (validation >= 0 and test >= 0 and validation + test < 1):
         raise DatasetError(
-            f"a split of {validation} for validation and {test} for test leaves nothing to train on"
+            f"{validation} for validation and {test} for test leave nothing to train on."
         )
     groups = labels if labels.ndim == 1 else np.zeros(len(labels), dtype=np.int64)
     random = np.random.default_rng(seed)
@@ -143,8 +143,8 @@ class Dataset:
         _check_self_loops(self)
         if self.undirected and not is_undirected(self.graph):
             raise DatasetError(
-                f"data set {self.name} is marked as undirected, "
-                "but not every edge of it has a reverse"
+                f"Data set {self.name} is marked as undirected, "
+                "but not every edge of it has a reverse."
             )
 
     @property
@@ -157,8 +157,7 @@ class Dataset:
         last = self.vertices - 1
         ends = [last - each for each in self.graph.edges()]
         graph = graph_from_edges(*ends, name=self.name, vertices=last + 1, directed=True)
-        names = ("features", "labels", "train", "validation", "test")
-        turned = {name: getattr(self, name)[::-1].copy() for name in names}
+        turned = {name: getattr(self, name)[::-1].copy() for name in OF_VERTICES}
         return replace(self, graph=graph, self_loops=last - self.self_loops[::-1], **turned)
 
 
@@ -234,90 +233,93 @@ def normalize_rows(features: NDArray[np.float32]) -> NDArray[np.float32]:
 def check_features(features: NDArray[np.float32], name: str, vertices: int) -> None:
     """Check that features are float32[vertices, F] of finite numbers; the name is for messages."""
     if features.ndim != 2 or features.dtype != np.float32 or features.shape[1] == 0:
-        raise DatasetError(f"data set {name} needs features of float32[V, F], with F at least 1")
+        raise DatasetError(f"Data set {name} needs features of float32[V, F], with F at least 1.")
     if len(features) != vertices:
         raise DatasetError(
-            f"data set {name} has {vertices} vertices but features for {len(features)}"
+            f"Data set {name} has {vertices} vertices but features for {len(features)}."
         )
     bad = ~np.isfinite(features).all(axis=1)
     if bad.any():
         raise DatasetError(
-            f"data set {name} has a NaN or an infinity in the features of vertex "
-            f"{int(np.argmax(bad))}; features must be finite numbers"
+            f"Data set {name} has a NaN or an infinity in the features of vertex "
+            f"{int(np.argmax(bad))}; features must be finite numbers."
         )
 
 
 def _check_labels(data: Dataset) -> None:
     labels, name = data.labels, data.name
     if data.classes < 1:
-        raise DatasetError(f"data set {name} has no classes")
+        raise DatasetError(f"Data set {name} has no classes.")
     if data.classes > MOST_CLASSES:
         raise DatasetError(
-            f"data set {name} has {data.classes:,} classes, and at most {MOST_CLASSES:,} are "
-            "possible; number them from 0"
+            f"Data set {name} has {data.classes:,} classes, and at most {MOST_CLASSES:,} are "
+            "possible; number them from 0."
         )
     shape = (data.vertices, data.classes) if data.multilabel else (data.vertices,)
     kinds = (np.float32, np.bool_) if data.multilabel else (np.int64,)
     if labels.shape != shape or labels.dtype not in kinds:
         wanted = "float32[V, C] or bool[V, C]" if data.multilabel else "int64[V]"
         raise DatasetError(
-            f"data set {name} needs labels of {wanted} for {data.vertices} vertices and "
-            f"{data.classes} classes, not {labels.dtype}{list(labels.shape)}"
+            f"Data set {name} needs labels of {wanted} for {data.vertices} vertices and "
+            f"{data.classes} classes, not {labels.dtype}{list(labels.shape)}."
         )
     if data.multilabel:
         if not np.isin(labels, (0, 1)).all():
-            raise DatasetError(f"data set {name} has multi-label labels other than 0 and 1")
+            raise DatasetError(f"Data set {name} has multi-label labels other than 0 and 1.")
     elif labels.min() < UNLABELLED or labels.max() >= data.classes:
-        raise DatasetError(f"data set {name} has a label outside 0..{data.classes - 1}")
+        raise DatasetError(f"Data set {name} has a label outside 0..{data.classes - 1}.")
 
 
 def _check_masks(data: Dataset) -> None:
     masks = {"train": data.train, "validation": data.validation, "test": data.test}
     for what, mask in masks.items():
         if mask.shape != (data.vertices,) or mask.dtype != np.bool_:
-            raise DatasetError(f"data set {data.name} needs a {what} mask of bool[{data.vertices}]")
+            raise DatasetError(
+                f"Data set {data.name} needs a {what} mask of bool[{data.vertices}]."
+            )
     times = sum(mask.astype(np.int8) for mask in masks.values())
     if np.max(times) > 1:
         raise DatasetError(
-            f"data set {data.name} has vertex {int(np.argmax(times))} in two parts of its split"
+            f"Data set {data.name} has vertex {int(np.argmax(times))} in two parts of its split."
         )
     if not data.train.any():
-        raise DatasetError(f"data set {data.name} has no vertices to train on")
+        raise DatasetError(f"Data set {data.name} has no vertices to train on.")
     unknown = (times > 0) & (data.labels == UNLABELLED) if not data.multilabel else times > 1
     if np.any(unknown):
         raise DatasetError(
-            f"data set {data.name} has vertex {int(np.argmax(unknown))} in its split, "
-            "which has no label"
+            f"Data set {data.name} has vertex {int(np.argmax(unknown))} in its split, "
+            "which has no label."
         )
 
 
 def _check_self_loops(data: Dataset) -> None:
     loops = data.self_loops
     if loops.ndim != 1 or loops.dtype != np.int64:
-        raise DatasetError(f"data set {data.name} needs self-loops of int64, one per vertex")
+        raise DatasetError(f"Data set {data.name} needs self-loops of int64, one per vertex.")
     if len(loops) and (loops[0] < 0 or loops[-1] >= data.vertices or np.any(np.diff(loops) <= 0)):
         raise DatasetError(
-            f"data set {data.name} needs self-loops that are vertices, ascending, each once"
+            f"Data set {data.name} needs self-loops that are vertices, ascending, each once."
         )
 
 
-# The arrays and their kinds; labels may be whole numbers, or zeros and ones.
+# The arrays with a row for each vertex; labels may be whole numbers, or zeros and ones.
+OF_VERTICES: Mapping[str, ArrayKind] = {
+    "features": ArrayKind(("<f4",), (2,)),
+    "labels": ArrayKind(("<i8", "<f4", "|b1"), (1, 2)),
+    "train": ArrayKind(("|b1",)),
+    "validation": ArrayKind(("|b1",)),
+    "test": ArrayKind(("|b1",)),
+}
 _KINDS: Mapping[str, ArrayKind] = {
     "name": ArrayKind(("|u1",)),  # in UTF-8
     "indptr": ArrayKind(("i",)),
     "indices": ArrayKind(("i",)),
-    "features": ArrayKind(("f",), (2,)),
-    "labels": ArrayKind(("i", "f", "b"), (1, 2)),
-    "train": ArrayKind(("b",)),
-    "validation": ArrayKind(("b",)),
-    "test": ArrayKind(("b",)),
+    **OF_VERTICES,
     "self_loops": ArrayKind(("i",)),
     "classes": ArrayKind(("i",), (0,)),
     "undirected": ArrayKind(("b",), (0,)),
 }
-
-
-_OF_VERTICES = ("features", "labels", "train", "validation", "test", "self_loops")
+_SAME = (*OF_VERTICES, "self_loops")
 
 
 def write_dataset(data: Dataset, path: Path) -> None:
@@ -329,12 +331,12 @@ def write_dataset(data: Dataset, path: Path) -> None:
         "classes": np.array(data.classes),
         "undirected": np.array(data.undirected),
     }
-    arrays |= {name: getattr(data, name) for name in _OF_VERTICES}
+    arrays |= {name: getattr(data, name) for name in _SAME}
     try:
         with whole_file(path) as file:
             file.write(pack_arrays(arrays))
     except OSError as error:
-        raise DatasetError(f"cannot write {path}: {why_not_written(error, path)}") from error
+        raise DatasetError(f"Cannot write {path}: {why_not_written(error, path)}.") from error
 
 
 def read_dataset(path: Path) -> Dataset:
@@ -352,7 +354,7 @@ def read_dataset(path: Path) -> Dataset:
             multilabel=arrays["labels"].ndim == 2,
             name=graph.name,
             undirected=bool(arrays["undirected"]),
-            **{name: arrays[name] for name in _OF_VERTICES},
+            **{name: arrays[name] for name in _SAME},
         )
     except (DatasetError, PlannerError, TypeError, ValueError) as error:
-        raise DatasetError(f"{path} is damaged, delete it: {error}") from error
+        raise DatasetError(f"{path} is damaged, delete it: {str(error).rstrip('.')}.") from error

@@ -114,7 +114,7 @@ def _graph_file(name: str, seed: int, *, ignore_weights: bool) -> Dataset:
         if getattr(graph, array) is None:
             raise DatasetError(
                 f"{name} has no array {array}: training needs a graph, features and labels, from "
-                "one file or from --edges, --node-features and --labels"
+                "one file or from --edges, --node-features and --labels."
             )
     return _with_split(graph, seed)
 
@@ -188,7 +188,7 @@ def load_products(root: Path) -> Dataset:
     if (folder / _OGB_KEPT).exists():
         raise DatasetError(
             f"{folder / _OGB_KEPT} is a pickle of OGB, which is not read because it could run "
-            "code; delete it, and the data set is made again from the files in raw"
+            "code; delete it, and the data set is made again from the files in raw."
         )
 
     def load() -> Dataset:
@@ -240,7 +240,7 @@ def dataset_from_pyg(data: Any, name: str, split: Split | None = None) -> Datase
         value = getattr(data, attribute)
         if not hasattr(value, "to_dense"):
             kind = type(value).__name__
-            raise DatasetError(f"data set {name} needs a tensor as {attribute}, not a {kind}")
+            raise DatasetError(f"Data set {name} needs a tensor as {attribute}, not a {kind}.")
         tensor = value.detach().to_dense().cpu()
         few_bits = tensor.is_floating_point() and tensor.element_size() < _FLOAT_BYTES
         found: NDArray[Any] = (tensor.float() if few_bits else tensor).numpy()
@@ -249,16 +249,16 @@ def dataset_from_pyg(data: Any, name: str, split: Split | None = None) -> Datase
     for attribute in _OF_EDGES:
         if getattr(data, attribute, None) is not None and not np.all(array(attribute) == 1):
             raise DatasetError(
-                f"data set {name} has {attribute}, which is not used: delete it (del "
-                f"data.{attribute}) to train without"
+                f"Data set {name} has {attribute}, which is not used: delete it (del "
+                f"data.{attribute}) to train without."
             )
     if split is None:
         split = Split(*(array(mask) for mask in ("train_mask", "val_mask", "test_mask")))
     features = array("x")
     if getattr(data, "num_nodes", None) not in (None, len(features)):
         raise DatasetError(
-            f"data set {name} has {data.num_nodes} vertices (num_nodes), but {len(features)} rows "
-            "in x: give each vertex one"
+            f"Data set {name} has {data.num_nodes} vertices (num_nodes), but {len(features)} rows "
+            "in x: give each vertex one."
         )
     return _make_dataset(name, array("edge_index"), features, array("y"), split)
 
@@ -274,8 +274,8 @@ def _make_dataset(
     if edges.dtype.kind not in "iu" or edges.ndim != 2 or len(edges) != 2:
         hint = "; transpose it" if edges.shape[1:] == (2,) else ""
         raise DatasetError(
-            f"data set {name} needs an edge_index of whole numbers [2, E], not "
-            f"{edges.dtype}{list(edges.shape)}{hint}"
+            f"Data set {name} needs an edge_index of whole numbers [2, E], not "
+            f"{edges.dtype}{list(edges.shape)}{hint}."
         )
     source, destination = edges
     with np.errstate(over="ignore"):  # an overflow becomes an infinity, which Dataset refuses
@@ -317,14 +317,14 @@ def _load_outside(
             return load()
     except ImportError as error:
         raise DatasetError(
-            f"data set {name} needs {package}, which cannot be imported ({_line(error)}): "
-            f"{how_to_install(extra)}"
+            f"Data set {name} needs {package}, which cannot be imported ({_line(error)}): "
+            f"{how_to_install(extra)}."
         ) from error
     except (Exception, SystemExit) as error:
         # Damaged files can raise any error, and OGB exits when the user declines the download.
         raise DatasetError(
-            f"data set {name} can neither be read from {folder} nor downloaded ({_line(error)}): "
-            f"put {files} there, or try again with a network"
+            f"Data set {name} can neither be read from {folder} nor downloaded ({_line(error)}): "
+            f"put {files} there, or try again with a network."
         ) from error
 
 

@@ -16,13 +16,7 @@ from numpy.typing import NDArray
 
 from switchgnn.base.arrays import ArrayKind, read_npy
 from switchgnn.base.files import format_of
-from switchgnn.planner.graphs.edge_list import (
-    INTEGER,
-    Ids,
-    ids_of_rows,
-    read_text,
-    separator,
-)
+from switchgnn.planner.graphs.edge_list import INTEGER, Ids, ids_of_rows, read_text, separator
 from switchgnn.planner.graphs.graph import (
     SPLIT_NONE,
     SPLIT_TEST,
@@ -105,10 +99,10 @@ def load_files(
     parts = None if split is None else _read_words(Path(split), graph, None)
     rows = [len(each.values) for each in (given, classes, parts) if each and each.ids is None]
     graph = _with_vertices(graph, given.ids, rows[0] if rows else None)
-    features, numbers = _place_features(given, graph), _place_labels(classes, graph)
+    features, numbers = _features_by_vertex(given, graph), _labels_by_vertex(classes, graph)
     chosen = None if graph.split is None else split_of_codes(graph.split)
     if parts is not None:
-        chosen = _place_split(parts, graph)
+        chosen = _split_by_vertex(parts, graph)
     return dataset_from_graph(
         graph if name is None else replace(graph, name=name),
         features=normalize_rows(features) if normalize_features else features,
@@ -153,19 +147,19 @@ def _with_vertices(graph: Graph, named: Ids | None, rows: int | None) -> Graph:
         ids = known if counted is None else counted
     if np.array_equal(ids, known):
         return graph
-    place = np.searchsorted(ids, known)
+    index = np.searchsorted(ids, known)
     degrees = np.zeros(len(ids) + 1, dtype=np.int64)
-    degrees[place[used] + 1] = np.diff(graph.indptr)[used]
+    degrees[index[used] + 1] = np.diff(graph.indptr)[used]
     split, kept = np.full(len(ids), SPLIT_NONE, dtype=np.int8), np.isin(known, ids)
-    split[place[kept]] = SPLIT_NONE if graph.split is None else graph.split[kept]
+    split[index[kept]] = SPLIT_NONE if graph.split is None else graph.split[kept]
     same = ids.dtype.kind != "U" and ids[0] == 0 and ids[-1] == len(ids) - 1
     return Graph(
         indptr=np.cumsum(degrees),
-        indices=place[graph.indices].astype(np.int32),
+        indices=index[graph.indices].astype(np.int32),
         name=graph.name,
         split=None if graph.split is None else split,
         original_ids=None if same else ids,
-        self_loops=None if graph.self_loops is None else place[graph.self_loops],
+        self_loops=None if graph.self_loops is None else index[graph.self_loops],
     )
 
 
@@ -182,11 +176,11 @@ def _read_features(path: Path, graph: Graph) -> _Given:
         ".json": _from_json,
     }
     if format_of(path) not in readers:
-        raise DatasetError(f"cannot tell the format of {path}: features are .npy, .csv or .json")
+        raise DatasetError(f"Cannot tell the format of {path}: features are .npy, .csv or .json.")
     try:
         return readers[format_of(path)](path, graph)
     except MemoryError as error:
-        raise DatasetError(f"the features of {path} do not fit into memory") from error
+        raise DatasetError(f"The features of {path} do not fit into memory.") from error
 
 
 def _from_array(path: Path, _: Graph) -> _Given:
@@ -203,7 +197,7 @@ def _from_table(path: Path, graph: Graph) -> _Given:
             with np.errstate(over="ignore"):
                 row[:] = [float(cell) for cell in cells]
         except ValueError as error:
-            raise DatasetError(f"{path}, line {line}: {error}") from error
+            raise DatasetError(f"{path}, line {line}: {error}.") from error
     return _Given(path, table.ids, features)
 
 
@@ -216,7 +210,7 @@ def _from_json(path: Path, graph: Graph) -> _Given:
     return _Given(path, np.array(list(lists)), features)
 
 
-def _place_features(given: _Given, graph: Graph) -> NDArray[np.float32]:
+def _features_by_vertex(given: _Given, graph: Graph) -> NDArray[np.float32]:
     """Return float32[V, F]; vertices without edges may lack features, which are zeros then."""
     row, values = _rows_of(given, graph), np.asarray(given.values)
     _check_none_missing(graph, row, given.path)
@@ -231,22 +225,22 @@ def _lists(path: Path, graph: Graph) -> dict[int | str, list[int]]:
     try:
         value = json.loads(read_text(path))
     except (ValueError, RecursionError) as error:
-        raise DatasetError(f"{path} is not JSON: {error}") from error
+        raise DatasetError(f"{path} is not JSON: {error}.") from error
     form = f'{path} must have the form {{"id": [feature, ...], ...}}'
     if not isinstance(value, dict):
-        raise DatasetError(form)
+        raise DatasetError(f"{form}.")
     lists: dict[int | str, list[int]] = {}
     for key, columns in value.items():
         name = _id(key, graph)
         if name is None or not isinstance(columns, list):
-            raise DatasetError(f"{form}, but has {key[:40]!r}")
+            raise DatasetError(f"{form}, but has {key[:40]!r}.")
         if not all(type(c) is int and 0 <= c < 2**31 for c in columns):
-            raise DatasetError(f"{form}, but vertex {key} has a feature that is no whole number")
+            raise DatasetError(f"{form}, but vertex {key} has a feature that is no whole number.")
         if name in lists:
-            raise DatasetError(f"{path} names vertex {name} twice")
+            raise DatasetError(f"{path} names vertex {name} twice.")
         lists[name] = columns
     if not any(lists.values()):
-        raise DatasetError(f"{path} holds no features")
+        raise DatasetError(f"{path} holds no features.")
     return lists
 
 
@@ -258,7 +252,7 @@ def _read_labels(path: Path, graph: Graph, column: str | None) -> _Given:
     per vertex.
     """
     if column is not None and format_of(path) != ".csv":
-        raise DatasetError(f"{path} has no column {column}; only a .csv has columns")
+        raise DatasetError(f"{path} has no column {column}; only a .csv has columns.")
     if format_of(path) != ".npy":
         return _read_words(path, graph, column)
     return _Given(path, None, read_npy(path, ArrayKind(_NUMBERS, (1, 2)), remedy=_REMEDY))
@@ -272,13 +266,13 @@ def _read_words(path: Path, graph: Graph, column: str | None) -> _Given:
     return _Given(path, table.ids, [cells[index].strip() for cells in table.cells])
 
 
-def _place_labels(given: _Given, graph: Graph) -> NDArray[np.int64] | NDArray[np.float32]:
+def _labels_by_vertex(given: _Given, graph: Graph) -> NDArray[np.int64] | NDArray[np.float32]:
     """Return int64[V], or float32[V, C] if multi-label.
 
     Labels of text files are numbers or names; the classes of names are in alphabetical order.
     """
     if isinstance(given.values, list):
-        labels = _numbered(given.path, _place_words(given, graph))
+        labels = _numbered(given.path, _words_by_vertex(given, graph))
     else:
         _rows_of(given, graph)
         labels = class_labels(given.values, str(given.path))
@@ -287,7 +281,7 @@ def _place_labels(given: _Given, graph: Graph) -> NDArray[np.int64] | NDArray[np
     return labels
 
 
-def _place_words(given: _Given, graph: Graph) -> list[str]:
+def _words_by_vertex(given: _Given, graph: Graph) -> list[str]:
     words = [""] * graph.vertices
     for row, word in zip(_rows_of(given, graph), given.values, strict=True):
         words[row] = word
@@ -299,7 +293,7 @@ def _column(path: Path, table: "_TextTable", column: str | None) -> int:
         return -1
     if table.header is None or column not in table.header:
         there = "no header" if table.header is None else f"the columns {', '.join(table.header)}"
-        raise DatasetError(f"{path} has no column {column}; it has {there}")
+        raise DatasetError(f"{path} has no column {column}; it has {there}.")
     return table.header.index(column)
 
 
@@ -310,10 +304,10 @@ def _numbered(path: Path, words: list[str]) -> NDArray[np.int64] | NDArray[np.fl
         name = used[numbers.index(False)]
         raise DatasetError(
             f"{path} has numbers as labels, but also {name[:40]!r}; "
-            "give whole numbers from 0 only, or names only"
+            "give whole numbers from 0 only, or names only."
         )
     if several := [word for word in used if all(numbers) and not _NUMBER.fullmatch(word)]:
-        raise DatasetError(f"{path} has {several[0][:40]!r} as the label of one vertex")
+        raise DatasetError(f"{path} has {several[0][:40]!r} as the label of one vertex.")
     class_of = {word: float(word) if all(numbers) else index for index, word in enumerate(used)}
     return class_labels(np.array([class_of.get(word, np.nan) for word in words]), str(path))
 
@@ -325,20 +319,20 @@ def _is_missing(word: str) -> bool:
 
 def _check_largest(path: Path, largest: int, vertices: int) -> None:
     if largest < 0:
-        raise DatasetError(f"{path} holds no labels")
+        raise DatasetError(f"{path} holds no labels.")
     if largest >= max(vertices, 2):
         raise DatasetError(
             f"{path} has the label {largest}, but only {vertices} vertices; "
-            "number the classes from 0"
+            "number the classes from 0."
         )
 
 
-def _place_split(given: _Given, graph: Graph) -> Split:
-    words = _place_words(given, graph)
+def _split_by_vertex(given: _Given, graph: Graph) -> Split:
+    words = _words_by_vertex(given, graph)
     strange = sorted(set(words) - set(_CODES))
     if strange:
         raise DatasetError(
-            f"{given.path} has {strange[0][:40]!r}; a vertex is in train, validation, test or none"
+            f"{given.path} has {strange[0][:40]!r}; a vertex is in train, validation, test or none."
         )
     return split_of_codes(np.array([_CODES[word] for word in words], dtype=np.int8))
 
@@ -352,18 +346,18 @@ def _rows_of(given: _Given, graph: Graph) -> NDArray[np.int64]:
             raise DatasetError(
                 f"{path} has {rows} rows, but graph {graph.name} has {graph.vertices} vertices, "
                 f"{known[0]} to {known[-1]}; give one row per vertex (also for isolated ones, and "
-                "for 0 unless the ids are 1 to the number of rows), or a .csv with ids"
+                "for 0 unless the ids are 1 to the number of rows), or a .csv with ids."
             )
         return np.arange(rows)
     row = np.minimum(np.searchsorted(known, ids), graph.vertices - 1)
     unknown = known[row] != ids
     if unknown.any():
         raise DatasetError(
-            f"{path} names vertex {ids[np.argmax(unknown)]}, which is not in graph {graph.name}"
+            f"{path} names vertex {ids[np.argmax(unknown)]}, which is not in graph {graph.name}."
         )
     twice = np.bincount(row, minlength=graph.vertices) > 1
     if twice.any():
-        raise DatasetError(f"{path} names vertex {known[np.argmax(twice)]} twice")
+        raise DatasetError(f"{path} names vertex {known[np.argmax(twice)]} twice.")
     return row
 
 
@@ -389,7 +383,7 @@ def _check_none_missing(graph: Graph, row: NDArray[np.int64], path: Path) -> Non
     if lacks.any():
         first = _known(graph)[np.argmax(lacks)]
         raise DatasetError(
-            f"{path} lacks vertex {first} and {int(lacks.sum()) - 1} others of graph {graph.name}"
+            f"{path} lacks vertex {first} and {int(lacks.sum()) - 1} others of graph {graph.name}."
         )
 
 
@@ -429,23 +423,23 @@ def _read_table(path: Path, graph: Graph) -> _TextTable:
                 rows.append(row)
                 lines.append(reader.line_num)
     except csv.Error as error:
-        raise DatasetError(f"{path}, line {reader.line_num}: {error}") from error
+        raise DatasetError(f"{path}, line {reader.line_num}: {error}.") from error
     header = None
     first = rows[0][0].strip() if rows else "0"
     if first not in _known(graph) if _has_names(graph) else not _NUMBER_START.match(first):
         header = [name.strip() for name in rows.pop(0)]
         lines.pop(0)
     if not rows:
-        raise DatasetError(f"{path} holds no rows")
+        raise DatasetError(f"{path} holds no rows.")
     columns = len(rows[0] if header is None else header)
     for row, line in zip(rows, lines, strict=True):
         if len(row) != columns or columns < 2:
             raise DatasetError(
                 f"{path}, line {line}: has {len(row)} columns; expected "
-                f"{max(columns, 2)}, the first of which is the id of a vertex"
+                f"{max(columns, 2)}, the first of which is the id of a vertex."
             )
         if _id(row[0].strip(), graph) is None:
-            raise DatasetError(f"{path}, line {line}: {row[0][:40]!r} is not the id of a vertex")
+            raise DatasetError(f"{path}, line {line}: {row[0][:40]!r} is not the id of a vertex.")
     return _TextTable(
         header=None if header is None else header[1:],
         ids=np.array([_id(row[0].strip(), graph) for row in rows]),

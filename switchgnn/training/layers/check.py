@@ -31,8 +31,8 @@ from switchgnn.training.errors import UnsupportedLayerError
 from switchgnn.training.layers.models import build_model, distribute
 from switchgnn.training.layers.norms import VertexSums
 from switchgnn.training.layers.pyg_layers import called_by, templates_removed
+from switchgnn.training.options import ModelOptions
 from switchgnn.training.partition import partition_dataset
-from switchgnn.training.shape import ModelOptions
 from switchgnn.training.sums import RemoteSum
 
 # A tensor with as many rows has one per vertex. The last two vertices are isolated.
@@ -321,8 +321,8 @@ def _note(found: _Found, kind: str, words: str, values: object) -> list[Tensor]:
     """Keep copies of the tensors of the first call, and return them themselves."""
     tensors = [each for each in tree_flatten(values)[0] if isinstance(each, Tensor)]
     tensors = [each for each in tensors if each.is_floating_point() and each.numel()]
-    for place, each in enumerate(tensors):
-        found.setdefault((kind, words, place), each.detach().clone())
+    for index, each in enumerate(tensors):
+        found.setdefault((kind, words, index), each.detach().clone())
     return tensors
 
 

@@ -50,7 +50,7 @@ def test_stations_are_forwarded_and_broadcast_is_flooded(layout, network):
     assert len(records) == 4
 
 
-def test_sources_are_indexed_by_their_place(layout, network):
+def test_sources_are_indexed_by_their_position(layout, network):
     records = Source(layout).records(Source(layout).rows(PLAN, network))
     assert records[3] == {"src_id": 3, "port": 1, "index": 3}
 
@@ -216,14 +216,14 @@ def test_slots_are_split_to_the_last_one(slots):
     pool = Pool(LAYOUT)
     default = pool.encode(slots)
     limits = list(pool.decode_values(default).values())
-    assert sum(limits) == pool.decode(default) == slots
+    assert sum(limits) == slots
     assert max(limits) - min(limits) <= 1
 
 
 def test_an_install_sets_the_limits(client, network):
     install(strawman_plan(slots=21), [client], network, program=STRAWMAN)
     pool = Pool(client.get_layout())
-    assert pool.decode(read_default(client, pool.table)) == 21
+    assert sum(pool.decode_values(read_default(client, pool.table)).values()) == 21
 
 
 def test_a_program_of_the_other_kind_is_refused(client, network, program):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from switchgnn.controller.errors import PlanRefusedError
 from switchgnn.controller.p4runtime.layout import Layout
 from switchgnn.controller.p4runtime.messages import DELETE, INSERT, MODIFY, row_update
-from switchgnn.controller.p4runtime.rows import concatenate, difference, make_rows, require_unique
+from switchgnn.controller.p4runtime.rows import concatenate, difference, make_rows
 from switchgnn.controller.p4runtime.wire import (
     count_entities,
     decode_rows,
@@ -147,10 +147,3 @@ def test_applying_a_difference_gives_the_other_set_with_least_writes(before, aft
     assert result == after
     changed = [key for key in before.keys() | after.keys() if before.get(key) != after.get(key)]
     assert len(found) == len(changed)
-
-
-def test_an_entry_named_twice_is_refused_by_its_key():
-    values = {"src_id": np.array([4, 7, 7]), "port": 0, "index": 0}
-    rows = make_rows(SOURCE, "set_source", values, 3)
-    with pytest.raises(PlanRefusedError, match="table source twice: src_id 7"):
-        require_unique(rows)

@@ -140,14 +140,14 @@ def test_the_report_counts_the_plan():
     frames = Frames(size=190, fragments=3)
     found = report_direction(plan, Direction.BACKWARD, boundary, frames, {})
     record = plan.manifest.direction(Direction.BACKWARD)
-    said, way = record.prediction, found.ways["plan"]
-    assert way.up.packets == sum(said.packets_up)
-    assert way.up.packets_max == max(said.packets_up)
-    assert way.up.packets_mean == sum(said.packets_up) / 4
-    assert way.up.imbalance == pytest.approx(4 * max(said.packets_up) / sum(said.packets_up))
-    assert way.down.bytes_max == max(said.packets_down) * 190 * 3
-    ours, theirs = way.up.packets + way.down.packets, 2 * boundary.host_packets()
-    assert way.traffic_fraction == pytest.approx(ours / theirs)
+    said, traffic = record.prediction, found.ways["plan"]
+    assert traffic.up.packets == sum(said.packets_up)
+    assert traffic.up.packets_max == max(said.packets_up)
+    assert traffic.up.packets_mean == sum(said.packets_up) / 4
+    assert traffic.up.imbalance == pytest.approx(4 * max(said.packets_up) / sum(said.packets_up))
+    assert traffic.down.bytes_max == max(said.packets_down) * 190 * 3
+    ours, theirs = traffic.up.packets + traffic.down.packets, 2 * boundary.host_packets()
+    assert traffic.traffic_fraction == pytest.approx(ours / theirs)
     assert found.copies_per_vertex == boundary.host_packets() / len(np.unique(boundary.source))
     assert found.blocks == record.last_block - record.first_block + 1
     rows = [len(np.unique(boundary.destination))]
@@ -262,8 +262,8 @@ def test_studies_ask_for_each_size_and_agree_with_whole_plans():
 
 def multicast_flow(boundary, block, sends, rate=1):
     """The flow when every edge is served by the feature of its source."""
-    place = {pair: at for at, pair in enumerate(tuples(sends.block, sends.source))}
-    packet = np.array([place[pair] for pair in tuples(block, boundary.source)], dtype=np.int64)
+    position = {pair: at for at, pair in enumerate(tuples(sends.block, sends.source))}
+    packet = np.array([position[pair] for pair in tuples(block, boundary.source)], dtype=np.int64)
     sums = (block.astype(np.int64) << 32) | boundary.destination
     result = np.unique(sums, return_inverse=True)[1].reshape(-1)
     return flow_of_packets(sends.block, packet, result, rate)

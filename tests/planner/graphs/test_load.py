@@ -216,7 +216,7 @@ def test_a_list_without_edges_is_refused(tmp_path, text):
 def test_other_unusable_paths(tmp_path):
     assert "digits" in refused(str(tmp_path / "missing.txt"))
     (tmp_path / "f.txt").mkdir()
-    assert "cannot read" in refused(str(tmp_path / "f.txt"))
+    assert "Cannot read" in refused(str(tmp_path / "f.txt"))
     assert "not a text file" in refused(write(tmp_path, b"\xff\xfe\x00", "b.csv"))
     assert "format" in refused(write(tmp_path, "0 1", "g.xml"))
     for undirected in ("karate", "random:4:3:1"):

@@ -236,19 +236,19 @@ def check_steps(graph, leaf_spine, gamma, stream):
     near = beside + np.eye(vertices, dtype=np.int64)
     behind = np.zeros((workers, leaf_spine.leaves), dtype=np.int64)
     behind[np.arange(workers), leaf_spine.leaf_of_worker] = 1
-    placed = np.zeros((vertices, workers), dtype=np.int64)
+    assigned = np.zeros((vertices, workers), dtype=np.int64)
 
     def copies(holds):
         return np.count_nonzero(near @ holds)
 
     for v in stream.order.tolist():
-        held, work = placed.sum(axis=0), leads.sum(axis=0) @ placed
+        held, work = assigned.sum(axis=0), leads.sum(axis=0) @ assigned
         scores = np.full(workers, np.inf)
         for worker in np.flatnonzero(held < most_of(vertices, workers)).tolist():
-            then = placed.copy()
+            then = assigned.copy()
             then[v, worker] = 1
-            between_workers = copies(then) - copies(placed)
-            crossing = copies(then @ behind) - copies(placed @ behind)
+            between_workers = copies(then) - copies(assigned)
+            crossing = copies(then @ behind) - copies(assigned @ behind)
             share = work[worker] / (max(1, len(source)) / workers)
             share += held[worker] / (vertices / workers)
             scores[worker] = (1 - gamma) * between_workers + gamma * crossing
@@ -256,7 +256,7 @@ def check_steps(graph, leaf_spine, gamma, stream):
         chosen = stream.assignment[v]
         assert scores[chosen] == pytest.approx(stream.score[v], abs=1e-9)
         assert scores[chosen] <= scores.min() + 1e-9
-        placed[v, chosen] = 1
+        assigned[v, chosen] = 1
 
 
 @given(graphs(), st.integers(1, 7), st.integers(1, 4), st.integers(0, 3), GAMMAS)

@@ -138,15 +138,15 @@ def rank_on_its_machine(folder, *, workers, seed):
 @pytest.mark.parametrize(
     ("ranks", "options", "part"),
     [
-        (3, ["--workers", "4"], "there are 2 shards, but mpirun started 3 ranks"),
+        (3, ["--workers", "4"], "There are 2 shards, but mpirun started 3 ranks"),
         (2, ["--workers", "129"], "129 workers are not possible"),
         pytest.param(2, ["--workers", "4", "--seed", "-1"], "must not be negative", marks=full),
-        pytest.param(2, ["--workers", "4"], "cannot write", marks=full),
+        pytest.param(2, ["--workers", "4"], "Cannot write", marks=full),
     ],
 )
 def test_what_does_not_fit_is_said_in_a_sentence(tmp_path, ranks, options, part):
     write_shards(GRAPH, 2, tmp_path / "shards")
-    out = tmp_path / ("none/out.npy" if part == "cannot write" else "out.npy")
+    out = tmp_path / ("none/out.npy" if part == "Cannot write" else "out.npy")
     command = rank_of(tmp_path / "shards", out)
     with reports(part):
         run_ranks(ranks, [*command, *options])

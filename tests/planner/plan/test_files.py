@@ -242,12 +242,12 @@ def test_only_plans_are_overwritten(plan, folder, tmp_path):
     other = tmp_path / "other"
     other.mkdir()
     (other / "thesis.tex").write_text("words")
-    assert "not a plan" in refused(write_plan, plan, other)
+    assert "thesis.tex, which is not part of a plan" in refused(write_plan, plan, other)
     (folder / "notes.txt").write_text("words")
     assert "notes.txt" in refused(write_plan, plan, folder)
     (tmp_path / "file").write_text("words")
     assert "is a file" in refused(write_plan, plan, tmp_path / "file")
-    assert "cannot write" in refused(write_plan, plan, tmp_path / "file" / "plan")
+    assert "Cannot write" in refused(write_plan, plan, tmp_path / "file" / "plan")
     assert (other / "thesis.tex").exists()
     assert (folder / "notes.txt").exists()
 

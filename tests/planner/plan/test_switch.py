@@ -77,11 +77,11 @@ def test_leaves_divide_workers_evenly_or_are_refused():
     for leaves, spines in ((0, 1), (1, 0), (5, 1)):
         with reports():
             even_leaf_spine(4, leaves, spines)
-    with reports("4 workers, the leaf-spine has 6"):
+    with reports("4 workers, the network 6"):
         split_for_leaf_spine(plan_of(load_graph("karate")), even_leaf_spine(6, 2, 1))
 
 
-def place(graph, slots, workers=4, banks=8):
+def placed(graph, slots, workers=4, banks=8):
     boundary = boundary_of(graph, np.arange(graph.vertices) % workers)
     block = mlgp(boundary, slots, 0)
     return boundary, block, place_destinations(boundary, block, slots, banks=banks)
@@ -95,7 +95,7 @@ def entries(boundary, block, placement):
 
 @given(graphs(), st.integers(2, 40), st.sampled_from(BANKS_OF_SWITCHES))
 def test_a_pass_adds_once_in_each_bank_of_the_switch(graph, slots, banks):
-    boundary, block, placement = place(graph, slots, banks=banks)
+    boundary, block, placement = placed(graph, slots, banks=banks)
     part = entries(boundary, block, placement)
     for expected in part.entry_expected:
         used = np.flatnonzero(expected)
@@ -129,7 +129,7 @@ def test_few_passes_on_a_social_graph():
     rng = np.random.default_rng(0)
     weight = 1 / np.arange(1, 2001) ** 0.7
     ends = rng.choice(2000, (2, 20_000), p=weight / weight.sum())
-    boundary, block, placement = place(graph_of(*ends, 2000), 2000)
+    boundary, block, placement = placed(graph_of(*ends, 2000), 2000)
     passes = len(entries(boundary, block, placement).entry_block)
     degree = Counter(boundary.source.tolist())
     bound = sum(-(-d // 8) for d in degree.values())
@@ -152,5 +152,5 @@ def test_a_full_bank_takes_no_more():
     assert 0 not in (bank[16], bank[17])
     assert max(Counter(bank.values()).values()) <= slots_per_bank(11) == 2
     assert [slots_per_bank(slots) for slots in (2, 8, 9, 81920)] == [1, 1, 2, 10240]
-    _, _, placement = place(random_graph(16, 200, 0), 16)
+    _, _, placement = placed(random_graph(16, 200, 0), 16)
     assert Counter(placement.bank.tolist()) == dict.fromkeys(range(8), 2)

@@ -115,7 +115,7 @@ def test_degree_counts_neighbours_in_the_block_only():
 def check_peeled(destinations, order):
     """Take the sources of one block from the last to the first, with sets and a credit.
 
-    Each must be one of the best at its place; which of several equal ones comes first is open.
+    Each must be one of the best at its rank; which of several equal ones comes first is open.
     """
     assert sorted(order) == sorted(destinations)
     left = {u: set(taken) for u, taken in destinations.items()}

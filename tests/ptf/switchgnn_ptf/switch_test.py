@@ -44,7 +44,6 @@ from switchgnn.controller.controls.loop import (
     LOOP_LANES,
     result_group,
 )
-from switchgnn.controller.counters import Totals, read_totals
 from switchgnn.controller.p4runtime.state import read_groups
 from switchgnn.host.wire.header import LANES, SESSION_MASK
 from switchgnn.p4src import Program, load_program, load_strawman
@@ -146,7 +145,7 @@ class Growth:
         named |= {"unrouted": self.unrouted, "marked": self.marked or 0}
         return {name: number for name, number in named.items() if number}
 
-    def found(self, before: Totals, after: Totals) -> dict[str, int]:
+    def found(self, before: Counters, after: Counters) -> dict[str, int]:
         """Return how the counters that this looks at have grown."""
         old, new = _flat(before), _flat(after)
         grown = {name: new[name] - old[name] for name in new if new[name] != old[name]}
@@ -155,7 +154,7 @@ class Growth:
         return {name: growth for name, growth in grown.items() if not name.startswith(ignored)}
 
 
-def _flat(counters: Totals) -> dict[str, int]:
+def _flat(counters: Counters) -> dict[str, int]:
     flat = {outcome.name: number for outcome, number in counters.outcomes.items()}
     for contributions, number in enumerate(counters.passes.by_contributions):
         flat[f"passes of {contributions}"] = number
@@ -375,7 +374,7 @@ class SwitchTest(BaseTest):
         named = {outcomes: number} if isinstance(outcomes, Outcome) else outcomes
         growth = Growth(named, **other)
         self.entries.flush()
-        before = read_totals(self.client)
+        before = read_counters(self.client)
         yield
         self._settle(growth, before)
         self.expect_nothing_else()
@@ -393,19 +392,19 @@ class SwitchTest(BaseTest):
                 text = Ether(found).show(dump=True)
                 self.fail(f"Port {port} gave out a frame that it must not:\n{text}")
 
-    def _settle(self, growth: Growth, before: Totals) -> None:
+    def _settle(self, growth: Growth, before: Counters) -> None:
         expected, found = growth.expected(), {}
 
         def reached() -> bool:
             nonlocal found
-            found = growth.found(before, read_totals(self.client))
+            found = growth.found(before, read_counters(self.client))
             return found == expected
 
         self._until(reached)
         self.assertEqual(expected, found, "Counters differ.")
 
     def _frames(self) -> int:
-        return sum(read_totals(self.client).outcomes.values())
+        return sum(read_counters(self.client).outcomes.values())
 
     def _until(self, condition: Callable[[], bool]) -> bool:
         deadline = Deadline(PATIENCE_SECONDS)

@@ -20,7 +20,7 @@ from tests.simulation.checks.features import (
     SourcesOnce,
     WindowHeld,
 )
-from tests.simulation.checks.outcomes import CalmIsQuiet, DifferencesTold, Ends, RightParty
+from tests.simulation.checks.outcomes import CalmIsQuiet, Ends, RightParty
 from tests.simulation.checks.reduces import (
     ReducedExact,
     ReduceRightParty,
@@ -45,7 +45,7 @@ _BEFORE = (
     *(Ends, SumsExact, PartsMarked, PartsAskedFor, TurnsGrow, MemoryBounded, CalmIsQuiet),
     ReducedExact,
 )
-_AFTER = (RightParty, ReduceRightParty, DifferencesTold)
+_AFTER = (RightParty, ReduceRightParty)
 CHECKS = (*_BEFORE, *_OF_PACKETS, *_AFTER)
 
 

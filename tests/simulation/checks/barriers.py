@@ -32,29 +32,29 @@ class BarrierWaits(PacketCheck):
 
     def took(self, switch, worker, packet):
         if packet.source == worker:
-            self._latest[worker] = max(packet.place, self._latest[worker])
+            self._latest[worker] = max(packet.unit, self._latest[worker])
 
     def gave(self, switch, worker, packet):
-        place = packet.place
+        unit = packet.unit
         late = [
             other
             for other, latest in self._latest.items()
-            if latest < place and not self.opened_unheard(other, place)
+            if latest < unit and not self.opened_unheard(other, unit)
         ]
-        if late and not self._means_nothing(worker, place):
+        if late and not self._means_nothing(worker, unit):
             self.tell(
-                f"switch {switch.name} reports that all are done with {name_of(place)}, but "
+                f"switch {switch.name} reports that all are done with {name_of(unit)}, but "
                 f"workers {late} are not"
             )
 
-    def _means_nothing(self, worker, place):
-        """Return whether a Byzantine worker may have caused an ADVANCE for a place.
+    def _means_nothing(self, worker, unit):
+        """Return whether a Byzantine worker may have caused an ADVANCE for a unit.
 
-        A place that is earlier and never had a turn is confirmed to it, and by its leaf to others.
+        A unit that is earlier and never had a turn is confirmed to it, and by its leaf to others.
         """
-        if not self.scene.misfits:
+        if not self.scene.byzantine:
             return False
-        never = place[2] not in (self._words if place[1] else (0,)) or place[1] > self._blocks
+        never = unit[2] not in (self._words if unit[1] else (0,)) or unit[1] > self._blocks
         return never or self.scene.lawless or not self.scene.honest(worker)
 
 
@@ -66,13 +66,13 @@ class WorkersWait(PacketCheck):
 
     def session_begins(self):
         self._latest = dict.fromkeys(range(len(self.scene.workers)), (0, 0, 0))
-        # By worker: the place of early features, and the `done` that has announced them.
+        # By worker: the unit of early features, and the `done` that has announced them.
         self._early = {}
 
     def took(self, switch, worker, packet):
-        if packet.place <= self._latest[worker] or packet.resent:
+        if packet.unit <= self._latest[worker] or packet.resent:
             return
-        place, before = packet.place, self._before(worker, packet)
+        unit, before = packet.unit, self._before(worker, packet)
         late = [
             other
             for other, latest in self._latest.items()
@@ -80,20 +80,20 @@ class WorkersWait(PacketCheck):
         ]
         if late and self.scene.honest(worker) and not self.scene.lawless:
             self.tell(
-                f"worker {worker} is in {name_of(place)}, "
-                f"but workers {late} are not done with the place before"
+                f"worker {worker} is in {name_of(unit)}, "
+                f"but workers {late} are not done with the unit before"
             )
         if packet.kind == Kind.DONE:
-            self._latest[worker] = place
+            self._latest[worker] = unit
             if packet.echo:
-                self._early[worker] = (place[0] + 1, packet.number, packet.group), place
+                self._early[worker] = (unit[0] + 1, packet.number, packet.group), unit
 
     def _before(self, worker, packet):
-        """Return the place that all must be done with before a worker sends a packet."""
+        """Return the unit that all must be done with before a worker sends a packet."""
         before = self._latest[worker]
         early, announced = self._early.get(worker, (None, before))
-        opening = packet.place[0], OPENING_BLOCK, 0
-        if packet.kind == Kind.FEATURE and packet.place == early and before == opening:
+        opening = packet.unit[0], OPENING_BLOCK, 0
+        if packet.kind == Kind.FEATURE and packet.unit == early and before == opening:
             return announced
         return before
 
@@ -118,20 +118,20 @@ class DoneIsDone(ScaledCheck):
 
     def gave(self, switch, worker, packet):
         if not self.heeded(packet):
-            groups = self._acknowledged[worker, packet.place]
+            groups = self._acknowledged[worker, packet.unit]
             groups[packet.group] = max(packet.number, groups[packet.group])
 
     def took(self, switch, worker, packet):
         if packet.source != worker or packet.block >= len(self._features[worker]):
             return
-        scaled = self._scales.of(packet.place[0])
+        scaled = self._scales.of(packet.unit[0])
         if not self.scene.honest(worker) or (scaled is not None and scaled.void):
             return
         features = self._features[worker][packet.block]
-        acknowledged = sum(self._acknowledged[worker, packet.place].values())
+        acknowledged = sum(self._acknowledged[worker, packet.unit].values())
         if acknowledged < features:
             self.tell(
-                f"worker {worker} is done with {name_of(packet.place)}: {acknowledged} of its "
+                f"worker {worker} is done with {name_of(packet.unit)}: {acknowledged} of its "
                 f"{features} features are acknowledged"
             )
 
@@ -147,19 +147,19 @@ class MagnitudesAgree(ScaledCheck):
         self._told = set()
 
     def gave(self, switch, worker, packet):
-        magnitude, place = told_magnitude(packet), packet.place[0]
-        scaled = self._scales.of(place)
+        magnitude, number = told_magnitude(packet), packet.unit[0]
+        scaled = self._scales.of(number)
         if magnitude is None or scaled is None:
             return
-        if place not in self._told and magnitude >= self._least(scaled.exchange):
+        if number not in self._told and magnitude >= self._least(scaled.exchange):
             # A Byzantine worker may report any magnitude of its own, but all must hear the same.
             self._scales.heed(packet)
-        self._told.add(place)
-        right = self._scales.largest(place)
+        self._told.add(number)
+        right = self._scales.largest(number)
         if magnitude != right and not self.scene.lawless:
             self.tell(
                 f"{switch.name} reports {magnitude:#010x} to worker {worker} as the largest "
-                f"magnitude of round {place}, which is {right:#010x}"
+                f"magnitude of round {number}, which is {right:#010x}"
             )
 
     def _least(self, exchange):
@@ -173,7 +173,7 @@ class MagnitudesAgree(ScaledCheck):
 # The masks of workers in the bodies of DONE and WAITING.
 _WORKERS, _HEARTBEAT_BITS = slice(12, 28), slice(28, 44)
 # Late copies are fewer `done`s than that: more come from a live worker.
-_PACKETS, _HEARTBEATS = 15, 15
+_PACKETS, _INTERVALS = 15, 15
 # After a silence of that many beats it may be another process.
 _SILENT = 5
 
@@ -217,7 +217,7 @@ class HeartbeatsChange(PacketCheck):
             return
         heartbeat.packets += 1
         heartbeat.last = now
-        if heartbeat.packets > _PACKETS and now - heartbeat.since > _HEARTBEATS * interval:
+        if heartbeat.packets > _PACKETS and now - heartbeat.since > _INTERVALS * interval:
             self.tell(
                 f"worker {worker} has sent the same heartbeat {heartbeat.packets} times in "
                 f"{(now - heartbeat.since) / SECOND:g} s"
@@ -238,9 +238,9 @@ class HeartbeatsPassedOn(PacketCheck):
         super().begin(scene)
         # A leaf passes on what it has heard from above, and a queue delays it.
         self._looks = not (scene.scenario.leaves or scene.scenario.queue_rate)
-        site = scene.subject.site
+        topology = scene.subject.topology
         self._envelopes = [
-            envelope_of(site.addresses(worker.number).frame(bytes(_DONE_BYTES)))
+            envelope_of(topology.addresses(worker.number).frame(bytes(_DONE_BYTES)))
             for worker in scene.workers
         ]
         self.session_begins()
@@ -303,17 +303,17 @@ class OneProcess(PacketCheck):
         self._opened_by, self._known = defaultdict(set), {}
 
     def ends(self, switch):
-        places = self.scene.subject.site.places
+        positions = self.scene.subject.topology.positions
         for known in (self._opened_by, self._known):
-            for where in [each for each in known if places[each[0]][0] == switch.number]:
+            for where in [each for each in known if positions[each[0]][0] == switch.number]:
                 del known[where]
 
     def took(self, switch, worker, packet):
         if packet.block == OPENING_BLOCK and packet.source == worker:
-            self._opened_by[worker, packet.place[0]].add(packet.destination)
+            self._opened_by[worker, packet.unit[0]].add(packet.destination)
 
     def gave(self, switch, worker, packet):
-        where = worker, packet.place[0]
+        where = worker, packet.unit[0]
         said = self._opened_by.get(where, ())
         if packet.block == OPENING_BLOCK and len(said) == 1:
             (self._known[where],) = said

@@ -88,12 +88,12 @@ class PacketCheck(Check):
     def ends(self, switch):
         """Note that a switch is about to forget all."""
 
-    def opened_unheard(self, worker, place):
+    def opened_unheard(self, worker, unit):
         """Return whether a worker may have opened a round before packets were observed.
 
         Switches know a session a moment before workers begin, and a Byzantine worker may guess it.
         """
-        return place[1] == OPENING_BLOCK and not self.scene.honest(worker)
+        return unit[1] == OPENING_BLOCK and not self.scene.honest(worker)
 
 
 _HEADER = struct.Struct(">IIHHBBHHII")
@@ -118,7 +118,7 @@ class CheckedPacket(NamedTuple):
     Attributes:
         frame: the frame that holds it.
         fragment: the word of its number and its width.
-        place: round, block and fragment.
+        unit: round, block and fragment.
         resent: whether it is a raw feature for one destination.
     """
 
@@ -133,7 +133,7 @@ class CheckedPacket(NamedTuple):
     session_and_round: int
     checksum: int
     frame: bytes
-    place: tuple[int, int, int]
+    unit: tuple[int, int, int]
     resent: bool
 
     @property
@@ -206,13 +206,13 @@ def read_packet(frame):
     """Return the packet in a frame that is long enough for one."""
     fields = _HEADER.unpack_from(frame, _AT)
     _, _, block, _, flags, _, fragment, _, number, _ = fields
-    place = number & _ROUND, block, fragment
-    return CheckedPacket._make((*fields, frame, place, bool(flags & _RESENT)))
+    unit = number & _ROUND, block, fragment
+    return CheckedPacket._make((*fields, frame, unit, bool(flags & _RESENT)))
 
 
-def name_of(place):
+def name_of(unit):
     """Return round, block and fragment as words."""
-    return f"round {place[0]}, block {place[1]}, fragment {number_of(place[2])}"
+    return f"round {unit[0]}, block {unit[1]}, fragment {number_of(unit[2])}"
 
 
 class PacketReader(SwitchCheck):
@@ -264,7 +264,7 @@ class Fragments:
         words = words_of(scenario.width, scenario.lanes)
         ends = list(accumulate((body_bytes(LANE_KINDS[0], word) for word in words), initial=0))
         self._row_bytes = ends[-1]
-        self._places = dict(zip(words, pairwise(ends), strict=True))
+        self._offsets = dict(zip(words, pairwise(ends), strict=True))
 
     def rows_of(self, values):
         """Return rows as they are on the wire, one after the other, each of whole fragments.
@@ -278,8 +278,8 @@ class Fragments:
 
     def holds(self, packet, rows, row):
         """Return whether a feature or a sum has its fragment of one row of `rows_of`."""
-        if packet.fragment not in self._places:
+        if packet.fragment not in self._offsets:
             return False
-        begin, end = (row * self._row_bytes + at for at in self._places[packet.fragment])
+        begin, end = (row * self._row_bytes + at for at in self._offsets[packet.fragment])
         body = widened(packet.body, packet.fragment, packet.bits)
         return body[: end - begin] == rows[begin:end]

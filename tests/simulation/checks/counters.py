@@ -65,7 +65,7 @@ def objects_of(root):
 
 
 # Block and fragment.
-_PLACE_BITS = 32
+_UNIT_BITS = 32
 _OF_THE_BARRIER = (".barrier_tag", ".feature_tag", ".newest_round", ".collected_tag")
 
 
@@ -112,5 +112,5 @@ def _contents(registers):
 
 def _corrects(before, now):
     """Return whether a round was opened that begins with an earlier block than foreseen."""
-    same_round = before["feature_tag"] >> _PLACE_BITS == now["feature_tag"] >> _PLACE_BITS
+    same_round = before["feature_tag"] >> _UNIT_BITS == now["feature_tag"] >> _UNIT_BITS
     return same_round and before["barrier_tag"] < now["barrier_tag"] == now["feature_tag"]

@@ -24,16 +24,16 @@ class AcknowledgedArrived(PacketCheck):
 
     def took(self, switch, worker, packet):
         if not packet.resent:
-            group = worker, packet.place, packet.group
+            group = worker, packet.unit, packet.group
             self._arrived[switch.number][group].add(packet.source)
 
     def gave(self, switch, worker, packet):
-        group = worker, packet.place, packet.group
+        group = worker, packet.unit, packet.group
         arrived = len(self._arrived[switch.number][group])
         if packet.number > arrived and self.scene.honest(worker):
             self.tell(
                 f"{switch.name} acknowledges {packet.number} features of group {packet.group} of "
-                f"worker {worker} in {name_of(packet.place)}: {arrived} have arrived"
+                f"worker {worker} in {name_of(packet.unit)}: {arrived} have arrived"
             )
 
 
@@ -60,7 +60,7 @@ class WindowHeld(PacketCheck):
     def took(self, switch, worker, packet):
         if packet.resent or not self.scene.honest(worker):
             return
-        where = worker, packet.place
+        where = worker, packet.unit
         arrived, confirmed = self._arrived[where], self._confirmed[where]
         arrived.add(packet.source)
         window = self.scene.scenario.window
@@ -76,7 +76,7 @@ class WindowHeld(PacketCheck):
                 )
 
     def gave(self, switch, worker, packet):
-        groups = self._confirmed[worker, packet.place]
+        groups = self._confirmed[worker, packet.unit]
         groups[packet.group] = max(packet.number, groups[packet.group])
 
 
@@ -107,7 +107,7 @@ class SourcesOnce(PacketCheck):
         believed = own or self.scene.has_relapsed(switch.number)
         if believed and not packet.resent and (packet.source, worker) in self._sources:
             self._came[switch.number].add(
-                (self._sessions, packet.session_and_round, packet.place, packet.source)
+                (self._sessions, packet.session_and_round, packet.unit, packet.source)
             )
 
     def ends(self, switch):
@@ -133,7 +133,7 @@ class PartsMarked(SwitchCheck):
 
     def begin(self, scene):
         super().begin(scene)
-        self._cables = {(lower.switch, lower.port) for _, lower, _ in scene.subject.site.cables}
+        self._cables = {(lower.switch, lower.port) for _, lower, _ in scene.subject.topology.cables}
 
     def given(self, switch, port, frames):
         if (switch.number, port) not in self._cables:
@@ -171,7 +171,7 @@ class PartsAskedFor(SwitchCheck):
                 packet = read_packet(frame)
                 if packet.resent and packet.is_wrapped:
                     noted = self._missing if kind == Kind.MISSING else self._asked
-                    noted[packet.place, packet.destination] += 1
+                    noted[packet.unit, packet.destination] += 1
                     self._noted_at = self.scene.scheduler.now
 
     def ends(self, switch):
@@ -183,11 +183,11 @@ class PartsAskedFor(SwitchCheck):
         self._compare()
 
     def _compare(self):
-        for (place, vertex), missing in self._missing.items():
-            asked = self._asked[place, vertex]
+        for (unit, vertex), missing in self._missing.items():
+            asked = self._asked[unit, vertex]
             if asked < missing * self._others:
                 self.tell(
-                    f"a spine lacks a part of the sum of vertex {vertex} in {name_of(place)}, and "
+                    f"a spine lacks a part of the sum of vertex {vertex} in {name_of(unit)}, and "
                     f"asks {asked} of {self._others} other leaves"
                 )
         self._missing.clear()

@@ -7,7 +7,7 @@ import re
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.host.errors import HostError
 from tests.simulation.checks.check import Check
-from tests.simulation.scenario import DifferenceKind, IncidentKind
+from tests.simulation.scenario import IncidentKind
 from tests.simulation.scene import CRASH, what_crashed
 from tests.simulation.timing import SECOND, HangError
 
@@ -43,7 +43,7 @@ class RightParty(Check):
         self._unwatched = self.scene.unwatched
 
     def session_ends(self):
-        gone, excused = self._gone() | self.scene.misfits, self._excused()
+        gone, excused = self._gone() | self.scene.byzantine, self._excused()
         happened = self.scene.happened[self._known :]
         restarted = any(incident.restarts_switch for _, incident in happened)
         tasks = [(task, worker) for worker in self.scene.workers if (task := self.task_of(worker))]
@@ -88,7 +88,7 @@ class RightParty(Check):
         A leaf does not report before all of its workers are done, and one that has just ended may
         have been heard later than the others.
         """
-        leaf = [place[0] for place in self.scene.subject.site.places]
+        leaf = [place[0] for place in self.scene.subject.topology.positions]
         gaps = {leaf[worker] for worker in gone} - {leaf[to]}
         return {worker for worker in range(len(leaf)) if leaf[worker] in gaps}
 
@@ -107,8 +107,8 @@ class RightParty(Check):
         """Return whether lines and switches were away for so long that giving up is right."""
         away, restarted, patience = 0.0, set(), self.scene.scenario.patience
         before = self.scene.scheduler.now - int(patience * SECOND)
-        for place, (time, incident) in enumerate(self.scene.happened):
-            if place < self._known and time < before:
+        for index, (time, incident) in enumerate(self.scene.happened):
+            if index < self._known and time < before:
                 continue
             if incident.ends_worker or incident.kind is IncidentKind.SPILL:
                 continue
@@ -132,7 +132,7 @@ class CalmIsQuiet(Check):
 
     def session_ends(self):
         scenario = self.scene.scenario
-        if scenario.incidents or scenario.differences or scenario.queue_rate:
+        if scenario.incidents or scenario.queue_rate:
             return
         counters = [worker.exchange.counters for worker in self.scene.workers if worker.exchange]
         made = sum(counters.sums_made for counters in counters)
@@ -142,72 +142,6 @@ class CalmIsQuiet(Check):
                 f"of {made + received} sums workers have made {made} themselves, but no switch has "
                 "lost anything"
             )
-
-
-_OTHER_PLAN = r"holds plan \w+, the switch serves plan \w+"
-_OTHER_BLOCK = "goes on with another block or fragment"
-# The error of at least one worker about a difference; the others report a missing worker.
-_REPORTS = {
-    DifferenceKind.SESSION: "takes part in session|This worker is in session",
-    DifferenceKind.PLAN: _OTHER_PLAN,
-    DifferenceKind.DIGEST: _OTHER_PLAN,
-    DifferenceKind.MAGNITUDE: "reports features of up to|has features of up to"
-    "|features must be finite",
-    DifferenceKind.WIDTH: _OTHER_BLOCK,
-    DifferenceKind.DIRECTION: f"{_OTHER_BLOCK}|direction",
-    DifferenceKind.VERSION: "no answer from the switch",
-}
-
-
-class DifferencesTold(Check):
-    """Looks at how sessions end in which a worker or the controller differs."""
-
-    name = "differences told"
-
-    def done(self, done):
-        if self.scene.scenario.other_plan or self._impossible():
-            self._violated(f"worker {done.worker} has sums")
-
-    def session_ends(self):
-        scenario = self.scene.scenario
-        if scenario.incidents:
-            return
-        errors = {worker.number: _error(worker) for worker in self.scene.workers}
-        if scenario.other_plan and not all(
-            re.search(_OTHER_PLAN, each) for each in errors.values()
-        ):
-            self._violated("not all workers report it")
-        for each in scenario.differences:
-            if each.kind is DifferenceKind.ROUNDS:
-                # The workers that exchange more often miss the others.
-                longer = [n for n in errors if (n == each.worker) is (each.by > 0)]
-                if not all(errors[number] for number in longer):
-                    self._violated("a worker that exchanges more often ends without an error")
-        for each in self._impossible():
-            if not all(errors.values()):
-                self._violated("a worker ends without an error")
-            if not any(re.search(_REPORTS[each.kind], error) for error in errors.values()):
-                self._violated("no worker reports it")
-
-    def _impossible(self):
-        """Return the differences with which no exchange is possible."""
-        differences = self.scene.scenario.differences
-        subject = self.scene.subject
-        blocks = [subject.plan.manifest.direction(d).block_numbers for d in subject.directions]
-        # In undirected graphs another direction is the same exchange.
-        possible = {DifferenceKind.ROUNDS}
-        if len(blocks) > 1 and blocks[0] == blocks[-1]:
-            possible.add(DifferenceKind.DIRECTION)
-        return [each for each in differences if each.kind not in possible]
-
-    def _violated(self, what):
-        scenario = self.scene.scenario
-        self.tell(f"{scenario.differences or 'the controller has another plan'}: {what}")
-
-
-def _error(worker):
-    error = worker.task.error if worker.task else None
-    return str(error) if error is not None else ""
 
 
 class Ends(Check):

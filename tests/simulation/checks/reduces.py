@@ -66,7 +66,7 @@ class ReducedExact(Check):
         if index != self._next[worker]:
             scene.violated("all-reduces in order", f"{name} has it before an earlier one")
         self._next[worker] += 1
-        if not scene.misfits:
+        if not scene.byzantine:
             wrong = self._wrong(reduced)
             if wrong.any():
                 scene.violated(
@@ -116,19 +116,19 @@ class ReducesLeaveExact(PacketCheck):
     gives = frozenset({Kind.REDUCED})
 
     def session_begins(self):
-        # Lanes and exponents by place and worker.
+        # Lanes and exponents by unit and worker.
         self._parts = defaultdict(dict)
 
     def took(self, switch, worker, packet):
         part = packet.body, packet.group
-        known = self._parts[packet.place].setdefault(worker, part)
+        known = self._parts[packet.unit].setdefault(worker, part)
         if known != part and self.scene.honest(worker):
             self.tell(f"worker {worker} sends two different fragments {_number_of(packet)}")
 
     def gave(self, switch, worker, packet):
-        if self.scene.misfits or self.scene.reduces is None:
+        if self.scene.byzantine or self.scene.reduces is None:
             return
-        parts = list(self._parts[packet.place].values())
+        parts = list(self._parts[packet.unit].values())
         sums = [np.frombuffer(lanes, dtype=">i4").astype(np.int32) for lanes, _ in parts]
         right = (
             len(parts) == packet.number == self.scene.reduces.workers
@@ -144,7 +144,7 @@ class ReducesLeaveExact(PacketCheck):
 
 def _number_of(packet):
     """Return the number of the fragment in a packet of an all-reduce."""
-    return packet.place[0] << _BLOCK_BITS | packet.block
+    return packet.unit[0] << _BLOCK_BITS | packet.block
 
 
 class ReduceWindowHeld(PacketCheck):
@@ -184,5 +184,5 @@ class ReduceRightParty(RightParty):
     def judge(self, worker, error, gone):
         blamed = set(error.workers) if isinstance(error, HostError) else set()
         # A Byzantine worker may take the slots of others, which then wait for nobody.
-        if blamed or not self.scene.misfits:
+        if blamed or not self.scene.byzantine:
             super().judge(worker, error, gone)

@@ -29,7 +29,7 @@ def told_magnitude(packet):
     """Return the bits of the largest magnitude of an ADVANCE's own round; None if it has none."""
     body = packet.body
     newest = int.from_bytes(body[8:12], "big") & _LAST_ROUND
-    return int.from_bytes(body[:4], "big") if newest == packet.place[0] else None
+    return int.from_bytes(body[:4], "big") if newest == packet.unit[0] else None
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Scaled:
     """The exchange of a round.
 
     Attributes:
-        exchange: the place of the exchange among those of the session, from 0.
+        exchange: the index of the exchange among those of the session, from 0.
         magnitude: of which the scale of its features is made.
         void: whether some features do not fit that scale: the next round repeats them.
         full: whether all rows are sent whole, as there are none in a cache.
@@ -100,50 +100,50 @@ class ExpectedScales:
 
     def heed(self, packet):
         """Take an ADVANCE, whose largest magnitude may differ from that of the features."""
-        place, told = packet.place[0], told_magnitude(packet)
-        if told is None or not self._scene.misfits or self.of(place) is None:
+        number, told = packet.unit[0], told_magnitude(packet)
+        if told is None or not self._scene.byzantine or self.of(number) is None:
             return
-        if told != self.largest(place):
-            self._told[place] = told
+        if told != self.largest(number):
+            self._told[number] = told
             self.rounds = list(self._scaled())
 
-    def of(self, place):
+    def of(self, number):
         """Return what a round exchanges; None where there is no such round."""
-        return self.rounds[place - 1] if 1 <= place <= len(self.rounds) else None
+        return self.rounds[number - 1] if 1 <= number <= len(self.rounds) else None
 
     def of_exchange(self, exchange):
         return next(each for each in self.rounds if each.exchange == exchange and not each.void)
 
-    def largest(self, place):
+    def largest(self, number):
         """Return the largest magnitude of a round as bits."""
-        return self._told.get(place, self._largest[self.rounds[place - 1].exchange])
+        return self._told.get(number, self._largest[self.rounds[number - 1].exchange])
 
-    def fixed(self, place):
+    def fixed(self, number):
         """Return int64[V, F], the features of a round as integers of its scale."""
-        scaled, oracle = self.of(place), self._scene.subject.oracle
+        scaled, oracle = self.of(number), self._scene.subject.oracle
         features = self._job.rounds[scaled.exchange][0]
         return oracle.fixed(features, scaled.magnitude, self._job.compression.bits)
 
     def _scaled(self):
-        past, place, cached = [], 1, self._job.compression.cache
+        past, number, cached = [], 1, self._job.compression.cache
         most = max(1, self._job.plan.manifest.max_fan_in)
         scales = CachedScales(self._job.compression.bits, most)
         for exchange, (_, direction) in enumerate(self._job.rounds):
-            largest = self._told.get(place, self._largest[exchange])
+            largest = self._told.get(number, self._largest[exchange])
             magnitude = self._capacity(past, direction)
             if magnitude is not None and cached:
                 magnitude = scales.of(direction)
             void = magnitude is not None and magnitude_from_bits(largest) > scales.limit(magnitude)
             if magnitude is not None:
                 yield Scaled(exchange, magnitude, void, full=not cached)
-                place += 1
+                number += 1
             if magnitude is None or void:
-                largest = self._told.get(place, self._largest[exchange])
+                largest = self._told.get(number, self._largest[exchange])
                 chosen, full = magnitude_from_bits(largest), True
                 if cached:
                     chosen, full = scales.renew(direction, chosen)
                 yield Scaled(exchange, chosen, full=full)
-                place += 1
+                number += 1
             scales.forget_misfit(direction, magnitude_from_bits(largest))
             past.append((direction, largest))
 
@@ -203,19 +203,19 @@ class PlannedFrames:
 
     Attributes:
         first: int64[K], the first vertex of each frame.
-        place: frames by block, vertex and destination; a frame for all has destination -1.
+        index: frames by block, vertex and destination; a frame for all has destination -1.
         rows: int64[K, V], the vertices whose rows a frame adds up.
         sums: int64[Q, K], the frames of all sums of all blocks, as in `SwitchSums`.
     """
 
     def __init__(self, plan):
-        self.place = {}
+        self.index = {}
         self._owned = [part.vertices for part in plan.workers]
         blocks, senders, vertices = [], [], []
         for worker, part in enumerate(plan.workers):
             for block, destination, rows in _frames(part):
                 here = len(blocks)
-                self.place |= {(block, vertex, destination): here for vertex in rows.tolist()}
+                self.index |= {(block, vertex, destination): here for vertex in rows.tolist()}
                 blocks.append(block)
                 senders.append(worker)
                 vertices.append(rows)
@@ -256,8 +256,8 @@ class PlannedFrames:
 
     def of(self, block, vertex, destination):
         """Return the frame that brings a vertex to a destination; None if there is none."""
-        alone = self.place.get((block, vertex, _ALL))
-        return self.place.get((block, vertex, destination), alone)
+        alone = self.index.get((block, vertex, _ALL))
+        return self.index.get((block, vertex, destination), alone)
 
     def _sums(self, part):
         """Yield the vertex and the frames of each sum of a worker."""
@@ -293,11 +293,11 @@ class SentRows:
         plan, epsilon = scene.subject.plan, scene.scenario.epsilon
         self.frames = PlannedFrames(plan)
         self.changes, self.totals, held = {}, {}, {}
-        for place, scaled in enumerate(scales.rounds, 1):
-            direction, fixed = scene.job.rounds[scaled.exchange][1], scales.fixed(place)
+        for number, scaled in enumerate(scales.rounds, 1):
+            direction, fixed = scene.job.rounds[scaled.exchange][1], scales.fixed(number)
             before = None if scaled.full else held[direction]
             now = self.frames.sent(fixed, before, 0.0 if scaled.full else epsilon)
-            self.changes[place] = now if before is None else now - before
+            self.changes[number] = now if before is None else now - before
             if not scaled.void:
                 held[direction] = now
                 blocks = plan.manifest.direction(direction).block_numbers

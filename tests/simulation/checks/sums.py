@@ -63,11 +63,11 @@ class _RowsLeave(ScaledCheck):
         self._rows.clear()
         self._sent = sent_in_session(self.scene, self._scales)
 
-    def of_round(self, place, make):
+    def of_round(self, number, make):
         """Return rows of a round as they are on the wire; `make` returns them as integers."""
-        key = self._scales.of(place) if self._sent is None else place
+        key = self._scales.of(number) if self._sent is None else number
         if key not in self._rows:
-            self._rows[key] = self._fragments.rows_of(make(place))
+            self._rows[key] = self._fragments.rows_of(make(number))
         return self._rows[key]
 
 
@@ -78,22 +78,21 @@ class SumsLeaveExact(_RowsLeave):
     gives = frozenset({Kind.SUM, Kind.ADVANCE})
 
     def gave(self, switch, worker, packet):
-        if self.heeded(packet) or self._scales.of(packet.place[0]) is None:
+        if self.heeded(packet) or self._scales.of(packet.unit[0]) is None:
             return
         scene, vertex = self.scene, packet.destination
-        row = scene.subject.awaited.place.get((packet.block, vertex), 0)
-        right = self._fragments.holds(packet, self.of_round(packet.place[0], self._sums), row)
+        row = scene.subject.awaited.index.get((packet.block, vertex), 0)
+        right = self._fragments.holds(packet, self.of_round(packet.unit[0], self._sums), row)
         # A Byzantine worker may have changed a sum, by features or scale.
         if not right and vertex not in scene.spoilt and not scene.lawless:
             self.tell(
-                f"switch {switch.name} sends a wrong sum of vertex {vertex}: "
-                f"{name_of(packet.place)}"
+                f"switch {switch.name} sends a wrong sum of vertex {vertex}: {name_of(packet.unit)}"
             )
 
-    def _sums(self, place):
+    def _sums(self, number):
         if self._sent is not None:
-            return self._sent.frames.sums @ self._sent.changes[place]
-        return self.scene.subject.awaited.of(self._scales.fixed(place))
+            return self._sent.frames.sums @ self._sent.changes[number]
+        return self.scene.subject.awaited.of(self._scales.fixed(number))
 
 
 class ResentRight(_RowsLeave):
@@ -121,26 +120,26 @@ class ResentRight(_RowsLeave):
         right = believed or scene.lawless or self._is_right(packet)
         if owner != worker or not right:
             self.tell(
-                f"the feature of vertex {source} in {name_of(packet.place)} that leaves for worker "
+                f"the feature of vertex {source} in {name_of(packet.unit)} that leaves for worker "
                 f"{worker} is {'wrong' if owner == worker else 'for another worker'}"
             )
 
     def _is_right(self, packet):
-        place, source = packet.place[0], packet.source
-        if self._scales.of(place) is None:
+        number, source = packet.unit[0], packet.source
+        if self._scales.of(number) is None:
             return False
         if self._sent is None:
-            rows = self.of_round(place, self._scales.fixed)
+            rows = self.of_round(number, self._scales.fixed)
             return self._fragments.holds(packet, rows, source)
         frame = self._sent.frames.of(packet.block, source, packet.destination)
         if frame is None:
             return False
         # The first vertex of a partial sum has the change of the whole, the others zeros.
         row = frame if self._sent.frames.first[frame] == source else len(self._sent.frames.first)
-        return self._fragments.holds(packet, self.of_round(place, self._changes_and_zeros), row)
+        return self._fragments.holds(packet, self.of_round(number, self._changes_and_zeros), row)
 
-    def _changes_and_zeros(self, place):
-        changes = self._sent.changes[place]
+    def _changes_and_zeros(self, number):
+        changes = self._sent.changes[number]
         return np.vstack([changes, np.zeros_like(changes[:1])])
 
 
@@ -176,10 +175,10 @@ class SumsLeaveOnce(PacketCheck):
     def took(self, switch, worker, packet):
         # Whether the switch believes a Byzantine worker's fetch is unknown.
         if self._orderly and self.scene.honest(worker):
-            self._asked.add((packet.place, packet.destination))
+            self._asked.add((packet.unit, packet.destination))
 
     def gave(self, switch, worker, packet):
-        which = packet.place, packet.destination
+        which = packet.unit, packet.destination
         if packet.kind == Kind.FETCH:
             # What the switch refuses, as one that was restarted may, it does not pass on.
             self._fetched |= self._asked & {which}
@@ -200,7 +199,7 @@ class SumsLeaveOnce(PacketCheck):
 
     def _tell(self, name, packet, how):
         self.scene.violated(
-            name, f"the sum of vertex {packet.destination} in {name_of(packet.place)} leaves {how}"
+            name, f"the sum of vertex {packet.destination} in {name_of(packet.unit)} leaves {how}"
         )
 
 
@@ -212,7 +211,7 @@ class MissingCounted(PacketCheck):
 
     Only a star's switch that finishes each packet at once reports a count between the two, and
     only there a MISSING answers the last RECALL. A frame of the same arrival may move the slot on
-    to a later place, which hides the count before.
+    to a later unit, which hides the count before.
     """
 
     name = "missing counted"
@@ -233,10 +232,10 @@ class MissingCounted(PacketCheck):
 
     def took(self, switch, worker, packet):
         if self._orderly:
-            self._least[packet.place, packet.destination] = self._count(switch, packet)
+            self._least[packet.unit, packet.destination] = self._count(switch, packet)
 
     def gave(self, switch, worker, packet):
-        key = packet.place, packet.destination
+        key = packet.unit, packet.destination
         if key not in self._least:
             return
         least, now = self._least[key], self._count(switch, packet)
@@ -246,18 +245,18 @@ class MissingCounted(PacketCheck):
         if not least <= packet.number <= most:
             self.tell(
                 f"{switch.name} reports that the slot of vertex {packet.destination} in "
-                f"{name_of(packet.place)} has {packet.number} contributions: it has {least} to "
+                f"{name_of(packet.unit)} has {packet.number} contributions: it has {least} to "
                 f"{most}"
             )
 
     def _count(self, switch, packet):
-        """Return a slot's contributions for this place; None if it serves a later one."""
+        """Return a slot's contributions for this unit; None if it serves a later one."""
         slot = self._slots.get((packet.block, packet.destination))
         if slot is None or switch.engine is None:
             return 0
         registers = switch.engine.state.registers
         state = registers[f"SwitchIngress.banks.bank{slot[0]}.state"].cells[slot[1]]
-        number, block, fragment = packet.place
+        number, block, fragment = packet.unit
         here = self.scene.job.session << _SESSION | number << 32 | block << 16 | fragment
         tag = state >> _COUNT_BITS
         if tag > here:

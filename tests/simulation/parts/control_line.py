@@ -19,7 +19,7 @@ from switchgnn.softswitch.p4runtime.service import P4RuntimeService
 from tests.simulation.parts.switch import VirtualSwitch
 from tests.simulation.timing import SECOND, Scheduler, Task
 
-# Nanoseconds of one way, and between two polls of a cut line.
+# Nanoseconds in one direction, and between two polls of a cut line.
 _WAY = 200_000
 _LOOK = 50_000_000
 
@@ -55,7 +55,7 @@ class _Context:
 
 
 class ControlLine:
-    """The way from the controller to one switch; without a controller, calls take no time."""
+    """The line from the controller to one switch; without a controller, calls take no time."""
 
     def __init__(self, switch: VirtualSwitch, scheduler: Scheduler) -> None:
         self.switch = switch

@@ -145,8 +145,7 @@ class VirtualController:
                         Share(share.plan, share.network, client)
                         for share, client in zip(self._subject.shares, clients, strict=True)
                     ],
-                    program=self._program,
-                    desired=self._subject.desired,
+                    self._subject.desired,
                     new_session=True,
                     clock=self._clock,
                     pool=InOrder,
@@ -175,8 +174,7 @@ class VirtualController:
                         Share(share.plan, share.network, client)
                         for share, client in zip(self._subject.shares, self._clients(), strict=True)
                     ],
-                    program=self._program,
-                    desired=self._subject.desired,
+                    self._subject.desired,
                     on_event=self._hear,
                     stop=stop,
                     clock=self._clock,

@@ -6,9 +6,10 @@
 from collections.abc import Iterable, Mapping
 
 from switchgnn.base.native import find_compiler
-from switchgnn.softswitch.codegen.compiler import CompiledProgram
 from switchgnn.softswitch.forwarding import Forwarder, ForwardingCounts, Sender
+from switchgnn.softswitch.interpreter import Interpreter
 from switchgnn.softswitch.loader import GivenProgram
+from switchgnn.softswitch.lowering.program import LoweredProgram
 from switchgnn.softswitch.native.build import Backend
 from switchgnn.softswitch.native.engine import (
     Attachment,
@@ -18,7 +19,7 @@ from switchgnn.softswitch.native.engine import (
     load_native,
 )
 from switchgnn.softswitch.replication import ReplicationEngine
-from switchgnn.softswitch.state import ProgramState, PythonState, bind
+from switchgnn.softswitch.state import ProgramState, PythonState
 from switchgnn.softswitch.traffic_manager import QueueSettings, TrafficManager
 from tests.simulation.timing import SECOND, Scheduler
 
@@ -50,7 +51,7 @@ class Programs:
         scheduler: Scheduler,
     ) -> "Engine":
         if self._backend is Backend.PYTHON:
-            return PythonEngine(given.compiled, replication, queues, ports, scheduler)
+            return PythonEngine(given.lowered, replication, queues, ports, scheduler)
         if given.document not in self._native:
             self._native[given.document] = load_native(given)
         native = self._native[given.document]
@@ -110,28 +111,27 @@ class PythonEngine:
 
     def __init__(
         self,
-        compiled: CompiledProgram,
+        lowered: LoweredProgram,
         replication: ReplicationEngine,
         queues: QueueSettings,
         ports: Iterable[int],
         scheduler: Scheduler,
     ) -> None:
         attached = tuple(ports)
-        self._compiled = compiled
+        self._lowered = lowered
         self._replication = replication
         self._settings = queues
         self._scheduler = scheduler
         self._sent: Sent = []
         self._senders: Mapping[int, Sender] = {port: self._sender(port) for port in attached}
-        self._state = PythonState(compiled.program)
+        self._state = PythonState(lowered.program)
         self.counts = ForwardingCounts()
         self._queues = TrafficManager(queues, attached)
         self._forwarder = self._new_forwarder()
 
     def _new_forwarder(self) -> Forwarder:
         return Forwarder(
-            self._compiled,
-            bind(self._compiled, self._state),
+            Interpreter(self._lowered, self._state),
             replication=self._replication,
             queues=self._queues,
             senders=dict(self._senders),

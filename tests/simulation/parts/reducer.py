@@ -102,7 +102,7 @@ class Reduced:
     """One all-reduce of one worker.
 
     Attributes:
-        index: its place among those of the session.
+        index: its index among those of the session.
         values: int32[N] or float32[N].
     """
 

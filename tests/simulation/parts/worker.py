@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 from switchgnn.host.compression import NO_COMPRESSION, Compression
 from switchgnn.host.innetwork.exchange import InNetworkExchange
 from switchgnn.host.pace import Pace
-from switchgnn.host.wire.header import VERSION
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.plan.plan import Plan
-from tests.simulation.network import OtherVersionLink, VirtualLink, Wire
+from tests.simulation.network import VirtualLink, Wire
 from tests.simulation.parts.reducer import (
     Reduced,
     ReduceJob,
@@ -58,7 +57,6 @@ class ExchangeJob:
 
     Attributes:
         rounds: float32[V, F] and the direction of each exchange.
-        version: of the protocol.
         compression: of all workers.
         epsilon: the least relative change of a cached row that is sent.
     """
@@ -67,7 +65,6 @@ class ExchangeJob:
     rounds: tuple[Round, ...]
     pace: Pace
     plan: Plan
-    version: int = VERSION
     compression: Compression = NO_COMPRESSION
     epsilon: float = 0.0
 
@@ -132,7 +129,7 @@ class VirtualWorker:
         def start() -> None:
             self.killed = False
             self.task = self._new_task(_EXCHANGES, lambda task: self._work(task, job, reports.done))
-            self._link = self._new_link(self.task, job.version)
+            self._link = self._new_link(self.task)
             self.task.start(int(_COMPUTES * self._random.random()))
 
         self._start, self._ended = start, reports.ended
@@ -167,22 +164,18 @@ class VirtualWorker:
 
     def _new_reducer(self, job: ReduceJob, reduced: Callable[[Reduced], None]) -> VirtualReducer:
         def work(_task: Task) -> None:
-            reducer.run(self._subject.site.addresses(self.number), reduced)
+            reducer.run(self._subject.topology.addresses(self.number), reduced)
 
         task = self._new_task(_REDUCES, work)
-        link = self._new_link(task, VERSION)
+        link = self._new_link(task)
         reducer = VirtualReducer(self.number, job, link, task, self.clock, random=self._random)
         return reducer
 
     def _note(self, what: str) -> None:
         self._scheduler.trace.note(self.name, what)
 
-    def _new_link(self, task: Task, version: int) -> VirtualLink:
-        kind = VirtualLink if version == VERSION else OtherVersionLink
-        link = kind(f"virtual:{self.name}", task, self.up, self._random, _WAKES)
-        if isinstance(link, OtherVersionLink):
-            link.version = version
-        return link
+    def _new_link(self, task: Task) -> VirtualLink:
+        return VirtualLink(f"virtual:{self.name}", task, self.up, self._random, _WAKES)
 
     def kill(self) -> bool:
         if not self._end():
@@ -239,7 +232,7 @@ class VirtualWorker:
             job.plan.manifest,
             part,
             link,
-            self._subject.site.addresses(self.number),
+            self._subject.topology.addresses(self.number),
             session=job.session,
             pace=job.pace,
             clock=self.clock,

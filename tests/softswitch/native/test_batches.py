@@ -14,11 +14,11 @@ from google.protobuf.message import DecodeError
 
 from switchgnn.base.native import find_compiler
 from switchgnn.softswitch import Backend, SoftSwitch
-from switchgnn.softswitch.codegen.compiler import compile_program
 from switchgnn.softswitch.loader import load_program
+from switchgnn.softswitch.lowering.program import lower_program
 from switchgnn.softswitch.native import build
+from switchgnn.softswitch.native.source import program_source
 from switchgnn.softswitch.native.state import format_numbers
-from switchgnn.softswitch.native.translation.program_source import program_source
 from switchgnn.softswitch.p4runtime.pipeline_config import PipelineConfigs
 from switchgnn.softswitch.p4runtime.service import read_entities
 from switchgnn.softswitch.p4runtime.writing import apply_updates, read_request
@@ -317,7 +317,7 @@ def test_a_mistake_of_the_reader_is_noticed(wrong, monkeypatch, tmp_path):
 def test_no_byte_is_read_or_written_where_it_should_not_be(tmp_path):
     """Sanitizers watch ten thousand requests."""
     program = load_program(ALL["tables"].read_bytes())
-    source = program_source(compile_program(program))
+    source = program_source(lower_program(program))
     (tmp_path / "program.h").write_text(source.text)
     flags = ("-std=c++17", "-O1", "-g", "-w", "-march=native", "-fsanitize=address,undefined")
     unit = Path(__file__).parent / "read_batches.cpp"

@@ -51,7 +51,7 @@ def test_what_was_compiled_is_not_translated_again(cache, monkeypatch):
     document = config_bytes("tables")
     first = engine.native_library(GivenProgram(document))
     monkeypatch.setattr(engine, "program_source", refused)
-    monkeypatch.setattr(given_program, "compile_program", refused)
+    monkeypatch.setattr(given_program, "lower_program", refused)
     monkeypatch.setattr(given_program, "load_program", refused)
     assert engine.native_library(GivenProgram(document)) == first
     assert compile_ahead(document).backend is Backend.NATIVE
@@ -83,7 +83,7 @@ def test_another_one_compiles_again(what, cache, monkeypatch):
 def test_the_translator_is_all_that_translating_imports():
     tree = read_tree(ROOT)
     known = set(build.translator_files())
-    wanted = [f"{PACKAGE}.loader", f"{PACKAGE}.native.translation.program_source"]
+    wanted = [f"{PACKAGE}.loader", f"{PACKAGE}.native.source"]
     seen = set()
     while wanted:
         module = wanted.pop()

@@ -16,7 +16,7 @@ import switchgnn.p4src
 from switchgnn.softswitch.errors import SoftSwitchError
 from switchgnn.softswitch.loader import GivenProgram
 from switchgnn.softswitch.native import build, engine
-from switchgnn.softswitch.native.translation.program_source import program_source
+from switchgnn.softswitch.native.source import program_source
 from switchgnn.softswitch.replication import CloneSession, Replica
 from switchgnn.softswitch.state import action_target
 from switchgnn.softswitch.tables import Entry, Exact, Prefix, Range, Ternary
@@ -241,7 +241,7 @@ def compare(name, seed, change=lambda _document: None):
     config = json.dumps(document).encode()
     rng = random.Random(f"{name} {seed}")
     rigs = python, native = Rig(config), NativeRig(config)
-    program = python.compiled.program
+    program = python.program.program
     set_up(rigs, program, rng)
     sent = 0
     for turn in range(ROUNDS):
@@ -265,10 +265,10 @@ def compare(name, seed, change=lambda _document: None):
 def test_a_mistake_is_noticed(monkeypatch, tmp_path):
     found = []
 
-    def mistaken(compiled):
-        source = program_source(compiled)
-        found.append("_e->action" in source.text)
-        return replace(source, text=source.text.replace("_e->action", "_e->action + 1"))
+    def mistaken(lowered):
+        source = program_source(lowered)
+        found.append("entry->action" in source.text)
+        return replace(source, text=source.text.replace("entry->action", "entry->action + 1"))
 
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr(engine, "program_source", mistaken)

@@ -4,7 +4,6 @@
 
 import copy
 import random
-import threading
 import time
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
@@ -16,8 +15,6 @@ import tests.support.fabrics
 from switchgnn.host.compression import NO_COMPRESSION, Compression
 from switchgnn.host.wire.header import KIND_AT, KIND_MASK
 from switchgnn.softswitch import Backend, SoftSwitch
-from switchgnn.softswitch import loader as given_program
-from switchgnn.softswitch.codegen.compiler import compile_program
 from switchgnn.softswitch.ports import parse_port
 from switchgnn.topologies import Target, fabric, loopback_fabric
 from tests.simulation.network import EXTENSION_AT, FIELDS, LANE_KINDS, body_end, seal
@@ -101,15 +98,6 @@ def recorded(monkeypatch):
         switches.append(RecordedSwitch(ports, grpc_address))
         return switches[-1]
 
-    # `ast.parse` in several threads fails now and then, see
-    # https://github.com/python/cpython/issues/106905.
-    lock = threading.Lock()
-
-    def compile_alone(program):
-        with lock:
-            return compile_program(program)
-
-    monkeypatch.setattr(given_program, "compile_program", compile_alone)
     for module in (tests.support.fabrics, fabric):
         monkeypatch.setattr(module, "switch_child", make)
     for module in (tests.support.fabrics, loopback_fabric):

@@ -20,7 +20,7 @@ from torch_geometric.utils import scatter
 from switchgnn.training.errors import UnsupportedLayerError
 from switchgnn.training.layers.check import check_model
 from switchgnn.training.layers.norms import VertexSums
-from tests.training.helpers import one_sentence
+from tests.planner.helpers import one_sentence
 from tests.training.layers.test_norms import NORMS
 
 FEATURES, HIDDEN, CLASSES = 12, 6, 5

@@ -7,11 +7,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
 from switchgnn.training.layers import dropout  # noqa: E402
-from switchgnn.training.layers.dropout import (  # noqa: E402
-    VertexDropout,
-    begin_epoch,
-    drop_by_vertex,
-)
+from switchgnn.training.layers.dropout import VertexDropout, begin_epoch, drop_by_vertex  # noqa: E402
 
 VERTICES, COLUMNS = 2000, 64
 

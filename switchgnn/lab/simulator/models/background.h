@@ -163,18 +163,18 @@ class Flow : public Host {
 
   private:
     struct Unconfirmed {
-        uint32_t place;
+        uint32_t index;
         Picoseconds sent_at;
     };
 
-    void Send(uint32_t place, Picoseconds now) {
+    void Send(uint32_t index, Picoseconds now) {
         Packet packet{
             .kind = Kind::BACKGROUND, .worker = static_cast<uint16_t>(worker_), .asked = now};
-        packet.count = BytesAt(place);
-        packet.id = place;
+        packet.count = BytesAt(index);
+        packet.id = index;
         packet.group = drawn_.number;
         bytes_sent_ += packet.count;
-        unconfirmed_.push_back({place, now});
+        unconfirmed_.push_back({index, now});
         if (pace_.losses && !timer_->On()) {
             timer_->SetTo(now + congestion_.Trip().BackedOff(attempts_));
         }
@@ -182,9 +182,9 @@ class Flow : public Host {
     }
 
     /// Return whether it was unconfirmed. Mostly it is the first one.
-    bool Confirm(uint32_t place) {
+    bool Confirm(uint32_t index) {
         const auto found = std::find_if(unconfirmed_.begin(), unconfirmed_.end(),
-                                        [place](const auto& each) { return each.place == place; });
+                                        [index](const auto& each) { return each.index == index; });
         if (found == unconfirmed_.end()) {
             return false;
         }
@@ -205,14 +205,14 @@ class Flow : public Host {
                 break;
             }
             unconfirmed_.pop_front();
-            Send(first.place, now);
+            Send(first.index, now);
         }
         const Picoseconds next = congestion_.Trip().BackedOff(attempts_);
         timer_->SetTo(std::max(now + 1, unconfirmed_.front().sent_at + next));
     }
 
-    uint16_t BytesAt(uint64_t place) const {
-        const uint64_t rest = drawn_.bytes - place * kFullFrameBytes;
+    uint16_t BytesAt(uint64_t index) const {
+        const uint64_t rest = drawn_.bytes - index * kFullFrameBytes;
         return static_cast<uint16_t>(std::clamp<uint64_t>(rest, kShortestFrame, kFullFrameBytes));
     }
 

@@ -173,7 +173,7 @@ class AddingLeaf : public AddingSwitch {
         uplinks_.SendTo(kBarrierSpine, {.kind = Kind::DONE}, now);
     }
 
-    uint32_t WorkerAt(uint32_t place) const override { return uplinks_.First() + place; }
+    uint32_t WorkerAt(uint32_t index) const override { return uplinks_.First() + index; }
 
     uint64_t sums_up_ = 0;
     uint64_t features_up_ = 0;

@@ -51,11 +51,11 @@ struct Packet {
     /// FEATURE, SUM: contributions in it. ACK, and FEATURE between hosts: frames it confirms.
     /// NOTICE: data packets that came marked. BACKGROUND: bytes.
     uint16_t count = 1;
-    /// FEATURE: its place among all packets. SUM, and FEATURE that overflowed: the row of the
+    /// FEATURE: its index among all packets. SUM, and FEATURE that overflowed: the row of the
     /// destination. RECALL, MISSING: that row. Between hosts: the receiver. BACKGROUND and its
-    /// ACK: the place in its flow.
+    /// ACK: the index in its flow.
     uint32_t id = 0;
-    /// FEATURE, ACK: the group. Between hosts: the frame's place among those of its sender, and
+    /// FEATURE, ACK: the group. Between hosts: the frame's index among those of its sender, and
     /// for ACK and RECALL that of the last frame of the run. BACKGROUND and its ACK: the flow.
     /// RECALL of a sum, and its answer: the fragment among those of all blocks, from 1.
     uint32_t group = 0;

@@ -21,17 +21,17 @@ class Arrived {
     explicit Arrived(std::span<const uint64_t> indptr) : indptr_(indptr), arrived_(indptr.back()) {}
 
     /// Note that a frame has arrived; return whether it is the first time.
-    bool Take(uint32_t sender, uint32_t place) {
-        const uint64_t at = indptr_[sender] + place;
+    bool Take(uint32_t sender, uint32_t index) {
+        const uint64_t at = indptr_[sender] + index;
         const bool news = !arrived_[at];
         arrived_[at] = true;
         return news;
     }
 
-    /// A bit for each missing frame of the run of that length that ends at the place.
-    uint8_t Missing(uint32_t sender, uint32_t place, uint16_t length) const {
+    /// A bit for each missing frame of the run of that length that ends at the index.
+    uint8_t Missing(uint32_t sender, uint32_t index, uint16_t length) const {
         uint8_t missing = 0;
-        const uint64_t first = indptr_[sender] + place + 1 - length;
+        const uint64_t first = indptr_[sender] + index + 1 - length;
         for (uint16_t i = 0; i < length; ++i) {
             missing |= static_cast<uint8_t>(!arrived_[first + i] << i);
         }
@@ -44,16 +44,16 @@ class Arrived {
 };
 
 /// The runs of frames of one sender that have not been acknowledged whole. A run ends with the
-/// frame that asks; its place names the run.
+/// frame that asks; its index names the run.
 class Resender {
   public:
     /// Sends a question about a run of frames of that length.
-    using Ask = std::function<void(uint32_t place, uint16_t length, Picoseconds now)>;
+    using Ask = std::function<void(uint32_t index, uint16_t length, Picoseconds now)>;
 
     /// The content of an acknowledgement.
     struct Answer {
         uint32_t confirmed = 0;
-        /// The places of frames that are lost.
+        /// The indices of frames that are lost.
         std::vector<uint32_t> lost;
     };
 
@@ -63,8 +63,8 @@ class Resender {
           timer_(ns3::Create<Timer>([this](Picoseconds now) { Late(now); })) {}
 
     /// A frame that asks has been sent.
-    void Sent(uint32_t place, uint16_t length, Picoseconds now) {
-        open_[place] = {length, static_cast<uint8_t>((1U << length) - 1), now, 0};
+    void Sent(uint32_t index, uint16_t length, Picoseconds now) {
+        open_[index] = {length, static_cast<uint8_t>((1U << length) - 1), now, 0};
         if (!timer_->On()) {
             timer_->SetTo(now + round_trip_.BackedOff(0));
         }
@@ -96,10 +96,10 @@ class Resender {
     }
 
     /// Lost frames have been sent again: ask whether they arrive.
-    void AskAbout(uint32_t place, Picoseconds now) {
-        Run& run = open_.at(place);
+    void AskAbout(uint32_t index, Picoseconds now) {
+        Run& run = open_.at(index);
         run.asked_at = now;
-        ask_(place, run.length, now);
+        ask_(index, run.length, now);
     }
 
   private:
@@ -112,10 +112,10 @@ class Resender {
 
     void Late(Picoseconds now) {
         Picoseconds next = now + round_trip_.BackedOff(0);
-        for (auto& [place, run] : open_) {
+        for (auto& [index, run] : open_) {
             if (now >= run.asked_at + round_trip_.BackedOff(run.attempts)) {
                 ++run.attempts;
-                AskAbout(place, now);
+                AskAbout(index, now);
             }
             next = std::min(next, run.asked_at + round_trip_.BackedOff(run.attempts));
         }
@@ -167,8 +167,8 @@ class Peer : public Host {
     void ExpectLosses(Arrived& arrived) {
         arrived_ = &arrived;
         resender_.emplace(congestion_.Trip(),
-                          [this](uint32_t place, uint16_t length, Picoseconds now) {
-                              Question(place, length, now);
+                          [this](uint32_t index, uint16_t length, Picoseconds now) {
+                              Question(index, length, now);
                           });
     }
 
@@ -224,8 +224,8 @@ class Peer : public Host {
     /// Lost frames are sent again, outside the window: they are in flight already.
     uint32_t Confirmed(const Packet& ack, Picoseconds now) {
         const Resender::Answer answer = resender_->Take(ack);
-        for (const uint32_t place : answer.lost) {
-            Packet packet = FrameAt(place, now);
+        for (const uint32_t index : answer.lost) {
+            Packet packet = FrameAt(index, now);
             packet.echo = false;
             ++tally_.sent_again;
             up_->Send(packet, now);
@@ -237,24 +237,24 @@ class Peer : public Host {
         return answer.confirmed;
     }
 
-    Packet FrameAt(uint64_t place, Picoseconds now) const {
+    Packet FrameAt(uint64_t index, Picoseconds now) const {
         Packet packet{
             .kind = Kind::FEATURE, .worker = static_cast<uint16_t>(worker_), .asked = now};
-        packet.id = to_[place];
-        packet.count = confirms_[place];
-        packet.bytes = bytes_[place];
+        packet.id = to_[index];
+        packet.count = confirms_[index];
+        packet.bytes = bytes_[index];
         packet.echo = packet.count != 0;
-        packet.group = static_cast<uint32_t>(place);
+        packet.group = static_cast<uint32_t>(index);
         packet.between_hosts = true;
         return packet;
     }
 
-    void Question(uint32_t place, uint16_t length, Picoseconds now) {
+    void Question(uint32_t index, uint16_t length, Picoseconds now) {
         Packet question{
             .kind = Kind::RECALL, .worker = static_cast<uint16_t>(worker_), .asked = now};
-        question.id = to_[place];
+        question.id = to_[index];
         question.count = length;
-        question.group = place;
+        question.group = index;
         question.between_hosts = true;
         ++tally_.recalled;
         up_->Send(question, now);

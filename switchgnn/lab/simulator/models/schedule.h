@@ -74,7 +74,7 @@ class Schedule {
           send_indptr_(arrays.Get<uint64_t>("send_indptr")),
           receive_indptr_(arrays.Get<uint64_t>("receive_indptr")),
           receive_row_(arrays.Get<uint32_t>("receive_row")),
-          row_place_(arrays.Get<uint32_t>("row_place")),
+          row_rank_(arrays.Get<uint32_t>("row_rank")),
           row_expected_(arrays.Get<uint16_t>("row_expected")),
           packet_count_(arrays.Get<uint16_t>("packet_count")),
           packet_start_(arrays.Get<uint64_t>("packet_start")),
@@ -111,15 +111,15 @@ class Schedule {
         }
     }
 
-    /// The row at a place among those of a worker and block.
-    uint32_t RowAt(uint32_t worker, uint32_t block, uint64_t place) const {
+    /// The row of a rank among those of a worker and block.
+    uint32_t RowAt(uint32_t worker, uint32_t block, uint64_t rank) const {
         const uint64_t first = receive_indptr_[size_t{worker} * blocks + block];
-        return receive_row_[first + place / together] * together + place % together;
+        return receive_row_[first + rank / together] * together + rank % together;
     }
 
-    /// The place of a row among those of its worker and block.
-    uint32_t PlaceOf(uint32_t row) const {
-        return row_place_[row / together] * together + row % together;
+    /// The rank of a row among those of its worker and block.
+    uint32_t RankOf(uint32_t row) const {
+        return row_rank_[row / together] * together + row % together;
     }
 
     /// The bytes of a packet's frame when this fragment is exchanged.
@@ -148,7 +148,7 @@ class Schedule {
     std::span<const uint64_t> send_indptr_;
     std::span<const uint64_t> receive_indptr_;
     std::span<const uint32_t> receive_row_;
-    std::span<const uint32_t> row_place_;
+    std::span<const uint32_t> row_rank_;
     std::span<const uint16_t> row_expected_;
     std::span<const uint16_t> packet_count_;
     std::span<const uint64_t> packet_start_;

@@ -52,7 +52,7 @@ class Slots {
     Slots(const Arrays& arrays, const std::vector<uint32_t>& limits, uint32_t together)
         : Slots(arrays, arrays.Get<uint16_t>("row_expected"), limits, together) {}
 
-    /// expected: the contributions to each row, in place of those that the arrays have.
+    /// expected: the contributions to each row, in index of those that the arrays have.
     Slots(const Arrays& arrays, std::span<const uint16_t> expected,
           const std::vector<uint32_t>& limits, uint32_t together)
         : together_(together), free_(limits) {
@@ -443,14 +443,14 @@ class AddingSwitch : public Switch {
         TellAll({.kind = Kind::ADVANCE}, now);
     }
 
-    /// The number of the worker whose link was attached in this place.
-    virtual uint32_t WorkerAt(uint32_t place) const { return place; }
+    /// The number of the worker whose link was attached at this index.
+    virtual uint32_t WorkerAt(uint32_t index) const { return index; }
     /// Send a packet to all workers that are attached here.
     void TellAll(const Packet& message, Picoseconds now) {
-        for (uint32_t place = 0; place < down_.size(); ++place) {
+        for (uint32_t index = 0; index < down_.size(); ++index) {
             Packet packet = message;
-            packet.worker = static_cast<uint16_t>(WorkerAt(place));
-            down_[place]->Send(packet, now);
+            packet.worker = static_cast<uint16_t>(WorkerAt(index));
+            down_[index]->Send(packet, now);
         }
     }
 

@@ -201,9 +201,9 @@ class Worker : public Host, public Expectant {
     std::vector<uint32_t> MissingRows() const override {
         std::vector<uint32_t> rows;
         const uint64_t count = schedule_.ShareOf(worker_, block_).rows;
-        for (uint64_t place = 0; place < count; ++place) {
-            if (left_[place] != 0) {
-                rows.push_back(schedule_.RowAt(worker_, block_, place));
+        for (uint64_t rank = 0; rank < count; ++rank) {
+            if (left_[rank] != 0) {
+                rows.push_back(schedule_.RowAt(worker_, block_, rank));
             }
         }
         return rows;
@@ -216,7 +216,7 @@ class Worker : public Host, public Expectant {
         up_->Send(recall, now);
     }
 
-    bool Misses(uint32_t row) const override { return left_[schedule_.PlaceOf(row)] != 0; }
+    bool Misses(uint32_t row) const override { return left_[schedule_.RankOf(row)] != 0; }
 
     /// As host/innetwork/receiver.py and host/congestion.py.
     void Heed(const Packet& packet, Picoseconds now) {
@@ -285,7 +285,7 @@ class Worker : public Host, public Expectant {
     }
 
     void TakePart(const Packet& packet, Picoseconds now) {
-        uint16_t& left = left_[schedule_.PlaceOf(packet.id)];
+        uint16_t& left = left_[schedule_.RankOf(packet.id)];
         // An ADVANCE overtakes what was recalled for nothing.
         const bool late = packet.group != 0 && packet.group != Round();
         if (recaller_ && (left == 0 || late)) {
@@ -327,7 +327,7 @@ class Worker : public Host, public Expectant {
     uint32_t Round() const { return block_ * schedule_.fragments + fragment_ + 1; }
 
     const Schedule& schedule_;
-    // Contributions that each row of this worker still misses, by place among its rows.
+    // Contributions that each row of this worker still misses, by rank among its rows.
     std::vector<uint16_t> left_;
     // Whether the first block has begun.
     bool open_ = false;

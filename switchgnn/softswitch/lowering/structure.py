@@ -4,18 +4,19 @@
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from typing import Protocol, TypeVar
 
-from switchgnn.softswitch.codegen.layout import SourceWriter
+from switchgnn.softswitch import ir
 from switchgnn.softswitch.errors import UnsupportedProgramError
+from switchgnn.softswitch.lowering.arithmetic import add, compare, constant, variable
+from switchgnn.softswitch.lowering.expressions import FunctionContext
 
 Node = TypeVar("Node")
 
-# Unstructured graphs repeat shared nodes; beyond this limit the function would be too long.
+# Unstructured graphs repeat shared nodes; beyond this limit a function would be too long.
 _EMITTED_NODES_LIMIT = 20_000
-# Ends infinite loops, which would stop the switch; BMv2 has no limit.
-MOST_TURNS = 1 << 20
 _NOWHERE = ""  # no node has this name
 
 
@@ -55,37 +56,43 @@ def _meet(
 
 
 class Structurer(Protocol):
-    """Writes a graph and calls back for each node."""
+    """Lowers a graph and calls back for each node."""
 
     def join(self, node: str) -> str | None:
         """Return the node at which the branches of a node meet, or None for the end."""
 
     def region(self, start: str | None, stop: str | None) -> None:
-        """Write the nodes from ``start`` up to, and without, ``stop``."""
+        """Lower the nodes from ``start`` up to, and without, ``stop``."""
 
 
 Emit = Callable[[str, Structurer], None]
 
 
-def write_graph(
-    writer: SourceWriter,
+@dataclass(frozen=True)
+class LoopVariables:
+    """The variables of a loop over parts: the next part, and the turns so far."""
+
+    part: ir.Variable
+    turns: ir.Variable
+
+
+def lower_graph(
+    ctx: FunctionContext,
     successors: Mapping[str, Sequence[str | None]],
     initial: str | None,
     emit: Emit,
-    *,
-    where: str,
-    place: str,
+    counters: LoopVariables,
 ) -> None:
-    """Write a graph as nested if/else; one with loops as a loop around its parts."""
+    """Lower a graph to nested if/else; one with loops to a loop around its parts."""
     joins = join_points(successors)
     if joins is not None:
-        _Nested(joins, emit, where).region(initial, None)
+        _Nested(joins, emit, ctx.where).region(initial, None)
     elif initial is not None:
-        _Looping(writer, successors, emit, place).write(initial)
+        _Looping(ctx, successors, emit, counters).lower(initial)
 
 
 class _Nested:
-    """Writes the regions of a graph without loops; each node once per path."""
+    """Lowers the regions of a graph without loops; each node once per path."""
 
     def __init__(self, joins: Mapping[str, str | None], emit: Emit, where: str) -> None:
         self._joins = joins
@@ -109,39 +116,42 @@ class _Nested:
 
 
 class _Looping:
-    """Writes a cyclic graph as a loop over parts, with the next part in ``place``.
+    """Lowers a cyclic graph to a loop over parts.
 
-    A part begins where paths meet; nodes with one predecessor are written after it, so that every
-    node is written once.
+    A part begins where paths meet; nodes with one predecessor follow it, so that every node is
+    lowered once.
     """
 
     def __init__(
         self,
-        writer: SourceWriter,
+        ctx: FunctionContext,
         successors: Mapping[str, Sequence[str | None]],
         emit: Emit,
-        place: str,
+        counters: LoopVariables,
     ) -> None:
-        self._writer = writer
+        self._ctx = ctx
         self._successors = successors
         self._emit = emit
-        self._place = place
+        self._counters = counters
         self._parts: dict[str, int] = {}
 
-    def write(self, initial: str) -> None:
+    def lower(self, initial: str) -> None:
         entered = Counter(node for nexts in self._successors.values() for node in nexts)
         shared = [n for n, count in entered.items() if count > 1 and n != initial]
         self._parts = {n: number for number, n in enumerate((initial, *filter(None, shared)))}
-        turns = f"{self._place}n"
-        self._writer.line(f"{self._place} = {turns} = 0")
-        with self._writer.block("while True:"):
-            self._writer.line(f"{turns} += 1")
-            self._writer.line(f"if {turns} > {MOST_TURNS}: break")
+        ctx, part, turns = self._ctx, self._counters.part, self._counters.turns
+        ctx.set(part, constant(0))
+        ctx.set(turns, constant(0))
+        with ctx.block() as body:
+            ctx.set(turns, add(variable(turns), constant(1)))
+            with ctx.when(compare(">", variable(turns), constant(ir.MOST_TURNS))):
+                ctx.add(ir.Break())
             for node, number in self._parts.items():
-                with self._writer.block(f"if {self._place} == {number}:"):
-                    self._write_from(node)
+                with ctx.when(compare("==", variable(part), constant(number))):
+                    self._lower_from(node)
             # Not reached.
-            self._writer.line("break")
+            ctx.add(ir.Break())
+        ctx.add(ir.Repeat(tuple(body)))
 
     def join(self, node: str) -> str | None:
         nexts = self._successors[node]
@@ -149,13 +159,14 @@ class _Looping:
 
     def region(self, start: str | None, stop: str | None) -> None:
         if start is None:
-            self._writer.line("break")
+            self._ctx.add(ir.Break())
         elif start in self._parts:
-            self._writer.line(f"{self._place} = {self._parts[start]}; continue")
+            self._ctx.set(self._counters.part, constant(self._parts[start]))
+            self._ctx.add(ir.Continue())
         elif start != stop:
-            self._write_from(start)
+            self._lower_from(start)
 
-    def _write_from(self, node: str) -> None:
+    def _lower_from(self, node: str) -> None:
         self._emit(node, self)
         following = self.join(node)
         if following != _NOWHERE:

@@ -1,0 +1,396 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Run a program without a compiler: its functions as nested Python closures."""
+
+import operator
+import random
+from collections.abc import Callable, Mapping, Sequence
+from enum import Enum
+from typing import Any, NamedTuple
+
+from switchgnn.softswitch import ir
+from switchgnn.softswitch.hashing import ALGORITHMS
+from switchgnn.softswitch.lowering import variables as var
+from switchgnn.softswitch.lowering.arithmetic import constant
+from switchgnn.softswitch.lowering.program import LoweredProgram
+from switchgnn.softswitch.state import PythonState, log_message
+
+Values = dict[str, int]
+Value = Callable[["Frame"], int]
+Step = Callable[["Frame"], "Signal | None"]
+
+
+class Signal(Enum):
+    """Why a block ends before its last statement."""
+
+    BREAK = 1
+    CONTINUE = 2
+
+
+class Zeros(dict[str, int]):
+    """Variables, which are 0 at first."""
+
+    def __missing__(self, name: str) -> int:
+        return 0
+
+
+class Frame:
+    """One call of a function: its variables, the packet, and what statements leave to others."""
+
+    def __init__(self, values: Values, data: bytes, kept: Values | None = None) -> None:
+        self.values = values
+        self.data = data
+        self.kept = kept
+        self.out: bytearray | None = bytearray()
+        self.entry: tuple[Any, ...] = ()
+        self.digest = 0
+
+
+class Ingress(NamedTuple):
+    """What ingress decides; `state` goes on to egress."""
+
+    state: Values
+    port: int
+    group: int
+    priority: int
+    session: int
+    clone_list: int
+    resubmit: int
+    position: int
+    length: int
+    cut: int
+
+
+class Egress(NamedTuple):
+    """What egress decides; `out` is None for a dropped packet."""
+
+    state: Values
+    out: bytes | None
+    session: int
+    clone_list: int
+    recirculate: int
+    length: int
+    cut: int
+
+
+def _shifted_left(number: int, by: int) -> int:
+    return number << by if by <= ir.WIDEST_SHIFT else 0
+
+
+_OPERATORS: Mapping[str, Callable[..., int]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": lambda left, right: left // right if right else 0,
+    "%": lambda left, right: left % right if right else 0,
+    "<<": _shifted_left,
+    ">>": operator.rshift,
+    "&": operator.and_,
+    "|": operator.or_,
+    "^": operator.xor,
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "~": operator.invert,
+    "not": operator.not_,
+    "random": random.SystemRandom().randint,
+}
+
+
+class Closures:
+    """Turns statements and expressions over one state into Python functions."""
+
+    def __init__(self, state: PythonState) -> None:
+        self._state = state
+
+    def block(self, block: ir.Block) -> Step:
+        """Return the function that runs a block."""
+        steps = [self._step(statement) for statement in block]
+
+        def run(frame: Frame) -> Signal | None:
+            for step in steps:
+                signal = step(frame)
+                if signal is not None:
+                    return signal
+            return None
+
+        return run
+
+    def _step(self, statement: ir.Statement) -> Step:  # noqa: PLR0911, PLR0912  a case for each
+        match statement:
+            case ir.Assign(variable=variable, value=value) | ir.Let(variable=variable, value=value):
+                return self._assign(variable.name, self.value(value))
+            case ir.If(branches=branches, otherwise=otherwise):
+                return self._if(branches, self.block(otherwise))
+            case ir.Repeat(body=body):
+                return _loop(self.block(body))
+            case ir.Break():
+                return lambda _: Signal.BREAK
+            case ir.Continue():
+                return lambda _: Signal.CONTINUE
+            case ir.Exchange(one=one, other=other):
+                return _swap(one.name, other.name)
+            case ir.WriteCell(register=name, index=index, value=value):
+                return self._write_cell(name, self.value(index), self.value(value))
+            case ir.Count(counter=name, index=index):
+                return self._count(name, self.value(index))
+            case ir.Lookup():
+                return self._lookup(statement)
+            case ir.ReadRaw(variable=variable, offset=offset):
+                size = constant(variable.raw_bytes)
+                return self._assign(variable.name, self._wire(offset, size))
+            case ir.Emit(value=value, size=size):
+                return self._emit(self.value(value), self.value(size))
+            case ir.EmitRest():
+                return _emit_rest
+            case ir.Drop():
+                return _drop
+            case ir.Digest():
+                return self._digest(statement)
+            case ir.Log(text=text, values=values):
+                logged = [self.value(each) for each in values]
+                return lambda frame: log_message(text, tuple(int(v(frame)) for v in logged))
+            case ir.RestoreKept():
+                return _restore_kept
+
+    def value(self, of: ir.Expr) -> Value:  # noqa: PLR0911  a case for each
+        """Return the function that evaluates an expression."""
+        args = [self.value(each) for each in of.args]
+        match of.op:
+            case "const":
+                known = of.low
+                return lambda _: known
+            case "var" if of.variable is not None:
+                name = of.variable.name
+                return lambda frame: frame.values[name]
+            case "cell":
+                return self._cell(of.name, args[0])
+            case "wire":
+                return self._wire(*of.args)
+            case "action":
+                return lambda frame: frame.entry[0]
+            case "parameter":
+                number = of.args[1].low
+                return lambda frame: frame.entry[1][number]
+            case "digest":
+                return lambda frame: frame.digest
+            case "?":
+                return _choice(*args)
+            case "and":
+                return lambda frame: all(each(frame) for each in args)
+            case "or":
+                return lambda frame: any(each(frame) for each in args)
+        function, right = _OPERATORS[of.op], of.args[-1].constant
+        if right is not None and len(args) == 2:
+            left = args[0]
+            return lambda frame: function(left(frame), right)
+        return _applied(function, args)
+
+    def _assign(self, name: str, value: Value) -> Step:
+        def run(frame: Frame) -> None:
+            frame.values[name] = value(frame)
+
+        return run
+
+    def _if(self, branches: Sequence[tuple[ir.Expr, ir.Block]], otherwise: Step) -> Step:
+        tested = [(self.value(test), self.block(block)) for test, block in branches]
+
+        def run(frame: Frame) -> Signal | None:
+            for test, block in tested:
+                if test(frame):
+                    return block(frame)
+            return otherwise(frame)
+
+        return run
+
+    def _cell(self, name: str, index: Value) -> Value:
+        cells = self._state.registers[name].cells
+        return lambda frame: cells[index(frame)]
+
+    def _write_cell(self, name: str, index: Value, value: Value) -> Step:
+        cells = self._state.registers[name].cells
+
+        def run(frame: Frame) -> None:
+            cells[index(frame)] = value(frame)
+
+        return run
+
+    def _count(self, name: str, index: Value) -> Step:
+        counter = self._state.counters[name]
+
+        def run(frame: Frame) -> None:
+            counter.packets[index(frame)] += 1
+            counter.bytes[index(frame)] += frame.values[var.PACKET_BYTES.name]
+
+        return run
+
+    def _lookup(self, statement: ir.Lookup) -> Step:
+        table, hit = self._state.tables[statement.table], statement.hit.name
+        key = [self.value(each) for each in statement.key]
+        default = table.default
+
+        def run(frame: Frame) -> None:
+            values = tuple(each(frame) for each in key)
+            found = table.lookup(values[0] if len(values) == 1 else values) if key else None
+            frame.values[hit] = found is not None
+            frame.entry = default[0] if found is None else found
+            if found is not None and found[2] is not None:
+                found[2][0] += 1
+                found[2][1] += frame.values[var.PACKET_BYTES.name]
+
+        return run
+
+    def _wire(self, offset: ir.Expr, size: ir.Expr) -> Value:
+        begin, length = self.value(offset), self.value(size)
+
+        def value(frame: Frame) -> int:
+            first = begin(frame)
+            return int.from_bytes(frame.data[first : first + length(frame)], "big")
+
+        return value
+
+    def _emit(self, value: Value, size: Value) -> Step:
+        def run(frame: Frame) -> None:
+            length = size(frame)
+            number = value(frame) & ((1 << 8 * length) - 1)
+            if frame.out is not None:
+                frame.out += number.to_bytes(length, "big")
+
+        return run
+
+    def _digest(self, statement: ir.Digest) -> Step:
+        algorithm = ALGORITHMS[statement.algorithm]
+        pieces = [
+            (self.value(piece.valid), self.value(piece.value), self.value(piece.bits))
+            for piece in statement.pieces
+        ]
+
+        def run(frame: Frame) -> None:
+            number = bits = 0
+            for valid, value, width in pieces:
+                if valid(frame):
+                    added = width(frame)
+                    number, bits = number << added | value(frame), bits + added
+            data = (number << -bits % 8).to_bytes((bits + 7) // 8, "big")
+            if statement.payload:
+                begin = frame.values[var.POSITION.name]
+                data += frame.data[begin : begin + frame.values[var.KEPT_BYTES.name]]
+            frame.digest = algorithm(data)
+
+        return run
+
+
+class Interpreter:
+    """The functions of a program over one state."""
+
+    def __init__(self, lowered: LoweredProgram, state: PythonState) -> None:
+        self.uses_time = lowered.uses_time
+        self._lowered = lowered
+        closures = Closures(state)
+        self._ingress = closures.block(lowered.ingress)
+        self._egress = closures.block(lowered.egress)
+        self._reparse = closures.block(lowered.reparse or ())
+        self._results = [closures.value(each) for each in lowered.results]
+
+    def ingress(
+        self, data: bytes, port: int, instance_type: int, now: int, kept: Values | None
+    ) -> Ingress:
+        """Parse a packet and run ingress; `now`: microseconds."""
+        values = Zeros(
+            {
+                var.PACKET_BYTES.name: len(data),
+                var.INPUT_PORT.name: port,
+                var.INSTANCE_TYPE.name: instance_type,
+                var.NOW.name: now,
+            }
+        )
+        frame = Frame(values, data, kept)
+        self._ingress(frame)
+        spec, group, priority = (int(each(frame)) for each in self._results)
+        results = (
+            var.CLONE_SESSION,
+            var.CLONE_LIST,
+            var.RESUBMIT,
+            var.POSITION,
+            var.LENGTH,
+            var.KEPT_BYTES,
+        )
+        return Ingress(values, spec, group, priority, *(int(values[v.name]) for v in results))
+
+    def egress(self, state: Values, data: bytes, inputs: Values) -> Egress:
+        """Run egress and the deparser; `inputs`: the variables that the switch gives."""
+        frame = Frame(Zeros(state | inputs), data)
+        self._egress(frame)
+        values = frame.values
+        results = (
+            var.CLONE_SESSION,
+            var.CLONE_LIST,
+            var.RECIRCULATE,
+            var.LENGTH,
+            var.KEPT_BYTES,
+        )
+        out = None if frame.out is None else bytes(frame.out)
+        return Egress(values, out, *(int(values[v.name]) for v in results))
+
+    def reparse(self, data: bytes, port: int) -> tuple[int, Values]:
+        """Parse a packet again and return the position and the fields."""
+        frame = Frame(Zeros({var.PACKET_BYTES.name: len(data), var.INPUT_PORT.name: port}), data)
+        self._reparse(frame)
+        return frame.values[var.POSITION.name], frame.values
+
+    def keep(self, field_list: int, state: Values) -> Values:
+        """Return what a resubmitted or recirculated packet keeps."""
+        listed = self._lowered.lists[field_list]
+        return {v.name: state[v.name] if v in listed else 0 for v in self._lowered.kept}
+
+    def clone(self, field_list: int, state: Values, original: Values) -> Values:
+        """Return the state of a clone: that of its packet, with the listed metadata."""
+        listed, metadata = self._lowered.lists[field_list], self._lowered.metadata
+        lost = {each.name for each in metadata}
+        cloned = {name: value for name, value in state.items() if name not in lost}
+        return Zeros(cloned | {each.name: original[each.name] for each in listed})
+
+
+def _applied(function: Callable[..., int], args: Sequence[Value]) -> Value:
+    if len(args) == 1:
+        only = args[0]
+        return lambda frame: function(only(frame))
+    left, right = args
+    return lambda frame: function(left(frame), right(frame))
+
+
+def _choice(condition: Value, left: Value, right: Value) -> Value:
+    return lambda frame: left(frame) if condition(frame) else right(frame)
+
+
+def _loop(body: Step) -> Step:
+    def run(frame: Frame) -> None:
+        while body(frame) is not Signal.BREAK:
+            pass
+
+    return run
+
+
+def _swap(one: str, other: str) -> Step:
+    def run(frame: Frame) -> None:
+        values = frame.values
+        values[one], values[other] = values[other], values[one]
+
+    return run
+
+
+def _emit_rest(frame: Frame) -> None:
+    if frame.out is not None:
+        frame.out += frame.data[frame.values[var.POSITION.name] :]
+
+
+def _drop(frame: Frame) -> None:
+    frame.out = None
+
+
+def _restore_kept(frame: Frame) -> None:
+    if frame.kept is not None:
+        frame.values.update(frame.kept)

@@ -1,0 +1,269 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""The intermediate representation of a program: expressions and statements.
+
+`lowering` makes it from BMv2's JSON; `interpreter` runs it, and `native/source.py` renders it as
+C++. Expressions are unbounded integers whose range is known, so that their meaning does not depend
+on a type; only assignments reduce them to a width.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+# A shift to the left by more gives 0.
+WIDEST_SHIFT = 1 << 16
+# Ends infinite loops, which would stop the switch; BMv2 has no limit.
+MOST_TURNS = 1 << 20
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A variable of a packet's state or of one function.
+
+    Attributes:
+        raw_bytes: the bytes of undecoded fields that it holds; 0: it holds a number.
+    """
+
+    name: str
+    low: int
+    high: int
+    raw_bytes: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Expr:
+    """An integer from `low` to `high`.
+
+    Attributes:
+        op: an operator of P4, or one of ``const``, ``var`` (`variable`), ``wire`` (bytes of the
+            packet: offset from its begin, size), ``cell`` (of the register `name`: index),
+            ``action`` (of the current entry), ``parameter`` (of that action: `name` is the table;
+            the action's and the parameter's number), ``random`` (from, to), ``digest`` (the last).
+        ones: the bits that may be one, if it is never negative; otherwise -1.
+    """
+
+    op: str
+    low: int
+    high: int
+    args: tuple["Expr", ...] = ()
+    ones: int = -1
+    name: str = ""
+    variable: Variable | None = None
+
+    @property
+    def constant(self) -> int | None:
+        """Its value if known, or None."""
+        return self.low if self.low == self.high else None
+
+    def within(self, low: int, high: int) -> bool:
+        """Return whether its range lies in [low, high]."""
+        return low <= self.low and self.high <= high
+
+
+@dataclass(frozen=True)
+class Assign:
+    """Sets a variable, whose range includes that of the value."""
+
+    variable: Variable
+    value: Expr
+
+
+@dataclass(frozen=True)
+class Let:
+    """Names a value until the end of the block."""
+
+    variable: Variable
+    value: Expr
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """Exchanges two variables of one kind."""
+
+    one: Variable
+    other: Variable
+
+
+@dataclass(frozen=True)
+class If:
+    """Runs the block of the first condition that holds."""
+
+    branches: tuple[tuple[Expr, "Block"], ...]
+    otherwise: "Block" = ()
+
+
+@dataclass(frozen=True)
+class Repeat:
+    """Repeats a block until a Break."""
+
+    body: "Block"
+
+
+@dataclass(frozen=True)
+class Break:
+    """Leaves the innermost loop."""
+
+
+@dataclass(frozen=True)
+class Continue:
+    """Begins the innermost loop again."""
+
+
+@dataclass(frozen=True)
+class WriteCell:
+    """Writes a cell of a register."""
+
+    register: str
+    index: Expr
+    value: Expr
+
+
+@dataclass(frozen=True)
+class Count:
+    """Counts the packet in a cell of a counter array."""
+
+    counter: str
+    index: Expr
+
+
+@dataclass(frozen=True)
+class Lookup:
+    """Makes an entry of a table, or its default entry, the current one and counts the packet.
+
+    `hit` becomes 1 if an entry matches, otherwise 0.
+    """
+
+    table: str
+    key: tuple[Expr, ...]
+    hit: Variable
+
+
+@dataclass(frozen=True)
+class ReadRaw:
+    """Reads undecoded bytes of the packet."""
+
+    variable: Variable
+    offset: Expr
+
+
+@dataclass(frozen=True)
+class Emit:
+    """Appends the low bytes of a value, the first one highest, to the outgoing packet."""
+
+    value: Expr
+    size: Expr
+
+
+@dataclass(frozen=True)
+class EmitRest:
+    """Appends what the parser has not read."""
+
+
+@dataclass(frozen=True)
+class Drop:
+    """Sends nothing."""
+
+
+@dataclass(frozen=True)
+class Piece:
+    """The low `bits` of a value, included in a digest if `valid` holds."""
+
+    value: Expr
+    bits: Expr
+    valid: Expr
+
+
+@dataclass(frozen=True)
+class Digest:
+    """Computes a hash or checksum over pieces, padded to bytes, and what the parser has left."""
+
+    algorithm: str
+    pieces: tuple[Piece, ...]
+    payload: bool
+
+
+@dataclass(frozen=True)
+class Log:
+    """Logs a message with one value in place of each ``{}``."""
+
+    text: str
+    values: tuple[Expr, ...]
+
+
+@dataclass(frozen=True)
+class RestoreKept:
+    """Sets the fields that a resubmitted or recirculated packet keeps."""
+
+
+Statement = (
+    Assign | Let | Exchange | If | Repeat | Break | Continue | WriteCell | Count | Lookup | ReadRaw
+    | Emit | EmitRest | Drop | Digest | Log | RestoreKept
+)  # fmt: skip
+Block = tuple[Statement, ...]
+
+
+def either(condition: Expr, then: Block, otherwise: Block = ()) -> If:
+    """Return the statement that runs one of two blocks."""
+    return If(((condition, then),), otherwise)
+
+
+def statements_in(block: Block) -> Iterator[Statement]:
+    """Yield the statements of a block and of the blocks inside it."""
+    for statement in block:
+        yield statement
+        if isinstance(statement, If):
+            for _, inside in statement.branches:
+                yield from statements_in(inside)
+            yield from statements_in(statement.otherwise)
+        elif isinstance(statement, Repeat):
+            yield from statements_in(statement.body)
+
+
+def expressions_of(statement: Statement) -> Iterator[Expr]:
+    """Yield the outermost expressions of a statement itself."""
+    match statement:
+        case Assign(value=value) | Let(value=value):
+            yield value
+        case If(branches=branches):
+            yield from (condition for condition, _ in branches)
+        case WriteCell(index=index, value=value):
+            yield from (index, value)
+        case Count(index=index):
+            yield index
+        case Lookup(key=key):
+            yield from key
+        case ReadRaw(offset=offset):
+            yield offset
+        case Emit(value=value, size=size):
+            yield from (value, size)
+        case Log(values=values):
+            yield from values
+        case Digest(pieces=pieces):
+            for piece in pieces:
+                yield from (piece.value, piece.bits, piece.valid)
+
+
+def variables_read(block: Block) -> set[Variable]:
+    """Return the variables whose values a block uses."""
+    found: set[Variable] = set()
+    for statement in statements_in(block):
+        left = list(expressions_of(statement))
+        while left:
+            expression = left.pop()
+            left += expression.args
+            if expression.variable is not None:
+                found.add(expression.variable)
+        if isinstance(statement, Exchange):
+            found.update((statement.one, statement.other))
+    return found
+
+
+def variables_set(block: Block) -> set[Variable]:
+    """Return the variables that a block sets, without those of its Lets."""
+    found: set[Variable] = set()
+    for statement in statements_in(block):
+        if isinstance(statement, (Assign, ReadRaw)):
+            found.add(statement.variable)
+        elif isinstance(statement, Exchange):
+            found.update((statement.one, statement.other))
+    return found

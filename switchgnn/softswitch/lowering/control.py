@@ -1,0 +1,239 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Lower a control's tables and conditions, and the actions that they call."""
+
+from collections.abc import Mapping, Sequence
+
+from switchgnn.softswitch import ir
+from switchgnn.softswitch.lowering import variables as var
+from switchgnn.softswitch.lowering.arithmetic import bit_and, compare, constant, variable, wrap
+from switchgnn.softswitch.lowering.expressions import FunctionContext
+from switchgnn.softswitch.lowering.primitives import lower_primitive
+from switchgnn.softswitch.lowering.structure import LoopVariables, Structurer, lower_graph
+from switchgnn.softswitch.program import (
+    ActionCall,
+    ActionSpec,
+    Conditional,
+    Control,
+    DirectCall,
+    KeyField,
+    Primitive,
+    TableSpec,
+)
+
+_JUMPS = frozenset(("_jump", "_jump_if_zero"))
+
+
+def lower_action(ctx: FunctionContext, action: ActionSpec, parameters: Sequence[ir.Expr]) -> None:
+    """Append an action whose parameters have these values."""
+    before = ctx.where, ctx.parameters
+    ctx.where, ctx.parameters = f"action '{action.name}' of {ctx.stage}", parameters
+    if any(primitive.op in _JUMPS for primitive in action.primitives):
+        _lower_with_jumps(ctx, action)
+    else:
+        for primitive in action.primitives:
+            lower_primitive(ctx, primitive)
+    ctx.where, ctx.parameters = before
+
+
+def _lower_with_jumps(ctx: FunctionContext, action: ActionSpec) -> None:
+    primitives = action.primitives
+    successors = {str(i): _successors(ctx, primitives, i) for i in range(len(primitives))}
+
+    def emit(node: str, structurer: Structurer) -> None:
+        primitive = primitives[int(node)]
+        if primitive.op == "_jump_if_zero":
+            condition = ctx.value(primitive.parameters[0])
+            _lower_branch(ctx, condition, successors[node], structurer.join(node), structurer)
+        elif primitive.op != "_jump":
+            lower_primitive(ctx, primitive)
+
+    lower_graph(ctx, successors, "0", emit, LoopVariables(var.STEP, var.STEPS))
+
+
+def _successors(
+    ctx: FunctionContext, primitives: Sequence[Primitive], index: int
+) -> tuple[str | None, ...]:
+    def node(number: int) -> str | None:
+        return str(number) if number < len(primitives) else None
+
+    primitive = primitives[index]
+    if primitive.op not in _JUMPS:
+        return (node(index + 1),)
+    target = ctx.value(primitive.parameters[-1]).constant
+    if target is None:
+        raise ctx.refuse("a jump to a variable offset", "use if statements")
+    return (node(target),) if primitive.op == "_jump" else (node(index + 1), node(target))
+
+
+def _lower_branch(
+    ctx: FunctionContext,
+    condition: ir.Expr,
+    targets: Sequence[str | None],
+    join: str | None,
+    structurer: Structurer,
+) -> None:
+    """Append both sides of a branch, up to where they meet."""
+    blocks = []
+    for target in targets:
+        with ctx.block() as block:
+            if target != join:
+                structurer.region(target, join)
+        blocks.append(tuple(block))
+    if any(blocks):
+        ctx.add(ir.either(condition, *blocks))
+
+
+Node = TableSpec | Conditional | DirectCall
+
+
+class ControlLowering:
+    """Lowers one control."""
+
+    def __init__(self, ctx: FunctionContext, control: Control) -> None:
+        self._ctx = ctx
+        self._actions = ctx.layout.program.actions
+        self._nodes: Mapping[str, Node] = {
+            **control.tables,
+            **control.conditionals,
+            **control.calls,
+        }
+        self._initial = control.initial
+        self._exits = any(
+            primitive.op == "exit"
+            for table in control.tables.values()
+            for ident in table.actions.values()
+            for primitive in self._actions[ident].primitives
+        )
+
+    def lower(self) -> None:
+        """Append the control."""
+        if not self._exits:
+            self._lower_nodes()
+            return
+        self._ctx.set(var.EXITED, constant(0))
+        # A loop that runs once: exit leaves it from any depth.
+        with self._ctx.block() as body:
+            self._lower_nodes()
+            self._ctx.add(ir.Break())
+        self._ctx.add(ir.Repeat(tuple(body)))
+
+    def _lower_nodes(self) -> None:
+        successors = {name: _next_nodes(node) for name, node in self._nodes.items()}
+        self._ctx.where = f"control {self._ctx.stage}"
+        lower_graph(
+            self._ctx,
+            successors,
+            self._initial,
+            self._emit,
+            LoopVariables(var.STATE, var.TURNS),
+        )
+
+    def _emit(self, name: str, structurer: Structurer) -> None:
+        node = self._nodes[name]
+        join = structurer.join(name)
+        if isinstance(node, Conditional):
+            self._ctx.where = f"condition '{node.name}'"
+            condition = self._ctx.value(node.expression)
+            targets = (node.true_next, node.false_next)
+            _lower_branch(self._ctx, condition, targets, join, structurer)
+        elif isinstance(node, DirectCall):
+            self._lower_call(ActionCall(node.action, ()))
+        else:
+            self._lower_table(node, join, structurer)
+
+    def _lower_call(self, call: ActionCall) -> None:
+        self._run(self._actions[call.action], [constant(value) for value in call.data])
+
+    def _run(self, action: ActionSpec, parameters: Sequence[ir.Expr]) -> None:
+        lower_action(self._ctx, action, parameters)
+        if any(primitive.op == "exit" for primitive in action.primitives):
+            self._ctx.add(ir.either(variable(var.EXITED), (ir.Break(),)))
+
+    def _lower_table(self, table: TableSpec, join: str | None, structurer: Structurer) -> None:
+        self._ctx.where = f"table '{table.name}'"
+        if not table.key and table.default is not None and table.default_is_const:
+            self._lower_call(table.default)
+            following = _after_default(table)
+            if following != join:
+                structurer.region(following, join)
+            return
+        key = tuple(self._key_part(field) for field in table.key)
+        self._ctx.add(ir.Lookup(table.name, key, var.HIT))
+        self._lower_dispatch(table, join, structurer)
+        if _by_hit(table):
+            targets = (_hit_next(table), _miss_next(table))
+            _lower_branch(self._ctx, variable(var.HIT), targets, join, structurer)
+
+    def _key_part(self, field: KeyField) -> ir.Expr:
+        value = wrap(self._ctx.field(*field.target), field.width)
+        return value if field.mask is None else bit_and(value, constant(field.mask))
+
+    def _lower_dispatch(self, table: TableSpec, join: str | None, structurer: Structurer) -> None:
+        by_hit = _by_hit(table)
+        branches: list[tuple[ir.Expr, tuple[ir.Statement, ...]]] = []
+        for number, (name, ident) in enumerate(table.actions.items()):
+            action, following = self._actions[ident], _after_action(table, name)
+            if action.primitives or (not by_hit and following != join):
+                with self._ctx.block() as block:
+                    self._run(action, self._parameters(table, number, action))
+                    if not by_hit:
+                        structurer.region(following, join)
+                is_this = compare("==", variable(var.ACTION), constant(number))
+                branches.append((is_this, tuple(block)))
+        if not by_hit and table.default is None and table.base_default_next != join:
+            with self._ctx.block() as block:
+                structurer.region(table.base_default_next, join)
+            branches.append((compare("<", variable(var.ACTION), constant(0)), tuple(block)))
+        if branches:
+            self._ctx.set(var.ACTION, ir.Expr("action", var.ACTION.low, var.ACTION.high))
+            self._ctx.add(ir.If(tuple(branches)))
+
+    def _parameters(self, table: TableSpec, number: int, action: ActionSpec) -> list[ir.Expr]:
+        """Return the parameters of the entry's action."""
+        found = []
+        for index, width in enumerate(action.parameter_widths if action.primitives else ()):
+            most = (1 << width) - 1
+            places = (constant(number), constant(index))
+            parameter = ir.Expr("parameter", 0, most, places, most, name=table.name)
+            found.append(self._ctx.let(parameter))
+        return found
+
+
+def _by_hit(table: TableSpec) -> bool:
+    return "__HIT__" in table.next_tables or "__MISS__" in table.next_tables
+
+
+def _hit_next(table: TableSpec) -> str | None:
+    return table.next_tables.get("__HIT__", table.base_default_next)
+
+
+def _miss_next(table: TableSpec) -> str | None:
+    return table.next_tables.get("__MISS__", table.base_default_next)
+
+
+def _after_action(table: TableSpec, action: str) -> str | None:
+    return table.next_tables.get(action, table.base_default_next)
+
+
+def _after_default(table: TableSpec) -> str | None:
+    if _by_hit(table):
+        return _miss_next(table)
+    names = {ident: name for name, ident in table.actions.items()}
+    name = names.get(table.default.action) if table.default is not None else None
+    return table.base_default_next if name is None else _after_action(table, name)
+
+
+def _next_nodes(node: Node) -> tuple[str | None, ...]:
+    if isinstance(node, Conditional):
+        return (node.true_next, node.false_next)
+    if isinstance(node, DirectCall):
+        return (node.next_node,)
+    if not node.key and node.default is not None and node.default_is_const:
+        return (_after_default(node),)
+    if _by_hit(node):
+        return (_hit_next(node), _miss_next(node))
+    nexts = [_after_action(node, name) for name in node.actions]
+    if node.default is None:
+        nexts.append(node.base_default_next)
+    return tuple(nexts)

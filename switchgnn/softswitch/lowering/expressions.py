@@ -1,0 +1,321 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Lower expressions of BMv2's JSON, and collect the statements of one function."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+from switchgnn.softswitch import ir
+from switchgnn.softswitch.errors import UnsupportedProgramError
+from switchgnn.softswitch.lowering import arithmetic
+from switchgnn.softswitch.lowering.arithmetic import all_of, any_of, compare, constant, variable
+from switchgnn.softswitch.lowering.layout import FieldLayout, Slot
+from switchgnn.softswitch.program import MOST_BITS, Json
+
+INGRESS = "ingress"
+EGRESS = "egress"
+
+_BINARY: dict[str, Callable[[ir.Expr, ir.Expr], ir.Expr]] = {
+    "+": arithmetic.add,
+    "-": arithmetic.subtract,
+    "*": arithmetic.multiply,
+    "/": arithmetic.divide,
+    "%": arithmetic.modulo,
+    "<<": arithmetic.shift_left,
+    ">>": arithmetic.shift_right,
+    "&": arithmetic.bit_and,
+    "|": arithmetic.bit_or,
+    "^": arithmetic.bit_xor,
+}
+_COMPARE = frozenset(("==", "!=", "<", "<=", ">", ">="))
+
+
+class FunctionContext:
+    """One function: its statements so far, and the object of the program that it is at.
+
+    Attributes:
+        where: the object, for errors.
+        parameters: the values of that object's action parameters.
+    """
+
+    def __init__(self, layout: FieldLayout, stage: str) -> None:
+        self.layout = layout
+        self.stage = stage
+        self.where = stage
+        self.parameters: Sequence[ir.Expr] = ()
+        self._open: list[list[ir.Statement]] = [[]]
+        self._named: set[ir.Variable | None] = set()
+
+    @property
+    def statements(self) -> ir.Block:
+        """The statements of the function."""
+        return tuple(self._open[0])
+
+    def add(self, *statements: ir.Statement) -> None:
+        """Append statements to the current block."""
+        self._open[-1] += statements
+
+    @contextmanager
+    def block(self) -> Iterator[list[ir.Statement]]:
+        """Collect statements in a block, for a statement that has it."""
+        self._open.append([])
+        yield self._open[-1]
+        self._open.pop()
+
+    @contextmanager
+    def when(self, condition: ir.Expr) -> Iterator[None]:
+        """Append what follows under a condition."""
+        with self.block() as then:
+            yield
+        if condition.constant:
+            self.add(*then)
+        elif condition.constant is None:
+            self.add(ir.either(condition, tuple(then)))
+
+    def let(self, value: ir.Expr) -> ir.Expr:
+        """Name a value: it is cheap to use often, and does not change with what it was made of."""
+        if value.constant is not None or value.variable in self._named:
+            return value
+        named = ir.Variable(f"t{len(self._named)}", value.low, value.high)
+        self._named.add(named)
+        self.add(ir.Let(named, value))
+        return ir.Expr("var", value.low, value.high, ones=value.ones, variable=named)
+
+    def refuse(self, feature: str, hint: str) -> UnsupportedProgramError:
+        """Return the error that names a feature and the object that uses it."""
+        return UnsupportedProgramError(feature, self.where, hint)
+
+    def set(self, of: ir.Variable, value: ir.Expr) -> None:
+        """Assign to a variable."""
+        self.add(ir.Assign(of, value))
+
+    def set_slot(self, slot: Slot, value: ir.Expr) -> None:
+        """Assign a value to a field, reduced to the field's width."""
+        self.set(slot.variable, arithmetic.wrap(value, slot.width, signed=slot.signed))
+
+    def copy_slot(self, slot: Slot, origin: Slot) -> None:
+        """Assign one field to another, with the length of a ``varbit``."""
+        if slot.length or origin.length:
+            if not (slot.length and origin.length) or slot.width != origin.width:
+                raise self.refuse(
+                    "assigning a varbit to a field of another type", "assign to one as long"
+                )
+            self.set(slot.length, variable(origin.length))
+        self.set_slot(slot, variable(origin.variable))
+
+    def set_standard(self, name: str, value: ir.Expr) -> None:
+        """Assign to a standard metadata field if the program has it."""
+        slot = self.layout.standard(name)
+        if slot is not None:
+            self.set_slot(slot, value)
+
+    def set_valid(self, header: str) -> None:
+        """Mark a header valid, and the other members of its union invalid."""
+        self.set(self.layout.valid_bit(header), constant(1))
+        for other in self.layout.others(header):
+            self.set(other, constant(0))
+
+    def slot(self, header: str, field: str) -> Slot:
+        """Return the slot of a field."""
+        return self.layout.slot(header, field, self.where)
+
+    def field(self, header: str, name: str) -> ir.Expr:
+        """Return the value of a field; ``$valid$`` is the validity of its header."""
+        if name == "$valid$":
+            return self.layout.valid(header)
+        return variable(self.slot(header, name).variable)
+
+    def value(self, node: Json) -> ir.Expr:
+        """Return the value of a type-value object."""
+        kind, content = node["type"], node.get("value")
+        if kind == "expression":
+            return self.value(content) if "type" in content else self._operation(content)
+        if kind == "field":
+            return self.field(content[0], content[1])
+        if kind == "hexstr":
+            return constant(int(content, 16))
+        if kind == "bool":
+            return constant(int(bool(content)))
+        if kind in {"local", "runtime_data"}:
+            parameter: ir.Expr = self.parameters[content]
+            return parameter
+        if kind in {"stack_field", "union_stack_field"}:
+            return self._last_element_field(content)
+        raise self.refuse(f"values of type {kind}", "use fields, constants and action parameters")
+
+    def _last_element_field(self, content: Sequence[str]) -> ir.Expr:
+        """Return a field of the last element of a stack; of unions: of a member of it."""
+        stack, *member, field = content
+        headers = self.headers_in(stack, *member)
+        last = arithmetic.subtract(variable(self.layout.next_index(stack)), constant(1))
+        return arithmetic.pick([self.field(name, field) for name in headers], last)
+
+    def headers_in(self, stack: str, member: str | None = None) -> list[str]:
+        """Return the headers in a stack; of unions: those of a member of each."""
+        program = self.layout.program
+        if member is None:
+            return list(program.stacks[stack].elements)
+        unions = program.union_stacks[stack].elements
+        return [program.unions[name].members[member] for name in unions]
+
+    def _operation(self, node: Json) -> ir.Expr:
+        operator = node["op"]
+        if operator in _BINARY and node["left"] is not None:
+            left, right = self.value(node["left"]), self.value(node["right"])
+            if operator in {"<<", ">>"} and right.low < 0:
+                raise self.refuse("a shift by a number that may be negative", "shift by a bit<>")
+            return _BINARY[operator](left, right)
+        if operator in _COMPARE:
+            return self._comparison(operator, node["left"], node["right"])
+        handler = _OTHER.get(operator)
+        if handler is None:
+            raise self.refuse(f"operator '{operator}'", "rewrite the expression without it")
+        return handler(self, node)
+
+    def _comparison(self, operator: str, left: Json, right: Json) -> ir.Expr:
+        # Headers and unions are compared as a whole.
+        kind = left["type"]
+        if kind == "header":
+            equal = self._equal_headers(self.header(left), self.header(right))
+        elif kind == "header_union":
+            equal = self._equal_unions(self.union(left), self.union(right))
+        else:
+            return compare(operator, self.value(left), self.value(right))
+        return equal if operator == "==" else arithmetic.negation(equal)
+
+    def header(self, node: Json) -> str:
+        """Return the name of the header that a node denotes."""
+        names, index = self._header_alternatives(node)
+        known = index.constant
+        if known is None or not 0 <= known < len(names):
+            raise self.refuse("a header stack indexed by a variable", "use a constant index here")
+        return names[known]
+
+    def union(self, node: Json) -> str:
+        """Return the name of the union that a node denotes."""
+        inner = _innermost(node)
+        if inner.get("type") != "header_union":
+            kind = inner.get("op", inner.get("type"))
+            raise self.refuse(f"a {kind} in place of a header union", "name the union")
+        return str(inner["value"])
+
+    def _header_alternatives(self, node: Json) -> tuple[list[str], ir.Expr]:
+        """Return the headers that a node can denote, and the index that chooses one."""
+        inner = _innermost(node)
+        if inner.get("type") == "header":
+            return [str(inner["value"])], constant(0)
+        operator = inner.get("op", inner.get("type"))
+        if operator in {"dereference_header_stack", "dereference_stack"}:
+            stack = inner["left"]["value"]
+            return self.headers_in(stack), self.value(inner["right"])
+        raise self.refuse(f"a {operator} in place of a header", "name the header")
+
+    def field_alternatives(self, node: Json) -> tuple[list[Slot], ir.Expr]:
+        """Return the slots that an ``access_field`` can mean, and the index that chooses one."""
+        headers, index = self._header_alternatives(node["left"])
+        return [self.layout.fields(name)[node["right"]] for name in headers], index
+
+    def _access_field(self, node: Json) -> ir.Expr:
+        slots, index = self.field_alternatives(node)
+        return self._chosen([variable(slot.variable) for slot in slots], index)
+
+    def _chosen(self, values: Sequence[ir.Expr], index: ir.Expr) -> ir.Expr:
+        known = index.constant
+        if known is not None and 0 <= known < len(values):
+            return values[known]
+        return arithmetic.pick(values, self.let(index))
+
+    def _equal_headers(self, left: str, right: str) -> ir.Expr:
+        headers = self.layout.program.headers
+        if headers[left].type_name != headers[right].type_name:
+            raise self.refuse("comparing headers of different types", "compare their fields")
+        fields = zip(self.layout.fields(left), self.layout.fields(right), strict=True)
+        same = [compare("==", variable(a.variable), variable(b.variable)) for a, b in fields]
+        return all_of([self.layout.valid(left), self.layout.valid(right), *same])
+
+    def _equal_unions(self, left: str, right: str) -> ir.Expr:
+        unions = self.layout.program.unions
+        pairs = zip(unions[left].members.values(), unions[right].members.values(), strict=True)
+        return any_of([self._equal_headers(one, other) for one, other in pairs])
+
+    def _logic(self, node: Json) -> ir.Expr:
+        join = all_of if node["op"] == "and" else any_of
+        return join([self.value(node["left"]), self.value(node["right"])])
+
+    def _negation(self, node: Json) -> ir.Expr:
+        return arithmetic.negation(self.value(node["right"]))
+
+    def _valid_operation(self, node: Json) -> ir.Expr:
+        headers, index = self._header_alternatives(node["right"])
+        return self._chosen([self.layout.valid(name) for name in headers], index)
+
+    def _valid_union(self, node: Json) -> ir.Expr:
+        members = self.layout.program.unions[self.union(node["right"])].members.values()
+        return any_of([self.layout.valid(name) for name in members])
+
+    def _complement(self, node: Json) -> ir.Expr:
+        return arithmetic.bit_not(self.value(node["right"]))
+
+    def _negative(self, node: Json) -> ir.Expr:
+        return arithmetic.subtract(constant(0), self.value(node["right"]))
+
+    def _two_complement(self, node: Json) -> ir.Expr:
+        return arithmetic.wrap(self.value(node["left"]), self._width(node), signed=True)
+
+    def _saturate_signed(self, node: Json) -> ir.Expr:
+        limit = 1 << (self._width(node) - 1)
+        return arithmetic.clamp(self.let(self.value(node["left"])), -limit, limit - 1)
+
+    def _saturate_unsigned(self, node: Json) -> ir.Expr:
+        most = (1 << self._width(node)) - 1
+        return arithmetic.clamp(self.let(self.value(node["left"])), 0, most)
+
+    def _width(self, node: Json) -> int:
+        width = self.value(node["right"]).constant
+        if width is None or not 0 < width <= MOST_BITS:
+            raise self.refuse(f"'{node['op']}' with such a width", "use a constant width")
+        return width
+
+    def _choice(self, node: Json) -> ir.Expr:
+        condition = self.value(node["cond"])
+        return arithmetic.if_else(condition, self.value(node["left"]), self.value(node["right"]))
+
+    def _data_to_bool(self, node: Json) -> ir.Expr:
+        value = self.value(node["right"])
+        return value if value.within(0, 1) else compare("!=", value, constant(0))
+
+    def _bool_to_data(self, node: Json) -> ir.Expr:
+        return self.value(node["right"])
+
+    def _last_index(self, node: Json) -> ir.Expr:
+        return arithmetic.subtract(self._stack_size(node), constant(1))
+
+    def _stack_size(self, node: Json) -> ir.Expr:
+        return variable(self.layout.next_index(str(node["right"]["value"])))
+
+
+def _innermost(node: Json) -> Json:
+    """Return the node inside nested expressions."""
+    while node.get("type") == "expression":
+        node = node["value"]
+    return node
+
+
+_OTHER: dict[str, Callable[[FunctionContext, Json], ir.Expr]] = {
+    "and": FunctionContext._logic,
+    "or": FunctionContext._logic,
+    "not": FunctionContext._negation,
+    "valid": FunctionContext._valid_operation,
+    "valid_union": FunctionContext._valid_union,
+    "~": FunctionContext._complement,
+    "-": FunctionContext._negative,
+    "two_comp_mod": FunctionContext._two_complement,
+    "sat_cast": FunctionContext._saturate_signed,
+    "usat_cast": FunctionContext._saturate_unsigned,
+    "?": FunctionContext._choice,
+    "d2b": FunctionContext._data_to_bool,
+    "b2d": FunctionContext._bool_to_data,
+    "access_field": FunctionContext._access_field,
+    "last_stack_index": FunctionContext._last_index,
+    "size_stack": FunctionContext._stack_size,
+}

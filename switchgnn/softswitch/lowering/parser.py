@@ -1,0 +1,265 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Lower the parser."""
+
+from collections.abc import Callable, Mapping
+
+from switchgnn.softswitch import ir
+from switchgnn.softswitch.lowering import arithmetic
+from switchgnn.softswitch.lowering import variables as var
+from switchgnn.softswitch.lowering.arithmetic import all_of, compare, constant, variable
+from switchgnn.softswitch.lowering.expressions import FunctionContext
+from switchgnn.softswitch.lowering.primitives import lower_primitive
+from switchgnn.softswitch.lowering.structure import (
+    LoopVariables,
+    Structurer,
+    join_points,
+    lower_graph,
+)
+from switchgnn.softswitch.lowering.wire import HeaderCodec, packet_bytes
+from switchgnn.softswitch.program import MOST_BITS, Json, ParserState, Primitive, Transition
+
+Goto = Callable[[str | None], None]
+
+
+class ParserLowering:
+    """Lowers one parser, which leaves its error in PARSER_ERROR and its end in POSITION."""
+
+    def __init__(self, ctx: FunctionContext, codecs: Mapping[str, HeaderCodec]) -> None:
+        self._ctx = ctx
+        self._codecs = codecs
+        self._parser = ctx.layout.program.parser
+        self._errors = ctx.layout.program.errors
+
+    def lower(self) -> None:
+        """Append the parser."""
+        self._ctx.set(var.PARSER_ERROR, self._error("NoError"))
+        if self._parser.initial is None:
+            return
+        successors = {
+            name: tuple({case.next_state: None for case in _cases(state)})
+            for name, state in self._parser.states.items()
+        }
+        cyclic = join_points(successors) is None
+        numbers = {name: number for number, name in enumerate(self._parser.states)}
+        if cyclic:
+            self._ctx.set(var.STATE, constant(numbers[self._parser.initial]))
+        # Errors leave the loop from any depth.
+        with self._ctx.block() as body:
+            if cyclic:
+                self._lower_states(numbers)
+            else:
+                self._lower_nested(successors)
+        self._ctx.add(ir.Repeat(tuple(body)))
+
+    def _error(self, name: str) -> ir.Expr:
+        return constant(self._errors.get(name, 0))
+
+    def _lower_nested(self, successors: Mapping[str, tuple[str | None, ...]]) -> None:
+        def emit(name: str, structurer: Structurer) -> None:
+            join = structurer.join(name)
+            self._lower_state(
+                self._parser.states[name], lambda target: structurer.region(target, join)
+            )
+
+        initial = self._parser.initial
+        lower_graph(self._ctx, successors, initial, emit, LoopVariables(var.STATE, var.TURNS))
+        self._ctx.add(ir.Break())
+
+    def _lower_states(self, numbers: Mapping[str, int]) -> None:
+        """Lower states that form a loop, each under its number."""
+
+        def goto(target: str | None) -> None:
+            if target is None:
+                self._ctx.add(ir.Break())
+            else:
+                self._ctx.add(ir.Assign(var.STATE, constant(numbers[target])), ir.Continue())
+
+        for name, number in numbers.items():
+            with self._ctx.when(compare("==", variable(var.STATE), constant(number))):
+                self._lower_state(self._parser.states[name], goto)
+
+    def _lower_state(self, state: ParserState, goto: Goto) -> None:
+        self._ctx.where = f"parser state '{state.name}'"
+        for operation in state.operations:
+            self._lower_operation(operation)
+        key = [self._key_part(node) for node in state.key]
+        self._lower_cases(_cases(state), key, goto)
+
+    def _lower_cases(
+        self, cases: list[Transition], key: list[tuple[ir.Expr, int]], goto: Goto
+    ) -> None:
+        branches = []
+        for case in cases:
+            with self._ctx.block() as block:
+                goto(case.next_state)
+            condition = _condition(case, key)
+            if condition.constant:
+                break
+            branches.append((condition, tuple(block)))
+        if branches:
+            self._ctx.add(ir.If(tuple(branches), tuple(block)))
+        else:
+            self._ctx.add(*block)
+
+    def _lower_operation(self, operation: Primitive) -> None:
+        handler = _OPERATIONS.get(operation.op)
+        if handler is None:
+            raise self._ctx.refuse(
+                f"parser operation '{operation.op}'", "extract headers of fixed width"
+            )
+        handler(self, operation.parameters)
+
+    def _fail_unless(self, condition: ir.Expr, error: str) -> None:
+        self._fail(arithmetic.negation(condition), self._error(error))
+
+    def _fail(self, condition: ir.Expr, error: ir.Expr) -> None:
+        self._ctx.add(ir.either(condition, (ir.Assign(var.PARSER_ERROR, error), ir.Break())))
+
+    def _need(self, size: ir.Expr) -> None:
+        """Fail if fewer bytes are left."""
+        left = arithmetic.subtract(variable(var.PACKET_BYTES), variable(var.POSITION))
+        self._fail_unless(compare(">=", left, size), "PacketTooShort")
+
+    def _extract(self, parameters: tuple[Json, ...]) -> None:
+        target = parameters[0]
+        length = parameters[1] if len(parameters) > 1 else None
+        kind, name = target["type"], target["value"]
+        if kind == "regular":
+            self._extract_header(name, length)
+        elif kind == "stack":
+            self._extract_next(name, self._ctx.headers_in(name), length)
+        elif kind == "union_stack":
+            self._extract_next(name[0], self._ctx.headers_in(*name), length)
+        else:
+            raise self._ctx.refuse(f"extracting to a {kind}", "extract to a header or a stack")
+
+    def _extract_header(self, name: str, length: Json | None) -> None:
+        codec = self._codecs.get(name)
+        if codec is not None:
+            if (codec.length is None) != (length is None):
+                raise self._ctx.refuse(
+                    "extracting a length that does not fit the header",
+                    "give one for headers with a varbit",
+                )
+            if codec.length is None:
+                self._need(constant(codec.fixed_bytes))
+            else:
+                self._take_length(codec, codec.length, length)
+            codec.read(self._ctx)
+        elif length is not None:
+            # The first round, which finds the used fields, has no codecs.
+            self._ctx.value(length)
+        self._ctx.set_valid(name)
+
+    def _take_length(self, codec: HeaderCodec, length: ir.Variable, node: Json) -> None:
+        """Check the length of a ``varbit`` against the packet and its maximum, and keep it."""
+        # extract() takes a bit<32>; BMv2 has no length whose top bit is one.
+        bits = self._ctx.let(arithmetic.wrap(self._ctx.value(node), 32))
+        whole = arithmetic.bit_and(bits, constant(1 << 31 | 7))
+        self._fail_unless(compare("==", whole, constant(0)), "ParserInvalidArgument")
+        # BMv2 adds up the lengths of repeated extractions:
+        # https://github.com/p4lang/behavioral-model/blob/main/src/bm_sim/parser.cpp
+        taken = self._ctx.let(arithmetic.shift_right(bits, constant(3)))
+        longer = self._ctx.let(arithmetic.add(variable(length), taken))
+        self._need(arithmetic.add(constant(codec.fixed_bytes), longer))
+        fits = compare("<=", longer, constant(length.high))
+        self._fail_unless(fits, "HeaderTooShort")
+        self._ctx.set(length, taken)
+
+    def _extract_next(self, stack: str, elements: list[str], length: Json | None) -> None:
+        following = self._ctx.layout.next_index(stack)
+        index = self._ctx.let(variable(following))
+        has_room = compare("<", index, constant(len(elements)))
+        self._fail_unless(has_room, "StackOutOfBounds")
+        for number, name in enumerate(elements):
+            with self._ctx.when(compare("==", index, constant(number))):
+                self._extract_header(name, length)
+        self._ctx.set(following, arithmetic.add(index, constant(1)))
+
+    def _set(self, parameters: tuple[Json, ...]) -> None:
+        target, source = parameters
+        slot = self._ctx.slot(*target["value"])
+        if slot.length:
+            if source["type"] != "field":
+                raise self._ctx.refuse("setting a varbit", "set it to another varbit")
+            self._ctx.copy_slot(slot, self._ctx.slot(*source["value"]))
+        elif source["type"] == "lookahead":
+            self._ctx.set_slot(slot, self._lookahead(source["value"])[0])
+        else:
+            self._ctx.set_slot(slot, self._ctx.value(source))
+
+    def _lookahead(self, bits: Json) -> tuple[ir.Expr, int]:
+        """Return bits of the packet, given by their offset and width, and the width."""
+        offset, width = bits
+        if offset < 0 or not 0 < width <= MOST_BITS - offset:
+            raise self._ctx.refuse("looking ahead this far", "look at fewer bits")
+        begin, end = offset // 8, (offset + width + 7) // 8
+        self._need(constant(end))
+        position = arithmetic.add(variable(var.POSITION), constant(begin))
+        window = packet_bytes(position, constant(end - begin), end - begin)
+        shifted = arithmetic.shift_right(window, constant(end * 8 - offset - width))
+        return self._ctx.let(arithmetic.wrap(shifted, width)), width
+
+    def _verify(self, parameters: tuple[Json, ...]) -> None:
+        condition, error = (self._ctx.value(node) for node in parameters)
+        self._fail(arithmetic.negation(condition), error)
+
+    def _advance(self, parameters: tuple[Json, ...]) -> None:
+        bits = self._ctx.let(self._ctx.value(parameters[0]))
+        whole = compare("==", arithmetic.bit_and(bits, constant(7)), constant(0))
+        self._fail_unless(whole, "ParserInvalidArgument")
+        size = arithmetic.shift_right(bits, constant(3))
+        self._need(size)
+        self._ctx.set(var.POSITION, arithmetic.add(variable(var.POSITION), size))
+
+    def _primitive(self, parameters: tuple[Json, ...]) -> None:
+        call = parameters[0]
+        lower_primitive(self._ctx, Primitive(call["op"], tuple(call["parameters"])))
+
+    def _key_part(self, node: Json) -> tuple[ir.Expr, int]:
+        if node["type"] == "lookahead":
+            return self._lookahead(node["value"])
+        if node["type"] == "field":
+            slot = self._ctx.slot(*node["value"])
+            if slot.signed:
+                raise self._ctx.refuse("selecting on a signed field", "cast it to bit<> first")
+            return variable(slot.variable), slot.width
+        if node["type"] in {"stack_field", "union_stack_field"}:
+            stack, *member, field = node["value"]
+            first = self._ctx.headers_in(stack, *member)[0]
+            return self._ctx.value(node), self._ctx.slot(first, field).width
+        raise self._ctx.refuse(f"selecting on a {node['type']}", "select on header fields")
+
+
+def _cases(state: ParserState) -> list[Transition]:
+    cases = list(state.transitions)
+    if all(case.value is not None for case in cases):
+        cases.append(Transition(None, None, None))
+    return cases
+
+
+def _condition(case: Transition, key: list[tuple[ir.Expr, int]]) -> ir.Expr:
+    if case.value is None:
+        return constant(1)
+    parts = []
+    shift = 0
+    for value, width in reversed(key):
+        full = (1 << width) - 1
+        mask = full if case.mask is None else case.mask >> shift & full
+        masked = arithmetic.bit_and(value, constant(mask))
+        wanted = constant(case.value >> shift & mask)
+        shift += (width + 7) // 8 * 8  # each part of the key is padded to whole bytes
+        if mask:
+            parts.append(compare("==", masked, wanted))
+    return all_of(parts[::-1])
+
+
+_OPERATIONS: dict[str, Callable[[ParserLowering, tuple[Json, ...]], None]] = {
+    "extract": ParserLowering._extract,
+    "extract_VL": ParserLowering._extract,
+    "set": ParserLowering._set,
+    "verify": ParserLowering._verify,
+    "advance": ParserLowering._advance,
+    "primitive": ParserLowering._primitive,
+}

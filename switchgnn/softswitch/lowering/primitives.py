@@ -1,0 +1,359 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Lower the primitives of BMv2 actions."""
+
+from collections.abc import Callable, Iterator
+
+from switchgnn.softswitch import ir
+from switchgnn.softswitch.errors import MalformedProgramError
+from switchgnn.softswitch.lowering import arithmetic
+from switchgnn.softswitch.lowering import variables as var
+from switchgnn.softswitch.lowering.arithmetic import all_of, compare, constant, variable
+from switchgnn.softswitch.lowering.digests import lower_digest
+from switchgnn.softswitch.lowering.expressions import EGRESS, INGRESS, FunctionContext
+from switchgnn.softswitch.lowering.layout import Slot
+from switchgnn.softswitch.program import DROP_PORT, Json, Primitive
+
+
+def _add_to_length(ctx: FunctionContext, header: str, sign: int) -> None:
+    """Lengthen or shorten the packet by a header."""
+    size = constant(ctx.layout.program.headers[header].fixed_width // 8)
+    varbit = ctx.layout.varbit(header)
+    if varbit is not None and varbit.length is not None:
+        size = arithmetic.add(size, variable(varbit.length))
+    change = arithmetic.add if sign > 0 else arithmetic.subtract
+    ctx.set(var.LENGTH, change(variable(var.LENGTH), size))
+
+
+def copy_header(ctx: FunctionContext, target: str, source: str) -> None:
+    """Assign one header to another of the same type; an invalid source invalidates it."""
+    pairs = list(zip(ctx.layout.fields(target), ctx.layout.fields(source), strict=True))
+    if ctx.layout.program.headers[target].metadata:
+        for slot, origin in pairs:
+            ctx.copy_slot(slot, origin)
+        return
+    with ctx.block() as then:
+        ctx.set_valid(target)
+        for slot, origin in pairs:
+            ctx.copy_slot(slot, origin)
+    invalid = ir.Assign(ctx.layout.valid_bit(target), constant(0))
+    ctx.add(ir.either(ctx.layout.valid(source), tuple(then), (invalid,)))
+
+
+def copy_union(ctx: FunctionContext, target: str, source: str) -> None:
+    """Assign one union to another of the same type."""
+    for one, other in _members(ctx, target, source):
+        copy_header(ctx, one, other)
+
+
+def _members(ctx: FunctionContext, one: str, other: str) -> Iterator[tuple[str, str]]:
+    unions = ctx.layout.program.unions
+    yield from zip(unions[one].members.values(), unions[other].members.values(), strict=True)
+
+
+def push_stack(ctx: FunctionContext, stack: str, count: int) -> None:
+    """Move the elements of a stack towards the end; the first ``count`` become invalid."""
+    elements = _elements(ctx, stack)
+    for index in reversed(range(count, len(elements))):
+        _move(ctx, elements[index], elements[index - count])
+    for name in elements[:count]:
+        _leave_invalid(ctx, name)
+    _move_next(ctx, stack, count)
+
+
+def pop_stack(ctx: FunctionContext, stack: str, count: int) -> None:
+    """Move the elements of a stack towards the front; the last ``count`` become invalid."""
+    elements = _elements(ctx, stack)
+    kept = max(len(elements) - count, 0)
+    for index in range(kept):
+        _move(ctx, elements[index], elements[index + count])
+    for name in elements[kept:]:
+        _leave_invalid(ctx, name)
+    _move_next(ctx, stack, -count)
+
+
+def _move_next(ctx: FunctionContext, stack: str, by: int) -> None:
+    following = ctx.layout.next_index(stack)
+    moved = arithmetic.add(variable(following), constant(by))
+    ctx.set(following, arithmetic.clamp(moved, following.low, following.high))
+
+
+def copy_stack(ctx: FunctionContext, target: str, source: str) -> None:
+    """Assign one stack to another of the same type."""
+    pairs = zip(_elements(ctx, target), _elements(ctx, source), strict=True)
+    copy = copy_union if target in ctx.layout.program.union_stacks else copy_header
+    for one, other in pairs:
+        copy(ctx, one, other)
+    ctx.set(ctx.layout.next_index(target), variable(ctx.layout.next_index(source)))
+
+
+def _elements(ctx: FunctionContext, stack: str) -> tuple[str, ...]:
+    program = ctx.layout.program
+    return (program.stacks.get(stack) or program.union_stacks[stack]).elements
+
+
+# BMv2 moves unions by swapping them, without invalidating the new ones:
+# https://github.com/p4lang/behavioral-model/blob/main/include/bm/bm_sim/header_unions.h
+def _move(ctx: FunctionContext, target: str, source: str) -> None:
+    if target not in ctx.layout.program.unions:
+        copy_header(ctx, target, source)
+        return
+    for one, other in _members(ctx, target, source):
+        _exchange(ctx, one, other)
+
+
+def _exchange(ctx: FunctionContext, one: str, other: str) -> None:
+    ctx.add(ir.Exchange(ctx.layout.valid_bit(one), ctx.layout.valid_bit(other)))
+    for slot, counterpart in zip(ctx.layout.fields(one), ctx.layout.fields(other), strict=True):
+        ctx.add(ir.Exchange(slot.variable, counterpart.variable))
+        if slot.length and counterpart.length:
+            ctx.add(ir.Exchange(slot.length, counterpart.length))
+
+
+def _leave_invalid(ctx: FunctionContext, element: str) -> None:
+    if element not in ctx.layout.program.unions:
+        ctx.set(ctx.layout.valid_bit(element), constant(0))
+
+
+_HINT = "leave the call out or express it with registers, tables and assignments"
+_STANDARD = "standard_metadata"
+_CLONE_SESSION_MASK = 0x7FFF
+
+
+def lower_primitive(ctx: FunctionContext, primitive: Primitive) -> None:
+    """Append the statements of one primitive."""
+    handler = _HANDLERS.get(primitive.op)
+    if handler is None:
+        raise ctx.refuse(f"primitive '{primitive.op}'", _HINT)
+    handler(ctx, primitive.parameters)
+
+
+Parameters = tuple[Json, ...]
+
+
+def _assign(ctx: FunctionContext, parameters: Parameters) -> None:
+    target = parameters[0]
+    while target["type"] == "expression":
+        target = target["value"]
+        if "op" in target:
+            _assign_element(ctx, target, ctx.value(parameters[1]))
+            return
+    ctx.set_slot(_slot(ctx, target), ctx.value(parameters[1]))
+
+
+def _assign_varbit(ctx: FunctionContext, parameters: Parameters) -> None:
+    target, source = (_named(ctx, node) for node in parameters)
+    ctx.copy_slot(target, source)
+
+
+def _assign_element(ctx: FunctionContext, target: Json, value: ir.Expr) -> None:
+    if target["op"] != "access_field":
+        raise ctx.refuse(f"assigning to '{target['op']}'", "assign to a field")
+    slots, index = ctx.field_alternatives(target)
+    known = index.constant
+    if known is not None and 0 <= known < len(slots):
+        ctx.set_slot(_of_fixed_width(ctx, slots[known]), value)
+        return
+    value, index = ctx.let(value), ctx.let(index)
+    for number, slot in enumerate(slots):
+        with ctx.when(compare("==", index, constant(number))):
+            ctx.set_slot(_of_fixed_width(ctx, slot), value)
+
+
+def _slot(ctx: FunctionContext, node: Json) -> Slot:
+    return _of_fixed_width(ctx, _named(ctx, node))
+
+
+def _of_fixed_width(ctx: FunctionContext, slot: Slot) -> Slot:
+    if slot.length:
+        raise ctx.refuse("assigning a number to a varbit", "assign another varbit to it")
+    return slot
+
+
+def _named(ctx: FunctionContext, node: Json) -> Slot:
+    if node["type"] != "field":
+        raise ctx.refuse(f"assigning to a {node['type']}", "assign to a field")
+    header, field = node["value"]
+    if field == "$valid$":
+        raise ctx.refuse("assigning to a validity bit", "call setValid or setInvalid")
+    return ctx.slot(header, field)
+
+
+def _assign_header(ctx: FunctionContext, parameters: Parameters) -> None:
+    copy_header(ctx, ctx.header(parameters[0]), ctx.header(parameters[1]))
+
+
+def _assign_stack(ctx: FunctionContext, parameters: Parameters) -> None:
+    copy_stack(ctx, parameters[0]["value"], parameters[1]["value"])
+
+
+def _assign_union(ctx: FunctionContext, parameters: Parameters) -> None:
+    copy_union(ctx, ctx.union(parameters[0]), ctx.union(parameters[1]))
+
+
+def _add_header(ctx: FunctionContext, parameters: Parameters) -> None:
+    name = ctx.header(parameters[0])
+    with ctx.when(arithmetic.negation(ctx.layout.valid(name))):
+        for slot in ctx.layout.fields(name):
+            ctx.set(slot.variable, constant(0))
+        ctx.set_valid(name)
+        _add_to_length(ctx, name, 1)
+
+
+def _remove_header(ctx: FunctionContext, parameters: Parameters) -> None:
+    name = ctx.header(parameters[0])
+    with ctx.when(ctx.layout.valid(name)):
+        ctx.set(ctx.layout.valid_bit(name), constant(0))
+        _add_to_length(ctx, name, -1)
+
+
+def _push(ctx: FunctionContext, parameters: Parameters) -> None:
+    push_stack(ctx, parameters[0]["value"], _constant(ctx, parameters[1], "push"))
+
+
+def _pop(ctx: FunctionContext, parameters: Parameters) -> None:
+    pop_stack(ctx, parameters[0]["value"], _constant(ctx, parameters[1], "pop"))
+
+
+def _constant(ctx: FunctionContext, node: Json, op: str) -> int:
+    value = ctx.value(node).constant
+    if value is None:
+        raise ctx.refuse(f"'{op}' with a variable argument", "use a constant")
+    return value
+
+
+def _mark_to_drop(ctx: FunctionContext, parameters: Parameters) -> None:
+    # The given header may be a copy of the standard metadata, copied back by the action.
+    header = parameters[0]["value"]
+    for alias, name, value in (
+        ("standard_metadata.egress_spec", "egress_spec", constant(DROP_PORT)),
+        ("intrinsic_metadata.mcast_grp", "mcast_grp", constant(0)),
+    ):
+        if header == _STANDARD:
+            ctx.set_standard(alias, value)
+        elif ctx.layout.has(header, name):
+            ctx.set_slot(ctx.slot(header, name), value)
+
+
+def _inside(index: ir.Expr, size: int) -> ir.Expr:
+    """Return whether an index is inside an array."""
+    if index.within(0, size - 1):
+        return constant(1)
+    lower = [compare(">=", index, constant(0))] if index.low < 0 else []
+    return all_of([*lower, compare("<", index, constant(size))])
+
+
+def _register_read(ctx: FunctionContext, parameters: Parameters) -> None:
+    array = ctx.layout.program.registers[parameters[1]["value"]]
+    index = ctx.let(ctx.value(parameters[2]))
+    most = (1 << array.width) - 1
+    # Outside the array the target keeps its value.
+    with ctx.when(_inside(index, array.size)):
+        cell = ir.Expr("cell", 0, most, (index,), most, name=array.name)
+        ctx.set_slot(_slot(ctx, parameters[0]), cell)
+
+
+def _register_write(ctx: FunctionContext, parameters: Parameters) -> None:
+    array = ctx.layout.program.registers[parameters[0]["value"]]
+    index, value = ctx.let(ctx.value(parameters[1])), ctx.value(parameters[2])
+    with ctx.when(_inside(index, array.size)):
+        ctx.add(ir.WriteCell(array.name, index, arithmetic.wrap(value, array.width)))
+
+
+def _count(ctx: FunctionContext, parameters: Parameters) -> None:
+    array = ctx.layout.program.counters[parameters[0]["value"]]
+    index = ctx.let(ctx.value(parameters[1]))
+    with ctx.when(_inside(index, array.size)):
+        ctx.add(ir.Count(array.name, index))
+
+
+def _hash(ctx: FunctionContext, parameters: Parameters) -> None:
+    base, size = ctx.let(ctx.value(parameters[1])), ctx.let(ctx.value(parameters[3]))
+    digest = lower_digest(ctx, parameters[2]["value"])
+    ctx.set_slot(_slot(ctx, parameters[0]), arithmetic.add(arithmetic.modulo(digest, size), base))
+
+
+def _random(ctx: FunctionContext, parameters: Parameters) -> None:
+    low, high = (ctx.let(ctx.value(node)) for node in parameters[1:3])
+    drawn = ir.Expr("random", min(low.low, high.low), high.high, (low, high))
+    with ctx.when(compare("<=", low, high)):
+        ctx.set_slot(_slot(ctx, parameters[0]), drawn)
+
+
+def _clone(stage: str) -> Callable[[FunctionContext, Parameters], None]:
+    def lower(ctx: FunctionContext, parameters: Parameters) -> None:
+        _only_in(ctx, stage, "clone")
+        mask = constant(_CLONE_SESSION_MASK)
+        ctx.set(var.CLONE_SESSION, arithmetic.bit_and(ctx.value(parameters[0]), mask))
+        ctx.set(var.CLONE_LIST, _field_list(ctx, parameters[1]))
+
+    return lower
+
+
+def _again(
+    stage: str, call: str, which: ir.Variable
+) -> Callable[[FunctionContext, Parameters], None]:
+    def lower(ctx: FunctionContext, parameters: Parameters) -> None:
+        _only_in(ctx, stage, call)
+        ctx.set(which, _field_list(ctx, parameters[0]))
+
+    return lower
+
+
+def _only_in(ctx: FunctionContext, stage: str, call: str) -> None:
+    if ctx.stage != stage:
+        raise ctx.refuse(f"this kind of {call} in {ctx.stage}", f"call it in the {stage} control")
+
+
+def _field_list(ctx: FunctionContext, node: Json) -> ir.Expr:
+    ident = _constant(ctx, node, "field list")
+    if ident not in ctx.layout.program.field_lists:
+        raise MalformedProgramError(f"Field list {ident}, used in {ctx.where}, is not declared.")
+    return constant(ident)
+
+
+def _truncate(ctx: FunctionContext, parameters: Parameters) -> None:
+    longest = ctx.let(ctx.value(parameters[0]))
+    with ctx.when(compare("<", longest, variable(var.KEPT_BYTES))):
+        ctx.set(var.KEPT_BYTES, longest)
+
+
+def _log(ctx: FunctionContext, parameters: Parameters) -> None:
+    template, values = (parameter["value"] for parameter in parameters)
+    ctx.add(ir.Log(str(template), tuple(ctx.value(value) for value in values)))
+
+
+def _exit(ctx: FunctionContext, _parameters: Parameters) -> None:
+    ctx.set(var.EXITED, constant(1))
+
+
+def _nothing(_ctx: FunctionContext, _parameters: Parameters) -> None:
+    return
+
+
+_HANDLERS: dict[str, Callable[[FunctionContext, Parameters], None]] = {
+    "assign": _assign,
+    "assign_header": _assign_header,
+    "assign_header_stack": _assign_stack,
+    "assign_union": _assign_union,
+    "assign_union_stack": _assign_stack,
+    "assign_VL": _assign_varbit,
+    "add_header": _add_header,
+    "remove_header": _remove_header,
+    "push": _push,
+    "pop": _pop,
+    "mark_to_drop": _mark_to_drop,
+    "register_read": _register_read,
+    "register_write": _register_write,
+    "count": _count,
+    "modify_field_with_hash_based_offset": _hash,
+    "modify_field_rng_uniform": _random,
+    "clone_ingress_pkt_to_egress": _clone(INGRESS),
+    "clone_egress_pkt_to_egress": _clone(EGRESS),
+    "resubmit": _again(INGRESS, "resubmit", var.RESUBMIT),
+    "recirculate": _again(EGRESS, "recirculate", var.RECIRCULATE),
+    "truncate": _truncate,
+    "log_msg": _log,
+    "exit": _exit,
+    "no_op": _nothing,
+}

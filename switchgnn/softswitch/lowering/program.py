@@ -1,0 +1,283 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Lower a whole program to the functions that the switch calls."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from switchgnn.softswitch import ir
+from switchgnn.softswitch.errors import UnsupportedProgramError, inconsistent
+from switchgnn.softswitch.lowering import variables as var
+from switchgnn.softswitch.lowering.arithmetic import (
+    all_of,
+    compare,
+    constant,
+    subtract,
+    variable,
+    wrap,
+)
+from switchgnn.softswitch.lowering.control import ControlLowering
+from switchgnn.softswitch.lowering.digests import lower_digest
+from switchgnn.softswitch.lowering.expressions import EGRESS, INGRESS, FunctionContext
+from switchgnn.softswitch.lowering.layout import FieldLayout
+from switchgnn.softswitch.lowering.parser import ParserLowering
+from switchgnn.softswitch.lowering.wire import HeaderCodec, header_codecs
+from switchgnn.softswitch.program import DROP_PORT, Checksum, LoadedProgram
+
+_TIMES = (
+    "intrinsic_metadata.ingress_global_timestamp",
+    "intrinsic_metadata.egress_global_timestamp",
+    "queueing_metadata.enq_timestamp",
+    "queueing_metadata.deq_timedelta",
+)
+_SPEC = "standard_metadata.egress_spec"
+_RESULTS = (_SPEC, "intrinsic_metadata.mcast_grp", "intrinsic_metadata.priority")
+
+
+@dataclass(frozen=True)
+class LoweredProgram:
+    """A program in the intermediate representation.
+
+    Attributes:
+        ingress: parser, checksums and ingress.
+        egress: egress, checksums and deparser.
+        reparse: the parser alone, for clones of packets as they arrived; None: there are none.
+        results: egress port, multicast group and priority after ingress.
+        state: the variables that egress needs from ingress, in order.
+        kept: the variables in field lists, in order.
+        lists: by field list, the variables in it.
+        metadata: the variables of metadata, which a clone loses unless they are in its list.
+        header_bytes: bytes of all headers that leave together, at most.
+        uses_time: whether the program reads a timestamp.
+    """
+
+    program: LoadedProgram
+    ingress: ir.Block
+    egress: ir.Block
+    reparse: ir.Block | None
+    results: tuple[ir.Expr, ir.Expr, ir.Expr]
+    state: tuple[ir.Variable, ...]
+    kept: tuple[ir.Variable, ...]
+    lists: Mapping[int, frozenset[ir.Variable]]
+    metadata: frozenset[ir.Variable]
+    header_bytes: int
+    uses_time: bool
+
+
+def lower_program(program: LoadedProgram) -> LoweredProgram:
+    """Lower a program.
+
+    Raises:
+        UnsupportedProgramError: it uses a feature that the switch does not support.
+        MalformedProgramError: a part that it names is missing.
+    """
+    try:
+        return _lower(program)
+    except RecursionError as error:
+        raise UnsupportedProgramError(
+            "control flow or expressions nested this deep",
+            "the program",
+            "split it into more steps",
+        ) from error
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+        raise inconsistent(error) from error
+
+
+class _Bodies:
+    """The functions as lowered with one choice of codecs."""
+
+    def __init__(self, layout: FieldLayout, codecs: Mapping[str, HeaderCodec]) -> None:
+        program = layout.program
+        self.parser = FunctionContext(layout, INGRESS)
+        ParserLowering(self.parser, codecs).lower()
+        self.ingress = FunctionContext(layout, INGRESS)
+        ParserLowering(self.ingress, codecs).lower()
+        self.ingress.set_standard("standard_metadata.parser_error", variable(var.PARSER_ERROR))
+        _verify(self.ingress)
+        ControlLowering(self.ingress, program.ingress).lower()
+        self.egress = FunctionContext(layout, EGRESS)
+        ControlLowering(self.egress, program.egress).lower()
+        self.deparser = FunctionContext(layout, EGRESS)
+        _update(self.deparser)
+        _deparse(self.deparser, codecs)
+
+    def touched(self) -> frozenset[ir.Variable]:
+        """Return the variables that any function uses."""
+        return self.read() | frozenset().union(*map(ir.variables_set, self._blocks()))
+
+    def read(self) -> frozenset[ir.Variable]:
+        """Return the variables whose values any function uses."""
+        return frozenset().union(*map(ir.variables_read, self._blocks()))
+
+    def _blocks(self) -> list[ir.Block]:
+        contexts = (self.parser, self.ingress, self.egress, self.deparser)
+        return [each.statements for each in contexts]
+
+    def egress_reads(self) -> set[ir.Variable]:
+        """Return the variables whose values egress needs from ingress."""
+        return ir.variables_read((*self.egress.statements, *self.deparser.statements))
+
+
+def _verify(ctx: FunctionContext) -> None:
+    """Set ``standard_metadata.checksum_error`` if any verified checksum is wrong."""
+    checksums = [checksum for checksum in ctx.layout.program.checksums if checksum.verify]
+    if not checksums:
+        return
+    ctx.set(var.WRONG_CHECKSUM, constant(0))
+    for checksum in checksums:
+        ctx.where = f"checksum '{checksum.name}'"
+        header, field = checksum.target
+        with ctx.when(_applies(ctx, checksum, [ctx.layout.valid(header)])):
+            digest = lower_digest(ctx, checksum.calculation)
+            with ctx.when(compare("!=", ctx.field(header, field), digest)):
+                ctx.set(var.WRONG_CHECKSUM, constant(1))
+    ctx.set_standard("standard_metadata.checksum_error", variable(var.WRONG_CHECKSUM))
+
+
+def _update(ctx: FunctionContext) -> None:
+    """Write every updated checksum into its field."""
+    for checksum in ctx.layout.program.checksums:
+        if checksum.update:
+            ctx.where = f"checksum '{checksum.name}'"
+            slot = ctx.slot(*checksum.target)
+            with ctx.when(_applies(ctx, checksum, [])):
+                ctx.set_slot(slot, lower_digest(ctx, checksum.calculation))
+
+
+def _applies(ctx: FunctionContext, checksum: Checksum, conditions: list[ir.Expr]) -> ir.Expr:
+    if checksum.condition is not None:
+        conditions = [*conditions, ctx.value(checksum.condition)]
+    return all_of(conditions)
+
+
+def _deparse(ctx: FunctionContext, codecs: Mapping[str, HeaderCodec]) -> None:
+    """Emit the valid headers in order, then what the parser has left."""
+    for header in ctx.layout.program.deparse_order:
+        if header in codecs:
+            with ctx.when(ctx.layout.valid(header)):
+                codecs[header].emit(ctx)
+    ctx.add(ir.EmitRest())
+
+
+def _lower(program: LoadedProgram) -> LoweredProgram:
+    layout = FieldLayout(program)
+    lists = {
+        ident: frozenset(layout.slot(*field, "field list").variable for field in fields)
+        for ident, fields in program.field_lists.items()
+    }
+    _refuse_varbits(layout)
+    kept = frozenset().union(*lists.values())
+    # The first round finds the header fields that are used in computations; the
+    # others then stay undecoded between parser and deparser.
+    touched = _Bodies(layout, {}).touched() | kept
+    codecs = header_codecs(layout, touched | layout.metadata_variables)
+    bodies = _Bodies(layout, codecs)
+    # A packet may have a header more than once.
+    emitted = [codecs[name] for name in program.deparse_order if name in codecs]
+    clones = var.CLONE_SESSION in ir.variables_set(bodies.ingress.statements)
+    results = [layout.standard(name) for name in _RESULTS]
+    used = {slot.variable for slot in results if slot is not None}
+    given = _GivenNumbers(layout, bodies.read() | kept | used)
+    spec, group, priority = (constant(0) if s is None else variable(s.variable) for s in results)
+    return LoweredProgram(
+        program=program,
+        ingress=(*_before_ingress(given), *bodies.ingress.statements),
+        egress=_egress(layout, given, bodies),
+        reparse=(*_before_parser(given), *bodies.parser.statements) if clones else None,
+        results=(spec, group, priority),
+        state=_sorted(each for each in bodies.egress_reads() | kept if each.name in layout.names),
+        kept=_sorted(kept),
+        lists=lists,
+        metadata=layout.metadata_variables,
+        header_bytes=sum(codec.most_bytes for codec in emitted),
+        uses_time=any(s.variable in touched for s in map(layout.standard, _TIMES) if s is not None),
+    )
+
+
+def _refuse_varbits(layout: FieldLayout) -> None:
+    fields = [field for listed in layout.program.field_lists.values() for field in listed]
+    if any(layout.slot(*field, "field list").length for field in fields):
+        raise UnsupportedProgramError("keeping a varbit", "a field list", "keep other fields")
+
+
+def _sorted(variables: Iterable[ir.Variable]) -> tuple[ir.Variable, ...]:
+    return tuple(sorted(variables, key=lambda each: each.name))
+
+
+class _GivenNumbers:
+    """Assigns the switch's numbers to fields that are read, which may be narrower."""
+
+    def __init__(self, layout: FieldLayout, read: frozenset[ir.Variable]) -> None:
+        self._layout = layout
+        self._read = read
+
+    def __call__(self, *values: tuple[str, ir.Expr]) -> Iterator[ir.Statement]:
+        for name, value in values:
+            slot = self._layout.standard(name)
+            if slot is not None and slot.variable in self._read:
+                yield ir.Assign(slot.variable, wrap(value, slot.width))
+
+
+def _before_ingress(given: _GivenNumbers) -> Iterator[ir.Statement]:
+    yield from given(
+        ("standard_metadata.ingress_port", variable(var.INPUT_PORT)),
+        ("intrinsic_metadata.ingress_global_timestamp", wrap(variable(var.NOW), 48)),
+    )
+    yield ir.RestoreKept()
+    yield from given(
+        ("standard_metadata.instance_type", variable(var.INSTANCE_TYPE)),
+        ("standard_metadata.packet_length", wrap(variable(var.PACKET_BYTES), 32)),
+    )
+    for each, value in (
+        *(
+            (var.POSITION, 0),
+            (var.CLONE_LIST, 0),
+            (var.RESUBMIT, 0),
+            (var.CLONE_SESSION, -1),
+        ),
+        (var.KEPT_BYTES, var.NEVER_TRUNCATED),
+    ):
+        yield ir.Assign(each, constant(value))
+    yield ir.Assign(var.LENGTH, variable(var.PACKET_BYTES))
+
+
+def _before_parser(given: _GivenNumbers) -> Iterator[ir.Statement]:
+    yield from given(("standard_metadata.ingress_port", variable(var.INPUT_PORT)))
+    yield ir.Assign(var.POSITION, constant(0))
+    yield ir.Assign(var.LENGTH, variable(var.PACKET_BYTES))
+
+
+def _egress(layout: FieldLayout, given: _GivenNumbers, bodies: _Bodies) -> ir.Block:
+    spec = layout.standard(_SPEC)
+    dropped = constant(0)
+    if spec is not None:
+        dropped = compare("==", variable(spec.variable), constant(DROP_PORT))
+    return (
+        *_before_egress(given),
+        *bodies.egress.statements,
+        ir.either(dropped, (ir.Drop(),), bodies.deparser.statements),
+    )
+
+
+def _before_egress(given: _GivenNumbers) -> Iterator[ir.Statement]:
+    # simple_switch writes the drop port plus one here, which is 0 in nine bits.
+    yield from given((_SPEC, constant(0)))
+    copied = tuple(given(("intrinsic_metadata.egress_rid", wrap(variable(var.INSTANCE), 32))))
+    yield ir.either(compare(">=", variable(var.INSTANCE), constant(0)), copied)
+    waited = subtract(variable(var.NOW), variable(var.ENQUEUED_AT))
+    yield from given(
+        ("standard_metadata.egress_port", variable(var.INPUT_PORT)),
+        ("standard_metadata.instance_type", variable(var.INSTANCE_TYPE)),
+        ("standard_metadata.packet_length", wrap(variable(var.LENGTH), 32)),
+        ("intrinsic_metadata.egress_global_timestamp", wrap(variable(var.NOW), 48)),
+        ("queueing_metadata.enq_timestamp", wrap(variable(var.ENQUEUED_AT), 32)),
+        ("queueing_metadata.enq_qdepth", wrap(variable(var.DEPTH_BEFORE), 19)),
+        ("queueing_metadata.deq_timedelta", wrap(waited, 32)),
+        ("queueing_metadata.deq_qdepth", wrap(variable(var.DEPTH_AFTER), 19)),
+    )
+    for each, value in (
+        (var.CLONE_SESSION, -1),
+        (var.CLONE_LIST, 0),
+        (var.RECIRCULATE, 0),
+    ):
+        yield ir.Assign(each, constant(value))

@@ -1,0 +1,165 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Split headers into runs of whole bytes, and lower how they are read and written."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from switchgnn.softswitch import ir
+from switchgnn.softswitch.errors import UnsupportedProgramError
+from switchgnn.softswitch.lowering import arithmetic
+from switchgnn.softswitch.lowering.arithmetic import constant, variable
+from switchgnn.softswitch.lowering.expressions import FunctionContext
+from switchgnn.softswitch.lowering.layout import FieldLayout, Slot
+from switchgnn.softswitch.lowering.variables import POSITION
+
+
+def packet_bytes(offset: ir.Expr, size: ir.Expr, most_bytes: int) -> ir.Expr:
+    """Return bytes of the packet, at most `most_bytes`, as a number."""
+    most = (1 << 8 * most_bytes) - 1
+    return ir.Expr("wire", 0, most, (offset, size), most)
+
+
+@dataclass(frozen=True)
+class Run:
+    """Consecutive fields that together fill whole bytes.
+
+    Attributes:
+        raw: no computation uses one of the fields, so that they stay undecoded.
+    """
+
+    slots: tuple[Slot, ...]
+    raw: bool
+
+    @cached_property
+    def fixed_bytes(self) -> int:
+        """Bytes of the run on the wire without a ``varbit``."""
+        return sum(slot.width for slot in self.slots if slot.length is None) // 8
+
+    @cached_property
+    def most_bytes(self) -> int:
+        """Bytes of the run on the wire, at most."""
+        return sum(slot.width for slot in self.slots) // 8
+
+    @cached_property
+    def length(self) -> ir.Variable | None:
+        """The variable with the bytes of its ``varbit``, if it has one."""
+        return next((slot.length for slot in self.slots if slot.length), None)
+
+    @property
+    def size(self) -> ir.Expr:
+        """The bytes of the run on the wire."""
+        if self.length is None:
+            return constant(self.fixed_bytes)
+        return arithmetic.add(constant(self.fixed_bytes), variable(self.length))
+
+    @property
+    def raw_variable(self) -> ir.Variable:
+        """The variable of a raw run."""
+        held = self.slots[0].variable
+        return ir.Variable(held.name, 0, (1 << 8 * self.fixed_bytes) - 1, self.fixed_bytes)
+
+    def read(self, ctx: FunctionContext, offset: ir.Expr) -> None:
+        """Read the fields from the packet."""
+        if self.raw:
+            ctx.add(ir.ReadRaw(self.raw_variable, offset))
+            return
+        whole = ctx.let(packet_bytes(offset, self.size, self.most_bytes))
+        for slot, below in self._with_shifts():
+            shifted = arithmetic.shift_right(whole, below)
+            if slot.length is None:
+                ctx.set_slot(slot, shifted)
+            else:
+                bits = arithmetic.multiply(constant(8), variable(slot.length))
+                power = arithmetic.shift_left(constant(1), bits)
+                masked = arithmetic.bit_and(shifted, arithmetic.subtract(power, constant(1)))
+                ctx.set_slot(slot, masked)
+
+    def emit(self, ctx: FunctionContext) -> None:
+        """Append the fields to the outgoing packet."""
+        if self.raw:
+            ctx.add(ir.Emit(variable(self.raw_variable), self.size))
+            return
+        whole = constant(0)
+        for slot, below in self._with_shifts():
+            held = arithmetic.wrap(variable(slot.variable), slot.width)
+            whole = arithmetic.bit_or(whole, arithmetic.shift_left(held, below))
+        ctx.add(ir.Emit(whole, self.size))
+
+    def _with_shifts(self) -> Iterator[tuple[Slot, ir.Expr]]:
+        """Yield each slot with the number of bits below it."""
+        below = constant(0)
+        pairs = []
+        for slot in reversed(self.slots):
+            pairs.append((slot, below))
+            width = constant(slot.width)
+            if slot.length is not None:
+                width = arithmetic.multiply(constant(8), variable(slot.length))
+            below = arithmetic.add(below, width)
+        yield from reversed(pairs)
+
+
+@dataclass(frozen=True)
+class HeaderCodec:
+    """The runs of one header."""
+
+    runs: tuple[Run, ...]
+
+    @cached_property
+    def fixed_bytes(self) -> int:
+        """Bytes of the header on the wire without a ``varbit``."""
+        return sum(run.fixed_bytes for run in self.runs)
+
+    @cached_property
+    def most_bytes(self) -> int:
+        """Bytes of the header on the wire, at most."""
+        return sum(run.most_bytes for run in self.runs)
+
+    @cached_property
+    def length(self) -> ir.Variable | None:
+        """The variable with the bytes of its ``varbit``, if it has one."""
+        return next((run.length for run in self.runs if run.length), None)
+
+    def read(self, ctx: FunctionContext) -> None:
+        """Read the header where the parser is, and move on."""
+        position = variable(POSITION)
+        passed = constant(0)
+        for run in self.runs:
+            run.read(ctx, arithmetic.add(position, passed))
+            passed = arithmetic.add(passed, run.size)
+        ctx.set(POSITION, arithmetic.add(position, passed))
+
+    def emit(self, ctx: FunctionContext) -> None:
+        """Append the header to the outgoing packet."""
+        for run in self.runs:
+            run.emit(ctx)
+
+
+def header_codecs(layout: FieldLayout, touched: frozenset[ir.Variable]) -> dict[str, HeaderCodec]:
+    """Return the codecs of all headers that can be on the wire."""
+    headers = [header for header in layout.program.headers.values() if not header.metadata]
+    return {
+        header.name: HeaderCodec(tuple(_runs(layout, header.name, touched)))
+        for header in headers
+        if header.fields
+    }
+
+
+def _runs(layout: FieldLayout, header: str, touched: frozenset[ir.Variable]) -> Iterator[Run]:
+    pending: list[Slot] = []
+    for slot in layout.fields(header):
+        pending.append(slot)
+        if sum(s.width for s in pending if not s.length) % 8 == 0:
+            yield Run(tuple(pending), _is_raw(pending, touched))
+            pending = []
+    if pending:
+        raise UnsupportedProgramError(
+            "headers that are not a whole number of bytes",
+            f"header '{header}'",
+            "pad the header type",
+        )
+
+
+def _is_raw(slots: Sequence[Slot], touched: frozenset[ir.Variable]) -> bool:
+    return all(slot.length is None and slot.variable not in touched for slot in slots)

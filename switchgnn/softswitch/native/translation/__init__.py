@@ -1,3 +1,0 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
-"""Translation of generated Python to C++."""

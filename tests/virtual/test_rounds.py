@@ -1,0 +1,175 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""What drawn scenarios do not look at: counters of workers, directed graphs, wrong predictions.
+
+Also all packets of an earlier session.
+"""
+
+from collections import Counter
+from dataclasses import asdict, replace
+from functools import partial
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_matrix, save_npz
+
+from switchgnn.host.innetwork.fixed_point import Foresight
+from switchgnn.planner.direction import Direction
+from tests.simulation.checks import scales
+from tests.simulation.checks.check import Check
+from tests.simulation.scenario import IncidentRates, Scenario
+from tests.virtual.planted.mistakes import MISTAKES, in_text
+
+# As on running switches, in tests/recovery.
+STAR = Scenario(seed=1, graph="karate", workers=4, slots=16, width=33, rounds=3, patience=30.0)
+on_each_topology = pytest.mark.parametrize(
+    "scene",
+    [pytest.param(STAR, id="star"), pytest.param(replace(STAR, leaves=2, spines=2), id="leaves")],
+)
+BAD = IncidentRates(loss=0.05, duplicate=0.05, reorder=0.05)
+
+
+class Counters(Check):
+    """Adds up the counters of all workers, session by session."""
+
+    def begin(self, scene):
+        super().begin(scene)
+        self.of_sessions = []
+
+    def session_ends(self):
+        counters = [asdict(worker.exchange.counters) for worker in self.scene.workers]
+        self.of_sessions.append(sum(map(Counter, counters), Counter()))
+
+
+def counted(soak, scenario, *beside):
+    """Run all exchanges without an error; return the counters of each session."""
+    counters = Counters()
+    outcome = soak.run(scenario, beside=[*beside, counters])
+    assert outcome.violations == outcome.errors == ()
+    assert outcome.exchanges == scenario.exchanges
+    return counters.of_sessions
+
+
+def check_calm(soak, scene):
+    (counters,) = counted(soak, replace(scene, rounds=10))
+    assert counters["features_sent"] > 0
+    repairs = ("sums_made", "features_resent", "features_fetched", "recalls", "overflows")
+    assert {name: counters[name] for name in repairs if counters[name]} == {}
+
+
+@on_each_topology
+@pytest.mark.parametrize("send", ["multicast", "cover"])
+def test_without_faults_nothing_is_repaired(soak, scene, send):
+    check_calm(soak, replace(scene, send=send))
+
+
+NEEDLESS = in_text(
+    "sent_again_needlessly",
+    0,
+    "host/innetwork/block.py",
+    "        self._confirmed += size\n",
+    "        self._confirmed += size\n        self._repeat(group)\n",
+)
+
+
+def test_a_needless_repair_is_noticed():
+    with NEEDLESS.planted() as soak, pytest.raises(AssertionError):
+        check_calm(soak, STAR)
+
+
+@on_each_topology
+def test_from_the_third_round_on_features_come_early(soak, scene):
+    (counters,) = counted(soak, replace(scene, rounds=8))
+    assert counters["early"] == (8 - 2) * scene.workers
+    assert counters["void"] == counters["recalls"] == counters["features_resent"] == 0
+
+
+@pytest.fixture
+def directed(tmp_path):
+    """A graph of which few edges go both ways, to be exchanged in both directions in turns."""
+    dense = np.random.default_rng(8).random((60, 60)) < 0.08
+    np.fill_diagonal(dense, False)
+    path = tmp_path / "directed.npz"
+    save_npz(path, csr_matrix(dense.astype(np.int64)))
+    return {"graph": str(path), "directions": "both", "slots": 12, "rounds": 6}
+
+
+def with_rates(scene, rates, **changes):
+    cables = rates if scene.leaves else IncidentRates()
+    return replace(scene, up=rates, down=rates, cables=cables, **changes)
+
+
+@on_each_topology
+@pytest.mark.parametrize("send", ["multicast", "cover"])
+def test_both_directions_in_turns_are_exact(soak, scene, directed, send):
+    counted(soak, with_rates(scene, BAD, send=send, **directed))
+
+
+@on_each_topology
+@pytest.mark.parametrize("rates", [IncidentRates(), BAD], ids=["calm", "bad"])
+def test_a_direction_that_was_not_foreseen_is_exchanged_as_ever(
+    soak, scene, directed, rates, monkeypatch
+):
+    """Switches let features of a block in, behind or before the one that then has its turn."""
+    right, announced = Foresight.next, set()
+
+    def wrong(foresight):
+        foreseen = right(foresight)
+        if foreseen is None:
+            return None
+        forward = foreseen.kind.direction is Direction.FORWARD
+        direction = Direction.BACKWARD if forward else Direction.FORWARD
+        announced.add(direction)
+        return replace(foreseen, kind=replace(foreseen.kind, direction=direction))
+
+    monkeypatch.setattr(Foresight, "next", wrong)
+    monkeypatch.setattr(scales, "foreseen", lambda past: [])
+    counted(soak, with_rates(scene, rates, **directed))
+    assert announced == {*Direction}
+
+
+class SentAgain(Check):
+    """Delivers all frames of the first session again when workers of the second begin."""
+
+    def begin(self, scene):
+        super().begin(scene)
+        self.sessions = 0
+        self.kept = {name: [] for name in scene.wires}
+        self._deliver = {}
+        for name, wire in scene.wires.items():
+            self._deliver[name], wire._deliver = wire._deliver, partial(self._keep, name)
+
+    def _keep(self, name, frames):
+        if self.sessions == 1:
+            self.kept[name] += frames
+        self._deliver[name](frames)
+
+    def session_begins(self):
+        self.sessions += 1
+        if self.sessions == 2:
+            for name, frames in self.kept.items():
+                self.scene.scheduler.after(0, self._deliver[name], frames)
+
+
+def check_earlier_session(soak, scene):
+    """Rounds begin again at 1, so only the session tells them from those of now."""
+    again = SentAgain()
+    counters = counted(soak, replace(scene, sessions=2, rounds=2), again)
+    of_workers = [
+        frame
+        for name, frames in again.kept.items()
+        if name.startswith("w") and name.endswith(".down")
+        for frame in frames
+    ]
+    assert counters[1]["foreign"] == len(of_workers) > 0
+
+
+@on_each_topology
+def test_packets_of_an_earlier_session_are_ignored(soak, scene):
+    check_earlier_session(soak, scene)
+
+
+def test_a_worker_that_takes_them_is_noticed():
+    mistake = next(each for each in MISTAKES if each.name == "sessions_not_compared")
+    with mistake.planted() as soak, pytest.raises(AssertionError):
+        check_earlier_session(soak, STAR)

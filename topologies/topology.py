@@ -1,0 +1,123 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""What a fabric builds: switches, the cables between them, and the workers."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from switchgnn.base.network import LeafSpineNetworks, Neighbour, Network, Station
+from switchgnn.host.wire.addresses import Addresses
+from switchgnn.softswitch.native.build import Backend
+from switchgnn.topologies.targets import Target, TlsFolder
+
+# Bytes of the largest packet on an interface by default.
+ETHERNET_MTU = 1500
+
+
+class TopologySwitch(NamedTuple):
+    """A switch of a topology.
+
+    Attributes:
+        name: of its process and its log, like ``switch`` or ``leaf-0``.
+        network: its surroundings.
+        grpc_address: its address for controllers, ``unix:PATH`` or ``HOST:PORT``.
+    """
+
+    name: str
+    network: Network
+    grpc_address: str
+
+
+class Socket(NamedTuple):
+    """A port of a switch, which is given by its index in the topology."""
+
+    switch: int
+    port: int
+
+
+class SwitchCable(NamedTuple):
+    """A link between two switches; `name`: as in ``--faults``, like ``l0s1``."""
+
+    name: str
+    lower: Socket
+    upper: Socket
+
+
+def cable_name(leaf: int, spine: int) -> str:
+    """Return the name of the cable between a leaf and a spine."""
+    return f"l{leaf}s{spine}"
+
+
+@dataclass(frozen=True)
+class Topology:
+    """Workers, switches and links: leaves with a link to each spine, or one leaf alone, a star.
+
+    Attributes:
+        grpc_addresses: of the switches, leaves first.
+        bandwidth: Mbit/s of each link; None: unlimited.
+        tls: certificates for P4Runtime; None: plain gRPC.
+        backend: of embedded switches; None: as the environment says.
+        mtu: bytes of the largest packet, for links with interfaces.
+    """
+
+    networks: LeafSpineNetworks
+    target: Target
+    grpc_addresses: tuple[str, ...]
+    bandwidth: float | None = None
+    tls: TlsFolder | None = None
+    backend: Backend | None = None
+    mtu: int = ETHERNET_MTU
+
+    @property
+    def switches(self) -> tuple[TopologySwitch, ...]:
+        """Leaves, then spines."""
+        names = [f"leaf-{leaf}" for leaf in range(len(self.networks.leaves))]
+        names += [f"spine-{spine}" for spine in range(len(self.networks.spines))]
+        names = names if self.networks.spines else ["switch"]
+        return tuple(
+            TopologySwitch(*each)
+            for each in zip(names, self.networks.switches, self.grpc_addresses, strict=True)
+        )
+
+    @property
+    def cables(self) -> tuple[SwitchCable, ...]:
+        """Leaf by leaf; the ports of a leaf lead to its workers first, then to the spines."""
+        leaves, spines = self.networks.leaves, self.networks.spines
+        return tuple(
+            SwitchCable(
+                cable_name(leaf, spine),
+                Socket(leaf, around_leaf.neighbours[spine - len(spines)].port),
+                Socket(len(leaves) + spine, around_spine.neighbours[leaf].port),
+            )
+            for leaf, around_leaf in enumerate(leaves)
+            for spine, around_spine in enumerate(spines)
+        )
+
+    @property
+    def positions(self) -> tuple[tuple[int, int], ...]:
+        """The switch of each worker, and its index among the stations there."""
+        return self.networks.positions
+
+    @property
+    def workers(self) -> int:
+        """Number of workers."""
+        return len(self.positions)
+
+    def network_of(self, worker: int) -> Network:
+        """Return the network around a worker's switch."""
+        return self.networks.leaves[self.positions[worker][0]]
+
+    def port(self, worker: int) -> int:
+        """Return the port of its switch that leads to a worker."""
+        return self._neighbour(worker).port
+
+    def station(self, worker: int) -> Station:
+        """Return the addresses of a worker."""
+        return self._neighbour(worker).station
+
+    def addresses(self, worker: int) -> Addresses:
+        """Return the addresses in a worker's frames: its own and its switch's."""
+        return Addresses(self.station(worker), self.network_of(worker).switch)
+
+    def _neighbour(self, worker: int) -> Neighbour:
+        return self.network_of(worker).neighbours[self.positions[worker][1]]
