@@ -322,8 +322,8 @@ MISTAKES = (
         "done_said_once",
         1,
         BARRIER,
-        "        self._link.send(self._done(self._last))\n        meeting",
-        "        if meeting.repeat_at < 0:\n            self._link.send(self._done(self._last))\n"
+        "        self._link.send(self._done(meeting))\n        meeting",
+        "        if meeting.repeat_at < 0:\n            self._link.send(self._done(meeting))\n"
         "        meeting",
     ),
     in_text("own_magnitude", 1, BARRIER, "        self._magnitude = agreed\n", ""),
