@@ -218,8 +218,7 @@ def read_partition(folder: str | Path, worker: int) -> Partition:
     shared = _read_shared(Path(folder) / SHARED_FILE)
     if not 0 <= worker < shared.workers:
         raise DatasetError(
-            f"Partitions {folder} are for the workers 0 to {shared.workers - 1}, "
-            f"but not {worker}."
+            f"Partitions {folder} are for the workers 0 to {shared.workers - 1}, but not {worker}."
         )
     path = Path(folder) / partition_file(worker)
     try:
@@ -245,10 +244,10 @@ def _read_shared(path: Path) -> PartitionedData:
     try:
         shared = parse_json(read_bounded(path, _MOST_BYTES))
         if not isinstance(shared, dict) or shared.pop("format", None) != FORMAT:
-            raise DatasetError(f"{path} does not describe partitions; write them again")
+            raise DatasetError(f"{path} does not describe partitions; write them again.")
         if shared.pop("version", None) != VERSION:
             raise DatasetError(
-                f"{path} has another version than {VERSION}; write the partitions again"
+                f"{path} has another version than {VERSION}; write the partitions again."
             )
         return make_record(PartitionedData, shared)
     except FileNotFoundError:
@@ -257,10 +256,3 @@ def _read_shared(path: Path) -> PartitionedData:
         raise DatasetError(f"Cannot read {path}: {error.strerror}.") from error
     except RecordError as error:
         raise DatasetError(f"{path} is damaged; write the partitions again.") from error
-    if not isinstance(shared, dict) or shared.get("format") != FORMAT:
-        raise DatasetError(f"{path} does not describe partitions; write them again.")
-    if shared.get("version") != VERSION:
-        raise DatasetError(f"{path} is not of version {VERSION}; write the partitions again.")
-    if any(type(shared.get(name)) is not kind for name, kind in SHARED.items()):
-        raise DatasetError(f"{path} is damaged; write the partitions again.")
-    return {name: shared[name] for name in SHARED}

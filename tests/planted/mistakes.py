@@ -242,7 +242,7 @@ MISTAKES = (
         LEFTOVERS,
         "the links of Mininet are not taken down at the end of a run",
         "topologies/mininet_fabric.py",
-        "            host.end()\n",
+        "            _end(host)\n",
         "            pass\n",
         (
             "tests/topologies/test_mininet_fabric.py::"
@@ -327,8 +327,8 @@ MISTAKES = (
         LEAF_SPINE,
         "the partial sums that are reported are what leaves have added",
         "switchgnn/commands/shared/report.py",
-        "zip(before[leaf_spine.leaves :], after[leaf_spine.leaves :], strict=True)",
-        "zip(before[: leaf_spine.leaves], after[: leaf_spine.leaves], strict=True)",
+        "spines = slice(parts.leaf_spine.leaves, None)",
+        "spines = slice(parts.leaf_spine.leaves)",
         (f"{LEAF_SPINE}::test_every_sum_is_exact[embedded-loopback-7]",),
     ),
     # --- runs with random faults
@@ -500,8 +500,8 @@ MISTAKES = (
         BAD_INPUT,
         "a port that is taken is answered with a traceback",
         "topologies/rpc_address.py",
-        "        except OSError as error:\n            raise taken(",
-        "        except KeyError as error:\n            raise taken(",
+        "            sock.bind((host, port))\n        except OSError as error:\n",
+        "            sock.bind((host, port))\n        except KeyError as error:\n",
         (f"{BAD_INPUT}::test_a_port_already_taken",),
     ),
     Mistake(
@@ -771,8 +771,8 @@ MISTAKES = (
         "tests/recovery",
         "faults on cables meet only what goes up",
         "topologies/relay.py",
-        "        for way in (self.up, self.down):\n",
-        "        for way in (self.up,):\n",
+        "        for direction in (self.up, self.down):\n",
+        "        for direction in (self.up,):\n",
         ("tests/topologies/test_relay.py::test_each_way_has_its_own_faults",),
     ),
     Mistake(
