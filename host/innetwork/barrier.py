@@ -77,7 +77,7 @@ class Meeting:
     def answered(self) -> tuple[Header, BarrierBody]:
         """The `advance`; the barrier must be complete."""
         if self.answer is None:
-            raise ValueError("the barrier is not complete")
+            raise ValueError("The barrier is not complete.")
         return self.answer
 
     @property

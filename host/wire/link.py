@@ -447,7 +447,7 @@ def open_link(description: str, *protocols: int) -> Link:
         if len(fields) == 5 and (megabits := _megabits(fields[4])) is not None:
             return LimitedUdpLink(local, switch, megabits)
     raise LinkError(
-        f"{description!r} is not a link: write eth:INTERFACE or "
+        f"There is no link {description!r}: write eth:INTERFACE or "
         "udp:HOST:PORT:SWITCH_HOST:SWITCH_PORT[:MBIT]."
     )
 
