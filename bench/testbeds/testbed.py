@@ -78,7 +78,7 @@ class Testbed:
             address = socket_address(self.folder)
             star = Topology(self.network.alone, self.target, (address,), backend=self._backend)
             self.fabric = self._stack.enter_context(self._fabric(star, self.folder))
-            self.client = self._stack.enter_context(P4RuntimeClient(star.grpc_address))
+            self.client = self._stack.enter_context(P4RuntimeClient(address))
             self._install()
             self._stack = self._stack.pop_all()
         return self

@@ -34,7 +34,7 @@ class RealSwitch:
         self.address = socket_address(folder)
         here, there = free_udp_addresses(2)
         ports = {1: f"udp:{here}:{there}"} if target is Target.EMBEDDED else {}
-        command = switch_command(target, ports=ports, grpc_address=self.address, device_id=0)
+        command = switch_command(target, ports=ports, grpc_address=self.address)
         # BMv2's Thrift server would take all interfaces: it gets a network namespace of its own.
         isolated = ["unshare", "--net"] if target is Target.BMV2 else []
         self._command = [*isolated, *command]

@@ -53,7 +53,6 @@ class Star:
             Target.EMBEDDED,
             ports={end + 1: self._link(end, at_switch=True) for end in range(WORKERS + 1)},
             grpc_address=self._address,
-            device_id=0,
             log=folder / "switch.log",
             forkserver=forkserver(),
         )
