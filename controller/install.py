@@ -205,7 +205,9 @@ def install_each(
         try:
             team.each(SwitchInstall.look)
             if not replace_others:
-                _refuse_other_plans(team, shares)
+                served = team.each(SwitchInstall.served_plan)
+                for share, target, number in zip(shares, team.targets, served, strict=True):
+                    refuse_other_plan(target.client.address, number, share.plan.number)
             team.each(SwitchInstall.load)
 
             def entries_of(number: int) -> list[SessionEntry]:
@@ -226,12 +228,6 @@ def install_each(
             team.go_back()
             raise
     return InstallReport(entries[0].session, shares[0].plan.manifest.digest, tuple(reports))
-
-
-def _refuse_other_plans(team: "_Team", shares: Sequence[Share]) -> None:
-    served = team.each(SwitchInstall.served_plan)
-    for share, target, number in zip(shares, team.targets, served, strict=True):
-        refuse_other_plan(target.client.address, number, share.plan.number)
 
 
 class _Team:

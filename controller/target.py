@@ -90,18 +90,12 @@ class SwitchInstall:
             return
         self._touched = self._pushed = True
         self._before = empty_state(self._layout)
-        self._delete_groups()
-        self.client.set_pipeline(self._program, program_cookie(self._program))
-        self._runs_program = True
-
-    def _delete_groups(self) -> None:
         # BMv2 keeps its groups when a program is loaded, but P4Runtime forgets them: a group
         # inserted again would send every copy twice.
-        if self._cookie is None:
-            return
-        updates = list(group_updates(self.client.read_groups(), {}))
-        if updates:
-            self.client.write(updates)
+        if self._cookie is not None:
+            self.client.write(list(group_updates(self.client.read_groups(), {})))
+        self.client.set_pipeline(self._program, program_cookie(self._program))
+        self._runs_program = True
 
     def bring_to(
         self, desired: SwitchContents, cancel: threading.Event, progress: Progress | None
