@@ -23,7 +23,7 @@ from switchgnn.training.layers.pyg_layers import (
     called_by,
     check_layer,
     local_edges,
-    made_by_user,
+    own_code,
     summed_layer,
 )
 from switchgnn.training.options import ModelOptions, model_name
@@ -72,7 +72,7 @@ def exchanged_widths(
 
 def _own_model(spec: str, features: int, classes: int) -> nn.Module:
     path, name = spec.rsplit(":", 1)
-    with made_by_user(spec):
+    with own_code(spec, loading=True):
         model = _load(path, name)(features, classes)
     if not isinstance(model, nn.Module):
         raise TrainingError(f"{spec} returned {type(model).__name__}, not a torch.nn.Module.")
