@@ -15,13 +15,12 @@ from switchgnn.controller import (
     read_counters,
     star_network,
 )
-from switchgnn.controller.change import change_between
+from switchgnn.controller.change import change_between, empty_state
 from switchgnn.controller.controls.congestion import DEFAULT_ECN_THRESHOLD
 from switchgnn.controller.controls.session import Session, SessionEntry
 from switchgnn.controller.install import desired_state, with_session
 from switchgnn.controller.p4runtime.layout import Layout
-from switchgnn.controller.p4runtime.messages import default_update
-from switchgnn.controller.p4runtime.state import empty_state
+from switchgnn.controller.p4runtime.rows import default_update
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.p4src import Program, load_program
 from switchgnn.planner import Graph, Plan, SwitchPart, write_plan

@@ -69,7 +69,7 @@ def test_the_numbers_agree_with_one_another(tmp_path):
     assert (found["blocks"], found["passes"]) == (manifest.blocks, said.passes)
     assert found["contributions"] == said.contributions
     assert found["fragments"] == 2
-    assert 0 < found["metis_seconds"] < found["planning_seconds"]
+    assert found["planning_seconds"] > 0
     assert found["peak_memory_bytes"] >= found["memory_before_bytes"] > found["graph_bytes"]
     forward = found["directions"]["forward"]
     assert list(forward["ways"]) == ["plan", "host", "paper", "strawman", "once", "cover-bound"]

@@ -60,7 +60,7 @@ def test_features_that_cannot_be_summed(tmp_path, value, words):
     [
         ((*RUN, "--workers", 40), "34"),
         ((*RUN, "--background", 1), "take --fabric mininet"),
-        ((*RUN, *LEAF_SPINE, "--faults", "l2s0.loss=0.1"), "Faults for l2s0, which is not there"),
+        ((*RUN, *LEAF_SPINE, "--faults", "l2s0.loss=0.1"), "There is no link l2s0 for faults"),
         ((*RUN, "--leaves", 2), "add --topology leaf-spine"),
         (("soak", "--leaves", 2), "add --topology leaf-spine"),
         ((*RUN, "--metrics", 65535), "Error: Metrics"),

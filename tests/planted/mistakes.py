@@ -662,7 +662,7 @@ MISTAKES = (
         "        self._contribution = contribution if self._round == 0 else self._next\n"
         "        self._next = contribution\n"
         "        self._round, self._blocks = round_number, blocks\n",
-        (f"{EXCHANGE}::test_a_contribution_lost_in_the_switch_is_fetched[0.0]",),
+        (f"{EXCHANGE}::test_a_fetched_feature_serves_every_sum_that_needs_it",),
     ),
     Mistake(
         "fetches_of_any_round",

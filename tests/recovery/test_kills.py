@@ -21,6 +21,7 @@ from finsy.proto import p4r
 
 from switchgnn.base.machine import python_program
 from switchgnn.controller import (
+    DesiredStates,
     P4RuntimeClient,
     Share,
     WatchEventKind,
@@ -31,7 +32,7 @@ from switchgnn.controller import (
 )
 from switchgnn.controller.controls.session import Session
 from switchgnn.controller.p4runtime.layout import Layout
-from switchgnn.controller.p4runtime.messages import parse_default
+from switchgnn.controller.p4runtime.rows import parse_default
 from switchgnn.host.pace import Pace
 from switchgnn.p4src import load_program
 from switchgnn.planner.plan.files import write_plan
@@ -203,9 +204,8 @@ def test_a_controller_has_nothing_to_do(keeping):
     with P4RuntimeClient(keeping.address, deadline=seconds_here(1)) as client:
         watching = threading.Thread(
             target=watch,
-            args=([Share(plan, keeping.network, client)],),
+            args=([Share(plan, keeping.network, client)], DesiredStates(keeping.program)),
             kwargs={
-                "program": keeping.program,
                 "on_event": told.append,
                 "stop": stop,
                 "interval": 0.05,
