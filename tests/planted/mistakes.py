@@ -139,10 +139,7 @@ MISTAKES = (
         '        self._left = getattr(self, "_left", self._options.epochs) - 1\n'
         "        if self._left:\n"
         "            self._optimizer.step()\n",
-        (
-            f"{TRAIN}::test_every_transport_leaves_the_weights_of_one_process"
-            "[('karate', 'gcn', 4)-embedded-loopback-switch]",
-        ),
+        (f"{TRAIN}::test_every_transport_leaves_the_weights_of_one_process[switch]",),
     ),
     Mistake(
         "variables_not_passed_on",
