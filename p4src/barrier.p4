@@ -7,18 +7,13 @@
 
 #include "metadata.p4"
 
-// The window ends with the tag after the last complete barrier. A packet with a later one, which
-// only a faulty worker sends, would take slots from the current block: it is refused. (Invariant 3
-// keeps out earlier ones.)
+// The window ends with the tag after the last complete barrier: a later packet, which only a faulty
+// worker sends, would take slots from the current block. Features of a round's first block may
+// arrive while the round is being started, so there is a latest tag for features besides.
 //
-// Features may be one step ahead of the barrier: those of a round's first block may arrive while
-// the round is being started. So there are two tags: that of the barrier, and the latest one that
-// features may have.
-//
-// The workers choose the tag that follows a barrier: each `done` carries its block and fragment in
-// Count and Feature_group, block 0 for the start of the next round. The switch knows
-// neither the width of features nor the number of blocks. Barrier requires all workers to agree,
-// and writes the tag with the last `done`; a leaf writes it when the switch above confirms.
+// The switch knows neither the width of features nor the number of blocks. Each `done` names the
+// tag that follows it, by its block and fragment in Count and Feature_group, and Barrier requires
+// all workers to agree.
 //
 // A restarted switch does not know its window, nor does a spine that no barrier passes. The
 // controller sets `any_tag` there: until a barrier is complete, every tag is accepted.
@@ -42,10 +37,9 @@ control TagWindow(in headers_t hdr, inout metadata_t meta)
 }
 
 // A process that restarts in the middle of a session would get the sums of its predecessor: the
-// switch has seen its sources under these tags. So each process draws a number, its incarnation, and
-// sends it in every `done`. A new one may only join at the start of a later round. The last
-// `done` of a round may announce features of the next one (Echo), which then is the latest round of
-// the process.
+// switch has seen its sources under these tags. So each process sends a random number, its
+// incarnation, in every `done`, and a new one may only join at the start of a later round than the
+// latest of the one before, which its last `done` may have announced (Echo).
 // Must be applied to a `done` of a worker, after Session and Worker, not to one of a leaf.
 control Incarnation(in headers_t hdr, inout metadata_t meta) {
     // session ++ round ++ number, of the latest round of the worker.
@@ -108,10 +102,8 @@ control RoundStart(in headers_t hdr, inout metadata_t meta, in bit<1> closed) {
     }
 }
 
-// Signs of life. Each worker flips a bit, its heartbeat, and sends it in every `done`; in the
-// middle of a block it repeats its last `done`. The switch keeps the latest bits and sends them to
-// waiting workers: a worker whose bit changes is alive, however slow it is. The worker owns the
-// clock; the switch compares nothing. A leaf reports the heartbeats of all its workers.
+// Signs of life. Each worker flips a bit, its heartbeat, and sends it in every `done`. The switch
+// sends the latest bits to waiting workers: one whose bit changes is alive, however slow it is.
 // Must be applied to an admitted `done`, after Worker.
 control Heartbeat(in headers_t hdr, inout metadata_t meta) {
     register<worker_set_t>(1) heartbeats;
@@ -130,19 +122,12 @@ control Heartbeat(in headers_t hdr, inout metadata_t meta) {
 
 // Workers report `done`; the switch keeps one bit for each and multicasts `advance` with the
 // last one. Bits, not a count: a repeated `done` changes nothing. A `done` for an earlier tag than
-// the current one (TagWindow) is answered, one for a later tag refused. Only a switch
-// that does not know its window accepts it: there a `done` for a later block than the
-// one being collected proves that the earlier one is complete, so a restarted switch finds the
-// current tag by itself (invariant 5).
+// the current one is answered, one for a later tag refused with WAITING, and the reason in Count.
+// Only a switch that does not know its window accepts it: there it proves that the earlier block is
+// complete, so a restarted switch finds the current tag by itself (invariant 5).
 //
-// In a new session the first `done` chooses the round, as rounds may begin with any number
-// from 1. A worker that then starts another one is refused, and the answer names the first worker.
-//
-// The last `done` of a round may admit features of the next round's first block at once, with
-// Echo: the start is then collected while they arrive (TagWindow).
-//
-// Block 0 of a round is its start. Its `done`s carry each worker's largest magnitude and
-// its `advance` the maximum (RoundStart). A refused `done` gets WAITING, with the reason in Count.
+// Block 0 of a round is its start (RoundStart). In a new session the first `done` chooses the
+// round; a worker that then starts another one is refused, and the answer names the first worker.
 //
 // A leaf never decides that all are done: when its own workers are, it reports to the spine as a
 // worker does, again whenever one of them asks again, and passes the answer on to its workers.

@@ -19,9 +19,7 @@ const bit<16> MOST_OF_OTHERS = 1024;
 
 // A packet that found its egress queue longer than the threshold is marked in the SwitchGNN
 // header and, where the sender supports it, in the IPv4 header. A queue of sums alone may hold those
-// of a block: it is no congestion, as the plan has assigned them to this port. On a port that they
-// share with ordinary traffic the threshold is lower. Packets are also counted by the length of the queue they
-// found, except on the virtual ports of the loop.
+// of a block; on a port that they share with ordinary traffic the threshold is lower.
 control Congestion(inout headers_t hdr,
                    inout metadata_t meta,
                    in standard_metadata_t standard_metadata) {

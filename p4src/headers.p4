@@ -180,8 +180,7 @@ header switchgnn_t {
     bit<32>  checksum;
 }
 
-// Follow the SwitchGNN header in FEATURE, SUM, REDUCE and REDUCED: one chunk per bank, or less than a bank has.
-// Lanes of fewer bits have the body of fewer lanes of 32 bits (payload.p4).
+// Follow the SwitchGNN header in FEATURE, SUM, REDUCE and REDUCED: one chunk per bank, or less.
 header lanes8_t {
     bit<256> lanes;
 }

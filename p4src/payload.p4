@@ -85,11 +85,8 @@ control NoPayload(inout headers_t hdr) {
 }
 
 // Lanes of 16 or 8 bits, or none, on the wire. In the switch all lanes have 32: Widen converts a
-// feature that is to be added, Narrow a sum that leaves.
-//
-// The lanes of a bank are cut into 2 or 4 parts, one behind the other. A word on the wire holds
-// one lane of each part, that of the first part in its upper bits. Each number has a bias of half
-// its range, so that it is not negative.
+// feature that is to be added, Narrow a sum that leaves. A word on the wire holds one lane of each
+// half or quarter of a bank, the first in its upper bits, with a bias of half its range.
 
 // The same word in 8 or 16 lanes, or in all 32 of a bank.
 #define EIGHT(w) (w ++ w ++ w ++ w ++ w ++ w ++ w ++ w)

@@ -5,12 +5,9 @@
 // every worker sends its part and gets the sum of all. There is no barrier: fragment n has the slot
 // n modulo REDUCE_SLOTS, and a worker sends fragment n + REDUCE_SLOTS once it has the sum of n.
 //
-// Where SwitchML has two copies of a slot, a bit in each packet and a set of workers, there is a
-// tag with the number of the fragment: a late packet can never be taken for a later fragment. The
-// tag has the width as well, so that fragments of different widths never meet.
-//
-// A leaf sends the sum of its workers up, as one contribution of them all, and passes on what comes
-// down.
+// Where SwitchML has two copies of a slot and a bit in each packet, there is a tag with the number
+// and the width of the fragment: a late packet can never be taken for a later fragment. A leaf sends
+// the sum of its workers up, as one contribution of them all, and passes on what comes down.
 #pragma once
 
 #include "metadata.p4"

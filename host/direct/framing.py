@@ -60,7 +60,7 @@ class Framing:
         # More digits than any packet has bytes are no number for us.
         if not (text.isascii() and text.isdigit() and len(text) < 10):
             raise FramingError(
-                f"{text!r} is no MTU: write a number of bytes, as {USUAL_MTU}, or {FRAGMENT}."
+                f"The MTU {text!r} is no number of bytes: write one, as {USUAL_MTU}, or {FRAGMENT}."
             )
         return cls(int(text))
 

@@ -24,9 +24,9 @@ class Sampling:
 
     def __post_init__(self) -> None:
         if not 0 < self.rate <= 1:
-            raise DirectError(f"The sampling rate must be above 0 and at most 1: {self.rate}.")
+            raise DirectError(f"The sampling rate must be above 0 and at most 1, not {self.rate}.")
         if self.seed < 0:
-            raise DirectError(f"The seed must not be negative: {self.seed}.")
+            raise DirectError(f"The seed must not be negative, but it is {self.seed}.")
 
     def draw(self, epoch: int, sender: int, receiver: int, rows: int) -> NDArray[np.int64]:
         """Draw the rows of a pair that are sent: p times all, but at least 1, for unbiased sums.

@@ -331,7 +331,7 @@ def read_schedule(path: str | Path) -> DirectSchedule:
     except ArraysError as error:
         raise ScheduleError(f"Cannot read the schedule: {error}") from error
     if not _fit(arrays):
-        raise ScheduleError(f"The arrays of {path} do not fit each other; {_REMEDY}.")
+        raise ScheduleError(f"The arrays of {path} do not fit each other: {_REMEDY}.")
     return DirectSchedule(
         worker=int(arrays["worker"]),
         vertices=arrays["vertices"],

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The worker's side of the barriers between blocks."""
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from switchgnn.host.errors import named_workers
@@ -32,21 +31,37 @@ from switchgnn.host.wire.header import (
 )
 
 
+class Following(NamedTuple):
+    """The block after a barrier, and the word of its fragment; OPENING_BLOCK after the last one.
+
+    `early`: they are the first ones of the next round, and may arrive while it is opened.
+    """
+
+    block: int
+    fragment: int
+    early: bool = False
+
+
+NEXT_ROUND = Following(OPENING_BLOCK, 0)
+
+
 class Meeting:
     """One barrier of all workers, from the first `done` of this one to the `answer`.
+
+    `magnitude`: float32 bits, as every `done` carries it, for a switch that was restarted.
 
     At the opening of a round, `largest` is the largest magnitude once all workers have opened it.
     The round is void if that exceeds `capacity`: as all get the same one, all conclude the same.
     """
 
     def __init__(
-        self, endpoint: Endpoint, workers: int, unit: Unit, capacity: float = float("inf")
+        self, endpoint: Endpoint, workers: int, unit: Unit, following: Following, magnitude: int
     ) -> None:
         self._pace = endpoint.pace
         self._round_trip = endpoint.round_trip
         self._counters = endpoint.counters
-        self.unit = unit
-        self.capacity = capacity
+        self.unit, self.following = unit, following
+        self.magnitude, self.capacity = magnitude, float("inf")
         # Before they open a round, workers may be computing.
         self.timeout = self._pace.timeout + self._pace.skew * (unit.block == OPENING_BLOCK)
         self.repeat_at = float("-inf")
@@ -62,7 +77,7 @@ class Meeting:
     def answered(self) -> tuple[Header, BarrierBody]:
         """The `advance`; the barrier must be complete."""
         if self.answer is None:
-            raise ValueError("the barrier is not complete")
+            raise ValueError("The barrier is not complete.")
         return self.answer
 
     @property
@@ -112,29 +127,6 @@ _NEW_SESSION = (
 )
 
 
-class Following(NamedTuple):
-    """The block after a barrier, and the word of its fragment; OPENING_BLOCK after the last one.
-
-    `early`: they are the first ones of the next round, and may arrive while it is opened.
-    """
-
-    block: int
-    fragment: int
-    early: bool = False
-
-
-NEXT_ROUND = Following(OPENING_BLOCK, 0)
-
-
-@dataclass(frozen=True)
-class _Report:
-    """The content of a `done` and its repetitions; `magnitude`: float32 bits, as then known."""
-
-    unit: Unit
-    following: Following
-    magnitude: int
-
-
 class Barrier:
     """Reports `done` to the switch and waits for `advance`.
 
@@ -156,7 +148,7 @@ class Barrier:
         self._plan_id = plan_id
         self._heartbeat = HeartbeatBit(endpoint.pace.heartbeat_interval)
         self._magnitude = 0
-        self._last: _Report | None = None
+        self._last: Meeting | None = None
         self._opening: Meeting | None = None
         self.left_behind: list[int] = []
 
@@ -173,8 +165,8 @@ class Barrier:
         `magnitude`: float32 bits of its largest feature. `capacity`: the largest one that fits.
         """
         self._magnitude = magnitude
-        unit = Unit(round_number, OPENING_BLOCK, 0)
-        self._opening = self._begin(unit, following, capacity)
+        self._opening = self._begin(Unit(round_number, OPENING_BLOCK, 0), following)
+        self._opening.capacity = capacity
         return self._opening
 
     def tend(self, opening: Meeting) -> None:
@@ -234,21 +226,21 @@ class Barrier:
                     self._take(meeting, packet)
         return meeting
 
-    def _begin(self, unit: Unit, following: Following, capacity: float = float("inf")) -> Meeting:
-        self._last = _Report(unit, following, self._magnitude)
+    def _begin(self, unit: Unit, following: Following) -> Meeting:
         self.left_behind = []
-        return Meeting(self._endpoint, self._workers, unit, capacity)
+        self._last = Meeting(self._endpoint, self._workers, unit, following, self._magnitude)
+        return self._last
 
     def _ask(self, meeting: Meeting) -> None:
         """Send the `done` if due; give up after too long a silence."""
         now = self._endpoint.clock.now()
-        if now < meeting.repeat_at or self._last is None:
+        if now < meeting.repeat_at:
             return
         if silent := meeting.silent(now):
             raise self._no_sign_of(silent, meeting)
         if meeting.unheard(now):
             raise self._no_answer(meeting.unit)
-        self._link.send(self._done(self._last))
+        self._link.send(self._done(meeting))
         meeting.asked(now)
 
     def _take(self, meeting: Meeting, packet: Packet) -> None:
@@ -287,21 +279,22 @@ class Barrier:
         self._magnitude = agreed
         return Largest(agreed, header.dst_id)
 
-    def _done(self, report: _Report) -> bytes:
-        # Every `done` carries the magnitude, for a switch that was restarted.
+    def _done(self, meeting: Meeting) -> bytes:
         heartbeat = self._heartbeat.bit(self._endpoint.clock.now()) << self._worker
-        body = BarrierBody(magnitude=report.magnitude, plan=self._plan_id, workers=heartbeat).pack()
+        body = BarrierBody(
+            magnitude=meeting.magnitude, plan=self._plan_id, workers=heartbeat
+        ).pack()
         header = Header(
             kind=Kind.DONE,
             src_id=self._worker,
             dst_id=self._endpoint.incarnation,
-            count=report.following.block,
+            count=meeting.following.block,
             is_ack=True,
-            echo=report.following.early,
-            round=report.unit.round,
-            block_id=report.unit.block,
-            fragment=report.unit.fragment,
-            feature_group=report.following.fragment,
+            echo=meeting.following.early,
+            round=meeting.unit.round,
+            block_id=meeting.unit.block,
+            fragment=meeting.unit.fragment,
+            feature_group=meeting.following.fragment,
         )
         return self._endpoint.frame(header, body)
 
@@ -358,8 +351,8 @@ class Barrier:
             )
         return ExchangeTimeoutError(
             f"{where(unit)}: no answer from the switch on {where_to} after {seconds:g} s. Is it "
-            f"running, with the plan of session {self._endpoint.session} installed "
-            "(`switchgnn controller show`)?"
+            "running, with the plan installed (`switchgnn controller show`)? This worker is in "
+            f"session {self._endpoint.session}."
         )
 
     def _no_sign_of(self, silent: list[int], meeting: Meeting) -> InNetworkError:

@@ -147,11 +147,10 @@ class FeatureSender:
             self._answered = max(self._answered, (asked_at, group))
 
     def _measure_doubtful(self, group: int) -> None:
-        """Measure from a second answer, which shows that the first was not to the repetition.
+        """Measure from a second answer: the first was not to the repetition, so none was lost.
 
-        Nothing was lost: the round trip is longer than estimated, which would stay unknown without
-        samples of repeated questions (Karn), as with TCP's D-SACK (RFC 3708). If a later question
-        was answered before, the network has duplicated the answer.
+        As with TCP's D-SACK (RFC 3708). If a later question was answered before, the network has
+        duplicated the answer.
         """
         seconds = self._doubtful.pop(group, None)
         if seconds is not None:

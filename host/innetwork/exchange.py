@@ -298,15 +298,6 @@ class InNetworkExchange(Transport):
                 f"All {LAST_ROUND:,} rounds of the session are used: restart all workers "
                 "after `switchgnn controller install --new-session`."
             )
-        self._exchanging = True
-        try:
-            return self._aggregate(features, direction, tensor_id)
-        finally:
-            self._exchanging = False
-
-    def _aggregate(
-        self, features: NDArray[np.float32], direction: Direction, tensor_id: int
-    ) -> FixedSums:
         own = largest_magnitude(features)
         # Check locally first, so that the offending worker reports the error.
         self._scales.check_own(direction, own)
@@ -318,10 +309,13 @@ class InNetworkExchange(Transport):
         scale = None if foreseen is None else foreseen.fixed_point
         if cache is not None:
             scale = cache.fixed_point
-        started = None
-        if foreseen is not None and foreseen.kind == kind and scale is not None:
-            started = self._start_early(work, scale)
-        return self._finish(work, started or self._start(work))
+        self._exchanging, started = True, None
+        try:
+            if foreseen is not None and foreseen.kind == kind and scale is not None:
+                started = self._start_early(work, scale)
+            return self._finish(work, started or self._start(work))
+        finally:
+            self._exchanging = False
 
     def _start(self, work: _Work) -> _Started:
         """Open the round, and choose the scale by its largest features."""

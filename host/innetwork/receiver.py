@@ -2,18 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Collects the sums of one block and repairs losses.
 
-Three steps, each only if the previous one did not help:
-
 1. A sum that the network lost is still in its slot; a *recall* makes the switch send it again.
    A single sum is recalled first, as most often other workers are merely slow. If it comes, packets
    get lost: the other sums are recalled, and the partial sums of the leaves.
 2. If the slot stays incomplete, a contribution was lost inside the switch. The worker *fetches* the
-   features of that sum's sources from their owners, which releases the slot, and adds them itself.
-3. A fetched feature serves every sum of this worker that needs it, also in later blocks of the
-   round. With a cache the contribution of a source depends on the sum, so each sum fetches its own.
-
-A sum is either one result of the switch with the expected count, or the worker's own sum of all raw
-features, never a mixture (invariant 2).
+   features of that sum's sources from their owners, which releases the slot, and adds them itself,
+   never to a part of the switch (invariant 2). A fetched feature serves every sum of this worker
+   that needs it in the round, except with a cache, where contributions depend on the sum.
 """
 
 from collections import deque
@@ -52,8 +47,7 @@ class FetchedFeatures:
 # Seconds without a change before the features of a slot are fetched raw: fetching discards the
 # switch's work, and another worker may just be slow.
 _STANDSTILL = 0.25
-# Time-outs as shares of the elapsed time, which shows how slow the others are: the number of
-# questions grows with its logarithm, and the delay is at most that share.
+# Time-outs as shares of the elapsed time, which shows how slow the others are.
 _RECALL_SHARE = 0.25
 _FETCH_SHARE = 0.5
 _FETCH_TIMEOUT_SHARE = 0.5

@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.batches import FrameRows
 from switchgnn.host.wire.header import (
+    BITS,
     BODY_AT,
     HEADER_AT,
     HEADER_WORDS,
     VERSION,
     Kind,
     allowed_bits,
-    bits_code,
     feature_frame_bytes,
     session_and_round,
 )
@@ -104,7 +104,7 @@ class FeatureFrames:
             frames[those, BODY_AT:end] = pack_lanes(lanes[those], bits)
             envelope = self._addresses.envelope(end - HEADER_AT)
             frames[those, :HEADER_AT] = np.frombuffer(envelope, dtype=np.uint8)
-            extension = self._headers["extension"][those] | bits_code(bits) << 2
+            extension = self._headers["extension"][those] | BITS.index(bits) << 2
             _headers_of(frames)["extension"][those] = extension
         return sizes
 

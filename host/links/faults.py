@@ -75,7 +75,7 @@ class Faults:
             *scope, kind = name.split(".")
             if kind not in {each.name for each in fields(FaultRates)}:
                 raise FaultError(
-                    f"{word!r} is no fault: write loss, duplicate, reorder or corrupt with a "
+                    f"There is no fault {word!r}: write loss, duplicate, reorder or corrupt with a "
                     "probability, like loss=0.01 or w3.down.loss=0.1, or seed=7."
                 )
             values.setdefault(_scope(word, scope), {})[kind] = _probability(word, number)
@@ -92,7 +92,7 @@ class Faults:
         for link, _ in self.rates:
             if link not in known:
                 raise FaultError(
-                    f"Faults for {link}, which is not there; the links are {', '.join(links)}."
+                    f"There is no link {link} for faults: the links are {', '.join(links)}."
                 )
 
     def of(self, link: str, direction: str) -> FaultRates:
@@ -260,7 +260,7 @@ def _scope(word: str, scope: list[str]) -> tuple[str | None, str | None]:
             link = part
         else:
             raise FaultError(
-                f"{word!r}: {part!r} is neither up, down, workers, cables, a worker like w3, "
+                f"The {part!r} in {word!r} is neither up, down, workers, cables, a worker like w3, "
                 "nor a cable like l0s1."
             )
     return link, direction
@@ -270,11 +270,11 @@ def _number(word: str, number: str) -> float:
     try:
         return float(number)
     except ValueError as error:
-        raise FaultError(f"{word!r}: {number!r} is no number.") from error
+        raise FaultError(f"The value in {word!r} must be a number, not {number!r}.") from error
 
 
 def _probability(word: str, number: str) -> float:
     value = _number(word, number)
     if not 0 <= value < 1:
-        raise FaultError(f"{word!r}: a probability is at least 0 and less than 1.")
+        raise FaultError(f"The probability in {word!r} must be at least 0 and less than 1.")
     return value

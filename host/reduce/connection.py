@@ -62,7 +62,7 @@ def task_from_environment(workers: int) -> ReduceTask:
         task = task_from_json(ReduceTask, Path(name).read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise ConnectionTaskError(
-            f"The task in {name} cannot be read: {error}; {_REMEDY}."
+            f"The task in {name} cannot be read ({error}): {_REMEDY}."
         ) from error
     if len(task.ends) != workers:
         raise ConnectionTaskError(
@@ -122,7 +122,7 @@ class ReduceConnection:
     def submit(self, values: NDArray[Any], call: Call = SUM) -> "Future[NDArray[Any]]":
         """Queue an array; see ``Reducer.submit``."""
         if self._reducer is None:
-            raise ValueError("the connection is not open")
+            raise ValueError("The connection is not open: open it before.")
         self._arrays += 1
         return self._reducer.submit(values, call)
 

@@ -180,7 +180,7 @@ class ReduceStream:
     def start(self, number: int) -> None:
         """Begin with a fragment, the same one at all workers; after `query`."""
         if self._opening is None:
-            raise ValueError("the switch must be queried before a stream starts")
+            raise ValueError("The switch must be queried before a stream starts.")
         slots = self._opening.slots
         frames = FragmentFrames(self._addresses, self._worker, self._session, slots)
         sums = SumRing(frames, self._workers, self._session, number)
@@ -262,7 +262,7 @@ class ReduceStream:
 
     def _started(self) -> "_Flow":
         if self._flow is None:
-            raise ValueError("the stream has not started")
+            raise ValueError("The stream has not started: start it before.")
         return self._flow
 
     def _until_next_timer(self, flow: "_Flow", now: float) -> float:

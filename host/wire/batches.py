@@ -13,7 +13,6 @@ import struct
 import time
 from bisect import bisect_left
 from ctypes import CDLL, c_int, c_uint, c_void_p, get_errno
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,17 +74,8 @@ def new_batch(frames: int, longest: int) -> FrameBatch:
     return FrameBatch(room, begins, np.zeros(frames, dtype=np.uint32))
 
 
-class Arriving(Protocol):
-    """Receives frames from one socket into ``batch``, many at a time."""
-
-    batch: FrameBatch
-
-    def receive(self, seconds: float) -> int:
-        """Receive frames, waiting up to ``seconds``; return their bytes, -1 for none."""
-
-
 class PlainArriving:
-    """Receives frames one by one, where there is no native code; `longest` in bytes."""
+    """Receives frames from a socket into `batch` one by one; `longest` in bytes."""
 
     def __init__(self, sock: socket.socket, frames: int, longest: int) -> None:
         self.batch = new_batch(frames, longest)
@@ -95,7 +85,7 @@ class PlainArriving:
         self._poll.register(sock, select.POLLIN)
 
     def receive(self, seconds: float) -> int:
-        """Receive what is there; see ``Arriving``."""
+        """Receive frames, waiting up to ``seconds``; return their bytes, -1 for none."""
         if seconds > 0:
             self._poll.poll(seconds * 1000)
         batch = self.batch

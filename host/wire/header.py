@@ -161,8 +161,6 @@ LAST_ROUND = (1 << _ROUND_BITS) - 1
 
 # The length of their bodies follows from the word of the fragment.
 LANE_KINDS = (Kind.FEATURE, Kind.SUM, Kind.REDUCE, Kind.REDUCED)
-# Those whose numbers may have fewer than 32 bits.
-NARROW_KINDS = (Kind.FEATURE, Kind.SUM)
 # The body of a barrier, alone or with heartbeats.
 HEARTBEAT_KINDS = (Kind.WAITING, Kind.REDUCING)
 BARRIER_KINDS = (Kind.DONE, Kind.ADVANCE, *HEARTBEAT_KINDS)
@@ -209,11 +207,6 @@ def allowed_bits(lanes: int) -> tuple[int, ...]:
     """Return the bits that each number of a fragment may have, ascending."""
     narrow = (8, 16)
     return (0, *(bits for bits in narrow if lanes * bits // 8 >= LEAST_NARROW_BYTES), 32)
-
-
-def bits_code(bits: int) -> int:
-    """Return the code in the header of the bits of a number."""
-    return BITS.index(bits)
 
 
 def feature_frame_bytes(lanes: int, bits: int = 32) -> int:
@@ -273,7 +266,7 @@ class Header(NamedTuple):
             self.block_id,
             self.count,
             flags << 4 | self.kind,
-            VERSION << 4 | bits_code(self.bits) << 2 | self.level << 1 | self.echo,
+            VERSION << 4 | BITS.index(self.bits) << 2 | self.level << 1 | self.echo,
             self.fragment,
             self.feature_group,
             session_and_round(self.session, self.round),
@@ -365,7 +358,8 @@ def body_bytes(header: Header) -> int | None:
     if header.kind not in LANE_KINDS:
         return _BODY_BYTES.get(header.kind)
     lanes = lanes_of(header.fragment)
-    known = allowed_bits(lanes) if header.kind in NARROW_KINDS else (32,)
+    narrow = header.kind in (Kind.FEATURE, Kind.SUM)
+    known = allowed_bits(lanes) if narrow else (32,)
     return payload_bytes(header.fragment, header.bits) if lanes and header.bits in known else None
 
 

@@ -24,7 +24,6 @@ from switchgnn.base.udp_socket import connected_udp, why_not_bound
 from switchgnn.host.errors import LinkError
 from switchgnn.host.wire.addresses import DSCP_CONTROL, TOS_AT
 from switchgnn.host.wire.batches import (
-    Arriving,
     FrameBatch,
     FrameRows,
     PlainArriving,
@@ -71,6 +70,7 @@ class TokenBucket:
         return self._tokens
 
 
+Arriving = PlainArriving | NativeArriving
 _RECEIVE_BUFFER = 16 << 20
 # Bytes of the longest frame that a link carries.
 LARGEST_FRAME = 9216
@@ -127,13 +127,7 @@ class Link(ABC):
         """Return the next frame, valid until the next call, or None after ``seconds``."""
 
     def send_rows(self, rows: FrameRows, first: int, count: int) -> None:
-        """Send some frames in their order; waits while the link is full.
-
-        Args:
-            rows: the frames.
-            first: the first of them that leaves.
-            count: how many leave.
-        """
+        """Send `count` frames from ``first`` on, in their order; waits while the link is full."""
         for index in range(first, first + count):
             self.send(rows.frame(index))
 
@@ -197,6 +191,8 @@ class WrappedLink(Link):
 
 class SocketLink(Link):
     """A link over a socket that sends and receives whole frames."""
+
+    _arrive_whole = False
 
     def __init__(self, sock: socket.socket, name: str) -> None:
         self._socket = sock
@@ -286,7 +282,7 @@ class SocketLink(Link):
         return True
 
     def _new_arriving(self) -> Arriving:
-        return _arriving(self._socket)
+        return _arriving(self._socket, whole=self._arrive_whole)
 
     def _receive(self, seconds: float) -> bool:
         """Receive another batch; return whether anything has arrived."""
@@ -357,6 +353,8 @@ class InterfaceLink(SocketLink):
 class UdpLink(SocketLink):
     """A link over a loopback UDP socket; one datagram is one Ethernet frame."""
 
+    _arrive_whole = True
+
     def __init__(self, local: tuple[str, int], switch: tuple[str, int]) -> None:
         try:
             sock = connected_udp(local, switch)
@@ -365,9 +363,6 @@ class UdpLink(SocketLink):
             raise LinkError(f"UDP port {local[1]} on {local[0]} cannot be used: {why}.") from error
         super().__init__(sock, f"udp:{switch[0]}:{switch[1]}")
         self._cuts = True
-
-    def _new_arriving(self) -> Arriving:
-        return _arriving_whole(self._socket)
 
     def _send_rows(self, rows: FrameRows, first: int, count: int) -> int:
         """Let the kernel cut one long message into datagrams, at a third of the cost."""
@@ -452,7 +447,7 @@ def open_link(description: str, *protocols: int) -> Link:
         if len(fields) == 5 and (megabits := _megabits(fields[4])) is not None:
             return LimitedUdpLink(local, switch, megabits)
     raise LinkError(
-        f"{description!r} is not a link: write eth:INTERFACE or "
+        f"There is no link {description!r}: write eth:INTERFACE or "
         "udp:HOST:PORT:SWITCH_HOST:SWITCH_PORT[:MBIT]."
     )
 
@@ -466,28 +461,20 @@ def _megabits(text: str) -> float | None:
     return number if 0 < number < math.inf else None
 
 
-def _arriving(sock: socket.socket) -> Arriving:
-    """Return a receiver for messages of one frame each."""
-    frames = native_frames()
-    if frames is None:
-        return PlainArriving(sock, _AT_ONCE, LARGEST_FRAME)
-    return NativeArriving(frames, sock.fileno(), _AT_ONCE, LARGEST_FRAME, cut=False)
-
-
-def _arriving_whole(sock: socket.socket) -> Arriving:
-    """Receive messages as they were sent, before the kernel cuts them, and cut them here.
+def _arriving(sock: socket.socket, *, whole: bool) -> Arriving:
+    """Return a receiver; if `whole`, of messages as they were sent, which native code cuts.
 
     https://man7.org/linux/man-pages/man7/udp.7.html (UDP_GRO)
     """
     frames = native_frames()
     if frames is None:
-        return _arriving(sock)
-    try:
-        sock.setsockopt(_SOL_UDP, _UDP_GRO, 1)
-    except OSError:
-        return _arriving(sock)
-    fd = sock.fileno()
-    return NativeArriving(frames, fd, _MESSAGES_AT_ONCE, _LARGEST_MESSAGE, cut=True)
+        return PlainArriving(sock, _AT_ONCE, LARGEST_FRAME)
+    if whole:
+        with contextlib.suppress(OSError):
+            sock.setsockopt(_SOL_UDP, _UDP_GRO, 1)
+            fd = sock.fileno()
+            return NativeArriving(frames, fd, _MESSAGES_AT_ONCE, _LARGEST_MESSAGE, cut=True)
+    return NativeArriving(frames, sock.fileno(), _AT_ONCE, LARGEST_FRAME, cut=False)
 
 
 def _enlarge_receive_buffer(sock: socket.socket) -> None:
@@ -501,12 +488,8 @@ def _enlarge_receive_buffer(sock: socket.socket) -> None:
 def _packet_sender(interface: str) -> socket.socket:
     """Return a socket that sends frames with priority, and receives nothing."""
     sock = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
-    try:
-        sock.bind((interface, 0))
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_PRIORITY, _INTERACTIVE)
-    except OSError:
-        sock.close()
-        raise
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_PRIORITY, _INTERACTIVE)
+    sock.bind((interface, 0))
     return sock
 
 

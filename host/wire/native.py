@@ -215,7 +215,7 @@ class _Receiving(Structure):
 
 
 class NativeArriving:
-    """Room for what one system call receives; see ``Arriving``."""
+    """Receives frames from a socket into `batch`, many in one system call."""
 
     def __init__(
         self, frames: NativeFrames, descriptor: int, messages: int, longest: int, *, cut: bool
@@ -236,7 +236,7 @@ class NativeArriving:
         self._address = addressof(self._receiving)
 
     def receive(self, seconds: float) -> int:
-        """Receive what is there, or wait for it; see ``Arriving``."""
+        """Receive frames as ``PlainArriving`` does."""
         nanoseconds = int(min(seconds, _LONGEST) * _A_SECOND)
         failed = self._receive(self._address, self._descriptor, nanoseconds)
         # Retry after signals.

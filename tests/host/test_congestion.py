@@ -75,20 +75,6 @@ def test_it_is_cut_by_half_of_the_share_that_came_marked(round_trip, share):
     assert congestion.cuts == (share > 0)
 
 
-def test_marks_count_once_whenever_they_come_within_a_window(round_trip):
-    """Told in one piece or feature by feature, the share is the same."""
-    at_once, one_by_one = (opened(round_trip) for _ in range(2))
-    at_once.marked(32)
-    at_once.acknowledged(128)
-    for index in range(128):
-        if index % 4 == 0:
-            one_by_one.marked(1)
-        one_by_one.acknowledged(1)
-    assert at_once.window == one_by_one.window == 128 * (1 - 0.25 / 2) + SEGMENT
-    at_once.acknowledged(int(at_once.window))
-    assert at_once.window == 128
-
-
 @pytest.mark.parametrize("share", [0.1, 0.5, 1.0])
 def test_a_constant_share_leads_to_the_window_of_the_closed_form(round_trip, share):
     """W = W (1 - F / 2) + 8, so W = 16 / F."""
@@ -99,14 +85,6 @@ def test_a_constant_share_leads_to_the_window_of_the_closed_form(round_trip, sha
     limit = 2 * SEGMENT / share
     assert after[3] - limit == pytest.approx((512 - limit) * (1 - share / 2) ** 4)
     assert congestion.rate == pytest.approx(1.25 * congestion.window / ROUND_TRIP)
-
-
-def test_it_grows_by_a_segment_per_round_trip(round_trip):
-    congestion = opened(round_trip)
-    for at in range(3):
-        congestion.lost(1.0 + at)
-    assert windows(congestion, [0] * 3) == [24, 32, 40]
-    assert congestion.rate == pytest.approx(1.25 * 40 / ROUND_TRIP)
 
 
 def test_losses_in_one_round_trip_halve_once(round_trip):
@@ -131,14 +109,6 @@ def test_the_rate_is_kept_and_tells_how_long_to_wait(round_trip):
         assert allowed or congestion.wait() > 0
         now += 0.001
     assert sent == pytest.approx(rate, rel=0.02, abs=2 * SEGMENT)
-
-
-def test_a_worker_that_stood_still_for_a_minute_is_not_paced_by_it(round_trip):
-    congestion = opened(round_trip)
-    congestion.lost(1.0)
-    for _ in range(40):
-        round_trip.measured(60.0)
-    assert congestion.rate == 1.25 * 64
 
 
 def test_without_control_marks_and_losses_change_nothing(round_trip):

@@ -47,14 +47,9 @@ ENDS = {
     "vertices": 17,
     "pace": Pace(),
     "link": "eth:nobody",
-    "faults": "",
     "addresses": ADDRESSES,
     "stations": stations(WORKERS),
-    "plan": None,
     "session": 1,
-    "schedule": None,
-    "sampling": 1.0,
-    "seed": 0,
 }
 
 
@@ -178,14 +173,6 @@ def test_nothing_is_added_where_nothing_is_left(end, graph, tmp_path, monkeypatc
     with open_switch(replace(end, schedule=None)) as opened:
         assert type(opened) is InNetworkExchange
     assert asked == [(253,)]
-
-
-def test_a_worker_without_its_schedule_is_refused(end):
-    with (
-        pytest.raises(TransportError, match="Worker 0 needs a schedule"),
-        open_switch(replace(end, schedule=None)),
-    ):
-        pass
 
 
 def test_a_schedule_of_another_plan_is_refused(end, graph, plan, tmp_path):

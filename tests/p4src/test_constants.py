@@ -47,7 +47,7 @@ def test_widths():
 
 def test_bits():
     found = re.findall(r"const bits_t (BITS_(?:\d+)|NO_BODY) = (\d);", HEADERS)
-    codes = {f"BITS_{bits}" if bits else "NO_BODY": header.bits_code(bits) for bits in header.BITS}
+    codes = {f"BITS_{bits}" if bits else "NO_BODY": header.BITS.index(bits) for bits in header.BITS}
     assert {name: int(code) for name, code in found} == codes
 
 
@@ -69,7 +69,7 @@ def test_bodies_of_lanes():
     # Fewer bits have the body of narrower lanes: Rewrite subtracts the codes.
     for code in range(6):
         for bits in filter(None, header.allowed_bits(header.lanes_of(code))):
-            assert header.payload_bytes(code, bits) == made[code - header.bits_code(bits)]
+            assert header.payload_bytes(code, bits) == made[code - header.BITS.index(bits)]
 
 
 def test_lengths_that_the_switch_writes():

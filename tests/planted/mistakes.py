@@ -518,8 +518,8 @@ MISTAKES = (
         BAD_INPUT,
         "folders that are to be written are not looked at before the work",
         "switchgnn/commands/shared/outputs.py",
-        "        else:\n            _try_parent(name, folder)\n",
-        "",
+        "    if not parent.is_dir():\n",
+        "    if inside:\n        return\n    if not parent.is_dir():\n",
         (
             "tests/commands/test_outputs.py::TestEveryKind::"
             "test_a_folder_that_is_not_there_is_named_and_not_made[folders]",
@@ -665,7 +665,7 @@ MISTAKES = (
         "        self._contribution = contribution if self._round == 0 else self._next\n"
         "        self._next = contribution\n"
         "        self._round, self._blocks = round_number, blocks\n",
-        (f"{EXCHANGE}::test_a_contribution_lost_in_the_switch_is_fetched[0.0]",),
+        (f"{EXCHANGE}::test_a_fetched_feature_serves_every_sum_that_needs_it",),
     ),
     Mistake(
         "fetches_of_any_round",

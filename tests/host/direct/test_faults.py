@@ -219,17 +219,6 @@ def test_who_computes_is_waited_for():
     assert set(results) == {0, 1}
 
 
-def test_without_faults_all_leave_at_once():
-    graph, assignment = random_case(60, 300, 3, 1, directed=True)
-    transports = on_hub(copy_schedules(graph, assignment, 3))
-    features = features_for(graph, 3)
-    exchange(transports, parts_of(assignment, 3), [(features, BOTH[0], False)], close=False)
-    started = time.monotonic()
-    together(lambda worker: transports[worker].close(), 3)
-    together(lambda worker: transports[worker].close(), 3)
-    assert time.monotonic() - started < seconds_here(1.5)
-
-
 def test_marks_slow_the_sender_down():
     """A mark in the IPv4 header comes back in the acknowledgement and halves the window."""
     graph, assignment = random_case(300, 3000, 2, 5, directed=False)

@@ -19,7 +19,6 @@ from switchgnn.host.direct import (
     schedule_file,
     write_schedule,
 )
-from switchgnn.planner import graph_from_edges
 from switchgnn.planner.graphs.boundary import boundary_edges
 from tests.host.direct.crew import random_case
 from tests.planner.helpers import STEADY, graphs
@@ -60,15 +59,6 @@ def test_rows_of_each_pair_are_the_fewest(seed):
             here = (boundary.source_worker == a) & (boundary.destination_worker == b)
             edges = np.stack([boundary.source[here], boundary.destination[here]], axis=1)
             assert partial[a, b] == smallest_cover(set(map(tuple, edges.tolist())))
-
-
-def test_a_star_takes_one_row_either_way():
-    """A hub with many remote neighbours is copied once; its own sum is one partial sum."""
-    source = np.zeros(9, dtype=np.int64)
-    graph = graph_from_edges(source, np.arange(1, 10), name="star", vertices=10, directed=False)
-    assignment = np.array([0] + [1] * 9, dtype=np.int32)
-    assert rows_per_pair(copy_schedules(graph, assignment, 2)).tolist() == [[0, 1], [9, 0]]
-    assert rows_per_pair(partial_schedules(graph, assignment, 2)).tolist() == [[0, 1], [1, 0]]
 
 
 @pytest.mark.parametrize("workers", [0, 257])

@@ -95,16 +95,6 @@ def test_sums_and_frames(method, workers, width, mtu, directed):
         assert 0 <= spare - each.counters.farewells <= each.counters.questions + asked
 
 
-@pytest.mark.parametrize("window", [1, 5, 64])
-def test_any_window_will_do(window):
-    graph, assignment = random_case(60, 300, 3, seed=5, directed=False)
-    features = features_for(graph, 40)
-    transports = on_hub(
-        copy_schedules(graph, assignment, 3), pace=Pace(window=window, timeout=20.0)
-    )
-    check_round(transports, graph, assignment, features)
-
-
 def test_an_empty_worker_and_no_boundary_at_all():
     graph, assignment = random_case(30, 100, 2, seed=6, directed=False)
     features = features_for(graph, 5)

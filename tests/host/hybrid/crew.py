@@ -54,14 +54,10 @@ def end_of(bed, part, *, pace, **changes):
         "vertices": len(part.vertices),
         "pace": pace,
         "link": "",
-        "faults": "",
         "addresses": bed.addresses(part.worker),
         "stations": stations(bed.workers),
         "plan": Path(),
         "session": bed.session,
-        "schedule": None,
-        "sampling": 1.0,
-        "seed": 0,
     }
     return WorkerEnd(**{**options, **changes})
 

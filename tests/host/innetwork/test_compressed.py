@@ -218,18 +218,6 @@ def test_nothing_is_kept_of_a_forgotten_tensor(graph, compression):
     assert all(each.savings.full == 5 * compression.cache for each in team.exchanges)
 
 
-def test_each_tensor_has_its_own_rows(graph):
-    team = team_of(graph, CACHED, epsilon=0.5)
-    first, second = random_features(graph, 8, 1), random_features(graph, 8, 2)
-    for _ in range(3):
-        for tensor_id, features in enumerate((first, second)):
-            _, integers, scale = run(team, features, tensor_id=tensor_id)
-            fixed = np.rint(features.astype(np.float64) * scale.scale).astype(np.int64)
-            exact = reference_sums(graph, team.plan.assignment, fixed, FORWARD)
-            assert np.array_equal(integers, exact)
-    assert all(each.savings.full == 2 for each in team.exchanges)
-
-
 @pytest.mark.parametrize("factor", [5.0, 1000.0, 1e-5])
 @pytest.mark.parametrize("bits", [32, 16])
 def test_a_scale_that_no_longer_fits_is_renewed(graph, factor, bits):

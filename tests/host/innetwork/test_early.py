@@ -9,7 +9,6 @@ import pytest
 
 from switchgnn.host.innetwork.errors import DisagreementError
 from switchgnn.host.innetwork.fixed_point import HEADROOM, Foresight
-from switchgnn.host.links.faults import Faults
 from switchgnn.host.wire.header import Kind, unpack_header
 from switchgnn.planner.direction import Direction
 from tests.host.innetwork.test_exchange import (
@@ -21,7 +20,6 @@ from tests.host.innetwork.test_exchange import (
     random_features,
 )
 from tests.support.hand_clock import HandClock
-from tests.support.seeds import seeds
 from tests.support.waiting import wait_until
 
 WORKERS, WIDTH = 4, 33
@@ -166,14 +164,3 @@ def test_a_worker_that_foresees_something_else_is_named(graph):
     team.aggregate(random_features(graph, WIDTH, 3))
     assert team.errors
     assert any(isinstance(error, DisagreementError) for error in team.errors.values())
-
-
-@pytest.mark.parametrize("seed", seeds(1, 6))
-def test_faults_cost_nothing_but_time(graph, seed):
-    faults = Faults.parse(f"loss=0.1,reorder=0.2,corrupt=0.05,duplicate=0.05,seed={seed}")
-    team, _ = made(graph, faults=faults, pace=STEADY)
-    rng = np.random.default_rng(seed)
-    for index in range(4):
-        grown = np.float32(10.0 if rng.random() < 0.3 else 1.0)
-        exact(team, graph, grown * random_features(graph, WIDTH, index))
-    assert team.total()["early"] > 0

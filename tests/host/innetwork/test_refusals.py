@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plans, sessions, rounds, magnitudes and widths that do not fit end workers with a name."""
 
-import time
-
 import numpy as np
 import pytest
 
@@ -18,10 +16,9 @@ from switchgnn.host.innetwork.errors import (
 from switchgnn.host.innetwork.exchange import plan_id
 from switchgnn.host.wire.header import LAST_ROUND, BarrierBody, Kind, unpack_header
 from switchgnn.planner.direction import Direction
-from tests.host.addresses import ADDRESSES, SESSION
+from tests.host.addresses import ADDRESSES
 from tests.host.innetwork.test_exchange import (
     QUICK,
-    STEADY,
     Team,
     check_rounds,
     one_way_graph,
@@ -29,7 +26,6 @@ from tests.host.innetwork.test_exchange import (
     random_features,
 )
 from tests.support.markers import full
-from tests.support.speed import seconds_here
 
 
 def test_a_magnitude_beside_which_all_others_vanish_is_refused(graph):
@@ -129,26 +125,6 @@ def test_a_process_that_starts_anew_in_the_middle_of_a_round_is_refused(graph):
         link.take, link.inbox = other.take, other.inbox
     again.aggregate(random_features(graph, 4))
     assert isinstance(again.errors[0], RoundMismatchError)
-
-
-@pytest.mark.whole
-def test_a_newer_session_ends_a_worker_in_the_middle_of_a_block(graph):
-    """Its features are dropped; the last barrier's `done`, said again, is what gets an answer."""
-    plan = plan_of(graph, 2)
-    installed = []
-
-    def disturb(direction, worker, frame):
-        header = unpack_header(frame)
-        if direction == "up" and header.kind is Kind.FEATURE and not installed:
-            installed.append(header)
-            team.switch.session = SESSION + 1
-        return [frame]
-
-    team = Team(plan, pace=STEADY, disturb=disturb)
-    began = time.monotonic()
-    team.aggregate(random_features(graph, 4))
-    assert {type(error) for error in team.errors.values()} == {SessionMismatchError}
-    assert time.monotonic() - began < seconds_here(STEADY.timeout) / 2
 
 
 def disagreement(errors):

@@ -404,7 +404,7 @@ def test_what_overtakes_the_advance_is_kept(kind, fragment):
     """The others have gone on; what comes for the next fragment comes only once."""
     endpoint = Endpoint(0, SESSION, Recorder(), ADDRESSES, PACE)
     inbox = Inbox(endpoint, None, None)
-    meeting = Meeting(endpoint, 2, UNIT)
+    meeting = Meeting(endpoint, 2, UNIT, NEXT_ROUND, 0)
     packet = Header(kind=kind, round=1, block_id=1, fragment=fragment), memoryview(b"")
     Barrier(endpoint, inbox, workers=2, plan_id=1)._take(meeting, packet)
     assert meeting.answer is None

@@ -64,13 +64,13 @@ def test_relays_are_for_who_speaks_of_cables(text, cables):
 @pytest.mark.parametrize("name", ["w2", "l2s0", "l0s1"])
 def test_a_link_that_is_not_there_is_refused(name):
     faults = Faults.parse(f"loss=0.1,{name}.up.loss=0.2")
-    with pytest.raises(FaultError, match=rf"{name}, which is not there; .* w0, w1, l0s0, l1s0"):
+    with pytest.raises(FaultError, match=rf"no link {name} for faults: .* w0, w1, l0s0, l1s0"):
         faults.check(LINKS)
 
 
 def test_a_star_has_no_cables():
     Faults.parse("loss=0.1,workers.loss=0.2,w1.loss=0.1").check(LINKS[:2])
-    with pytest.raises(FaultError, match="Faults for cables, which is not there"):
+    with pytest.raises(FaultError, match="There is no link cables for faults"):
         Faults.parse("cables.loss=0.1").check(LINKS[:2])
 
 

@@ -14,7 +14,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from switchgnn.host.errors import LinkError
-from switchgnn.host.links import split
 from switchgnn.host.links.faults import Faults, FaultyLink
 from switchgnn.host.links.recording import Recording, RecordingLink, begin_recording
 from switchgnn.host.links.split import kinds_from, split_link
@@ -273,33 +272,6 @@ def test_a_wait_takes_its_time(scripted, role, theirs):
             longer.result(SECONDS)
 
 
-def test_a_look_does_not_wait_for_the_reader(scripted):
-    link, one, other = scripted
-    with elsewhere() as run:
-        reading = run(lambda: batch_of(one, SECONDS))
-        assert link.reading.acquire(timeout=seconds_here(10.0))
-        assert other.receive(0.0) is None and other.receive_batch(0.0) is None
-        assert not reading.done()
-        link.arrive(first())
-        reading.result(SECONDS)
-
-
-def test_a_look_finds_frames_after_those_of_the_other_half(scripted, monkeypatch):
-    monkeypatch.setattr(split, "_ABSENCE", SECONDS)
-    link, one, _ = scripted
-    link.arrive(second(1))
-    link.arrive(first(2))
-    assert batch_of(one) == [first(2)]
-
-
-def test_frames_of_the_other_half_do_not_prolong_a_wait_for_ever(scripted):
-    link, one, _ = scripted
-    for _ in range(20_000):
-        link.arrive(second())
-    assert batch_of(one) == []
-    assert len(link._groups) > 100
-
-
 def test_the_oldest_frames_are_dropped_and_counted():
     link = ScriptedLink()
     one, other = split_link(link, kinds_from(FIRST_KIND), kept_at_most=3)
@@ -307,16 +279,6 @@ def test_the_oldest_frames_are_dropped_and_counted():
     assert batch_of(one) == []
     assert (other.dropped, one.dropped) == (2, 0)
     assert batch_of(other) == [second(2), second(3), second(4)]
-
-
-def test_an_error_reaches_both_halves_once(scripted):
-    link, one, other = scripted
-    link.fail()
-    for half in (one, other):
-        with pytest.raises(LinkError, match=r"The link is down\."):
-            half.receive(0.0)
-    link.arrive(first(), second())
-    assert batch_of(one) == [first()] and batch_of(other) == [second()]
 
 
 def test_the_link_is_closed_with_the_second_half(scripted):

@@ -6,13 +6,9 @@ import os
 import random
 from contextlib import ExitStack
 
-import numpy as np
 import pytest
 
 from switchgnn.host.hybrid import SplitLink
-from switchgnn.host.links.faults import FaultyLink, open_worker_link
-from switchgnn.host.links.recording import begin_recording
-from switchgnn.host.wire.batches import FrameRows
 from switchgnn.host.wire.header import ETHERNET_BYTES, ETHERTYPE_IPV4, PROTOCOL
 from switchgnn.host.wire.link import InterfaceLink, open_link
 from switchgnn.topologies.free_ports import free_udp_addresses
@@ -66,19 +62,6 @@ def sent_by(far, count, seed=0):
         own[each[23]].append(each)
         far.send(each)
     return own[PROTOCOL], own[OTHER]
-
-
-@pytest.mark.parametrize(("how", "order"), [("batches", 1), ("one by one", -1), ("chance", -1)])
-def test_each_part_gets_its_own(ends, how, order):
-    split, link, far = ends
-    ours, theirs = sent_by(far, 300)
-    for part, expected in [(split.first, ours), (split.second, theirs)][::order]:
-        assert all_of(part, how) == expected
-    rows = np.frombuffer(frame(OTHER, 2) * 3, dtype=np.uint8).reshape(3, 60).copy()
-    split.second.send_rows(FrameRows(rows), 0, 3)
-    assert [bytes(far.receive(5.0)) for _ in range(3)] == [frame(OTHER, 2)] * 3
-    assert link.traffic[::2] == (3, 300)
-    assert split.first.traffic == split.second.traffic == link.traffic
 
 
 def test_turns_change_at_any_frame(ends):
@@ -145,29 +128,6 @@ def test_a_busy_link_leaves_the_other_exchange_its_turns(ends):
         came = split.first.receive(seconds_here(5))
         assert int.from_bytes(bytes(came[-4:]), "big") == number
     assert 0 < len(calls) < 1000
-
-
-def test_faults_and_recordings_see_each_frame_once(tmp_path):
-    here, there = free_udp_addresses(2)
-    begin_recording(tmp_path / "w0.pcap")
-    faults = "down.duplicate=0.5,seed=1"
-    with (
-        open_worker_link(
-            f"udp:{here}:{there}", faults, 0, (PROTOCOL, OTHER), tmp_path / "w0.pcap"
-        ) as link,
-        open_link(f"udp:{there}:{here}") as far,
-    ):
-        split = SplitLink(link, OTHER)
-        ours, theirs = sent_by(far, 200)
-        both = [all_of(part, "chance") for part in (split.second, split.first)]
-        assert isinstance(link, FaultyLink)
-        doubled = link.counts["down"].duplicated
-    assert doubled > 20
-    assert len(both[0]) + len(both[1]) == 200 + doubled
-    assert list(dict.fromkeys(both[0])) == theirs
-    assert list(dict.fromkeys(both[1])) == ours
-    recorded = (tmp_path / "w0.pcap").stat().st_size
-    assert recorded == 24 + sum(16 + len(each) for each in (*ours, *theirs))
 
 
 def test_a_flood_is_lost_as_in_a_full_socket(ends, monkeypatch):

@@ -2,11 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Streams of all workers over a model switch: sums, losses, restarts, and workers that end."""
 
-from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from unittest import mock
 
 import numpy as np
 import pytest
@@ -21,7 +19,6 @@ from switchgnn.host.innetwork.errors import (
 )
 from switchgnn.host.pace import Pace
 from switchgnn.host.reduce import frames
-from switchgnn.host.reduce.pipeline import FragmentPipeline
 from switchgnn.host.reduce.reduction import Call
 from switchgnn.host.reduce.stream import ReduceStream, StreamStart
 from switchgnn.host.wire.header import Header, Kind
@@ -331,55 +328,6 @@ def test_a_timeout_is_a_time_without_sums():
     assert_integer_sums(reductions, values)
 
 
-def test_steps_of_an_idle_stream_wait():
-    table = bench(1, weather=Weather(loss=0.1), seed=3)
-    table.submit(tensors(np.random.default_rng(1), 1, 5 * GROUP, integers))
-    table.run()
-    assert table.total("resent") > 0
-    stream, before = table.streams[0], table.clock.seconds
-    for _ in range(20):
-        stream.step(1.0)
-    # Half of the steps take the answer to a sign of life.
-    assert table.clock.seconds - before > 8 * PACE.heartbeat_interval
-
-
-def test_steps_that_await_a_scale_wait():
-    """The window has room, but nothing may be sent into it before the sum of zeros is here."""
-    stream = (table := bench(2, slots=64)).streams[0]
-    stream.submit(np.ones(4 * GROUP, dtype=np.float32))
-    before = table.clock.seconds
-    for _ in range(20):
-        stream.step(0.01)
-    assert table.clock.seconds - before > 0.05
-
-
-def test_steps_wait_for_the_rate_however_short_the_wait_is():
-    """An addition to the clock's time would lose it, and the step would not wait at all."""
-    stream = (table := bench(2)).streams[0]
-    stream.submit(np.ones(4 * GROUP, dtype=np.int32))
-    stream.step(0.0)
-    before = table.clock.seconds
-    with (
-        mock.patch.object(FragmentPipeline, "wait", lambda _pipeline: 1e-20),
-        awaited(table) as seconds,
-    ):
-        stream.step(0.01)
-    assert before + 1e-20 == before
-    assert seconds == [1e-20]
-
-
-@contextmanager
-def awaited(table):
-    """Yield a list of the seconds for which a step waits for frames at first."""
-    link, seconds = table.streams[0]._link, []
-
-    def receive(wait):
-        seconds.append(wait)
-
-    with mock.patch.object(link, "receive_batch", receive):
-        yield seconds
-
-
 @pytest.mark.usefixtures("parser")
 def test_frames_of_other_kinds_are_ignored():
     table = bench(1)
@@ -505,17 +453,6 @@ def test_a_worker_that_only_gives_signs_of_life_is_waited_for():
     assert_integer_sums(reductions, values)
 
 
-def test_signs_of_life_of_an_earlier_wait_do_not_count():
-    table = bench(2)
-    for rest in range(8):
-        for stream, seconds in ((table.streams[0], 0.6), (table.streams[1], 5.5 + rest / 8)):
-            stream.submit(np.zeros(4, dtype=np.int32))
-            end = table.clock.seconds + seconds
-            while table.clock.seconds < end:
-                table.step()
-        assert all(stream.idle for stream in table.streams)
-
-
 def test_while_a_worker_is_missing_only_the_oldest_fragment_is_repeated():
     table = bench(2, 64)
     numbers = []
@@ -537,15 +474,6 @@ def test_while_a_worker_is_missing_only_the_oldest_fragment_is_repeated():
     assert len(again) <= 8
     # About 30 questions per second.
     assert 10 < len(numbers) - len(again) < 100
-
-
-def test_one_worker_asks_for_all_that_wait():
-    table = bench(5)
-    for stream in table.streams[:4]:
-        stream.submit(np.zeros(4, dtype=np.int32))
-    for _ in range(5_000):
-        table.step()
-    assert 4 <= table.total("asked") <= 5
 
 
 def test_heavy_loss_is_repaired_without_long_pauses():

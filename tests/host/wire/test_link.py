@@ -217,12 +217,6 @@ def test_a_batch_is_gathered_where_frames_trickle_in(trickling):
     assert SPACING < pause <= LONGEST
 
 
-def test_a_pause_is_no_longer_than_the_caller_waits(trickling):
-    here, _, time = trickling
-    assert here.receive_batch(1e-4) is None
-    assert time.slept == [1e-4]
-
-
 def test_neither_a_single_frame_nor_a_look_is_delayed(trickling):
     here, theirs, time = trickling
     theirs.send(b"frame")

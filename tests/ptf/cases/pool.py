@@ -3,8 +3,7 @@
 """The pool and banks of strawman/banks.p4: slots that are handed out, first come, first served."""
 
 from switchgnn.controller import Outcome
-from tests.ptf.switchgnn_ptf.bases import FAN_IN, PoolTest
-from tests.ptf.switchgnn_ptf.entries import BANKS
+from tests.ptf.switchgnn_ptf.bases import PoolTest
 
 
 class SlotIsGivenBackWithTheSum(PoolTest):
@@ -36,33 +35,6 @@ class LastContributionAloneIsASumOfOne(PoolTest):
         held = self.fill(111, fragment=1)
         self.overflow(121, 122, fragment=1)
         self.complete(113, [*held, *self.fill(112, fragment=1)], fragment=1)
-
-
-class EverySlotKeepsItsOwnSum(PoolTest):
-    """As many slots as destinations, and one more taken and returned in between."""
-
-    def runTest(self) -> None:
-        self.limit(3 * BANKS)
-        sent = {vertex: self.fill(next(iter(sources))) for vertex, sources in FAN_IN.items()}
-        self.complete(122, sent[920])
-        sent[910] += self.fill(112)
-        self.complete(102, sent[900])
-        self.complete(113, sent[910])
-        # Returned in another order than taken; all three are there again.
-        sent = {
-            vertex: self.fill(next(iter(sources)), fragment=1) for vertex, sources in FAN_IN.items()
-        }
-        self.complete(102, sent[900], fragment=1)
-
-
-class NewerTagBeginsAnew(PoolTest):
-    """A slot whose sum never completes is lost for its fragment only."""
-
-    def runTest(self) -> None:
-        self.fill(101)
-        self.overflow(111)
-        self.complete(113, self.fill(111, 112, fragment=1), fragment=1)
-        self.complete(102, self.fill(101, fragment=1), fragment=1)
 
 
 class StaleContributionChangesNothing(PoolTest):
@@ -106,18 +78,6 @@ class RecallTellsWhatWasSeen(PoolTest):
         self.check_missing(910, count=0, fragment=1)
         self.check_missing(920, count=0)
         self.complete(122, self.fill(121))
-
-
-class OneTooManyChangesNothing(PoolTest):
-    """A wrong plan does no harm to others: no slot, no sum, no overflow."""
-
-    def runTest(self) -> None:
-        self.add_source(109, worker=0)
-        self.entries.add_fanout(block=1, source=109, slots={0: (0, 2)})
-        self.complete(102, self.fill(101))
-        with self.counted(Outcome.AGGREGATED, completed={}, overfull={0: 1}):
-            self.send_feature(109, worker=0)
-        self.complete(113, self.fill(111, 112))
 
 
 class EveryBankHasItsOwnSlots(PoolTest):

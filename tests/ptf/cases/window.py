@@ -144,14 +144,18 @@ class WorkersMustAgreeOnWhatIsNext(BarrierTest):
     """A worker that differs is refused, and the answer names the first worker."""
 
     def runTest(self) -> None:
-        self.open()
-        self.collect(2, block=1, following=(1, 1))
-        for following in ((1, 2), (2, 0), NEXT_ROUND):
-            with self.counted(Outcome.WRONG_NEXT):
-                packet = self.report(1, block=1, following=following)
-                self.expect_refusal(packet, Refusal.NEXT, largest=2)
-        self.collect(1, block=1, following=(1, 1))
-        self.complete(0, block=1, following=(1, 1))
+        for session, early in ((self.session, False), (self.session + 1, True)):
+            self.serve(session=session)
+            self.open()
+            agreed: dict[str, Any] = {"block": 1, "following": (2, 1), "early": early}
+            self.collect(2, **agreed)
+            others = (((2, 1), not early), ((1, 1), early), ((2, 0), early), (NEXT_ROUND, early))
+            for following, said in others:
+                with self.counted(Outcome.WRONG_NEXT):
+                    packet = self.report(1, block=1, following=following, early=said)
+                    self.expect_refusal(packet, Refusal.NEXT, largest=2)
+            self.collect(1, **agreed)
+            self.complete(0, **agreed)
 
 
 class EarlyTest(BarrierTest):
@@ -195,18 +199,6 @@ class FeaturesComeWhileTheirRoundIsOpened(EarlyTest):
         self.complete(1, **EARLY)
 
 
-class EarlyFeaturesAreOfTheBlockThatIsNamed(EarlyTest):
-    """Any block, as backward rounds begin after the forward blocks, and any fragment."""
-
-    def runTest(self) -> None:
-        self.add_sum(900, SOURCES, block=4)
-        self.end_the_round(following=(4, 1), early=True)
-        place = {"round_": 2, "block": 4, "fragment": 1}
-        self.check_too_early({**place, "fragment": 2}, {**place, "block": 5}, {"round_": 3})
-        with self.counted(Outcome.AGGREGATED, 2, completed={0: 1}):
-            self.check_sum(900, SOURCES, **place)
-
-
 class NothingIsEarlyUnannounced(EarlyTest):
     """Without an announcement, features wait for the opening."""
 
@@ -235,42 +227,6 @@ class TheOpeningComesBeforeTheBlock(EarlyTest):
         self.complete(1, **EARLY)
 
 
-class WorkersMustAgreeOnWhatIsEarly(EarlyTest):
-    """A worker that differs is refused, and the answer names the first worker."""
-
-    def runTest(self) -> None:
-        self.serve(any_tag=0)
-        self.open(following=(1, 0))
-        self.collect(2, block=1, following=(2, 0), early=True)
-        others: tuple[tuple[tuple[int, int], bool], ...] = (
-            ((2, 0), False),
-            ((1, 0), True),
-            ((2, 1), True),
-            (NEXT_ROUND, False),
-            (NEXT_ROUND, True),
-        )
-        for following, early in others:
-            with self.counted(Outcome.WRONG_NEXT):
-                packet = self.report(1, block=1, following=following, early=early)
-                self.expect_refusal(packet, Refusal.NEXT, largest=2)
-        self.collect(1, block=1, following=(2, 0), early=True)
-        self.complete(0, block=1, following=(2, 0), early=True)
-
-
-class AnswersAnnounceNothing(EarlyTest):
-    """WAITING and ADVANCE do not repeat the announcement of a `done`."""
-
-    def runTest(self) -> None:
-        self.open(following=(1, 0))
-        last = {"block": 1, "following": (1, 0), "early": True}
-        self.collect(0, **last)
-        self.ask(0, Kind.WAITING, workers=0b001, **last)
-        self.collect(2, **last)
-        self.complete(1, **last)
-        for worker in (0, 1, 2):
-            self.ask(worker, Kind.ADVANCE, workers=MEMBERS, **last)
-
-
 class TheOpeningHasTheLastWord(EarlyTest):
     """The block that it names has its turn, earlier or later than the announced one."""
 
@@ -294,20 +250,6 @@ class TheOpeningHasTheLastWord(EarlyTest):
             with self.counted(Outcome.WRONG_TAG):
                 packet = self.report(1, **{**now, "block": then + 1})
                 self.expect_refusal(packet, Refusal.TAG, largest=NOBODY, round_=round_ + 1)
-
-
-class ANewSessionForgetsWhatWasEarly(EarlyTest):
-    """Nothing has its turn before its first opening."""
-
-    def runTest(self) -> None:
-        self.add_sum(900, SOURCES)
-        self.end_the_round(following=(1, 0), early=True)
-        self.serve(session=self.session + 1, any_tag=0)
-        self.check_too_early({}, EARLY)
-        self.open(following=(1, 0))
-        self.check_too_early(EARLY)
-        with self.counted(Outcome.AGGREGATED, 2, completed={0: 1}):
-            self.check_sum(900, SOURCES)
 
 
 class ARestartForgetsWhatWasEarly(EarlyTest):

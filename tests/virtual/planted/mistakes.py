@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from unittest import mock
 
 from switchgnn.p4src import load_program
-from tests.end_to_end import test_planted_mistakes as in_plans
 from tests.planted.mistakes import MISTAKES as IN_THE_TREE
 from tests.planted.planting import changed_program, text_replaced
 from tests.ptf.switchgnn_ptf.mistakes import MISTAKES as IN_PROGRAMS
@@ -15,7 +14,7 @@ from tests.simulation import subject
 from tests.simulation.draw import Wish
 from tests.simulation.scenario import Scenario
 from tests.simulation.soak import Soak
-from tests.virtual.planted import programs
+from tests.virtual.planted import programs, tables
 
 STAR, LEAF_SPINE = Wish(), Wish(2, 1)
 # Each scenario has a Byzantine worker; all-reduces; fewer bits or caches.
@@ -88,8 +87,8 @@ def known_program(name, seed, wish=STAR):
 
 
 def known_plan(name, seed):
-    """Return a mistake in the switch's tables that tests/end_to_end has."""
-    original = getattr(in_plans, name)
+    """Return a mistake in the switch's tables."""
+    original = getattr(tables, name)
 
     def change(part):
         try:
