@@ -41,12 +41,7 @@ _ALL_SLOTS = 140_000, 200_000
 # The longest computation, in patiences.
 _PAUSES = (0.001, 0.001, 0.05, 3.0)
 # Kinds of restarts of a switch, and their shares.
-_KINDS = {
-    IncidentKind.RESTART: 0.5,
-    IncidentKind.TEAR: 0.3,
-    IncidentKind.PROGRAM: 0.1,
-    IncidentKind.RELAPSE: 0.1,
-}
+_KINDS = {IncidentKind.RESTART: 0.6, IncidentKind.TEAR: 0.4}
 
 
 @dataclass(frozen=True)

@@ -98,10 +98,6 @@ def _happen_to_switch(scene: Scene, incident: Incident) -> None:
         switch.spill()
     elif incident.kind is IncidentKind.PARTITION:
         scene.lines[number].cut(seconds)
-    elif incident.kind is IncidentKind.PROGRAM:
-        scene.come_back_with_another_program(number, seconds)
-    elif incident.kind is IncidentKind.RELAPSE:
-        scene.come_back_with_another_plan(number, seconds)
     elif incident.kind is IncidentKind.TEAR:
         switch.tear(seconds, partial(_note, scene, incident))
     else:

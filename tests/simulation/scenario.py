@@ -34,8 +34,6 @@ class IncidentKind(str, Enum):
     KILL = "kill"
     RESTART = "restart"
     TEAR = "tear"
-    PROGRAM = "program"
-    RELAPSE = "relapse"
     PARTITION = "partition"
     SPILL = "spill"
     JUMP = "jump"
@@ -68,10 +66,7 @@ class Incident:
     def restarts_switch(self) -> bool:
         """Whether a switch loses its state."""
         restarted = self.kind is IncidentKind.RESTART and self.where.startswith("s")
-        return restarted or self.kind in _RESTARTS
-
-
-_RESTARTS = frozenset({IncidentKind.TEAR, IncidentKind.PROGRAM, IncidentKind.RELAPSE})
+        return restarted or self.kind is IncidentKind.TEAR
 
 
 class FaultKind(str, Enum):
