@@ -113,7 +113,8 @@ def running(request, tmp_path_factory):
     program = load_program()
     plan = build_plan(load_graph("karate"), workers=3, slots=64, program=program.digest)
     with FABRICS[FabricKind.MININET](star, folder, forkserver=forkserver()) as fabric:
-        install((plan.manifest, plan.switch), list(star.grpc_addresses), star.network_of(0), program=program)
+        parts = (plan.manifest, plan.switch)
+        install(parts, list(star.grpc_addresses), star.network_of(0), program=program)
         yield fabric
 
 
