@@ -54,23 +54,16 @@ from tests.simulation.timing import SECOND, Scheduler
 
 @dataclass(frozen=True)
 class Facts:
-    """The numbers that frames about a plan are made of.
+    """The numbers that frames about a plan are made of."""
 
-    Attributes:
-        workers, blocks: their numbers.
-        words: of the fragments of a row.
-        plan_id: the first 32 bits of the plan's digest.
-        owner: worker of each source, vertex or partial sum.
-        counts: the Count of every (block, source) that is sent.
-        sums: (block, vertex) of every sum, with its worker and its count.
-    """
-
+    # workers, blocks: their numbers
     workers: int
     blocks: int
-    words: tuple[int, ...]
-    plan_id: int
-    owner: dict[int, int]
-    counts: dict[tuple[int, int], int]
+    words: tuple[int, ...]  # of the fragments of a row
+    plan_id: int  # the first 32 bits of the plan's digest
+    owner: dict[int, int]  # worker of each source, vertex or partial sum
+    counts: dict[tuple[int, int], int]  # the Count of every (block, source) that is sent
+    # (block, vertex) of every sum, with its worker and its count
     sums: dict[tuple[int, int], tuple[int, int]]
 
 

@@ -46,20 +46,15 @@ _KINDS = {IncidentKind.RESTART: 0.6, IncidentKind.TEAR: 0.4}
 
 @dataclass(frozen=True)
 class Wish:
-    """The common settings of a soak's scenarios.
+    """The common settings of a soak's scenarios."""
 
-    Attributes:
-        leaves, spines: no leaves: stars.
-        byzantine: whether each has a Byzantine worker.
-        reduces: whether each has all-reduces.
-        compression: whether each has fewer bits or caches, but for those with a Byzantine worker.
-    """
-
+    # leaves, spines: no leaves: stars
     leaves: int = 0
     spines: int = 0
     backend: str = "auto"
-    byzantine: bool = False
-    reduces: bool = False
+    byzantine: bool = False  # whether each has a Byzantine worker
+    reduces: bool = False  # whether each has all-reduces
+    # whether each has fewer bits or caches, but for those with a Byzantine worker
     compression: bool = False
 
 

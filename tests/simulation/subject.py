@@ -169,25 +169,16 @@ class SwitchSums:
 
 @dataclass(frozen=True, eq=False)
 class PlannedSubject:
-    """What is exchanged, and where.
-
-    Attributes:
-        shares: of the switches, leaves first.
-        topology: ports, addresses and cables.
-        oracle: the right sums of vertices.
-        awaited: the right sums of blocks.
-        desired: states of the switches.
-        answers: of the switches, decoded.
-    """
+    """What is exchanged, and where."""
 
     plan: Plan
-    shares: tuple[SwitchShare, ...]
-    topology: Topology
-    oracle: Oracle
-    awaited: SwitchSums
+    shares: tuple[SwitchShare, ...]  # of the switches, leaves first
+    topology: Topology  # ports, addresses and cables
+    oracle: Oracle  # the right sums of vertices
+    awaited: SwitchSums  # the right sums of blocks
     directions: tuple[Direction, ...]
-    desired: DesiredStates
-    answers: KnownRows
+    desired: DesiredStates  # states of the switches
+    answers: KnownRows  # of the switches, decoded
 
     def features(self, seed: list[int], width: int, surges: float) -> NDArray[np.float32]:
         """Draw the features of all vertices, sometimes larger ones of one vertex.
