@@ -503,7 +503,7 @@ MISTAKES = (
         "switchgnn/lab/experiments/point.py",
         "{_digest(asdict(self))}",
         "{_digest(asdict(self) | dict(features=0))}",
-        (f"{RUNNER}::test_another_parameter_is_another_result[change7]",),
+        (f"{RUNNER}::test_another_parameter_is_another_result[change1]",),
     ),
     Mistake(
         "points_lost_at_the_end",
