@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""The difference between two contents of a switch, the order of its updates, and the report."""
+"""The contents of a switch, the difference of two, the order of its updates, and the report."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -8,17 +8,52 @@ from dataclasses import dataclass
 from finsy.proto import p4r
 
 from switchgnn.controller.controls.session import Session
+from switchgnn.controller.p4runtime.client import P4RuntimeClient
 from switchgnn.controller.p4runtime.layout import Layout
-from switchgnn.controller.p4runtime.messages import (
+from switchgnn.controller.p4runtime.rows import (
     DELETE,
     INSERT,
     MODIFY,
+    Rows,
+    RowsDifference,
     default_update,
+    describe_key,
+    difference,
     group_update,
+    no_rows,
 )
-from switchgnn.controller.p4runtime.rows import RowsDifference, describe_key, difference
-from switchgnn.controller.p4runtime.state import Groups, SwitchContents
 from switchgnn.controller.p4runtime.wire import Request, encode_difference, encode_messages
+
+Groups = Mapping[int, tuple[int, ...]]
+
+
+@dataclass(frozen=True, eq=False)
+class SwitchContents:
+    """All that a controller can put into a switch."""
+
+    rows: Mapping[str, Rows]  # the entries of every table that has a key, by the table's name
+    defaults: Mapping[str, bytes]  # the default action of every table whose program lets it change
+    groups: Groups  # the sorted ports of every multicast group
+
+
+def empty_state(layout: Layout) -> SwitchContents:
+    """Return the contents of a switch that has just loaded its program."""
+    defaults = {table.name: table.default for table in layout.tables.values()}
+    return SwitchContents(
+        rows={table.name: no_rows(table) for table in layout.keyed_tables()},
+        defaults={name: each for name, each in defaults.items() if each is not None},
+        groups={},
+    )
+
+
+def read_state(client: P4RuntimeClient, layout: Layout) -> SwitchContents:
+    """Return the contents of a switch."""
+    defaults = empty_state(layout).defaults
+    return SwitchContents(
+        rows={table.name: client.read_rows(table) for table in layout.keyed_tables()},
+        defaults={name: client.read_default(layout.table(name)) for name in defaults},
+        groups=client.read_groups(),
+    )
 
 
 @dataclass(frozen=True)

@@ -104,17 +104,11 @@ _COUNT_BITS = 16
 
 @dataclass(frozen=True)
 class SlotsInUse:
-    """A sample of one switch's slots.
+    """A sample of one switch's slots."""
 
-    Attributes:
-        used: slots of the sample with contributions to its newest block, complete or not.
-        seen: slots of the sample, evenly spread.
-        slots: that the plan may use.
-    """
-
-    used: int
-    seen: int
-    slots: int
+    used: int  # slots of the sample with contributions to its newest block, complete or not
+    seen: int  # slots of the sample, evenly spread
+    slots: int  # that the plan may use
 
 
 def bank_slots(switch: SwitchPart) -> int:

@@ -45,19 +45,12 @@ class ReadRefusedError(ControllerError):
 
 @dataclass(frozen=True)
 class UpdateFailure:
-    """One update that a switch refused.
+    """One update that a switch refused."""
 
-    Attributes:
-        index: of the update in its write request.
-        entry: the table or group, and the decoded key.
-        code: canonical gRPC status code, such as 6 for ALREADY_EXISTS.
-        reason: the switch's words.
-    """
-
-    index: int
-    entry: str
-    code: int
-    reason: str
+    index: int  # of the update in its write request
+    entry: str  # the table or group, and the decoded key
+    code: int  # canonical gRPC status code, such as 6 for ALREADY_EXISTS
+    reason: str  # the switch's words
 
 
 class WriteRefusedError(ControllerError):

@@ -11,7 +11,14 @@ from typing import TypeVar
 
 from switchgnn.base.clock import SYSTEM_CLOCK, Clock
 from switchgnn.base.network import Network
-from switchgnn.controller.change import ChangeCounts, InstallReport, change_between
+from switchgnn.controller.change import (
+    ChangeCounts,
+    InstallReport,
+    SwitchContents,
+    change_between,
+    empty_state,
+    read_state,
+)
 from switchgnn.controller.check import check_plan
 from switchgnn.controller.controls import KEYED
 from switchgnn.controller.controls.banks import Pool, has_pool
@@ -31,12 +38,10 @@ from switchgnn.controller.errors import (
     RollbackError,
     VerificationError,
 )
-from switchgnn.controller.memory import refuse_other_plan
 from switchgnn.controller.p4runtime.client import P4RuntimeClient
 from switchgnn.controller.p4runtime.layout import Layout
-from switchgnn.controller.p4runtime.state import SwitchContents, empty_state, read_state
 from switchgnn.controller.plan import PlanSource, SwitchPlan, load_plan
-from switchgnn.controller.target import Progress, SwitchInstall
+from switchgnn.controller.target import Progress, SwitchInstall, refuse_other_plan
 from switchgnn.p4src import Program
 
 

@@ -16,14 +16,7 @@ from switchgnn.controller.controls.session import Session, SessionEntry
 from switchgnn.controller.counters import Counters, read_counters
 from switchgnn.controller.errors import ControllerError
 from switchgnn.controller.p4runtime.client import P4RuntimeClient
-from switchgnn.controller.p4runtime.rows import Record
-from switchgnn.controller.p4runtime.state import (
-    keyed_tables,
-    read_default,
-    read_groups,
-    read_rows,
-    table_entity,
-)
+from switchgnn.controller.p4runtime.rows import Record, table_entity
 from switchgnn.controller.p4runtime.wire import count_entities
 
 
@@ -108,9 +101,9 @@ def show(client: P4RuntimeClient, counted: TablesInUse | None = None) -> SwitchS
     return SwitchState(
         address=client.address,
         cookie=client.get_pipeline_cookie() or 0,
-        session=session.decode(read_default(client, session.table)),
-        marking=congestion.decode(read_default(client, congestion.table)),
-        reduces=reduce.decode(read_default(client, reduce.table)),
+        session=session.decode(client.read_default(session.table)),
+        marking=congestion.decode(client.read_default(congestion.table)),
+        reduces=reduce.decode(client.read_default(reduce.table)),
         tables=count_tables(client) if counted is None else counted,
         counters=read_counters(client),
     )
@@ -124,9 +117,9 @@ def count_tables(client: P4RuntimeClient) -> TablesInUse:
             entries=sum(map(count_entities, client.read_responses([table_entity(table)]))),
             size=table.size,
         )
-        for table in keyed_tables(client.get_layout())
+        for table in client.get_layout().keyed_tables()
     )
-    return TablesInUse(tuple(tables), len(read_groups(client)))
+    return TablesInUse(tuple(tables), len(client.read_groups()))
 
 
 def show_entries(client: P4RuntimeClient, name: str, limit: int | None = None) -> list[Record]:
@@ -146,12 +139,12 @@ def show_entries(client: P4RuntimeClient, name: str, limit: int | None = None) -
     layout = client.get_layout()
     controls = {control.name: control for control in KEYED}
     if name == "groups":
-        groups = sorted(read_groups(client).items())[:limit]
+        groups = sorted(client.read_groups().items())[:limit]
         return [{"group": group, "ports": " ".join(map(str, ports))} for group, ports in groups]
     if name not in controls:
         tables = (*sorted(controls), "groups")
         raise ControllerError(no_such("table", name, tables, where=" with entries"))
-    rows = read_rows(client, layout.table(name))
+    rows = client.read_rows(layout.table(name))
     return controls[name](layout).records(rows.select(slice(limit)))
 
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""One switch during an install: look, load, write, verify, and go back."""
+"""One switch: what it serves, and an install there: look, load, write, verify, and go back."""
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -9,25 +9,29 @@ from pathlib import Path
 from switchgnn.base.clock import SYSTEM_CLOCK, Clock
 from switchgnn.base.network import Network
 from switchgnn.base.network_file import DescribedNetwork, DescribedSwitch, networks_of
-from switchgnn.controller.change import Change, SwitchReport, change_between, group_updates
+from switchgnn.controller.change import (
+    Change,
+    SwitchContents,
+    SwitchReport,
+    change_between,
+    empty_state,
+    group_updates,
+    read_state,
+)
 from switchgnn.controller.controls.session import Session, SessionEntry
 from switchgnn.controller.errors import (
     ControllerError,
     InstallCancelledError,
+    NoPrimaryError,
+    OtherPlanError,
+    OtherProgramError,
     PlanRefusedError,
     RollbackError,
     VerificationError,
 )
-from switchgnn.controller.memory import served_plan
 from switchgnn.controller.p4runtime.client import DEFAULT_DEADLINE, P4RuntimeClient, program_cookie
 from switchgnn.controller.p4runtime.connection import TlsOptions
 from switchgnn.controller.p4runtime.layout import Layout
-from switchgnn.controller.p4runtime.state import (
-    SwitchContents,
-    empty_state,
-    read_groups,
-    read_state,
-)
 from switchgnn.controller.p4runtime.wire import Request
 from switchgnn.controller.plan import SwitchPlan, leaf_spine_switch_plan, load_plan
 from switchgnn.p4src import Program
@@ -96,7 +100,7 @@ class SwitchInstall:
         # inserted again would send every copy twice.
         if self._cookie is None:
             return
-        updates = list(group_updates(read_groups(self.client), {}))
+        updates = list(group_updates(self.client.read_groups(), {}))
         if updates:
             self.client.write(updates)
 
@@ -214,3 +218,40 @@ def parts_over(
     parts = split_for_leaf_spine(whole, leaf_spine).switches
     plans = [leaf_spine_switch_plan(whole.manifest, part) for part in parts]
     return list(zip(plans, networks, strict=True))
+
+
+# P4Runtime never makes a controller with this election id the primary.
+_LOOKING_ON = 0
+
+
+def served_plan(client: P4RuntimeClient) -> int:
+    """Return the number of the plan that an open switch serves, under any program; 0: none."""
+    if client.get_pipeline_cookie() is None:
+        return 0
+    try:
+        client.layout = None  # of an earlier program
+        session = Session(client.get_layout())
+        return session.decode(client.read_default(session.table)).plan
+    except (OtherProgramError, TypeError):
+        # Another program, or a version with another session entry.
+        return 0
+
+
+def refuse_other_plan(address: str, served: int, own: int) -> None:
+    """Refuse a switch that serves another plan than ``own``; 0: none."""
+    if served not in (0, own):
+        raise OtherPlanError(
+            f"Switch {address} serves plan {served:08x}, which somebody else has installed, and "
+            f"not {own:08x}: a watch replaces no other plan. Watch that one, or bring yours to the "
+            "switch with `switchgnn controller install`."
+        )
+
+
+def refuse_other_primary(client: P4RuntimeClient) -> None:
+    """Refuse a switch that has a primary controller, even one that ours would outrank."""
+    try:
+        with client.another(_LOOKING_ON, primary=True):
+            # Some switches make us the primary where there is no other.
+            return
+    except NoPrimaryError:
+        return

@@ -21,10 +21,9 @@ from switchgnn.controller.errors import (
     SwitchUnreachableError,
 )
 from switchgnn.controller.install import DesiredStates, MakeExecutor, Share, install_each
-from switchgnn.controller.memory import refuse_other_plan, refuse_other_primary, served_plan
 from switchgnn.controller.p4runtime.client import P4RuntimeClient, program_cookie
-from switchgnn.controller.p4runtime.state import read_default
 from switchgnn.controller.plan import SwitchPlan
+from switchgnn.controller.target import refuse_other_plan, refuse_other_primary, served_plan
 from switchgnn.p4src import Program
 
 # Short, so that a watch can be stopped while it waits for a connection.
@@ -182,7 +181,7 @@ class _Watcher:
         if not client.alive or client.get_pipeline_cookie() != program_cookie(self.program):
             return False
         session = Session(client.get_layout())
-        served = session.decode(read_default(client, session.table)).plan
+        served = session.decode(client.read_default(session.table)).plan
         refuse_other_plan(client.address, served, self.plan.number)
         return served == self.plan.number
 

@@ -15,6 +15,8 @@ FILES = sorted(file for folder in FOLDERS for file in (ROOT / folder).rglob("*.p
 # A docstring documents each argument where there are more than this.
 _FEW_ARGUMENTS = 2
 _COMMANDS = re.compile(r"\.(command|callback)\(")
+# What a method adds to that of its base is not said again.
+_ELSEWHERE = re.compile(r"\bSee ``\w+(\.\w+)?``|; see ``\w+(\.\w+)?``")
 _ERROR = "SwitchGNNError"
 _NOTHING = ("None", "Never", "NoReturn")
 
@@ -53,6 +55,8 @@ def incomplete(file: Path, errors: frozenset[str], public: frozenset[str]) -> li
         if name.partition(".")[0] not in public:
             continue
         documented = ast.get_docstring(node) or ""
+        if _ELSEWHERE.search(documented):
+            continue
         missing = [
             section
             for section in _needed(node, errors)

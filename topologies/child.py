@@ -55,7 +55,7 @@ class Child:
         pipe: whether its standard input and output are pipes.
         environment: variables to set.
         forkserver: forks it if its program is a Python module.
-        namespace: the network namespace for a forked process.
+        namespace: its network namespace, such as ``/proc/PID/ns/net``; None: that of this process.
         folder: where a forked process runs.
     """
 
@@ -126,10 +126,12 @@ class Child:
                 namespace=self._namespace,
                 folder=self._folder,
             )
+        # From util-linux.
+        enter = ["nsenter", f"--net={self._namespace}"] if self._namespace else []
         try:
             # A session of its own: Ctrl-C reaches the parent, which stops its children.
             return subprocess.Popen(
-                [*DIE_WITH_PARENT, *self._command],
+                [*DIE_WITH_PARENT, *enter, *self._command],
                 stdin=stdin,
                 stdout=stdout,
                 stderr=stderr,

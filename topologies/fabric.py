@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from switchgnn.base.machine import module_of, python_program
+from switchgnn.base.machine import python_program
 from switchgnn.topologies.child import Child, temporary_files_in
 from switchgnn.topologies.forkserver import Forkserver
 from switchgnn.topologies.targets import switch_child
@@ -36,17 +36,17 @@ class FaultyCables:
         faults: str,
         folder: Path,
         *,
-        enter: Sequence[str] = (),
+        namespace: Path | None = None,
         recordings: Mapping[str, Path] | None = None,
         logs: Path | None = None,
     ) -> None:
-        command = [*enter, *_PROGRAM, *(word for cable in cables for word in cable)]
         self._child = Child(
             "The relay between switches",
-            command,
+            [*_PROGRAM, *(word for cable in cables for word in cable)],
             (logs or folder) / "relay.log",
             pipe=True,
             environment=temporary_files_in(folder),
+            namespace=namespace,
         )
         # Observers of a run ask from threads of their own.
         self._asking = threading.Lock()
@@ -153,10 +153,6 @@ class Fabric(ABC):
     def worker_link(self, worker: int) -> str:
         """Return the worker's link, as for ``switchgnn.host.open_link``."""
 
-    @abstractmethod
-    def worker_command(self, worker: int, command: Sequence[str]) -> list[str]:
-        """Return the command that runs ``command`` at the worker's end of its link."""
-
     def worker_namespace(self, worker: int) -> Path | None:
         """Return the worker's own network namespace, or None."""
         return None
@@ -198,7 +194,6 @@ class Fabric(ABC):
             self.topology.target,
             ports=ports,
             grpc_address=grpc_address,
-            device_id=0,
             log=self.logs / f"{switch.name}.log",
             folder=self.folder,
             tls=self.topology.tls,
@@ -239,15 +234,12 @@ class Fabric(ABC):
         Returns:
             The process, not yet started.
         """
-        named, log = f"{name.capitalize()} {worker}", self.logs / f"{name}-{worker}.log"
-        variables = {**temporary_files_in(self.folder), **(environment or {})}
-        forks = self._forkserver is not None and module_of(command) is not None
         return Child(
-            named,
-            command if forks else self.worker_command(worker, command),
-            log,
+            f"{name.capitalize()} {worker}",
+            command,
+            self.logs / f"{name}-{worker}.log",
             pipe=True,
-            environment=variables,
+            environment={**temporary_files_in(self.folder), **(environment or {})},
             forkserver=self._forkserver,
             namespace=self.worker_namespace(worker),
         )

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A topology over UDP on the loopback interface: no root, no Mininet, no BMv2."""
 
-from collections.abc import Sequence
-
 from switchgnn.base.network_file import (
     Cable,
     DescribedNetwork,
@@ -107,10 +105,6 @@ class LoopbackFabric(Fabric):
             for _, lower, upper in topology.cables
         ]
         return DescribedNetwork(tuple(switches), tuple(workers), tuple(cables))
-
-    def worker_command(self, worker: int, command: Sequence[str]) -> list[str]:
-        """See ``Fabric``."""
-        return list(command)
 
     @property
     def switch_processes(self) -> list[int]:

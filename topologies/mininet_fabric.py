@@ -178,21 +178,14 @@ class MininetFabric(Fabric):
         """Return the worker's interface in its namespace."""
         return f"eth:{self._hosts[worker].defaultIntf().name}"
 
-    def worker_command(self, worker: int, command: Sequence[str]) -> list[str]:
-        """Return the command, run in the worker's network namespace."""
-        return [_MNEXEC, "-a", str(self._hosts[worker].pid), *command]
-
     def worker_namespace(self, worker: int) -> Path:
         """Return the network namespace of the worker's host."""
-        return Path(f"/proc/{self._hosts[worker].pid}/ns/net")
+        return _namespace(self._hosts[worker])
 
     def switch_namespace(self, switch: int) -> Path:
         """Return the network namespace of a switch: leaves share one, spines another."""
-        return Path(f"/proc/{self._room_of(switch).pid}/ns/net")
-
-    def _room_of(self, switch: int) -> Any:  # noqa: ANN401 - Mininet has no types
         upper = any(cable.upper.switch == switch for cable in self.topology.cables)
-        return self._upper_room if upper else self._room
+        return _namespace(self._upper_room if upper else self._room)
 
     @property
     def workers_have_hosts(self) -> bool:
@@ -288,7 +281,7 @@ class MininetFabric(Fabric):
             relayed,
             self._cable_faults,
             self.folder,
-            enter=(_MNEXEC, "-a", str(host.pid)),
+            namespace=_namespace(host),
             recordings=self._cable_recordings,
             logs=self.logs,
         )
@@ -307,6 +300,10 @@ class MininetFabric(Fabric):
             _run(["ip", "link", "set", interface, "mtu", mtu], namespace_pid)
         if shape and self.topology.bandwidth is not None:
             _limit(interface, self.topology.bandwidth, namespace_pid)
+
+
+def _namespace(node: Any) -> Path:  # noqa: ANN401 - Mininet has no types
+    return Path(f"/proc/{node.pid}/ns/net")
 
 
 def _end(host: Any) -> None:  # noqa: ANN401 - Mininet has no types

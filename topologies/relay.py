@@ -89,14 +89,8 @@ class _CableDirection:
     def _give(self, frame: bytes) -> None:
         if self._given is not None:
             self._given.add((frame,))
-        while True:
-            try:
-                if self._target.send(frame):
-                    self.given += len(frame)
-            except BlockingIOError:
-                select.select((), (self._target,), ())
-            else:
-                return
+        if self._target.send(frame):
+            self.given += len(frame)
 
 
 class _Cable:

@@ -79,7 +79,6 @@ def switch_command(
     *,
     ports: Mapping[int, str],
     grpc_address: str,
-    device_id: int,
     tls: TlsFolder | None = None,
     backend: Backend | None = None,
     bandwidth: float | None = None,
@@ -92,7 +91,7 @@ def switch_command(
     if target is Target.EMBEDDED:
         return [
             *python_program("switchgnn.softswitch"),
-            *("--device-id", str(device_id), "--grpc", grpc_address),
+            *("--device-id", "0", "--grpc", grpc_address),
             *(word for port, link in ports.items() for word in ("--port", f"{port}={link}")),
             *_tls_options(_EMBEDDED_TLS, tls),
             *(() if backend is None else ("--backend", backend.value)),
@@ -100,7 +99,7 @@ def switch_command(
         ]
     interfaces = {port: link.removeprefix("eth:") for port, link in ports.items()}
     return [
-        *(BMV2_PROGRAM, "--no-p4", "--device-id", str(device_id)),
+        *(BMV2_PROGRAM, "--no-p4", "--device-id", "0"),
         *(word for port, name in interfaces.items() for word in ("-i", f"{port}@{name}")),
         # The default port of its Thrift server, 9090, is the same for all.
         *("--thrift-port", str(free_tcp_port())),
@@ -130,7 +129,6 @@ def switch_child(
     *,
     ports: Mapping[int, str],
     grpc_address: str,
-    device_id: int,
     log: Path,
     tls: TlsFolder | None = None,
     backend: Backend | None = None,
@@ -142,34 +140,24 @@ def switch_child(
     """Return the switch as a child process, not yet started; see ``wait_until_serving``.
 
     For `backend` and `bandwidth` see ``switch_command``. `forkserver`: forks the embedded switch.
-    `namespace`: the network namespace of its ports, such as ``/proc/PID/ns/net``. `folder`: for its
-    temporary files; None: that of the log.
+    `namespace`: the network namespace of its ports. `folder`: for its temporary files; None: that
+    of the log.
     """
-    command = switch_command(
-        target,
-        ports=ports,
-        grpc_address=grpc_address,
-        device_id=device_id,
-        tls=tls,
-        backend=backend,
-        bandwidth=bandwidth,
-    )
-    name = f"The {target.value} switch"
-    variables = temporary_files_in(folder or log.parent)
-    forks = forkserver is not None and target is Target.EMBEDDED
     return Child(
-        name,
-        command if forks else [*_enter(namespace), *command],
+        f"The {target.value} switch",
+        switch_command(
+            target,
+            ports=ports,
+            grpc_address=grpc_address,
+            tls=tls,
+            backend=backend,
+            bandwidth=bandwidth,
+        ),
         log,
-        environment=variables,
-        forkserver=forkserver if forks else None,
+        environment=temporary_files_in(folder or log.parent),
+        forkserver=forkserver,
         namespace=namespace,
     )
-
-
-def _enter(namespace: Path | None) -> tuple[str, ...]:
-    # From util-linux.
-    return () if namespace is None else ("nsenter", f"--net={namespace}")
 
 
 def wait_until_serving(switch: Child, grpc_address: str) -> None:

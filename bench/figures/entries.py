@@ -21,9 +21,7 @@ from switchgnn.base.native import find_compiler
 from switchgnn.controller import P4RuntimeClient, program_cookie
 from switchgnn.controller.controls.fanout import Fanout
 from switchgnn.controller.p4runtime.layout import Layout
-from switchgnn.controller.p4runtime.messages import INSERT
-from switchgnn.controller.p4runtime.rows import Rows, Value, make_rows
-from switchgnn.controller.p4runtime.state import read_rows
+from switchgnn.controller.p4runtime.rows import INSERT, Rows, Value, make_rows
 from switchgnn.controller.p4runtime.wire import encode_rows
 from switchgnn.p4src import Program, load_program
 
@@ -94,7 +92,7 @@ def _measure(program: Program, rows: Rows) -> _Measured:
         client.write_requests(encode_rows(INSERT, rows.select(slice(1, None))))
         seconds, size = time.perf_counter() - started, _resident(process) - before
         started = time.perf_counter()
-        found = read_rows(client, rows.table)
+        found = client.read_rows(rows.table)
         read = len(rows) / (time.perf_counter() - started)
     if not np.array_equal(found.data, rows.data[np.argsort(rows.keys, kind="stable")]):
         raise BenchError("The switch has other entries than were written.")

@@ -19,7 +19,7 @@ from bench.testbeds.workload import WORKERS, random_plan
 from switchgnn.controller import P4RuntimeClient, SwitchPlan, install, program_cookie, star_network
 from switchgnn.controller.controls.fanout import Fanout
 from switchgnn.controller.p4runtime.layout import Layout
-from switchgnn.controller.p4runtime.messages import INSERT
+from switchgnn.controller.p4runtime.rows import INSERT
 from switchgnn.controller.p4runtime.wire import encode_rows
 from switchgnn.p4src import load_program
 from switchgnn.planner import Plan
@@ -42,10 +42,11 @@ def run(settings: Settings) -> Iterator[ResultLine]:
     """Measure both clients; without p4runtime-shell only our own."""
     plan = random_plan(_VERTICES, _NEIGHBOURS)
     with TemporaryDirectory(prefix="bench-") as name:
-        star = Topology(star_network(WORKERS).alone, Target.BMV2, (socket_address(Path(name)),))
+        address = socket_address(Path(name))
+        star = Topology(star_network(WORKERS).alone, Target.BMV2, (address,))
         with VethStar(star, Path(name)):
-            yield _against_shell(settings, plan, star.grpc_address, Path(name))
-            yield _verified(settings, plan, star.grpc_address)
+            yield _against_shell(settings, plan, address, Path(name))
+            yield _verified(settings, plan, address)
 
 
 def _against_shell(settings: Settings, plan: Plan, address: str, folder: Path) -> ResultLine:

@@ -15,13 +15,12 @@ from switchgnn.controller import (
     read_counters,
     star_network,
 )
-from switchgnn.controller.change import change_between
+from switchgnn.controller.change import change_between, empty_state
 from switchgnn.controller.controls.congestion import DEFAULT_ECN_THRESHOLD
 from switchgnn.controller.controls.session import Session, SessionEntry
 from switchgnn.controller.install import desired_state, with_session
 from switchgnn.controller.p4runtime.layout import Layout
-from switchgnn.controller.p4runtime.messages import default_update
-from switchgnn.controller.p4runtime.state import empty_state
+from switchgnn.controller.p4runtime.rows import default_update
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.p4src import Program, load_program
 from switchgnn.planner import Graph, Plan, SwitchPart, write_plan
@@ -79,7 +78,7 @@ class Testbed:
             address = socket_address(self.folder)
             star = Topology(self.network.alone, self.target, (address,), backend=self._backend)
             self.fabric = self._stack.enter_context(self._fabric(star, self.folder))
-            self.client = self._stack.enter_context(P4RuntimeClient(star.grpc_address))
+            self.client = self._stack.enter_context(P4RuntimeClient(address))
             self._install()
             self._stack = self._stack.pop_all()
         return self

@@ -4,7 +4,7 @@
 
 import os
 import subprocess
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from itertools import count
 from pathlib import Path
 
@@ -41,7 +41,6 @@ class VethStar(Fabric):
                 for worker, neighbour in enumerate(self.topology.network_of(0).neighbours)
             },
             grpc_address=self._address,
-            device_id=0,
             log=self.folder / f"{self._tag}.log",
             backend=self.topology.backend,
         )
@@ -64,10 +63,6 @@ class VethStar(Fabric):
     def worker_link(self, worker: int) -> str:
         """Return the worker's end of its pair."""
         return f"eth:{self._host_end(worker)}"
-
-    def worker_command(self, worker: int, command: Sequence[str]) -> list[str]:
-        """Return the command itself, since all are in one namespace."""
-        return list(command)
 
     def wire_bytes(self) -> list[WireBytes]:
         """Return what the switch's ends of the pairs have received and sent."""

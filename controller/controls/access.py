@@ -96,7 +96,7 @@ class Partial(Keyed):
 
     def count(self, plan: SwitchPlan, network: Network | None = None) -> int:
         """Return the number of entries."""
-        return len(np.unique(partial_senders(plan.switch).result))
+        return len(np.unique(partial_senders(plan.switch)[0]))
 
     def rows(self, plan: SwitchPlan, network: Network | None = None) -> Rows:
         """Return one entry for each destination of each block that awaits partial sums.
@@ -104,10 +104,10 @@ class Partial(Keyed):
         It has a bit for each worker that sends one; at a spine for each that is behind a leaf
         that does.
         """
-        switch, pairs = plan.switch, partial_senders(plan.switch)
-        awaiting, first = np.unique(pairs.result, return_index=True)
+        switch, (result, neighbour) = plan.switch, partial_senders(plan.switch)
+        awaiting, first = np.unique(result, return_index=True)
         members = b"".join(each.to_bytes(_SET_BYTES, "big") for each in plan.members)
-        sets = np.frombuffer(members, np.uint8).reshape(-1, _SET_BYTES)[pairs.neighbour]
+        sets = np.frombuffer(members, np.uint8).reshape(-1, _SET_BYTES)[neighbour]
         values: dict[str, Value] = {
             "block_id": switch.result_block[awaiting],
             "dst_id": switch.result_vertex[awaiting],

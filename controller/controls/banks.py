@@ -16,32 +16,21 @@ TABLE = "pool"
 
 @dataclass(frozen=True)
 class BankEvents:
-    """Contributions to one bank that did not just add, in the order of the counter's cells.
+    """Contributions to one bank that did not just add, in the order of the counter's cells."""
 
-    Attributes:
-        completed: they completed a slot.
-        stale: they came too late.
-        overfull: they were one too many.
-        released: the worker of the slot's vertex sums for itself.
-        overflowed: they found no slot and went to the worker as they came; the strawman's only.
-    """
-
-    completed: int
-    stale: int
-    overfull: int
-    released: int
+    completed: int  # they completed a slot
+    stale: int  # they came too late
+    overfull: int  # they were one too many
+    released: int  # the worker of the slot's vertex sums for itself
+    # they found no slot and went to the worker as they came; the strawman's only
     overflowed: int = 0
 
 
 @dataclass(frozen=True)
 class Passes:
-    """How much the switch has worked.
+    """How much the switch has worked."""
 
-    Attributes:
-        by_contributions: cell n counts the passes that made n contributions.
-    """
-
-    by_contributions: tuple[int, ...]
+    by_contributions: tuple[int, ...]  # cell n counts the passes that made n contributions
 
     @property
     def passes(self) -> int:

@@ -15,15 +15,10 @@ _MOST_OF_QUEUE = 0.75
 
 @dataclass(frozen=True)
 class Marking:
-    """The queue lengths, in packets, from which on packets are marked.
+    """The queue lengths, in packets, from which on packets are marked."""
 
-    Attributes:
-        beside_others: on ports with ordinary traffic.
-        alone: on others.
-    """
-
-    beside_others: int = DEFAULT_ECN_THRESHOLD
-    alone: int = DEFAULT_ECN_THRESHOLD
+    beside_others: int = DEFAULT_ECN_THRESHOLD  # on ports with ordinary traffic
+    alone: int = DEFAULT_ECN_THRESHOLD  # on others
 
 
 def marking(beside_others: int, queue: int, sums: int) -> Marking:

@@ -18,23 +18,15 @@ ABOVE = "set_above"
 
 @dataclass(frozen=True)
 class SessionEntry:
-    """What a switch says of the install it serves.
+    """What a switch says of the install it serves."""
 
-    Attributes:
-        session: grows with every install; 0 before the first one.
-        plan: first 32 bits of the plan's digest; 0 when the tables serve no plan.
-        members: one bit for each worker of the plan.
-        magnitude_limit: the largest magnitude, as the bits of a float32, that a worker may
-            report.
-        width: of the slots, and of the widest frames: 8 << width numbers.
-        any_tag: 1 where the switch may have forgotten its window of tags, or never hears of one.
-    """
-
-    session: int
-    plan: int
-    members: int
+    session: int  # grows with every install; 0 before the first one
+    plan: int  # first 32 bits of the plan's digest; 0 when the tables serve no plan
+    members: int  # one bit for each worker of the plan
+    # the largest magnitude, as the bits of a float32, that a worker may report
     magnitude_limit: int
-    width: int = 0
+    width: int = 0  # of the slots, and of the widest frames: 8 << width numbers
+    # 1 where the switch may have forgotten its window of tags, or never hears of one
     any_tag: int = 0
 
     @property

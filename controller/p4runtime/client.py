@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import grpc
+import numpy as np
 from finsy.proto import p4r
 
 from switchgnn.controller.errors import PipelineMissingError, SwitchUnreachableError
@@ -20,7 +21,7 @@ from switchgnn.controller.p4runtime.connection import (
     election_message,
 )
 from switchgnn.controller.p4runtime.layout import Layout, Table, parse_p4info
-from switchgnn.controller.p4runtime.rows import Rows
+from switchgnn.controller.p4runtime.rows import Rows, parse_default, parse_group, table_entity
 from switchgnn.controller.p4runtime.rpc_errors import explain_write, explained
 from switchgnn.controller.p4runtime.wire import BATCH, Request, decode_rows, encode_messages
 from switchgnn.p4src import Program
@@ -233,6 +234,26 @@ class P4RuntimeClient:
         request = p4r.ReadRequest(device_id=self.device_id, entities=entities)
         with explained(self.address, "being read"):
             yield from self._connection.read(request.SerializeToString(), timeout=_LONG_DEADLINE)
+
+    def read_rows(self, table: Table) -> Rows:
+        """Return the entries of one table, sorted by key."""
+        rows = self.decode(table, self.read_responses([table_entity(table)]))
+        return rows.select(np.argsort(rows.keys, kind="stable"))
+
+    def read_default(self, table: Table) -> bytes:
+        """Return the default action of one table."""
+        query = p4r.TableEntry(table_id=table.id, is_default_action=True)
+        for entity in self.read([p4r.Entity(table_entry=query)]):
+            return parse_default(table, entity.table_entry)
+        return table.default or b""
+
+    def read_groups(self) -> dict[int, tuple[int, ...]]:
+        """Return the sorted ports of every multicast group."""
+        query = p4r.Entity()
+        # Group 0 stands for all groups.
+        query.packet_replication_engine_entry.multicast_group_entry.multicast_group_id = 0
+        entries = (entity.packet_replication_engine_entry for entity in self.read([query]))
+        return dict(parse_group(entry.multicast_group_entry) for entry in entries)
 
     def _get_pipeline(
         self, kind: "p4r.GetForwardingPipelineConfigRequest.ResponseType.ValueType"

@@ -21,16 +21,12 @@ ACTION_ID_BYTES = 4
 
 @dataclass(frozen=True)
 class Field:
-    """A part of a key, or a parameter of an action.
-
-    Attributes:
-        offset: bytes before it, from the first key field or the first parameter.
-    """
+    """A part of a key, or a parameter of an action."""
 
     id: int
     name: str
     bits: int
-    offset: int
+    offset: int  # bytes before it, from the first key field or the first parameter
 
     @property
     def width(self) -> int:
@@ -54,18 +50,14 @@ class Action:
 
 @dataclass(frozen=True)
 class Table:
-    """A table with exact keys only.
-
-    Attributes:
-        default: the initial default action, its id and the bytes of its parameters; None if
-            it is const.
-    """
+    """A table with exact keys only."""
 
     id: int
     name: str
     size: int
     keys: tuple[Field, ...]
     actions: tuple[Action, ...]
+    # the initial default action, its id and the bytes of its parameters; None if it is const
     default: bytes | None
 
     @property
@@ -95,17 +87,12 @@ def parse_p4info(text: str) -> p4i.P4Info:
 
 @dataclass(frozen=True)
 class Array:
-    """A counter or register array.
-
-    Attributes:
-        size: its cells.
-        bits: of a cell of a register; 0 for a counter, whose width the switch chooses.
-    """
+    """A counter or register array."""
 
     id: int
     name: str
-    size: int
-    bits: int = 0
+    size: int  # its cells
+    bits: int = 0  # of a cell of a register; 0 for a counter, whose width the switch chooses
 
 
 @dataclass(frozen=True)
@@ -140,6 +127,10 @@ class Layout:
                 f"The P4 program has no table {name}, only {', '.join(sorted(self.tables))}."
             )
         return self.tables[name]
+
+    def keyed_tables(self) -> list[Table]:
+        """Return the tables that have entries."""
+        return [table for table in self.tables.values() if table.keys]
 
     def counter(self, name: str) -> Array:
         """Return the counter called ``name``."""

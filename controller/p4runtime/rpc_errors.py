@@ -20,7 +20,7 @@ from switchgnn.controller.errors import (
     WriteRefusedError,
 )
 from switchgnn.controller.p4runtime.layout import Layout
-from switchgnn.controller.p4runtime.messages import describe_entity
+from switchgnn.controller.p4runtime.rows import describe_entity
 
 _DETAILS_KEY = "grpc-status-details-bin"
 

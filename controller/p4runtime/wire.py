@@ -18,8 +18,18 @@ from finsy.proto import p4r
 from numpy.typing import NDArray
 
 from switchgnn.controller.p4runtime.layout import ACTION_ID_BYTES, Action, Field, Table
-from switchgnn.controller.p4runtime.messages import DELETE, INSERT, MODIFY, parse_rows, row_update
-from switchgnn.controller.p4runtime.rows import Bytes, Rows, RowsDifference, concatenate, no_rows
+from switchgnn.controller.p4runtime.rows import (
+    DELETE,
+    INSERT,
+    MODIFY,
+    Bytes,
+    Rows,
+    RowsDifference,
+    concatenate,
+    no_rows,
+    parse_rows,
+    row_update,
+)
 
 # Requests stay far below gRPC's usual limit of 4 MB.
 BATCH = 4000
@@ -29,31 +39,21 @@ _MARKS = 255
 
 @dataclass(frozen=True)
 class Request:
-    """The updates of one write request, serialized.
+    """The updates of one write request, serialized."""
 
-    Attributes:
-        updates: the field ``updates`` of a WriteRequest, without the fields
-            that say which controller writes to which switch.
-        count: how many updates.
-    """
-
+    # the field ``updates`` of a WriteRequest, without the fields that say which controller writes
+    # to which switch
     updates: bytes
-    count: int
+    count: int  # how many updates
 
 
 @dataclass(frozen=True)
 class _Template:
-    """One update of a kind and action.
+    """One update of a kind and action."""
 
-    Attributes:
-        message: the update as part of a WriteRequest, values zero; uint8[L].
-        offsets: the bytes of the message that are values; int[V].
-        columns: the bytes of a row that belong there; int[V].
-    """
-
-    message: Bytes
-    offsets: NDArray[np.intp]
-    columns: NDArray[np.intp]
+    message: Bytes  # the update as part of a WriteRequest, values zero; uint8[L]
+    offsets: NDArray[np.intp]  # the bytes of the message that are values; int[V]
+    columns: NDArray[np.intp]  # the bytes of a row that belong there; int[V]
 
     def encode(self, data: Bytes) -> Request:
         """Return the updates of rows."""

@@ -5,7 +5,7 @@
 from switchgnn.controller.controls.watch import NOBODY, Watch
 
 from switchgnn.controller import Outcome
-from switchgnn.controller.p4runtime.messages import default_update
+from switchgnn.controller.p4runtime.rows import default_update
 from tests.ptf.switchgnn_ptf.packets import feature, random_lanes, resigned
 from tests.ptf.switchgnn_ptf.switch_test import SwitchTest
 

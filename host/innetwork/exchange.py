@@ -288,7 +288,7 @@ class InNetworkExchange(Transport):
         direction: Direction = Direction.FORWARD,
         tensor_id: int = 0,
     ) -> FixedSums:
-        """Sum as :meth:`aggregate`, in the integers of the switch; `features`: float32[n, F].
+        """Sum in the integers of the switch; see ``InNetworkExchange.aggregate``.
 
         With a cache, they are the sums of the changes of all rounds.
         """

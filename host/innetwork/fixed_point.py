@@ -41,7 +41,20 @@ class FixedPoint:
         bits: int = WHOLE_BITS,
         step_error: float = 0.5,
     ) -> "FixedPoint":
-        """Choose the scale; FeatureError: a sum of such features would overflow float32."""
+        """Choose the scale for a fan-in and a magnitude.
+
+        Args:
+            max_fan_in: n, the largest number of contributions to one sum.
+            magnitude: m, the largest absolute value.
+            bits: 32, 16 or 8.
+            step_error: the largest error of a rounded feature, in steps.
+
+        Returns:
+            The scale.
+
+        Raises:
+            FeatureError: a sum of ``max_fan_in`` such features would overflow float32.
+        """
         if max_fan_in * magnitude > LARGEST_SUM:
             raise FeatureError(
                 f"The largest feature is {magnitude:g} and a vertex sums up to {max_fan_in} of "

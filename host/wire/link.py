@@ -127,7 +127,13 @@ class Link(ABC):
         """Return the next frame, valid until the next call, or None after ``seconds``."""
 
     def send_rows(self, rows: FrameRows, first: int, count: int) -> None:
-        """Send `count` frames from ``first`` on, in their order; waits while the link is full."""
+        """Send some frames in their order; waits while the link is full.
+
+        Args:
+            rows: the frames.
+            first: the first of them that leaves.
+            count: how many leave.
+        """
         for index in range(first, first + count):
             self.send(rows.frame(index))
 

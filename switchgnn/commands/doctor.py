@@ -34,7 +34,6 @@ from switchgnn.commands.shared.console import plain_console
 from switchgnn.controller.controls.session import Session
 from switchgnn.controller.errors import ControllerError
 from switchgnn.controller.p4runtime.client import program_cookie
-from switchgnn.controller.p4runtime.state import read_default
 from switchgnn.controller.target import client_of
 from switchgnn.host.wire.header import FEATURE_FRAME_BYTES
 from switchgnn.p4src import load_program
@@ -101,7 +100,7 @@ def _switch(switch: DescribedSwitch) -> Finding:
             if cookie != program_cookie(load_program()):
                 return Finding(name, use, True, "another program; installing replaces it", "")
             session = Session(client.get_layout())
-            entry = session.decode(read_default(client, session.table))
+            entry = session.decode(client.read_default(session.table))
     except ControllerError as error:
         return Finding(name, f"{use} ({error})", True, None, start)
     except SwitchGNNError as error:

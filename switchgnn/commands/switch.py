@@ -10,6 +10,7 @@ import typer
 from finsy.proto import p4i, p4r
 from google.protobuf import text_format
 
+from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.files import read_regular, read_regular_text
 from switchgnn.base.network import NetworkError
 from switchgnn.base.network_file import (
@@ -19,12 +20,15 @@ from switchgnn.base.network_file import (
     read_network,
 )
 from switchgnn.base.options import option, with_groups
-from switchgnn.commands.errors import ProgramError
 from switchgnn.controller.p4runtime.client import program_cookie
 from switchgnn.controller.p4runtime.layout import parse_p4info
 from switchgnn.p4src import Program, load_program, load_strawman
 from switchgnn.softswitch.daemon.options import SwitchOptions
 from switchgnn.softswitch.daemon.serving import run_switch
+
+
+class ProgramError(SwitchGNNError):
+    """The P4 program that a switch is to begin with is not there, or is something else."""
 
 
 def as_described(options: SwitchOptions, path: Path, name: str | None) -> SwitchOptions:

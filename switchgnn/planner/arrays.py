@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from functools import cached_property, update_wrapper
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Generic, ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -209,6 +209,19 @@ def rank_in_group(*keys: NDArray[np.integer]) -> NDArray[np.int64]:
     starts = np.where(starts_group(*keys), positions, 0)
     ranks: NDArray[np.int64] = positions - np.maximum.accumulate(starts)
     return ranks
+
+
+def rank_within(
+    groups: Sequence[NDArray[Any]], by: Sequence[NDArray[Any]] = ()
+) -> NDArray[np.int64]:
+    """Return the rank of each row, in no order, within its group of equal keys.
+
+    Rows ascend by the last key of `by`, then by the one before it, then as they come.
+    """
+    order = np.lexsort((*by, *groups))
+    rank = np.empty(len(order), dtype=np.int64)
+    rank[order] = rank_in_group(*(keys[order] for keys in groups))
+    return rank
 
 
 def ranges(starts: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -21,7 +21,6 @@ from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.graph import Graph
 from switchgnn.planner.lanes import BANK_LANES, banks_of_slot
 from switchgnn.planner.partition.leaf_spine import LeafSpine
-from switchgnn.planner.partition.metis_leaf_spine import metis_leaf_spine_name
 from switchgnn.planner.partition.simple import load_assignment
 from switchgnn.planner.plan.banks import BANKS
 from switchgnn.planner.sending.order import Rates
@@ -292,7 +291,7 @@ def _partition(leaf_spine: LeafSpine | None) -> tuple[str, str]:
     if leaf_spine is None or leaf_spine.leaves == 1:
         return "metis", "Workers by METIS: few edges between workers are few boundary vertices."
     return (
-        metis_leaf_spine_name(leaf_spine.leaves),
+        f"metis-leaf-spine:{leaf_spine.leaves}",
         f"Workers by METIS for {leaf_spine.leaves} leaves: few sums between leaves, then few edges "
         "between workers.",
     )

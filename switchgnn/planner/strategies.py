@@ -6,8 +6,8 @@ To add one, write a function with the signature of the protocol and add it to th
 `build_plan` checks its results.
 """
 
-from collections.abc import Iterator, Mapping
-from contextlib import suppress
+import re
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Protocol, TypeVar
 
@@ -23,10 +23,10 @@ from switchgnn.planner.blocks.mlgp import mlgp
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.boundary import BoundaryEdges
 from switchgnn.planner.graphs.graph import Graph
-from switchgnn.planner.partition.cdfgnn import find_cdfgnn
+from switchgnn.planner.partition.cdfgnn import GAMMA, cdfgnn
 from switchgnn.planner.partition.g3 import g3, g3_literal
-from switchgnn.planner.partition.metis_leaf_spine import find_metis_leaf_spine
-from switchgnn.planner.partition.ptscotch import find_ptscotch
+from switchgnn.planner.partition.metis_leaf_spine import metis_leaf_spine
+from switchgnn.planner.partition.ptscotch import ptscotch
 from switchgnn.planner.partition.simple import balanced_boundary, chunk, metis_volume, shuffled
 from switchgnn.planner.partition.workers import partition_workers
 from switchgnn.planner.sending.cover import cover_edges, peel
@@ -78,6 +78,29 @@ class OrderStrategy(Protocol):
         """See the class."""
 
 
+# By kind: the numbers that follow it in a name, what is wrong without them, and the strategy.
+_NUMBERED: Mapping[str, tuple[str, str, Callable[..., PartitionStrategy]]] = {
+    "ptscotch": (
+        r"([1-9]\d{0,4})",
+        "does not say how many ranks: write it as ptscotch:2",
+        lambda ranks: partial(ptscotch, ranks=int(ranks)),
+    ),
+    "metis-leaf-spine": (
+        r"([1-9]\d{0,2})",
+        "does not say how many leaves: write it as metis-leaf-spine:2",
+        lambda leaves: partial(metis_leaf_spine, leaves=int(leaves)),
+    ),
+    "cdfgnn": (
+        r"([1-9]\d{0,2})(?::(0(?:\.\d{1,6})?|1(?:\.0{1,6})?))?",
+        "needs the number of leaves, and perhaps a gamma from 0 to 1 after it: write it as "
+        "cdfgnn:2 or cdfgnn:2:0.5",
+        lambda leaves, gamma: partial(
+            cdfgnn, leaves=int(leaves), gamma=GAMMA if gamma is None else float(gamma)
+        ),
+    ),
+}
+
+
 class PartitionStrategies(dict[str, PartitionStrategy]):
     """Partition strategies by name, and those with a number in their name.
 
@@ -86,10 +109,12 @@ class PartitionStrategies(dict[str, PartitionStrategy]):
 
     def __missing__(self, name: str) -> PartitionStrategy:
         """Return the strategy, or raise KeyError."""
-        for find in (find_metis_leaf_spine, find_cdfgnn, find_ptscotch):
-            with suppress(KeyError):
-                return find(name)
-        raise KeyError(name)
+        kind, _, numbers = name.partition(":")
+        pattern, problem, make = _NUMBERED[kind]
+        found = re.fullmatch(pattern, numbers)
+        if found is None:
+            raise PlannerError(f"{name!r} {problem}.")
+        return make(*found.groups())
 
 
 PARTITION_STRATEGIES: Mapping[str, PartitionStrategy] = PartitionStrategies(
@@ -119,21 +144,18 @@ ORDER_STRATEGIES: Mapping[str, OrderStrategy] = {
 SEND_STRATEGIES: Mapping[str, SendStrategy] = {"multicast": multicast, "cover": cover_edges}
 
 
-class _BlockNames(Mapping[str, object]):
+class _BlockNames(dict[str, object]):
     """Names of blocks: the keys of BLOCK_STRATEGIES, and KIND:LEAVES:SPINES."""
 
-    def __getitem__(self, name: str) -> object:
+    def __missing__(self, name: str) -> object:
         """Return the strategy, or raise KeyError."""
-        return find_blocks_over(name) or BLOCK_STRATEGIES[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(BLOCK_STRATEGIES)
-
-    def __len__(self) -> int:
-        return len(BLOCK_STRATEGIES)
+        found = find_blocks_over(name)
+        if found is None:
+            raise KeyError(name)
+        return found
 
 
-BLOCK_NAMES: Mapping[str, object] = _BlockNames()
+BLOCK_NAMES: Mapping[str, object] = _BlockNames(BLOCK_STRATEGIES)
 
 _Strategy = TypeVar("_Strategy")
 

@@ -12,8 +12,8 @@ from switchgnn.softswitch.errors import (
 from switchgnn.softswitch.native.build import Backend
 from switchgnn.softswitch.p4runtime.server import ServerTls
 from switchgnn.softswitch.ports import EthernetSpec, UdpSpec
+from switchgnn.softswitch.queues import QueueSettings
 from switchgnn.softswitch.switch import SoftSwitch
-from switchgnn.softswitch.traffic_manager import QueueSettings
 
 __all__ = [
     "Backend",

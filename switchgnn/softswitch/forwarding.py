@@ -1,17 +1,18 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Take packets through ingress, the traffic manager and egress."""
+"""Take packets through ingress, replication and egress without a compiler."""
 
 import time
 from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
+from typing import NamedTuple
 
-from switchgnn.softswitch.interpreter import Interpreter, Values
+from switchgnn.softswitch.interpreter import Ingress, Interpreter, Values
 from switchgnn.softswitch.lowering import variables as var
 from switchgnn.softswitch.program import DROP_PORT
-from switchgnn.softswitch.replication import Replica, ReplicationEngine
-from switchgnn.softswitch.traffic_manager import CLASSES, Queued, TrafficManager
+from switchgnn.softswitch.queues import CLASSES
+from switchgnn.softswitch.replication import CloneSession, Replica, ReplicationEngine
 
 NORMAL = 0
 INGRESS_CLONE = 1
@@ -48,10 +49,24 @@ class ForwardingCounts:
         return ForwardingCounts(**{name: one + two for name, (one, two) in pairs.items()})
 
 
-class Forwarder:
-    """The packet path of one program; runs in one thread.
+class _Packet(NamedTuple):
+    """A packet between ingress and egress; `cut`: the most bytes that leave."""
 
-    A sender returns False if the frame is lost and raises BlockingIOError if it must wait.
+    state: Values
+    data: bytes
+    position: int
+    instance_type: int
+    length: int
+    cut: int = var.NEVER_TRUNCATED
+    instance: int = -1
+    queued_at: int = 0
+
+
+class Forwarder:
+    """The packet path of an interpreted program, in one thread.
+
+    Copies of a packet wait in one queue, of which none is left when a method returns. A sender
+    returns False if the frame is lost.
     """
 
     def __init__(
@@ -59,24 +74,22 @@ class Forwarder:
         functions: Interpreter,
         *,
         replication: ReplicationEngine,
-        queues: TrafficManager,
+        depth: int,
         senders: dict[int, Sender],
         counts: ForwardingCounts,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._functions = functions
         self._replication = replication
-        self._queues = queues
+        self._depth = depth
         self._senders = senders
         self._counts = counts
         self._again: deque[tuple[bytes, int, Values]] = deque()
-        self._uses_time = functions.uses_time
-        # Frames refused by their ports; the packets after them stay queued.
-        self.held: dict[int, bytes] = {}
+        # By arrival: port, class, packet, and how many of them it found.
+        self._queue: deque[tuple[int, int, _Packet, int]] = deque()
+        self._lengths: Counter[tuple[int, int]] = Counter()
         self._clock = clock
         self._started = clock()
-        # Whether queued packets may be able to leave by `drain`.
-        self.waiting = False
 
     @property
     def busy(self) -> bool:
@@ -96,53 +109,36 @@ class Forwarder:
             data, instance_type, kept = again.popleft()
             self._pass(data, 0, instance_type, kept)
 
-    def drain(self) -> None:
-        """Send every queued packet that may leave now."""
-        queues = self._queues
-        while (item := queues.pop(self._clock())) is not None:
-            self._egress(item[0], item[1], item[2], queues.length(item[0], item[3]))
-        self.waiting = False
-
-    def writable(self, port: int) -> None:
-        """Send the frames held back for a port that accepts frames again."""
-        frame = self.held.pop(port, None)
-        if frame is None:
-            return
-        self._queues.unblock(port, self._clock())
-        self._transmit(port, frame)
-        self.waiting = True
-        self.drain()
-
-    def _hold(self, port: int, frame: bytes) -> None:
-        self.held[port] = frame
-        self._queues.block(port)
+    def _drain(self) -> None:
+        while self._queue:
+            port, of_class, packet, found = self._queue.popleft()
+            self._lengths[port, of_class] -= 1
+            self._egress(port, packet, found, self._lengths[port, of_class])
 
     def _now(self) -> int:
         """Return the microseconds since the program was loaded; 0 if it reads no time."""
-        return int((self._clock() - self._started) * 1e6) if self._uses_time else 0
+        return int((self._clock() - self._started) * 1e6) if self._functions.uses_time else 0
 
     def _pass(self, data: bytes, port: int, instance_type: int, kept: Values | None) -> None:
-        length = len(data)
         now = self._now() if instance_type == NORMAL else 0
-        state, spec, group, priority, session, clone_list, resubmit, pos, new_length, cut = (
-            self._functions.ingress(data, port, instance_type, now, kept)
-        )
-        if session >= 0:
-            self._clone_ingress(session, clone_list, data, port, state)
-        if resubmit:
+        done = self._functions.ingress(data, port, instance_type, now, kept)
+        packet = _Packet(done.state, data, done.position, REPLICATED, done.length)
+        if done.session >= 0:
+            self._clone_ingress(done, packet, port)
+        if done.resubmit:
             self._counts.resubmitted += 1
-            self._enter_again((data, RESUBMITTED, self._functions.keep(resubmit, state)))
-        elif group:
+            kept = self._functions.keep(done.resubmit, done.state)
+            self._enter_again((data, RESUBMITTED, kept))
+        elif done.group:
             # Copies are new packets: truncating the original does not truncate them.
-            packet = (state, data, pos, REPLICATED, new_length, None, length)
-            self._replicate(self._replication.groups.get(group, ()), packet, priority)
-        elif spec == DROP_PORT:
+            replicas = self._replication.groups.get(done.group, ())
+            self._replicate(replicas, packet, done.priority)
+        elif done.port == DROP_PORT:
             self._counts.ingress_drops += 1
         else:
-            alone = (state, data, pos, NORMAL, new_length, cut, length, -1)
-            self._enqueue(spec, alone, priority)
-        if self.waiting:
-            self.drain()
+            alone = packet._replace(instance_type=NORMAL, cut=done.cut)
+            self._enqueue(done.port, alone, done.priority)
+        self._drain()
 
     def _enter_again(self, item: tuple[bytes, int, Values]) -> None:
         if len(self._again) >= AGAIN_LIMIT:
@@ -150,81 +146,66 @@ class Forwarder:
         else:
             self._again.append(item)
 
-    def _enqueue(self, port: int, packet: Queued, priority: int) -> None:
-        self.waiting = True
-        self._queues.push(port, (*packet, self._now()), self._clock(), priority % CLASSES)
+    def _enqueue(self, port: int, packet: _Packet, priority: int) -> None:
+        of_class = priority % CLASSES
+        found = self._lengths[port, of_class]
+        if found >= self._depth:
+            self._counts.tail_drops[port] += 1
+            return
+        self._lengths[port, of_class] += 1
+        self._queue.append((port, of_class, packet._replace(queued_at=self._now()), found))
 
-    def _replicate(self, replicas: tuple[Replica, ...], packet: Queued, priority: int = 0) -> None:
+    def _replicate(self, replicas: tuple[Replica, ...], packet: _Packet, priority: int = 0) -> None:
         for replica in replicas:
-            self._enqueue(replica.port, (*packet, replica.instance), priority)
+            self._enqueue(replica.port, packet._replace(instance=replica.instance), priority)
 
-    def _clone_ingress(
-        self, session: int, field_list: int, data: bytes, port: int, state: Values
-    ) -> None:
-        target = self._replication.sessions.get(session)
-        if target is None:
+    def _clone_ingress(self, done: Ingress, packet: _Packet, port: int) -> None:
+        session = self._replication.sessions.get(done.session)
+        if session is None:
             return
-        length = len(data)
-        pos, parsed = self._functions.reparse(data, port)
-        cloned = self._functions.clone(field_list, parsed, state)
-        cut = target.max_length or None
-        packet = (cloned, data, pos, INGRESS_CLONE, length, cut, length)
-        self._replicate(target.replicas, packet)
+        position, parsed = self._functions.reparse(packet.data, port)
+        state = self._functions.clone(done.clone_list, parsed, done.state)
+        arrived = _Packet(state, packet.data, position, INGRESS_CLONE, len(packet.data))
+        self._clone(session, arrived)
 
-    def _clone_egress(
-        self, session: int, field_list: int, packet: Queued, after: Values, length: int
-    ) -> None:
-        target = self._replication.sessions.get(session)
-        if target is None:
-            return
-        cloned = self._functions.clone(field_list, after, after)
-        _, data, pos, _, _, _, arrived, _, _ = packet
-        cut = target.max_length or None
-        copy = (cloned, data, pos, EGRESS_CLONE, length, cut, arrived)
-        self._replicate(target.replicas, copy)
+    def _clone(self, session: CloneSession, packet: _Packet) -> None:
+        cut = session.max_length or var.NEVER_TRUNCATED
+        self._replicate(session.replicas, packet._replace(cut=cut))
 
-    def _egress(self, port: int, packet: Queued, queued_after: int, left_after: int) -> None:
-        state, data, pos, instance_type, length, cut, arrived, instance, since = packet
-        after, out, session, clone_list, recirculate, new_length, cut = self._functions.egress(
-            state,
-            data,
-            {
-                var.POSITION.name: pos,
-                var.INPUT_PORT.name: port,
-                var.INSTANCE.name: instance,
-                var.INSTANCE_TYPE.name: instance_type,
-                var.LENGTH.name: length,
-                var.KEPT_BYTES.name: var.NEVER_TRUNCATED if cut is None else cut,
-                var.PACKET_BYTES.name: arrived,
-                var.NOW.name: self._now(),
-                var.ENQUEUED_AT.name: since,
-                var.DEPTH_BEFORE.name: queued_after,
-                var.DEPTH_AFTER.name: left_after,
-            },
-        )
-        if session >= 0:
-            self._clone_egress(session, clone_list, packet, after, new_length)
-            self.waiting = True
-        if out is None:
+    def _egress(self, port: int, packet: _Packet, found: int, left: int) -> None:
+        inputs = {
+            var.POSITION.name: packet.position,
+            var.INPUT_PORT.name: port,
+            var.INSTANCE.name: packet.instance,
+            var.INSTANCE_TYPE.name: packet.instance_type,
+            var.LENGTH.name: packet.length,
+            var.KEPT_BYTES.name: packet.cut,
+            var.PACKET_BYTES.name: len(packet.data),
+            var.NOW.name: self._now(),
+            var.ENQUEUED_AT.name: packet.queued_at,
+            var.DEPTH_BEFORE.name: found,
+            var.DEPTH_AFTER.name: left,
+        }
+        done = self._functions.egress(packet.state, packet.data, inputs)
+        session = self._replication.sessions.get(done.session)
+        if session is not None:
+            state = self._functions.clone(done.clone_list, done.state, done.state)
+            copy = packet._replace(state=state, instance_type=EGRESS_CLONE, length=done.length)
+            self._clone(session, copy)
+        if done.out is None:
             self._counts.egress_drops += 1
-        elif recirculate:
+        elif done.recirculate:
             self._counts.recirculated += 1
-            self._enter_again((out, RECIRCULATED, self._functions.keep(recirculate, after)))
+            kept = self._functions.keep(done.recirculate, done.state)
+            self._enter_again((done.out, RECIRCULATED, kept))
         else:
-            self._transmit(port, out if cut >= len(out) else out[:cut])
+            self._transmit(port, done.out[: done.cut])
 
     def _transmit(self, port: int, frame: bytes) -> None:
         sender = self._senders.get(port)
         if sender is None:
             self._counts.unattached[port] += 1
-            return
-        try:
-            taken = sender(frame)
-        except BlockingIOError:
-            self._hold(port, frame)
-            return
-        if taken:
+        elif sender(frame):
             self._counts.sent[port] += 1
-            self._queues.charge(port, len(frame))
         else:
             self._counts.send_errors[port] += 1

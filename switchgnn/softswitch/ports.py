@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ports of the switch: packet sockets on network interfaces, and UDP sockets."""
 
+import select
 import socket
 import struct
 import sys
@@ -18,6 +19,8 @@ RECEIVE_BUFFER_BYTES = 32 << 20
 _SEND_BUFFER_FRAMES = 3
 _UDP_FRAME_BYTES = 65_535
 _ETHERNET_OVERHEAD_BYTES = 18
+# To send a frame, between which there is at most that time, in seconds, for room.
+_TRIES, _LONGEST_WAIT = 2, 1.0
 
 _ETH_P_ALL = 3
 _SOL_PACKET = 263
@@ -112,14 +115,17 @@ class Port:
         return self._socket.fileno()
 
     def send(self, frame: bytes) -> bool:
-        """Send a frame; return False if it is lost, raise BlockingIOError if it must wait."""
-        try:
-            self._send(frame)
-        except BlockingIOError:
-            raise
-        except OSError:
-            return False
-        return True
+        """Send a frame, when there is room for it; return False if it is lost."""
+        for _ in range(_TRIES):
+            try:
+                self._send(frame)
+            except BlockingIOError:
+                select.select([], [self._socket], [], _LONGEST_WAIT)
+            except OSError:
+                return False
+            else:
+                return True
+        return False
 
     def close(self) -> None:
         """Detach the port."""

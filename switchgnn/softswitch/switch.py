@@ -6,7 +6,6 @@ import logging
 import os
 import select
 import threading
-import time
 from collections import deque
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
@@ -26,9 +25,9 @@ from switchgnn.softswitch.p4runtime.server import P4RuntimeServer, ServerTls
 from switchgnn.softswitch.p4runtime.service import P4RuntimeService
 from switchgnn.softswitch.ports import Port, PortSpec, open_ports
 from switchgnn.softswitch.program import DROP_PORT
+from switchgnn.softswitch.queues import QueueSettings
 from switchgnn.softswitch.replication import ReplicationEngine
 from switchgnn.softswitch.state import ProgramState, PythonState
-from switchgnn.softswitch.traffic_manager import QueueSettings, TrafficManager
 
 Result = TypeVar("Result")
 
@@ -41,18 +40,14 @@ _AGAIN_PER_TURN = 256
 
 
 class EventLoop:
-    """Wait for frames, timers and requests; ``forwarder`` is None until a program is loaded."""
+    """Waits for frames and requests; ``forwarder`` is None until a program is loaded."""
 
-    def __init__(
-        self, ports: Mapping[int, Port], queues: TrafficManager, counts: ForwardingCounts
-    ) -> None:
+    def __init__(self, ports: Mapping[int, Port], counts: ForwardingCounts) -> None:
         self.forwarder: Forwarder | None = None
-        self._queues = queues
         self._counts = counts
         self._ports = {port.fileno(): (number, port) for number, port in ports.items()}
         self._requests: deque[tuple[Callable[[], Any], Future[Any]]] = deque()
         self._guard = threading.Lock()
-        self._blocked: frozenset[int] = frozenset()
         self._accepting = False
         self._stopping = False
         self._thread: threading.Thread | None = None
@@ -98,43 +93,15 @@ class EventLoop:
             self._run_requests()
 
     def _turn(self) -> None:
-        for descriptor, events in self._wait(self._timeout()):
+        busy = self.forwarder is not None and self.forwarder.busy
+        for descriptor, _ in self._epoll.poll(0.0 if busy else -1.0):
             if descriptor == self._wake:
                 os.eventfd_read(self._wake)
             else:
-                self._serve_port(*self._ports[descriptor], events)
+                self._read_port(*self._ports[descriptor])
         self._run_requests()
-        forwarder = self.forwarder
-        if forwarder is not None:
-            if forwarder.busy:
-                self._guarded(forwarder.run_again, _AGAIN_PER_TURN)
-            if forwarder.waiting or self._queues.settings.limited:
-                self._guarded(forwarder.drain)
-            if forwarder.held or self._blocked:
-                self._watch_blocked(frozenset(forwarder.held))
-
-    def _watch_blocked(self, blocked: frozenset[int]) -> None:
-        """Watch exactly the blocked ports for room, so that they can send again."""
-        for descriptor, (number, _) in self._ports.items():
-            if (number in blocked) != (number in self._blocked):
-                output = select.EPOLLOUT if number in blocked else 0
-                self._epoll.modify(descriptor, select.EPOLLIN | output)
-        self._blocked = blocked
-
-    def _wait(self, timeout: float) -> list[tuple[int, int]]:
-        if timeout > 0.0:
-            # Epoll counts milliseconds, in which a line sends many frames; select is finer.
-            select.select([self._epoll], [], [], timeout)
-            timeout = 0.0
-        return self._epoll.poll(timeout)
-
-    def _timeout(self) -> float:
-        if self.forwarder is not None and (self.forwarder.busy or self.forwarder.waiting):
-            return 0.0
-        if not self._queues.settings.limited:
-            return -1.0
-        due = self._queues.next_time()
-        return -1.0 if due is None else max(0.0, due - time.monotonic())
+        if self.forwarder is not None and self.forwarder.busy:
+            self._guarded(self.forwarder.run_again, _AGAIN_PER_TURN)
 
     def _run_requests(self) -> None:
         while self._requests:
@@ -143,12 +110,6 @@ class EventLoop:
                 future.set_result(function())
             except BaseException as error:  # the caller's thread raises it
                 future.set_exception(error)
-
-    def _serve_port(self, number: int, port: Port, events: int) -> None:
-        if events & select.EPOLLOUT and self.forwarder is not None:
-            self._guarded(self.forwarder.writable, number)
-        if events & ~select.EPOLLOUT:
-            self._read_port(number, port)
 
     def _read_port(self, number: int, port: Port) -> None:
         forwarder = self.forwarder
@@ -209,6 +170,7 @@ class SoftSwitch:
         tls: ServerTls | None = None,
         backend: Backend = Backend.AUTO,
     ) -> None:
+        self._queue_settings = queues or QueueSettings()
         if backend is Backend.NATIVE and find_compiler() is None:
             raise NoCompilerError(
                 "The native back end needs a C++ compiler on the PATH: "
@@ -220,9 +182,7 @@ class SoftSwitch:
         self.given: GivenProgram | None = None
         self.state: ProgramState | None = None
         self._port_specs = dict(ports or {})
-        self._queue_settings = queues or QueueSettings()
-        self._queues = TrafficManager(self._queue_settings, self._port_specs)
-        self._counts = ForwardingCounts(tail_drops=self._queues.tail_drops)
+        self._counts = ForwardingCounts()
         self._grpc = grpc
         self._cpu_port = cpu_port
         self._tls = tls
@@ -242,7 +202,7 @@ class SoftSwitch:
 
     def queued(self, port: int) -> int:
         """Return the number of packets queued for a port."""
-        return self._queues.length(port) if self._engine is None else self._engine.length(port)
+        return 0 if self._engine is None else self._engine.length(port)
 
     @property
     def grpc_address(self) -> str:
@@ -292,7 +252,7 @@ class SoftSwitch:
     def _new_loop(self) -> EventLoop | NativeLoop:
         if self._engine is not None:
             return NativeLoop(self._engine, self._ports, self._cpu_port, self._packet_in)
-        loop = EventLoop(self._ports, self._queues, self._counts)
+        loop = EventLoop(self._ports, self._counts)
         if self.given is not None and isinstance(self.state, PythonState):
             loop.forwarder = self._forwarder(self.given.lowered, self.state)
         return loop
@@ -325,7 +285,6 @@ class SoftSwitch:
                 self._loop.stop()
                 self._loop = None
             self._detach()
-            self._queues.clear()
             if self._engine is not None:
                 self._engine.clear()
         return ended
@@ -371,9 +330,7 @@ class SoftSwitch:
             if self._loop is not None:
                 self._loop.stop()
             self._counts = self.counts
-            self._queues.tail_drops = self._counts.tail_drops
             self.replication.reset()
-            self._queues.clear()
             self._engine, self.given, self.state = engine, given, state
             if engine is not None:
                 engine.publish(self.replication)
@@ -388,22 +345,31 @@ class SoftSwitch:
         if self.backend is Backend.PYTHON or (
             self.backend is Backend.AUTO and find_compiler() is None
         ):
+            self._refuse_limits()
             return None
         try:
             native = load_native(given)
         except (NoCompilerError, UnsupportedProgramError) as error:
             if self.backend is Backend.NATIVE:
                 raise
+            self._refuse_limits()
             given.check()
             _SWITCH_LOG.warning("The program is interpreted: %s", error)
             return None
         return NativeEngine(native, self._queue_settings)
 
+    def _refuse_limits(self) -> None:
+        if self._queue_settings.limited:
+            raise NoCompilerError(
+                "Rates and bandwidths of ports need the native back end: apt-get install g++, and "
+                "do not use --backend python."
+            )
+
     def _forwarder(self, lowered: LoweredProgram, state: PythonState) -> Forwarder:
         return Forwarder(
             Interpreter(lowered, state),
             replication=self.replication,
-            queues=self._queues,
+            depth=self._queue_settings.depth,
             senders=self._senders,
             counts=self._counts,
         )

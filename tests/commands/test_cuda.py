@@ -7,7 +7,6 @@ not use it. A stand-in for both needs no GPU: it takes that import for the initi
 each fork with what came before it.
 """
 
-import json
 import os
 import subprocess
 import sys
@@ -15,7 +14,6 @@ from collections import Counter
 
 import pytest
 
-from tests.support.commands import switchgnn
 from tests.support.gpu import cuda_missing
 from tests.support.speed import seconds_here
 
@@ -98,29 +96,3 @@ def test_workers_are_forked_before_the_driver_is_initialised(tmp_path, cuda, dri
     assert noted["forked before"] == before
     assert noted["forked after"] == FORKS - before
     assert noted["initialised"] == (1 + 3 if before else 1)
-
-
-DIGITS = (
-    *("train", "--data", "digits:80", "--workers", "4", "--layers", "3", "--hidden", "64"),
-    *("--epochs", "12", "--dropout", "0", "--target", "embedded", "--fabric", "loopback"),
-)
-
-
-@pytest.mark.whole
-@pytest.mark.skipif(cuda_missing() is not None, reason=f"{cuda_missing()}")
-def test_training_on_a_gpu_is_training_on_the_cpu():
-    losses = [
-        losses_of(*DIGITS, "--device", device, "--transport", transport)
-        for device in ("cpu", "cuda")
-        for transport in ("switch", "local")
-    ]
-    for others in losses[1:]:
-        assert others == pytest.approx(losses[0], abs=1e-3)
-
-
-def losses_of(*command):
-    done = switchgnn(*command, "--json")
-    assert done.returncode == 0, done.stdout + done.stderr
-    events = map(json.loads, done.stdout.splitlines())
-    (losses,) = (event["losses"] for event in events if event["event"] == "finished")
-    return losses

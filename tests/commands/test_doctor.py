@@ -24,8 +24,6 @@ from tests.support.fabrics import bed
 from tests.support.markers import needs_root
 from tests.support.networks import own_network
 
-ROOT = Path(__file__).parents[2]
-
 
 @pytest.fixture
 def install(monkeypatch):

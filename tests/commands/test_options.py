@@ -14,8 +14,8 @@ from typer.testing import CliRunner
 
 from switchgnn.base.options import option, with_groups, with_short_help
 from switchgnn.commands.application import COMMANDS, app
-from switchgnn.commands.errors import ConfigError
 from switchgnn.commands.run.command import app as run_app
+from switchgnn.commands.shared.config_file import ConfigError
 from switchgnn.commands.train.command import app as train_app
 from switchgnn.host.links.faults import DIRECTIONS, FaultRates, Faults
 from switchgnn.host.registry import AUTO, TRANSPORTS
@@ -189,16 +189,6 @@ def test_nothing_is_cut_at_80_columns(name):
         if not getattr(parameter, "hidden", False) and parameter.param_type_name == "option":
             for option in (*parameter.opts, *parameter.secondary_opts):
                 assert re.search(rf"{re.escape(option)}\b", text), option
-
-
-def test_help_all_has_every_option_of_train():
-    text = help_of(["train"], "--help-all")
-    assert problems(text) == []
-    for each in FOUND["train",].params:
-        for name in (*each.opts, *each.secondary_opts):
-            assert re.search(rf"{name}\b", text), name
-    # Only this help: those that follow are short again.
-    assert "--bin-memory" not in help_of(["train"], "-h")
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What cannot be written is said before the work begins, and nothing stays of the trial."""
 
-import importlib.util
 import logging
 from pathlib import Path
 
@@ -62,13 +61,6 @@ def test_a_file_that_is_there_and_a_folder_instead_of_it(tmp_path):
     check_outputs(files={"--checkpoint": tmp_path / "file"})
     assert (tmp_path / "file").read_text() == "kept"
     assert "it is a folder" in refused(files={"--checkpoint": tmp_path})
-
-
-needs_training = pytest.mark.skipif(
-    importlib.util.find_spec("torch_geometric") is None, reason="PyTorch Geometric is not installed"
-)
-TRAIN = ("train", "--data", "karate", "--workers", 2, "--epochs", 2, "--transport", "local")
-PLAN = ("plan", "karate", "--workers", 2)
 
 
 def test_a_file_for_each_link(tmp_path):

@@ -33,8 +33,6 @@ from switchgnn.planner.presets import PlanRequest
 from tests.support.documents import run_command
 from tests.support.speed import seconds_here
 
-COMMAND = [sys.executable, "-m", "switchgnn.commands", "plan"]
-
 
 def plan(*arguments, width=80):
     """The output; errors are raised as they are."""
@@ -71,7 +69,7 @@ def test_the_numbers_agree_with_one_another(tmp_path):
     assert (found["blocks"], found["passes"]) == (manifest.blocks, said.passes)
     assert found["contributions"] == said.contributions
     assert found["fragments"] == 2
-    assert 0 < found["metis_seconds"] < found["planning_seconds"]
+    assert found["planning_seconds"] > 0
     assert found["peak_memory_bytes"] >= found["memory_before_bytes"] > found["graph_bytes"]
     forward = found["directions"]["forward"]
     assert list(forward["ways"]) == ["plan", "host", "paper", "strawman", "once", "cover-bound"]
@@ -218,12 +216,6 @@ def test_wrong_options_are_answered_in_a_sentence(options, part):
     assert part in refused("karate", "--workers", 2, *options)
 
 
-def test_a_graph_and_workers_are_needed():
-    result = CliRunner().invoke(app, ["plan"])
-    assert result.exit_code == 2
-    assert "--check" in result.output
-
-
 @pytest.mark.whole
 def test_plots_are_drawn(tmp_path):
     pytest.importorskip("matplotlib")
@@ -354,15 +346,6 @@ def test_the_least_time_is_chosen_and_said(directions):
     assert f"{MTU:,} bytes" in told["why"]
 
 
-def test_time_by_hand_where_links_are_all_that_counts():
-    """At a kilobit per second the fullest link takes all the time, or one up and one down."""
-    slow = ("--bandwidth", 0.001, "--delay", 0)
-    told = planned("--slots", 10_000, *slow)
-    for way, load in told["loads"].items():
-        fullest = load["busiest"] * 8 / 1e3
-        assert fullest <= told["seconds"][way] <= 2 * fullest, way
-
-
 @pytest.mark.whole
 def test_a_slow_switch_with_few_slots_does_not_pay_and_auto_leaves_all():
     slow = ("--slots", 64, "--recirculation-rate", 2e5)
@@ -442,18 +425,6 @@ def call(*arguments):
     result = CliRunner().invoke(app, [*map(str, arguments)], catch_exceptions=False)
     assert result.exit_code == 0, result.output
     return result.stdout
-
-
-@pytest.mark.whole
-@needs_ptscotch
-def test_a_plan_by_ptscotch(tmp_path):
-    folder, name = tmp_path / "plan", "ptscotch:2"
-    words = ("digits", "--workers", 4, "--slots", 128, "--partition", name)
-    found = plan_json(*words, "--out", folder)
-    assert read_manifest(folder).partition.method == name
-    assert check_plan(folder, load_graph("digits")).workers == 4
-    forward = found["directions"]["forward"]["ways"]
-    assert forward["paper"] != forward["plan"]
 
 
 @pytest.mark.parametrize("name", ["ptscotch", "ptscotch:", "ptscotch:0", "ptscotch:two"])

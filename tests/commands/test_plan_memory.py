@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from switchgnn.commands.application import app
-from switchgnn.controller.memory import Use
+from switchgnn.controller.check import Use
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.plan.files import read_switch_part
 from switchgnn.profiles import PlanMemory, ProfileError, find_profile, known_profiles

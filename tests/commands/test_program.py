@@ -103,7 +103,6 @@ def test_a_closed_pipe_ends_it_quietly(words, tmp_path):
 
 
 INTERRUPTED = 130
-ROOT = Path(__file__).parents[2]
 
 
 def test_an_interrupt_while_it_imports_is_not_traced(monkeypatch, capsys):
@@ -139,7 +138,6 @@ HEAVY = (
     *("starlette", "uvicorn", "prometheus_client"),
 )
 STARTS = (["-m", "switchgnn"], ["-m", "switchgnn.commands"])
-SHELLS = ("bash", "zsh", "fish")
 
 
 def start(*words, begin=("-m", "switchgnn"), **environment):
@@ -203,21 +201,6 @@ def test_commands_are_completed_without_importing_them(shell):
         # zsh's format quotes names, fish's and zsh's have the line of the list, too.
         there = re.search(rf'(?m)^"?{each.name}\b|"{each.name}"', printed) is not None
         assert there == each.name.startswith("s"), printed
-
-
-def test_options_and_choices_are_completed():
-    def completed(line):
-        asked = CliRunner().invoke(app, prog_name="switchgnn", env=completing("bash", line))
-        assert asked.exit_code == 0
-        return asked.output
-
-    printed = completed("switchgnn run --back")
-    assert "--background" in printed
-    assert "--backend" in printed
-    assert "--bandwidth" not in printed
-    printed = completed("switchgnn run --fabric ")
-    found = set(re.findall(r"\b(?:auto|mininet|loopback)\b", printed))
-    assert found == {"auto", "mininet", "loopback"}
 
 
 def completing(shell, line):

@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 import tempfile
-from dataclasses import dataclass
 from types import SimpleNamespace
 
 import numpy as np
@@ -76,13 +75,6 @@ def test_the_option_counts_more_than_the_environment(monkeypatch, tmp_path):
     assert "the program runs as python code" in " ".join(result.output.split())
 
 
-def test_another_switch_has_no_back_end():
-    words = ["run", *map(str, SMALL["run"]), "--target", "bmv2", "--backend", "python"]
-    result = CliRunner().invoke(app, words)
-    assert result.exit_code != 0
-    assert "BMv2 interprets the program, so there is no --backend python" in str(result.exception)
-
-
 def test_native_code_needs_a_compiler(no_compiler):
     words = ["run", *map(str, SMALL["run"]), *HERE, "--backend", "native"]
     result = CliRunner().invoke(app, words)
@@ -127,13 +119,6 @@ def open_cache(monkeypatch, tmp_path):
 def test_doctor_says_why_a_cache_is_not_trusted(open_cache):
     assert found().startswith("--backend auto takes python: Compiled programs cannot be kept: ")
     assert f"others may write to {open_cache}. Set XDG_CACHE_HOME" in found()
-
-
-@dataclass(frozen=True)
-class Told:
-    backend: str
-    backend_reason: str | None
-    compile_seconds: float
 
 
 # Each vertex of worker 0 has one in-neighbour on worker 1, and the other way around.

@@ -15,8 +15,7 @@ import pytest
 from switchgnn.base.machine import python_program
 from switchgnn.base.network import NetworkError
 from switchgnn.base.network_file import SwitchTarget, network_text
-from switchgnn.commands.errors import ProgramError
-from switchgnn.commands.switch import as_described, find_program
+from switchgnn.commands.switch import ProgramError, as_described, find_program
 from switchgnn.controller import P4RuntimeClient
 from switchgnn.controller.counters import read_counters
 from switchgnn.controller.p4runtime.client import program_cookie

@@ -12,7 +12,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from switchgnn.base.errors import SwitchGNNError
-from switchgnn.commands.errors import PlotError
+from switchgnn.commands.shared.plots import PlotError
 from switchgnn.commands.train import steps
 from switchgnn.commands.train.command import _in_other_order, app
 from switchgnn.commands.train.display import (
@@ -381,11 +381,9 @@ def test_only_the_switch_of_the_transport_switch_reduces(names):
     ("words", "sentence"),
     [
         ("--cache 0.1 --dropout 0.5", "--cache and --dropout 0.5 do not go together"),
-        ("--bits 8 --transport g3", "--bits 8 is not for --transport g3: take switch, host, "),
         ("--cache 0 --transport host --transport local", "--cache 0 is not for --transport local"),
         ("--bits 8 --transport host --sampling 0.5", "--bits 8 and --sampling do not go together"),
         ("--keep 0.5 --transport g3", "--keep is not for --transport g3"),
-        ("--error-feedback", "Error feedback and stochastic rounding are for 16 or 8 bits"),
         ("--cache 1", "'1' is neither auto, off nor a number"),
         ("--bits 12", "12 is not one of 32, 16, 8"),
     ],

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from switchgnn.controller import P4RuntimeClient
-from switchgnn.controller.change import change_between
-from switchgnn.controller.p4runtime.state import read_state
+from switchgnn.controller.change import change_between, read_state
 from switchgnn.controller.plan import SwitchPlan
 from switchgnn.p4src import load_program
 from switchgnn.planner import build_plan, graph_from_edges, write_plan

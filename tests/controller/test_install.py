@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from switchgnn.controller import P4RuntimeClient, clear, install, load_plan, star_network
+from switchgnn.controller.change import empty_state
 from switchgnn.controller.controls.session import Session
 from switchgnn.controller.errors import (
     ControllerError,
@@ -20,8 +21,7 @@ from switchgnn.controller.errors import (
     WriteRefusedError,
 )
 from switchgnn.controller.install import DesiredStates, Share, install_each
-from switchgnn.controller.p4runtime.messages import default_update
-from switchgnn.controller.p4runtime.state import empty_state, read_default
+from switchgnn.controller.p4runtime.rows import default_update
 from tests.controller.fake_server import FakeSwitch
 from tests.controller.plans import make_plan, observed, same
 from tests.support.speed import seconds_here
@@ -68,7 +68,7 @@ def test_a_new_session_is_one_update(put, fake):
 
 def turns(client, layout):
     session = Session(layout)
-    return session.decode(read_default(client, session.table)).any_tag
+    return session.decode(client.read_default(session.table)).any_tag
 
 
 def test_a_restarted_switch_takes_all_turns_until_a_new_session(
@@ -202,11 +202,6 @@ def test_slots_beyond_a_bank_are_refused(network, program, layout):
     expected = PLAN.switch.entry_expected.copy()
     slots[0, 0], expected[0, 0] = size, 1
     refused(changed(entry_slot=slots, entry_expected=expected), network, program, f"has {size:,}")
-
-
-def test_a_plan_too_large_for_a_table_is_refused(network, program):
-    small = replace(program, p4info=program.p4info.replace("size: 4194304", "size: 10"))
-    refused(PLAN, network, small, "16 entries for table fanout, which holds 10")
 
 
 def test_a_client_for_reading_is_refused(fake, network, program):

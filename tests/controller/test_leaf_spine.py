@@ -63,15 +63,6 @@ def test_an_all_reduce_awaits_the_workers_below_a_leaf_and_all_at_a_spine(plans,
     assert reduce.decode(reduce.table.default) == 0
 
 
-def test_addresses_differ():
-    networks = NETWORKS.switches
-    macs = {network.switch.mac for network in networks}
-    macs |= {
-        each.station.mac for network in networks for each in (*network.neighbours, *network.beyond)
-    }
-    assert len(macs) == 5 + len(networks)
-
-
 def test_a_leaf_has_workers_below_and_spines_above(plans, layout):
     leaf, network = plans[1], NETWORKS.leaves[1]
     worker = WorkerPorts(layout)

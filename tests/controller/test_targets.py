@@ -11,11 +11,11 @@ from finsy.proto import rpc_code
 
 from switchgnn.base.network import star_network
 from switchgnn.controller import P4RuntimeClient, clear, install, show_entries
+from switchgnn.controller.change import empty_state
 from switchgnn.controller.controls.access import Source
 from switchgnn.controller.controls.fanout import Fanout
 from switchgnn.controller.errors import NotPrimaryError, WriteRefusedError
-from switchgnn.controller.p4runtime.messages import INSERT, row_update
-from switchgnn.controller.p4runtime.state import empty_state
+from switchgnn.controller.p4runtime.rows import INSERT, row_update
 from switchgnn.topologies.free_ports import free_udp_addresses
 from switchgnn.topologies.rpc_address import socket_address
 from switchgnn.topologies.targets import Target, switch_command
@@ -34,7 +34,7 @@ class RealSwitch:
         self.address = socket_address(folder)
         here, there = free_udp_addresses(2)
         ports = {1: f"udp:{here}:{there}"} if target is Target.EMBEDDED else {}
-        command = switch_command(target, ports=ports, grpc_address=self.address, device_id=0)
+        command = switch_command(target, ports=ports, grpc_address=self.address)
         # BMv2's Thrift server would take all interfaces: it gets a network namespace of its own.
         isolated = ["unshare", "--net"] if target is Target.BMV2 else []
         self._command = [*isolated, *command]

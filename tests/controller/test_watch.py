@@ -24,9 +24,9 @@ from switchgnn.controller.errors import (
     NotPrimaryError,
     OtherPlanError,
 )
-from switchgnn.controller.memory import served_plan
 from switchgnn.controller.p4runtime.layout import Layout
-from switchgnn.controller.p4runtime.messages import default_update
+from switchgnn.controller.p4runtime.rows import default_update
+from switchgnn.controller.target import served_plan
 from switchgnn.p4src import load_strawman
 from switchgnn.softswitch import Backend, SoftSwitch
 from tests.controller.plans import make_plan

@@ -90,7 +90,6 @@ def test_bmv2_gets_what_the_fabrics_give_it():
         Target.BMV2,
         ports={1: "eth:enp1s0", 2: "eth:enp2s0"},
         grpc_address=given,
-        device_id=0,
     )
     port = usual.index("--thrift-port")
     del usual[port : port + 2]

@@ -96,14 +96,6 @@ def test_a_port_that_is_asked_for(combination, tmp_path):
         socket.create_connection(("127.0.0.1", port))
 
 
-def test_a_long_path_for_temporary_files(tmp_path):
-    """Socket paths have at most 107 bytes."""
-    folder = tmp_path / ("long" * 20)
-    folder.mkdir()
-    succeeded("run", *KARATE, "--fabric", "loopback", scratch=folder)
-    assert list(folder.iterdir()) == []
-
-
 def is_bmv2(pid):
     return Path(f"/proc/{pid}/exe").resolve().name == BMV2_PROGRAM
 
@@ -206,7 +198,6 @@ def serving(target, folder, tmp_path):
         target,
         ports={},
         grpc_address=address,
-        device_id=0,
         log=tmp_path / "switch.log",
         tls=folder and TlsFolder(folder),
         forkserver=forkserver(),

@@ -18,13 +18,9 @@ import pytest
 
 from switchgnn.host.wire.native import compile_for_hosts
 from switchgnn.p4src import load_program
-from switchgnn.planner.build import build_plan
-from switchgnn.planner.graphs.load import load_graph
-from switchgnn.planner.plan.files import write_plan
 from switchgnn.softswitch.native.engine import compile_ahead
 from tests.end_to_end.conftest import LEAF_SPINE, LOOPBACK, needs_training
 from tests.support.commands import switchgnn
-from tests.support.gpu import cuda_missing
 from tests.support.kept_logs import take_kept_logs
 from tests.support.markers import COMBINATIONS, needs_disks, some_of, words_of
 from tests.support.small_disk import LEFT
@@ -45,13 +41,6 @@ def refused(*arguments):
     assert "Traceback" not in result.stderr
     assert len(re.findall("^(?:│ )?Error", result.stderr, re.MULTILINE)) <= 1
     return " ".join(result.stderr.split())
-
-
-def test_a_bad_line_in_a_graph_file(tmp_path):
-    path = tmp_path / "graph.txt"
-    path.write_text("0 1\n1 2\nthree four\n")
-    message = refused("run", *LOOPBACK, "--graph", path)
-    assert all(word in message for word in ("graph.txt", "3", "three four"))
 
 
 def test_a_missing_graph_file():
@@ -84,54 +73,11 @@ def test_what_cannot_be_done_is_said(arguments, words):
     assert words in refused(*arguments)
 
 
-@needs_training
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (("--data", "nowhere"), "nowhere"),
-        (("--model", "gat"), "no model 'gat'"),
-        (("--transport", "host", "--mtu", 49), "fragment"),
-        (
-            ("--transport", "switch", "--transport", "local", "--checkpoint", "saved"),
-            "--checkpoint is for one --transport",
-        ),
-        pytest.param(
-            ("--device", "cuda"),
-            "There is no GPU here that PyTorch can use",
-            marks=pytest.mark.skipif(cuda_missing() is None, reason="there is a GPU"),
-        ),
-    ],
-)
-def test_a_training_that_cannot_be(arguments, words):
-    assert words.lower() in refused(*TRAIN, *arguments).lower()
-
-
 def test_a_port_already_taken():
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
         message = refused(*RUN, "--grpc-port", port)
     assert f"Port {port} on 127.0.0.1 cannot be used" in message
-
-
-def test_a_switch_that_is_not_there(tmp_path):
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        address = f"127.0.0.1:{sock.getsockname()[1]}"
-    assert switchgnn("plan", "karate", "--workers", 2, "--out", tmp_path / "plan").returncode == 0
-    for command in (("show",), ("clear",), ("install", tmp_path / "plan")):
-        assert address in refused("controller", *command, "--address", address, "--deadline", 1)
-
-
-def test_a_plan_for_another_program_or_that_was_changed(tmp_path):
-    install = ("controller", "install", tmp_path / "plan", "--address", "127.0.0.1:1")
-    plan = build_plan(load_graph("karate"), workers=2, slots=16, program="12" * 32)
-    write_plan(plan, tmp_path / "plan")
-    assert "program" in refused(*install)
-    part = tmp_path / "plan" / "switch.safetensors"
-    data = bytearray(part.read_bytes())
-    data[len(data) // 2] ^= 1
-    part.write_bytes(data)
-    assert "switch.safetensors" in refused(*install)
 
 
 def test_a_folder_that_is_no_plan_is_not_overwritten(tmp_path):

@@ -8,7 +8,6 @@ import signal
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 from tests.end_to_end.conftest import LOOPBACK, needs_training, said
 from tests.support.commands import started, switchgnn
@@ -99,16 +98,3 @@ def test_ctrl_c_ends_all_workers(tmp_path):
         assert child.exit_code() is None
         os.kill(child.pid, signal.SIGINT)
         assert child.wait(seconds_here()) == 130
-
-
-@pytest.mark.parametrize(
-    ("words", "sentence"),
-    [
-        (("missing.py",), "There is no program missing.py"),
-        (("--faults", "loss=2", str(EXAMPLE)), "loss=2"),
-    ],
-)
-def test_wrong_input_is_one_sentence(words, sentence):
-    result = switchgnn("launch", *words)
-    assert result.returncode == 2
-    assert sentence in result.stderr

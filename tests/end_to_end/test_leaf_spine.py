@@ -3,10 +3,7 @@
 """`switchgnn run --topology leaf-spine`: every sum exact, and what crosses is what was planned."""
 
 import json
-from contextlib import ExitStack
-from dataclasses import replace
 
-import numpy as np
 import pytest
 
 from switchgnn.commands.run import RunOptions, run_job
@@ -15,12 +12,9 @@ from switchgnn.host.wire.header import BARRIER_FRAME_BYTES
 from switchgnn.planner.graphs.load import load_graph
 from switchgnn.planner.partition.leaf_spine import even_leaf_spine
 from switchgnn.planner.partition.metis_leaf_spine import metis_leaf_spine
-from switchgnn.planner.plan.leaf_spine import split_for_leaf_spine
 from switchgnn.planner.presets import PlanRequest
 from tests.end_to_end.conftest import LEAF_SPINE, run_json, succeeded
 from tests.support.commands import forkserver
-from tests.support.fabrics import Team
-from tests.support.leaf_spine_fabrics import leaf_spine_bed
 from tests.support.markers import COMBINATIONS, full, on_python, some_of
 
 # 33 numbers are a frame of 32 and one of 8.
@@ -152,31 +146,6 @@ def test_the_tables_say_what_is_between():
     printed = succeeded("run", *LEAF_SPINE, "--graph", "karate", "--fabric", "loopback").stdout
     assert "Bytes between 2 leaves and 1 spines" in printed
     assert "Switches: " in printed
-
-
-def swap_parts(parts):
-    """Partial sums of a leaf with the same Count exchange their destinations."""
-    leaf = parts.leaves[0]
-    switch, vertex = leaf.switch, leaf.switch.result_vertex.copy()
-    up = leaf.result_partial > 0
-    for block, count in set(zip(switch.result_block, switch.result_expected, strict=True)):
-        alike = (switch.result_block == block) & (switch.result_expected == count) & up
-        vertex[alike] = np.roll(vertex[alike], 1)
-    swapped = replace(leaf, switch=replace(switch, result_vertex=vertex))
-    return replace(parts, leaves=(swapped, *parts.leaves[1:]))
-
-
-@pytest.mark.parametrize(("plant", "wrong"), [(None, False), (swap_parts, True)])
-def test_the_comparison_finds_a_wrong_part(tmp_path, monkeypatch, plant, wrong):
-    if plant is not None:
-        monkeypatch.setattr(
-            "tests.support.leaf_spine_fabrics.split_for_leaf_spine",
-            lambda *args: plant(split_for_leaf_spine(*args)),
-        )
-    with leaf_spine_bed(tmp_path) as bed, ExitStack() as stack:
-        found = Team(bed, stack).run(1)
-    assert found is not None
-    assert (found > 0) is wrong
 
 
 def test_training_over_leaves_and_spines():

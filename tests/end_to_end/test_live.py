@@ -26,8 +26,7 @@ from switchgnn.controller.counters import read_counters
 from switchgnn.controller.target import client_of
 from switchgnn.host.metrics import told_values
 from tests.commands.service import Service
-from tests.end_to_end.conftest import LEAF_SPINE, LOOPBACK, needs_training, said, succeeded
-from tests.network.usual import described_star
+from tests.end_to_end.conftest import LEAF_SPINE, LOOPBACK, needs_training, said
 from tests.support.commands import started
 from tests.support.listeners import free_ports
 from tests.support.markers import full, needs_bmv2, needs_mininet, some_of, words_of
@@ -193,14 +192,6 @@ def test_a_training_and_its_losses(transports, tmp_path):
     assert last["workers"] == []
 
 
-def test_ctrl_c_is_told_and_ends_as_without(tmp_path):
-    with live(tmp_path, *RUN, "--rounds", 100_000, *LOOPBACK) as running:
-        wait_until(lambda: (seen := running.newest()) and seen["step"] == "exchanging", "exchange")
-        running.interrupt()
-        _, _, ended = running.finish(130)
-    assert ended == ("interrupted", "Interrupted.")
-
-
 def scrape(port):
     """The numbers after the names, or None if the connection fails."""
     try:
@@ -319,56 +310,6 @@ def equal(page, told, counters):
         and frames == [sum(each.outcomes.values()) for each in counters]
         and shown
     )
-
-
-def test_it_begins_before_there_is_anybody(tmp_path):
-    file = tmp_path / "network.toml"
-    file.write_text(network_text(described_star(1, grpc=f"unix:{tmp_path}/nobody")))
-    with showing(tmp_path, "live", "--network", file) as page:
-        wait_until(lambda: (seen := page.newest()) and seen["switches"][0]["at"], "a poll")
-        seen = page.newest()
-        assert seen["switches"][0]["values"] == {"switch_up": 0}
-        assert [each["served"] for each in seen["workers"]] == [False]
-        page.interrupt(signal.SIGTERM)
-        page.finish(0)
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ("run", "--graph", "karate", "--rounds", 400),
-        pytest.param((*TRAIN[:-1], "--transport", "switch"), marks=[full, needs_training]),
-    ],
-    ids=["run", "train"],
-)
-def test_workers_serve_theirs(arguments):
-    first, seen, over = free_ports(WORKERS), {}, threading.Event()
-
-    def look():
-        while not over.is_set():
-            for worker in range(WORKERS):
-                found = scrape(first + worker)
-                if found:
-                    seen.setdefault(worker, []).append(found)
-            over.wait(0.02)
-
-    looking = threading.Thread(target=look)
-    looking.start()
-    try:
-        succeeded(*arguments, "--workers", WORKERS, *LOOPBACK, "--metrics", first)
-    finally:
-        over.set()
-        looking.join(seconds_here(60))
-    for worker in range(WORKERS):
-        label = f'{{worker="{worker}"}}'
-        last = seen[worker][-1]
-        assert last[f"switchgnn_worker_blocks_total{label}"] > 0
-        assert last[f"switchgnn_worker_rounds_total{label}"] > 0
-        assert last[f"switchgnn_worker_window_features{label}"] > 0
-        assert last[f'switchgnn_worker_link_bytes_total{{way="up",worker="{worker}"}}'] > 0
-        for early, late in zip(seen[worker], seen[worker][1:], strict=False):
-            name = f"switchgnn_worker_blocks_total{label}"
-            assert early[name] <= late[name]
 
 
 def test_a_switch_is_up_down_and_up_again(tmp_path):

@@ -113,12 +113,14 @@ def running(request, tmp_path_factory):
     program = load_program()
     plan = build_plan(load_graph("karate"), workers=3, slots=64, program=program.digest)
     with FABRICS[FabricKind.MININET](star, folder, forkserver=forkserver()) as fabric:
-        install((plan.manifest, plan.switch), [star.grpc_address], star.network, program=program)
+        parts = (plan.manifest, plan.switch)
+        install(parts, list(star.grpc_addresses), star.network_of(0), program=program)
         yield fabric
 
 
 def ping(running, worker, ip, *options):
-    command = running.worker_command(worker, ["ping", "-c", "1", "-W", "5", *options, ip])
+    enter = ("nsenter", f"--net={running.worker_namespace(worker)}")
+    command = [*enter, "ping", "-c", "1", "-W", "5", *options, ip]
     return subprocess.run(
         command, capture_output=True, text=True, check=True, timeout=seconds_here(60)
     ).stdout

@@ -3,7 +3,6 @@
 """Plans of every strategy through a real switch: every sum to the bit, every byte as planned."""
 
 from contextlib import ExitStack
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,11 +10,10 @@ from scipy.sparse import csr_matrix, save_npz
 
 from switchgnn.controller import P4RuntimeClient, read_counters
 from switchgnn.host.wire.header import BARRIER_FRAME_BYTES, BODY_AT, FEATURE_FRAME_BYTES
-from switchgnn.planner import BoundaryEdges, Direction, load_graph
+from switchgnn.planner import Direction, load_graph
 from switchgnn.planner.blocks.hypergraph import has_mtkahypar
 from switchgnn.planner.build import build_resolved
 from switchgnn.planner.presets import KNOWN, PRESETS, PlanContext, PlanRequest, resolve_strategies
-from switchgnn.topologies import Target
 from tests.support.fabrics import PATIENT, Team, bed
 from tests.support.markers import TARGETS, some_of
 
@@ -162,52 +160,3 @@ def test_every_strategy_has_a_case(adjacency, tmp_path):
     for part, names in KNOWN.items():
         assert {getattr(choice, part) for choice in choices} == set(names)
     assert any(choice.weight for choice in choices)
-
-
-@pytest.fixture
-def embedded(adjacency, tmp_path):
-    save_npz(tmp_path / "directed.npz", adjacency)
-    graph = str(tmp_path / "directed.npz")
-    with bed(Target.EMBEDDED, WORKERS, tmp_path, graph=graph, directions="both") as each:
-        each.plan = plan_for(each, PlanRequest("best", blocks="destination-cover"), FEW)
-        yield each
-
-
-def wrong_sums(made, adjacency, turns):
-    features, results, *_ = exchange(made, turns)
-    return [
-        wrong_elements(made.plan, adjacency.T if turn is FORWARD else adjacency, each, result)
-        for turn, each, result in zip(turns, features, results, strict=True)
-    ]
-
-
-def test_backward_blocks_with_forward_edges_are_noticed(monkeypatch, embedded, adjacency):
-    turns = [FORWARD, BACKWARD, BACKWARD, FORWARD, FORWARD, BACKWARD]
-    assert wrong_sums(embedded, adjacency, turns) == [0] * len(turns)
-    monkeypatch.setattr(BoundaryEdges, "transposed", lambda edges: edges)
-    embedded.plan = plan_for(embedded, PlanRequest("best"), FEW)
-    wrong = wrong_sums(embedded, adjacency, turns)
-    assert [number > 0 for number in wrong] == [turn is BACKWARD for turn in turns]
-
-
-def test_a_partial_sum_of_other_rows_is_noticed(embedded, adjacency):
-    part = embedded.plan.workers[0]
-    several = np.repeat(np.diff(part.send_row_indptr) > 1, np.diff(part.send_row_indptr))
-    rows = np.where(several, (part.send_row + 1) % len(part.vertices), part.send_row)
-    assert several.any()
-    workers = (replace(part, send_row=rows), *embedded.plan.workers[1:])
-    embedded.plan = replace(embedded.plan, workers=workers)
-    assert all(wrong_sums(embedded, adjacency, TURNS))
-
-
-def test_a_packet_more_than_predicted_is_noticed(embedded):
-    manifest = embedded.plan.manifest
-    _, _, team, counted = exchange(embedded)
-    check_packets(embedded, team, counted)
-    record = manifest.direction(BACKWARD)
-    up = record.prediction.packets_up
-    less = replace(record.prediction, packets_up=(up[0] - 1, *up[1:]))
-    directions = manifest.directions | {"backward": replace(record, prediction=less)}
-    embedded.plan = replace(embedded.plan, manifest=replace(manifest, directions=directions))
-    with pytest.raises(AssertionError):
-        check_packets(embedded, team, counted)

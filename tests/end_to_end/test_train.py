@@ -256,31 +256,6 @@ def test_cached_rows_of_8_bits_train_about_as_well_with_fewer_bytes():
         assert report["epochs"][0]["epsilon"] == 0.1 < report["epsilon"]
 
 
-@pytest.mark.parametrize(
-    ("combination", "mtu"),
-    some_of(
-        lambda where, mtu: (where, mtu) in {(0, 2), (1, 0)},
-        COMBINATIONS,
-        ("9000", "fragment", "50"),
-    ),
-)
-def test_frames_between_hosts_of_any_mtu(combination, mtu):
-    names = ("host", "host-partial", "g3")
-    named = ("--data", "karate", "--workers", "3", "--mtu", mtu)
-    *reports, local = finished(train(combination, *named, *over(*names, "local"), epochs=2))
-    assert [report["transport"] for report in reports] == list(names)
-    assert local["mtu"] is None
-    for report in reports:
-        assert report["mtu"] == (mtu if mtu == "fragment" else int(mtu))
-        assert report["losses"] == pytest.approx(local["losses"], abs=TOLERANCE)
-        sent, expected = report["bytes_per_link"], report["expected_bytes_per_link"]
-        for link, least in zip(sent, expected, strict=True):
-            # More are control frames, of 60 bytes, and what was sent again on a busy machine.
-            assert link["up"] >= least["up"] > 0
-    if combination[1] == "mininet":
-        assert all(report["wire_bytes_per_link"] for report in reports)
-
-
 OWN_MODEL = """
 import torch
 from torch_geometric.nn import BatchNorm, GATConv, GCNConv, GraphNorm

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from switchgnn.host.registry import HOST_PARTIAL
 from switchgnn.lab.experiments import (
     ExperimentError,
     Figure,
@@ -28,8 +27,6 @@ from switchgnn.profiles import find_profile
 
 from .fake_points import result
 
-# Figures whose graphs are not of the paper's sizes at any scale.
-OWN_SIZES = ("example", "never-slower")
 ROOT = Path(__file__).parents[2]
 SMALL = Scale(
     (2, 4), ("10MB", "1MB"), {"Reddit": ScaledGraph("reddit-like:0.01:{seed}", 0.01)}, seeds=2
@@ -96,36 +93,6 @@ def test_small_takes_five_minutes_of_two_cores():
     assert dict(zip(names, numbers, strict=True)) == points
     assert all(map(operator.gt, seconds, numbers))
     assert sum(seconds) <= 2 * 5 * 60
-
-
-def test_the_papers_sizes_at_full_scale():
-    for figure in find_figures([name for name in FIGURES if name not in OWN_SIZES]):
-        cells = cells_of(figure, "full")
-        assert {cell.point.seed for cell in cells} == set(range(5))
-        assert max(cell.workers for cell in cells) == 128
-        assert {cell.point.graph.split(":")[1] for cell in cells} == {"1"}
-
-
-def test_the_grid_of_never_slower():
-    (figure,) = find_figures(["never-slower"])
-    systems = ["bns-gcn", "host-partial", "strawman", "paper", "auto"]
-    cells = cells_of(figure, "full")
-    # Every point of the grid has every system, on the same vertices of the same workers.
-    points_of = {}
-    for cell in cells:
-        where = (cell.graph, cell.workers, cell.memory, cell.recirculation)
-        points_of.setdefault(where, []).append(cell.point)
-    assert len(points_of) == 6 * 3 * 4 * 3
-    for points in points_of.values():
-        assert [point.system for point in points] == systems
-        assert len({point.partition_file for point in points}) == 1
-
-
-def test_a_series_is_called_what_its_transport_is():
-    for figure in find_figures(list(FIGURES)):
-        for series in figure.series:
-            if series.system == HOST_PARTIAL.name:
-                assert series.label == HOST_PARTIAL.label
 
 
 def test_a_file_of_python_has_a_figure(tmp_path):

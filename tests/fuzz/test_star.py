@@ -13,8 +13,7 @@ import pytest
 from switchgnn.base.network import mac_number
 from switchgnn.controller import P4RuntimeClient, install, read_counters
 from switchgnn.controller.controls.forward import FORWARD, Forward
-from switchgnn.controller.p4runtime.messages import INSERT
-from switchgnn.controller.p4runtime.rows import make_rows
+from switchgnn.controller.p4runtime.rows import INSERT, make_rows
 from switchgnn.controller.p4runtime.wire import encode_rows
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.header import BODY_AT, Kind, unpack_header
@@ -54,7 +53,6 @@ class Star:
             Target.EMBEDDED,
             ports={end + 1: self._link(end, at_switch=True) for end in range(WORKERS + 1)},
             grpc_address=self._address,
-            device_id=0,
             log=folder / "switch.log",
             forkserver=forkserver(),
         )

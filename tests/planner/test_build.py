@@ -185,20 +185,6 @@ def check_prediction(plan, direction, edges, send):
     assert said.entries == np.sum(plan.switch.entry_source[inside] < PARTIAL_SUMS)
 
 
-@given(split_graphs(), st.integers(2, 45))
-def test_no_worker_sends_more_than_with_multicast(split, slots):
-    graph, workers, assignment = split
-    plan, cover = (
-        plan_of(graph, workers, slots, send=send, assignment=assignment, directions="both")
-        for send in ("multicast", "cover")
-    )
-    for direction in Direction:
-        most, ours = (each.manifest.direction(direction).prediction for each in (plan, cover))
-        assert all(a <= b for a, b in zip(ours.packets_up, most.packets_up, strict=True))
-        assert ours.packets_down == most.packets_down
-        assert ours.contributions <= most.contributions
-
-
 @pytest.mark.parametrize(
     "options",
     [
@@ -283,19 +269,6 @@ def test_too_many_blocks_in_both_directions_are_refused(monkeypatch):
     plan_of(graph, 4, 12)
     with reports(f"at most {forward} fit"):
         plan_of(graph, 4, 12, directions="both")
-
-
-def test_a_hub_gets_one_partial_sum_per_worker():
-    """A hub on worker 0 sums three vertices of each of workers 1, 2 and 3."""
-    ends = np.arange(1, 10), np.zeros(9, dtype=int)
-    graph = graph_from_edges(*ends, name="star", vertices=10, directed=True)
-    assignment = np.array([0, *(np.arange(9) % 3 + 1)])
-    plan = plan_of(graph, 4, 64, send="cover", assignment=assignment)
-    ids = [PARTIAL_SUMS + worker for worker in (1, 2, 3)]
-    found = [(part.worker, source, len(rows)) for part, _, source, rows in sent(plan)]
-    assert sorted(found) == [(worker, ids[worker - 1], 3) for worker in (1, 2, 3)]
-    assert plan.switch.source_vertex.tolist() == [*range(1, 10), *ids]
-    assert plan.switch.entry_expected[0].max() == 9
 
 
 def test_ids_are_used_again_in_other_blocks():

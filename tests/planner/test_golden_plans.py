@@ -39,6 +39,7 @@ SLOTS = {"karate": 9, "digits": 300, "random:200:2000:1": 40, "directed": 30}
 PARTITIONS = [
     *("metis", "metis-volume", "metis-boundary", "g3", "g3-literal", "random", "chunk"),
     *("cdfgnn:2", "cdfgnn:2:0.5", "ptscotch:2"),
+    *(f"metis-leaf-spine:{leaves}" for leaves in (1, 2, 3)),
 ]
 BLOCKS = ["mlgp", "destination", "destination-cover", "hypergraph", "hypergraph-cover", "strawman"]
 ORDERS = ["gamr", "bfs", "peel", "random"]
@@ -63,15 +64,6 @@ def plan_cases() -> dict[str, dict[str, str]]:
             for name in ORDERS
         ]
     return {", ".join(f"{key} {value}" for key, value in case.items()): case for case in asked}
-
-
-def renamed_cases() -> dict[str, dict[str, str]]:
-    """Say what is planned whose manifest has had another name for it: only arrays are the same."""
-    return {
-        f"graph {graph}, {n} leaves": {"graph": graph, "partition": f"metis-leaf-spine:{n}"}
-        for graph in ("karate", "random:200:2000:1", "directed")
-        for n in (1, 2, 3)
-    }
 
 
 def switch_cases() -> dict[str, tuple[dict[str, str], int, int]]:
@@ -202,9 +194,6 @@ def record() -> dict[str, object]:
         "versions": versions(),
         "probes": probes(),
         "plans": {name: plan_digests(plan_of(case)) for name, case in plan_cases().items()},
-        "arrays": {
-            name: plan_digests(plan_of(case))["others"] for name, case in renamed_cases().items()
-        },
         "switches": {
             name: switches_digest(plan_of(case), leaves, spines)
             for name, (case, leaves, spines) in switch_cases().items()
@@ -212,8 +201,7 @@ def record() -> dict[str, object]:
     }
 
 
-PLANS, RENAMED = plan_cases(), renamed_cases()
-SWITCHES = switch_cases()
+PLANS, SWITCHES = plan_cases(), switch_cases()
 
 
 def skip_unless_it_answers_as_then(*libraries):
@@ -247,13 +235,6 @@ def test_a_plan_is_what_it_was(name):
     assert plan_digests(plan_of(PLANS[name])) == RECORD["plans"][name]
 
 
-@pytest.mark.parametrize("name", RENAMED)
-def test_arrays_are_what_they_were(name):
-    skip_unless_it_answers_as_then(*libraries_of(RENAMED[name]))
-    plan = plan_of(RENAMED[name])
-    assert plan_digests(plan)["others"] == RECORD["arrays"][name]
-
-
 @pytest.mark.parametrize("name", SWITCHES)
 def test_the_parts_of_leaves_and_spines_are_what_they_were(name):
     case, leaves, spines = SWITCHES[name]
@@ -264,7 +245,6 @@ def test_the_parts_of_leaves_and_spines_are_what_they_were(name):
 
 def test_the_record_has_all_plans_and_no_others():
     assert set(RECORD["plans"]) == set(PLANS)
-    assert set(RECORD["arrays"]) == set(RENAMED)
     assert set(RECORD["switches"]) == set(SWITCHES)
 
 

@@ -518,8 +518,8 @@ MISTAKES = (
         BAD_INPUT,
         "folders that are to be written are not looked at before the work",
         "switchgnn/commands/shared/outputs.py",
-        "        else:\n            _try_parent(name, folder)\n",
-        "",
+        "    if not parent.is_dir():\n",
+        "    if inside:\n        return\n    if not parent.is_dir():\n",
         (
             "tests/commands/test_outputs.py::TestEveryKind::"
             "test_a_folder_that_is_not_there_is_named_and_not_made[folders]",

@@ -20,7 +20,6 @@ from tests.planted.planting import ROOT, changed_text
 NODES = sorted({node for mistake in MISTAKES for node in mistake.noticed_by})
 # Tests that plant mistakes themselves: in P4 and its tables, in plans, in models.
 ELSEWHERE = (
-    "tests/end_to_end/test_planted_mistakes.py",
     "tests/promela/test_model.py",
     "tests/ptf/test_ptf.py",
     "tests/simulator/test_planted.py",

@@ -6,10 +6,8 @@ More moments, in virtual time, are in tests/virtual, and more faults in tests/ho
 """
 
 import random
-import time
 from collections import Counter
 from contextlib import ExitStack
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -18,7 +16,6 @@ from switchgnn.controller import P4RuntimeClient, read_counters
 from switchgnn.host.innetwork.errors import ExchangeTimeoutError, RoundMismatchError
 from switchgnn.host.pace import Pace
 from switchgnn.host.reduce.frames import LAST_NUMBER, with_number
-from switchgnn.host.reduce.reducer import ReducerClosedError
 from switchgnn.host.wire.header import SESSION_MASK, BarrierBody, Header, Kind
 from tests.recovery.conftest import (
     ALL_FAULTS,
@@ -30,8 +27,8 @@ from tests.recovery.conftest import (
     control,
     made_bed,
 )
-from tests.support.fabrics import JOIN_SECONDS, PATIENT
-from tests.support.reducing import SIZES, Crew, DeafLink, all_done, check
+from tests.support.fabrics import JOIN_SECONDS
+from tests.support.reducing import SIZES, Crew, all_done, check
 from tests.support.speed import seconds_here
 from tests.support.waiting import wait_until
 
@@ -44,16 +41,6 @@ def test_every_sum_is_exact(crew, stack):
     with workers.exchanging(stack):
         check(workers.submit(1, SIZES))
     assert all_happened(workers)
-
-
-@of_stars
-def test_without_faults_nothing_is_repaired(crew):
-    # A busy machine takes longer than the shortest time-out.
-    workers = crew(pace=replace(PATIENT, shortest_timeout=0.5)).begun()
-    check(workers.submit(1, SIZES))
-    total = workers.total()
-    assert total["resent"] <= total["sent"] // 50
-    assert total["wrong"] == total["answered"] == 0
 
 
 # --- Switches restart, and workers end
@@ -77,84 +64,12 @@ def test_a_switch_restarts_in_the_middle(which, tmp_path, faults):
         check(jobs)
 
 
-@pytest.mark.parametrize("which", BEDS)
-def test_a_sum_that_only_others_have_is_asked_for(which, tmp_path):
-    """Whichever switch has lost it."""
-    loser = WORKERS - 1
-    with made_bed(which, tmp_path) as made, ExitStack() as stack:
-        made.install()
-        control(stack, made)
-        workers = Crew(made, stack, wraps={loser: DeafLink}).begun()
-        jobs = workers.submit(1, (20,))
-        others = [jobs[0].futures[worker] for worker in range(WORKERS) if worker != loser]
-        wait_until(lambda: all(future.done() for future in others), "the sums of the others")
-        assert not jobs[0].futures[loser].done()
-        # A sum that the switch repeats must not arrive before it restarts.
-        made.restart(0)
-        workers.links[loser].deaf = False
-        check([*jobs, *workers.submit(2, SIZES)])
-        if which[0] == "star":
-            assert workers.streams[loser].counters.asked > 0
-            assert workers.total()["answered"] > 0
-
-
 BRIEF = Pace(timeout=1.0)
-
-
-@of_stars
-@pytest.mark.parametrize("busy", [True, False], ids=["busy", "idle"])
-def test_a_worker_that_ends_is_named(crew, busy):
-    victim, workers = 1, crew(pace=BRIEF).begun()
-    check(workers.submit(1, (300,)))
-    jobs = workers.submit(2, (3_000_000,), [np.int32]) if busy else []
-    if busy:
-        wait_until(lambda: workers.streams[victim].counters.sums > 200, "some sums")
-    ended = time.monotonic()
-    workers.end([victim])
-    if not busy:
-        jobs = workers.submit(2, (300,))
-    for worker in workers.reducers:
-        error = jobs[0].futures[worker].exception(seconds_here(JOIN_SECONDS))
-        assert isinstance(error, ExchangeTimeoutError), error
-        assert error.workers == (victim,)
-    assert time.monotonic() - ended < workers.pace.timeout + seconds_here(1)
 
 
 def contribute_late(jobs, reducers, worker):
     for job in jobs:
         job.futures[worker] = reducers[worker].submit(job.values[worker])
-
-
-@of_stars
-def test_a_worker_may_start_late(crew):
-    """Within the patience of the others."""
-    workers = crew()
-    workers.agree()
-    workers.begin(range(1, WORKERS))
-    jobs = workers.submit(1, SIZES)
-    wait_until(lambda: workers.total()["waiting"] > 10, "answers about the missing worker")
-    workers.begin([0])
-    contribute_late(jobs, workers.reducers, 0)
-    check(jobs)
-
-
-@of_stars
-def test_workers_that_start_again_need_no_new_session(shared_bed):
-    shared_bed.install()
-    firsts = []
-    for again in range(2):
-        with ExitStack() as stack:
-            workers = Crew(shared_bed, stack, faults=FEW_FAULTS).begun()
-            firsts.append(workers.first)
-            check(workers.submit(again, SIZES))
-            counters = workers.streams[again].counters
-            before = counters.sums
-            jobs = workers.submit(again, (3_000_000,), [np.int32])
-            wait_until(lambda counters=counters, before=before: counters.sums > before + 50)
-            workers.end([again])
-        for future in jobs[0].futures.values():
-            assert isinstance(future.exception(), ReducerClosedError)
-    assert firsts == sorted(set(firsts))
 
 
 # --- Forged frames, of a Byzantine worker

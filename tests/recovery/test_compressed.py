@@ -6,7 +6,6 @@ Plans have partial sums, several blocks and both directions. More moments, in vi
 tests/virtual.
 """
 
-import time
 from contextlib import ExitStack
 from functools import partial
 
@@ -14,27 +13,22 @@ import pytest
 
 from switchgnn.host.compression import Compression
 from switchgnn.host.errors import TransportError
-from switchgnn.host.innetwork.errors import RoundMismatchError
-from switchgnn.host.innetwork.exchange import InNetworkExchange
-from switchgnn.host.pace import Pace
 from tests.recovery.conftest import (
     ALL_FAULTS,
     BEDS,
     FEW_FAULTS,
     STARS,
-    WORKERS,
     all_happened,
     control,
     made_bed,
     restarting,
 )
-from tests.support.compressing import CACHED, calls_of, run, run_and_check
+from tests.support.compressing import CACHED, calls_of, run_and_check
 from tests.support.fabrics import Team
 from tests.support.reducing import SIZES, all_done
 from tests.support.reducing import check as check_reduces
 
 PLAN = {"send": "cover", "directions": "both", "slots": 16}
-BRIEF = Pace(timeout=2.0, skew=1.0)
 of_stars = pytest.mark.parametrize("shared_bed", STARS, indirect=True)
 
 
@@ -50,51 +44,12 @@ def test_sums_are_those_of_what_was_sent(shared_bed, team, bits):
         assert 0 < exchange.savings.skipped < exchange.savings.rows
 
 
-@of_stars
-def test_few_bits_without_a_cache(shared_bed, team):
-    workers = team(faults=f"{ALL_FAULTS},seed=3")
-    run_and_check(workers, calls_of(shared_bed.graph, 20, seed=3), Compression(bits=8))
-
-
-@of_stars
-def test_a_slow_worker_loses_no_change(shared_bed, team):
-    """It begins rounds late, so that others' changes arrive before."""
-
-    def pause(worker, index):
-        if worker == WORKERS - 1:
-            time.sleep(0.01 * (index % 3))
-
-    calls = calls_of(shared_bed.graph, 30, seed=4)
-    run_and_check(team(faults=FEW_FAULTS), calls, CACHED[8], pause=pause)
-
-
 def test_beside_all_reduces(shared_bed, crew, stack):
     reducing = crew(faults=FEW_FAULTS).begun()
     workers, jobs = reducing.team(stack), reducing.submit(1, SIZES)
     run_and_check(workers, calls_of(shared_bed.graph, 16, seed=5), CACHED[16])
     check_reduces(jobs)
     assert all_done(jobs)
-
-
-@of_stars
-def test_another_process_ends_the_session(shared_bed, team):
-    """It begins with round 1, as all processes do, and an empty cache: nobody gets sums."""
-    calls = calls_of(shared_bed.graph, 8, widths=(7,), seed=6, surges=False)
-    workers = team(pace=BRIEF)
-    run_and_check(workers, calls[:4], CACHED[32])
-    workers.exchanges[2] = InNetworkExchange(
-        shared_bed.plan.manifest,
-        shared_bed.plan.workers[2],
-        workers.links[2],
-        shared_bed.addresses(2),
-        session=shared_bed.session,
-        pace=BRIEF,
-    )
-    workers.exchanges[2].compress(CACHED[32])
-    results = run(workers, calls[4:])
-    assert set(workers.errors) == set(range(WORKERS))
-    assert type(workers.errors[2]) is RoundMismatchError
-    assert not any(results)
 
 
 @of_stars

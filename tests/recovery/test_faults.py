@@ -35,15 +35,6 @@ def test_partial_sums_are_exact(which, tmp_path, stack):
             assert workers.run(ROUNDS) == 0, (workers.errors, workers.total())
 
 
-def test_without_faults_nothing_is_repaired_needlessly(team):
-    """Recovery must cost nothing without losses, even on a busy machine."""
-    workers = team()
-    assert workers.run(10) == 0
-    total = workers.total()
-    assert total["sums_made"] == 0
-    assert total["features_resent"] <= total["features_sent"] // 50
-
-
 BRIEF = Pace(timeout=5.0)
 
 
@@ -67,20 +58,6 @@ def test_a_second_run_on_one_install_is_refused(shared_bed):
     shared_bed.install()
     with team_on(shared_bed) as team:
         assert team.run(1, seed=1) == 0
-
-
-@of_stars
-def test_a_second_run_may_go_on_in_later_rounds(shared_bed):
-    """But not if the first run has announced features, which it may have sent already."""
-    shared_bed.install()
-    with team_on(shared_bed) as team:
-        assert team.run(1) == 0
-    with team_on(shared_bed, first_round=2) as team:
-        assert team.run(2, seed=1) == 0
-    for later in (4, 5):
-        with team_on(shared_bed, pace=BRIEF, first_round=later) as team:
-            assert team.run(1, seed=2) is None
-            assert {type(error) for error in team.errors.values()} == {RoundMismatchError}
 
 
 @of_stars

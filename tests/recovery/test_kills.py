@@ -31,7 +31,7 @@ from switchgnn.controller import (
 )
 from switchgnn.controller.controls.session import Session
 from switchgnn.controller.p4runtime.layout import Layout
-from switchgnn.controller.p4runtime.messages import parse_default
+from switchgnn.controller.p4runtime.rows import parse_default
 from switchgnn.host.pace import Pace
 from switchgnn.p4src import load_program
 from switchgnn.planner.plan.files import write_plan

@@ -7,6 +7,7 @@ from itertools import chain
 
 import numpy as np
 
+from switchgnn.host.direct.framing import Framing
 from switchgnn.host.direct.kinds import copies
 from switchgnn.host.wire.header import Kind
 from switchgnn.lab.simulator.setup import Setup, rows_of_plan
@@ -15,6 +16,9 @@ from switchgnn.lab.simulator.setup import Setup, rows_of_plan
 BYTE, DELAY = 80, 2_000_000
 FEATURE, BARRIER, ACK = 188 * BYTE, 88 * BYTE, 60 * BYTE
 LAST = 1 << 31
+# A padded fragment of one row in each frame between hosts, as the switch needs it; and rows up to
+# an MTU of 1,500.
+FRAGMENT, PACKED = Framing(None), Framing()
 FIRST_BLOCK = 1
 
 

@@ -19,7 +19,6 @@ from switchgnn.host.pace import Pace
 from switchgnn.host.round_trip import RoundTrip
 from switchgnn.host.wire.header import Kind
 from switchgnn.lab.simulator import (
-    FRAGMENT,
     LeafSpineOptions,
     NetworkOptions,
     host_setup,
@@ -141,18 +140,20 @@ def test_the_bytes_between_leaves_and_spines_are_those_of_the_embedded_switches(
     [(copies, copy_schedules), (fewest_rows, partial_schedules)],
     ids=["host", "host-partial"],
 )
-@pytest.mark.parametrize("mtu", [FRAGMENT, 200, 1500])
+@pytest.mark.parametrize("mtu", [None, 200, 1500])
 def test_the_bytes_between_hosts_are_those_of_the_transport(mtu, choose, make):
     graph = load_graph("karate")
     plan = build_plan(graph, workers=WORKERS, slots=SLOTS, program=load_program().digest)
     rows = rows_of_plan(plan, choose).rows
-    run = run_simulation(host_setup(rows, WIDTH, PACE, mtu), NetworkOptions(window=PACE.window))
+    run = run_simulation(
+        host_setup(rows, WIDTH, PACE, Framing(mtu)), NetworkOptions(window=PACE.window)
+    )
     features = np.ones((graph.vertices, WIDTH), dtype=np.float32)
     parts = parts_of(plan.assignment, WORKERS)
     schedules = make(graph, plan.assignment, workers=WORKERS)
     for _ in range(TRIES):
         hub = Hub(WORKERS)
-        transports = on_hub(schedules, hub=hub, pace=PACE, framing=Framing.parse(str(mtu)))
+        transports = on_hub(schedules, hub=hub, pace=PACE, framing=Framing(mtu))
         exchange(transports, parts, [(features, Direction.FORWARD, False)], close=False)
         counters = [transport.counters for transport in transports]
         if not any(counters.data_resent or counters.questions for counters in counters):

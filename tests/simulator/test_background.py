@@ -10,7 +10,6 @@ import pytest
 
 from switchgnn.host.wire.header import LANES
 from switchgnn.lab.simulator import (
-    FRAGMENT,
     NetworkOptions,
     SimulatorError,
     host_setup,
@@ -21,7 +20,7 @@ from switchgnn.lab.simulator.simulation import HADOOP
 from switchgnn.planner import build_plan, load_graph
 from tests.support.markers import full
 
-from .scenes import BYTE, DELAY, Row, Sent, copies_of_plan, scene
+from .scenes import BYTE, DELAY, FRAGMENT, Row, Sent, copies_of_plan, scene
 
 WORKERS = 5
 # What the background sends alone before an exchange: 25 MB of a link.

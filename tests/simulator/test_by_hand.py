@@ -9,7 +9,6 @@ import pytest
 
 from switchgnn.host.wire.header import LANES, Kind
 from switchgnn.lab.simulator import (
-    FRAGMENT,
     NetworkOptions,
     SimulatorError,
     host_setup,
@@ -21,6 +20,7 @@ from .scenes import (
     BARRIER,
     DELAY,
     FEATURE,
+    FRAGMENT,
     Row,
     Sent,
     acks_at_workers,
@@ -80,13 +80,6 @@ def test_an_exchange_of_nothing_takes_no_time_in_steady_state():
     assert (run.finished, run.barriers, run.frames_up) == ((0, 0), 0, (0, 0))
 
 
-def test_an_acknowledgement_waits_for_a_pass_when_a_sum_leaves():
-    """It goes around once more, which takes 1 / rate."""
-    run = simulated(scene(2, [Row(1, 1)], [Sent(0, [[0]])]), recirculation_rate=1e8)
-    assert sums_at_workers(run) == [(THERE + FEATURE + DELAY, 1, 0)]
-    assert acks_at_workers(run) == [(THERE + 10_000 + ACK + DELAY, 0, 0)]
-
-
 def test_a_link_sends_one_after_another():
     """Two packets of a worker, and both sums to one port."""
     run = simulated(scene(2, [Row(1, 1), Row(1, 1)], [Sent(0, [[0]]), Sent(0, [[1]])]))
@@ -137,16 +130,6 @@ def test_a_partial_sum_counts_as_its_rows():
     assert (arrival.count, arrival.picoseconds) == (5, THERE + FEATURE + DELAY)
 
 
-def test_blocks_and_fragments_follow_each_other():
-    """Each takes as long as the only one above, from ADVANCE to ADVANCE."""
-    rows = [Row(1, 1), Row(1, 1, block=2)]
-    packets = [Sent(0, [[0]]), Sent(0, [[1]], block=2)]
-    run = simulated(scene(2, rows, packets, blocks=2, fragments=3))
-    once = 2 * (FEATURE + DELAY) + OPENING
-    assert run.finished == (OPENING + 6 * once, OPENING + 6 * once)
-    assert [at for at, *_ in features_at_switch(run)] == [THERE + i * once for i in range(6)]
-
-
 def test_rate_delay_and_overhead_are_options():
     setup = scene(2, [Row(1, 1)], [Sent(0, [[0]])])
     run = simulated(setup, bandwidth=1_000.0, delay=0.5, overhead=24)
@@ -189,18 +172,6 @@ def test_hosts_alone():
     # The acknowledgement leaves when the copy has come.
     assert run.finished == (there + 2 * (ACK + DELAY),) * 2
     assert run.bytes_up == run.bytes_down == (188 + 60,) * 2
-
-
-def test_many_to_one_queues_at_the_switch():
-    run = simulated(
-        host_setup(
-            _copies([[0, 0, 0], [1, 0, 0], [1, 0, 0]]), 2 * LANES, NetworkOptions().pace, FRAGMENT
-        )
-    )
-    came = [at for at, *_ in arrivals(run, Kind.FEATURE, at_switch=False)]
-    # Two copies at a time are there at once, and two more when one has left.
-    assert came == [2 * (FEATURE + DELAY) + i * FEATURE for i in range(4)]
-    assert run.max_port_queue_bytes == 3 * 188
 
 
 def test_what_finds_a_long_queue_is_marked_and_all_are_told():

@@ -144,7 +144,7 @@ def test_leaves_complete_sums_only_when_asked_to():
         ("GRAPH paper --bandwidth=0", "bandwidth must be above 0"),
         ("GRAPH paper --buffer=100", "hold a frame of 188 bytes"),
         ("GRAPH bns-gcn --buffer=1511", "hold a frame of 1512 bytes"),
-        ("GRAPH bns-gcn --mtu=49", "from 50 to 9,202 bytes"),
+        ("GRAPH bns-gcn --mtu=49", "choose 50 to 9,202, or fragment"),
         ("GRAPH strawman --buffer=188", "give a larger buffer"),
         ("--plan=nowhere", "nowhere is not a plan"),
         ("PLAN --order=random", "its own strategies"),

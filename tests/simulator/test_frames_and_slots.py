@@ -202,14 +202,6 @@ def test_a_pass_adds_to_as_many_slots_as_there_are_groups_of_banks(lanes, banks)
     assert told["barriers"] == told["blocks"]
 
 
-def test_auto_takes_the_fewest_bytes():
-    told = as_json(*GRAPH, "--system", "paper", "--features", 40, "--lanes", "auto")
-    assert told["lanes"] == 32
-    assert told["barriers"] == 2 * told["blocks"]
-    told = as_json(*GRAPH, "--system", "paper", "--features", 16, "--lanes", "auto")
-    assert told["lanes"] == 16
-
-
 @pytest.mark.parametrize(
     ("arguments", "error", "said"),
     [

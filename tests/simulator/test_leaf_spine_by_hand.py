@@ -12,7 +12,6 @@ import pytest
 
 from switchgnn.host.wire.header import LANES, Kind
 from switchgnn.lab.simulator import (
-    FRAGMENT,
     LEAF,
     SPINE,
     LeafSpineOptions,
@@ -22,7 +21,18 @@ from switchgnn.lab.simulator import (
     run_simulation,
 )
 
-from .scenes import ACK, BARRIER, DELAY, FEATURE, Row, Sent, acks_at_workers, arrivals, scene
+from .scenes import (
+    ACK,
+    BARRIER,
+    DELAY,
+    FEATURE,
+    FRAGMENT,
+    Row,
+    Sent,
+    acks_at_workers,
+    arrivals,
+    scene,
+)
 
 NOTICE = ACK
 # DONE to the leaf, to the spine; ADVANCE to the leaf, to the worker.
@@ -129,16 +139,6 @@ def test_a_sum_leaves_where_its_last_part_is_added(completion, latency):
     assert at_workers(run, Kind.SUM)[-1] == (last + latency, 2, Kind.SUM, 0, 3)
 
 
-def test_blocks_and_fragments_follow_each_other():
-    """Each goes to the spine and back for its sum, and then for the barrier."""
-    rows = [Row(1, 1), Row(1, 1, block=2)]
-    packets = [Sent(0, [[0]]), Sent(0, [[1]], block=2)]
-    run = simulated(scene(2, rows, packets, blocks=2, fragments=3))
-    once = 4 * (FEATURE + DELAY) + OPENING
-    assert run.finished == (OPENING + 6 * once,) * 2
-    assert run.inside.sums_up == (6, 0)
-
-
 def test_spines_take_turns_by_the_number_of_the_destination():
     """Of whole features all fragments go to the spine of their destination."""
     numbers = [7, 3, 5, 12]
@@ -185,18 +185,6 @@ def test_every_leaf_has_a_loop_of_its_own(completion):
     came = {row: at for at, _, _, row, _ in at_workers(run, Kind.SUM)}
     assert came == {row: THERE + DOWN + (row % 3) * turn for row in range(6)}
     assert (run.loop_passes, run.max_loop_queue) == (6, 0)
-
-
-def test_a_part_needs_one_pass_at_the_spine():
-    """What the leaf's loop has let go, the spine adds when it comes: it has no use for a loop."""
-    rows = [Row(1, 1, bank) for bank in range(3)]
-    turn = 1_000_000
-    run = simulated(scene(2, rows, [Sent(0, [[0], [1], [2]])]), recirculation_rate=1e6)
-    assert at_workers(run, Kind.SUM) == [
-        (THERE + row * turn + ACROSS, 1, Kind.SUM, row, 1) for row in range(3)
-    ]
-    # Three at each; two of the leaf's, and the one of the acknowledgement, through its loop.
-    assert (run.passes, run.loop_passes, run.max_loop_queue) == (6, 3, 0)
 
 
 @pytest.mark.parametrize(("completion", "hops"), [(SPINE, [(1, 0)]), (LEAF, [(1, 0), (2, 3)])])
@@ -288,20 +276,6 @@ def test_a_full_buffer_between_switches_ends_the_simulation(completion):
     simulated(setup, buffer=3 * 188, completion=completion)
     with pytest.raises(SimulatorError, match="queue to spine 0 is full"):
         simulated(setup, buffer=3 * 188 - 1, completion=completion)
-
-
-@pytest.mark.parametrize(
-    ("leaf_spine", "told"),
-    [
-        (LeafSpineOptions(3, 1), "3 leaves and 2 workers"),
-        (LeafSpineOptions(0, 1), "needs a leaf"),
-        (LeafSpineOptions(1, 0), "and a spine"),
-        (LeafSpineOptions(1, 1, "core"), "No completion 'core'; known: spine, leaf"),
-    ],
-)
-def test_what_cannot_be_is_refused_in_a_sentence(leaf_spine, told):
-    with pytest.raises(SimulatorError, match=told):
-        run_simulation(scene(2, [], []), NetworkOptions(), leaf_spine=leaf_spine)
 
 
 def test_two_levels_add_up():

@@ -6,7 +6,6 @@ Spines complete the sums that cross them, as in the P4 program; in a variant, le
 """
 
 from collections import Counter
-from dataclasses import replace
 from functools import cache
 from importlib import import_module
 
@@ -18,7 +17,6 @@ from hypothesis import strategies as st
 from switchgnn.host.direct import copy_schedules, rows_per_pair
 from switchgnn.host.wire.header import LANES, Kind
 from switchgnn.lab.simulator import (
-    FRAGMENT,
     LEAF,
     SPINE,
     LeafSpineOptions,
@@ -27,10 +25,10 @@ from switchgnn.lab.simulator import (
     plan_setup,
     run_simulation,
 )
-from switchgnn.planner import Direction, PlannerError, build_plan, load_graph
+from switchgnn.planner import Direction, build_plan, load_graph
 from switchgnn.planner.plan.leaf_spine import predict_leaf_spine, split_for_leaf_spine
 
-from .scenes import copies_of_plan
+from .scenes import FRAGMENT, copies_of_plan
 
 FORWARD = Direction.FORWARD
 PROGRAM = "0" * 64
@@ -167,24 +165,6 @@ def test_links_carry_what_the_plan_says_where_leaves_complete(plan, leaves):
         assert (run.max_slots, run.passes) == (star.max_slots, star.passes)
 
 
-def test_both_directions_are_as_predicted():
-    directed = load_graph("karate")
-    edges = directed.indices < np.repeat(np.arange(directed.vertices), np.diff(directed.indptr))
-    kept = np.concatenate([[0], np.cumsum(edges)])[directed.indptr]
-    half = replace(directed, indptr=kept, indices=directed.indices[edges])
-    plan = planned(half, workers=4, slots=6, directions="both")
-    network = LeafSpineOptions(2, 2)
-    parts = split_for_leaf_spine(plan, network.attach(4))
-    for direction in Direction:
-        setup = plan_setup(plan, 1, direction, leaf_spine=network)
-        run = run_simulation(setup, QUIET, leaf_spine=network)
-        told = predict_leaf_spine(parts, plan.manifest.direction(direction))
-        assert run.inside.sums_up == tuple(np.ravel(told.partial_sums))
-        data = 188 * np.ravel(told.sums).sum()
-        barriers = 88 * 2 * len(plan.manifest.direction(direction).block_numbers)
-        assert sum(run.inside.bytes_down) == data + barriers
-
-
 def passes_of(leaf, plan, order):
     """The passes of one fragment, when packets come to a leaf one by one in that order.
 
@@ -279,14 +259,6 @@ def spines_of_sums(plan, network):
     return sums
 
 
-def test_a_destination_goes_to_the_spine_of_its_number(graph):
-    """All of its parts and sums, in every fragment."""
-    plan, spines = planned(graph, slots=4_000), 4
-    vertex = plan.switch.result_vertex
-    sums = spines_of_sums(plan, LeafSpineOptions(3, spines))
-    assert all(spine == vertex[row] % spines for spine, row in sums)
-
-
 def test_a_row_goes_over_the_spine_that_its_number_leads_to(graph):
     """All of its partial sums, in every fragment; and a spine has its share of the rows."""
     leaves, spines = 3, 4
@@ -294,18 +266,6 @@ def test_a_row_goes_over_the_spine_that_its_number_leads_to(graph):
     assert all(spine == mixed(row) % spines for spine, row in sums)
     share = np.bincount([spine for spine, _ in sums]) / len(sums)
     assert share == pytest.approx(np.full(spines, 1 / spines), abs=0.08)
-
-
-@pytest.mark.parametrize(
-    "network", [None, LeafSpineOptions(3, 2, SPINE), LeafSpineOptions(3, 2, LEAF)]
-)
-def test_every_sum_comes_once_a_fragment_and_is_complete(plan, network):
-    run = on_network(plan, 2, network, NetworkOptions(), trace=True)
-    came = [each for each in run.trace if each.kind == Kind.SUM and not each.at_switch]
-    expected = plan.switch.result_expected
-    assert sorted(each.id for each in came) == sorted([*range(len(expected))] * 2)
-    assert all(each.count == expected[each.id] for each in came)
-    assert all(each.worker == plan.switch.result_worker[each.id] for each in came)
 
 
 @pytest.mark.parametrize("leaves", [1, 3])
@@ -386,20 +346,6 @@ def test_no_network_changes_what_is_sent(options, workers, leaves, spines, compl
     assert run.features_down == tuple(copies.sum(axis=0))
 
 
-def test_queues_are_those_of_all_switches():
-    """Three senders fill one uplink; each frame has a receiver whose queue is empty."""
-    copies = np.zeros((6, 6), dtype=np.int64)
-    copies[[0, 1, 2], [3, 4, 5]] = 200
-    options = NetworkOptions(delay=0.0, ecn_threshold=None, congestion_control=False)
-    setup = host_setup(copies, LANES, options.pace, FRAGMENT)
-    assert run_simulation(setup, options).max_port_queue_bytes == 188
-    run = run_simulation(setup, options, leaf_spine=LeafSpineOptions(2, 1))
-    # When the last three come, 199 have left.
-    assert run.max_port_queue_bytes == (3 * 200 - 199) * 188
-    # One more is at the spine, and one on its way down.
-    assert run.max_queue_bytes == pytest.approx(run.max_port_queue_bytes + 2 * 188)
-
-
 @cache
 def over(switches):
     graph = load_graph("random:300:1500:1")
@@ -419,12 +365,3 @@ def test_blocks_over_leaves_and_spines_stay_within_the_slots_of_each(completion)
     if completion == SPINE:
         up, _ = predicted(plan, network)
         assert np.array_equal(np.reshape(run.inside.sums_up, up.shape), 2 * up)
-
-
-@pytest.mark.parametrize(
-    ("network", "where"),
-    [(None, "one switch"), *((LeafSpineOptions(1, 1, each), "leaf 0") for each in (SPINE, LEAF))],
-)
-def test_blocks_too_large_for_other_switches_are_refused(network, where):
-    with pytest.raises(PlannerError, match=f"sums in {where}, for 8 slots"):
-        plan_setup(over(":4:3"), 2, leaf_spine=network)

@@ -29,7 +29,7 @@ from switchgnn.planner.sending.between_hosts import fewest_rows, rows_between
 from tests.host.direct.crew import sizes_of_frames
 from tests.support.markers import covering
 
-from .scenes import ACK, BARRIER, BYTE, DELAY, FEATURE, Row, Sent, scene
+from .scenes import ACK, BARRIER, BYTE, DELAY, FEATURE, PACKED, Row, Sent, scene
 from .test_command import as_json, simulate
 
 GRAPH, WORKERS, SLOTS = "random:300:2000:3", 5, 24
@@ -38,7 +38,7 @@ OPTIONS = NetworkOptions()
 
 def beside(setup, rows, *, features=32, options=OPTIONS, trace=False):
     """Simulate an exchange whose hosts also send each other rows."""
-    mixed = mixed_setup(setup, np.array(rows), features, options.pace, 1_500)
+    mixed = mixed_setup(setup, np.array(rows), features, options.pace, PACKED)
     return run_simulation(mixed, options, trace=trace)
 
 
@@ -187,7 +187,7 @@ def test_the_switch_adds_what_it_does_without_the_hosts(plan, graph):
 
 def test_a_plan_that_leaves_all_is_hosts_alone(everything_left, graph, folders):
     rows = rows_left(everything_left, graph)
-    alone = run_simulation(host_setup(rows, 64, OPTIONS.pace, 1_500), OPTIONS)
+    alone = run_simulation(host_setup(rows, 64, OPTIONS.pace, PACKED), OPTIONS)
     told = as_json("--plan", folders / "all", "--features", 64)
     partial = as_json("--plan", folders / "all", "--features", 64, "--system", "host-partial")
     assert told["exchange_seconds"] == partial["exchange_seconds"] == alone.seconds

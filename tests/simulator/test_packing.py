@@ -2,30 +2,25 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rows between hosts in frames up to an MTU: their number, lengths on paper, times by hand."""
 
-from dataclasses import replace
 from math import ceil
 
 import numpy as np
 import pytest
 
+from switchgnn.host.direct.framing import Framing
 from switchgnn.host.direct.kinds import copies, partial_schedules
 from switchgnn.host.direct.schedule import count_rows
 from switchgnn.host.wire.header import Kind
 from switchgnn.lab.simulator import (
-    ETHERNET_MTU,
-    FRAGMENT,
     LeafSpineOptions,
     NetworkOptions,
-    SimulatorError,
     compute_seconds,
     host_setup,
-    parse_mtu,
     run_simulation,
     subject,
 )
-from switchgnn.lab.simulator.setup import packing_of, rows_of_plan
+from switchgnn.lab.simulator.setup import rows_of_plan
 from switchgnn.planner import build_plan, load_graph
-from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.boundary import boundary_edges
 from switchgnn.planner.plan.files import write_plan
 from switchgnn.planner.sending.between_hosts import fewest_rows
@@ -33,7 +28,16 @@ from switchgnn.planner.strategies import PARTITION_STRATEGIES
 from tests.host.direct.crew import random_case, sizes_of_frames
 from tests.host.direct.test_schedules import smallest_cover
 
-from .scenes import ACK, BYTE, DELAY, acks_at_workers, arrivals, copies_of_plan, features_at_switch
+from .scenes import (
+    ACK,
+    BYTE,
+    DELAY,
+    PACKED,
+    acks_at_workers,
+    arrivals,
+    copies_of_plan,
+    features_at_switch,
+)
 from .test_command import as_json
 
 # A full frame: 14 + 20 + 26 bytes of headers, and 1,452 of the 1,454 that an MTU of 1,500 leaves.
@@ -47,7 +51,7 @@ def one_direction(rows, features, **options):
     """Worker 0 sends so many rows to worker 1."""
     network = NetworkOptions(**options)
     copies = np.array([[0, rows], [0, 0]], dtype=np.int64)
-    setup = host_setup(copies, features, network.pace, ETHERNET_MTU)
+    setup = host_setup(copies, features, network.pace, PACKED)
     return run_simulation(setup, network, trace=True)
 
 
@@ -56,7 +60,7 @@ def to_the_last(senders, rows=1, **options):
     network = NetworkOptions(**options)
     copies = np.zeros((senders + 1, senders + 1), dtype=np.int64)
     copies[:senders, senders] = rows
-    setup = host_setup(copies, ROW, network.pace, ETHERNET_MTU)
+    setup = host_setup(copies, ROW, network.pace, PACKED)
     return run_simulation(setup, network, trace=True)
 
 
@@ -64,38 +68,6 @@ def planned(seed):
     graph = load_graph(f"random:{80 + 5 * seed}:{300 + 40 * seed}:{seed}")
     workers = 2 + seed % 7
     return copies_of_plan(build_plan(graph, workers=workers, slots=64, program="0" * 64))
-
-
-@pytest.mark.parametrize(
-    ("features", "mtu", "rows", "frames", "last"),
-    [
-        (128, 1_500, 1, 1, 60 + 512),
-        (128, 1_500, 2, 1, 60 + 1_024),
-        (128, 1_500, 3, 2, 60 + 84),
-        (363, 1_500, 4, 4, 60 + 1_452),
-        (364, 1_500, 4, 5, 60 + 16),
-        (128, 9_000, 17, 1, 60 + 8_704),
-        (128, 9_000, 18, 2, 60 + 264),
-        (1, 50, 6, 6, 60 + 4),
-        (33, FRAGMENT, 3, 6, 188),
-        (1, FRAGMENT, 1, 1, 188),
-    ],
-)
-def test_lengths_on_paper(features, mtu, rows, frames, last):
-    packing = packing_of(features, mtu)
-    asked = np.array([0, rows], dtype=np.int64)
-    assert packing.frames(asked).tolist() == [0, frames]
-    assert packing.last_frame_bytes(asked)[1] == last
-
-
-@pytest.mark.parametrize("words", ["49", "9203", "-1", "1.5k", "", "fragments", "9" * 5_000])
-def test_what_is_no_mtu_is_told(words):
-    with pytest.raises(SimulatorError, match="from 50 to 9,202 bytes, or the word fragment"):
-        parse_mtu(words)
-
-
-def test_an_mtu_is_a_number_or_the_word():
-    assert [parse_mtu(text) for text in ("1500", "9000", "fragment")] == [1_500, 9_000, FRAGMENT]
 
 
 def test_two_frames_take_what_their_lengths_do():
@@ -152,20 +124,7 @@ def test_the_threshold_is_bytes(threshold, marked):
     assert to_the_last(3, ecn_threshold=threshold).marked == marked
 
 
-def test_a_lost_frame_is_sent_again():
-    """Two meet at a port that has room for one; time-outs go by the length of a frame."""
-    run = to_the_last(2, buffer=FULL_BYTES)
-    answered = 10 * 2 * (FULL + DELAY) + 4 * (ACK + DELAY)
-    came = answered + 2 * (FULL + DELAY)
-    assert [at for at, *_ in arrivals(run, Kind.FEATURE, at_switch=False)] == [
-        2 * (FULL + DELAY),
-        came,
-    ]
-    assert (run.lost, run.sent_again, run.repeated) == (1, 1, 0)
-    assert run.bytes_up[:2] in ((2 * FULL_BYTES + 120, FULL_BYTES), (FULL_BYTES, 3_144))
-
-
-@pytest.mark.parametrize("mtu", [FRAGMENT, 50, 576, 1_500, 9_000])
+@pytest.mark.parametrize("mtu", [None, 50, 576, 1_500, 9_000])
 @pytest.mark.parametrize("seed", range(4))
 def test_bytes_on_links_are_those_of_the_closed_form(seed, mtu):
     """Whatever the network: ⌈4·F·rows / P⌉ frames of 60 bytes more, and one answer for eight."""
@@ -179,14 +138,14 @@ def test_bytes_on_links_are_those_of_the_closed_form(seed, mtu):
         window=int(rng.choice([16, 40, 512])),
         congestion_control=bool(rng.integers(2)),
     )
-    setup = host_setup(copies, features, options.pace, mtu)
+    setup = host_setup(copies, features, options.pace, Framing(mtu))
     workers = len(copies)
     leaves = min(3, workers)
     star = run_simulation(setup, options)
     spread = run_simulation(setup, options, leaf_spine=LeafSpineOptions(leaves, 2))
     up, down, across = [0] * workers, [0] * workers, 0
     for sender, receiver in zip(*np.nonzero(copies), strict=True):
-        if mtu == FRAGMENT:
+        if mtu is None:
             frames = int(copies[sender, receiver]) * ceil(features / 32)
             data = 188 * frames
         else:
@@ -204,20 +163,6 @@ def test_bytes_on_links_are_those_of_the_closed_form(seed, mtu):
         assert (run.bytes_up, run.bytes_down) == (tuple(up), tuple(down))
     assert spread.inside is not None
     assert spread.inside.bytes == across
-
-
-def test_a_mtu_whose_frames_are_fragments_is_the_word():
-    """An MTU of 174 leaves 128 bytes; rows of 32 numbers fill them."""
-    copies, options = planned(3), NetworkOptions()
-    runs = [
-        replace(
-            run_simulation(host_setup(copies, 32, options.pace, mtu), options, trace=True),
-            wall_seconds=0,
-            peak_memory_bytes=0,
-        )
-        for mtu in (174, FRAGMENT)
-    ]
-    assert runs[0] == runs[1]
 
 
 WORKERS, SEED = 5, 3
@@ -285,16 +230,13 @@ def test_a_worker_adds_what_the_schedules_say(schedules, assignment):
     assert told["bytes"] < copied["bytes"]
 
 
-@pytest.mark.parametrize("direction", Direction)
-def test_a_plan_gives_the_same_rows_as_its_partition(direction):
+def test_a_plan_gives_the_same_rows_as_its_partition():
     """Blocks cut a destination's edges apart; between hosts they are one."""
     graph, _ = random_case(80, 900, 4, 7, directed=True)
     plan = build_plan(graph, workers=4, slots=8, program="0" * 64, directions="both")
     boundary = boundary_edges(graph, plan.assignment)
-    if direction is Direction.BACKWARD:
-        boundary = boundary.transposed()
     for choose in (copies, fewest_rows):
-        expected, found = count_rows(boundary, 4, choose), rows_of_plan(plan, choose, direction)
+        expected, found = count_rows(boundary, 4, choose), rows_of_plan(plan, choose)
         assert np.array_equal(found.rows, expected.rows)
         assert found.sums == expected.sums
     assert found.sums > 0

@@ -7,12 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from switchgnn.host.direct import copy_schedules, rows_per_pair
 from switchgnn.host.innetwork.exchange import expected_traffic
 from switchgnn.host.wire.header import LANES
 from switchgnn.lab.simulator import (
-    ETHERNET_MTU,
-    FRAGMENT,
     LeafSpineOptions,
     NetworkOptions,
     SimulatorError,
@@ -22,7 +19,7 @@ from switchgnn.lab.simulator import (
 )
 from switchgnn.planner import Direction, build_plan, load_graph
 
-from .scenes import Row, Sent, acks_at_workers, copies_of_plan, features_at_switch, scene
+from .scenes import FRAGMENT, PACKED, Row, Sent, copies_of_plan, scene
 
 PROGRAM = "0" * 64
 KINDS = {
@@ -85,7 +82,7 @@ def test_no_network_changes_what_is_sent(seed):
     if kind.get("blocks") != "strawman":
         assert run.contributions == prediction.contributions
     assert sum(run.sums_down) == run.sums + run.sent_again - run.lost == run.sums + run.repeated
-    mtu = [FRAGMENT, ETHERNET_MTU][seed % 2]
+    mtu = [FRAGMENT, PACKED][seed % 2]
     options = replace(options, buffer=options.buffer and max(options.buffer, 1_512))
     setup = host_setup(copies_of_plan(plan), 70, options.pace, mtu)
     run = run_simulation(setup, options)
@@ -110,29 +107,6 @@ def test_a_packet_that_is_never_sent_is_missed(options):
         run_simulation(scene(2, [Row(1, 2)], [Sent(0, [[0]])]), NetworkOptions(**options))
 
 
-@pytest.mark.parametrize("window", [1, 5, 512])
-def test_hosts_alone_send_what_the_transport_does(graph, window):
-    plan = build_plan(graph, workers=5, slots=64, program=PROGRAM)
-    copies = copies_of_plan(plan)
-    assert np.array_equal(copies, rows_per_pair(copy_schedules(graph, plan.assignment, workers=5)))
-    options = NetworkOptions(window=window)
-    fragments = 3
-    run = run_simulation(host_setup(copies, LANES * fragments, options.pace, FRAGMENT), options)
-    assert run.features_up == tuple(fragments * copies.sum(axis=1))
-    assert run.features_down == tuple(fragments * copies.sum(axis=0))
-    acks = -(-copies * fragments // 8) if window > 16 else _acks(copies * fragments, window)
-    assert run.frames_up == tuple(fragments * copies.sum(axis=1) + acks.sum(axis=0))
-    assert run.bytes_down == tuple(188 * fragments * copies.sum(axis=0) + 60 * acks.sum(axis=1))
-
-
-def _acks(frames, window):
-    """One for each half window and at the end of each 8 frames (host/direct/outbox.py)."""
-    size = max(1, window // 2)
-    whole = len({*range(size, 9, size), 8})
-    rest = frames % 8
-    return frames // 8 * whole + -(-rest // size)
-
-
 @pytest.mark.parametrize("network", [None, LeafSpineOptions(3, 2)])
 @pytest.mark.parametrize("system", ["plan", "hosts"])
 def test_the_same_is_simulated_again(graph, system, network):
@@ -145,17 +119,6 @@ def test_the_same_is_simulated_again(graph, system, network):
     first, second = (replace(run, wall_seconds=0, peak_memory_bytes=0) for run in runs)
     assert first == second
     assert first.marked > 0
-
-
-def test_a_busy_loop_never_rests(graph):
-    """All packets come before the first is through: the last answer leaves after all passes."""
-    plan = build_plan(graph, workers=5, slots=4_000, program=PROGRAM)
-    options = NetworkOptions(recirculation_rate=1e6, window=4_096, congestion_control=False)
-    run = run_simulation(plan_setup(plan, 1), options, trace=True)
-    began = features_at_switch(run)[0][0]
-    ended = acks_at_workers(run)[-1][0] - 60 * 80 - 2_000_000
-    # Those that come first and complete nothing may leave the loop alone for some nanoseconds.
-    assert ended - began == pytest.approx(run.loop_passes * 1_000_000, abs=1_000_000)
 
 
 def test_the_series_ends_with_all_sums(plan):

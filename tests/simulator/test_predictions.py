@@ -8,6 +8,7 @@ from functools import cache
 import numpy as np
 import pytest
 
+from switchgnn.host.direct.framing import Framing
 from switchgnn.lab.simulator import (
     NetworkOptions,
     host_setup,
@@ -86,7 +87,7 @@ def test_hosts(graph, workers, width, mtu, partial):
     boundary = boundary_edges(loaded, partition_workers(loaded, workers, 0))
     rows = rows_between(boundary, workers, fewest_rows(boundary) if partial else None)
     options = NetworkOptions()
-    run = run_simulation(host_setup(rows, width, options.pace, mtu), options)
+    run = run_simulation(host_setup(rows, width, options.pace, Framing(mtu)), options)
     predicted = host_seconds(rows, width, NetworkModel(mtu=mtu))
     assert predicted == pytest.approx(run.seconds, rel=SHARE)
 
@@ -100,7 +101,7 @@ def test_links_of_other_rates():
         predicted = plan_seconds(plan, Direction.FORWARD, 64, network)
         assert predicted == pytest.approx(run.seconds, rel=SHARE)
         rows = rows_between(boundary_edges(load_graph(DIGITS), plan.assignment), 8)
-        run = run_simulation(host_setup(rows, 64, options.pace, 1_500), options)
+        run = run_simulation(host_setup(rows, 64, options.pace, Framing()), options)
         assert host_seconds(rows, 64, network) == pytest.approx(run.seconds, rel=SHARE)
 
 
@@ -128,7 +129,7 @@ def check_mixed(
     lanes = fragment_lanes(width, plan.manifest.lanes)
     options = NetworkOptions(recirculation_rate=loop, bandwidth=bandwidth)
     switch = plan_setup(plan, len(lanes), lanes=lanes, whole_features=together)
-    run = run_simulation(mixed_setup(switch, rows, width, options.pace, 1_500), options)
+    run = run_simulation(mixed_setup(switch, rows, width, options.pace, Framing()), options)
     network = NetworkModel(passes_per_second=loop, bits_per_second=bandwidth * 1e6)
     predicted = exchange_seconds(plan, Direction.FORWARD, width, network, rows, together=together)
     assert predicted == pytest.approx(run.seconds, rel=bound)

@@ -16,9 +16,9 @@ from switchgnn.softswitch.forwarding import Forwarder, ForwardingCounts
 from switchgnn.softswitch.interpreter import Interpreter
 from switchgnn.softswitch.loader import GivenProgram
 from switchgnn.softswitch.native.engine import Attachment, NativeEngine, PortKind, load_native
+from switchgnn.softswitch.queues import QueueSettings
 from switchgnn.softswitch.replication import ReplicationEngine
 from switchgnn.softswitch.state import PythonState
-from switchgnn.softswitch.traffic_manager import QueueSettings, TrafficManager
 from tests.support.speed import seconds_here
 
 PROGRAMS = Path(__file__).parent / "programs"
@@ -50,12 +50,11 @@ class Rig:
         self.state = PythonState(self.program.program)
         self.sent = []
         self.replication = ReplicationEngine()
-        self.queues = TrafficManager(queues or QueueSettings(), attached)
-        self.counts = ForwardingCounts(tail_drops=self.queues.tail_drops)
+        self.counts = ForwardingCounts()
         self.forwarder = Forwarder(
             Interpreter(self.program, self.state),
             replication=self.replication,
-            queues=self.queues,
+            depth=(queues or QueueSettings()).depth,
             senders={port: self._sender(port) for port in attached},
             counts=self.counts,
             clock=clock,

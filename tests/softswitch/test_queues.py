@@ -3,8 +3,8 @@
 """Egress queues, ports that refuse frames, and ports with a rate or a bandwidth."""
 
 import contextlib
-import errno
 import socket
+import threading
 import time
 
 import pytest
@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from switchgnn.softswitch import Backend, EthernetSpec, QueueSettings, SoftSwitch, UdpSpec
+from switchgnn.softswitch.native.build import NoCompilerError
 from switchgnn.softswitch.ports import Port
 from switchgnn.softswitch.replication import Replica
-from switchgnn.softswitch.traffic_manager import TrafficManager
-from tests.softswitch.harness import RIGS, Rig, config_bytes, free_address, udp_socket
+from tests.softswitch.harness import NativeRig, config_bytes, free_address, udp_socket
 from tests.support.native import needs_compiler
 from tests.support.waiting import wait_until
 
@@ -35,18 +35,21 @@ def queue_depth(frame):
     return int.from_bytes(frame[24:28], "big")
 
 
-def test_a_full_socket_is_not_an_error_and_an_error_is_not_a_full_socket():
-    def fail(number):
-        raise OSError(number, "")
-
-    with socket.socket() as sock:
-        port = Port(sock, 100)
-        for number in (errno.ENOBUFS, errno.ENETDOWN, errno.ECONNREFUSED):
-            port._send = lambda _, number=number: fail(number)
-            assert port.send(b"") is False
-        port._send = lambda _: fail(errno.EAGAIN)
-        with pytest.raises(BlockingIOError):
-            port.send(b"")
+def test_a_full_socket_is_waited_for_and_other_errors_lose_the_frame():
+    near, far = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+    with near, far:
+        near.setblocking(False)
+        port = Port(near, 100)
+        begin, sent = time.monotonic(), 0
+        while port.send(b"x"):
+            sent += 1
+        assert time.monotonic() - begin > 0.9  # the time that it waits for room
+        reader = threading.Thread(target=lambda: [far.recv(100) for _ in range(sent)])
+        reader.start()
+        assert port.send(b"x")
+        reader.join()
+        far.close()
+        assert not port.send(b"x")
 
 
 FROM = 1
@@ -55,7 +58,7 @@ FRAMES = 60
 
 
 @contextlib.contextmanager
-def blocked_switch(backend, monkeypatch, queues, *, may_refuse):
+def blocked_switch(monkeypatch, queues, *, may_refuse):
     """A switch with a port whose far end accepts only a few frames."""
     near, far = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
     comes, sends = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
@@ -69,77 +72,45 @@ def blocked_switch(backend, monkeypatch, queues, *, may_refuse):
     }
     monkeypatch.setattr("switchgnn.softswitch.switch.open_ports", lambda *_: dict(ports))
     specs = {FROM: EthernetSpec("from"), SLOW: EthernetSpec("slow")}
-    with far, sends, SoftSwitch(specs, grpc=None, queues=queues, backend=backend) as switch:
+    with far, sends, SoftSwitch(specs, grpc=None, queues=queues) as switch:
         switch.load(config_bytes("fates"))
         yield switch, sends, far
 
 
-def watched(backend, monkeypatch, depth, *, may_refuse):
-    """The queue after a burst, and the frames that then leave."""
+@needs_compiler
+@pytest.mark.parametrize(("depth", "may_refuse"), [(1, True), (20, True), (64, True), (64, False)])
+def test_what_a_port_refuses_waits_in_its_queue(monkeypatch, depth, may_refuse):
     queues = QueueSettings(depth=depth)
-    with blocked_switch(backend, monkeypatch, queues, may_refuse=may_refuse) as made:
+    with blocked_switch(monkeypatch, queues, may_refuse=may_refuse) as made:
         switch, sends, far = made
         for number in range(FRAMES):
             sends.send(order(payload=bytes([number])))
         wait_until(lambda: switch.call(lambda: switch.counts.received[FROM]) == FRAMES, "frames")
-        left = switch.call(lambda: (switch.queued(SLOW), dict(switch.counts.tail_drops)))
-        expected = FRAMES - left[1].get(SLOW, 0)
+        waiting, drops = switch.call(
+            lambda: (switch.queued(SLOW), switch.counts.tail_drops.get(SLOW, 0))
+        )
         came = []
 
         def read():
             came.extend(iter(lambda: readable(far), None))
-            return len(came) == expected
+            return len(came) == FRAMES - drops
 
         wait_until(read, "frames")
-        end = switch.call(lambda: (switch.queued(SLOW), dict(switch.counts.sent)))
-    return left, [(frame[28:], queue_depth(frame)) for frame in came], end
-
-
-TRUNCATE = 9
-REPORT_BYTES = 22
-BYTE_A_SECOND = QueueSettings(bandwidth=8.0)
-
-
-class Clock:
-    now = 1000.0
-
-    def __call__(self):
-        return self.now
-
-
-def served(rig, clock, seconds):
-    """Ports and sizes of the frames that leave after some seconds."""
-    rig.sent.clear()
-    clock.now += seconds
-    rig.forwarder.drain()
-    return [(port, len(frame)) for port, frame in rig.sent]
+        assert switch.call(lambda: (switch.queued(SLOW), dict(switch.counts.sent))) == (
+            0,
+            {SLOW: len(came)},
+        )
+    assert waiting > 0
+    taken = FRAMES - waiting - drops
+    assert [frame[28] for frame in came] == list(range(taken + waiting))
+    if may_refuse:  # else frames of a refused batch count as queued
+        # The accepted frames and the first refused one met no queue.
+        assert [queue_depth(frame) for frame in came] == [0] * taken + list(range(waiting))
 
 
 @needs_compiler
-@pytest.mark.parametrize(("depth", "may_refuse"), [(1, True), (20, True), (64, True), (64, False)])
-def test_both_back_ends_queue_alike(monkeypatch, depth, may_refuse):
-    one, other = (
-        watched(backend, monkeypatch, depth, may_refuse=may_refuse)
-        for backend in (Backend.PYTHON, Backend.NATIVE)
-    )
-    (waiting, drops), came, _ = one
-    assert waiting > 0
-    assert other[0] == one[0]
-    assert other[2] == one[2] == (0, {SLOW: len(came)})
-    assert [payload for payload, _ in other[1]] == [payload for payload, _ in came]
-    if may_refuse:  # else frames of a refused batch count as queued
-        taken = FRAMES - waiting - drops.get(SLOW, 0)
-        # The accepted frames and the first refused one met no queue.
-        depths = [0] * taken + list(range(waiting))
-        assert [depth for _, depth in came] == [depth for _, depth in other[1]] == depths
-
-
-@pytest.mark.parametrize(
-    "backend", [Backend.PYTHON, pytest.param(Backend.NATIVE, marks=needs_compiler)]
-)
-def test_a_new_program_starts_with_free_ports(monkeypatch, backend):
-    queues = QueueSettings()
-    with blocked_switch(backend, monkeypatch, queues, may_refuse=True) as (switch, sends, far):
+def test_a_new_program_starts_with_free_ports(monkeypatch):
+    with blocked_switch(monkeypatch, QueueSettings(), may_refuse=True) as (switch, sends, far):
         for _ in range(FRAMES):
             sends.send(order())
         wait_until(lambda: switch.call(lambda: switch.queued(SLOW)), "a full port")
@@ -161,124 +132,137 @@ def readable(sock):
         return None
 
 
-def test_a_frame_is_charged_with_the_length_it_leaves_with():
-    clock = Clock()
-    rig = Rig(config_bytes("fates"), BYTE_A_SECOND, clock=clock)
-    assert len(rig.run(1, sized())) == 1  # an idle line sends at once
-    assert rig.run(1, sized()) == []
-    assert rig.queues.next_time() == 1000.0 + 78 + REPORT_BYTES
-    assert served(rig, clock, 99.9) == []
-    assert served(rig, clock, 0.1) == [(2, 100)]
-    rig.run(1, sized(TRUNCATE))
-    rig.run(1, sized())
-    assert served(rig, clock, 100) == [(2, 8)]
-    assert served(rig, clock, 7.9) == []
-    assert served(rig, clock, 0.1) == [(2, 100)]
-
-
-def test_a_packet_that_egress_drops_or_recirculates_costs_no_time():
-    clock = Clock()
-    rig = Rig(config_bytes("fates"), BYTE_A_SECOND, clock=clock)
-    rig.run(1, sized())
-    for egress in (1, 4, 0):
-        rig.run(1, sized(egress=egress))
-    assert served(rig, clock, 100) == [(2, 100)]
-    assert (rig.counts.egress_drops, rig.counts.recirculated) == (1, 1)
-
-
-def test_a_port_that_nothing_is_attached_to_is_not_limited():
-    clock = Clock()
-    rig = Rig(config_bytes("fates"), BYTE_A_SECOND, attached=[2], clock=clock)
-    for _ in range(5):
-        rig.run(1, sized())
-        rig.run(1, sized(UNICAST, port=300))
-        rig.run(1, sized(UNICAST, port=300, egress=4))
-    assert rig.counts.unattached == {300: 10}
-    assert rig.counts.recirculated == 10
-    assert rig.queues.length(2) == 4
-
-
+TRUNCATE = 9
+REPORT_BYTES = 22
 FIRST_CLASS = 16  # an order for class c is this plus c
 
 
-def through_one_line(backend, orders, seconds, depth=100):
-    """Payloads of the frames that leave a port at a byte a second, and the queues they found."""
-    queues, clock = QueueSettings(depth=depth, bandwidth=8.0), Clock()
-    config = config_bytes("fates")
-    rig = RIGS[backend](config, queues, [2], clock.now if backend == "native" else clock)
-    left = []
-    for of_class, payload in orders:
-        frames = rig.run(1, bytes([FIRST_CLASS + of_class, 0, 0, 0, 0, 2]) + payload)
-        left += [frame for _, frame in frames]
-    for _ in range(seconds):
-        if backend == "native":
-            clock.now += 1
-            rig.engine.switch.call("switch_tick", clock.now)
-            left += [frame for _, frame in rig.engine.captured()]
-        else:
-            served(rig, clock, 1)
-            left += [frame for _, frame in rig.sent]
-    return [(frame[28:], queue_depth(frame)) for frame in left], rig
+class Lines:
+    """The program `fates` with limited ports, in virtual time; `left` are the frames by port."""
+
+    def __init__(self, depth=100, attached=range(510), **limits):
+        self._now = 1000.0
+        queues = QueueSettings(depth=depth, **limits)
+        self.rig = NativeRig(config_bytes("fates"), queues, attached, clock=self._now)
+        self.left = []
+
+    def run(self, frame):
+        """Take a frame; return the ports and sizes of those that leave at once."""
+        return self._note(self.rig.run(1, frame))
+
+    def serve(self, seconds):
+        """Return the ports and sizes of the frames that leave after some seconds."""
+        self._now += seconds
+        self.due = self.rig.engine.switch.call("switch_tick", self._now)
+        return self._note(self.rig.engine.captured())
+
+    def _note(self, frames):
+        self.left += frames
+        return [(port, len(frame)) for port, frame in frames]
 
 
-BACK_ENDS = pytest.mark.parametrize(
-    "backend", ["python", pytest.param("native", marks=needs_compiler)]
-)
+@needs_compiler
+def test_a_frame_is_charged_with_the_length_it_leaves_with():
+    lines = Lines(bandwidth=8.0)  # a byte a second
+    assert len(lines.run(sized())) == 1  # an idle line sends at once
+    assert lines.run(sized()) == []
+    assert lines.serve(99.9) == []
+    assert lines.due == 1000.0 + 78 + REPORT_BYTES
+    assert lines.serve(0.1) == [(2, 100)]
+    lines.run(sized(TRUNCATE))
+    lines.run(sized())
+    assert lines.serve(100) == [(2, 8)]
+    assert lines.serve(7.9) == []
+    assert lines.serve(0.1) == [(2, 100)]
 
 
-@BACK_ENDS
-def test_higher_classes_leave_first_and_have_queues_of_their_own(backend):
-    orders = [(0, b"a"), (0, b"b"), (0, b"c"), (2, b"x"), (1, b"p"), (2, b"y"), (7, b"!")]
-    left, rig = through_one_line(backend, orders, 500, depth=2)
+@needs_compiler
+def test_a_packet_that_egress_drops_or_recirculates_costs_no_time():
+    lines = Lines(bandwidth=8.0)
+    lines.run(sized())
+    for egress in (1, 4, 0):
+        lines.run(sized(egress=egress))
+    assert lines.serve(100) == [(2, 100)]
+    assert (lines.rig.counts.egress_drops, lines.rig.counts.recirculated) == (1, 1)
+
+
+@needs_compiler
+def test_a_port_that_nothing_is_attached_to_is_not_limited():
+    lines = Lines(attached=[2], bandwidth=8.0)
+    for _ in range(5):
+        lines.run(sized())
+        lines.run(sized(UNICAST, port=300))
+        lines.run(sized(UNICAST, port=300, egress=4))
+    assert lines.rig.counts.unattached == {300: 10}
+    assert lines.rig.counts.recirculated == 10
+    assert lines.rig.engine.length(2) == 4
+
+
+@needs_compiler
+def test_higher_classes_leave_first_and_have_queues_of_their_own():
+    def ordered(of_class, payload=b""):
+        return bytes([FIRST_CLASS + of_class, 0, 0, 0, 0, 2]) + payload
+
+    lines = Lines(depth=2, bandwidth=8.0)
+    for of_class, payload in zip((0, 0, 0, 2, 1, 2, 7), b"abcxpy!", strict=True):
+        lines.run(ordered(of_class, bytes([payload])))
+    for _ in range(500):
+        lines.serve(1)
     # The first one was alone. Each of the others tells how many of its class it found.
+    left = [(frame[28:], queue_depth(frame)) for _, frame in lines.left]
     assert left == [(b"a", 0), (b"!", 0), (b"x", 0), (b"y", 1), (b"p", 0), (b"b", 0), (b"c", 1)]
-    assert rig.counts.tail_drops == {}
-    _, rig = through_one_line(backend, [(c, b"") for c in (0, 0, 0, 0, 1, 1, 1)], 0, depth=2)
-    assert rig.counts.tail_drops == {2: 2}
+    assert lines.rig.counts.tail_drops == {}
+    lines = Lines(depth=2, bandwidth=8.0)
+    for of_class in (0, 0, 0, 0, 1, 1, 1):
+        lines.run(ordered(of_class))
+    assert lines.rig.counts.tail_drops == {2: 2}
 
 
+@needs_compiler
 def test_ports_with_equal_lines_take_turns():
-    clock = Clock()
-    rig = Rig(config_bytes("fates"), BYTE_A_SECOND, clock=clock)
-    rig.replication.groups[1] = tuple(Replica(port, 1) for port in (4, 4, 4, 5, 6, 6, 5, 5, 6))
-    rig.run(1, sized(MULTICAST))
-    assert sorted(port for port, _ in rig.sent) == [4, 5, 6]
+    lines = Lines(bandwidth=8.0)
+    lines.rig.replication.groups[1] = tuple(
+        Replica(port, 1) for port in (4, 4, 4, 5, 6, 6, 5, 5, 6)
+    )
+    assert sorted(port for port, _ in lines.run(sized(MULTICAST))) == [4, 5, 6]
     # Even with several frames due per port, ports take turns.
-    assert [port for port, _ in served(rig, clock, 200)] == [4, 5, 6, 4, 5, 6]
+    assert [port for port, _ in lines.serve(200)] == [4, 5, 6, 4, 5, 6]
 
 
+@needs_compiler
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(1, 2000)), max_size=60))
 def test_each_line_sends_its_packets_in_order_and_never_too_early(packets):
-    queues = TrafficManager(QueueSettings(bandwidth=8.0), attached=range(3))
+    lines = Lines(attached=range(3), bandwidth=8.0)
     for number, (port, size) in enumerate(packets):
-        queues.push(port, (number, size), 0.0)
-    left, free = [], [0.0] * 4
-    while (due := queues.next_time()) is not None:
-        if (item := queues.pop(due)) is None:
-            continue  # the line was charged after its turn was given
-        port, (number, size), *_ = item
-        assert due >= free[port]
-        assert port < 3 or due == 0.0  # nothing is attached to it
-        free[port] = max(due, free[port]) + (size if port < 3 else 0)
-        queues.charge(port, size)
-        left.append((port, number))
-    for port in range(4):
-        sent = [number for used, number in left if used == port]
+        lines.run(sized(UNICAST, port, payload=bytes([number]) + bytes(size)))
+    passed, free = 0.0, dict.fromkeys(range(3), 0.0)
+    begun = len(lines.left)
+    for port, frame in lines.left:
+        free[port] += len(frame)
+    while lines.serve(0) or lines.due > 0:
+        for port, frame in lines.left[begun:]:
+            assert passed >= free[port]
+            free[port] = max(free[port], passed) + len(frame)
+        begun = len(lines.left)
+        step = max(0.0, lines.due - 1000.0 - passed)
+        passed += step
+        lines.serve(step)
+    for port in range(3):
+        sent = [frame[28] for used, frame in lines.left if used == port]
         assert sent == [number for number, (used, _) in enumerate(packets) if used == port]
+    assert lines.rig.counts.unattached[3] == sum(used == 3 for used, _ in packets)
 
 
+@needs_compiler
 def test_with_two_limits_the_slower_one_counts():
-    queues = TrafficManager(QueueSettings(rate=0.1, bandwidth=8.0), attached=[1])
-    for size in (4, 40, 4):
-        queues.push(1, (size,), 0.0)
-    times = []
-    for now in range(60):
-        while (item := queues.pop(float(now))) is not None:
-            queues.charge(1, item[1][0])
-            times.append(now)
-    assert times == [0, 10, 50]
+    lines = Lines(attached=[2], rate=0.01, bandwidth=8.0)
+    times = [0 for size in (4, 400, 4) for _ in lines.run(sized(payload=bytes(size)))]
+    for now in range(1, 700):
+        times += [now for _ in lines.serve(1)]
+    assert times == [0, 100, 100 + 400 + 6 + REPORT_BYTES]
 
 
+@needs_compiler
 def test_bandwidth_holds_in_a_running_switch_that_sleeps_meanwhile():
     bandwidth, packets = 1e6, 50
     with udp_socket() as receiver:
@@ -298,6 +282,7 @@ def test_bandwidth_holds_in_a_running_switch_that_sleeps_meanwhile():
     assert used < elapsed / 2
 
 
+@needs_compiler
 def test_calls_during_the_computation_of_the_timeout_are_served():
     with SoftSwitch({}, grpc=None, queues=QueueSettings(rate=2000.0)) as switch:
         switch.load(config_bytes("fates"))
@@ -307,6 +292,7 @@ def test_calls_during_the_computation_of_the_timeout_are_served():
             wait_until(lambda sent=sent: switch.counts.unattached[2] == sent, "both packets")
 
 
+@needs_compiler
 def test_depth_holds_in_a_running_switch():
     with SoftSwitch(grpc=None, queues=QueueSettings(depth=4, rate=0.01)) as switch:
         switch.load(config_bytes("fates"))
@@ -316,3 +302,11 @@ def test_depth_holds_in_a_running_switch():
         assert switch.counts.unattached[2] == 1
         assert switch.queued(2) == 4
         assert switch.counts.tail_drops == {2: 15}
+
+
+def test_limits_without_a_compiler_are_refused():
+    with (
+        SoftSwitch(grpc=None, queues=QueueSettings(rate=1.0), backend=Backend.PYTHON) as switch,
+        pytest.raises(NoCompilerError, match="Rates and bandwidths"),
+    ):
+        switch.load(config_bytes("fates"))

@@ -24,8 +24,8 @@ def bare_path(path):
     folder = Path(tempfile.gettempdir()) / f"switchgnn-bare-{os.getuid()}"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(mode=0o700)
-    for folder in path.split(os.pathsep):
-        programs = sorted(Path(folder).iterdir()) if folder and Path(folder).is_dir() else []
+    for searched in filter(None, path.split(os.pathsep)):
+        programs = sorted(Path(searched).iterdir()) if Path(searched).is_dir() else []
         for program in programs:
             link = folder / program.name
             if program.name not in OPTIONAL and not link.is_symlink():

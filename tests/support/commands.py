@@ -41,8 +41,8 @@ def switchgnn(*arguments, seconds=100, scratch=None, folder=None, disk=None, env
     `seconds` limit it on an idle machine. `disk` is the limit of a disk that `scratch` becomes:
     see `small_disk.py`.
     """
-    with tempfile.TemporaryDirectory() as folder:
-        log = Path(folder) / "stderr"
+    with tempfile.TemporaryDirectory() as logs:
+        log = Path(logs) / "stderr"
         where = {"scratch": scratch, "folder": folder, "disk": disk}
         command = started(*arguments, log=log, **where, environment=environment)
         with command as child:

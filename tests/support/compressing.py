@@ -74,18 +74,14 @@ def calls_of(graph, rounds, *, widths=(33, 7), seed=0, surges=True):
     return calls
 
 
-def run(team, calls, pause=lambda _worker, _index: None):
-    """Let all workers of a team do these rounds; return their sums, by round and worker.
-
-    `pause` is called before each round of a worker.
-    """
+def run(team, calls):
+    """Let all workers of a team do these rounds; return their sums, by round and worker."""
     results = [{} for _ in calls]
 
     def work(worker):
         exchange, rows = team.exchanges[worker], team.bed.plan.workers[worker].vertices
         try:
             for index, call in enumerate(calls):
-                pause(worker, index)
                 before = exchange.savings.full
                 sums = exchange.aggregate_fixed(call.features[rows], call.direction, call.tensor_id)
                 results[index][worker] = sums, exchange.savings.full > before
@@ -129,12 +125,12 @@ def sizes(features, assignment):
     return np.broadcast_to(rows, features.shape)
 
 
-def run_and_check(team, calls, compression, epsilon=EPSILON, **options):
+def run_and_check(team, calls, compression, epsilon=EPSILON):
     """Do rounds, and check them; returns how many of them sent all rows."""
     for exchange in team.exchanges:
         exchange.compress(compression)
         exchange.epsilon = epsilon
-    results = run(team, calls, **options)
+    results = run(team, calls)
     return check(team, calls, results, compression, epsilon)
 
 

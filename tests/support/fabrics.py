@@ -86,7 +86,6 @@ class Bed:
             self.target,
             ports={port: self._switch_side(port) for port in range(1, self.workers + 1)},
             grpc_address=self.address,
-            device_id=0,
             log=self.folder / "switch.log",
             backend=self.backend,
             bandwidth=self.bandwidth,

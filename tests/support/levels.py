@@ -30,7 +30,6 @@ SHARED = (
     "tests/strawman/test_sums.py",
     "tests/docs/test_site.py",
     "tests/end_to_end/test_mininet.py",
-    "tests/end_to_end/test_planted_mistakes.py",
     "tests/end_to_end/test_strategies.py",
     "tests/fuzz/test_star.py",
     "tests/controller/test_targets.py",

@@ -13,8 +13,7 @@ from switchgnn.host.links.faults import Faults, FaultyLink
 from switchgnn.host.links.split import kinds_from, split_link
 from switchgnn.host.reduce.reducer import Reducer
 from switchgnn.host.reduce.stream import ReduceStream
-from switchgnn.host.wire.header import KIND_AT, KIND_MASK, Kind
-from switchgnn.host.wire.link import WrappedLink
+from switchgnn.host.wire.header import Kind
 from tests.support.fabrics import JOIN_SECONDS, PATIENT, Team
 from tests.support.speed import pace_here, seconds_here
 
@@ -22,22 +21,8 @@ from tests.support.speed import pace_here, seconds_here
 SIZES = (1, 257, 20_001, 8, 60_000, 512, 700)
 
 
-class DeafLink(WrappedLink):
-    """Loses all sums of all-reduces while it is `deaf`."""
-
-    deaf = True
-
-    def receive(self, seconds):
-        frame = self._link.receive(seconds)
-        if frame is None or len(frame) <= KIND_AT or not self.deaf:
-            return frame
-        return None if frame[KIND_AT] & KIND_MASK == Kind.REDUCED else frame
-
-
 class Crew:
     """Streams of all workers, each with a thread; a stack closes them.
-
-    `wraps` has a link to put on that of a worker.
 
     Attributes:
         halves: of each worker's link, for neighbour sums and for all-reduces.
@@ -45,7 +30,7 @@ class Crew:
         reducers: of the workers that have begun.
     """
 
-    def __init__(self, bed, stack, *, faults="", pace=PATIENT, wraps=None):
+    def __init__(self, bed, stack, *, faults="", pace=PATIENT):
         self.bed = bed
         self.pace = pace_here(pace)
         self.links, self.halves, self.streams = [], [], []
@@ -55,7 +40,6 @@ class Crew:
             link = bed.link(worker)
             if faults:
                 link = FaultyLink(link, parsed, worker)
-            link = (wraps or {}).get(worker, lambda each: each)(link)
             self.links.append(link)
             halves = split_link(link, kinds_from(Kind.REDUCE))
             self.halves.append([stack.enter_context(half) for half in halves])

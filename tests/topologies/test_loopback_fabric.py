@@ -70,7 +70,6 @@ def test_both_ends_of_a_link_have_its_bandwidth(tmp_path):
         topology.target,
         ports={},
         grpc_address=topology.grpc_addresses[0],
-        device_id=0,
         bandwidth=2.5,
     )
     assert words[words.index("--port-bandwidth") + 1] == "2.5"

@@ -18,10 +18,7 @@ from switchgnn.topologies import (
     targets,
     usual_limits,
 )
-from switchgnn.topologies.free_ports import free_tcp_port
 from switchgnn.topologies.targets import switch_child, switch_command, wait_until_serving
-from tests.support.markers import needs_bmv2, needs_root
-from tests.support.networks import own_network
 
 NO_MININET = "Mininet is not installed (apt-get install mininet)"
 
@@ -91,7 +88,7 @@ def test_the_usual_limits(target, shaped, limits):
 
 
 def command(target=Target.BMV2):
-    return switch_command(target, ports={}, grpc_address="unix:/run/switch.sock", device_id=0)
+    return switch_command(target, ports={}, grpc_address="unix:/run/switch.sock")
 
 
 def test_the_embedded_switch_is_told_what_to_run():
@@ -99,7 +96,6 @@ def test_the_embedded_switch_is_told_what_to_run():
         Target.EMBEDDED,
         ports={},
         grpc_address="unix:/run/switch.sock",
-        device_id=0,
         backend=Backend.PYTHON,
     )
     assert words[words.index("--backend") + 1] == "python"
@@ -144,7 +140,6 @@ def start_two(tmp_path, network=None):
                 Target.BMV2,
                 ports={},
                 grpc_address=address,
-                device_id=0,
                 log=tmp_path / f"{number}.log",
                 namespace=network and network.path,
             )
@@ -155,19 +150,3 @@ def start_two(tmp_path, network=None):
 @pytest.mark.usefixtures("bmv2")
 def test_two_run_side_by_side(tmp_path):
     start_two(tmp_path)
-
-
-@pytest.mark.whole
-@needs_bmv2
-@needs_root
-def test_two_real_ones_run_side_by_side(tmp_path):
-    with own_network() as network:
-        start_two(tmp_path, network)
-
-
-@pytest.mark.usefixtures("bmv2")
-def test_two_with_one_port_would_not(tmp_path, monkeypatch):
-    port = free_tcp_port()
-    monkeypatch.setattr(targets, "free_tcp_port", lambda: port)
-    with pytest.raises(FabricError, match="stopped with code 1: Thrift returned an exception"):
-        start_two(tmp_path)

@@ -52,39 +52,6 @@ def test_a_killed_worker_comes_back_and_goes_on_from_the_last_checkpoint(tmp_pat
         assert loss == pytest.approx(expected[number - 1], abs=2e-5)
 
 
-MIXING = """
-from torch_geometric.nn import GCN
-
-class Net(GCN):
-    def __init__(self, features, classes):
-        super().__init__(features, 8, 2, classes, norm="BatchNorm")
-
-class Mixing(Net):
-    def forward(self, x, edges):
-        return super().forward(x - x.mean(0), edges)
-"""
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        (("--model", "own.py:Mixing"), "Error: Mixing mixes vertices: in training "),
-        (("--model", "own.py:Mixing", "--unchecked"), ""),
-        (("--model", "own.py:Net"), ""),
-    ],
-    ids=["refused", "unchecked", "exact"],
-)
-def test_workers_of_a_job_check_a_model_of_ones_own(tmp_path, options, words):
-    sg.write_job(load_dataset("karate"), WORKERS, tmp_path / "job", slots=16)
-    (tmp_path / "own.py").write_text(MIXING)
-    with one_machine(WORKERS, tmp_path) as machine:
-        start = machine.torchrun_words("-m", "switchgnn.train", "job", "--epochs", "2", *options)
-        code, output, error = machine.try_to_run(start)
-    assert bool(code) == bool(words)
-    assert words in error
-    assert len(epochs(output.splitlines())) == (0 if words else 2)
-
-
 def epochs(lines):
     """(number, loss) of each epoch that worker 0 has printed."""
     found = re.findall(r"epoch (\d+) of \d+: loss ([\d.]+)", "".join(lines))

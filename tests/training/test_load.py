@@ -4,7 +4,6 @@
 
 import gzip
 import json
-import subprocess
 import sys
 from pathlib import Path
 
@@ -216,29 +215,3 @@ def test_karate():
     assert np.bincount(data.labels).tolist() == [17, 17]
     assert (data.classes, len(data.self_loops)) == (2, 0)
     assert masks(data).sum(axis=1).tolist() == [22, 6, 6]
-
-
-@pytest.mark.parametrize("folder", [".", "Cora/raw"])
-def test_planetoid_from_raw_files(tmp_path, folder):
-    write_planetoid(tmp_path / folder)
-    data = load_dataset("cora", tmp_path, normalize_features=False)
-    graph = load_graph(str(tmp_path / folder / "cora"))
-    assert pairs(data.graph) == pairs(graph)
-    assert np.array_equal(data.features, graph.features)
-    assert np.array_equal(data.labels, graph.labels)
-    assert masks(data).sum(axis=1).tolist() == [12, 500, 20]
-    assert 3 in data.self_loops
-
-
-@pytest.mark.whole
-def test_options_and_bundled_data_sets_need_no_torch():
-    code = (
-        "import sys\n"
-        "import switchgnn.training.options\n"
-        "from switchgnn.training import load_dataset\n"
-        "heavy = ('torch', 'torch_geometric', 'ogb', 'pandas')\n"
-        "load_dataset('digits'), load_dataset('karate')\n"
-        "print([m for m in heavy if m in sys.modules])"
-    )
-    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert out.stdout.strip() == "[]"

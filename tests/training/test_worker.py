@@ -15,7 +15,6 @@ pytest.importorskip("torch_geometric", reason="PyTorch Geometric is not installe
 
 import torch
 
-import switchgnn.torch as sg
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.network import Station
 from switchgnn.base.tasks import task_from_json, task_to_json
@@ -37,7 +36,6 @@ from switchgnn.training.trainer import Trainer
 from switchgnn.training.worker import Training, TrainTask
 from tests.support.gpu import cuda_missing
 from tests.support.speed import seconds_here
-from tests.torch.machines import one_machine
 
 
 @pytest.fixture
@@ -270,33 +268,6 @@ def test_a_gpu_that_is_not_there(monkeypatch, capsys, tmp_path):
         monkeypatch.setattr(f"switchgnn.training.command.{name}", lambda _: None)
     said = refused(monkeypatch, capsys, tmp_path, "--device", "cuda")
     assert said.startswith("Error: There is no GPU here that PyTorch can use")
-
-
-FAILING = """
-from torch_geometric.nn import GCN
-
-class Net(GCN):
-    def __init__(self, inputs, classes):
-        super().__init__(inputs, 8, 2, classes)
-
-    def forward(self, x, edges):
-        raise RuntimeError("no such rows")
-"""
-
-
-@pytest.mark.whole
-def test_a_model_that_fails_shows_its_own_lines(monkeypatch, capsys, tmp_path):
-    sg.write_job(load_dataset("karate"), 1, tmp_path / "job", slots=16)
-    (tmp_path / "own.py").write_text(FAILING)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("RANK", "0")
-    monkeypatch.setenv("WORLD_SIZE", "1")
-    with one_machine(1, tmp_path):
-        lines = refused(monkeypatch, capsys, "job", "--model", "own.py:Net").splitlines()
-    assert lines[-1].endswith("failed, in line 9 (forward): RuntimeError: no such rows.")
-    trace = "\n".join(lines[lines.index("Traceback (most recent call last):") : -1])
-    assert 'own.py", line 9, in forward' in trace
-    assert "switchgnn/" not in trace
 
 
 class LateSum(RemoteSum):

@@ -13,7 +13,7 @@ from rich.table import Table
 
 from switchgnn.base.machine import size_text, size_unit
 from switchgnn.commands.plan.job import Outlook, PlanReport
-from switchgnn.controller.memory import Use
+from switchgnn.controller.check import Use
 from switchgnn.planner.costs.flow import OWN
 from switchgnn.planner.costs.forecast import told_seconds
 from switchgnn.planner.costs.report import (
@@ -88,7 +88,6 @@ def as_json(report: PlanReport) -> dict[str, Any]:
         "passes": forward.passes,
         "contributions": forward.contributions,
         "planning_seconds": made.seconds,
-        "metis_seconds": made.metis_seconds,
         "peak_memory_bytes": made.peak_memory_bytes,
         "memory_before_bytes": made.memory_before_bytes,
         "graph_bytes": made.graph.indptr.nbytes + made.graph.indices.nbytes,
@@ -166,9 +165,8 @@ def costs(report: PlanReport) -> str:
     made = report.made
     extra = made.peak_memory_bytes - made.memory_before_bytes
     return (
-        f"Planned in {made.seconds:.2f} s, {made.metis_seconds:.2f} s of it in METIS; at most "
-        f"{size_text(made.peak_memory_bytes)}\n"
-        f"of memory, {size_text(extra)} more than before."
+        f"Planned in {made.seconds:.2f} s; at most {size_text(made.peak_memory_bytes)} of memory, "
+        f"{size_text(extra)} more than before."
     )
 
 

@@ -61,7 +61,6 @@ from switchgnn.planner.graphs.graph import Graph
 from switchgnn.planner.graphs.load import load_graph
 from switchgnn.planner.lanes import BANK_LANES, fragment_lanes
 from switchgnn.planner.partition.leaf_spine import LeafSpine
-from switchgnn.planner.partition.metis import metis_time
 from switchgnn.planner.partition.workers import partition_workers
 from switchgnn.planner.plan.leaf_spine import LeafSpineParts, split_for_leaf_spine
 from switchgnn.planner.plan.plan import Plan
@@ -298,7 +297,6 @@ class MadePlan:
         forecast: predicts one exchange in each direction.
         predicted: the predicted seconds by transport that decided about the plan, or None.
         seconds: of planning, without loading the graph.
-        metis_seconds: of those, inside METIS.
         peak_memory_bytes: of the process while planning, graph included.
         memory_before_bytes: of the process before planning.
     """
@@ -315,7 +313,6 @@ class MadePlan:
     forecast: StarForecast
     predicted: Mapping[str, float] | None
     seconds: float
-    metis_seconds: float
     peak_memory_bytes: int
     memory_before_bytes: int
 
@@ -380,29 +377,28 @@ def make_plan(options: PlanOptions, name: str, workers: int, tell: Progress) -> 
         return parts, plan_memory(plan, parts, program, allowed, switch)
 
     memory, start = PeakMemory(), time.perf_counter()
-    with metis_time() as metis:
-        tell("partition the vertices over the workers")
-        context, assignment = choose_lanes(
-            request, graph, context, exchange, options.seed, network=network
-        )
-        if options.link_rate is None:
-            size = feature_frame_bytes(context.lanes)
-            context = replace(context, link_rate=limits.frames_per_second(size))
-        strategies = resolve_strategies(request, graph, context)
-        settings: dict[str, Any] = {
-            "program": program.digest,
-            "seed": options.seed,
-            "directions": options.directions,
-            "assignment": assignment,
-            "fits": lambda plan: not measured(plan)[1].refusals,
-            "progress": tell,
-        }
-        predicted = None
-        if strategies.leaves:
-            made = build_auto(graph, strategies, context, forecast, **settings)
-            plan, predicted = made.plan, made.seconds
-        else:
-            plan = build_resolved(graph, strategies, context, **settings)
+    tell("partition the vertices over the workers")
+    context, assignment = choose_lanes(
+        request, graph, context, exchange, options.seed, network=network
+    )
+    if options.link_rate is None:
+        size = feature_frame_bytes(context.lanes)
+        context = replace(context, link_rate=limits.frames_per_second(size))
+    strategies = resolve_strategies(request, graph, context)
+    settings: dict[str, Any] = {
+        "program": program.digest,
+        "seed": options.seed,
+        "directions": options.directions,
+        "assignment": assignment,
+        "fits": lambda plan: not measured(plan)[1].refusals,
+        "progress": tell,
+    }
+    predicted = None
+    if strategies.leaves:
+        made = build_auto(graph, strategies, context, forecast, **settings)
+        plan, predicted = made.plan, made.seconds
+    else:
+        plan = build_resolved(graph, strategies, context, **settings)
     seconds, peak = time.perf_counter() - start, memory.peak()
     parts, plan_takes = measured(plan)
     return MadePlan(
@@ -418,7 +414,6 @@ def make_plan(options: PlanOptions, name: str, workers: int, tell: Progress) -> 
         forecast=forecast,
         predicted=predicted,
         seconds=seconds,
-        metis_seconds=sum(metis),
         peak_memory_bytes=peak,
         memory_before_bytes=memory.before,
     )

@@ -12,9 +12,9 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperOption
 
+from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.names import did_you_mean
 from switchgnn.base.records import read_toml
-from switchgnn.commands.errors import ConfigError
 
 _MOST_BYTES = 65536
 _NOT_IN_FILES = ("config", "help", "help-all")
@@ -24,6 +24,10 @@ _KINDS: tuple[tuple[type, tuple[type, ...], str], ...] = (
     (int, (int,), "a whole number"),
     (float, (int, float), "a number"),
 )
+
+
+class ConfigError(SwitchGNNError):
+    """A file with options cannot be read, or has what is no option."""
 
 
 def _read_config(context: typer.Context, file: Path | None) -> Path | None:

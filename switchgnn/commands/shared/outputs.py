@@ -37,33 +37,19 @@ def check_outputs(
     Nothing is left behind. A folder may be missing, but not its parent: a misspelled path would be
     created, and its contents never be found. `replaced` folders are put into place as a whole.
     """
-    for name, folder in _given(folders):
-        if os.path.lexists(folder):
-            _require_folder(name, folder)
-            _try(name, folder, folder)
-        else:
-            _try_parent(name, folder)
-    for name, file in _given(files):
-        if file.is_dir():
-            raise WriteError(f"{name}: cannot write {file}: it is a folder; name a file in it.")
-        _try_parent(name, file)
-    for name, folder in _given(replaced):
-        if os.path.lexists(folder):
-            _require_folder(name, folder)
-        _try_parent(name, folder)
+    for paths in (folders, files, replaced):
+        for name, path in (paths or {}).items():
+            if path is not None:
+                _check_output(name, path, is_file=paths is files, inside=paths is folders)
 
 
-def _given(paths: Mapping[str, Path | None] | None) -> Iterator[tuple[str, Path]]:
-    return ((name, path) for name, path in (paths or {}).items() if path is not None)
-
-
-def _require_folder(name: str, path: Path) -> None:
-    if not path.is_dir():
+def _check_output(name: str, path: Path, *, is_file: bool, inside: bool) -> None:
+    there = os.path.lexists(path)
+    if is_file and path.is_dir():
+        raise WriteError(f"{name}: cannot write {path}: it is a folder; name a file in it.")
+    if there and not is_file and not path.is_dir():
         raise WriteError(f"{name}: cannot write {path}: it is no folder; name another.")
-
-
-def _try_parent(name: str, path: Path) -> None:
-    parent = path.absolute().parent
+    parent = path if there and inside else path.absolute().parent
     if not parent.is_dir():
         raise WriteError(
             f"{name}: cannot write {path}: there is no folder {parent}; make it, or name another."

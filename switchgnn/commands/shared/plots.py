@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.files import whole_file
 from switchgnn.base.full_disk import why_not_written
 from switchgnn.base.machine import how_to_install
-from switchgnn.commands.errors import PlotError
 from switchgnn.host.registry import TransportKind
 
 if TYPE_CHECKING:
@@ -19,6 +19,11 @@ if TYPE_CHECKING:
 
 _SIZE = (7.0, 4.0)
 _FORMATS = ("png", "svg")
+
+
+class PlotError(SwitchGNNError):
+    """A plot could not be made."""
+
 
 Draw = Callable[["Figure"], None]
 

@@ -20,16 +20,14 @@ from switchgnn.commands.shared.options import (
     seed_option,
     workers_option,
 )
+from switchgnn.host.direct.framing import USUAL_MTU, Framing
 from switchgnn.host.wire.header import WIDEST
 from switchgnn.lab.simulator import (
     BIN_SIZE,
-    ETHERNET_MTU,
-    FRAGMENT,
     LEAF,
     LeafSpineOptions,
     NetworkOptions,
     SimulatorError,
-    parse_mtu,
 )
 from switchgnn.lab.simulator.job import SimulateReport, simulate_job
 from switchgnn.lab.simulator.request import HOSTS_ALONE, SYSTEMS, SimulateOptions
@@ -53,8 +51,8 @@ def _around(report: SimulateReport) -> str:
 def _frames(report: SimulateReport) -> str:
     if not report.subject.setup.host_based:
         return ""
-    mtu = report.options.mtu
-    each = "a fragment of a row each" if mtu == FRAGMENT else f"rows up to an MTU of {mtu:,}"
+    mtu = report.options.framing.mtu
+    each = "a fragment of a row each" if mtu is None else f"rows up to an MTU of {mtu:,}"
     return f", frames with {each}"
 
 
@@ -232,7 +230,7 @@ class SimulateCommandOptions:
         "BYTES",
         "Where hosts alone send: of the largest IP packet, into which rows are packed; fragment: "
         "one fragment of a row in each frame, as with the switch.",
-        default=str(ETHERNET_MTU),
+        default=str(USUAL_MTU),
     )
     timeout: float | None = option(
         NETWORK,
@@ -295,7 +293,7 @@ class SimulateCommandOptions:
             request=replace(self.strategies.request(PAPER), lanes=lanes),
             bin_size=self.bin_size,
             check=self.check,
-            mtu=parse_mtu(self.mtu),
+            framing=Framing.parse(self.mtu),
             switch=profile,
             table_memory=self.memory.table_bytes,
         )

@@ -140,45 +140,26 @@ _MOST_FAILURES = 5
 
 @dataclass(frozen=True)
 class Failure:
-    """A run that was not exact, or could not be done.
+    """A run that was not exact, or could not be done."""
 
-    Attributes:
-        run: its number, from 0.
-        reason: one sentence.
-        command: the command that repeats what was drawn; how packets meet is different each time.
-    """
-
-    run: int
-    reason: str
-    command: str
+    run: int  # its number, from 0
+    reason: str  # one sentence
+    command: str  # the command that repeats what was drawn; how packets meet is different each time
 
 
 @dataclass(kw_only=True)
 class SoakReport(RanOn):
-    """A whole soak. Runs that failed or were interrupted count only as such.
-
-    Attributes:
-        seed: the seed that all runs follow from.
-        backend: None also where no run has come to its end.
-        compile_seconds: of all compilations.
-        seconds: how long it took.
-        interrupted: whether it ended because it was asked to.
-        runs, rounds, packets: what was compared with the reference, and its frames.
-        wrong_sums: elements that differ from the reference.
-        faults_injected: frames that a fault was injected into, by kind.
-        repairs: how often the workers repaired or ignored something, by kind.
-        failures: the runs that failed.
-    """
+    """A whole soak. Runs that failed or were interrupted count only as such."""
 
     target: str
     fabric: str
-    seed: int
+    seed: int  # all runs follow from it
     seconds: float = 0.0
-    interrupted: bool = False
+    interrupted: bool = False  # whether it ended because it was asked to
     runs: int = 0
     rounds: int = 0
     packets: int = 0
-    wrong_sums: int = 0
+    wrong_sums: int = 0  # elements that differ from the reference
     faults_injected: Counter[str] = field(default_factory=Counter)
     repairs: Counter[str] = field(default_factory=Counter)
     failures: list[Failure] = field(default_factory=list)
@@ -225,19 +206,9 @@ def soak(
 ) -> SoakReport:
     """Run until the time is over, Ctrl-C comes, or too much has failed.
 
-    Args:
-        choice: switch and network.
-        seed: all runs follow from it.
-        minutes: the time after which no run is begun; there is at least one run.
-        show: called with the progress.
-        forkserver: forks the processes.
-        leaves_and_spines: their numbers; None: a star around one switch.
-        backend: of embedded switches; None: as the environment sets it.
-        log_dir: a folder for the logs of each run in one of its own; None: those of runs that fail
-            are kept in temporary ones.
-
-    Returns:
-        What came of it.
+    `minutes` is the time after which no run is begun; there is at least one. `show` is called with
+    the progress. The logs of each run go to a folder of its own in `log_dir`; None: those of runs
+    that fail are kept in temporary ones.
     """
     report = SoakReport(
         target=choice.target.value, fabric=choice.fabric.value, reason=choice.reason, seed=seed

@@ -65,16 +65,12 @@ _DARK = 0.7
 
 @dataclass(frozen=True)
 class _Shown:
-    """What a panel draws.
-
-    Attributes:
-        series: those that it has, and their colours.
-        cells: those it is about.
-    """
+    """What a panel draws."""
 
     panel: Panel
+    # those that it has, and their colours
     series: Sequence[tuple[PlottedSeries, tuple[float, ...]]]
-    cells: Sequence[Cell]
+    cells: Sequence[Cell]  # those it is about
     results: Results
 
     def of(self, label: str, x: object) -> list[Result]:

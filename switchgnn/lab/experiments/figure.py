@@ -10,10 +10,10 @@ from typing import Any, Literal
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.names import no_such
 from switchgnn.base.options import parse_bytes
+from switchgnn.host.direct.framing import USUAL_MTU
 from switchgnn.lab.experiments.point import SimulationPoint
-from switchgnn.lab.simulator import BIN_SIZE, ETHERNET_MTU, SPINE, LeafSpineOptions
+from switchgnn.lab.simulator import BIN_SIZE, SPINE, LeafSpineOptions
 from switchgnn.lab.simulator.request import G3, HOSTS_ALONE
-from switchgnn.lab.simulator.setup import Mtu
 from switchgnn.profiles import find_profile
 
 # In a `where`: the smallest and the largest value at the scale.
@@ -30,110 +30,70 @@ class ExperimentError(SwitchGNNError):
 
 @dataclass(frozen=True)
 class PlottedSeries:
-    """A colour of the legend.
+    """A colour of the legend."""
 
-    Attributes:
-        label: its name in the legend.
-        system: one of SYSTEMS in `simulator/request.py`.
-        memory: of the switch instead of the scale's, as 10MB, or UNLIMITED.
-        order: a key of ORDER_STRATEGIES instead of the system's.
-        congestion_control: see NetworkOptions.
-        whole_features: a slot holds a whole feature of the graph, as the paper counts memory.
-        switch: a name of `known_profiles`: banks, ports, tables, and the rate of the loop where
-            the scale has none. Memory is the scale's.
-    """
-
-    label: str
-    system: str
-    memory: str | None = None
-    order: str | None = None
-    congestion_control: bool = True
+    label: str  # its name in the legend
+    system: str  # one of SYSTEMS in `simulator/request.py`
+    memory: str | None = None  # of the switch instead of the scale's, as 10MB, or UNLIMITED
+    order: str | None = None  # a key of ORDER_STRATEGIES instead of the system's
+    congestion_control: bool = True  # see NetworkOptions
+    # a slot holds a whole feature of the graph, as the paper counts memory
     whole_features: bool = False
+    # a name of `known_profiles`: banks, ports, tables, and the rate of the loop where the scale has
+    # none. Memory is the scale's.
     switch: str = UNLIMITED
 
 
 @dataclass(frozen=True)
 class ScaledGraph:
-    """A graph, and how much smaller than the paper's it is.
+    """A graph, and how much smaller than the paper's it is."""
 
-    Attributes:
-        graph: as load_graph takes it; `{seed}` stands for the seed.
-        shrink: the memory of the switch and of its tables, the delay of links and G3's bins are
-            multiplied by it, so that the numbers of blocks and bins, and the share of a barrier
-            in the time, stay.
-        feature: numbers of its whole feature (the paper's table 1).
-    """
-
-    graph: str
+    graph: str  # as load_graph takes it; `{seed}` stands for the seed
+    # the memory of the switch and of its tables, the delay of links and G3's bins are multiplied by
+    # it, so that the numbers of blocks and bins, and the share of a barrier in the time, stay
     shrink: float = 1.0
-    feature: int = 128
+    feature: int = 128  # numbers of its whole feature (the paper's table 1)
 
 
 @dataclass(frozen=True)
 class Scale:
-    """The axes of a figure, each with all its values.
+    """The axes of a figure, each with all its values."""
 
-    Attributes:
-        workers: their numbers.
-        memory: of the switch, before it shrinks with the graph.
-        graphs: by the paper's name for them.
-        seeds: their number; each draws another graph, partition and orders.
-        recirculation_rates: passes per second; None: the switch's, or no limit.
-        background: loads, as shares of the links' rate.
-        leaf_spine: instead of the star's switch; None: a star.
-        buffer: of each queue of the switch, as 500kB; None: no limit. It does not shrink.
-    """
-
-    workers: tuple[int, ...]
-    memory: tuple[str, ...] = ("100MB",)
-    graphs: Mapping[str, ScaledGraph] = field(default_factory=dict)
-    seeds: int = 1
+    workers: tuple[int, ...]  # their numbers
+    memory: tuple[str, ...] = ("100MB",)  # of the switch, before it shrinks with the graph
+    graphs: Mapping[str, ScaledGraph] = field(default_factory=dict)  # by the paper's name for them
+    seeds: int = 1  # their number; each draws another graph, partition and orders
+    # passes per second; None: the switch's, or no limit
     recirculation_rates: tuple[float | None, ...] = (None,)
-    background: tuple[float, ...] = (0.0,)
-    leaf_spine: LeafSpineOptions | None = None
+    background: tuple[float, ...] = (0.0,)  # loads, as shares of the links' rate
+    leaf_spine: LeafSpineOptions | None = None  # instead of the star's switch; None: a star
+    # of each queue of the switch, as 500kB; None: no limit. It does not shrink.
     buffer: str | None = None
 
 
 @dataclass(frozen=True)
 class Panel:
-    """One picture of a figure.
+    """One picture of a figure."""
 
-    Attributes:
-        title: above it; `{workers}` stands for their number.
-        draw: `ratios` is a heat map.
-        y: what is drawn, a key of MEASURES in `table.py`, or of OVER_TIME in `draw.py` over time.
-        x: one of AXES; over time none.
-        where: chooses cells: values of AXES, or LEAST or MOST.
-        series: labels of those that are drawn; empty: all.
-        of: label of the series whose number a heat map divides by the least of the others.
-    """
-
-    title: str
-    draw: Literal["bars", "lines", "time", "ratios"]
-    y: str
-    x: str = ""
-    where: Where = field(default_factory=dict)
-    series: tuple[str, ...] = ()
-    of: str = ""
+    title: str  # above it; `{workers}` stands for their number
+    draw: Literal["bars", "lines", "time", "ratios"]  # `ratios` is a heat map
+    y: str  # what is drawn, a key of MEASURES in `table.py`, or of OVER_TIME in `draw.py` over time
+    x: str = ""  # one of AXES; over time none
+    where: Where = field(default_factory=dict)  # chooses cells: values of AXES, or LEAST or MOST
+    series: tuple[str, ...] = ()  # labels of those that are drawn; empty: all
+    of: str = ""  # label of the series whose number a heat map divides by the least of the others
 
 
 @dataclass(frozen=True)
 class Ratio:
-    """A measure of one series over that of another one, at the point where it says most.
+    """A measure of one series over that of another one, at the point where it says most."""
 
-    Attributes:
-        measure: a key of MEASURES in `table.py`.
-        series: the label of one.
-        other: the label of the other one, or FASTEST.
-        where: as of a panel; the largest number of the points that it leaves is taken.
-        times: give the ratio, instead of the share by which `series` is below `other`.
-    """
-
-    measure: str
-    series: str
-    other: str
+    measure: str  # a key of MEASURES in `table.py`
+    series: str  # the label of one
+    other: str  # the label of the other one, or FASTEST
+    # as of a panel; the largest number of the points that it leaves is taken
     where: Where = field(default_factory=dict)
-    times: bool = False
+    times: bool = False  # give the ratio, instead of the share by which `series` is below `other`
 
     def __str__(self) -> str:
         """Return the words for it in the table."""
@@ -142,50 +102,32 @@ class Ratio:
 
 @dataclass(frozen=True)
 class Claim:
-    """A number of the paper, and ours.
+    """A number of the paper, and ours."""
 
-    Attributes:
-        ours: what ours is.
-        paper: the paper's number, in its words.
-        why: why both differ.
-    """
-
-    ours: Ratio
-    paper: str
-    why: str
+    ours: Ratio  # what ours is
+    paper: str  # the paper's number, in its words
+    why: str  # why both differ
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure.
+    """A figure."""
 
-    Attributes:
-        name: of its files.
-        title: above the picture.
-        paper: which of the paper's figures it redraws, and what differs.
-        series: in the order of the legend.
-        panels: from left to right, three in a row.
-        scales: by name; `small` is the default.
-        claims: rows of the table.
-        layers, features, bandwidth, delay, window: see SimulationPoint.
-        mtu: of the frames of hosts alone.
-        panel_height: inches.
-    """
-
-    name: str
-    title: str
-    paper: str
-    series: tuple[PlottedSeries, ...]
-    panels: tuple[Panel, ...]
-    scales: Mapping[str, Scale]
-    claims: tuple[Claim, ...] = ()
+    name: str  # of its files
+    title: str  # above the picture
+    paper: str  # which of the paper's figures it redraws, and what differs
+    series: tuple[PlottedSeries, ...]  # in the order of the legend
+    panels: tuple[Panel, ...]  # from left to right, three in a row
+    scales: Mapping[str, Scale]  # by name; `small` is the default
+    claims: tuple[Claim, ...] = ()  # rows of the table
+    # layers, features, bandwidth, delay, window: see SimulationPoint
     layers: int = 4
     features: int = 128
     bandwidth: float = 100_000.0
     delay: float = 2.0
     window: int = 512
-    mtu: Mtu = ETHERNET_MTU
-    panel_height: float = 3.1
+    mtu: int | str = USUAL_MTU  # of the frames of hosts alone
+    panel_height: float = 3.1  # inches
 
 
 def read_figure(path: str) -> Figure:
@@ -242,24 +184,15 @@ def _replaced(
 
 @dataclass(frozen=True)
 class Cell:
-    """A point as a figure shows it.
+    """A point as a figure shows it."""
 
-    Attributes:
-        graph: the paper's name for it.
-        memory: of the switch at the paper's size, as the figure's axis has it.
-        recirculation: passes per second, as the figure's axis has it; None: no limit.
-        background: load, as the figure's axis has it.
-        series: the label.
-        point: what is simulated. Cells may share one.
-    """
-
-    graph: str
+    graph: str  # the paper's name for it
     workers: int
-    memory: str
-    recirculation: float | None
-    background: float
-    series: str
-    point: SimulationPoint
+    memory: str  # of the switch at the paper's size, as the figure's axis has it
+    recirculation: float | None  # passes per second, as the figure's axis has it; None: no limit
+    background: float  # load, as the figure's axis has it
+    series: str  # the label
+    point: SimulationPoint  # what is simulated. Cells may share one.
 
 
 # What cells have in common whose series can be compared.

@@ -10,10 +10,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import switchgnn
-from switchgnn.lab.simulator import ETHERNET_MTU, LEAF, SPINE
+from switchgnn.host.direct.framing import USUAL_MTU
+from switchgnn.lab.simulator import LEAF, SPINE
 from switchgnn.lab.simulator.compile import PACKAGE, compiled_models
 from switchgnn.lab.simulator.request import HOSTS_ALONE
-from switchgnn.lab.simulator.setup import Mtu
 from switchgnn.planner.presets import AUTO, BEST
 from switchgnn.profiles import UNLIMITED
 
@@ -31,23 +31,14 @@ _METIS = "metis"
 
 @dataclass(frozen=True)
 class SimulationPoint:
-    """What one process simulates, as SimulateOptions and NetworkOptions have it, but for these.
-
-    Attributes:
-        memory: bytes of the switch; None: it never overflows, or has no part in it.
-        order: a key of ORDER_STRATEGIES instead of the system's, or None.
-        seed: for partition, blocks, order and background.
-        leaves, spines: of a leaf-spine; 0: a star.
-        mtu: of the frames of hosts alone; None where the switch adds.
-        switch: the name of a profile, for its banks and ports.
-    """
+    """What one process simulates, as SimulateOptions and NetworkOptions have it, but for these."""
 
     graph: str
     workers: int
     system: str
-    memory: int | None
-    order: str | None
-    seed: int
+    memory: int | None  # bytes of the switch; None: it never overflows, or has no part in it
+    order: str | None  # a key of ORDER_STRATEGIES instead of the system's, or None
+    seed: int  # for partition, blocks, order and background
     layers: int
     features: int
     bandwidth: float
@@ -55,6 +46,7 @@ class SimulationPoint:
     congestion_control: bool
     recirculation_rate: float | None
     window: int = 512
+    # leaves, spines: of a leaf-spine; 0: a star
     leaves: int = 0
     spines: int = 0
     completion: str = SPINE
@@ -62,8 +54,8 @@ class SimulationPoint:
     bin_size: int | None = None
     background: float = 0.0
     buffer: int | None = None
-    mtu: Mtu | None = None
-    switch: str = UNLIMITED.name
+    mtu: int | str | None = None  # of the frames of hosts alone; None where the switch adds
+    switch: str = UNLIMITED.name  # the name of a profile, for its banks and ports
     table_memory: int | None = None
 
     @property
@@ -108,7 +100,7 @@ class SimulationPoint:
         completed = " that complete sums" if self.completion == LEAF else ""
         inside = f", {self.leaves} leaves{completed}" if self.leaves else ""
         flows = f", background {self.background:g}" if self.background else ""
-        frames = "" if self.mtu in (None, ETHERNET_MTU) else f", MTU {self.mtu}"
+        frames = "" if self.mtu in (None, USUAL_MTU) else f", MTU {self.mtu}"
         blind = "" if self.congestion_control else ", no control"
         switch = "" if self.switch == UNLIMITED.name else f", {self.switch}"
         network = f"{memory}{slot}{order}{switch}{loop}{inside}{flows}{frames}{blind}"

@@ -15,8 +15,9 @@ import numpy as np
 
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.files import whole_file
+from switchgnn.host.direct.framing import USUAL_MTU, Framing
 from switchgnn.lab.experiments.point import SimulationPoint
-from switchgnn.lab.simulator import ETHERNET_MTU, LeafSpineOptions, NetworkOptions
+from switchgnn.lab.simulator import LeafSpineOptions, NetworkOptions
 from switchgnn.lab.simulator.job import simulate_job
 from switchgnn.lab.simulator.request import HOSTS_ALONE, SimulateOptions
 from switchgnn.lab.simulator.subject import make_plan
@@ -88,7 +89,7 @@ def _options(point: SimulationPoint, partition: Path) -> SimulateOptions:
         slot_features=point.slot_features,
         request=PlanRequest(order=point.order, assignment=partition),
         bin_size=point.bin_size,
-        mtu=point.mtu or ETHERNET_MTU,
+        framing=Framing.parse(str(point.mtu or USUAL_MTU)),
         # The point determines its memory, which shrinks with the graph.
         switch=replace(find_profile(point.switch), slot_bytes=None, table_bytes=None),
         table_memory=point.table_memory,

@@ -104,17 +104,11 @@ def point_command(point: SimulationPoint, work: Path) -> Sequence[str]:
 
 @dataclass(frozen=True)
 class BatchOutcome:
-    """What became of the points.
+    """What became of the points."""
 
-    Attributes:
-        run: how many were.
-        kept: how many had a result.
-        failed: errors of failed points.
-    """
-
-    run: int
-    kept: int
-    failed: dict[SimulationPoint, str]
+    run: int  # how many were
+    kept: int  # how many had a result
+    failed: dict[SimulationPoint, str]  # errors of failed points
 
 
 def run_points(

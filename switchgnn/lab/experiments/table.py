@@ -18,17 +18,11 @@ Results = Mapping[SimulationPoint, Result]
 
 @dataclass(frozen=True)
 class Measure:
-    """A number of a result.
+    """A number of a result."""
 
-    Attributes:
-        axis: its label.
-        unit: the number is divided by it.
-        key: in the result.
-    """
-
-    axis: str
-    unit: float
-    key: str
+    axis: str  # its label
+    unit: float  # the number is divided by it
+    key: str  # in the result
 
 
 MEASURES: Mapping[str, Measure] = {

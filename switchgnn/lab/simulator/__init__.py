@@ -12,21 +12,16 @@ from switchgnn.lab.simulator.plan_setup import plan_setup
 from switchgnn.lab.simulator.request import LEAF, SPINE, LeafSpineOptions, NetworkOptions
 from switchgnn.lab.simulator.setup import (
     BIN_SIZE,
-    ETHERNET_MTU,
-    FRAGMENT,
     Setup,
     bins_of,
     host_setup,
     mixed_setup,
     overlapped_seconds,
-    parse_mtu,
 )
 from switchgnn.lab.simulator.simulation import SimulationRun, run_simulation
 
 __all__ = [
     "BIN_SIZE",
-    "ETHERNET_MTU",
-    "FRAGMENT",
     "LEAF",
     "SPINE",
     "LeafSpineOptions",
@@ -39,7 +34,6 @@ __all__ = [
     "host_setup",
     "mixed_setup",
     "overlapped_seconds",
-    "parse_mtu",
     "plan_setup",
     "run_simulation",
 ]

@@ -23,17 +23,11 @@ PACKAGE = "ns3"
 
 @dataclass(frozen=True)
 class Wheel:
-    """An installed ns-3.
+    """An installed ns-3."""
 
-    Attributes:
-        version: of the package.
-        include: the folder of the headers.
-        core: the library of the simulation core.
-    """
-
-    version: str
-    include: Path
-    core: Path
+    version: str  # of the package
+    include: Path  # the folder of the headers
+    core: Path  # the library of the simulation core
 
 
 def find_wheel() -> Wheel:

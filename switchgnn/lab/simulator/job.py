@@ -55,19 +55,12 @@ _NOT_TOLD = (
 
 @dataclass(frozen=True, eq=False)
 class SimulateReport:
-    """An epoch: some exchanges, each as long as the one that was simulated, and computing.
+    """An epoch: some exchanges, each as long as the one that was simulated, and computing."""
 
-    Attributes:
-        options: what was asked for.
-        subject: what was simulated.
-        run: one exchange, of one layer.
-        compute_seconds: of an epoch, see `compute_seconds`.
-    """
-
-    options: SimulateOptions
-    subject: SimulatedSystem
-    run: SimulationRun
-    compute_seconds: float
+    options: SimulateOptions  # what was asked for
+    subject: SimulatedSystem  # what was simulated
+    run: SimulationRun  # one exchange, of one layer
+    compute_seconds: float  # of an epoch, see `compute_seconds`
 
     @property
     def communication_seconds(self) -> float:
@@ -134,7 +127,7 @@ class SimulateReport:
             "rows_between_hosts": subject.rows_between_hosts,
             "layers": options.layers,
             "features": options.features,
-            "mtu": options.mtu,
+            "mtu": options.framing.told,
             "lanes": subject.lanes,
             "predicted_seconds": subject.predicted_seconds,
             "chosen": subject.chosen,

@@ -23,6 +23,8 @@ from switchgnn.planner.plan.leaf_spine import (
 )
 from switchgnn.planner.plan.plan import Plan, SlotNumbers, SwitchPart, WorkerPart, entries_of
 
+# Sums over out-neighbours take as long, on the transposed graph.
+_FORWARD = Direction.FORWARD
 # The highest bit of a contribution: the pass ends after it.
 LAST_OF_PASS = 1 << 31
 # Table entries that are looked at together: their additions fit a few tens of megabytes.
@@ -34,7 +36,6 @@ _ENTRIES_SHARED = 1 << 21
 def plan_setup(
     plan: Plan,
     fragments: int,
-    direction: Direction = Direction.FORWARD,
     *,
     whole_features: bool = False,
     leaf_spine: LeafSpineOptions | None = None,
@@ -46,7 +47,6 @@ def plan_setup(
     Args:
         plan: the plan; one for the strawman makes its destinations compete for slots.
         fragments: of a feature.
-        direction: one that it has.
         whole_features: a slot holds all fragments, which are exchanged together.
         leaf_spine: what it will be simulated on. Where spines complete sums, each leaf makes the
             passes of its own tables, as the planner fills them; otherwise those of the plan's one
@@ -62,17 +62,17 @@ def plan_setup(
         PlannerError: the blocks are for other leaves and spines, and too large for these.
     """
     manifest = plan.manifest
-    record = manifest.direction(direction)
+    record = manifest.direction(_FORWARD)
     first = record.first_block
     blocks = len(record.block_numbers)
     inside = slice(
         *np.searchsorted(plan.switch.result_block, [first, record.last_block + 1]).tolist()
     )
     rows = _SumRows(plan.switch, inside)
-    passes, of_worker = _passes_of_workers(plan, direction, leaf_spine, rows, banks)
+    passes, of_worker = _passes_of_workers(plan, leaf_spine, rows, banks)
     arrays = {
         **_row_arrays(plan, inside, first, blocks),
-        **_packet_arrays(plan, direction, passes, of_worker),
+        **_packet_arrays(plan, passes, of_worker),
     }
     pools = _pools(manifest.slots, banks) if manifest.strawman else ()
     rounds, together = (1, fragments) if whole_features else (fragments, 1)
@@ -123,22 +123,15 @@ def _row_arrays(
 
 @dataclass(frozen=True, eq=False)
 class _Passes:
-    """What the table entries of a switch add to, packet by packet, bank by bank.
+    """What the table entries of a switch add to, packet by packet, bank by bank."""
 
-    Attributes:
-        key: int64[P], block and Src_id of each packet, ascending.
-        indptr: int64[P + 1], where the contributions of each packet are.
-        contribution: uint32[C], rows; the highest bit marks the end of a pass.
-    """
-
-    key: NDArray[np.int64]
-    indptr: NDArray[np.int64]
-    contribution: NDArray[np.uint32]
+    key: NDArray[np.int64]  # int64[P], block and Src_id of each packet, ascending
+    indptr: NDArray[np.int64]  # int64[P + 1], where the contributions of each packet are
+    contribution: NDArray[np.uint32]  # uint32[C], rows; the highest bit marks the end of a pass
 
 
 def _passes_of_workers(
     plan: Plan,
-    direction: Direction,
     leaf_spine: LeafSpineOptions | None,
     rows: _SumRows,
     banks: int,
@@ -147,25 +140,25 @@ def _passes_of_workers(
     one = [0] * plan.manifest.workers
     if leaf_spine is None:
         check_one_switch(plan)
-        return [_passes(plan, direction, rows)], one
+        return [_passes(plan, rows)], one
     attached = leaf_spine.attach(plan.manifest.workers)
     # The planner shares no strawman's plan out, which has pools in place of slots of its own.
     shared = leaf_spine.completion == SPINE and not plan.manifest.strawman
-    if not (shared and plan.manifest.direction(direction).block_numbers):
+    if not (shared and plan.manifest.direction(_FORWARD).block_numbers):
         if leaf_spine.completion == LEAF and not plan.manifest.strawman:
             check_leaves_that_complete(plan, attached)
-        return [_passes(plan, direction, rows)], one
+        return [_passes(plan, rows)], one
     of_leaf: list[list[_Passes]] = [[] for _ in range(attached.leaves)]
-    for some in _groups_of_blocks(plan, direction):
+    for some in _groups_of_blocks(plan):
         for leaf in split_for_leaf_spine(some, attached, banks=banks).leaves:
-            here = _passes(replace(some, switch=leaf.switch), direction, rows)
+            here = _passes(replace(some, switch=leaf.switch), rows)
             of_leaf[leaf.number].append(here)
     return [_joined(passes) for passes in of_leaf], attached.leaf_of_worker
 
 
-def _groups_of_blocks(plan: Plan, direction: Direction) -> Iterator[Plan]:
+def _groups_of_blocks(plan: Plan) -> Iterator[Plan]:
     """Yield the plan with the tables of some blocks at a time, to be split block by block."""
-    switch, numbers = plan.switch, plan.manifest.direction(direction).block_numbers
+    switch, numbers = plan.switch, plan.manifest.direction(_FORWARD).block_numbers
     ends = np.searchsorted(switch.entry_block, numbers, side="right").tolist()
     low = 0
     while low < len(numbers):
@@ -196,11 +189,11 @@ def _joined(passes: Sequence[_Passes]) -> _Passes:
     )
 
 
-def _passes(plan: Plan, direction: Direction, rows: _SumRows) -> _Passes:
+def _passes(plan: Plan, rows: _SumRows) -> _Passes:
     """Return the passes of the plan's switch."""
-    switch, span = plan.switch, entries_of(plan, direction)
-    numbers = SlotNumbers(plan, direction)
-    row_of = _rows_of_slots(plan, direction, numbers, rows)
+    switch, span = plan.switch, entries_of(plan, _FORWARD)
+    numbers = SlotNumbers(plan, _FORWARD)
+    row_of = _rows_of_slots(plan, numbers, rows)
     indptr = indptr_of(np.count_nonzero(switch.entry_expected[span], axis=1))
     contribution = np.empty(int(indptr[-1]), dtype=np.uint32)
     for low in range(0, span.stop - span.start, _TOGETHER):
@@ -219,11 +212,9 @@ def _passes(plan: Plan, direction: Direction, rows: _SumRows) -> _Passes:
     )
 
 
-def _rows_of_slots(
-    plan: Plan, direction: Direction, numbers: SlotNumbers, rows: _SumRows
-) -> NDArray[np.uint32]:
+def _rows_of_slots(plan: Plan, numbers: SlotNumbers, rows: _SumRows) -> NDArray[np.uint32]:
     """Return the row of each slot, by its number."""
-    switch, record = plan.switch, plan.manifest.direction(direction)
+    switch, record = plan.switch, plan.manifest.direction(_FORWARD)
     inside = slice(
         *np.searchsorted(switch.result_block, [record.first_block, record.last_block + 1]).tolist()
     )
@@ -235,10 +226,10 @@ def _rows_of_slots(
 
 
 def _packet_arrays(
-    plan: Plan, direction: Direction, passes: Sequence[_Passes], of_worker: Sequence[int]
+    plan: Plan, passes: Sequence[_Passes], of_worker: Sequence[int]
 ) -> dict[str, NDArray[np.generic]]:
     """Return what each worker sends in each block: its Count, and what it contributes to."""
-    record = plan.manifest.direction(direction)
+    record = plan.manifest.direction(_FORWARD)
     first, last = record.first_block, record.last_block
     bases = indptr_of(np.array([len(each.contribution) for each in passes]))
     sizes, counts, starts, lengths = [], [], [], []

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from switchgnn.base.names import no_such
+from switchgnn.host.direct.framing import USUAL_MTU, Framing
 from switchgnn.host.pace import Pace
 from switchgnn.host.wire.header import FEATURE_FRAME_BYTES
 from switchgnn.lab.simulator.errors import SimulatorError
-from switchgnn.lab.simulator.setup import ETHERNET_MTU, Mtu
 from switchgnn.planner.costs.seconds import NetworkModel
 from switchgnn.planner.lanes import BANK_LANES, banks_of_slot, frame_bytes
 from switchgnn.planner.partition.leaf_spine import LeafSpine, even_leaf_spine
@@ -30,36 +30,28 @@ FULL_FRAME_BYTES = 1_500
 
 @dataclass(frozen=True)
 class NetworkOptions:
-    """Links, switches and hosts.
+    """Links, switches and hosts."""
 
-    Attributes:
-        bandwidth: Mbit/s of each link in each direction.
-        delay: microseconds from one end of a link to the other.
-        overhead: bytes that a frame takes on the link beside those that are counted.
-        buffer: bytes that each queue of the switch holds, or None for no limit. What finds no
-            room is lost, and sent again.
-        ecn_threshold: packets of 188 bytes; what finds a longer queue is marked. None: nothing.
-        window: features in flight at most, of each worker. Where hosts alone send longer frames, as
-            many bytes.
-        congestion_control: hosts slow down when packets come marked, and begin slowly.
-        recirculation_rate: passes per second of the switch's loop, or None for no limit.
-        timeout: microseconds after which what does not come is asked for, at least; None: ten
-            round trips of an empty network. Only with a `buffer` is anything asked for.
-        background_load: share of each link's rate that flows in the background take on average.
-        background_seed: they are drawn with it.
-    """
-
-    bandwidth: float = 100_000.0
-    delay: float = 2.0
-    overhead: int = 0
+    bandwidth: float = 100_000.0  # Mbit/s of each link in each direction
+    delay: float = 2.0  # microseconds from one end of a link to the other
+    overhead: int = 0  # bytes that a frame takes on the link beside those that are counted
+    # bytes that each queue of the switch holds, or None for no limit. What finds no room is lost,
+    # and sent again.
     buffer: int | None = None
+    # packets of 188 bytes; what finds a longer queue is marked. None: nothing.
     ecn_threshold: int | None = 1_000
+    # features in flight at most, of each worker. Where hosts alone send longer frames, as many
+    # bytes.
     window: int = 512
-    congestion_control: bool = True
+    congestion_control: bool = True  # hosts slow down when packets come marked, and begin slowly
+    # passes per second of the switch's loop, or None for no limit
     recirculation_rate: float | None = None
+    # microseconds after which what does not come is asked for, at least; None: ten round trips of
+    # an empty network. Only with a `buffer` is anything asked for.
     timeout: float | None = None
+    # share of each link's rate that flows in the background take on average
     background_load: float = 0.0
-    background_seed: int = 0
+    background_seed: int = 0  # they are drawn with it
 
     @property
     def pace(self) -> Pace:
@@ -135,17 +127,12 @@ COMPLETIONS = (SPINE, LEAF)
 
 @dataclass(frozen=True)
 class LeafSpineOptions:
-    """Each leaf has a link to each spine, and an equal share of the workers.
+    """Each leaf has a link to each spine, and an equal share of the workers."""
 
-    Attributes:
-        leaves: switches that workers have their links to, and that add.
-        spines: switches between the leaves.
-        completion: `spine`: spines complete sums that cross them, as the P4 program has it. `leaf`:
-            the leaf of the destination does, a variant that the P4 program does not implement.
-    """
-
-    leaves: int = 8
-    spines: int = 8
+    leaves: int = 8  # switches that workers have their links to, and that add
+    spines: int = 8  # switches between the leaves
+    # `spine`: spines complete sums that cross them, as the P4 program has it. `leaf`: the leaf of
+    # the destination does, a variant that the P4 program does not implement.
     completion: str = SPINE
 
     def words(self, workers: int) -> dict[str, object]:
@@ -189,46 +176,34 @@ PLANNED = "plan"
 
 @dataclass(frozen=True)
 class SimulateOptions:
-    """What to simulate.
+    """What to simulate."""
 
-    Attributes:
-        plan: a folder with a plan, or None to make one.
-        graph: as load_graph takes it, or None with a plan.
-        workers: their number, or None with a plan.
-        slots: aggregators of the switch, 128 bytes or `slot_features` numbers each, or None with a
-            plan. A slot of wider frames takes several of them.
-        system: one of SYSTEMS; with a plan one of HOSTS_ALONE, AUTO, or None for the plan's own.
-        layers: exchanges in an epoch.
-        features: width F of what is exchanged.
-        seed: for partition, blocks and order; the background's is in `network`.
-        network: links, switches and hosts.
-        leaf_spine: leaves and spines; None: a star, one switch with all workers.
-        slot_features: numbers in a slot that holds a whole feature; None: it holds a fragment.
-        request: replaces the system's strategies; the preset is the system's. Without lanes frames
-            of a made plan have 32 numbers.
-        bin_size: vertices of a bin of G3, or None for its own.
-        mtu: of the frames of HOSTS_ALONE: bytes of the largest IP packet, or FRAGMENT.
-        check: whether to check the plan first; None: if others could have made or changed it.
-        switch: within what it has; the rate of its loop is in `network`, and its slots in `slots`.
-        table_memory: the most bytes that tables may take, in place of the switch's; or None.
-    """
-
-    plan: Path | None
-    graph: str | None
-    workers: int | None
+    plan: Path | None  # a folder with a plan, or None to make one
+    graph: str | None  # as load_graph takes it, or None with a plan
+    workers: int | None  # their number, or None with a plan
+    # aggregators of the switch, 128 bytes or `slot_features` numbers each, or None with a plan. A
+    # slot of wider frames takes several of them.
     slots: int | None
+    # one of SYSTEMS; with a plan one of HOSTS_ALONE, AUTO, or None for the plan's own
     system: str | None
-    layers: int
-    features: int
-    seed: int
-    network: NetworkOptions
+    layers: int  # exchanges in an epoch
+    features: int  # width F of what is exchanged
+    seed: int  # for partition, blocks and order; the background's is in `network`
+    network: NetworkOptions  # links, switches and hosts
+    # leaves and spines; None: a star, one switch with all workers
     leaf_spine: LeafSpineOptions | None = None
+    # numbers in a slot that holds a whole feature; None: it holds a fragment
     slot_features: int | None = None
+    # replaces the system's strategies; the preset is the system's. Without lanes frames of a made
+    # plan have 32 numbers.
     request: PlanRequest = field(default_factory=PlanRequest)
-    bin_size: int | None = None
-    mtu: Mtu = ETHERNET_MTU
+    bin_size: int | None = None  # vertices of a bin of G3, or None for its own
+    framing: Framing = field(default_factory=Framing)  # of the rows of HOSTS_ALONE
+    # whether to check the plan first; None: if others could have made or changed it
     check: bool | None = None
+    # within what it has; the rate of its loop is in `network`, and its slots in `slots`
     switch: SwitchProfile = UNLIMITED
+    # the most bytes that tables may take, in place of the switch's; or None
     table_memory: int | None = None
 
     @property
@@ -278,7 +253,7 @@ class SimulateOptions:
             bits_per_second=network.bandwidth * _MEGA,
             delay=network.delay * _MICRO,
             passes_per_second=network.recirculation_rate,
-            mtu=self.mtu if isinstance(self.mtu, int) else ETHERNET_MTU,
+            mtu=self.framing.mtu or USUAL_MTU,
             window=network.window,
         )
 

@@ -4,24 +4,21 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.host.direct.frames import GROUP, send_order
+from switchgnn.host.direct.framing import Framing
 from switchgnn.host.direct.outbox import asking_frames
 from switchgnn.host.direct.schedule import EdgeChoice, PairRows, count_rows
 from switchgnn.host.pace import Pace
 from switchgnn.host.wire.header import (
     BODY_AT,
-    ETHERNET_BYTES,
     FEATURE_FRAME_BYTES,
-    FRAGMENT_BYTES,
     LANES,
-    fragments_of,
 )
-from switchgnn.lab.simulator.errors import SimulatorError
 from switchgnn.planner.arrays import indptr_of, sort_by_keys
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.boundary import BoundaryEdges
@@ -31,31 +28,25 @@ from switchgnn.planner.plan.plan import Plan
 
 @dataclass(frozen=True, eq=False)
 class Setup:
-    """One exchange of all workers.
-
-    Attributes:
-        host_based: hosts send rows to each other, and the switch only hands them on.
-        arrays: as `models/schedule.h` and `models/simulation.cc` read them.
-        blocks: that are exchanged one after another.
-        fragments: of a feature, exchanged one after another; 1 if `host_based`, whose frames are
-            listed one by one.
-        pools: the slots of each pool of the strawman; none where each sum has its slot.
-        together: fragments of a feature that are exchanged together, as a slot holds them all.
-        data_frame_bytes: of the longest frame of features or sums that there may be.
-        lanes: numbers in the frames of each fragment of a feature; empty: 32 in all of them.
-        packed_frame_bytes: of a full frame between hosts; 0 where they send each other none.
-    """
+    """One exchange of all workers."""
 
     workers: int
-    host_based: bool
+    host_based: bool  # hosts send rows to each other, and the switch only hands them on
+    # as `models/schedule.h` and `models/simulation.cc` read them
     arrays: Mapping[str, NDArray[Any]]
-    blocks: int = 1
+    blocks: int = 1  # that are exchanged one after another
+    # of a feature, exchanged one after another; 1 if `host_based`, whose frames are listed one by
+    # one
     fragments: int = 1
+    # the slots of each pool of the strawman; none where each sum has its slot
     pools: tuple[int, ...] = field(default=())
+    # fragments of a feature that are exchanged together, as a slot holds them all
     together: int = 1
+    # of the longest frame of features or sums that there may be
     data_frame_bytes: int = FEATURE_FRAME_BYTES
+    # numbers in the frames of each fragment of a feature; empty: 32 in all of them
     lanes: tuple[int, ...] = ()
-    packed_frame_bytes: int = 0
+    packed_frame_bytes: int = 0  # of a full frame between hosts; 0 where they send each other none
 
     @property
     def mixed(self) -> bool:
@@ -73,99 +64,21 @@ class Setup:
         return self.fragments * self.together
 
 
-# In place of a number: a fragment of one row in each frame, padded, as the switch needs it.
-FRAGMENT: Literal["fragment"] = "fragment"
-Mtu = int | Literal["fragment"]
-ETHERNET_MTU = 1_500
-# Room for one number, and frames of 9,216 bytes: the most that switches commonly take.
-_LEAST, _MOST = 50, 9_202
-_NUMBER_BYTES = 4
-
-
-@dataclass(frozen=True)
-class Packing:
-    """How the rows of one worker for another one travel.
-
-    They are one run of bytes, which is cut into frames of the same size; the last one is shorter.
-
-    Attributes:
-        row_bytes: of a row in that run.
-        payload_bytes: of the run in a full frame.
-    """
-
-    row_bytes: int
-    payload_bytes: int
-
-    @property
-    def frame_bytes(self) -> int:
-        """Return the bytes of a full frame with its headers."""
-        return BODY_AT + self.payload_bytes
-
-    def frames(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return how many frames that number of rows takes, int64 of the same shape."""
-        return -(-rows * self.row_bytes // self.payload_bytes)
-
-    def last_frame_bytes(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the bytes of the last of these frames, int64 of the same shape."""
-        before = (self.frames(rows) - 1) * self.payload_bytes
-        return BODY_AT + rows * self.row_bytes - before
-
-
-def packing_of(features: int, mtu: Mtu) -> Packing:
-    """Return how rows of that width are packed.
-
-    Args:
-        features: float32 numbers of a row.
-        mtu: bytes of the largest IP packet; or FRAGMENT, for a padded fragment in each frame.
-    """
-    if mtu == FRAGMENT:
-        return Packing(fragments_of(features) * FRAGMENT_BYTES, FRAGMENT_BYTES)
-    if not _LEAST <= mtu <= _MOST:
-        raise _refused(mtu)
-    room = mtu + ETHERNET_BYTES - BODY_AT
-    return Packing(_NUMBER_BYTES * features, room - room % _NUMBER_BYTES)
-
-
-def parse_mtu(text: str) -> Mtu:
-    """Parse `--mtu`.
-
-    Raises:
-        SimulatorError: it is neither a number that can be nor the word.
-    """
-    if text == FRAGMENT:
-        return FRAGMENT
-    if not (text.isdecimal() and len(text) <= len(str(_MOST))):
-        raise _refused(text)
-    mtu = int(text)
-    packing_of(1, mtu)  # refuse a wrong one
-    return mtu
-
-
-def _refused(mtu: object) -> SimulatorError:
-    return SimulatorError(
-        f"The MTU must be from {_LEAST} to {_MOST:,} bytes, or the word {FRAGMENT}, but it is "
-        f"{mtu}."
-    )
-
-
-def host_setup(rows: NDArray[np.int64], features: int, pace: Pace, mtu: Mtu) -> Setup:
+def host_setup(rows: NDArray[np.int64], features: int, pace: Pace, framing: Framing) -> Setup:
     """Return what one exchange takes when hosts send rows to each other, in the order of `host`.
 
     Args:
         rows: int64[W, W], the rows that travel from worker a to worker b.
         features: numbers of a row.
         pace: how many frames are acknowledged together.
-        mtu: bytes of the largest IP packet, or FRAGMENT.
+        framing: of the rows.
 
     Returns:
         The arrays, and the numbers that go with them.
-
-    Raises:
-        SimulatorError: packets of that size cannot be.
     """
-    workers = len(rows)
-    packing = packing_of(features, mtu)
-    frames, last = packing.frames(rows), packing.last_frame_bytes(rows)
+    workers, full = len(rows), BODY_AT + framing.payload_bytes
+    frames = framing.frames(rows, features)
+    last = framing.frame_bytes(rows, features) - (frames - 1) * full
     receivers, confirms, lengths, sizes = [], [], [], []
     for worker in range(workers):
         indptr = indptr_of(frames[worker])
@@ -173,7 +86,7 @@ def host_setup(rows: NDArray[np.int64], features: int, pace: Pace, mtu: Mtu) -> 
         receivers.append(order.peer.astype(np.uint8))
         confirms.append(_confirmed(order.number, asking_frames(order, pace)))
         ends = order.number + 1 == frames[worker][order.peer]
-        length = np.where(ends, last[worker][order.peer], packing.frame_bytes)
+        length = np.where(ends, last[worker][order.peer], full)
         lengths.append(length.astype(np.uint16))
         sizes.append(len(order.peer))
     arrays = {
@@ -183,20 +96,17 @@ def host_setup(rows: NDArray[np.int64], features: int, pace: Pace, mtu: Mtu) -> 
         "frame_bytes": np.concatenate(lengths),
         "awaited": frames.sum(axis=0).astype(np.uint64),
     }
-    size = packing.frame_bytes
-    return Setup(workers, True, arrays, data_frame_bytes=size, packed_frame_bytes=size)
+    return Setup(workers, True, arrays, data_frame_bytes=full, packed_frame_bytes=full)
 
 
-def rows_of_plan(
-    plan: Plan, choose: EdgeChoice, direction: Direction = Direction.FORWARD
-) -> PairRows:
+def rows_of_plan(plan: Plan, choose: EdgeChoice) -> PairRows:
     """Count the rows between each pair of hosts on the partition of a plan."""
-    return count_rows(boundary_of_plan(plan, direction), plan.manifest.workers, choose)
+    return count_rows(boundary_of_plan(plan), plan.manifest.workers, choose)
 
 
-def boundary_of_plan(plan: Plan, direction: Direction = Direction.FORWARD) -> BoundaryEdges:
+def boundary_of_plan(plan: Plan) -> BoundaryEdges:
     """Return the boundary edges that the switch of a plan serves."""
-    record = plan.manifest.direction(direction)
+    record = plan.manifest.direction(Direction.FORWARD)
     sources, destinations, senders, receivers = [], [], [], []
     for part in plan.workers:
         first, last = part.receive_indptr[[record.first_block - 1, record.last_block]].tolist()
@@ -227,7 +137,7 @@ def _confirmed(number: NDArray[np.int64], asking: NDArray[np.bool_]) -> NDArray[
 
 
 def mixed_setup(
-    switch: Setup, rows: NDArray[np.int64], features: int, pace: Pace, mtu: Mtu
+    switch: Setup, rows: NDArray[np.int64], features: int, pace: Pace, framing: Framing
 ) -> Setup:
     """Return what one exchange takes when hosts send rows next to what the switch adds up.
 
@@ -236,16 +146,13 @@ def mixed_setup(
         rows: int64[W, W], the rows that travel from worker a to worker b.
         features: numbers of a row.
         pace: how many frames are acknowledged together.
-        mtu: bytes of the largest IP packet between hosts, or FRAGMENT.
+        framing: of the rows.
 
     Returns:
         Both parts; the hosts' part alone where the switch has no blocks, and the switch's part
         alone where no rows travel.
-
-    Raises:
-        SimulatorError: packets of that size cannot be.
     """
-    hosts = host_setup(rows, features, pace, mtu)
+    hosts = host_setup(rows, features, pace, framing)
     if not switch.blocks:
         return hosts
     if not rows.any():

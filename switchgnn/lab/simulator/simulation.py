@@ -56,15 +56,7 @@ _STAR = {"leaves": 0, "spines": 0, "completion": SPINE}
 
 @dataclass(frozen=True)
 class TimeSeries:
-    """What was looked at at equal distances, from the start.
-
-    Attributes:
-        seconds: when.
-        queue_bytes: in all queues of the switch to workers, what is being sent included.
-        slots: that hold an unfinished sum; in a leaf-spine in the switch that has most.
-        sums: that have left for workers so far.
-        overflowed: features that have left without a slot so far.
-    """
+    """Samples at equal distances from the start; slots of a leaf-spine in its fullest switch."""
 
     seconds: tuple[float, ...]
     queue_bytes: tuple[float, ...]
@@ -75,35 +67,21 @@ class TimeSeries:
 
 @dataclass(frozen=True)
 class Arrival:
-    """A packet that has arrived; on request only.
+    """A packet that has arrived; on request only."""
 
-    Attributes:
-        picoseconds: when.
-        at_switch: at the switch, or else at the worker.
-        worker: at the other end of the link, or at this one. On a link between switches its
-            number in models/fabrics.h, which is no worker's.
-        kind: `Kind` of host/wire/header.py.
-        id: FEATURE: its index among all packets. SUM, and FEATURE at a worker: the row.
-        count: contributions in it; see models/link.h.
-    """
-
-    picoseconds: int
-    at_switch: bool
+    picoseconds: int  # when
+    at_switch: bool  # at the switch, or else at the worker
+    # at the other end of the link, or at this one. On a link between switches its number in
+    # models/fabrics.h, which is no worker's.
     worker: int
-    kind: int
-    id: int
-    count: int
+    kind: int  # `Kind` of host/wire/header.py
+    id: int  # FEATURE: its index among all packets. SUM, and FEATURE at a worker: the row.
+    count: int  # contributions in it; see models/link.h
 
 
 @dataclass(frozen=True)
 class InsideLinks:
-    """What went over the links between leaves and spines: a number per link, leaf by leaf.
-
-    Attributes:
-        frames_up, bytes_up, frames_down, bytes_down: from leaves to spines, and back.
-        sums_up: partial sums that leaves sent.
-        features_up: copies between hosts, or features that found no slot at their leaf.
-    """
+    """What went over the links between leaves and spines: a number per link, leaf by leaf."""
 
     frames_up: tuple[int, ...]
     bytes_up: tuple[int, ...]
@@ -120,15 +98,7 @@ class InsideLinks:
 
 @dataclass(frozen=True)
 class BackgroundFlow:
-    """A flow; on request only.
-
-    Attributes:
-        began: picoseconds since the background did.
-        arrived: when its last byte had.
-        sender: a worker.
-        receiver: another one.
-        bytes: of it.
-    """
+    """A flow, with its times in picoseconds since the background began; on request only."""
 
     began: int
     arrived: int
@@ -141,21 +111,7 @@ class BackgroundFlow:
 class BackgroundRun:
     """All flows: those before the exchange, during it, and what was left of them afterwards.
 
-    Attributes:
-        flows: how many began.
-        flows_finished: how many were acknowledged whole.
-        seconds: while which flows began.
-        bytes: of the flows' frames.
-        bytes_sent: the same with what was sent again.
-        bytes_arrived: each once.
-        bytes_repeated: that came a second time.
-        bytes_lost: that found a full queue.
-        lost: frames that did.
-        marked: frames that found a longer queue than the threshold.
-        window_cuts: how often windows of flows were narrowed.
-        mean_slowdown: time of a flow over what it takes in an empty network at the links' rate.
-        high_slowdown: which 99 % of the flows do not exceed.
-        trace: all flows, if they were asked for.
+    docs/simulator-output.md describes the numbers; `trace` has all flows, if they were asked for.
     """
 
     flows: int
@@ -180,42 +136,10 @@ class BackgroundRun:
 
 @dataclass(frozen=True)
 class SimulationRun:
-    """What one exchange took; tuples have one number per worker.
+    """What one exchange took, as docs/simulator-output.md describes it.
 
-    Attributes:
-        finished: picoseconds until each worker was through.
-        frames_up, bytes_up, frames_down, bytes_down: on each link, by sender.
-        features_up: frames of features, partial sums or copies that each worker sent.
-        features_down: frames of copies, or of features that found no slot, that it received.
-        feature_bytes_down: of these frames.
-        sums_down: sums that it received.
-        sum_bytes_down: of their frames.
-        notices: that it sent.
-        barriers: at which all workers waited for each other.
-        sums: that left the switch.
-        overflowed: contributions that found no slot.
-        passes: through the banks; with those that a sum that leaves makes necessary.
-        contributions: additions and overflows.
-        loop_passes: through the loop: passes but the first of each packet, and those of an
-            acknowledgement that had to wait for a sum to leave.
-        max_loop_queue: packets that waited for the loop, at most.
-        max_slots: slots that held an unfinished sum at once; in a leaf-spine in one switch.
-        max_queue_bytes: in all queues of all switches together, at most.
-        max_port_queue_bytes: in one of them.
-        marked: packets that found a longer queue than the threshold.
-        window_cuts: how often windows were narrowed.
-        lost: data packets that found a full queue.
-        recalled: questions of workers about what did not come.
-        sent_again: sums that the switch, and copies that hosts sent again.
-        repeated: data packets that came a second time.
-        events: of ns-3.
-        wall_seconds: that they took.
-        peak_memory_bytes: of the process.
-        series: over time.
-        trace: all arrivals, if they were asked for.
-        inside: links between leaves and spines; None in a star.
-        background: what became of its flows; no other number has a part of theirs, but for queues
-            and what the simulation took.
+    Tuples have one number per worker: `finished` picoseconds until it was through, frames and bytes
+    by sender. `trace` has all arrivals, if they were asked for.
     """
 
     finished: tuple[int, ...]

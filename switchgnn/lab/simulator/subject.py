@@ -78,41 +78,27 @@ _NAME_THE_GRAPH = (
 
 @dataclass(frozen=True)
 class SimulatedSystem:
-    """What is simulated, and what it is called.
-
-    Attributes:
-        graph: name of the graph.
-        digest: of the plan, or None without one.
-        setup: of the exchange.
-        slots: of the switch; 0 where it adds nothing.
-        vertices: of the worker that has most.
-        additions: rows that a worker adds up by itself on average. With a plan: one for each edge
-            inside it and for each member of its partial sums. Where hosts are alone: one for each
-            edge, and one for each partial sum of several rows that arrives.
-        bins: of the worker that has most; 0 where all vertices are computed before any is sent.
-        memory: what the plan takes of the switches, where they have limits.
-        lanes: numbers in a full frame of the plan.
-        predicted_seconds: of an exchange, by the names of planner/costs/forecast.py; for `auto`
-            only, as is `chosen`.
-        chosen: which of them has the least.
-        left: destinations that the plan leaves to the hosts.
-        rows_between_hosts: that hosts send each other for these; 0 without a plan.
-    """
+    """What is simulated, and what it is called."""
 
     system: str
-    graph: str
-    digest: str | None
-    setup: Setup
-    slots: int
-    vertices: int
+    graph: str  # name of the graph
+    digest: str | None  # of the plan, or None without one
+    setup: Setup  # of the exchange
+    slots: int  # of the switch; 0 where it adds nothing
+    vertices: int  # of the worker that has most
+    # rows that a worker adds up by itself on average. With a plan: one for each edge inside it and
+    # for each member of its partial sums. Where hosts are alone: one for each edge, and one for
+    # each partial sum of several rows that arrives.
     additions: float
+    # of the worker that has most; 0 where all vertices are computed before any is sent
     bins: int = 0
-    memory: PlanMemory | None = None
-    lanes: int = LANES
+    memory: PlanMemory | None = None  # what the plan takes of the switches, where they have limits
+    lanes: int = LANES  # numbers in a full frame of the plan
+    # of an exchange, by the names of planner/costs/forecast.py; for `auto` only, as is `chosen`
     predicted_seconds: Mapping[str, float] | None = None
-    chosen: str | None = None
-    left: int = 0
-    rows_between_hosts: int = 0
+    chosen: str | None = None  # which of them has the least
+    left: int = 0  # destinations that the plan leaves to the hosts
+    rows_between_hosts: int = 0  # that hosts send each other for these; 0 without a plan
 
 
 def make_subject(options: SimulateOptions, tell: Progress) -> SimulatedSystem:
@@ -246,7 +232,7 @@ def _hosts_alone(
 
 
 def _alone(system: str, between: _BetweenHosts, options: SimulateOptions) -> SimulatedSystem:
-    setup = host_setup(between.found.rows, options.features, options.network.pace, options.mtu)
+    setup = host_setup(between.found.rows, options.features, options.network.pace, options.framing)
     vertices = int(np.bincount(between.assignment).max())
     return SimulatedSystem(
         system,
@@ -354,10 +340,10 @@ def _planned(
             "--topology leaf-spine, or give a plan that leaves none."
         )
     found = _rows_left(plan, graph)
-    pace, mtu = options.network.pace, options.mtu
+    pace, framing = options.network.pace, options.framing
     return replace(
         subject,
-        setup=mixed_setup(subject.setup, found.rows, options.features, pace, mtu),
+        setup=mixed_setup(subject.setup, found.rows, options.features, pace, framing),
         additions=subject.additions + found.sums / subject.setup.workers,
         left=int(np.count_nonzero(plan.left(Direction.FORWARD))),
         rows_between_hosts=int(found.rows.sum()),

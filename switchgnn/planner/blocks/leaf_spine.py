@@ -14,7 +14,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.planner.arrays import rank_in_group
+from switchgnn.planner.arrays import rank_within
 from switchgnn.planner.blocks.destination import (
     Cut,
     Destinations,
@@ -174,10 +174,7 @@ def _within_slots(
 
 def _dealt(part: NDArray[np.int32], worker: NDArray[np.int32], sets: int) -> NDArray[np.int32]:
     """Deal each worker's destinations out to the sets in turn: int32[D]."""
-    order = np.lexsort((part, worker))
-    dealt = np.empty(len(part), dtype=np.int32)
-    dealt[order] = (rank_in_group(worker[order]) + worker[order]) % sets
-    return dealt
+    return ((rank_within((worker,), (part,)) + worker) % sets).astype(np.int32)
 
 
 def _limits(needs: Needs, slots: int, sets: int, surplus: float) -> Limits:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.planner.arrays import Compiled, Incidence, indptr_of, rank_in_group
+from switchgnn.planner.arrays import Compiled, Incidence, indptr_of, rank_within
 
 # The most rounds of a refinement. It also ends when a round gains less than this share. Where there
 # are many edges, fewer rounds are made, but these at least.
@@ -94,9 +94,9 @@ def fit(edges: Incidence, part: NDArray[np.int32], parts: int, slots: int) -> ND
                 free[np.arange(len(movers)) % len(free)],
                 -edges.degree[movers].astype(np.float64),
             )
-        surplus = _rank(part[movers], -best) < -room[part[movers]]
+        surplus = rank_within((part[movers],), (-best,)) < -room[part[movers]]
         movers, target, best = movers[surplus], target[surplus], best[surplus]
-        taken = _rank(target, -best) < room[target]
+        taken = rank_within((target,), (-best,)) < room[target]
         part[movers[taken]] = target[taken]
 
 
@@ -351,7 +351,7 @@ def _choose(
     there = (part.astype(np.int64) * parts + target) * groups + group
     back = (target.astype(np.int64) * parts + part) * groups + group
     order = np.lexsort((-best, there))
-    first = np.searchsorted(there[order], back) + _rank(there, -best)
+    first = np.searchsorted(there[order], back) + rank_within((there,), (-best,))
     paired = first < np.searchsorted(there[order], back, side="right")
     partner = order[np.minimum(first, len(part) - 1)]
     mean = np.where(paired, (best + best[partner]) / 2, -np.inf)
@@ -361,16 +361,9 @@ def _choose(
     alone = np.flatnonzero(others)
     if slots is not None:
         room = slots - np.bincount(part, minlength=parts)
-        alone = alone[_rank(target[alone].astype(np.int64), -best[alone]) < room[target[alone]]]
+        rank = rank_within((target[alone],), (-best[alone],))
+        alone = alone[rank < room[target[alone]]]
     vertex = np.concatenate([swaps, partner[swaps], alone])
     number = np.concatenate([swaps, swaps, np.full(len(alone), -1)])
     by_gain = np.lexsort((number, -np.concatenate([mean[swaps], mean[swaps], best[alone]])))
     return _Moves(vertex[by_gain], target[vertex[by_gain]], number[by_gain])
-
-
-def _rank(group: NDArray[np.integer], key: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return the rank of each row among the rows of its group, by ascending key."""
-    order = np.lexsort((key, group))
-    rank = np.empty(len(order), dtype=np.int64)
-    rank[order] = rank_in_group(group[order])
-    return rank

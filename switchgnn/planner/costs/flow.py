@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.planner.arrays import rank_in_group
+from switchgnn.planner.arrays import rank_within
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.boundary import BoundaryEdges
 from switchgnn.planner.graphs.graph import FIRST_RESERVED_ID
@@ -171,10 +171,7 @@ def _as_planned(source: NDArray[np.int64], plan: Plan) -> NDArray[np.int64]:
 
 def turns_of(sent: PacketArrivals) -> NDArray[np.int64]:
     """Return int64[S], the rank of each packet among those of its worker in its block."""
-    together = np.lexsort((sent.worker, sent.block))
-    turn = np.empty(len(together), dtype=np.int64)
-    turn[together] = rank_in_group(sent.block[together], sent.worker[together])
-    return turn
+    return rank_within((sent.worker, sent.block))
 
 
 def _by_turns(sent: PacketArrivals) -> PacketArrivals:

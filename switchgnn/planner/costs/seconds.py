@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.planner.arrays import indptr_of, rank_in_group
+from switchgnn.planner.arrays import indptr_of, rank_within
 from switchgnn.planner.costs.flow import plan_arrivals, turns_of
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.lanes import fragment_lanes, frame_bytes
@@ -312,9 +312,7 @@ class _Traffic:
         service: int,
     ) -> NDArray[np.int64]:
         """Return int64[R], when each sum is complete: an entry completes one sum per pass."""
-        order = np.lexsort((self._sum_bank, last))
-        before = np.empty(len(last), dtype=np.int64)
-        before[order] = rank_in_group(last[order])
+        before = rank_within((last,), (self._sum_bank,))
         from_loop = (self._hop[last] == 0) & (before > 0)
         starts = np.where(from_loop, begin[self._packet[last]], when[last])
         return starts + before * service

@@ -119,20 +119,14 @@ def read_text(path: Path) -> str:
 
 @dataclass(frozen=True)
 class _Layout:
-    """How to read a file.
+    """How to read a file."""
 
-    Attributes:
-        skip: the line that the data come after; 0: no line.
-        first: the column of the first id.
-        header: whether the first line of names may be a header.
-        sizes: the whole numbers of line `skip`, if that has other columns than the data.
-    """
-
-    skip: int
+    skip: int  # the line that the data come after; 0: no line
     separator: str | None
-    first: int
+    first: int  # the column of the first id
     names: bool
-    header: bool
+    header: bool  # whether the first line of names may be a header
+    # the whole numbers of line `skip`, if that has other columns than the data
     sizes: list[int] | None
     ignore_weights: bool
 

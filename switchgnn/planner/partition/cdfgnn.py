@@ -27,45 +27,21 @@ vertices with many neighbours make the shares uneven.
 """
 
 import math
-import re
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.planner.arrays import Compiled, sort_by_key
-from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.graph import Graph
 from switchgnn.planner.partition.leaf_spine import LeafSpine, even_leaf_spine
 from switchgnn.planner.partition.metis import symmetric_rows
 from switchgnn.planner.partition.workers import MOST_SHARE, check_workers, fill_empty
 
-CDFGNN = "cdfgnn"
 # The weight of copies between leaves, as in the paper's experiments (section 6).
 GAMMA = 0.1
 # The weights of the shares, as https://github.com/lcj2021/split-merge-partitioner has them.
 ALPHA, BETA = 1.0, 1.0
-_NAME = re.compile(rf"{CDFGNN}:([1-9]\d{{0,2}})(?::(0(?:\.\d{{1,6}})?|1(?:\.0{{1,6}})?))?")
-
-
-def cdfgnn_name(leaves: int, gamma: float | None = None) -> str:
-    """Return the name of the partition strategy for that many leaves, perhaps with a gamma."""
-    return f"{CDFGNN}:{leaves}" if gamma is None else f"{CDFGNN}:{leaves}:{gamma:g}"
-
-
-def find_cdfgnn(name: str) -> partial[NDArray[np.int32]]:
-    """Return the strategy `cdfgnn:LEAVES` or `cdfgnn:LEAVES:GAMMA`."""
-    if name.partition(":")[0] != CDFGNN:
-        raise KeyError(name)
-    found = _NAME.fullmatch(name)
-    if found is None:
-        raise PlannerError(
-            f"{name!r} needs the number of leaves, and perhaps a gamma from 0 to 1 behind it: "
-            f"write it as {cdfgnn_name(2)} or {cdfgnn_name(2, 0.5)}."
-        )
-    leaves, gamma = found.groups()
-    return partial(cdfgnn, leaves=int(leaves), gamma=GAMMA if gamma is None else float(gamma))
 
 
 def cdfgnn(

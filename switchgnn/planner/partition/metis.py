@@ -1,15 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""METIS for any edges, and the time that it takes."""
+"""METIS for any edges."""
 
 import ctypes
 import os
 import signal
 import threading
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
@@ -25,21 +23,6 @@ _SEED_LIMIT = 2**31 - 1
 _MOST_ENDS = 2**31 - 1
 # METIS_OBJTYPE_VOL: the communication volume as the objective.
 _OBJTYPE_VOL = 1
-
-
-# The seconds of each call inside `metis_time`.
-_CALLS: ContextVar[list[float] | None] = ContextVar("calls of METIS", default=None)
-
-
-@contextmanager
-def metis_time() -> Iterator[list[float]]:
-    """Collect the seconds of each call of METIS in the block, in this thread."""
-    calls: list[float] = []
-    token = _CALLS.set(calls)
-    try:
-        yield calls
-    finally:
-        _CALLS.reset(token)
 
 
 _SILENCE = threading.Lock()
@@ -97,14 +80,7 @@ def partition_vertices(
             f"{len(adjacency[1]):,} ends of edges are too many for METIS, which takes "
             f"{_MOST_ENDS:,}: choose the partition ptscotch:RANKS, or give an assignment."
         )
-    start = time.perf_counter()
-    try:
-        part = _part_graph(
-            *adjacency, parts, seed=seed, weights=weights, shares=shares, volume=volume
-        )
-    finally:
-        if (calls := _CALLS.get()) is not None:
-            calls.append(time.perf_counter() - start)
+    part = _part_graph(*adjacency, parts, seed=seed, weights=weights, shares=shares, volume=volume)
     return np.asarray(part, dtype=np.int32)
 
 

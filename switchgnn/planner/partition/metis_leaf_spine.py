@@ -2,43 +2,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """A partition for a leaf-spine: few sums between leaves, then few between workers."""
 
-import re
-from functools import partial
-
 import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.boundary import boundary_edges
 from switchgnn.planner.graphs.graph import Graph
-from switchgnn.planner.partition.cdfgnn import CDFGNN
 from switchgnn.planner.partition.leaf_spine import LeafSpine, crossing_sums, even_leaf_spine
 from switchgnn.planner.partition.metis import partition_vertices
 from switchgnn.planner.partition.workers import check_workers, fill_empty, partition_workers
 
-_KIND = "metis-leaf-spine"
-_NAME = re.compile(rf"{_KIND}:([1-9]\d{{0,2}})")
 # Partitions that are made for a number of leaves, which comes first in their names.
-_FOR_LEAVES = (_KIND, CDFGNN)
+_FOR_LEAVES = ("metis-leaf-spine", "cdfgnn")
 # Of graphs with more directed edges there is one candidate only: the others cost METIS once more.
 MOST_COMPARED_EDGES = 2_000_000
-
-
-def metis_leaf_spine_name(leaves: int) -> str:
-    """Return the name of the partition strategy for this number of leaves."""
-    return f"{_KIND}:{leaves}"
-
-
-def find_metis_leaf_spine(name: str) -> partial[NDArray[np.int32]]:
-    """Return the strategy `metis-leaf-spine:LEAVES`."""
-    if name.partition(":")[0] != _KIND:
-        raise KeyError(name)
-    found = _NAME.fullmatch(name)
-    if found is None:
-        raise PlannerError(
-            f"{name!r} does not say how many leaves: write it as {metis_leaf_spine_name(2)}."
-        )
-    return partial(metis_leaf_spine, leaves=int(found[1]))
 
 
 def partition_for_leaf_spine(partition: str | None, leaf_spine: LeafSpine | None) -> str | None:

@@ -15,7 +15,6 @@ import signal
 import subprocess
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -48,7 +47,6 @@ _ENDED_BY_SIGNAL = 128
 # With --tag-output a line of a rank begins so; everything else is mpirun's. Where a rank writes
 # a line in pieces, each begins so.
 _TAG = re.compile(r"\[\d+,(\d+)\]<stderr>:")
-_NAME = re.compile(r"ptscotch:([1-9]\d{0,4})")
 _SHARD = re.compile(r"shard-(\d{3}|[1-9]\d{3,})\.safetensors")
 _KINDS = {"starts": "<i8", "edges": "<i8", "indptr": "<i8", "indices": "<i4", "graph": "|u1"}
 # Debian 12 and 13, and builds without a version in their names.
@@ -63,21 +61,6 @@ _MOST_NARROW = 2**31 - 1
 _DONE = 1
 # PT-Scotch's generator sets the lowest bit of its seed, so only the others count.
 _SEED_LIMIT = 2**30
-
-
-def ptscotch_name(ranks: int) -> str:
-    """Return the name of the partition strategy with that many ranks."""
-    return f"ptscotch:{ranks}"
-
-
-def find_ptscotch(name: str) -> partial[NDArray[np.int32]]:
-    """Return the strategy `ptscotch:RANKS`."""
-    if name.partition(":")[0] != "ptscotch":
-        raise KeyError(name)
-    found = _NAME.fullmatch(name)
-    if found is None:
-        raise PlannerError(f"{name!r} does not say how many ranks: write it as {ptscotch_name(2)}.")
-    return partial(ptscotch, ranks=int(found[1]))
 
 
 def ptscotch_missing() -> str | None:

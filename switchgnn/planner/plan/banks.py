@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""The slot and bank of each destination, and the file layout of a plan."""
+"""The slot and bank of each destination."""
 
 from dataclasses import dataclass
 
@@ -139,16 +139,3 @@ def _choose_banks(  # noqa: PLR0917 - numba takes them by position
             used[who, best] += 1
             passes[who] = max(passes[who], used[who, best])
     return bank, slot, passes
-
-
-# These have a number for each bank; all others are rows of numbers.
-TABLES = ("entry_slot", "entry_expected")
-
-MANIFEST_FILE = "plan.json"
-SWITCH_FILE = "switch.safetensors"
-ASSIGNMENT_FILE = "assignment.safetensors"
-
-
-def worker_file(worker: int) -> str:
-    """Return the file name of a worker's part."""
-    return f"worker-{worker:03d}.safetensors"

@@ -15,13 +15,6 @@ from switchgnn.base.files import read_regular, reason_to_keep, replacing
 from switchgnn.base.full_disk import why_not_written
 from switchgnn.planner.arrays import are_offsets
 from switchgnn.planner.errors import PlannerError
-from switchgnn.planner.plan.banks import (
-    ASSIGNMENT_FILE,
-    MANIFEST_FILE,
-    SWITCH_FILE,
-    TABLES,
-    worker_file,
-)
 from switchgnn.planner.plan.manifest import Manifest, decode_manifest, encode_manifest
 from switchgnn.planner.plan.plan import (
     ASSIGNMENT_ARRAYS,
@@ -32,6 +25,18 @@ from switchgnn.planner.plan.plan import (
     SwitchPart,
     WorkerPart,
 )
+
+# These arrays have a number for each bank; all others are rows of numbers.
+_TABLES = ("entry_slot", "entry_expected")
+
+MANIFEST_FILE = "plan.json"
+SWITCH_FILE = "switch.safetensors"
+ASSIGNMENT_FILE = "assignment.safetensors"
+
+
+def worker_file(worker: int) -> str:
+    """Return the file name of a worker's part."""
+    return f"worker-{worker:03d}.safetensors"
 
 
 def render_parts(
@@ -54,7 +59,7 @@ def _unpack(
 ) -> dict[str, Any]:
     """Read arrays, which must have the names and types of `kinds`."""
     expected = {
-        name: ArrayKind((kind,), (2,) if name in TABLES else (1,)) for name, kind in kinds.items()
+        name: ArrayKind((kind,), (2,) if name in _TABLES else (1,)) for name, kind in kinds.items()
     }
     for name, kind in (optional or {}).items():
         expected[name] = ArrayKind((kind,), optional=True)
@@ -125,8 +130,8 @@ def write_plan(plan: Plan, folder: str | Path) -> None:
     Raises PlannerError if `folder` is neither a plan nor an empty folder, or cannot be written.
     """
     target = Path(folder).resolve()
+    check_target(target)
     try:
-        _check_target(target)
         with replacing(target) as new:
             _write_files(plan, new)
     except OSError as error:
@@ -138,9 +143,11 @@ def write_plan(plan: Plan, folder: str | Path) -> None:
 def check_target(folder: str | Path) -> None:
     """Check before planning that a plan may be written to a folder."""
     try:
-        _check_target(Path(folder).resolve())
+        reason = reason_to_keep(Path(folder).resolve(), "a plan", is_plan_file)
     except OSError as error:
         raise PlannerError(f"Cannot write plan {folder}: {error.strerror}.") from error
+    if reason:
+        raise PlannerError(reason)
 
 
 def read_plan(folder: str | Path) -> Plan:
@@ -210,11 +217,6 @@ def _write_files(plan: Plan, folder: Path) -> None:
     for name, data in render_parts(plan.switch, plan.workers, plan.assignment):
         (folder / name).write_bytes(data)
     (folder / MANIFEST_FILE).write_bytes(encode_manifest(plan.manifest))
-
-
-def _check_target(target: Path) -> None:
-    if reason := reason_to_keep(target, "a plan", is_plan_file):
-        raise PlannerError(reason)
 
 
 def is_plan_file(name: str) -> bool:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.planner.arrays import concatenate, rank_in_group
+from switchgnn.planner.arrays import concatenate, rank_within
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.boundary import BoundaryEdges
 from switchgnn.planner.graphs.graph import FIRST_RESERVED_ID
@@ -25,16 +25,12 @@ from switchgnn.planner.plan.plan import Plan, SwitchPart
 from switchgnn.planner.sending.packets import wire_ids
 
 
-@dataclass(frozen=True, eq=False)
-class PartialSenders:
-    """One row for each destination in a block and neighbour that sends a partial sum for it."""
+def partial_senders(switch: SwitchPart) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return result and neighbour, int64[P] each, of every sender of partial sums for a result.
 
-    result: NDArray[np.int64]  # [P], the index of the destination among the results, ascending
-    neighbour: NDArray[np.int64]  # [P], the sender, numbered as in `source_worker`
-
-
-def partial_senders(switch: SwitchPart) -> PartialSenders:
-    """Return the senders of partial sums in a switch's part."""
+    Results are indices into those of the switch, ascending, and neighbours are numbered as in
+    `source_worker`.
+    """
     partial = np.flatnonzero(switch.entry_source >= FIRST_RESERVED_ID)
     row, bank = np.nonzero(switch.entry_expected[partial])
     entry = partial[row]
@@ -44,7 +40,7 @@ def partial_senders(switch: SwitchPart) -> PartialSenders:
     neighbour = switch.source_worker[source].astype(np.int64)
     result = np.searchsorted(slots, wanted)
     order = np.argsort(result, kind="stable")
-    return PartialSenders(result[order], neighbour[order])
+    return result[order], neighbour[order]
 
 
 def slot_key(
@@ -257,9 +253,7 @@ def _number_partial_sums(
     so that a spine remembers no more of them than the fullest block needs.
     """
     block, spine = sums.block[ups.row], leaf_spine.spine_of(sums.vertex[ups.row])
-    order = np.lexsort((ups.row, spine, ups.leaf, block))
-    rank = np.empty(len(order), dtype=np.int64)
-    rank[order] = rank_in_group(block[order], ups.leaf[order], spine[order])
+    rank = rank_within((spine, ups.leaf, block), (ups.row,))
     number = vertices + rank * leaf_spine.leaves + ups.leaf
     if number.max(initial=0) >= FIRST_RESERVED_ID:
         raise PlannerError(

@@ -16,8 +16,6 @@ PLAN_FORMAT = "switchgnn-plan"
 PLAN_VERSION = 7
 # The block strategy whose plans are for a switch with a pool of slots.
 STRAWMAN = "strawman"
-# What reports call the strategies of a plan.
-STRATEGY_NAMES = ("partition", "block_strategy", "send", "weight", "order")
 
 
 @dataclass(frozen=True)
@@ -208,5 +206,10 @@ def decode_manifest(data: bytes, where: str) -> Manifest:
 def strategy_names(manifest: Manifest) -> dict[str, Any]:
     """Return the strategies of a plan, by the reports' names for them."""
     strategy = manifest.strategy
-    made = (manifest.partition.method, strategy.blocks, strategy.send, strategy.weight)
-    return dict(zip(STRATEGY_NAMES, (*made, strategy.order), strict=True))
+    return {
+        "partition": manifest.partition.method,
+        "block_strategy": strategy.blocks,
+        "send": strategy.send,
+        "weight": strategy.weight,
+        "order": strategy.order,
+    }

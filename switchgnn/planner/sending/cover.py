@@ -15,6 +15,7 @@ from switchgnn.planner.arrays import (
     number_pairs,
     ranges,
     rank_in_group,
+    rank_within,
     sort_by_key,
 )
 from switchgnn.planner.graphs.boundary import BoundaryEdges, holders
@@ -291,9 +292,7 @@ def _by_choice(
 def _evenly(block: NDArray[np.int32], completes: NDArray[np.bool_]) -> NDArray[np.int64]:
     """Return an order by block that spreads completing packets evenly among the others."""
     kind = block.astype(np.int64) * 2 + completes
-    order = np.argsort(kind, kind="stable")
-    rank = np.empty(len(order), dtype=np.int64)
-    rank[order] = rank_in_group(kind[order])
+    rank = rank_within((kind,))
     share = (rank + 0.5) / np.bincount(kind)[kind] if len(kind) else rank
     spread: NDArray[np.int64] = np.lexsort((completes, share, block))
     return spread

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from switchgnn.base.options import option
 from switchgnn.softswitch.native.build import VARIABLE, Backend
-from switchgnn.softswitch.traffic_manager import DEFAULT_DEPTH
+from switchgnn.softswitch.queues import DEFAULT_DEPTH
 
 
 class LogLevel(str, Enum):

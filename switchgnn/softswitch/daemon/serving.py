@@ -31,8 +31,8 @@ from switchgnn.softswitch.p4runtime.server import ServerTls, socket_path
 from switchgnn.softswitch.p4runtime.service import P4RuntimeService
 from switchgnn.softswitch.p4runtime.writing import apply_updates, read_request
 from switchgnn.softswitch.ports import PortSpec, parse_port
+from switchgnn.softswitch.queues import QueueSettings
 from switchgnn.softswitch.switch import SoftSwitch
-from switchgnn.softswitch.traffic_manager import QueueSettings
 
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 

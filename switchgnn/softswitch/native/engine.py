@@ -30,9 +30,9 @@ from switchgnn.softswitch.native.source import program_source
 from switchgnn.softswitch.native.state import NativeState
 from switchgnn.softswitch.ports import EthernetPort, Port
 from switchgnn.softswitch.program import LoadedProgram
+from switchgnn.softswitch.queues import CLASSES, QueueSettings
 from switchgnn.softswitch.replication import CloneSession, Replica, ReplicationEngine
 from switchgnn.softswitch.state import log_message
-from switchgnn.softswitch.traffic_manager import CLASSES, QueueSettings
 
 Result = TypeVar("Result")
 

@@ -21,7 +21,6 @@ from switchgnn.controller.controls.rewrite import Rewrite
 from switchgnn.controller.controls.session import Session, SessionEntry, WorkerPorts
 from switchgnn.controller.errors import PlanRefusedError
 from switchgnn.controller.p4runtime.layout import Layout
-from switchgnn.controller.p4runtime.state import read_default
 from switchgnn.controller.plan import SwitchPlan
 from switchgnn.p4src import load_strawman
 from tests.controller.plans import make_plan
@@ -223,7 +222,7 @@ def test_slots_are_split_to_the_last_one(slots):
 def test_an_install_sets_the_limits(client, network):
     install(strawman_plan(slots=21), [client], network, program=STRAWMAN)
     pool = Pool(client.get_layout())
-    assert sum(pool.decode_values(read_default(client, pool.table)).values()) == 21
+    assert sum(pool.decode_values(client.read_default(pool.table)).values()) == 21
 
 
 def test_a_program_of_the_other_kind_is_refused(client, network, program):

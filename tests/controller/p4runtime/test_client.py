@@ -20,7 +20,7 @@ from switchgnn.controller.errors import (
     SwitchUnreachableError,
     WriteRefusedError,
 )
-from switchgnn.controller.p4runtime.messages import INSERT, row_update
+from switchgnn.controller.p4runtime.rows import INSERT, row_update
 from switchgnn.softswitch import SoftSwitch
 from tests.controller.fake_server import FakeSwitch
 from tests.controller.plans import make_plan

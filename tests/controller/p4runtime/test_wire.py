@@ -10,8 +10,15 @@ from hypothesis import strategies as st
 
 from switchgnn.controller.errors import PlanRefusedError
 from switchgnn.controller.p4runtime.layout import Layout
-from switchgnn.controller.p4runtime.messages import DELETE, INSERT, MODIFY, row_update
-from switchgnn.controller.p4runtime.rows import concatenate, difference, make_rows
+from switchgnn.controller.p4runtime.rows import (
+    DELETE,
+    INSERT,
+    MODIFY,
+    concatenate,
+    difference,
+    make_rows,
+    row_update,
+)
 from switchgnn.controller.p4runtime.wire import (
     count_entities,
     decode_rows,

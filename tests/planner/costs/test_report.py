@@ -30,7 +30,7 @@ from switchgnn.planner.costs.study import (
 from switchgnn.planner.plan import plan as slots_module
 from switchgnn.planner.presets import PRESETS
 from switchgnn.planner.sending.cover import peel
-from switchgnn.planner.sending.order import SendOrder, gamr, plain_bfs, random_order
+from switchgnn.planner.sending.order import gamr, plain_bfs, random_order
 from tests.planner.helpers import (
     boundary_of,
     flow_of_packets,
@@ -267,15 +267,6 @@ def multicast_flow(boundary, block, sends, rate=1):
     sums = (block.astype(np.int64) << 32) | boundary.destination
     result = np.unique(sums, return_inverse=True)[1].reshape(-1)
     return flow_of_packets(sends.block, packet, result, rate)
-
-
-def test_the_papers_star():
-    """The centre first takes n steps, last 2n - 2; n is 8."""
-    boundary = boundary_of(graph_of(np.zeros(7), np.arange(1, 8), 8), np.arange(8))
-    for order, z in ((np.arange(8), 8), (np.arange(8)[::-1], 14)):
-        sends = SendOrder(np.ones(8, dtype=np.int32), order.astype(np.int32))
-        flow = multicast_flow(boundary, np.ones(14, dtype=np.int32), sends)
-        assert flow.completion.tolist() == [z]
 
 
 def test_peel_keeps_the_queue_shorter_than_the_papers_order():

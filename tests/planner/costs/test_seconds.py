@@ -12,7 +12,8 @@ import pytest
 from hypothesis import strategies as st
 
 from switchgnn.host.direct.frames import send_order
-from switchgnn.lab.simulator.setup import packing_of
+from switchgnn.host.direct.framing import Framing
+from switchgnn.host.wire.header import BODY_AT
 from switchgnn.planner import Direction
 from switchgnn.planner.costs import host_seconds as host_module
 from switchgnn.planner.costs.forecast import exchange_seconds
@@ -184,15 +185,16 @@ def test_frames_are_those_of_hosts(width, mtu):
     rows = np.random.default_rng(width).integers(0, 90, (5, 5))
     np.fill_diagonal(rows, 0)
     frames = host_module._Frames.of(rows, width, replace(SLOW, mtu=mtu))
-    packing = packing_of(width, mtu)
-    count, last = packing.frames(rows), packing.last_frame_bytes(rows)
+    framing = Framing(mtu)
+    full, count = BODY_AT + framing.payload_bytes, framing.frames(rows, width)
+    last = framing.frame_bytes(rows, width) - (count - 1) * full
     for worker in range(5):
         indptr = np.append(0, np.cumsum(count[worker]))
         order = send_order(worker, indptr, np.arange(int(indptr[-1])))
         mine = frames.sender == worker
         assert np.array_equal(frames.receiver[mine], order.peer)
         ends = order.number + 1 == count[worker][order.peer]
-        sizes = np.where(ends, last[worker][order.peer], packing.frame_bytes)
+        sizes = np.where(ends, last[worker][order.peer], full)
         assert np.array_equal(frames.size[mine], sizes)
         asks = np.zeros(len(order.peer), dtype=bool)
         asks[order.run_start[1:] - 1] = True

@@ -239,19 +239,6 @@ def csr(graph, **extra):
     return {"indptr": graph.indptr, "indices": graph.indices, **extra}
 
 
-def test_npz(tmp_path):
-    graph = random_graph(30, 80, 1, directed=True)
-    path = tmp_path / "g.npz"
-    np.savez(path, **csr(graph, features=np.ones((30, 3)), labels=np.arange(30)))
-    loaded = load_graph(str(path))
-    assert loaded.digest() == graph.digest()
-    assert loaded.features.dtype == np.float32
-    assert loaded.labels.tolist() == list(range(30))
-    u, v = load_graph(str(path), directed=False).edges()
-    assert len(u) > len(graph.indices)
-    assert set(zip(u, v, strict=True)) == set(zip(v, u, strict=True))
-
-
 @pytest.mark.parametrize(
     ("labels", "expected"),
     [

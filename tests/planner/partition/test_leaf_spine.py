@@ -17,7 +17,6 @@ from switchgnn.planner.partition.cdfgnn import (
     GAMMA,
     by_degree_sum,
     cdfgnn,
-    cdfgnn_name,
     stream_vertices,
 )
 from switchgnn.planner.partition.leaf_spine import crossing_copies, crossing_sums, even_leaf_spine
@@ -322,7 +321,6 @@ def test_other_names_are_refused(kind, endings, remedy):
     for ending in endings:
         with reports(f"write it as {remedy}"):
             plan_of(KARATE, partition=f"{kind}{ending}")
-    assert (cdfgnn_name(4), cdfgnn_name(2, 0.25)) == ("cdfgnn:4", "cdfgnn:2:0.25")
 
 
 def test_the_topology_says_how_many_leaves():

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Partitions by METIS and by simple rules; even shares, files and the time inside METIS."""
+"""Partitions by METIS and by simple rules; even shares and files."""
 
 import ctypes
 import gzip
@@ -21,7 +21,7 @@ from switchgnn.planner import build_plan, partition_workers
 from switchgnn.planner.partition import metis
 from switchgnn.planner.partition import simple as partition_boundary
 from switchgnn.planner.partition.g3 import g3, g3_literal
-from switchgnn.planner.partition.metis import metis_time, partition_vertices, symmetric_rows
+from switchgnn.planner.partition.metis import partition_vertices, symmetric_rows
 from switchgnn.planner.partition.simple import (
     balanced_boundary,
     boundary_loads,
@@ -237,16 +237,15 @@ def cut():
     partition_vertices(*GRAPH.edges(), vertices=GRAPH.vertices, parts=4, seed=0)
 
 
-def test_calls_that_fail_are_reported_and_count(monkeypatch):
+def test_calls_that_fail_are_reported(monkeypatch):
     def fail(*_, **__):
         raise RuntimeError("METIS ran out of memory")
 
     monkeypatch.setattr(metis, "_MOST_ENDS", len(GRAPH.indices))
     cut()
     monkeypatch.setattr(pymetis, "part_graph", fail)
-    with metis_time() as found, reports("out of memory"):
+    with reports("out of memory"):
         cut()
-    assert sum(found) > 0
     monkeypatch.setattr(metis, "_MOST_ENDS", len(GRAPH.indices) - 1)
     with reports("too many for METIS"):
         cut()

@@ -74,14 +74,6 @@ def test_against_the_literal_search(graph, seed, by_degree):
     assert sorted(expected) == list(range(graph.vertices))
 
 
-def test_the_papers_example():
-    """Figure 8: 3 and 5 are neighbours of 1, 5 has more; 7 has as many as 3; 9 has one."""
-    edges = [(1, 3), (1, 5), (3, 5), (5, 7), (7, 9)]
-    compact = [((u - 1) // 2, (v - 1) // 2) for u, v in edges]
-    sequence = search(compact, range(5))
-    assert [2 * v + 1 for v in sequence] == [1, 5, 3, 7, 9]
-
-
 @pytest.mark.parametrize("make", ORDER_STRATEGIES.values())
 def test_each_source_of_each_block_is_sent_once(make):
     @given(graphs(), st.integers(2, 30), st.integers(0, 3))

@@ -10,15 +10,15 @@ from finsy.proto import p4r
 from switchgnn.base.network import Network, mac_number
 from switchgnn.controller import P4RuntimeClient
 from switchgnn.controller.controls.session import Session, SessionEntry
-from switchgnn.controller.p4runtime.messages import (
+from switchgnn.controller.p4runtime.rows import (
     DELETE,
     INSERT,
     MODIFY,
     default_update,
+    encode_default,
+    make_rows,
     row_update,
 )
-from switchgnn.controller.p4runtime.rows import encode_default, make_rows
-from switchgnn.controller.p4runtime.state import read_default
 from switchgnn.host.wire.header import LANES
 from tests.ptf.switchgnn_ptf.packets import WIDTHS
 
@@ -53,7 +53,7 @@ class Entries:
     def read_session(self) -> int:
         """Return the session number that the switch has."""
         session = Session(self._layout)
-        return session.decode(read_default(self._client, session.table)).session
+        return session.decode(self._client.read_default(session.table)).session
 
     def set_session(
         self,

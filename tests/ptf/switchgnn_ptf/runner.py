@@ -180,7 +180,6 @@ class Runner:
                 self._setting.target,
                 ports=self._wiring.switch,
                 grpc_address=self._address,
-                device_id=0,
                 log=self.folder / "switch.log",
                 backend=self._setting.backend,
                 forkserver=forkserver(),

@@ -44,7 +44,6 @@ from switchgnn.controller.controls.loop import (
     LOOP_LANES,
     result_group,
 )
-from switchgnn.controller.p4runtime.state import read_groups
 from switchgnn.host.wire.header import LANES, SESSION_MASK
 from switchgnn.p4src import Program, load_program, load_strawman
 from tests.ptf.switchgnn_ptf.entries import LARGEST_FLOAT, Entries
@@ -86,7 +85,7 @@ def connection(*, strawman: bool = False) -> P4RuntimeClient:
     cookie = client.get_pipeline_cookie()
     # Groups are left when an earlier run was killed. BMv2 would keep them while it
     # loads a program, and send everything twice once they are added again.
-    if cookie != wanted or read_groups(client):
+    if cookie != wanted or client.read_groups():
         if cookie is not None:
             clear(client)
         push(client, strawman=strawman)

@@ -18,9 +18,9 @@ from switchgnn.softswitch.native.engine import (
     PortKind,
     load_native,
 )
+from switchgnn.softswitch.queues import QueueSettings
 from switchgnn.softswitch.replication import ReplicationEngine
 from switchgnn.softswitch.state import ProgramState, PythonState
-from switchgnn.softswitch.traffic_manager import QueueSettings, TrafficManager
 from tests.simulation.timing import SECOND, Scheduler
 
 Sent = list[tuple[int, bytes]]
@@ -107,7 +107,7 @@ class EngineFrames:
 
 
 class PythonEngine:
-    """The Python back end; as `EngineFrames`."""
+    """The interpreter, which knows no rates of ports; as `EngineFrames`."""
 
     def __init__(
         self,
@@ -126,14 +126,13 @@ class PythonEngine:
         self._senders: Mapping[int, Sender] = {port: self._sender(port) for port in attached}
         self._state = PythonState(lowered.program)
         self.counts = ForwardingCounts()
-        self._queues = TrafficManager(queues, attached)
         self._forwarder = self._new_forwarder()
 
     def _new_forwarder(self) -> Forwarder:
         return Forwarder(
             Interpreter(self._lowered, self._state),
             replication=self._replication,
-            queues=self._queues,
+            depth=self._settings.depth,
             senders=dict(self._senders),
             counts=self.counts,
             clock=lambda: self._scheduler.now / SECOND,
@@ -163,13 +162,9 @@ class PythonEngine:
         return sent
 
     def tick(self) -> float:
-        if not self._settings.limited:
-            return 0.0
-        self._forwarder.drain()
-        return self._queues.next_time() or 0.0
+        return 0.0
 
     def spill(self) -> None:
-        self._queues.clear()
         self._forwarder = self._new_forwarder()
 
 

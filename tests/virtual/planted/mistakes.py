@@ -7,15 +7,14 @@ from dataclasses import dataclass, replace
 from unittest import mock
 
 from switchgnn.p4src import load_program
-from tests.end_to_end import test_planted_mistakes as in_plans
 from tests.planted.mistakes import MISTAKES as IN_THE_TREE
 from tests.planted.planting import changed_program, text_replaced
 from tests.ptf.switchgnn_ptf.mistakes import MISTAKES as IN_PROGRAMS
 from tests.simulation import subject
 from tests.simulation.draw import Wish
-from tests.simulation.scenario import IncidentRates, Scenario
+from tests.simulation.scenario import Scenario
 from tests.simulation.soak import Soak
-from tests.virtual.planted import programs
+from tests.virtual.planted import programs, tables
 
 STAR, LEAF_SPINE = Wish(), Wish(2, 1)
 # Each scenario has a Byzantine worker; all-reduces; fewer bits or caches.
@@ -88,8 +87,8 @@ def known_program(name, seed, wish=STAR):
 
 
 def known_plan(name, seed):
-    """Return a mistake in the switch's tables that tests/end_to_end has."""
-    original = getattr(in_plans, name)
+    """Return a mistake in the switch's tables."""
+    original = getattr(tables, name)
 
     def change(part):
         try:
@@ -116,20 +115,7 @@ BARRIER, BLOCK = "host/innetwork/barrier.py", "host/innetwork/block.py"
 EXCHANGE, OUTGOING = "host/innetwork/exchange.py", "host/innetwork/outgoing.py"
 RECEIVER, RESPONDER = "host/innetwork/receiver.py", "host/innetwork/responder.py"
 HEARTBEAT = "host/innetwork/heartbeat.py"
-# Features outgrow their scale in both directions, while some are late.
-OUTGROWN = Scenario(
-    seed=0,
-    graph="random:20:30:2",
-    workers=2,
-    directions="both",
-    width=64,
-    rounds=8,
-    surges=0.6,
-    window=64,
-    latency=500,
-    jitter=0,
-    up=IncidentRates(loss=0.0146, late=0.0024, reorder=0.0092),
-)
+
 MISTAKES = (
     known("lost_sums_not_recalled", 1),
     known("rows_of_the_last_round", 9),
@@ -165,21 +151,11 @@ MISTAKES = (
     known_plan("swap_two_destinations", 0),
     known_plan("refuse_a_partial_sum", 1),
     known_plan("give_a_partial_sum_to_another", 1),
-    in_program("any_session", 6),
     in_program("any_process", 79),
-    in_program("stale_is_new", 5),
-    in_program("duplicate_is_new", 1),
-    in_program("slots_without_tag", 2),
-    in_program("barrier_without_tag", 1),
     in_program("acknowledge_what_comes", 1),
-    in_program("acknowledge_one_more", 0),
-    in_program("recall_adds", 1),
     in_program("nobody_has_the_maximum", 1),
-    in_program("stop_at_the_first_sum", 7),
     in_program("next_turn_at_once", 0),
     in_program("missing_without_count", 6),
-    in_program("tag_without_round", 1),
-    in_program("tag_without_fragment", 1),
     in_text(
         "own_scale",
         0,
@@ -188,13 +164,6 @@ MISTAKES = (
         "kept or self._scales.choose(\n"
         "            self._round, type(largest)(work.own, largest.worker), lasting=lasting\n"
         "        )\n",
-    ),
-    in_text(
-        "never_fetched",
-        2,
-        RECEIVER,
-        "            self._start_fetching(index, doubt)\n        return False",
-        "            doubt.fetching = False\n        return False",
     ),
     in_text(
         "silent_in_a_block",
@@ -208,20 +177,12 @@ MISTAKES = (
     ),
     in_text("groups_not_sent_again", 1, BLOCK, "            self._repeat(group)\n", ""),
     in_text(
-        "never_asked_again",
-        1,
-        BLOCK,
-        "        if now < self._nothing_late_before:\n",
-        "        if now:\n",
-    ),
-    in_text(
         "no_window",
         2,
         "host/congestion.py",
         "        room = int(self.window) - in_flight\n",
         "        room = 64\n",
     ),
-    in_text("groups_without_end", 311, BLOCK, "_GROUPS_APART = 32\n", "_GROUPS_APART = 1 << 20\n"),
     in_text(
         "one_neighbour_left_out",
         1,
@@ -253,14 +214,6 @@ MISTAKES = (
     ),
     in_text("early_sums_kept_for_ever", 12, RESPONDER, "        self._kept.clear()\n", ""),
     in_text(
-        "receivers_kept",
-        5,
-        BLOCK,
-        "        self._drive(_Fragment(unit, sender, receiver, fast_path, opening))\n",
-        "        self.__dict__.setdefault('_all', []).append(receiver)\n"
-        "        self._drive(_Fragment(unit, sender, receiver, fast_path, opening))\n",
-    ),
-    in_text(
         "sessions_not_compared",
         237,
         RESPONDER,
@@ -275,41 +228,11 @@ MISTAKES = (
         "[self._schedules[step.block - 1].receive_row] = received",
     ),
     in_text(
-        "own_capacity",
-        5,
-        EXCHANGE,
-        "largest.bits)\n        return _Started(fixed_point, magnitude, ",
-        "work.own)\n        return _Started(fixed_point, magnitude, ",
-    ),
-    in_text(
-        "too_large_features_sent",
-        OUTGROWN,
-        EXCHANGE,
-        "        if magnitude_from_bits(work.own) <= limit:\n",
-        "        if limit:\n",
-    ),
-    in_text(
-        "void_sums_used",
-        14,
-        EXCHANGE,
-        "            self._give_up(first)\n            return None\n",
-        "            self._give_up(first)\n            begun = self._start(work)\n"
-        "            received = locals().get('received')\n"
-        "            return replace(begun, received=received)\n",
-    ),
-    in_text(
         "void_rounds_not_left",
         14,
         BARRIER,
         "magnitude_from_bits(self.largest.bits) > self.capacity",
         "magnitude_from_bits(self.largest.bits) < 0",
-    ),
-    in_text(
-        "reported_before_the_opening",
-        6,
-        BLOCK,
-        "self.receiver.done and self.open\n",
-        "self.receiver.done\n",
     ),
     in_text(
         "waiting_is_enough",
@@ -318,15 +241,6 @@ MISTAKES = (
         "        if header.kind is Kind.WAITING:\n",
         "        if header.kind is Kind.WAITING and self.unit.block == OPENING_BLOCK:\n",
     ),
-    in_text(
-        "done_said_once",
-        1,
-        BARRIER,
-        "        self._link.send(self._done(meeting))\n        meeting",
-        "        if meeting.repeat_at < 0:\n            self._link.send(self._done(meeting))\n"
-        "        meeting",
-    ),
-    in_text("own_magnitude", 1, BARRIER, "        self._magnitude = agreed\n", ""),
     in_text(
         "earlier_advances_taken",
         6,
@@ -340,13 +254,6 @@ MISTAKES = (
         HEARTBEAT,
         "self._bit, self._changed = not self._bit, now",
         "self._bit, self._changed = True, now",
-    ),
-    in_text(
-        "session_taken_again",
-        1,
-        INSTALL,
-        "max(entry.session for entry in present) + 1",
-        "max(1, max(entry.session for entry in present))",
     ),
     in_text(
         "turns_not_forgotten",
@@ -370,26 +277,11 @@ MISTAKES = (
         "            sum(plan.members[:-1]),",
     ),
     in_text(
-        "ports_swapped",
-        0,
-        "controller/controls/loop.py",
-        '"port": ports[switch.result_worker],\n            "group"',
-        '"port": np.roll(ports, 1)[switch.result_worker],\n            "group"',
-    ),
-    in_text(
         "all_slots_in_flight",
         6,
         "host/reduce/pipeline.py",
         "max(1, len(sums.awaited) // 2)",
         "len(sums.awaited)",
-        REDUCES,
-    ),
-    in_text(
-        "overdue_sums_not_asked_for",
-        1,
-        "host/reduce/pipeline.py",
-        "        if len(late):\n            self.repeat(late, now)\n",
-        "",
         REDUCES,
     ),
     in_text(
@@ -401,35 +293,11 @@ MISTAKES = (
         REDUCES,
     ),
     in_text(
-        "lost_sums_not_asked_for",
-        1,
-        "host/reduce/stream.py",
-        "        if not flow.pipeline.in_flight or flow.timers.tries(base) < 2:\n",
-        "        if now:\n",
-        REDUCES,
-    ),
-    in_text(
-        "questions_not_answered",
-        1,
-        "host/reduce/stream.py",
-        "        if held is None or now - ",
-        "        if now or held is None or now - ",
-        REDUCES,
-    ),
-    in_text(
         "answers_of_worker_0",
         1,
         "host/reduce/stream.py",
         "        own = header._replace(src_id=self._worker)\n",
         "        own = header\n",
-        REDUCES,
-    ),
-    in_text(
-        "idle_without_heartbeat",
-        2,
-        "host/reduce/stream.py",
-        "        if now >= self._heartbeat_at:\n",
-        "        if now >= self._heartbeat_at and flow.pipeline.in_flight:\n",
         REDUCES,
     ),
     in_text(
@@ -449,30 +317,6 @@ MISTAKES = (
         REDUCES,
     ),
     in_text(
-        "rest_at_the_wrong_scale",
-        1,
-        "host/reduce/scale.py",
-        "steps *= self.finer",
-        "steps *= 2 * self.finer",
-        REDUCES,
-    ),
-    in_text(
-        "own_exponent",
-        1,
-        "host/reduce/reduction.py",
-        "code = int(sums.codes[number & self._slots - 1])",
-        "code = self._code(group)",
-        REDUCES,
-    ),
-    in_text(
-        "next_group_not_told",
-        6,
-        "host/reduce/reduction.py",
-        "self._code(group + 1))\n        return limit",
-        "self._code(group))\n        return limit",
-        REDUCES,
-    ),
-    in_text(
         "sent_at_another_scale",
         58,
         OUTGOING,
@@ -481,27 +325,11 @@ MISTAKES = (
         COMPRESSED,
     ),
     in_text(
-        "own_largest_renews",
-        14,
-        EXCHANGE,
-        "            if not work.cache.fits(started.largest):\n",
-        "            if not work.cache.fits(magnitude_from_bits(work.own)):\n",
-        COMPRESSED,
-    ),
-    in_text(
         "changes_sent_twice",
         5,
         OUTGOING,
         "        self.sent = dict(rows.cached)\n",
         "        self.sent = self.sent or dict(rows.cached)\n",
-        COMPRESSED,
-    ),
-    in_text(
-        "fetched_for_all_sums",
-        1,
-        EXCHANGE,
-        "compression.active, compression.cache\n",
-        "compression.active, False\n",
         COMPRESSED,
     ),
 )

@@ -27,44 +27,6 @@ class SimulationError : public std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-/// A queue in one array that grows by doubling.
-template <typename T>
-class RingBuffer {
-  public:
-    bool Empty() const { return size_ == 0; }
-    size_t Size() const { return size_; }
-    const T& Front() const { return items_[head_]; }
-
-    void Push(const T& item) {
-        if (size_ == items_.size()) {
-            Grow();
-        }
-        items_[(head_ + size_) & (items_.size() - 1)] = item;
-        ++size_;
-    }
-
-    T Pop() {
-        const T item = items_[head_];
-        head_ = (head_ + 1) & (items_.size() - 1);
-        --size_;
-        return item;
-    }
-
-  private:
-    void Grow() {
-        std::vector<T> larger(items_.empty() ? 16 : 2 * items_.size());
-        for (size_t i = 0; i < size_; ++i) {
-            larger[i] = items_[(head_ + i) & (items_.size() - 1)];
-        }
-        items_.swap(larger);
-        head_ = 0;
-    }
-
-    std::vector<T> items_;
-    size_t head_ = 0;
-    size_t size_ = 0;
-};
-
 /// An event of ns-3 that is reused.
 class Alarm : public ns3::EventImpl {
   public:
@@ -98,6 +60,7 @@ class Timer : public Alarm {
 
     explicit Timer(Call call) : call_(std::move(call)) {}
     bool On() const { return on_; }
+    Picoseconds Due() const { return due_; }
 
     /// Call at that time instead of the one set before.
     void SetTo(Picoseconds at) {

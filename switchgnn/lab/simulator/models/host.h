@@ -222,7 +222,10 @@ class Participant : public Receiver {
 class Host : public Participant {
   public:
     Host(uint32_t worker, const PaceOptions& pace)
-        : worker_(worker), pace_(pace), congestion_(pace), pacer_(ns3::Create<Pacer>(*this)) {}
+        : worker_(worker),
+          pace_(pace),
+          congestion_(pace),
+          pacer_(ns3::Create<Timer>([this](Picoseconds now) { SendSome(now); })) {}
 
     void Attach(Link& up) override { up_ = &up; }
     bool Finished() const override { return finished_; }
@@ -272,37 +275,15 @@ class Host : public Participant {
     HostTally tally_;
 
   private:
-    class Pacer : public Alarm {
-      public:
-        explicit Pacer(Host& host) : host_(host) {}
-
-      private:
-        void Ring(Picoseconds now) override { host_.Paced(now); }
-
-        Host& host_;
-    };
-
     /// A higher rate brings the next packet forward.
     void PaceFrom(Picoseconds now) {
         const Picoseconds at = now + congestion_.Wait(InFlight());
-        if (at > now && (!paced_ || at < paced_until_)) {
-            paced_ = true;
-            paced_until_ = at;
-            pacer_->Set(at);
+        if (at > now && (!pacer_->On() || at < pacer_->Due())) {
+            pacer_->SetTo(at);
         }
     }
 
-    /// After being brought forward it rings a second time, to no effect.
-    void Paced(Picoseconds now) {
-        if (paced_ && now == paced_until_) {
-            paced_ = false;
-            SendSome(now);
-        }
-    }
-
-    ns3::Ptr<Pacer> pacer_;
-    bool paced_ = false;
-    Picoseconds paced_until_ = 0;
+    ns3::Ptr<Timer> pacer_;
     bool finished_ = false;
     Picoseconds finished_at_ = 0;
 };

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <deque>
 #include <functional>
 #include <limits>
 #include <queue>
@@ -259,7 +260,7 @@ class Link : public Alarm {
             return;
         }
         Mark(packet, waiting);
-        queue.packets.Push(packet);
+        queue.packets.push_back(packet);
         queue.time += TimeOf(packet);
         if (meter_) {
             meter_->Busy(port_, free_at_ + queues_[0].time + queues_[1].time, now);
@@ -269,7 +270,7 @@ class Link : public Alarm {
         count.bytes += bytes;
         Begin(now);
         if (!Pending()) {
-            Set(flying_.Front().at);
+            Set(flying_.front().at);
         }
     }
 
@@ -298,32 +299,34 @@ class Link : public Alarm {
 
     /// What has not begun, and how long it takes.
     struct Queue {
-        RingBuffer<Packet> packets;
+        std::deque<Packet> packets;
         Picoseconds time = 0;
     };
 
     void Ring(Picoseconds now) override {
-        while (!flying_.Empty() && flying_.Front().at <= now) {
-            const Packet packet = flying_.Pop().packet;
+        while (!flying_.empty() && flying_.front().at <= now) {
+            const Packet packet = flying_.front().packet;
+            flying_.pop_front();
             trace_.Take(now, meter_ == nullptr, port_, packet);
             end_.Receive(packet, port_, now);
         }
         Begin(now);
-        if (!flying_.Empty() && !Pending()) {
-            Set(flying_.Front().at);
+        if (!flying_.empty() && !Pending()) {
+            Set(flying_.front().at);
         }
     }
 
     /// Let all frames begin whose turn has come.
     void Begin(Picoseconds now) {
-        while (free_at_ <= now && !(queues_[0].packets.Empty() && queues_[1].packets.Empty())) {
-            urgent_ = !queues_[1].packets.Empty();
+        while (free_at_ <= now && !(queues_[0].packets.empty() && queues_[1].packets.empty())) {
+            urgent_ = !queues_[1].packets.empty();
             Queue& queue = queues_[urgent_];
-            const Packet packet = queue.packets.Pop();
+            const Packet packet = queue.packets.front();
+            queue.packets.pop_front();
             const Picoseconds time = TimeOf(packet);
             queue.time -= time;
             free_at_ += time;
-            flying_.Push({free_at_ + options_.delay, packet});
+            flying_.push_back({free_at_ + options_.delay, packet});
         }
     }
 
@@ -383,5 +386,5 @@ class Link : public Alarm {
     // Of the frame that has begun last.
     bool urgent_ = false;
     Picoseconds free_at_ = 0;
-    RingBuffer<Flying> flying_;
+    std::deque<Flying> flying_;
 };

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <optional>
 #include <utility>
@@ -247,7 +248,7 @@ class Outlet : public Alarm {
     explicit Outlet(Send send) : send_(std::move(send)) {}
 
     void Add(const Packet& packet, uint32_t worker, Picoseconds at) {
-        waiting_.Push({packet, worker, at});
+        waiting_.push_back({packet, worker, at});
         if (!Pending()) {
             Set(at);
         }
@@ -261,17 +262,18 @@ class Outlet : public Alarm {
     };
 
     void Ring(Picoseconds now) override {
-        while (!waiting_.Empty() && waiting_.Front().at <= now) {
-            const Leaving leaving = waiting_.Pop();
+        while (!waiting_.empty() && waiting_.front().at <= now) {
+            const Leaving leaving = waiting_.front();
+            waiting_.pop_front();
             send_(leaving.packet, leaving.worker, now);
         }
-        if (!waiting_.Empty()) {
-            Set(waiting_.Front().at);
+        if (!waiting_.empty()) {
+            Set(waiting_.front().at);
         }
     }
 
     Send send_;
-    RingBuffer<Leaving> waiting_;
+    std::deque<Leaving> waiting_;
 };
 
 /// A packet between two passes.
@@ -295,12 +297,12 @@ class Loop : public Alarm {
         : make_pass_(std::move(make_pass)), service_(service) {}
 
     void Add(const Circling& circling, Picoseconds now) {
-        if (waiting_.Empty() && free_at_ <= now) {
+        if (waiting_.empty() && free_at_ <= now) {
             Serve(circling, now);
             return;
         }
-        waiting_.Push(circling);
-        longest_ = std::max<uint64_t>(longest_, waiting_.Size());
+        waiting_.push_back(circling);
+        longest_ = std::max<uint64_t>(longest_, waiting_.size());
         if (!Pending()) {
             Set(free_at_);
         }
@@ -312,8 +314,10 @@ class Loop : public Alarm {
 
   private:
     void Ring(Picoseconds now) override {
-        Serve(waiting_.Pop(), now);
-        if (!waiting_.Empty()) {
+        const Circling next = waiting_.front();
+        waiting_.pop_front();
+        Serve(next, now);
+        if (!waiting_.empty()) {
             Set(free_at_);
         }
     }
@@ -332,7 +336,7 @@ class Loop : public Alarm {
     MakePass make_pass_;
     Picoseconds service_;
     Picoseconds free_at_ = 0;
-    RingBuffer<Circling> waiting_;
+    std::deque<Circling> waiting_;
     uint64_t passes_ = 0;
     uint64_t longest_ = 0;
 };

@@ -200,7 +200,7 @@ constexpr int PORTS = 512;  // nine bits; programs with more are refused
 constexpr int CLASSES = 8;  // three bits
 
 // Egress queues: a depth per port and class with tail drop, and optional speed limits, see
-// traffic_manager.py.
+// queues.py.
 template <class Packet> struct Queues {
     static constexpr double SHARE = 0.1, BURST = 500, AHEAD = 0.001;
     struct PortLine {
