@@ -9,23 +9,37 @@ from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.header import unpack_header
 from switchgnn.host.wire.link import Link, Traffic
 
-WORKER = Station("02:00:00:00:00:01", "10.0.0.1")
 SWITCH = Station("02:00:00:00:ff:fe", "10.0.255.254")
-ADDRESSES = Addresses(WORKER, SWITCH)
 # Of the workers of a model switch.
 SESSION = 1
 
 
+def station(worker):
+    return Station(f"02:00:00:00:00:{worker + 1:02x}", f"10.0.0.{worker + 1}")
+
+
+def addresses_of(worker):
+    return Addresses(station(worker), SWITCH)
+
+
+WORKER, ADDRESSES = station(0), addresses_of(0)
+
+
 class Recorder:
-    """A link that keeps the headers of what is sent."""
+    """A link that keeps what is sent."""
 
     name = "nowhere"
 
     def __init__(self):
-        self.sent = []
+        self.frames = []
+
+    @property
+    def sent(self):
+        """The headers."""
+        return [unpack_header(frame) for frame in self.frames]
 
     def send(self, frame):
-        self.sent.append(unpack_header(frame))
+        self.frames.append(bytes(frame))
 
     def send_rows(self, rows, first, count):
         for index in range(first, first + count):

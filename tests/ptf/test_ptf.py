@@ -51,7 +51,7 @@ FIRST = ("carry_between_lanes", "forget_sources", "add_what_overflows", "forget_
 # one no program is compiled.
 @pytest.mark.parametrize("runner", [ON_PYTHON], indirect=True)
 @pytest.mark.parametrize(
-    "mistake", some_of(lambda place: list(MISTAKES)[place] in FIRST, list(MISTAKES))
+    "mistake", some_of(lambda index: list(MISTAKES)[index] in FIRST, list(MISTAKES))
 )
 def test_mistake_is_noticed(mistake: str, runner: Runner) -> None:
     case = NOTICED_BY[mistake]

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from switchgnn.base.network import Station
 from switchgnn.host.direct.arrivals import Arrivals, Incoming
 from switchgnn.host.direct.counters import DirectCounters
 from switchgnn.host.direct.frames import GROUP, Envelopes, Outgoing, data_frames, send_order, unpack
 from switchgnn.host.direct.framing import Framing, Runs
 from switchgnn.host.wire.batches import new_batch
 from switchgnn.host.wire.header import BODY_AT, HEADER_AT
+from tests.host.addresses import Recorder, station
 from tests.support.native import needs_compiler
 
 pytestmark = needs_compiler
@@ -27,16 +27,8 @@ WIDTH = 40
 # Frames of fragments, and frames with parts of several rows of which the last one is shorter.
 FRAMINGS = {"fragment": Framing(None), "packed": Framing(46 + 100)}
 ROUNDS = (4, 5)
-STATIONS = tuple(Station(f"02:00:00:00:00:{w:02x}", f"10.0.0.{w + 1}") for w in range(WORKERS))
+STATIONS = tuple(map(station, range(WORKERS)))
 _ECN_AT = 15
-
-
-class Sink:
-    def __init__(self):
-        self.sent = []
-
-    def send(self, frame):
-        self.sent.append(bytes(frame))
 
 
 def frames_of(sender, round_number, mark, asks, framing):
@@ -62,7 +54,7 @@ class End:
     """The receiver, with two open rounds."""
 
     def __init__(self, framing, *, fast_path):
-        self.counters, self.link, self.heard = DirectCounters(), Sink(), {}
+        self.counters, self.link, self.heard = DirectCounters(), Recorder(), {}
         self.arrivals = Arrivals(
             RECEIVER,
             self.link,
@@ -98,7 +90,7 @@ class End:
             asdict(self.counters),
             self.heard,
             # Also what is said of a group while some of it is still to come.
-            self.link.sent,
+            self.link.frames,
             [
                 (
                     incoming.done,
@@ -164,7 +156,7 @@ def test_what_is_plainly_right_is_taken(framing):
     frames = [frame for kind in PLAIN for frame in FRAMES[framing, kind]]
     news, left = end.take(frames)
     groups = sum(-(-len(FRAMES[framing, kind]) // GROUP) for kind in PLAIN)
-    assert (news, left, len(end.link.sent)) == (True, groups, groups)
+    assert (news, left, len(end.link.frames)) == (True, groups, groups)
     assert all(incoming.done for incoming in end.incoming)
 
 

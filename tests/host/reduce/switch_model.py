@@ -12,22 +12,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from switchgnn.base.network import Station
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.header import BODY_AT, BarrierBody, Header, Kind, unpack_header
 from switchgnn.host.wire.link import Link, Traffic
+from tests.host.addresses import SWITCH, station
 from tests.support.hand_clock import HandClock
 
 SESSION, PLAN = 3, 0xBEEF
-SWITCH = Station("02:00:00:00:ff:fe", "10.0.255.254")
-
-
-def station(worker):
-    return Station(f"02:00:00:00:00:{worker + 1:02x}", f"10.0.0.{worker + 1}")
-
-
-def addresses_of(worker):
-    return Addresses(station(worker), SWITCH)
 
 
 @dataclass

@@ -7,21 +7,9 @@ import pytest
 
 from switchgnn.host.reduce.frames import LAST_NUMBER, FragmentFrames, SumRing
 from switchgnn.host.wire.header import BODY_AT, Header, Kind, unpack_header
-from tests.host.reduce.switch_model import addresses_of
+from tests.host.addresses import Recorder, addresses_of
 
 SLOTS, WORKER, SESSION = 8, 2, 7
-
-
-class Wire:
-    def __init__(self):
-        self.frames = []
-
-    def send(self, frame):
-        self.frames.append(bytes(frame))
-
-    def send_rows(self, rows, first, count):
-        for index in range(first, first + count):
-            self.send(rows.frame(index))
 
 
 def fragment_frames():
@@ -48,7 +36,7 @@ def lanes_in(frame):
 
 @pytest.mark.parametrize("first", [8, 13, 0xFFFE, LAST_NUMBER - 4])
 def test_frames_carry_lanes_in_the_order_of_their_numbers(first):
-    frames, wire = fragment_frames(), Wire()
+    frames, wire = fragment_frames(), Recorder()
     values = np.random.default_rng(1).integers(-(2**31), 2**31, 5 * 256, dtype=np.int32)
     frames.write(first, values, 200)
     frames.send(wire, first, 5)
@@ -63,7 +51,7 @@ WIDTHS = [(1, 0), (8, 0), (9, 1), (16, 1), (17, 2), (33, 3), (65, 4), (128, 4), 
 
 @pytest.mark.parametrize(("rest", "width"), WIDTHS)
 def test_the_last_frame_is_as_narrow_as_possible_and_padded_with_zeros(rest, width):
-    frames, wire = fragment_frames(), Wire()
+    frames, wire = fragment_frames(), Recorder()
     # What is left of earlier fragments must not leave again.
     frames.write(8, np.full(SLOTS * 256, -1, dtype=np.int32), 255)
     frames.write(16, np.arange(256 + rest, dtype=np.int32), 3)

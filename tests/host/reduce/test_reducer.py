@@ -14,8 +14,8 @@ from switchgnn.host.pace import Pace
 from switchgnn.host.reduce.reducer import Reducer, ReducerClosedError
 from switchgnn.host.reduce.reduction import Call
 from switchgnn.host.reduce.stream import ReduceStream
-from tests.host.addresses import QueueLink
-from tests.host.reduce.switch_model import PLAN, SESSION, ModelSwitch, addresses_of
+from tests.host.addresses import QueueLink, addresses_of
+from tests.host.reduce.switch_model import PLAN, SESSION, ModelSwitch
 
 WORKERS, SLOTS = 3, 16
 PATIENCE = 2.0

@@ -22,13 +22,13 @@ from switchgnn.host.reduce import frames
 from switchgnn.host.reduce.reduction import Call
 from switchgnn.host.reduce.stream import ReduceStream, StreamStart
 from switchgnn.host.wire.header import Header, Kind
+from tests.host.addresses import addresses_of
 from tests.host.reduce.switch_model import (
     PLAN,
     SESSION,
     ModelSwitch,
     Network,
     Weather,
-    addresses_of,
 )
 
 SLOTS = 8

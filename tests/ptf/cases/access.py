@@ -60,7 +60,7 @@ class UnknownVerticesAreDropped(RecoveryTest):
         self.check_fetch(101, 900, owner=0)
 
 
-class PlaceDependsOnBlockAndVertex(RecoveryTest):
+class SlotDependsOnBlockAndVertex(RecoveryTest):
     """The same vertex has another slot in another block; its neighbour has another worker."""
 
     def runTest(self) -> None:

@@ -159,8 +159,8 @@ class TooManyTest(SwitchTest):
         """Make the partial sums of these workers known."""
         for worker in workers:
             self.add_source(PARTIAL + worker, worker=worker)
-        place = {"slot": 7, "block": 2, "expected": expected}
-        self.add_destination(901, worker=2, senders=workers, **place)
+        entry = {"slot": 7, "block": 2, "expected": expected}
+        self.add_destination(901, worker=2, senders=workers, **entry)
 
 
 class PartialSumThatIsTooLarge(TooManyTest):

@@ -93,7 +93,7 @@ class WrongPlanIsToldTheRightOne(BarrierTest):
 
 
 class RestartInTheMiddle(BarrierTest):
-    """A switch that has forgotten everything finds its place by the workers' repeats."""
+    """A switch that has forgotten everything finds the current tag by the workers' repeats."""
 
     def runTest(self) -> None:
         self.open(round_=4, following=(3, 0))
@@ -259,8 +259,8 @@ class HeartbeatTest(BarrierTest):
 
     def busy(self, worker: int, heartbeat: int, **fields: Any) -> None:
         """Repeat the `done` of the last barrier, as a worker does that is busy with a block."""
-        place = {"block": 0, **fields}
-        self.ask(worker, Kind.ADVANCE, workers=MEMBERS, heartbeat=heartbeat << worker, **place)
+        unit = {"block": 0, **fields}
+        self.ask(worker, Kind.ADVANCE, workers=MEMBERS, heartbeat=heartbeat << worker, **unit)
 
     def rest(self) -> None:
         """Leave no heartbeat to the next case: there is no restart between them."""

@@ -166,7 +166,7 @@ class OlderTagChangesNothing(AcceptedTest):
             old = {"round_": 2, "block": 2, "fragment": 2, **change}
             new = {"round_": 2, "block": 2, "fragment": 2}
             source = 101 + 3 * number
-            group = 1 + number  # group + 64 has the same place
+            group = 1 + number  # group + 64 has the same index
             late = self.pass_on(source, group=group + 2 * GROUPS_APART, **old)[0]
             self.pass_on(source + 1, group=group, **new)
             with self.counted(Outcome.DUPLICATE):
@@ -208,7 +208,7 @@ class WorkersAreApart(AcceptedTest):
 
 
 class HighestWorker(AcceptedTest):
-    """The last worker that the program has room for has a place of its own."""
+    """The last worker that the program has room for has an index of its own."""
 
     def runTest(self) -> None:
         self.entries.add_worker(port=STRANGER_PORT, worker=127)

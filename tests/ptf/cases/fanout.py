@@ -89,8 +89,8 @@ class PartialSumsFindEveryBank(RecoveryTest):
     def runTest(self) -> None:
         self.add_source(PARTIAL, worker=0)
         for bank in range(BANKS):
-            place = {"slot": 7, "bank": bank, "expected": 3, "senders": [0]}
-            self.add_destination(900 + bank, worker=2, **place)
+            entry = {"slot": 7, "bank": bank, "expected": 3, "senders": [0]}
+            self.add_destination(900 + bank, worker=2, **entry)
         for bank in range(BANKS):
             tag = {"round_": 1 + bank, "Dst_id": 900 + bank}
             with self.counted(Outcome.AGGREGATED, passes={1: 1}, completed={bank: 1}):

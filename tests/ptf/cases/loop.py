@@ -40,12 +40,12 @@ class KeyIsBlockBankAndSlot(SwitchTest):
     """The same slot means another destination in another block or bank."""
 
     def runTest(self) -> None:
-        places = [(1, 0, 7), (1, 1, 7), (1, 2, 8), (2, 0, 7)]
+        keys = [(1, 0, 7), (1, 1, 7), (1, 2, 8), (2, 0, 7)]
         self.add_source(101, worker=0)
         for block in (1, 2):
-            slots = {bank: (slot, 1) for own, bank, slot in places if own == block}
+            slots = {bank: (slot, 1) for own, bank, slot in keys if own == block}
             self.entries.add_fanout(block=block, source=101, slots=slots)
-        for number, (block, bank, slot) in enumerate(places):
+        for number, (block, bank, slot) in enumerate(keys):
             self.add_destination(900 + number, worker=1, slot=slot, bank=bank, block=block)
         with self.counted(Outcome.AGGREGATED, passes={1: 3}, completed={0: 1, 1: 1, 2: 1}):
             sent = [self.send_feature(101, worker=0)]
@@ -73,15 +73,15 @@ class HundredDestinations(SwitchTest):
     """Thirteen hops, a hundred sums by one source: all arrive, in order, each exactly once."""
 
     def runTest(self) -> None:
-        places = [divmod(number, BANKS) for number in range(100)]
+        keys = [divmod(number, BANKS) for number in range(100)]
         for source, worker in PAIR.items():
             self.add_source(source, worker=worker)
             for hop in range(13):
-                slots = {bank: (hop, 2) for own, bank in places if own == hop}
+                slots = {bank: (hop, 2) for own, bank in keys if own == hop}
                 self.entries.add_fanout(
                     block=1, source=source, hop=hop, slots=slots, last_hop=hop == 12
                 )
-        for number, (hop, bank) in enumerate(places):
+        for number, (hop, bank) in enumerate(keys):
             self.add_destination(900 + number, worker=number % 3, slot=hop, bank=bank)
         with self.counted(Outcome.AGGREGATED, passes={8: 12, 4: 1}, completed={}):
             sent = [self.send_feature(101, worker=0)]

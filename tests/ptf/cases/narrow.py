@@ -189,8 +189,8 @@ class ANarrowFeatureGoesAround(NarrowTest):
             for source in PAIR:
                 for hop in (0, 1):
                     slots = dict.fromkeys((0, 3), (10 + hop, 2))
-                    place = {"hop": hop, "last_hop": bool(hop)}
-                    self.entries.add_fanout(block=block, source=source, slots=slots, **place)
+                    entry = {"hop": hop, "last_hop": bool(hop)}
+                    self.entries.add_fanout(block=block, source=source, slots=slots, **entry)
             for number, (hop, bank) in enumerate(((0, 0), (0, 3), (1, 0), (1, 3))):
                 self.add_destination(910 + number, worker=2, slot=10 + hop, bank=bank, block=block)
             with self.counted(Outcome.AGGREGATED, 2, completed={0: 2, 3: 2}):

@@ -41,14 +41,14 @@ class WidthTest(SwitchTest):
         """Begin a session whose slots have a number of lanes."""
         self.serve(session=self.session + 1, lanes=lanes)
 
-    def meet(self, sources: Mapping[int, int], slots: Mapping[int, int], **place: Any) -> None:
+    def meet(self, sources: Mapping[int, int], slots: Mapping[int, int], **entry: Any) -> None:
         """Let sources meet in the slots, a number for each bank; the sum of bank b is 900 + b."""
         for source in sources:
             both = {bank: (slot, len(sources)) for bank, slot in slots.items()}
-            self.entries.add_fanout(block=place.get("block", 1), source=source, slots=both)
+            self.entries.add_fanout(block=entry.get("block", 1), source=source, slots=both)
         for bank, slot in slots.items():
             self.add_destination(
-                900 + bank, worker=2, slot=slot, bank=bank, expected=len(sources), **place
+                900 + bank, worker=2, slot=slot, bank=bank, expected=len(sources), **entry
             )
 
 

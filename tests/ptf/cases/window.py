@@ -71,17 +71,17 @@ class TheTurnGoesOn(BarrierTest):
             (2, 1, 0),
             (2, 1, LAST_FRAGMENT),
         ]
-        for place, next_place in itertools.pairwise(steps):
-            round_, block, fragment = place
-            following = next_place[1:]
+        for unit, next_unit in itertools.pairwise(steps):
+            round_, block, fragment = unit
+            following = next_unit[1:]
             tag = {"round_": round_, "block": block, "fragment": fragment}
             self.collect(0, 2, following=following, **tag)
-            if next_place[1] == 1:
-                later = dict(zip(("round_", "block", "fragment"), next_place, strict=True))
+            if next_unit[1] == 1:
+                later = dict(zip(("round_", "block", "fragment"), next_unit, strict=True))
                 with self.counted(Outcome.WRONG_TAG, passes={}):
                     self.send(1, feature(101, random_lanes(7), port=1, **later))
             self.complete(1, following=following, **tag)
-            if next_place[1] == 1:
+            if next_unit[1] == 1:
                 with self.counted(Outcome.AGGREGATED, 2, completed={0: 1}):
                     self.check_sum(900, SOURCES, **later)
 

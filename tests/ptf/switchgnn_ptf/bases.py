@@ -206,8 +206,8 @@ class LeafTest(SwitchTest):
     def setUp(self) -> None:
         super().setUp()
         self.entries.add("worker", "set_above", port=ABOVE)
-        place = {"above": ABOVE, "number": LEAF, "elsewhere": ELSEWHERE, "leaves": 0}
-        self.entries.set("tier", "set_tier", **place)
+        entry = {"above": ABOVE, "number": LEAF, "elsewhere": ELSEWHERE, "leaves": 0}
+        self.entries.set("tier", "set_tier", **entry)
         self.entries.add_rewrite(port=ABOVE, network=NETWORK)
         for lane in range(LOOP_LANES):
             self.entries.add_group(result_group(3) + lane, [ABOVE, FIRST_LOOP_PORT + lane])
@@ -228,13 +228,13 @@ class LeafTest(SwitchTest):
             self.entries.add_fanout(block=1, source=source, slots={0: (slot, len(sources))})
         self.add_partial(vertex, slot=slot, source=name)
         port = ABOVE if worker is None else port_of(worker)
-        place = {"slot": slot, "expected": len(sources)}
-        self.entries.add_distant(vertex=vertex, port=port, above=ABOVE, **place)
+        entry = {"slot": slot, "expected": len(sources)}
+        self.entries.add_distant(vertex=vertex, port=port, above=ABOVE, **entry)
 
     def add_partial(self, vertex: int, *, slot: int, source: int) -> None:
         """Send the sum of a slot of bank 0 up as a partial sum."""
-        place = {"block_id": 1, "bank": 0, "slot": slot, "vertex": vertex, "source": source}
-        self.entries.add("result", "set_partial", **place, port=ABOVE, group=result_group(3))
+        entry = {"block_id": 1, "bank": 0, "slot": slot, "vertex": vertex, "source": source}
+        self.entries.add("result", "set_partial", **entry, port=ABOVE, group=result_group(3))
 
     def part(
         self,

@@ -92,10 +92,10 @@ class Entries:
         bits = members or 1 << worker
         self.add("worker", "set_worker", port=port, worker=worker, worker_bit=bits)
 
-    def add_distant(self, *, vertex: int, port: int, above: int, **place: int) -> None:
+    def add_distant(self, *, vertex: int, port: int, above: int, **entry: int) -> None:
         """Place, where a part is added here: ``bank``, ``slot`` and ``expected``."""
-        place = {"block_id": 1, "dst_id": vertex, "bank": 0, "slot": 0, "expected": 0, **place}
-        self.add("destination", "set_distant", **place, port=port, above=above)
+        entry = {"block_id": 1, "dst_id": vertex, "bank": 0, "slot": 0, "expected": 0, **entry}
+        self.add("destination", "set_distant", **entry, port=port, above=above)
 
     def add_fanout(
         self,
@@ -107,7 +107,7 @@ class Entries:
         last_hop: bool = True,
     ) -> None:
         """Add a hop. ``slots`` maps a bank to (slot, expected count)."""
-        places = {f"slot{bank}": slots.get(bank, (0, 0))[0] for bank in range(BANKS)}
+        slot_numbers = {f"slot{bank}": slots.get(bank, (0, 0))[0] for bank in range(BANKS)}
         expected = {f"expected{bank}": slots.get(bank, (0, 0))[1] for bank in range(BANKS)}
         self.add(
             "fanout",
@@ -117,7 +117,7 @@ class Entries:
             hop=hop,
             last_hop=int(last_hop),
             last_bank=max(slots, default=0),
-            **places,
+            **slot_numbers,
             **expected,
         )
 

@@ -224,8 +224,8 @@ class SwitchTest(BaseTest):
 
     def add_source(self, vertex: int, *, worker: int) -> None:
         """Make a vertex known as the worker's."""
-        place = {"port": port_of(worker), "index": next(self._indices)}
-        self.entries.add("source", "set_source", src_id=vertex, **place)
+        entry = {"port": port_of(worker), "index": next(self._indices)}
+        self.entries.add("source", "set_source", src_id=vertex, **entry)
 
     def add_destination(
         self,
@@ -243,12 +243,12 @@ class SwitchTest(BaseTest):
         With ``expected`` the worker may also recall it, and fetch its features; and the workers
         ``senders`` may send it partial sums.
         """
-        place = {"bank": bank, "slot": slot, "port": port_of(worker)}
+        entry = {"bank": bank, "slot": slot, "port": port_of(worker)}
         to = {"vertex": vertex, "group": result_group(worker)}
-        self.entries.add("result", "set_result", block_id=block, **place, **to)
+        self.entries.add("result", "set_result", block_id=block, **entry, **to)
         key = {"block_id": block, "dst_id": vertex}
         if expected is not None:
-            self.entries.add("destination", "set_destination", **key, **place, expected=expected)
+            self.entries.add("destination", "set_destination", **key, **entry, expected=expected)
         if bits := sum(1 << sender for sender in senders):
             self.entries.add("partial", "set_senders", **key, senders=bits)
 
@@ -272,8 +272,8 @@ class SwitchTest(BaseTest):
                 self.add_source(source, worker=owner)
             slots = {bank: (slot, len(sources))}
             self.entries.add_fanout(block=block, source=source, slots=slots)
-        place = {"slot": slot, "bank": bank, "block": block}
-        self.add_destination(vertex, worker=worker, expected=len(sources), **place)
+        entry = {"slot": slot, "bank": bank, "block": block}
+        self.add_destination(vertex, worker=worker, expected=len(sources), **entry)
 
     def restart(self) -> None:
         """Load the program again in the middle of a case, and set up the network."""
