@@ -8,7 +8,7 @@ from contextlib import ExitStack, contextmanager
 
 import pytest
 
-from switchgnn.controller import P4RuntimeClient, Share, WatchEventKind, watch
+from switchgnn.controller import DesiredStates, P4RuntimeClient, Share, WatchEventKind, watch
 from tests.support.fabrics import Team, bed
 from tests.support.leaf_spine_fabrics import NO_FAULTS, leaf_spine_bed
 from tests.support.markers import MININET_TARGETS, TARGETS
@@ -104,8 +104,9 @@ def control(stack, bed):
     clients = [stack.enter_context(P4RuntimeClient(share.switch)) for share in shares]
     ends = zip(shares, clients, strict=True)
     watched = [Share(share.plan, share.network, client) for share, client in ends]
-    options = {"program": bed.program, "on_event": note, "stop": stop, "interval": 0.1}
-    thread = threading.Thread(target=watch, args=(watched,), kwargs=options, daemon=True)
+    options = {"on_event": note, "stop": stop, "interval": 0.1}
+    asked = watched, DesiredStates(bed.program)
+    thread = threading.Thread(target=watch, args=asked, kwargs=options, daemon=True)
     thread.start()
     stack.callback(thread.join, seconds_here())
     stack.callback(stop.set)
