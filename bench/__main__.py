@@ -96,7 +96,8 @@ def main(  # noqa: PLR0917 - typer makes options of them
     """Measure the figures of docs/evidence/benchmarks.md, as far as this machine can."""
     unknown = sorted(set(only or ()) - set(_NAMES))
     if unknown:
-        raise typer.BadParameter(f"there is no figure {', '.join(unknown)}: {', '.join(_NAMES)}")
+        known = ", ".join(_NAMES)
+        raise typer.BadParameter(f"There is no figure {', '.join(unknown)}; known: {known}.")
     # With this, a terminated run cleans up like an interrupted one.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     cloned = clone or fig_clone.NAME in (only or ())

@@ -12,41 +12,26 @@ from bench.measure import Samples
 
 @dataclass(frozen=True)
 class Goal:
-    """The goal of a line; None where there is none.
+    """The goal of a line; None where there is none."""
 
-    Attributes:
-        ratio: the smallest A / B.
-        ratio_most: the largest A / B.
-        least: the smallest A.
-        most: the largest A.
-    """
-
-    ratio: float | None = None
-    ratio_most: float | None = None
-    least: float | None = None
-    most: float | None = None
+    ratio: float | None = None  # the smallest A / B
+    ratio_most: float | None = None  # the largest A / B
+    least: float | None = None  # the smallest A
+    most: float | None = None  # the largest A
 
 
 @dataclass(frozen=True)
 class ResultLine:
-    """One line of the result.
+    """One line of the result."""
 
-    Attributes:
-        figure: the name of the figure that it belongs to.
-        what: what was measured.
-        unit: the unit of A and B.
-        a, b: the measurements; B may be missing.
-        goal: what A or A / B should be.
-        note: circumstances that matter.
-    """
-
-    figure: str
-    what: str
-    unit: str
+    figure: str  # the name of the figure that it belongs to
+    what: str  # what was measured
+    unit: str  # the unit of A and B
+    # a, b: the measurements; B may be missing
     a: Samples
     b: Samples | None = None
-    goal: Goal = Goal()
-    note: str = ""
+    goal: Goal = Goal()  # what A or A / B should be
+    note: str = ""  # circumstances that matter
 
     @property
     def ratios(self) -> tuple[float, ...]:

@@ -11,15 +11,10 @@ Measurement = Callable[[], float]
 
 @dataclass(frozen=True)
 class Samples:
-    """Measurements of one thing.
+    """Measurements of one thing."""
 
-    Attributes:
-        label: what was measured.
-        values: the values in the order of measurement.
-    """
-
-    label: str
-    values: tuple[float, ...]
+    label: str  # what was measured
+    values: tuple[float, ...]  # the values in the order of measurement
 
     @property
     def median(self) -> float:

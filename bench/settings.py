@@ -8,22 +8,14 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Settings:
-    """The settings of every figure.
+    """The settings of every figure."""
 
-    Attributes:
-        pairs: how often A and B are measured, in turn.
-        seconds: the length of one measurement that runs for a time.
-        plots: the folder for pictures, or None for none.
-        clone: whether to run also the figure that clones and installs everything.
-        data: a data set that a figure measures besides its own, or None.
-        full: whether graphs have the paper's size, in figures that also have smaller ones.
-    """
-
-    pairs: int = 5
-    seconds: float = 1.5
-    plots: Path | None = None
-    clone: bool = False
-    data: Path | None = None
+    pairs: int = 5  # how often A and B are measured, in turn
+    seconds: float = 1.5  # the length of one measurement that runs for a time
+    plots: Path | None = None  # the folder for pictures, or None for none
+    clone: bool = False  # whether to run also the figure that clones and installs everything
+    data: Path | None = None  # a data set that a figure measures besides its own, or None
+    # whether graphs have the paper's size, in figures that also have smaller ones
     full: bool = False
 
     @property

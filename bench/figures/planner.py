@@ -100,6 +100,6 @@ def _measure(what: str, path: Path, slots: int) -> dict[str, float]:
         [*command, str(_WORKERS), str(slots)], capture_output=True, text=True, check=False
     )
     if result.returncode:
-        raise BenchError(f"planning failed: {result.stderr.strip().splitlines()[-1]}")
+        raise BenchError(f"Planning failed: {result.stderr.strip().splitlines()[-1]}")
     found: dict[str, float] = json.loads(result.stdout)
     return found

@@ -26,19 +26,12 @@ _COLUMN_EPOCHS, _CHOSEN_EVERY, _SEEDS = 60, 5, 2
 
 @dataclass(frozen=True)
 class CompressedRun:
-    """One training.
+    """One training."""
 
-    Attributes:
-        epoch_bytes: the mean of all epochs, on all links, both ways.
-        epoch_seconds: the mean of all epochs but the first.
-        accuracy: of the test vertices.
-        skipped: the share of rows that were not sent as they had changed too little.
-    """
-
-    epoch_bytes: float
-    epoch_seconds: float
-    accuracy: float
-    skipped: float
+    epoch_bytes: float  # the mean of all epochs, on all links, both ways
+    epoch_seconds: float  # the mean of all epochs but the first
+    accuracy: float  # of the test vertices
+    skipped: float  # the share of rows that were not sent as they had changed too little
 
 
 def train_with(

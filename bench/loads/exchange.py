@@ -30,29 +30,17 @@ _PATIENCE = 5.0
 
 @dataclass(frozen=True)
 class Exchanged:
-    """The results of an exchange.
+    """The results of an exchange."""
 
-    Attributes:
-        seconds: the time of one round, from the moment that all workers are there.
-        processor_seconds: what the processors of all workers worked in one round.
-        contributions: contributions per second, as the switch counted them.
-        passes: passes per contribution.
-        wire_bytes: bytes of one round, both ways, on all wires; 0 over loopback.
-        repeated: attempts before this one that failed.
-        injected: frames that a fault was injected into.
-        repairs: the repairs of all workers, by kind.
-        traffic: frames and bytes that passed the sockets of all workers.
-    """
-
-    seconds: float
-    processor_seconds: float
-    contributions: float
-    passes: float
-    wire_bytes: float
-    repeated: int
-    injected: int
-    repairs: dict[str, int]
-    traffic: dict[str, int]
+    seconds: float  # the time of one round, from the moment that all workers are there
+    processor_seconds: float  # what the processors of all workers worked in one round
+    contributions: float  # contributions per second, as the switch counted them
+    passes: float  # passes per contribution
+    wire_bytes: float  # bytes of one round, both ways, on all wires; 0 over loopback
+    repeated: int  # attempts before this one that failed
+    injected: int  # frames that a fault was injected into
+    repairs: dict[str, int]  # the repairs of all workers, by kind
+    traffic: dict[str, int]  # frames and bytes that passed the sockets of all workers
 
 
 def exchange(

@@ -40,23 +40,14 @@ class ProcessorSeconds:
 
 @dataclass(frozen=True)
 class _ProcessorTimes:
-    """One round of an exchange, or more rounds together.
+    """One round of an exchange, or more rounds together."""
 
-    Attributes:
-        seconds: of the clock.
-        workers: seconds of processors, of all workers.
-        switch: the same of the switch.
-        worker_frames: frames that workers have sent and received.
-        switch_frames: frames that the switch has received.
-        passes: of these through the switch.
-    """
-
-    seconds: float
-    workers: float
-    switch: float
-    worker_frames: float
-    switch_frames: float
-    passes: float
+    seconds: float  # of the clock
+    workers: float  # seconds of processors, of all workers
+    switch: float  # the same of the switch
+    worker_frames: float  # frames that workers have sent and received
+    switch_frames: float  # frames that the switch has received
+    passes: float  # of these through the switch
 
 
 def processor_seconds(target: Target) -> ProcessorSeconds:

@@ -27,18 +27,13 @@ _GROUP = WINDOW // 2
 
 @dataclass(frozen=True)
 class Rate:
-    """The result of a load.
+    """The result of a load."""
 
-    Attributes:
-        contributions, sums: their numbers per second, as the switch counted them.
-        numbers: what is added per second, a number for each lane of a contribution.
-        lost: the share of the sums that did not become complete.
-    """
-
+    # contributions, sums: their numbers per second, as the switch counted them
     contributions: float
-    numbers: float
+    numbers: float  # what is added per second, a number for each lane of a contribution
     sums: float
-    lost: float
+    lost: float  # the share of the sums that did not become complete
 
 
 class RawLoad:

@@ -31,27 +31,16 @@ WORKERS = 8
 
 @dataclass(frozen=True)
 class TrainingSetting:
-    """What is trained, and where.
+    """What is trained, and where."""
 
-    Attributes:
-        graph: the name of a data set.
-        epochs: how many.
-        target: the switch.
-        fabric: where it runs.
-        bandwidth: Mbit/s of each link, or None for as fast as the machine can.
-        layers: of the GCN.
-        hidden: numbers of a hidden feature.
-        slots: of the switch; None: all that the program has.
-    """
-
-    graph: str
-    epochs: int
-    target: Target
-    fabric: FabricKind
-    bandwidth: float | None = None
-    layers: int = 2
-    hidden: int = 32
-    slots: int | None = None
+    graph: str  # the name of a data set
+    epochs: int  # how many
+    target: Target  # the switch
+    fabric: FabricKind  # where it runs
+    bandwidth: float | None = None  # Mbit/s of each link, or None for as fast as the machine can
+    layers: int = 2  # of the GCN
+    hidden: int = 32  # numbers of a hidden feature
+    slots: int | None = None  # of the switch; None: all that the program has
 
 
 class Trainings:

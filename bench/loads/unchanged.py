@@ -25,17 +25,11 @@ _BITS_OF_LANE = 32
 
 @dataclass(frozen=True)
 class RoundBytes:
-    """The bytes of one round on all links, both ways.
+    """The bytes of one round on all links, both ways."""
 
-    Attributes:
-        plain: all rows are sent.
-        bodiless: an unchanged row is a frame without a body.
-        agreed: workers agree first on the rows that are sent.
-    """
-
-    plain: int
-    bodiless: int
-    agreed: int
+    plain: int  # all rows are sent
+    bodiless: int  # an unchanged row is a frame without a body
+    agreed: int  # workers agree first on the rows that are sent
 
 
 class RoundOfPlan:

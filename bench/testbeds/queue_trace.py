@@ -18,16 +18,11 @@ _INTERVAL = 0.05
 
 @dataclass(frozen=True)
 class QueueTrace:
-    """The queues that packets found, over time.
+    """The queues that packets found, over time."""
 
-    Attributes:
-        seconds: the end of each interval, from the first packet counted.
-        longest: the longest queue found in each interval, in packets.
-        packets: packets by the length of the queue that they found, over all intervals.
-    """
-
-    seconds: tuple[float, ...]
-    longest: tuple[int, ...]
+    seconds: tuple[float, ...]  # the end of each interval, from the first packet counted
+    longest: tuple[int, ...]  # the longest queue found in each interval, in packets
+    # packets by the length of the queue that they found, over all intervals
     packets: tuple[int, ...]
 
     def share_above(self, threshold: int) -> float:

@@ -30,18 +30,12 @@ from switchgnn.topologies.loopback_fabric import LoopbackFabric
 
 @dataclass(frozen=True)
 class Served:
-    """A plan as a switch serves it.
+    """A plan as a switch serves it."""
 
-    Attributes:
-        plan: the plan, for the workers.
-        switch: the switch's part of it, as ``program`` needs it.
-        program: the program of the switch.
-        graph: what the plan was made for, where it leaves destinations to the hosts.
-    """
-
-    plan: Plan
-    switch: SwitchPart
-    program: Program
+    plan: Plan  # the plan, for the workers
+    switch: SwitchPart  # the switch's part of it, as ``program`` needs it
+    program: Program  # the program of the switch
+    # what the plan was made for, where it leaves destinations to the hosts
     graph: Graph | None = None
 
     @classmethod

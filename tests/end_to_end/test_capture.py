@@ -140,7 +140,3 @@ def test_files_are_whole_after_ctrl_c(tmp_path):
     result = succeeded("capture", folder, "--limit", 5)
     assert len(result.stdout.splitlines()) == 5
     assert "Error" not in succeeded("capture", folder, "--kind", "notice").stderr
-
-
-def repeated(party):
-    return party["sent"].get("again", 0)

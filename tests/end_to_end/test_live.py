@@ -25,7 +25,6 @@ from switchgnn.base.network_file import network_text, read_network
 from switchgnn.controller.counters import read_counters
 from switchgnn.controller.target import client_of
 from switchgnn.host.metrics import told_values
-from tests.commands.service import Service
 from tests.end_to_end.conftest import LEAF_SPINE, LOOPBACK, needs_training, said
 from tests.support.commands import started
 from tests.support.listeners import free_ports
@@ -192,20 +191,6 @@ def test_a_training_and_its_losses(transports, tmp_path):
     assert last["workers"] == []
 
 
-def scrape(port):
-    """The numbers after the names, or None if the connection fails."""
-    try:
-        with urllib.request.urlopen(
-            f"http://127.0.0.1:{port}/metrics", timeout=seconds_here(10)
-        ) as answer:
-            text = answer.read().decode()
-    except OSError:
-        return None
-    return {
-        name: float(value) for name, value in re.findall(r"^([^# ].*) (\S+)$", text, re.MULTILINE)
-    }
-
-
 WORKERS = 2
 PAGE = (Path(__file__).parents[2] / "docs/live.md").read_text()
 [COMMAND] = re.findall(r"^```bash\n(switchgnn live .*)\n```$", PAGE, re.MULTILINE)
@@ -310,24 +295,3 @@ def equal(page, told, counters):
         and frames == [sum(each.outcomes.values()) for each in counters]
         and shown
     )
-
-
-def test_a_switch_is_up_down_and_up_again(tmp_path):
-    with Service(tmp_path, "--program", "switchgnn") as service:
-        service.wait_until_serving()
-        words = ("controller", "metrics", service.address, "--port", 0, "--interval", 0)
-        with started(*words, log=tmp_path / "log") as child:
-            port = int(re.search(r":(\d+)/metrics", child.stdout.readline())[1])
-            up = f'switchgnn_switch_up{{switch="{service.address}"}}'
-            frames = f'switchgnn_frames_total{{outcome="stale",switch="{service.address}"}}'
-            assert scrape(port)[up] == 1
-            assert scrape(port)[frames] == 0
-            service.end(signal.SIGTERM)
-            wait_until(lambda: scrape(port)[up] == 0, "a switch that is gone")
-            assert frames not in scrape(port)
-            service.start()
-            wait_until(lambda: scrape(port).get(frames) == 0, "a switch that is back")
-            assert scrape(port)[up] == 1
-            os.kill(child.pid, signal.SIGINT)
-            assert child.wait(seconds_here(20)) == 130
-            assert said(child) == ""

@@ -12,7 +12,6 @@ from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.network import Network, star_network
 from switchgnn.host.innetwork.exchange import InNetworkExchange
 from switchgnn.host.pace import Pace
-from switchgnn.host.wire.link import Link
 from switchgnn.p4src import load_program
 from switchgnn.planner.build import build_plan
 from switchgnn.planner.graphs.graph import Graph, reference_sums
@@ -59,28 +58,6 @@ def star_world(program=None):
     digest = (program or load_program()).digest
     plan = build_plan(graph, workers=WORKERS, slots=16, program=digest, send="cover")
     return world_of(graph, plan, star_network(WORKERS + 1))
-
-
-class WrappedLink(Link):
-    def __init__(self, link):
-        self.link = link
-
-    @property
-    def name(self):
-        return self.link.name
-
-    @property
-    def traffic(self):
-        return self.link.traffic
-
-    def send(self, frame):
-        self.link.send(frame)
-
-    def receive(self, seconds):
-        return self.link.receive(seconds)
-
-    def close(self):
-        self.link.close()
 
 
 class Team:

@@ -19,8 +19,9 @@ from switchgnn.host.wire.header import (
     Kind,
     unpack_header,
 )
-from tests.fuzz.frames import Generator
-from tests.fuzz.team import ALL, WORKERS, Team, WrappedLink, star_world
+from switchgnn.host.wire.link import WrappedLink
+from tests.fuzz.frames import generator_for
+from tests.fuzz.team import ALL, WORKERS, Team, star_world
 from tests.host.addresses import SESSION, SWITCH
 from tests.host.model_switch import ModelSwitch
 from tests.simulation.network import LANE_KINDS, body_bytes, body_end, has_body_of
@@ -139,7 +140,7 @@ class FloodedLink(WrappedLink):
         if not self.empty and self._generator.random.random() < 0.9:
             frame = self._shot()
         if frame is None:
-            frame = self.link.receive(seconds)
+            frame = self._link.receive(seconds)
         self.delivered += frame is not None
         return frame
 
@@ -178,7 +179,7 @@ def flooded_team(shots):
     links = []
     for worker in range(WORKERS):
         macs = {"source": SWITCH.mac, "target": stations[worker].mac}
-        generator = Generator(world, 10 + worker, **macs, longest=9216)
+        generator = generator_for(world, 10 + worker, **macs, longest=9216)
         links.append(FloodedLink(switch.link(worker), world, generator, shots))
 
     def finished(worker, round_number, block, fragment):

@@ -17,13 +17,13 @@ from switchgnn.controller.p4runtime.rows import INSERT, make_rows
 from switchgnn.controller.p4runtime.wire import encode_rows
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.header import BODY_AT, Kind, unpack_header
-from switchgnn.host.wire.link import open_link
+from switchgnn.host.wire.link import WrappedLink, open_link
 from switchgnn.p4src import load_program
 from switchgnn.topologies import Target, socket_address
 from switchgnn.topologies.free_ports import free_udp_addresses
 from switchgnn.topologies.targets import switch_child, wait_until_serving
-from tests.fuzz.frames import Generator, is_ping, ping
-from tests.fuzz.team import ALL, WORKERS, Team, WrappedLink, star_world
+from tests.fuzz.frames import generator_for, is_ping, ping
+from tests.fuzz.team import ALL, WORKERS, Team, star_world
 from tests.simulation.network import VERSION_IHL_AT
 from tests.support.commands import forkserver
 from tests.support.speed import Deadline
@@ -146,7 +146,7 @@ class FiringLink(WrappedLink):
         return self.fired >= len(self._shots) and not self._waiting
 
     def send(self, frame):
-        self.link.send(frame)
+        self._link.send(frame)
         if self._waiting or self.empty:
             return
         for shot in self._shots[self.fired : self.fired + VOLLEY]:
@@ -156,13 +156,13 @@ class FiringLink(WrappedLink):
         self._waiting = True
 
     def receive(self, seconds):
-        if self._out is not self.link:
+        if self._out is not self._link:
             while (frame := self._out.receive(0.0)) is not None:
                 self._waiting = self._waiting and not is_ping(frame)
-        frame = self.link.receive(seconds)
+        frame = self._link.receive(seconds)
         while frame is not None and is_ping(frame):
             self._waiting = False
-            frame = self.link.receive(0.0)
+            frame = self._link.receive(0.0)
         return frame
 
 
@@ -216,7 +216,7 @@ def field(one_field):
 def test_forged_frames_change_nothing(field, end):
     """Every frame has one outcome, and only the workers' own frames are accepted."""
     mac, target = field.mac(end), field.world.network.switch.mac
-    generator = Generator(field.world, 1 + end, source=mac, target=target)
+    generator = generator_for(field.world, 1 + end, source=mac, target=target)
     if end == STRANGER:
         shots = generator.shots(STRANGERS_FRAMES)
     else:

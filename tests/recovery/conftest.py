@@ -105,8 +105,8 @@ def control(stack, bed):
     ends = zip(shares, clients, strict=True)
     watched = [Share(share.plan, share.network, client) for share, client in ends]
     options = {"on_event": note, "stop": stop, "interval": 0.1}
-    asked = watched, DesiredStates(bed.program)
-    thread = threading.Thread(target=watch, args=asked, kwargs=options, daemon=True)
+    what = (watched, DesiredStates(bed.program))
+    thread = threading.Thread(target=watch, args=what, kwargs=options, daemon=True)
     thread.start()
     stack.callback(thread.join, seconds_here())
     stack.callback(stop.set)

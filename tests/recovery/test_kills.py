@@ -21,6 +21,7 @@ from finsy.proto import p4r
 
 from switchgnn.base.machine import python_program
 from switchgnn.controller import (
+    DesiredStates,
     P4RuntimeClient,
     Share,
     WatchEventKind,
@@ -203,9 +204,8 @@ def test_a_controller_has_nothing_to_do(keeping):
     with P4RuntimeClient(keeping.address, deadline=seconds_here(1)) as client:
         watching = threading.Thread(
             target=watch,
-            args=([Share(plan, keeping.network, client)],),
+            args=([Share(plan, keeping.network, client)], DesiredStates(keeping.program)),
             kwargs={
-                "program": keeping.program,
                 "on_event": told.append,
                 "stop": stop,
                 "interval": 0.05,

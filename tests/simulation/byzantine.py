@@ -54,23 +54,16 @@ from tests.simulation.timing import SECOND, Scheduler
 
 @dataclass(frozen=True)
 class Facts:
-    """The numbers that frames about a plan are made of.
+    """The numbers that frames about a plan are made of."""
 
-    Attributes:
-        workers, blocks: their numbers.
-        words: of the fragments of a row.
-        plan_id: the first 32 bits of the plan's digest.
-        owner: worker of each source, vertex or partial sum.
-        counts: the Count of every (block, source) that is sent.
-        sums: (block, vertex) of every sum, with its worker and its count.
-    """
-
+    # workers, blocks: their numbers
     workers: int
     blocks: int
-    words: tuple[int, ...]
-    plan_id: int
-    owner: dict[int, int]
-    counts: dict[tuple[int, int], int]
+    words: tuple[int, ...]  # of the fragments of a row
+    plan_id: int  # the first 32 bits of the plan's digest
+    owner: dict[int, int]  # worker of each source, vertex or partial sum
+    counts: dict[tuple[int, int], int]  # the Count of every (block, source) that is sent
+    # (block, vertex) of every sum, with its worker and its count
     sums: dict[tuple[int, int], tuple[int, int]]
 
 
@@ -99,7 +92,6 @@ def facts_of(plan: Plan, width: int, more: Iterable[SwitchPart] = ()) -> Facts:
 
 
 ON_A_WIRE = 1514
-_VLAN_ETHERTYPES = (b"\x81\0", b"\x88\xa8")
 _TAGGED_BYTES = 20
 # The shares of past frames that are changed and sealed, or damaged; and of changed bodies.
 _DIFFERENT, _DAMAGED, _LIES = 0.7, 0.15, 0.3
@@ -144,12 +136,11 @@ class Generator:
         *,
         templates: Mapping[int, bytes],
         ordinary: Sequence[bytes],
-        shortest: int = 0,
         longest: int = ON_A_WIRE,
     ) -> None:
         self.random = random
         self._facts = facts
-        self._shortest, self._longest = shortest, longest
+        self._longest = longest
         self._templates = templates
         self._ordinary = ordinary
         self._sources = sorted(facts.counts)
@@ -303,11 +294,7 @@ class Generator:
         return self.random.choice((0, 0, 0, 0, 1, 1, -1, 2**23, None))
 
     def _fit(self, frame: bytearray) -> bytes:
-        fitting = bytes(frame[: self._longest].ljust(self._shortest, b"\0"))
-        if self._shortest and fitting[ETHERTYPE_AT : ETHERTYPE_AT + 2] in _VLAN_ETHERTYPES:
-            # Linux drops a frame that ends within its VLAN tag before the switch sees it.
-            return fitting.ljust(_TAGGED_BYTES, b"\0")
-        return fitting
+        return bytes(frame[: self._longest])
 
     def _change_fields(self, frame: bytearray) -> None:
         frame.extend(bytes(max(0, BODY_AT - len(frame))))
@@ -504,16 +491,26 @@ def generator_for(
     topology = subject.topology
     spines = [share.plan.switch for share in subject.shares[scenario.leaves or 1 :]]
     facts = facts_of(subject.plan, scenario.width, spines)
-    addresses = topology.addresses(worker)
-    templates = {kind: _template(kind, addresses, facts) for kind in _KINDS}
     macs = [topology.station(other).mac for other in range(scenario.workers)]
-    macs += [addresses.switch.mac, _NOBODY, _BROADCAST]
+    return generator_between(facts, random, topology.addresses(worker), macs)
+
+
+def generator_between(
+    facts: Facts,
+    random: Random,
+    addresses: Addresses,
+    macs: Sequence[str],
+    kind: type[Generator] = Generator,
+    longest: int = ON_A_WIRE,
+) -> Generator:
+    """Return a generator of frames from `addresses.worker`: for its switch, and for these MACs."""
+    templates = {each: _template(each, addresses, facts) for each in _KINDS}
     ordinary = [
         _mac_bytes(mac) + _mac_bytes(addresses.worker.mac) + rest
-        for mac in macs
+        for mac in (*macs, addresses.switch.mac, _NOBODY, _BROADCAST)
         for rest in _rests(templates)
     ]
-    return Generator(facts, random, templates=templates, ordinary=ordinary)
+    return kind(facts, random, templates=templates, ordinary=ordinary, longest=longest)
 
 
 def _template(kind: int, addresses: Addresses, facts: Facts) -> bytes:

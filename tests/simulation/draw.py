@@ -41,30 +41,20 @@ _ALL_SLOTS = 140_000, 200_000
 # The longest computation, in patiences.
 _PAUSES = (0.001, 0.001, 0.05, 3.0)
 # Kinds of restarts of a switch, and their shares.
-_KINDS = {
-    IncidentKind.RESTART: 0.5,
-    IncidentKind.TEAR: 0.3,
-    IncidentKind.PROGRAM: 0.1,
-    IncidentKind.RELAPSE: 0.1,
-}
+_KINDS = {IncidentKind.RESTART: 0.6, IncidentKind.TEAR: 0.4}
 
 
 @dataclass(frozen=True)
 class Wish:
-    """The common settings of a soak's scenarios.
+    """The common settings of a soak's scenarios."""
 
-    Attributes:
-        leaves, spines: no leaves: stars.
-        byzantine: whether each has a Byzantine worker.
-        reduces: whether each has all-reduces.
-        compression: whether each has fewer bits or caches, but for those with a Byzantine worker.
-    """
-
+    # leaves, spines: no leaves: stars
     leaves: int = 0
     spines: int = 0
     backend: str = "auto"
-    byzantine: bool = False
-    reduces: bool = False
+    byzantine: bool = False  # whether each has a Byzantine worker
+    reduces: bool = False  # whether each has all-reduces
+    # whether each has fewer bits or caches, but for those with a Byzantine worker
     compression: bool = False
 
 

@@ -33,20 +33,15 @@ _SILENT = "silence"
 
 @dataclass(frozen=True)
 class LineState:
-    """The state that all lines of a run share.
-
-    Attributes:
-        latency, jitter: nanoseconds of a line, and the most that is added at random.
-        fates: frames by what became of them.
-        faults: those of single frames.
-    """
+    """The state that all lines of a run share."""
 
     scheduler: Scheduler
     random: Random
+    # latency, jitter: nanoseconds of a line, and the most that is added at random
     latency: int
     jitter: int
-    fates: Counter[str] = field(default_factory=Counter)
-    faults: list[Fault] = field(default_factory=list)
+    fates: Counter[str] = field(default_factory=Counter)  # frames by what became of them
+    faults: list[Fault] = field(default_factory=list)  # those of single frames
 
     @property
     def trace(self) -> Trace:

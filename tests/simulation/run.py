@@ -98,10 +98,6 @@ def _happen_to_switch(scene: Scene, incident: Incident) -> None:
         switch.spill()
     elif incident.kind is IncidentKind.PARTITION:
         scene.lines[number].cut(seconds)
-    elif incident.kind is IncidentKind.PROGRAM:
-        scene.come_back_with_another_program(number, seconds)
-    elif incident.kind is IncidentKind.RELAPSE:
-        scene.come_back_with_another_plan(number, seconds)
     elif incident.kind is IncidentKind.TEAR:
         switch.tear(seconds, partial(_note, scene, incident))
     else:
@@ -120,30 +116,20 @@ _PAUSE = 50_000_000
 
 @dataclass(frozen=True)
 class ScenarioOutcome:
-    """The outcome of a scenario.
-
-    Attributes:
-        exchanges, reduces: those that all workers have done.
-        seconds: virtual time.
-        frames: on all lines.
-        faults: injected faults and incidents, by kind.
-        each_fault: those of single frames, in order.
-        errors: of workers that gave up.
-        digest: SHA-256 of the trace.
-        trace: its lines, if kept.
-    """
+    """The outcome of a scenario."""
 
     violations: tuple[Violation, ...]
+    # exchanges, reduces: those that all workers have done
     exchanges: int
     reduces: int
-    seconds: float
+    seconds: float  # virtual time
     events: int
-    frames: int
-    faults: dict[str, int]
-    each_fault: tuple[Fault, ...]
-    errors: tuple[str, ...]
-    digest: str
-    trace: tuple[str, ...]
+    frames: int  # on all lines
+    faults: dict[str, int]  # injected faults and incidents, by kind
+    each_fault: tuple[Fault, ...]  # those of single frames, in order
+    errors: tuple[str, ...]  # of workers that gave up
+    digest: str  # SHA-256 of the trace
+    trace: tuple[str, ...]  # its lines, if kept
 
     @property
     def summary(self) -> str:

@@ -34,8 +34,6 @@ class IncidentKind(str, Enum):
     KILL = "kill"
     RESTART = "restart"
     TEAR = "tear"
-    PROGRAM = "program"
-    RELAPSE = "relapse"
     PARTITION = "partition"
     SPILL = "spill"
     JUMP = "jump"
@@ -44,19 +42,14 @@ class IncidentKind(str, Enum):
 
 @dataclass(frozen=True)
 class Incident:
-    """Something that happens once.
-
-    Attributes:
-        where: a line like `w3`, `w3.up`, `l0s1.down`; a worker like `w3`; a switch like `s0`; or
-            `controller`.
-        event: it happens after this many events of the scenario.
-        seconds: duration or distance.
-    """
+    """Something that happens once."""
 
     kind: IncidentKind
+    # a line like `w3`, `w3.up`, `l0s1.down`; a worker like `w3`; a switch like `s0`; or
+    # `controller`
     where: str
-    event: int
-    seconds: float = 0.0
+    event: int  # it happens after this many events of the scenario
+    seconds: float = 0.0  # duration or distance
 
     @property
     def ends_worker(self) -> bool:
@@ -68,10 +61,7 @@ class Incident:
     def restarts_switch(self) -> bool:
         """Whether a switch loses its state."""
         restarted = self.kind is IncidentKind.RESTART and self.where.startswith("s")
-        return restarted or self.kind in _RESTARTS
-
-
-_RESTARTS = frozenset({IncidentKind.TEAR, IncidentKind.PROGRAM, IncidentKind.RELAPSE})
+        return restarted or self.kind is IncidentKind.TEAR
 
 
 class FaultKind(str, Enum):
@@ -86,20 +76,13 @@ class FaultKind(str, Enum):
 
 @dataclass(frozen=True)
 class Fault:
-    """A fault of one frame.
-
-    Attributes:
-        line: the line and the direction, like `w3.up` or `l0s1.down`.
-        frame: its number on the line, from 1, without frames lost in a silence.
-        delay: LATE, REORDER: nanoseconds.
-        bits: CORRUPT: the changed ones, from the first one of the frame.
-    """
+    """A fault of one frame."""
 
     kind: FaultKind
-    line: str
-    frame: int
-    delay: int = 0
-    bits: tuple[int, ...] = ()
+    line: str  # the line and the direction, like `w3.up` or `l0s1.down`
+    frame: int  # its number on the line, from 1, without frames lost in a silence
+    delay: int = 0  # LATE, REORDER: nanoseconds
+    bits: tuple[int, ...] = ()  # CORRUPT: the changed ones, from the first one of the frame
 
 
 class TensorKind(str, Enum):
@@ -112,75 +95,55 @@ class TensorKind(str, Enum):
 
 @dataclass(frozen=True)
 class Tensor:
-    """The tensors of all workers for one all-reduce.
-
-    Attributes:
-        pause: 0: it is submitted together with the one before. Otherwise each worker waits for
-            those before, and then computes for up to that many seconds.
-    """
+    """The tensors of all workers for one all-reduce."""
 
     elements: int
     kind: TensorKind = TensorKind.INT32
+    # 0: it is submitted together with the one before. Otherwise each worker waits for those before,
+    # and then computes for up to that many seconds.
     pause: float = 0.0
 
 
 @dataclass(frozen=True)
 class Scenario:
-    """The input of a run.
+    """The input of a run."""
 
-    Attributes:
-        seed: of all random draws of the run.
-        graph: as `switchgnn plan` takes it.
-        leaves, spines: their numbers; no leaves: a star around one switch.
-        slots, send, directions: options of the plan.
-        lanes: numbers of the widest frame, as a plan has them.
-        width: columns of the features.
-        rounds: exchanges of each session; if the plan has both directions, they take turns.
-        surges: the share of exchanges with much larger features of one vertex.
-        bits: of a number, 32, 16 or 8.
-        cache: whether workers send changes of rows that have changed by more than a share epsilon.
-        reduces: all-reduces of each session, beside its exchanges.
-        sessions: installs of the plan, each with new workers.
-        window, patience: of the workers.
-        backend: `native`, `python`, or `auto`: native code where a compiler is there.
-        queue_depth, queue_rate: of the switches' ports, in packets and packets per second; no
-            rate: no limit.
-        turns: recirculated packets that a switch processes before others; 0: all.
-        latency, jitter: microseconds over a line, and the most that is added at random.
-        up, down: rates of frames from workers and to them.
-        cables: rates between leaves and spines, in both directions.
-        faults: of single frames, instead of rates.
-        incidents: in the order of their events.
-    """
-
-    seed: int
-    graph: str = "random:60:150:1"
+    seed: int  # of all random draws of the run
+    graph: str = "random:60:150:1"  # as `switchgnn plan` takes it
     workers: int = 3
+    # leaves, spines: their numbers; no leaves: a star around one switch
     leaves: int = 0
     spines: int = 0
+    # slots, send, directions: options of the plan
     slots: int = 64
     send: str = "multicast"
     directions: str = "forward"
-    lanes: int = 32
-    width: int = 32
-    rounds: int = 2
-    surges: float = 0.0
-    sessions: int = 1
+    lanes: int = 32  # numbers of the widest frame, as a plan has them
+    width: int = 32  # columns of the features
+    rounds: int = 2  # exchanges of each session; if the plan has both directions, they take turns
+    surges: float = 0.0  # the share of exchanges with much larger features of one vertex
+    sessions: int = 1  # installs of the plan, each with new workers
+    # window, patience: of the workers
     window: int = 16
     patience: float = 20.0
-    backend: str = "auto"
+    backend: str = "auto"  # `native`, `python`, or `auto`: native code where a compiler is there
+    # queue_depth, queue_rate: of the switches' ports, in packets and packets per second; no rate:
+    # no limit
     queue_depth: int = 64
     queue_rate: float = 0.0
-    turns: int = 0
+    turns: int = 0  # recirculated packets that a switch processes before others; 0: all
+    # latency, jitter: microseconds over a line, and the most that is added at random
     latency: int = 50
     jitter: int = 20
+    # up, down: rates of frames from workers and to them
     up: IncidentRates = IncidentRates()
     down: IncidentRates = IncidentRates()
-    cables: IncidentRates = IncidentRates()
-    faults: tuple[Fault, ...] = ()
-    incidents: tuple[Incident, ...] = ()
-    reduces: tuple[Tensor, ...] = ()
-    bits: int = 32
+    cables: IncidentRates = IncidentRates()  # rates between leaves and spines, in both directions
+    faults: tuple[Fault, ...] = ()  # of single frames, instead of rates
+    incidents: tuple[Incident, ...] = ()  # in the order of their events
+    reduces: tuple[Tensor, ...] = ()  # all-reduces of each session, beside its exchanges
+    bits: int = 32  # of a number, 32, 16 or 8
+    # whether workers send changes of rows that have changed by more than a share epsilon
     cache: bool = False
     epsilon: float = 0.0
 

@@ -9,13 +9,11 @@ from pathlib import Path
 from random import Random
 from types import TracebackType
 
-from switchgnn.controller import P4RuntimeClient
-from switchgnn.controller.install import DesiredStates, Share, install_each
 from switchgnn.host.links.faults import worker_link
 from tests.simulation.byzantine import ByzantineWorker, generator_for
 from tests.simulation.network import Deliver, Disturbance, LineState, ListedFaults, Wire, WireFaults
-from tests.simulation.parts.control_line import ControlLine, VirtualConnection
-from tests.simulation.parts.controller import InOrder, VirtualController
+from tests.simulation.parts.control_line import ControlLine
+from tests.simulation.parts.controller import VirtualController
 from tests.simulation.parts.engines import Programs
 from tests.simulation.parts.reducer import ReduceJob
 from tests.simulation.parts.switch import VirtualSwitch
@@ -27,13 +25,11 @@ from tests.simulation.scenario import (
     Scenario,
     ScenarioError,
 )
-from tests.simulation.subject import PlannedSubject, Subjects
-from tests.simulation.timing import Scheduler, VirtualClock
+from tests.simulation.subject import Subjects
+from tests.simulation.timing import Scheduler
 
 # The cookie of an unknown program.
-_OTHER_COOKIE = 1
 # Older than the first session, as the lower eight bits of sessions are compared.
-_OLDEST = 255
 
 
 _MICROSECOND = 1_000
@@ -104,7 +100,6 @@ class Scene:
         self.unwatched = 0
         self.violations: list[Violation] = []
         self.spoilt: set[int] = set()
-        self._other = partial(subjects.other_than, scenario)
         self._byzantine: dict[int, ByzantineWorker] = {}
         self._starts = 0
         self.lines_state = LineState(
@@ -131,7 +126,6 @@ class Scene:
         self.controller = VirtualController(
             self.subject, self.lines, subjects.program, self.scheduler
         )
-        self._program = subjects.program
         self._lay_lines()
         self._attach_byzantine()
 
@@ -166,21 +160,6 @@ class Scene:
         starts = sum(switch.starts for switch in self.switches)
         return bool(self.byzantine) and starts > self._starts
 
-    @property
-    def served(self) -> tuple[PlannedSubject, ...]:
-        """All subjects whose plans switches serve in this scenario."""
-        incidents = self.scenario.incidents
-        relapses = any(incident.kind is IncidentKind.RELAPSE for incident in incidents)
-        return (self.subject, self._other()) if relapses else (self.subject,)
-
-    def has_relapsed(self, switch: int) -> bool:
-        """Return whether a switch has come back with another plan, in a session that is over."""
-        where = self.switches[switch].name
-        return any(
-            incident.kind is IncidentKind.RELAPSE and incident.where == where
-            for _, incident in self.happened
-        )
-
     def session_begins(self) -> None:
         """Note that the switches know the turns of a new session."""
         self._starts = sum(switch.starts for switch in self.switches)
@@ -192,40 +171,6 @@ class Scene:
     def turn_byzantine(self, worker: int, seconds: float) -> None:
         self.spoilt |= self.subject.oracle.part_of(worker)
         self._byzantine[worker].rave(seconds)
-
-    def come_back_with_another_program(self, switch: int, seconds: float) -> None:
-        """Restart a switch with a program that its controller does not know, without a plan."""
-        restarted = self.switches[switch]
-
-        def load() -> None:
-            with self._unseen_client(restarted) as client:
-                client.set_pipeline(self._program, _OTHER_COOKIE)
-
-        restarted.restart(seconds, load)
-
-    def come_back_with_another_plan(self, switch: int, seconds: float) -> None:
-        """Restart a switch with another plan, in a session that is over."""
-        restarted, share = self.switches[switch], self._other().shares[switch]
-
-        def install() -> None:
-            session = self.controller.session
-            with self._unseen_client(restarted) as client:
-                install_each(
-                    [Share(share.plan, share.network, client)],
-                    DesiredStates(self._program),
-                    session=session - 1 if session > 1 else _OLDEST,
-                    clock=VirtualClock(self.scheduler),
-                    pool=InOrder,
-                )
-
-        restarted.restart(seconds, install)
-
-    def _unseen_client(self, switch: VirtualSwitch) -> P4RuntimeClient:
-        """Return a client whose calls take no time."""
-        line = ControlLine(switch, self.scheduler)
-        return P4RuntimeClient(
-            switch.name, connect=lambda _address, _tls: VirtualConnection(line, self.scheduler)
-        )
 
     def violated(self, name: str, what: str) -> None:
         if all(known.name != name for known in self.violations):

@@ -3,7 +3,7 @@
 """The graph, plan, topology and right sums of a scenario."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -128,7 +128,6 @@ class Oracle:
 
 _WHOLE = 32
 # One in each bank.
-_MORE_SLOTS = 8
 _SURGE = np.float32(16.0)
 # The shares of rows that are new in a round, and that are new or slightly changed; and the change.
 _NEW, _NEAR, _STEP = 0.3, 0.7, np.float32(0.05)
@@ -170,25 +169,16 @@ class SwitchSums:
 
 @dataclass(frozen=True, eq=False)
 class PlannedSubject:
-    """What is exchanged, and where.
-
-    Attributes:
-        shares: of the switches, leaves first.
-        topology: ports, addresses and cables.
-        oracle: the right sums of vertices.
-        awaited: the right sums of blocks.
-        desired: states of the switches.
-        answers: of the switches, decoded.
-    """
+    """What is exchanged, and where."""
 
     plan: Plan
-    shares: tuple[SwitchShare, ...]
-    topology: Topology
-    oracle: Oracle
-    awaited: SwitchSums
+    shares: tuple[SwitchShare, ...]  # of the switches, leaves first
+    topology: Topology  # ports, addresses and cables
+    oracle: Oracle  # the right sums of vertices
+    awaited: SwitchSums  # the right sums of blocks
     directions: tuple[Direction, ...]
-    desired: DesiredStates
-    answers: KnownRows
+    desired: DesiredStates  # states of the switches
+    answers: KnownRows  # of the switches, decoded
 
     def features(self, seed: list[int], width: int, surges: float) -> NDArray[np.float32]:
         """Draw the features of all vertices, sometimes larger ones of one vertex.
@@ -228,12 +218,6 @@ class Subjects:
                 self._known.pop(next(iter(self._known)))
             self._known[key] = self._make(scenario)
         return self._known[key]
-
-    def other_than(self, scenario: Scenario) -> PlannedSubject:
-        """Return the subject of the same workers on another graph, in other blocks."""
-        shape, _, number = scenario.graph.rpartition(":")
-        graph = f"{shape}:{int(number) + 1}" if number.isdigit() else scenario.graph
-        return self.of(replace(scenario, graph=graph, slots=scenario.slots + _MORE_SLOTS))
 
     def _make(self, scenario: Scenario) -> PlannedSubject:
         graph = load_graph(scenario.graph)

@@ -142,13 +142,6 @@ def test_bins_take_what_a_pipeline_takes(compute, communication, bins):
     assert taken == (compute + communication + (bins - 1) * most) / bins
 
 
-@EXAMPLES
-@given(DURATIONS, DURATIONS, st.integers(1, 40), st.integers(1, 8))
-def test_an_epoch_saves_what_its_layers_save(compute, communication, bins, layers):
-    saved = overlapped_seconds(layers * compute, layers * communication, bins)
-    assert saved == layers * overlapped_seconds(compute, communication, bins)
-
-
 MISTAKES = {
     "all that is shorter is hidden": lambda c, s, bins: min(c, s),
     "the first bin is hidden": lambda c, s, bins: min(c, s) * bins / (bins + 1),
@@ -178,20 +171,3 @@ def test_an_epoch_with_bins():
     both = told["communication_seconds"] + told["compute_seconds"]
     assert told["overlapped_seconds"] == pytest.approx(both - told["epoch_seconds"])
     assert told["overlapped_seconds"] > 0
-
-
-def busiest(told):
-    """Bytes of the worker that exchanges most."""
-    return max(map(sum, zip(told["bytes_up"], told["bytes_down"], strict=True)))
-
-
-def test_the_busiest_worker_of_g3_has_less_to_do():
-    """On a graph with hubs METIS's shares of vertices are even, but not what they exchange."""
-    skewed = ["--graph", "products-like:0.002:0", "--workers", 32]
-    metis, own = (as_json(*skewed, "--system", system) for system in ("bns-gcn", "g3"))
-    assert busiest(own) < 0.75 * busiest(metis)
-    assert own["exchange_seconds"] < metis["exchange_seconds"]
-    # What travels is what bns-gcn sends on that partition.
-    same = as_json(*skewed, "--system", "bns-gcn", "--partition", "g3")
-    assert same["bytes_up"] == own["bytes_up"]
-    assert same["exchange_seconds"] == own["exchange_seconds"]

@@ -26,7 +26,6 @@ from switchgnn.planner.plan.files import write_plan
 from switchgnn.planner.sending.between_hosts import fewest_rows
 from switchgnn.planner.strategies import PARTITION_STRATEGIES
 from tests.host.direct.crew import random_case, sizes_of_frames
-from tests.host.direct.test_schedules import smallest_cover
 
 from .scenes import (
     ACK,
@@ -179,20 +178,6 @@ def assignment():
 def schedules(assignment):
     """What the workers of the transport read."""
     return partial_schedules(load_graph(GRAPH), assignment, WORKERS)
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_the_rows_of_each_pair_are_the_fewest(seed):
-    graph, assignment = random_case(18, 40, 3, seed, directed=True)
-    boundary = boundary_edges(graph, assignment)
-    found = count_rows(boundary, 3, fewest_rows).rows
-    edges = {(a, b): set() for a in range(3) for b in range(3)}
-    for u, v in zip(boundary.source.tolist(), boundary.destination.tolist(), strict=True):
-        edges[assignment[u], assignment[v]].add((u, v))
-    assert {pair: found[pair] for pair in edges} == {
-        pair: smallest_cover(each) for pair, each in edges.items()
-    }
-    assert found.sum() < count_rows(boundary, 3, copies).rows.sum()
 
 
 @pytest.mark.parametrize("mtu", ["fragment", 576, 1500, 9000])

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from switchgnn.base.native import find_compiler
-from switchgnn.lab.simulator import NetworkOptions, SimulatorError, run_simulation
-from switchgnn.lab.simulator import compile as compiling
+from switchgnn.lab.simulator import NetworkOptions, SimulatorError
 from switchgnn.lab.simulator.compile import MODELS, compiled_models, find_wheel
 from switchgnn.lab.simulator.request import SimulateOptions
 from switchgnn.lab.simulator.subject import make_subject
@@ -22,7 +21,7 @@ from switchgnn.profiles import ProfileError, known_profiles
 from tests.planner.forgery import content_of, write_content
 from tests.planner.helpers import random_graph
 
-from .scenes import ACK, DELAY, FEATURE, Row, Sent, scene
+from .scenes import ACK, DELAY, FEATURE
 from .test_by_hand import OPENING
 from .test_command import as_json, simulate
 
@@ -255,17 +254,3 @@ def test_what_lies_in_the_current_folder_is_not_compiled(monkeypatch, tmp_path):
     with pytest.raises(SimulatorError) as refused:
         compiled_models()
     assert "from_somebody_else" not in str(refused.value)
-
-
-def test_other_models_are_compiled_anew(monkeypatch, tmp_path):
-    before = compiled_models()
-    (tmp_path / "simulation.cc").write_text("int main() { return 7; }\n")
-    monkeypatch.setattr(compiling, "MODELS", tmp_path)
-    after = compiled_models()
-    try:
-        assert after != before
-        with pytest.raises(SimulatorError, match="ended with code 7"):
-            run_simulation(scene(2, [Row(1, 1)], [Sent(0, [[0]])]), NetworkOptions())
-    finally:
-        after.unlink()
-        after.with_suffix(".lock").unlink()

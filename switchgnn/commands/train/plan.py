@@ -5,16 +5,18 @@
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from switchgnn.commands.shared.outputs import Recordings
 from switchgnn.commands.shared.runner import NetworkJob, schedule_file_of
 from switchgnn.commands.train.measured import MeasuredCosts
 from switchgnn.host.direct.framing import Framing
 from switchgnn.host.registry import (
-    HOST,
-    HOST_PARTIAL,
     SWITCH,
     SwitchProgram,
     TransportKind,
@@ -23,7 +25,13 @@ from switchgnn.host.registry import (
 from switchgnn.p4src import Program, load_program, load_strawman
 from switchgnn.planner.build import build_resolved
 from switchgnn.planner.costs import forecast
-from switchgnn.planner.costs.forecast import AutoPlan, build_auto, choose_lanes, host_rows
+from switchgnn.planner.costs.forecast import (
+    AutoPlan,
+    StarForecast,
+    build_auto,
+    choose_lanes,
+    host_rows,
+)
 from switchgnn.planner.costs.host_seconds import packed_frames
 from switchgnn.planner.costs.seconds import NetworkModel, plan_seconds
 from switchgnn.planner.direction import Direction
@@ -207,13 +215,6 @@ def _strategies(job: TrainJob, data: Dataset, context: PlanContext) -> ResolvedS
 _MEMORY_BITS, _DELAY = 1e11, 20e-6
 _MEGA, _MILLI, _BITS = 1e6, 1e-3, 8
 _FEWEST_WORKERS = 3  # of an all-reduce in the switch
-# The transport of each way of planner/costs/forecast.py.
-_RUN_BY = {
-    forecast.SWITCH: SWITCH,
-    forecast.MIXED: SWITCH,
-    forecast.HOST_PARTIAL: HOST_PARTIAL,
-    forecast.HOST: HOST,
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -257,9 +258,9 @@ def predict_transport(
         # The sums of such a plan come from both, and only one of them could be cached.
         strategies = replace(strategies, leaves=False)
     made = build_auto(data.graph, strategies, context, expected, **settings)
-    chosen = _RUN_BY[made.chosen]
+    chosen = SWITCH if made.chosen == forecast.MIXED else transport_kind(made.chosen)
     planned = (strategies, made.plan) if chosen.in_switch else None
-    why = f"{_why(made)}{_WITHOUT_MIXED if whole else ''}"
+    why = f"{_why(made, chosen)}{_WITHOUT_MIXED if whole else ''}"
     return TransportPrediction(made.seconds, chosen, why, planned)
 
 
@@ -277,7 +278,9 @@ def _expected(
 ) -> "MachineForecast":
     profile = find_profile(target.value)
     on = network_here(job, profile, target)
-    return MachineForecast(on, profile, job.workers, _widths(job, data), measured)
+    each_way = {width: times / len(Direction) for width, times in _widths(job, data).items()}
+    exchanges = dict.fromkeys(Direction, each_way)
+    return MachineForecast(on, exchanges, profile=profile, workers=job.workers, measured=measured)
 
 
 def network_here(job: TrainJob, profile: SwitchProfile, target: Target) -> NetworkModel:
@@ -293,33 +296,21 @@ def network_here(job: TrainJob, profile: SwitchProfile, target: Target) -> Netwo
     )
 
 
-@dataclass(frozen=True, eq=False)
-class MachineForecast:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class MachineForecast(StarForecast):
     """The forecast of an epoch's exchanges by processes of one machine.
 
     Attributes:
-        widths: the mean number of exchanges by the width of their rows, half in each direction.
         measured: what counts instead of the times of network and profile.
     """
 
-    network: NetworkModel
     profile: SwitchProfile
     workers: int
-    widths: Mapping[int, float]
     measured: MeasuredCosts | None = None
-
-    @property
-    def directions(self) -> tuple[Direction, ...]:
-        """Both directions."""
-        return tuple(Direction)
 
     def of_plan(self, plan: Plan, left: forecast.Rows) -> float:
         """See Forecast. The parts of a mixed exchange share the processors, one after the other."""
-        inside = sum(
-            times / len(Direction) * self._over_switch(plan, direction, width)
-            for direction in self.directions
-            for width, times in self.widths.items()
-        )
+        inside = self._total(partial(self._over_switch, plan))
         return inside + (self.of_hosts(left) if any(rows.any() for rows in left.values()) else 0.0)
 
     def _over_switch(self, plan: Plan, direction: Direction, width: int) -> float:
@@ -340,22 +331,22 @@ class MachineForecast:
         Windows stay open from one exchange to the next and hold most of it, so the busiest link is
         never idle. With fast links, the processors are the limit.
         """
-        network, work = self.network, self.workers * (self.profile.host_exchange_seconds or 0.0)
-        seconds = 0.0
-        for between in rows.values():
-            for width, times in self.widths.items():
-                frames, sizes = packed_frames(between, width, network.mtu)
-                if self.measured is not None:
-                    taken = self.measured.hosts.of(self.workers, sizes.sum())
-                    seconds += times / len(rows) * taken
-                    continue
-                links = max(sizes.sum(axis=axis).max() for axis in (0, 1))
-                processors = work + frames.sum() * network.switch_frame
-                seconds += (times / len(rows)) * max(
-                    links * _BITS / network.bits_per_second,
-                    processors / (network.cores or self.workers),
-                )
-        return float(seconds)
+        return self._total(lambda direction, width: self._between_hosts(rows[direction], width))
+
+    def _between_hosts(self, rows: NDArray[np.int64], width: int) -> float:
+        network = self.network
+        frames, sizes = packed_frames(rows, width, network.mtu)
+        if self.measured is not None:
+            return self.measured.hosts.of(self.workers, sizes.sum())
+        links = max(sizes.sum(axis=axis).max() for axis in (0, 1))
+        work = self.workers * (self.profile.host_exchange_seconds or 0.0)
+        processors = work + frames.sum() * network.switch_frame
+        return float(
+            max(
+                links * _BITS / network.bits_per_second,
+                processors / (network.cores or self.workers),
+            )
+        )
 
 
 def switch_reduces_faster(job: TrainJob) -> bool:
@@ -367,13 +358,13 @@ def switch_reduces_faster(job: TrainJob) -> bool:
     return job.bandwidth is not None and job.workers >= _FEWEST_WORKERS
 
 
-def _why(made: AutoPlan) -> str:
+def _why(made: AutoPlan, chosen: TransportKind) -> str:
     named = {way: f"{made.seconds[way] / _MILLI:,.1f}" for way in made.seconds}
     others = ", ".join(f"{way} {each}" for way, each in named.items() if way != made.chosen)
     kept = ""
     if made.chosen == forecast.MIXED:
         kept = " with some destinations left to the hosts"
     return (
-        f"auto takes {_RUN_BY[made.chosen].name}{kept}: the exchanges of an epoch are predicted to "
+        f"auto takes {chosen.name}{kept}: the exchanges of an epoch are predicted to "
         f"take {named[made.chosen]} ms ({others})."
     )

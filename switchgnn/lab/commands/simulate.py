@@ -347,9 +347,9 @@ def simulate(asked: SimulateCommandOptions) -> None:
     and bins), strawman (slots first come, first served), paper or best (plans).
     """
     if asked.plan is not None and not (asked.workers is None and asked.memory.memory is None):
-        raise typer.BadParameter("a plan has its own workers and memory")
+        raise typer.BadParameter("A plan has its own: leave --workers and --memory out.")
     if asked.plan is None and None in (asked.graph, asked.workers, asked.system):
-        raise typer.BadParameter("give --plan, or --graph, --workers and --system")
+        raise typer.BadParameter("Give --plan, or --graph, --workers and --system.")
     options = asked.options()
     steps = Steps()
     with steps:

@@ -37,16 +37,7 @@ EPOCH = "epoch"
 
 
 def value_of(measure: str, result: Result, compute: float = 1.0) -> float:
-    """Return a number of a result.
-
-    Args:
-        measure: a key of MEASURES.
-        result: as `switchgnn simulate --json` prints it.
-        compute: the time of computing in an epoch is multiplied by it.
-
-    Returns:
-        The number, in the unit of its axis.
-    """
+    """Return a number in the unit of its axis, if computing took `compute` times as long."""
     one = MEASURES[measure]
     number = float(result[one.key])
     if measure == EPOCH:
@@ -93,16 +84,7 @@ _NOTHING = "–"  # noqa: RUF001
 
 
 def rows_of(figure: Figure, cells: Sequence[Cell], results: Results) -> list[list[str]]:
-    """Return the rows of a figure as HEADINGS, one per claim.
-
-    Args:
-        figure: the figure.
-        cells: all of its cells.
-        results: of the points that have one.
-
-    Returns:
-        The rows.
-    """
+    """Return the rows of a figure as HEADINGS, one per claim, of the points that have a result."""
     return [_row(figure, claim, cells, results) for claim in figure.claims]
 
 

@@ -64,14 +64,7 @@ class NetworkOptions:
         )
 
     def words(self, data_frame_bytes: int = FEATURE_FRAME_BYTES) -> dict[str, object]:
-        """Return the options of the models, by name.
-
-        Args:
-            data_frame_bytes: of the longest frame that workers send.
-
-        Raises:
-            SimulatorError: a number that makes no sense.
-        """
+        """Return the options of the models, by name; frames have at most `data_frame_bytes`."""
         self._check(data_frame_bytes)
         delay = round(self.delay * _MICRO * PICOSECONDS)
         group = self.pace.group_size

@@ -21,7 +21,7 @@ from switchgnn.training.layers.norms import VertexSums, normalise_over_all
 from switchgnn.training.layers.pyg_layers import (
     called_by,
     check_layer,
-    made_by_user,
+    own_code,
     summed_layer,
 )
 from switchgnn.training.layers.summed import SummedLayer, local_edges
@@ -71,7 +71,7 @@ def exchanged_widths(
 
 def _own_model(spec: str, features: int, classes: int) -> nn.Module:
     path, name = spec.rsplit(":", 1)
-    with made_by_user(spec):
+    with own_code(spec, loading=True):
         model = _load(path, name)(features, classes)
     if not isinstance(model, nn.Module):
         raise TrainingError(f"{spec} returned {type(model).__name__}, not a torch.nn.Module.")

@@ -214,10 +214,11 @@ _MOST_BYTES = 20_000
 
 
 @contextmanager
-def own_code(model: str) -> Iterator[None]:
+def own_code(model: str, *, loading: bool = False) -> Iterator[None]:
     """Raise exceptions that passed through the user's file as ModelError, except our own.
 
-    The model is ``FILE.py:NAME``, or the name of a built-in one, which has no such file.
+    The model is ``FILE.py:NAME``, or the name of a built-in one, which has no such file. While the
+    file is loaded, every exception is the user's.
     """
     file, colon, _ = model.rpartition(":")
     try:
@@ -225,7 +226,8 @@ def own_code(model: str) -> Iterator[None]:
     except SwitchGNNError:
         raise
     except Exception as error:
-        if not colon or (begin := _first_in(file, error)) is None:
+        begin = _first_in(file, error) if colon else None
+        if begin is None and not loading:
             raise
         raise _model_error(model, file, error, begin) from error
 
@@ -257,15 +259,3 @@ def _details(error: Exception, begin: TracebackType | None) -> str:
         half = _MOST_BYTES // 2
         text = f"{text[:half]}\n[...]\n{text[-half:]}"
     return text
-
-
-@contextmanager
-def made_by_user(model: str) -> Iterator[None]:
-    """Raise every exception but our own as ModelError, while the user's file is loaded."""
-    file = model.rpartition(":")[0]
-    try:
-        yield
-    except SwitchGNNError:
-        raise
-    except Exception as error:
-        raise _model_error(model, file, error, _first_in(file, error)) from error

@@ -89,11 +89,10 @@ class SourcesOnce(PacketCheck):
 
     def begin(self, scene):
         super().begin(scene)
-        self._sources = {
-            source
-            for part in (subject.plan.switch for subject in scene.served)
-            for source in zip(part.source_vertex.tolist(), part.source_worker.tolist(), strict=True)
-        }
+        part = scene.subject.plan.switch
+        self._sources = set(
+            zip(part.source_vertex.tolist(), part.source_worker.tolist(), strict=True)
+        )
         self._came = defaultdict(set)
         self._sessions = 0
 
@@ -104,8 +103,7 @@ class SourcesOnce(PacketCheck):
     def took(self, switch, worker, packet):
         job = self.scene.job
         own = job is not None and packet.session == job.session & SESSION_MASK
-        believed = own or self.scene.has_relapsed(switch.number)
-        if believed and not packet.resent and (packet.source, worker) in self._sources:
+        if own and not packet.resent and (packet.source, worker) in self._sources:
             self._came[switch.number].add(
                 (self._sessions, packet.session_and_round, packet.unit, packet.source)
             )

@@ -17,10 +17,6 @@ _BROKEN = re.compile(
     "A worker or the switch is broken|different scales|in round"
     "|has refused the largest magnitude|, worker .* goes on with another|did not answer"
 )
-# Errors where a switch serves another plan, or where nothing passes through it.
-_SWITCH_OR_SILENT = re.compile(
-    "switch|Another process|without a sign of life|did not answer|without progress"
-)
 # Seconds that a switch takes to be found and installed again.
 _INSTALLED = 1.5
 # Seconds in which a worker recovers when the faults are over.
@@ -57,9 +53,6 @@ class RightParty(Check):
 
     def judge(self, worker, error, gone):
         """Look at the error of a worker, where some workers are gone."""
-        # Workers of other switches see only the silence of their peers.
-        if self._relapsed() and _SWITCH_OR_SILENT.search(str(error)):
-            return
         if not gone:
             self.scene.violated(self.name, f"{worker.name} gives up without need: {error}")
             return
@@ -72,23 +65,13 @@ class RightParty(Check):
                 f"{worker.name} gives up, and blames another than workers {sorted(gone)}: {error}",
             )
 
-    def _relapsed(self):
-        """Return whether a switch serves another plan in this session.
-
-        It may have come back with it between its own install and that of the last switch.
-        """
-        return any(
-            incident.kind is IncidentKind.RELAPSE and time >= self.scene.controller.install_began
-            for time, incident in self.scene.happened
-        )
-
     def _look_gone(self, gone, to):
         """Return the workers that may look gone too: all at another leaf that has a gap.
 
         A leaf does not report before all of its workers are done, and one that has just ended may
         have been heard later than the others.
         """
-        leaf = [place[0] for place in self.scene.subject.topology.positions]
+        leaf = [switch for switch, _ in self.scene.subject.topology.positions]
         gaps = {leaf[worker] for worker in gone} - {leaf[to]}
         return {worker for worker in range(len(leaf)) if leaf[worker] in gaps}
 

@@ -34,19 +34,12 @@ def told_magnitude(packet):
 
 @dataclass(frozen=True)
 class Scaled:
-    """The exchange of a round.
+    """The exchange of a round."""
 
-    Attributes:
-        exchange: the index of the exchange among those of the session, from 0.
-        magnitude: of which the scale of its features is made.
-        void: whether some features do not fit that scale: the next round repeats them.
-        full: whether all rows are sent whole, as there are none in a cache.
-    """
-
-    exchange: int
-    magnitude: float
-    void: bool = False
-    full: bool = True
+    exchange: int  # the index of the exchange among those of the session, from 0
+    magnitude: float  # of which the scale of its features is made
+    void: bool = False  # whether some features do not fit that scale: the next round repeats them
+    full: bool = True  # whether all rows are sent whole, as there are none in a cache
 
 
 class CachedScales:

@@ -61,7 +61,6 @@ class VirtualController:
 
     Attributes:
         session: the last one installed; 0 before.
-        install_began: the begin of that install, in nanoseconds.
         watching: whether it keeps switches in a session.
     """
 
@@ -73,7 +72,6 @@ class VirtualController:
         scheduler: Scheduler,
     ) -> None:
         self.session = 0
-        self.install_began = 0
         self.watching = False
         self._subject = subject
         self._lines = lines
@@ -138,7 +136,7 @@ class VirtualController:
     def _install(self, task: Task) -> None:
         """Install under a new session, until it succeeds."""
         while True:
-            clients, began = self._clients(), self._scheduler.now
+            clients = self._clients()
             try:
                 report = install_each(
                     [
@@ -159,7 +157,7 @@ class VirtualController:
                     client.close()
             task.sleep(int(_AGAIN * SECOND))
         # The watch of the last session may have restored that one; nothing watches this one yet.
-        self.session, self.install_began, self.watching = report.session, began, False
+        self.session, self.watching = report.session, False
         self._scheduler.trace.note(_NAME, f"has installed session {report.session}")
         ready, self._ready = self._ready, None
         if ready is not None:

@@ -56,19 +56,14 @@ class Agreement:
 
 @dataclass(frozen=True, eq=False)
 class ReduceJob:
-    """The all-reduces of all workers in a session.
-
-    Attributes:
-        seed: of the tensors.
-        plan_id: the first 32 bits of the plan's digest.
-    """
+    """The all-reduces of all workers in a session."""
 
     session: int
-    seed: tuple[int, ...]
+    seed: tuple[int, ...]  # of the tensors
     tensors: tuple[Tensor, ...]
     workers: int
     pace: Pace
-    plan_id: int
+    plan_id: int  # the first 32 bits of the plan's digest
     agreement: Agreement
 
     def values(self, worker: int, index: int) -> NDArray[Any]:
@@ -99,17 +94,12 @@ class ReduceJob:
 
 @dataclass(frozen=True, eq=False)
 class Reduced:
-    """One all-reduce of one worker.
-
-    Attributes:
-        index: its index among those of the session.
-        values: int32[N] or float32[N].
-    """
+    """One all-reduce of one worker."""
 
     worker: int
     session: int
-    index: int
-    values: NDArray[Any]
+    index: int  # its index among those of the session
+    values: NDArray[Any]  # int32[N] or float32[N]
 
 
 def is_of_reduces(frame: bytes) -> bool:

@@ -34,39 +34,26 @@ _EXCHANGES, _REDUCES = "exchanges", "all-reduces"
 
 @dataclass(frozen=True, eq=False)
 class Done:
-    """One exchange of one worker.
-
-    Attributes:
-        round: the exchange, from 1.
-        opened: the round of the protocol, a later one if rounds before were void.
-        values: int32[n, F], the sums as integers.
-        magnitude: of their scale: the largest one of the round, or a foreseen one.
-    """
+    """One exchange of one worker."""
 
     worker: int
     session: int
-    round: int
-    values: NDArray[np.int32]
-    magnitude: float
-    opened: int
+    round: int  # the exchange, from 1
+    values: NDArray[np.int32]  # int32[n, F], the sums as integers
+    magnitude: float  # of their scale: the largest one of the round, or a foreseen one
+    opened: int  # the round of the protocol, a later one if rounds before were void
 
 
 @dataclass(frozen=True)
 class ExchangeJob:
-    """The job of workers in a session.
-
-    Attributes:
-        rounds: float32[V, F] and the direction of each exchange.
-        compression: of all workers.
-        epsilon: the least relative change of a cached row that is sent.
-    """
+    """The job of workers in a session."""
 
     session: int
-    rounds: tuple[Round, ...]
+    rounds: tuple[Round, ...]  # float32[V, F] and the direction of each exchange
     pace: Pace
     plan: Plan
-    compression: Compression = NO_COMPRESSION
-    epsilon: float = 0.0
+    compression: Compression = NO_COMPRESSION  # of all workers
+    epsilon: float = 0.0  # the least relative change of a cached row that is sent
 
 
 @dataclass(frozen=True)

@@ -26,21 +26,15 @@ _OTHERS = range(100)
 
 @dataclass(frozen=True)
 class Planted:
-    """A mistake.
-
-    Attributes:
-        seed: of a scenario of the wish that finds it; or that scenario, for rare ones.
-        text: file, what stands there once, and what does with the mistake; or None.
-        in_program: changes the compiled program in place; or None.
-        in_plan: returns the switch's part of a plan with it; or None.
-    """
+    """A mistake."""
 
     name: str
-    seed: int | Scenario
+    seed: int | Scenario  # of a scenario of the wish that finds it; or that scenario, for rare ones
     wish: Wish = STAR
+    # file, what stands there once, and what does with the mistake; or None
     text: tuple[str, str, str] | None = None
-    in_program: object = None
-    in_plan: object = None
+    in_program: object = None  # changes the compiled program in place; or None
+    in_plan: object = None  # returns the switch's part of a plan with it; or None
 
     @contextmanager
     def planted(self):
