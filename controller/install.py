@@ -66,6 +66,11 @@ def desired_state(
     )
 
 
+def with_session(state: SwitchContents, session: Session, entry: SessionEntry) -> SwitchContents:
+    """Return the state with a session."""
+    return replace(state, defaults={**state.defaults, session.table.name: session.encode(entry)})
+
+
 T = TypeVar("T")
 # Makes an executor for a number of switches.
 MakeExecutor = Callable[[int], Executor]
@@ -216,9 +221,7 @@ def install_each(
 
             entries = _session_entries(team, table, entries_of, session, new_session=new_session)
             goals = {
-                id(target): replace(
-                    state, defaults={**state.defaults, table.name: table.encode(entry)}
-                )
+                id(target): with_session(state, table, entry)
                 for target, state, entry in zip(team.targets, states, entries, strict=True)
             }
             reports = team.each(
