@@ -185,21 +185,19 @@ def _check_slots(plan: SwitchPlan, layout: Layout) -> None:
     highest = max(int(used.max(initial=0)), int(plan.switch.result_slot.max(initial=0)))
     needed = plan.manifest.slots_per_bank
     if has_pool(layout):
-        _check_destinations(highest + 1, Pool(layout).destinations_per_bank)
+        room = Pool(layout).destinations_per_bank
+        if highest >= room:
+            raise PlanRefusedError(
+                f"The plan has {highest + 1:,} destinations in one bank, the P4 program tells "
+                f"{room:,} apart: partition the graph with a smaller boundary, or compile the "
+                "program with more."
+            )
     else:
         needed = max(needed, highest + 1)
     if needed > banks.slots_per_bank:
         raise PlanRefusedError(
             f"The plan needs {needed:,} slots in each bank, the P4 program has "
             f"{banks.slots_per_bank:,}: plan for less memory, or compile the program with more."
-        )
-
-
-def _check_destinations(needed: int, room: int) -> None:
-    if needed > room:
-        raise PlanRefusedError(
-            f"The plan has {needed:,} destinations in one bank, the P4 program tells {room:,} "
-            "apart: partition the graph with a smaller boundary, or compile the program with more."
         )
 
 

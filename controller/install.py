@@ -36,12 +36,11 @@ from switchgnn.controller.errors import (
     InstallCancelledError,
     PlanRefusedError,
     RollbackError,
-    VerificationError,
 )
 from switchgnn.controller.p4runtime.client import P4RuntimeClient
 from switchgnn.controller.p4runtime.layout import Layout
 from switchgnn.controller.plan import PlanSource, SwitchPlan, load_plan
-from switchgnn.controller.target import Progress, SwitchInstall, refuse_other_plan
+from switchgnn.controller.target import Progress, SwitchInstall, refuse_other_plan, verify
 from switchgnn.p4src import Program
 
 
@@ -65,11 +64,6 @@ def desired_state(
         defaults={**empty.defaults, **settings},
         groups=Loop().groups(plan, network),
     )
-
-
-def with_session(state: SwitchContents, session: Session, entry: SessionEntry) -> SwitchContents:
-    """Return the state with a session."""
-    return replace(state, defaults={**state.defaults, session.table.name: session.encode(entry)})
 
 
 T = TypeVar("T")
@@ -211,7 +205,9 @@ def install_each(
         try:
             team.each(SwitchInstall.look)
             if not replace_others:
-                _refuse_other_plans(team, shares)
+                served = team.each(SwitchInstall.served_plan)
+                for share, target, number in zip(shares, team.targets, served, strict=True):
+                    refuse_other_plan(target.client.address, number, share.plan.number)
             team.each(SwitchInstall.load)
 
             def entries_of(number: int) -> list[SessionEntry]:
@@ -220,7 +216,9 @@ def install_each(
 
             entries = _session_entries(team, table, entries_of, session, new_session=new_session)
             goals = {
-                id(target): with_session(state, table, entry)
+                id(target): replace(
+                    state, defaults={**state.defaults, table.name: table.encode(entry)}
+                )
                 for target, state, entry in zip(team.targets, states, entries, strict=True)
             }
             reports = team.each(
@@ -230,12 +228,6 @@ def install_each(
             team.go_back()
             raise
     return InstallReport(entries[0].session, shares[0].plan.manifest.digest, tuple(reports))
-
-
-def _refuse_other_plans(team: "_Team", shares: Sequence[Share]) -> None:
-    served = team.each(SwitchInstall.served_plan)
-    for share, target, number in zip(shares, team.targets, served, strict=True):
-        refuse_other_plan(target.client.address, number, share.plan.number)
 
 
 class _Team:
@@ -352,10 +344,5 @@ def clear(client: P4RuntimeClient) -> ChangeCounts:
     empty = empty_state(layout)
     change = change_between(layout, read_state(client, layout), empty)
     client.write_requests(change.requests())
-    rest = change_between(layout, read_state(client, layout), empty)
-    if rest.counts.total:
-        raise VerificationError(
-            f"Switch {client.address} is not empty after clearing it: {rest.first_difference()}. "
-            "Something else writes to it: stop that and clear it again."
-        )
+    verify(client, layout, empty)
     return change.counts

@@ -10,7 +10,6 @@ from switchgnn.base.clock import SYSTEM_CLOCK, Clock
 from switchgnn.base.network import Network
 from switchgnn.base.network_file import DescribedNetwork, DescribedSwitch, networks_of
 from switchgnn.controller.change import (
-    Change,
     SwitchContents,
     SwitchReport,
     change_between,
@@ -91,18 +90,12 @@ class SwitchInstall:
             return
         self._touched = self._pushed = True
         self._before = empty_state(self._layout)
-        self._delete_groups()
-        self.client.set_pipeline(self._program, program_cookie(self._program))
-        self._runs_program = True
-
-    def _delete_groups(self) -> None:
         # BMv2 keeps its groups when a program is loaded, but P4Runtime forgets them: a group
         # inserted again would send every copy twice.
-        if self._cookie is None:
-            return
-        updates = list(group_updates(self.client.read_groups(), {}))
-        if updates:
-            self.client.write(updates)
+        if self._cookie is not None:
+            self.client.write(list(group_updates(self.client.read_groups(), {})))
+        self.client.set_pipeline(self._program, program_cookie(self._program))
+        self._runs_program = True
 
     def bring_to(
         self, desired: SwitchContents, cancel: threading.Event, progress: Progress | None
@@ -118,7 +111,7 @@ class SwitchInstall:
             self._touched = True
             tell = _teller(self.client.address, counts.total, progress)
             self.client.write_requests(_until(cancel, change.requests()), tell)
-            self._verify(desired)
+            verify(self.client, self._layout, desired)
         return SwitchReport(
             address=self.client.address,
             pipeline_pushed=self._pushed,
@@ -133,34 +126,29 @@ class SwitchInstall:
         if not self._touched:
             return
         try:
-            self._reconnect()
+            if not self.client.alive:
+                self.client.close()
+                self.client.open()
             present = read_state(self.client, self._layout)
             change = change_between(self._layout, present, self._before)
             self.client.write_requests(change.requests())
-            self._verify(self._before)
+            verify(self.client, self._layout, self._before)
         except ControllerError as error:
             raise RollbackError(
                 f"Switch {self.client.address} may hold a part of the plan, because what it had "
                 f"before could not be restored: {error} Then install again, or clear it."
             ) from error
 
-    def _reconnect(self) -> None:
-        if not self.client.alive:
-            self.client.close()
-            self.client.open()
 
-    def _verify(self, desired: SwitchContents) -> None:
-        found = change_between(self._layout, read_state(self.client, self._layout), desired)
-        if found.counts.total:
-            raise VerificationError(_verification_sentence(self.client.address, found))
-
-
-def _verification_sentence(address: str, found: Change) -> str:
-    return (
-        f"Switch {address} took all entries, but reads back {found.counts.total:,} differently; "
-        f"the first: {found.first_difference()}. Something else writes to this switch, or it has "
-        "a defect: stop it, start it anew and install again."
-    )
+def verify(client: P4RuntimeClient, layout: Layout, desired: SwitchContents) -> None:
+    """Read a switch and compare it with what was written there."""
+    found = change_between(layout, read_state(client, layout), desired)
+    if found.counts.total:
+        raise VerificationError(
+            f"Switch {client.address} took all updates, but reads back {found.counts.total:,} "
+            f"differently; the first: {found.first_difference()}. Something else writes to this "
+            "switch, or it has a defect: stop it, start it anew and try again."
+        )
 
 
 def _teller(address: str, total: int, progress: Progress | None) -> Callable[[int], None]:

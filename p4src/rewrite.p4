@@ -10,20 +10,26 @@
 
 // A complete sum.
 control Sum(inout headers_t hdr, in sum_t sum, in vertex_t destination) {
-    apply {
-        hdr.switchgnn.dst_id = destination;
-        hdr.switchgnn.echo = 0;
-#ifdef STRAWMAN
-        // What found no slot is still a feature of its source.
-        if (sum.overflow == 0) {
-            hdr.switchgnn.kind = kind_t.SUM;
-            hdr.switchgnn.src_id = sum.sources;
-            hdr.switchgnn.count = sum.count;
-        }
-#else
+    action make_sum() {
         hdr.switchgnn.kind = kind_t.SUM;
         hdr.switchgnn.src_id = 0;
+        hdr.switchgnn.dst_id = destination;
         hdr.switchgnn.count = sum.count;
+        hdr.switchgnn.echo = 0;
+    }
+
+    apply {
+#ifdef STRAWMAN
+        if (sum.overflow == 1) {
+            // Still a feature of its source.
+            hdr.switchgnn.dst_id = destination;
+            hdr.switchgnn.echo = 0;
+        } else {
+            make_sum();
+            hdr.switchgnn.src_id = sum.sources;
+        }
+#else
+        make_sum();
 #endif
     }
 }

@@ -39,7 +39,8 @@ class Fanout(Keyed):
             "src_id": switch.entry_source[some],
             "hop": switch.entry_hop[some],
             "last_hop": switch.entry_last[some].astype(np.uint8),
-            "last_bank": _last_bank(used),
+            # 0 where an entry uses none.
+            "last_bank": (used * np.arange(used.shape[1])).max(axis=1, initial=0),
         }
         for bank in range(self.banks):
             values[f"slot{bank}"] = np.where(used[:, bank], slot[:, bank], 0)
@@ -62,11 +63,3 @@ class Fanout(Keyed):
 def _of_vertices(switch: SwitchPart) -> NDArray[np.bool_]:
     own: NDArray[np.bool_] = switch.entry_source < FIRST_RESERVED_ID
     return own
-
-
-def _last_bank(used: NDArray[np.bool_]) -> NDArray[np.intp]:
-    """Return the highest used bank of each entry; 0 when it uses none."""
-    banks = used.shape[1]
-    from_behind = used[:, ::-1].argmax(axis=1)
-    last: NDArray[np.intp] = np.where(used.any(axis=1), banks - 1 - from_behind, 0)
-    return last

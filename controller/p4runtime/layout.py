@@ -141,12 +141,10 @@ class Layout:
 
 def _arrays(messages: Iterable[p4i.Counter] | Iterable[p4i.Register]) -> dict[str, Array]:
     arrays: dict[str, Array] = {}
-    for message in messages:
-        name = message.preamble.alias
-        bits = 0
-        if isinstance(message, p4i.Register):
-            bits = message.type_spec.bitstring.bit.bitwidth
-        arrays[name] = Array(message.preamble.id, name, int(message.size), bits)
+    for each in messages:
+        number, name = each.preamble.id, each.preamble.alias
+        bits = each.type_spec.bitstring.bit.bitwidth if isinstance(each, p4i.Register) else 0
+        arrays[name] = Array(number, name, int(each.size), bits)
     return arrays
 
 

@@ -138,17 +138,13 @@ def _first(request: p4r.WriteRequest, layout: Layout | None) -> str:
 def _refused(address: str, total: int, failures: tuple[UpdateFailure, ...]) -> WriteRefusedError:
     first = failures[0]
     why, what_to_do = _MEANINGS.get(first.code, _OTHER_MEANING)
-    return WriteRefusedError(
-        f"Switch {address} refused {len(failures)} of {total} updates, the first of them "
-        f"{first.entry}: {why} ({_code_name(first.code)}: {first.reason}). {what_to_do}",
-        failures,
-    )
-
-
-def _code_name(code: int) -> str:
     # A switch may send numbers that gRPC does not know.
     names: dict[int, str] = {number: name for name, number in rpc_code.Code.items()}
-    return names.get(code, str(code))
+    return WriteRefusedError(
+        f"Switch {address} refused {len(failures)} of {total} updates, the first of them "
+        f"{first.entry}: {why} ({names.get(first.code, first.code)}: {first.reason}). {what_to_do}",
+        failures,
+    )
 
 
 def _failures(

@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.nn import functional
 from torch_geometric.nn import GraphConv
 
-from switchgnn.training.layers.pyg_layers import ALL_ROWS, SummedLayer
+from switchgnn.training.layers.summed import ALL_ROWS, SummedLayer
 from switchgnn.training.partition import Partition
 
 

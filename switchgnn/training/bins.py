@@ -28,7 +28,8 @@ from switchgnn.training.cache import SkippedRows
 from switchgnn.training.columns import Columns
 from switchgnn.training.errors import TrainingError, UnsupportedLayerError
 from switchgnn.training.layers.dropout import drop_by_vertex
-from switchgnn.training.layers.pyg_layers import local_edges, summed_layer
+from switchgnn.training.layers.pyg_layers import summed_layer
+from switchgnn.training.layers.summed import local_edges
 from switchgnn.training.partition import Partition
 from switchgnn.training.sums import ExchangeClock, KeptSum, Ledger, LocalSum, NeighbourSum
 

@@ -68,15 +68,6 @@ class Mistake:
 MISTAKES = (
     # --- the training
     Mistake(
-        "gradients_of_one_worker",
-        TRAIN,
-        "each worker steps with its own gradients alone",
-        "switchgnn/training/gradients.py",
-        "        self._add(flat, self._reduce if ",
-        "        self._add(flat.clone(), self._reduce if ",
-        (f"{TRAIN}::test_a_model_of_ones_own_trains_like_one_process",),
-    ),
-    Mistake(
         "sums_of_others_left_out",
         TRAIN,
         "layers leave out the neighbours on other workers",
@@ -113,15 +104,6 @@ MISTAKES = (
         (f"{CHECK}::test_what_mixes_vertices_is_refused[gradient-directed]",),
     ),
     Mistake(
-        "weights_checked_as_they_begin",
-        TRAIN,
-        "a model is checked with weights of 0 that hide what they multiply",
-        "switchgnn/training/layers/check.py",
-        "        _vary(self._model, 0.2)\n",
-        "        _vary(self._model, 0.0)\n",
-        (f"{CHECK}::test_what_mixes_vertices_is_refused[a gate of 0-directed]",),
-    ),
-    Mistake(
         "checkpoint_forgets_dropout",
         TRAIN,
         "a training that goes on drops what its first epochs have dropped",
@@ -131,30 +113,12 @@ MISTAKES = (
         (f"{TRAIN}::test_a_training_goes_on_where_it_stopped[False]",),
     ),
     Mistake(
-        "checkpoint_forgets_epochs",
-        TRAIN,
-        "a training that goes on begins with the first epoch",
-        "switchgnn/training/checkpoint.py",
-        "        return TrainingProgress(int(epoch), best, int(tries))\n",
-        "        return TrainingProgress()\n",
-        (f"{TRAIN}::test_a_training_goes_on_where_it_stopped[False]",),
-    ),
-    Mistake(
         "checkpoint_forgets_the_optimizer",
         TRAIN,
         "a training that goes on forgets what Adam has remembered",
         "switchgnn/training/checkpoint.py",
         '{"state": of_parameters, "param_groups": options}',
         '{"state": {}, "param_groups": options}',
-        (f"{CHECKPOINT}::test_another_number_of_workers_goes_on_as_if_never_interrupted[1-3]",),
-    ),
-    Mistake(
-        "checkpoint_of_one_worker",
-        TRAIN,
-        "worker 0 goes on from the checkpoint alone",
-        "switchgnn/training/checkpoint.py",
-        "state[name] = self._sums.spread(value)",
-        "state[name] = value",
         (f"{CHECKPOINT}::test_another_number_of_workers_goes_on_as_if_never_interrupted[1-3]",),
     ),
     Mistake(
@@ -187,15 +151,6 @@ MISTAKES = (
         (f"{TRAIN}::test_the_best_strategies_train_like_one_process[embedded-mininet]",),
     ),
     Mistake(
-        "gloo_on_loopback",
-        TRAIN,
-        "workers in Mininet add up gradients over the loopback interface",
-        "switchgnn/commands/shared/workers.py",
-        '"GLOO_SOCKET_IFNAME": link if fabric.workers_have_hosts else "lo"',
-        '"GLOO_SOCKET_IFNAME": "lo"',
-        (f"{TRAIN}::test_the_best_strategies_train_like_one_process[embedded-mininet]",),
-    ),
-    Mistake(
         "the_first_end_is_the_cause",
         TRAIN,
         "who ends first is named, and not the worker whose model has failed",
@@ -213,17 +168,6 @@ MISTAKES = (
         "libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)",
         "libc.prctl(_PR_SET_PDEATHSIG, 0)",
         (f"{LEFTOVERS}::test_nothing_is_left[embedded-loopback-exchanging-SIGKILL]",),
-    ),
-    Mistake(
-        "folder_stays",
-        LEFTOVERS,
-        "the folder of a run that is interrupted stays",
-        "switchgnn/commands/shared/runner.py",
-        '    with private_folder("switchgnn-") as folder, ',
-        "    import contextlib, tempfile\n"
-        '    folder = Path(tempfile.mkdtemp(prefix="switchgnn-"))\n'
-        "    with contextlib.nullcontext(), ",
-        (f"{LEFTOVERS}::test_nothing_is_left[embedded-loopback-installing-SIGTERM]",),
     ),
     Mistake(
         "sigterm_ends_at_once",
@@ -309,15 +253,6 @@ MISTAKES = (
         'cable_faults if topology.cables else ""',
         '""',
         (f"{LEAF_SPINE}::test_faults_on_links_and_cables[embedded-loopback-]",),
-    ),
-    Mistake(
-        "barriers_not_planned",
-        LEAF_SPINE,
-        "the bytes that are planned up lack the barriers",
-        "switchgnn/commands/shared/report.py",
-        "planned.partial_sum_bytes + planned.barrier_bytes",
-        "planned.partial_sum_bytes",
-        (f"{LEAF_SPINE}::test_every_sum_is_exact[embedded-loopback-7]",),
     ),
     Mistake(
         "spines_counted_from_the_first_switch",
@@ -406,15 +341,6 @@ MISTAKES = (
         (f"{RUN}::test_any_feature_width[embedded-loopback-128]",),
     ),
     Mistake(
-        "width_rounded_down",
-        RUN,
-        "a row ends with its last whole fragment of 32 numbers",
-        "host/wire/header.py",
-        "in enumerate(fragment_lanes(width, lanes))\n",
-        "in enumerate(fragment_lanes(max(32, width // 32 * 32), lanes))\n",
-        (f"{RUN}::test_any_number_of_workers[embedded-loopback-3]",),
-    ),
-    Mistake(
         "one_worker_alone",
         RUN,
         "a worker without remote neighbours fails, as one alone",
@@ -430,15 +356,6 @@ MISTAKES = (
         "switchgnn/commands/run/report.py",
         "            bytes_up=wire.up,\n",
         "            bytes_up=wire.up + wire.down,\n",
-        (f"{RUN}::test_any_number_of_workers[embedded-loopback-3]",),
-    ),
-    Mistake(
-        "copies_of_one_fragment",
-        RUN,
-        "what hosts would send is said for one fragment only",
-        "host/host_baseline.py",
-        "each.times * framing.frame_bytes(rows, each.width)",
-        "each.times * framing.frame_bytes(rows, min(32, each.width))",
         (f"{RUN}::test_any_number_of_workers[embedded-loopback-3]",),
     ),
     # --- beside TCP
@@ -471,15 +388,6 @@ MISTAKES = (
         "switchgnn/commands/shared/runner.py",
         "        wires = cables = None\n",
         "        cables = None\n",
-        (f"{MININET}::test_sums_are_exact_beside_tcp[embedded-mininet---congestion-control]",),
-    ),
-    Mistake(
-        "background_stands_still",
-        MININET,
-        "background flows are opened, and never filled",
-        "topologies/choice.py",
-        '                self._write(child, "fill")\n                child.read_line()\n',
-        "                pass\n",
         (f"{MININET}::test_sums_are_exact_beside_tcp[embedded-mininet---congestion-control]",),
     ),
     # --- bad input
@@ -542,15 +450,6 @@ MISTAKES = (
         (f"{CAPTURE}::test_every_frame_is_in_the_files",),
     ),
     Mistake(
-        "files_mixed_up",
-        CAPTURE,
-        "all workers write into the file of the first one",
-        "switchgnn/commands/shared/outputs.py",
-        "        return self.workers[worker] if",
-        "        return self.workers[0] if",
-        (f"{CAPTURE}::test_every_frame_is_in_the_files",),
-    ),
-    Mistake(
         "repetitions_count",
         CAPTURE,
         "the summary takes a feature that comes again for another one",
@@ -586,24 +485,6 @@ MISTAKES = (
         "                ctx.set(var.WRONG_CHECKSUM, constant(1))\n",
         "                ctx.set(var.WRONG_CHECKSUM, constant(0))\n",
         (f"{PTF}::test_case[embedded-udp-checksum.EveryByteOfAFeatureIsChecked]",),
-    ),
-    Mistake(
-        "one_copy_leaves",
-        PTF,
-        "of a packet for several ports the embedded switch sends the first copy only",
-        "switchgnn/softswitch/native/runtime/engine.h",
-        "for (const Replica& r : found->second)",
-        "for (const Replica& r : {found->second[0]})",
-        (f"{PTF}::test_case[embedded-udp-barrier.LastDoneAdvancesAll]",),
-    ),
-    Mistake(
-        "queues_without_length",
-        PTF,
-        "the embedded switch tells its egress that all queues are empty",
-        "switchgnn/softswitch/native/runtime/engine.h",
-        "p->since, p->depth, queues.lengths[p->port][p->of_class]);",
-        "p->since, 0, 0);",
-        (f"{PTF}::test_case[embedded-udp-congestion.SumIsMarked]",),
     ),
     # --- figures
     Mistake(
@@ -719,15 +600,6 @@ MISTAKES = (
         ("tests/host/wire/test_narrow.py",),
     ),
     Mistake(
-        "parts_of_a_bank_swapped",
-        "tests/recovery",
-        "the parts of a bank go into the words from behind",
-        "switchgnn/host/wire/narrow.py",
-        "_WORD_BITS - bits * (part + 1))",
-        "bits * part)",
-        ("tests/host/wire/test_narrow.py",),
-    ),
-    Mistake(
         "installed_once",
         "tests/recovery",
         "a switch that restarts is not given its plan again",
@@ -827,15 +699,6 @@ MISTAKES = (
         "HAS(closing, worker) -> send_done(tag)",
         "HAS(closing, worker) -> skip",
         (f"{MODEL}::test_nothing_goes_wrong[LOSS=1-mode4]",),
-    ),
-    Mistake(
-        "fetched_once",
-        "tests/promela",
-        "in the model a fetch that is lost is not repeated",
-        "tests/promela/worker.pml",
-        "fetching, vertex) -> fetch_what_is_missing()\n",
-        "fetching, vertex) -> skip\n",
-        (f"{MODEL}::test_nothing_goes_wrong[LOSS=2-mode1]",),
     ),
     Mistake(
         "sums_not_handed_on",

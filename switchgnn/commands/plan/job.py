@@ -439,10 +439,13 @@ def _leaf_spine(
     plan: Plan, boundary: BoundaryEdges, parts: LeafSpineParts, frames: Frames
 ) -> dict[str, LeafSpineDirection]:
     """Count the packets between leaves and spines, by direction."""
-    edges = {Direction.FORWARD: boundary, Direction.BACKWARD: boundary.transposed()}
     return {
         direction.value: report_leaf_spine_direction(
-            parts, plan.manifest.direction(direction), edges[direction], frames, BARRIER_FRAME_BYTES
+            parts,
+            plan.manifest.direction(direction),
+            boundary.towards(direction),
+            frames,
+            BARRIER_FRAME_BYTES,
         )
         for direction in map(Direction, plan.manifest.directions)
     }
@@ -458,7 +461,7 @@ def _report(
         record = plan.manifest.direction(direction)
         key = record.first_block, record.last_block
         if key not in shared:
-            edges = boundary if direction is Direction.FORWARD else boundary.transposed()
+            edges = boundary.towards(direction)
             tell(f"compare the {direction.value} sums with other ways")
             paper = {PAPER: _paper_packets(graph, plan, edges, direction)}
             shared[key] = report_direction(plan, direction, edges, frames, paper)
@@ -479,9 +482,7 @@ def _paper_packets(
         owner: NDArray[np.int32] = partition_workers(
             graph, manifest.workers, manifest.partition.seed
         )
-        boundary = boundary_edges(graph, owner)
-        if direction is Direction.BACKWARD:
-            boundary = boundary.transposed()
+        boundary = boundary_edges(graph, owner).towards(direction)
     elif (manifest.strategy.blocks, manifest.strategy.send) == (paper.blocks, paper.send):
         said = manifest.direction(direction).prediction
         return PacketCounts(np.array(said.packets_up), np.array(said.packets_down))

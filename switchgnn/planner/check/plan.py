@@ -300,9 +300,9 @@ def _check_graph(plan: RawPlan, graph: Graph) -> None:
 def _check_assignment(plan: RawPlan) -> None:
     workers, assignment = len(plan.workers), plan.assignment
     fits = len(assignment) == plan.manifest["graph"]["vertices"]
-    require(fits, "Assignment.safetensors does not fit the graph.")
+    require(fits, "assignment.safetensors does not fit the graph.")
     inside = np.all((assignment >= 0) & (assignment < workers))
-    require(inside, f"Assignment.safetensors names a worker outside 0..{workers - 1}.")
+    require(inside, f"assignment.safetensors names a worker outside 0..{workers - 1}.")
 
 
 def _check_left(

@@ -81,10 +81,8 @@ def left_edges(plan: Plan, graph: Graph, direction: Direction) -> BoundaryEdges:
             f"The plan was made for another graph than {graph.name}, so the rows between its "
             "hosts are not known."
         )
-    boundary = boundary_edges(graph, plan.assignment)
-    edges = boundary if direction is Direction.FORWARD else boundary.transposed()
-    left: NDArray[np.bool_] = plan.left(direction)
-    return edges.take(np.flatnonzero(left[edges.destination]))
+    edges = boundary_edges(graph, plan.assignment).towards(direction)
+    return edges.into(plan.left(direction))
 
 
 # Ways to exchange, in the order in which one is taken where several take the same time: all sums
@@ -157,9 +155,9 @@ def host_rows(
     """Count the rows between hosts, int64[W, W], for the destinations in `left`, bool[V] each."""
     rows = {}
     for direction in directions:
-        edges = boundary if direction is Direction.FORWARD else boundary.transposed()
+        edges = boundary.towards(direction)
         if left is not None:
-            edges = edges.take(np.flatnonzero(left[direction][edges.destination]))
+            edges = edges.into(left[direction])
         rows[direction] = rows_between(edges, workers, fewest_rows(edges) if partial else None)
     return rows
 
@@ -307,7 +305,7 @@ def _ranked(
     """Return all destinations by direction, first those that most workers contribute to."""
     ranked = {}
     for direction in directions:
-        edges = boundary if direction is Direction.FORWARD else boundary.transposed()
+        edges = boundary.towards(direction)
         into = distinct_pairs(edges.destination, edges.source_worker)[0]
         workers = np.bincount(into, minlength=vertices)
         order = np.argsort(-workers, kind="stable")

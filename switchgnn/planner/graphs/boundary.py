@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.planner.arrays import distinct_pairs, sort_by_key
+from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.graph import Graph
 
 
@@ -46,6 +47,14 @@ class BoundaryEdges:
             source_worker=self.destination_worker[order],
             destination_worker=self.source_worker[order],
         )
+
+    def towards(self, direction: Direction) -> "BoundaryEdges":
+        """Return the edges along which that direction sums."""
+        return self if direction is Direction.FORWARD else self.transposed()
+
+    def into(self, chosen: NDArray[np.bool_]) -> "BoundaryEdges":
+        """Return the edges whose destination is chosen, given bool[V]."""
+        return self.take(np.flatnonzero(chosen[self.destination]))
 
     def take(self, edges: NDArray[np.integer]) -> "BoundaryEdges":
         """Return the edges at these indices, which must ascend."""

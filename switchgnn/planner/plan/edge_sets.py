@@ -47,27 +47,17 @@ def edge_sets(
     left: Mapping[Direction, NDArray[np.bool_]] | None = None,
 ) -> list[DirectionPlan]:
     """Return the edges of each wanted direction, once where both have the same."""
-    forward = _without(boundary, left, Direction.FORWARD)
+    forward = boundary if left is None else boundary.into(~left[Direction.FORWARD])
     if Direction.BACKWARD not in wanted:
         return [DirectionPlan(tuple(wanted), forward, boundary)]
     transposed = boundary.transposed()
-    backward = _without(transposed, left, Direction.BACKWARD)
+    backward = transposed if left is None else transposed.into(~left[Direction.BACKWARD])
     if transposed.same_edges(boundary) and backward.same_edges(forward):
         return [DirectionPlan(tuple(wanted), forward, boundary)]
     return [
         DirectionPlan((Direction.FORWARD,), forward, boundary),
         DirectionPlan((Direction.BACKWARD,), backward, transposed),
     ]
-
-
-def _without(
-    boundary: BoundaryEdges,
-    left: Mapping[Direction, NDArray[np.bool_]] | None,
-    direction: Direction,
-) -> BoundaryEdges:
-    if left is None:
-        return boundary
-    return boundary.take(np.flatnonzero(~left[direction][boundary.destination]))
 
 
 def join_blocks(sets: Sequence[DirectionPlan]) -> DirectionPlan:

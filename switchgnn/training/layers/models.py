@@ -19,13 +19,12 @@ from switchgnn.training.gradients import GradientSums
 from switchgnn.training.layers.dropout import drop_by_vertex
 from switchgnn.training.layers.norms import VertexSums, normalise_over_all
 from switchgnn.training.layers.pyg_layers import (
-    SummedLayer,
     called_by,
     check_layer,
-    local_edges,
     own_code,
     summed_layer,
 )
+from switchgnn.training.layers.summed import SummedLayer, local_edges
 from switchgnn.training.options import ModelOptions, model_name
 from switchgnn.training.partition import Partition
 from switchgnn.training.sums import KeptSum, LocalSum, NeighbourSum, RemoteSum

@@ -181,7 +181,7 @@ def test_the_report_counts_what_crosses(direction, send, leaves, spines):
     parts = split_for_leaf_spine(plan, leaf_spine)
     check_routes(plan, parts)
     boundary = boundary_of(graph, plan.assignment)
-    edges = boundary if direction is Direction.FORWARD else boundary.transposed()
+    edges = boundary.towards(direction)
     record = plan.manifest.direction(direction)
     frames = Frames(FEATURE_FRAME_BYTES, 3)
     found = report_leaf_spine_direction(parts, record, edges, frames, BARRIER_FRAME_BYTES)
