@@ -310,8 +310,8 @@ def lines_of(root: Path) -> dict[str, int]:
 
 
 # Until it reaches its number, a room does not grow beyond these; lower them as it shrinks.
-MOST_FOR_NOW = {"product": 77_400, "core": 16_700, "tests": 69_100}
-MOST_FILES = {"product": 445, "core": 106}
+MOST_FOR_NOW = {"product": 74_500, "core": 15_550, "tests": 65_050}
+MOST_FILES = {"product": 405, "core": 96}
 
 
 def test_no_room_grows_meanwhile():
