@@ -218,7 +218,7 @@ def test_there_is_no_port_above_510():
 
 @pytest.mark.whole
 @needs_wires
-def test_a_shaped_port_loses_nothing_and_delays_nobody():
+def test_a_shaped_port_loses_nothing_and_in_native_code_delays_nobody(backend):
     frames, slow, quick = 60, 3, 4
     with wires("slow", "quick") as ends:
         for name, queues in (("quick0", False), ("slow0", True)):
@@ -241,6 +241,8 @@ def test_a_shaped_port_loses_nothing_and_delays_nobody():
     assert [[frame[28] for frame in each] for each in got] == [list(range(frames))] * 2
     assert took > 1.2
     assert used < took / 2
+    if backend is Backend.PYTHON:
+        return  # The interpreter waits for room; it has no queues.
     # The program saw most of the queue, the kernel keeps little.
     depths = [max(int.from_bytes(frame[24:28], "big") for frame in each) for each in got]
     assert depths[0] >= frames * 2 // 3
