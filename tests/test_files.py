@@ -317,8 +317,10 @@ def test_the_format_is_named_before_gz(name, expected):
     assert format_of(Path(name)) == expected
 
 
-# Writes a file as GCC does, and interrupts the program that has started it.
+# Writes a file as GCC does, and interrupts the program that has started it and waits for it: that
+# has given it all of the source.
 COMPILER = """#!/bin/sh
+cat
 touch "$TMPDIR/ccXXXX.s"
 kill -INT $PPID
 exec sleep 1000
