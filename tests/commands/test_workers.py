@@ -64,13 +64,15 @@ FAILED_LINE = b'{"event": "failed", "message": "it was I", "details": ""}\n'
 
 
 class FakeWorker:
-    """One that has said this and has ended."""
+    """One that says something and ends when it is told to."""
 
-    def __init__(self, said):
-        reader, writer = os.pipe()
-        os.write(writer, said)
-        os.close(writer)
+    def __init__(self):
+        reader, self._writer = os.pipe()
         self.stdout = os.fdopen(reader)
+
+    def end(self, said=b""):
+        os.write(self._writer, said)
+        os.close(self._writer)
 
 
 @pytest.fixture(autouse=True)
@@ -110,14 +112,24 @@ def test_a_worker_that_was_stopped_is_named_alone(tmp_path):
 
 
 @pytest.mark.whole
-def test_a_worker_that_says_why_it_fails_is_the_cause(tmp_path):
+def test_a_worker_that_says_why_it_fails_is_the_cause(tmp_path, monkeypatch):
     """Others may end first, or seem to: they miss it."""
     fails = "events.write('failed', message='my own fault', details='Traceback of mine')"
     with pytest.raises(WorkerError, match=r"^Worker 1: my own fault$") as raised:
         follow(tmp_path, [LOOKS, f"{fails}; time.sleep(30)"])
     assert raised.value.details == "Traceback of mine"
-    # Both have come when the first of them is looked at.
-    children = [FakeWorker(b""), FakeWorker(FAILED_LINE)]
+    # What the second says comes after the end of the first has been seen.
+    children = first, second = FakeWorker(), FakeWorker()
+    first.end()
+    read = workers.ChildLines.read
+
+    def read_first(output, timeout):
+        monkeypatch.setattr(workers.ChildLines, "read", read)
+        found = read(output, timeout)
+        second.end(FAILED_LINE)
+        return found
+
+    monkeypatch.setattr(workers.ChildLines, "read", read_first)
     with pytest.raises(WorkerError, match=r"^Worker 1: it was I$"):
         workers._follow(children, 5.0, lambda worker, event: None)
 
