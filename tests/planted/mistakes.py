@@ -679,7 +679,7 @@ MISTAKES = (
         "controller/controls/banks.py",
         "slots // banks + (bank < slots % banks)",
         "slots // banks",
-        (f"{STRAWMAN}::test_the_limit_is_the_plans[embedded]",),
+        ("tests/controller/controls/test_entries.py::test_slots_are_split_to_the_last_one[9]",),
     ),
     Mistake(
         "sources_not_compared",
