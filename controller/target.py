@@ -147,7 +147,7 @@ def verify(client: P4RuntimeClient, layout: Layout, desired: SwitchContents) -> 
         raise VerificationError(
             f"Switch {client.address} took all updates, but reads back {found.counts.total:,} "
             f"differently; the first: {found.first_difference()}. Something else writes to this "
-            "switch, or it has a defect: stop it, start it anew and try again."
+            "switch, or it has a defect: restart it and try again."
         )
 
 

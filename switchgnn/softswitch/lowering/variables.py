@@ -38,4 +38,3 @@ STEP = Variable("step", 0, 1 << 30)
 STEPS = Variable("steps", 0, 1 << 30)
 
 NEVER_TRUNCATED = 1 << 31
-INPUTS = (PACKET_BYTES, INPUT_PORT, INSTANCE_TYPE, INSTANCE, NOW, ENQUEUED_AT)
