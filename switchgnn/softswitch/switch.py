@@ -156,7 +156,8 @@ class SoftSwitch:
         backend: the code generated for programs.
 
     Raises:
-        NoCompilerError: the native back end is requested and there is no compiler.
+        NoCompilerError: the native back end is requested, or ports have limits, and there is no
+            compiler.
     """
 
     def __init__(
@@ -178,6 +179,8 @@ class SoftSwitch:
             )
         self.device_id = device_id
         self.backend = backend
+        if self._interprets:
+            self._refuse_limits()
         self.replication = ReplicationEngine()
         self.given: GivenProgram | None = None
         self.state: ProgramState | None = None
@@ -342,10 +345,7 @@ class SoftSwitch:
                 self._loop.start()
 
     def _native_engine(self, given: GivenProgram) -> NativeEngine | None:
-        if self.backend is Backend.PYTHON or (
-            self.backend is Backend.AUTO and find_compiler() is None
-        ):
-            self._refuse_limits()
+        if self._interprets:
             return None
         try:
             native = load_native(given)
@@ -357,6 +357,11 @@ class SoftSwitch:
             _SWITCH_LOG.warning("The program is interpreted: %s", error)
             return None
         return NativeEngine(native, self._queue_settings)
+
+    @property
+    def _interprets(self) -> bool:
+        without = self.backend is Backend.AUTO and find_compiler() is None
+        return without or self.backend is Backend.PYTHON
 
     def _refuse_limits(self) -> None:
         if self._queue_settings.limited:
