@@ -29,7 +29,8 @@ COMMANDS = {
     name: text.splitlines() for name, text in BLOCK.findall((HERE / "README.md").read_text())
 }
 SCRIPT = re.compile(r'^```python title="train.py"\n(.*?)^```', re.MULTILINE | re.DOTALL)
-LOSS = re.compile(r"^loss ([\d.]+)$", re.MULTILINE)
+# Not whole lines: torchrun's processes write a text and its end of line apart, so lines can join.
+LOSS = re.compile(r"loss (\d+\.\d{4})")
 MOST_CHANGED = 8
 EPOCHS = 10
 RESULT, NETWORK = "result.pt", "network.toml"
