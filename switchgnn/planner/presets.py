@@ -74,11 +74,6 @@ class PlanRequest:
     def checked(self) -> "PlanRequest":
         """Return the same after checking all names."""
         find_preset(self.preset)
-        if self.preset == PAPER and (self.pools or 1) > 1:
-            raise PlannerError(
-                f"The paper's switch has one pool of slots, not {self.pools}: choose the strategy "
-                f"{BEST} or {AUTO}."
-            )
         for part, name in self.named().items():
             find_strategy(part.removesuffix("s"), name, KNOWN[part])
         if self.assignment is not None and self.partition is not None:
@@ -250,9 +245,14 @@ def resolve_strategies(
         A strategy of each kind.
 
     Raises:
-        PlannerError: a name that is not known, or a rate that is not above 0.
+        PlannerError: a name that is not known, pools for `paper`, or a rate that is not above 0.
     """
     request.checked()
+    if request.preset == PAPER and context.pools > 1:
+        raise PlannerError(
+            f"The paper's switch has one pool of slots, not {context.pools}: choose the strategy "
+            f"{BEST} or {AUTO}."
+        )
     chosen = preset_strategies(request.preset, graph, context)
     named: dict[str, Any] = {**request.named()}
     because = {part: f"{part.capitalize()} {name}: as asked." for part, name in named.items()}

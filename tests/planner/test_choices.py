@@ -237,9 +237,10 @@ def test_wrong_names_list_the_right_ones(part):
 
 
 def test_the_papers_switch_has_one_pool():
-    PlanRequest("best", pools=2).checked()
+    halves = replace(FEW, pools=2)
+    assert resolve_strategies(PlanRequest("best"), SMALL, halves).blocks
     with reports("one pool of slots, not 2", "best"):
-        PlanRequest("paper", pools=2).checked()
+        resolve_strategies(PlanRequest("paper"), SMALL, halves)
 
 
 def test_an_assignment_takes_the_place_of_the_partition(tmp_path):
