@@ -24,7 +24,7 @@ from switchgnn.host.direct.kinds import BinnedSchedule, read_binned_schedule, wr
 from switchgnn.host.direct.schedule import DirectSchedule, check_workers, cut_schedules
 from switchgnn.host.direct.transport import DirectTransport
 from switchgnn.host.errors import TransportError
-from switchgnn.host.innetwork.block import ShareListener
+from switchgnn.host.innetwork.units import ShareListener
 from switchgnn.host.innetwork.exchange import (
     BlockListener,
     FixedSums,
