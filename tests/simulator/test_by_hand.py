@@ -150,7 +150,7 @@ def test_a_strawman_without_free_slots_passes_features_on():
         Sent(0, [[2]]),
         Sent(0, [[2]]),
     ]
-    run = simulated(scene(3, rows, packets, pools=[1]))
+    run = simulated(scene(3, rows, packets, bank_slots=[1]))
     came = [(each.id, each.kind) for each in run.trace if not each.at_switch and each.worker == 2]
     parts = [(row, kind) for row, kind in came if kind in (Kind.SUM, Kind.FEATURE)]
     assert parts == [(1, Kind.FEATURE), (1, Kind.FEATURE), (0, Kind.SUM), (2, Kind.SUM)]
@@ -158,10 +158,10 @@ def test_a_strawman_without_free_slots_passes_features_on():
     assert (run.features_down, run.sums_down) == ((0, 0, 2), (0, 0, 2))
 
 
-def test_pools_are_apart():
+def test_banks_are_apart():
     rows = [Row(1, 2, bank=0), Row(1, 2, bank=0), Row(1, 2, bank=1)]
     packets = [Sent(0, [[row]]) for row in (0, 1, 2, 0, 1, 2)]
-    run = simulated(scene(2, rows, packets, pools=[1, 1]))
+    run = simulated(scene(2, rows, packets, bank_slots=[1, 1]))
     assert (run.sums, run.overflowed) == (2 + 1, 1)
 
 
@@ -351,7 +351,7 @@ def test_slots_forget_the_fragment_before():
 def test_a_strawman_cannot_lose():
     """What it passed on is in no slot."""
     rows = [Row(1, 1), Row(1, 1)]
-    setup = scene(2, rows, [Sent(0, [[0, 1]])], pools=[2])
+    setup = scene(2, rows, [Sent(0, [[0, 1]])], bank_slots=[2])
     simulated(setup, buffer=2 * 188)
     with pytest.raises(SimulatorError, match=r"queue to worker 1 is full.*larger buffer"):
         simulated(setup, buffer=2 * 188 - 1)

@@ -85,13 +85,11 @@ def pace(patch):
     test_against_others.test_features_leave_when_those_of_the_host_would(440, patch)
 
 
-DONE = "++done_ < down_.size()) {\n            return;\n        }\n        done_ = 0;\n        "
-
 # What is replaced by what, and the oracle that notices.
 MISTAKES = {
     "a sum that was recalled in the fragment before counts in this one": (
-        "(left == 0 || late)",
-        "left == 0",
+        "(late || !flight.Misses(packet.id))",
+        "!flight.Misses(packet.id)",
         background("test_everything_arrives_once_beside_it", "plan"),
     ),
     "sums leave a step early": (
@@ -99,14 +97,14 @@ MISTAKES = {
         "row.added + 1 < row.expected",
         lambda patch: test_closed_forms.test_a_star_takes_n_steps_with_its_centre_first(10),
     ),
-    "the strawman never takes a slot back": ("        ++free_[rows_[row].pool];\n", "", game),
+    "the strawman never takes a slot back": ("            ++free_[rows_[at].bank];\n", "", game),
     "an acknowledgement has the bytes of a frame with its checksum": (
         "return 60;",
         "return 64;",
         prediction,
     ),
     "a sum stands for a feature, whatever the plan says": (
-        "packet.count * schedule_.PacketsPerSum(worker_, block_)",
+        "packet.count * FlightOf(passed_).PacketsPerSum()",
         "packet.count",
         pace,
     ),
@@ -137,8 +135,8 @@ MISTAKES = {
         parts,
     ),
     "the first leaf that is done lets all go on": (
-        f"{DONE}CheckComplete",
-        f"{DONE.replace('down_.size()', '1')}CheckComplete",
+        "!barriers_.Collect(packet, down_.size())",
+        "!barriers_.Collect(packet, 1)",
         on_links,
     ),
     "a receiver's answers take the spine of what it answers": (
@@ -152,8 +150,8 @@ MISTAKES = {
         by_spine,
     ),
     "a sum that comes twice counts twice": (
-        "recaller_ && (left",
-        "!recaller_ && (left",
+        "flight.recaller && (late",
+        "!flight.recaller && (late",
         background("test_everything_arrives_once_beside_it", "plan"),
     ),
     "the background counts as the exchange": (
