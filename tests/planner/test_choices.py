@@ -236,6 +236,13 @@ def test_wrong_names_list_the_right_ones(part):
             wrong()
 
 
+def test_the_papers_switch_has_one_pool():
+    halves = replace(FEW, pools=2)
+    assert resolve_strategies(PlanRequest("best"), SMALL, halves).blocks
+    with reports("one pool of slots, not 2", "best"):
+        resolve_strategies(PlanRequest("paper"), SMALL, halves)
+
+
 def test_an_assignment_takes_the_place_of_the_partition(tmp_path):
     given = np.arange(SMALL.vertices) % 4
     file = tmp_path / "workers.txt"

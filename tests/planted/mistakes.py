@@ -37,6 +37,7 @@ PARTS = "tests/host/test_strawman.py"
 DIRECT = "tests/host/direct/test_faults.py"
 FRAMING = "tests/host/direct/test_framing.py"
 BLOCKS = "tests/planner/blocks/test_leaf_spine.py"
+CHECKED_PLANS = "tests/planner/check/test_plan.py"
 FAST_PATH = "tests/host/innetwork/test_fast_path.py"
 STREAM, SCALES = "tests/host/reduce/test_stream.py", "tests/host/reduce/test_scale.py"
 ROW_FAST_PATH = "tests/host/direct/test_fast_path.py"
@@ -244,6 +245,15 @@ MISTAKES = (
         "over.leaves + attached.spine_of(known.destination_id[rows])] = True",
         "over.leaves + attached.spine_of(known.destination_id[rows])] = False",
         (f"{BLOCKS}::test_no_switch_needs_more_slots_and_sums_are_exact",),
+    ),
+    Mistake(
+        "blocks_fill_all_pools",
+        RUN,
+        "a block has the slots of all pools",
+        "switchgnn/planner/plan/banks.py",
+        "return min(slots // pools, of_banks)",
+        "return min(slots, pools * of_banks)",
+        (f"{CHECKED_PLANS}::test_the_blocks_of_all_pools_fit_beside_each_other",),
     ),
     Mistake(
         "faults_on_cables_ignored",

@@ -180,6 +180,7 @@ def choose_lanes(
     this is None: `build_resolved` makes it.
     """
     owner: NDArray[np.integer] | None = request.load_assignment()
+    context = replace(context, pools=request.pools or 1)
     if request.lanes is not None:
         return replace(context, lanes=request.lanes), owner
     check_workers(graph, context.workers)
