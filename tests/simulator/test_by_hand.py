@@ -75,6 +75,42 @@ def test_an_exchange_in_steady_state_has_one_barrier_per_block_and_fragment():
     ]
 
 
+def units_in_pools(pools, blocks, fragments, **options):
+    """Worker 0 sends eight features to worker 1 in each unit."""
+    numbers = range(1, blocks + 1)
+    rows = [Row(1, 1, block=block) for block in numbers for _ in range(8)]
+    packets = [Sent(0, [[row]], block=rows[row].block) for row in range(len(rows))]
+    setup = scene(2, rows, packets, blocks=blocks, fragments=fragments, pools=pools)
+    return simulated(setup, **options)
+
+
+@pytest.mark.parametrize(("blocks", "fragments"), [(1, 1), (1, 4), (5, 1), (3, 3)])
+@pytest.mark.parametrize("pools", [1, 2, 3, 4])
+def test_pools_share_round_trips(pools, blocks, fragments):
+    """A unit begins when the one before it in its pool has passed its barrier.
+
+    Four units are sent in less than a delay. So the units of all pools follow each other, and the
+    first one's barrier has passed only after the last one is sent.
+    """
+    run = units_in_pools(pools, blocks, fragments)
+    sent = 8 * FEATURE
+    turn = sent + FEATURE + 2 * DELAY + OPENING
+    opened, last = OPENING + (pools - 1) * BARRIER, blocks * fragments - 1
+    closed = opened + (1 + last // pools) * turn + last % pools * sent
+    assert run.finished == (closed, closed)
+    assert run.barriers == pools + blocks * fragments
+    assert run.frames_up[1] == run.barriers
+
+
+def test_two_pools_keep_a_link_busy():
+    """Without delays, one unit is sent while the barrier of the other passes."""
+    one, two = (units_in_pools(pools, 4, 5, delay=0.0, opening=False) for pools in (1, 2))
+    sent, barrier = 20 * 8 * FEATURE, FEATURE + 2 * BARRIER
+    assert one.finished[0] == sent + 20 * barrier
+    # Each DONE goes ahead of features.
+    assert sent + 20 * BARRIER <= two.finished[0] < sent + 20 * BARRIER + barrier
+
+
 def test_an_exchange_of_nothing_takes_no_time_in_steady_state():
     run = simulated(scene(2, [], [], blocks=0), opening=False)
     assert (run.finished, run.barriers, run.frames_up) == ((0, 0), 0, (0, 0))

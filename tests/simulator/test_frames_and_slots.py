@@ -206,9 +206,10 @@ def test_a_pass_adds_to_as_many_slots_as_there_are_groups_of_banks(lanes, banks)
     ("arguments", "error", "said"),
     [
         (("--system", "paper", "--lanes", 24), PlannerError, "No frames of '24' numbers"),
-        (("--system", "bns-gcn", "--lanes", 64), SimulatorError, "leave --lanes out"),
+        (("--system", "bns-gcn", "--lanes", 64), SimulatorError, "leave --lanes and --pools out"),
+        (("--system", "g3", "--pools", 2), SimulatorError, "leave --lanes and --pools out"),
     ],
 )
-def test_other_widths_are_refused(arguments, error, said):
+def test_other_widths_and_pools_are_refused(arguments, error, said):
     with pytest.raises(error, match=said):
         as_json(*GRAPH, *arguments)

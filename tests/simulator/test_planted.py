@@ -16,6 +16,7 @@ from tests.support.markers import some_of
 from . import (
     test_against_others,
     test_background,
+    test_by_hand,
     test_closed_forms,
     test_frames_and_slots,
     test_leaf_spine_by_hand,
@@ -91,6 +92,11 @@ MISTAKES = {
         "(late || !flight.Misses(packet.id))",
         "!flight.Misses(packet.id)",
         background("test_everything_arrives_once_beside_it", "plan"),
+    ),
+    "a unit begins before its pool is free": (
+        "std::min(passed_, schedule_.Units())",
+        "std::min(passed_ + 1, schedule_.Units())",
+        lambda patch: test_by_hand.test_pools_share_round_trips(2, 5, 1),
     ),
     "sums leave a step early": (
         "row.added < row.expected",

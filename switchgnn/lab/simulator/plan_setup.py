@@ -87,7 +87,7 @@ def plan_setup(
         together=together,
         data_frame_bytes=longest,
         lanes=lanes,
-        pools=getattr(manifest, "pools", 1),
+        pools=manifest.pools,
     )
 
 

@@ -63,30 +63,59 @@ class Slots {
         for (size_t i = 0; i < rows_.size(); ++i) {
             const size_t planned = i % rows_of_pool_ / together_;
             const uint8_t shared = free_.empty() ? 0 : bank[planned] % free_.size();
-            rows_[i] = {expected[planned], 0, 0, worker[planned], shared};
+            rows_[i] = {expected[planned], 0, 0, worker[planned], shared, {}};
         }
     }
 
     /// Add to a row in the pool of a turn; `total` becomes the contributions in what leaves.
     Fate Add(uint32_t row, uint32_t turn, uint16_t count, uint16_t& total) {
-        const size_t at = turn % unfinished_.size() * rows_of_pool_ + row;
+        const size_t at = At(row, turn);
         return free_.empty() ? AddPlanned(at, count, total) : AddShared(at, count, total);
     }
 
     uint32_t WorkerOf(uint32_t row) const { return rows_[row].worker; }
+
+    /// Note a sum that has left. It stays in its slot until a later unit overwrites it.
+    void Note(const Packet& sum) {
+        rows_[At(sum.id, sum.turn)].left = {sum.turn, sum.count, sum.bytes};
+    }
+
+    /// Make an answer to a RECALL of a row: the sum if it has left, or MISSING.
+    Packet AnswerTo(const Packet& recall) const {
+        Packet answer{.kind = Kind::MISSING, .id = recall.id, .turn = recall.turn};
+        const Left& left = rows_[At(recall.id, recall.turn)].left;
+        if (left.turn == recall.turn) {
+            answer.kind = Kind::SUM;
+            answer.count = left.count;
+            answer.bytes = left.bytes;
+        }
+        return answer;
+    }
+
     /// Slots that hold an unfinished sum; below, those in the pool of a turn.
     uint64_t InUse() const { return in_use_; }
     uint64_t InUse(uint32_t turn) const { return unfinished_[turn % unfinished_.size()]; }
     uint64_t MostInUse() const { return most_in_use_; }
 
   private:
+    struct Left {
+        uint32_t turn = 0;  // 0, an opening: it has not left
+        uint16_t count = 0;
+        uint16_t bytes = 0;
+    };
+
     struct Row {
         uint16_t expected;
         uint16_t seen;
         uint16_t added;
         uint8_t worker;
         uint8_t bank;
+        Left left;
     };
+
+    size_t At(uint32_t row, uint32_t turn) const {
+        return turn % unfinished_.size() * rows_of_pool_ + row;
+    }
 
     uint64_t& Unfinished(size_t at) { return unfinished_[at / rows_of_pool_]; }
 
@@ -179,43 +208,17 @@ class Slots {
     uint64_t most_in_use_ = 0;
 };
 
-/// The sums that are still in the slots of a pool, for workers that recall them. A slot keeps its
-/// sum until the pool's next unit overwrites it.
-class LeftSums {
-  public:
-    struct Left {
-        /// Contributions in the sum; 0: it has not left.
-        uint16_t count = 0;
-        /// Of its frame.
-        uint16_t bytes = 0;
-    };
-
-    /// Note that a sum has left.
-    void Note(uint32_t row, Left left) {
-        if (row >= left_.size()) {
-            left_.resize(std::max<size_t>(row + 1, 2 * left_.size()));
-        }
-        left_[row] = left;
-    }
-
-    Left Of(uint32_t row) const { return row < left_.size() ? left_[row] : Left{}; }
-    void Clear() { std::fill(left_.begin(), left_.end(), Left{}); }
-
-  private:
-    std::vector<Left> left_;
-};
-
 /// Adds packets to the slots of one switch, and counts.
 class Adder {
   public:
-    explicit Adder(Slots& slots) : slots_(slots) {}
+    explicit Adder(Slots& slots) : slots(slots) {}
 
     /// Add a packet to a row. Return whether something leaves, and set `leaving` to it: the packet
     /// becomes the sum, as in p4src/rewrite.p4, and so keeps its mark.
     bool Add(uint32_t row, const Packet& packet, Packet& leaving) {
         ++tally.contributions;
         uint16_t total;
-        const Fate fate = slots_.Add(row, packet.turn, packet.count, total);
+        const Fate fate = slots.Add(row, packet.turn, packet.count, total);
         if (fate == Fate::KEPT) {
             return false;
         }
@@ -228,26 +231,24 @@ class Adder {
     }
 
     /// The worker that holds the destination of a row.
-    uint32_t WorkerOf(uint32_t row) const { return slots_.WorkerOf(row); }
+    uint32_t WorkerOf(uint32_t row) const { return slots.WorkerOf(row); }
 
     /// Refuse to end a unit while a sum of it is incomplete.
     void CheckComplete(uint32_t turn) const {
-        if (slots_.InUse(turn) != 0) {
+        if (slots.InUse(turn) != 0) {
             throw SimulationError("All workers are done with a block, but sums are incomplete.");
         }
     }
 
     Tally Count() const {
         Tally counted = tally;
-        counted.slots = slots_.InUse();
-        counted.max_slots = slots_.MostInUse();
+        counted.slots = slots.InUse();
+        counted.max_slots = slots.MostInUse();
         return counted;
     }
 
     Tally tally;
-
-  private:
-    Slots& slots_;
+    Slots& slots;
 };
 
 /// The barriers of a switch, one for each pool.
@@ -412,8 +413,7 @@ class AddingSwitch : public Switch {
               [this](Circling& circling, Picoseconds at) { return Pass(circling, at); },
               options.pass)),
           outlet_(ns3::Create<Outlet>([this](const Packet& packet, uint32_t worker,
-                                             Picoseconds now) { Send(packet, worker, now); })),
-          left_sums_(options.pace.losses ? options.pools : 0) {}
+                                             Picoseconds now) { Send(packet, worker, now); })) {}
 
     void Receive(const Packet& packet, uint32_t, Picoseconds now) override {
         if (packet.between_hosts) {
@@ -451,8 +451,8 @@ class AddingSwitch : public Switch {
     /// Send a packet on its way to a worker, or, for a sum, on the way to the worker that gets it.
     /// A sum stays in its slot while it is in a queue, and when it is lost.
     virtual void Send(const Packet& packet, uint32_t worker, Picoseconds now) {
-        if (!left_sums_.empty() && packet.kind == Kind::SUM) {
-            LeftSumsOf(packet.turn).Note(packet.id, {packet.count, packet.bytes});
+        if (packet.kind == Kind::SUM) {
+            adder_.slots.Note(packet);
         }
         down_[worker]->Send(packet, now);
     }
@@ -487,9 +487,6 @@ class AddingSwitch : public Switch {
         adder_.CheckComplete(turn);
         barriers_.Pass(turn);
         ++adder_.tally.barriers;
-        if (!left_sums_.empty()) {
-            LeftSumsOf(turn).Clear();
-        }
         TellAll({.kind = Kind::ADVANCE, .turn = turn}, now);
     }
 
@@ -555,23 +552,13 @@ class AddingSwitch : public Switch {
 
     /// One pass, without the loop: it touches one slot.
     void Recall(const Packet& packet, Picoseconds now) {
-        Packet answer{.kind = Kind::MISSING, .id = packet.id, .turn = packet.turn};
-        const LeftSums::Left left = LeftSumsOf(packet.turn).Of(packet.id);
-        if (left.count != 0) {
-            answer.kind = Kind::SUM;
-            answer.count = left.count;
-            answer.bytes = left.bytes;
-            ++adder_.tally.sent_again;
-        }
+        const Packet answer = adder_.slots.AnswerTo(packet);
+        adder_.tally.sent_again += answer.kind == Kind::SUM;
         down_[packet.worker]->Send(answer, now);
     }
-
-    LeftSums& LeftSumsOf(uint32_t turn) { return left_sums_[turn % left_sums_.size()]; }
 
     const Schedule& schedule_;
     Barriers barriers_;
     ns3::Ptr<Loop> loop_;
     ns3::Ptr<Outlet> outlet_;
-    // Of each pool, where packets may be lost and recalled.
-    std::vector<LeftSums> left_sums_;
 };

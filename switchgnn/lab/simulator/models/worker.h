@@ -11,9 +11,9 @@
 
 #include <algorithm>
 #include <deque>
+#include <functional>
 #include <limits>
 #include <memory>
-#include <optional>
 #include <utility>
 #include <vector>
 
@@ -26,26 +26,118 @@ constexpr int kPatience = 64;
 
 constexpr uint32_t kMostTold = std::numeric_limits<uint16_t>::max();
 
-/// The worker of a recaller.
-class Expectant {
+/// What a worker sends and awaits of a unit in flight. The next one of the pool takes its place.
+class Flight {
   public:
-    virtual ~Expectant() = default;
-    /// The rows of the pool's unit in flight that have not come.
-    virtual std::vector<uint32_t> MissingRows(uint32_t pool) const = 0;
-    virtual bool Misses(uint32_t pool, uint32_t row) const = 0;
-    virtual void Recall(uint32_t pool, uint32_t row, Picoseconds now) = 0;
+    Flight(const Schedule& schedule, uint32_t worker, const PaceOptions& pace)
+        : schedule_(schedule),
+          worker_(worker),
+          pace_(pace),
+          left_(schedule.RowsOf(worker)) {}
+
+    void Begin(uint32_t unit) {
+        turn_ = unit + schedule_.pools;
+        block_ = unit / schedule_.fragments;
+        fragment_ = unit % schedule_.fragments;
+        const Schedule::Share share = schedule_.ShareOf(worker_, block_);
+        first_ = share.first_packet;
+        size_ = share.packets;
+        awaited_ = share.rows;
+        schedule_.Expect(worker_, block_, left_);
+        sent_ = confirmed_ = 0;
+        first_waiting_ = 0;
+        acknowledged_.assign((size_ + pace_.group - 1) / pace_.group, false);
+    }
+
+    /// Features that need not wait for acknowledgements of others.
+    uint64_t Sendable() const {
+        const uint64_t furthest = uint64_t{first_waiting_ + pace_.groups_apart} * pace_.group;
+        return std::min(size_, furthest) - sent_;
+    }
+
+    Packet Next(Picoseconds now) {
+        Packet packet{.kind = Kind::FEATURE, .turn = turn_, .asked = now};
+        packet.count = schedule_.CountOf(first_ + sent_);
+        packet.id = static_cast<uint32_t>(first_ + sent_);
+        packet.bytes = schedule_.BytesOf(packet.id, fragment_);
+        packet.group = static_cast<uint32_t>(sent_ / pace_.group);
+        ++sent_;
+        packet.echo = sent_ % pace_.group == 0 || sent_ == size_;
+        return packet;
+    }
+
+    /// Take the acknowledgement of a group; return its features.
+    uint32_t Confirm(uint32_t group) {
+        const uint64_t behind = size_ - uint64_t{group} * pace_.group;
+        const auto features = static_cast<uint32_t>(std::min<uint64_t>(pace_.group, behind));
+        confirmed_ += features;
+        acknowledged_[group] = true;
+        while (first_waiting_ < acknowledged_.size() && acknowledged_[first_waiting_]) {
+            ++first_waiting_;
+        }
+        return features;
+    }
+
+    /// Take contributions to a row; return whether it is complete.
+    bool Take(uint32_t row, uint16_t count) {
+        uint16_t& left = left_[schedule_.RankOf(row)];
+        if (count > left) {
+            throw SimulationError(
+                "A worker got more contributions to a sum than it has neighbours.");
+        }
+        left -= count;
+        awaited_ -= left == 0;
+        return left == 0;
+    }
+
+    bool Misses(uint32_t row) const { return left_[schedule_.RankOf(row)] != 0; }
+
+    std::vector<uint32_t> MissingRows() const {
+        std::vector<uint32_t> rows;
+        const uint64_t count = schedule_.ShareOf(worker_, block_).rows;
+        for (uint64_t rank = 0; rank < count; ++rank) {
+            if (left_[rank] != 0) {
+                rows.push_back(schedule_.RowAt(worker_, block_, rank));
+            }
+        }
+        return rows;
+    }
+
+    uint32_t Turn() const { return turn_; }
+    uint64_t InFlight() const { return sent_ - confirmed_; }
+    bool AllConfirmed() const { return confirmed_ == size_; }
+    bool Through() const { return AllConfirmed() && awaited_ == 0; }
+    double PacketsPerSum() const { return schedule_.PacketsPerSum(worker_, block_); }
+
+  private:
+    const Schedule& schedule_;
+    uint32_t worker_;
+    const PaceOptions& pace_;
+    // Contributions that each row of this worker still misses, by rank among its rows.
+    std::vector<uint16_t> left_;
+    uint32_t turn_ = 0;
+    uint32_t block_ = 0;
+    uint32_t fragment_ = 0;
+    uint64_t first_ = 0;
+    uint64_t size_ = 0;
+    uint64_t sent_ = 0;
+    uint64_t confirmed_ = 0;
+    uint64_t awaited_ = 0;
+    std::vector<bool> acknowledged_;
+    uint32_t first_waiting_ = 0;
 };
 
-/// Asks for missing sums of a pool. After a silence it asks for sixteen; then each answer triggers
-/// the next question about those missing at that time, as they may be thousands.
-/// host/innetwork/receiver.py first asks for one; at the speed of hardware, sixteen take the time of
-/// a few packets. Nothing is lost inside the simulated switch, so every sum arrives at last, and
-/// nothing is fetched.
+/// Asks for missing sums of a unit. After a silence it asks for sixteen; then each answer triggers
+/// the next question about those missing at that time, as they may be thousands. A real receiver
+/// (host/innetwork/receiver.py) asks for one first; at the speed of hardware, sixteen take the time
+/// of a few packets. Nothing is lost inside the simulated switch, so nothing is fetched.
 class Recaller {
   public:
-    Recaller(Expectant& expectant, uint32_t pool, const RoundTrip& round_trip)
-        : expectant_(expectant),
-          pool_(pool),
+    using Recall = std::function<void(uint32_t row, Picoseconds now)>;
+
+    Recaller(const Flight& flight, Recall recall, const RoundTrip& round_trip)
+        : flight_(flight),
+          recall_(std::move(recall)),
           round_trip_(round_trip),
           timer_(ns3::Create<Timer>([this](Picoseconds now) { Late(now); })) {}
 
@@ -101,7 +193,7 @@ class Recaller {
         }
         ++attempts_;
         quiet_since_ = now;
-        to_ask_ = expectant_.MissingRows(pool_);
+        to_ask_ = flight_.MissingRows();
         asked_ = 0;
         for (int i = 0; i < kAtOnce; ++i) {
             AskNext(now);
@@ -110,11 +202,11 @@ class Recaller {
     }
 
     void AskNext(Picoseconds now) {
-        while (asked_ < to_ask_.size() && !expectant_.Misses(pool_, to_ask_[asked_])) {
+        while (asked_ < to_ask_.size() && !flight_.Misses(to_ask_[asked_])) {
             ++asked_;
         }
         if (asked_ < to_ask_.size()) {
-            expectant_.Recall(pool_, to_ask_[asked_++], now);
+            recall_(to_ask_[asked_++], now);
         }
     }
 
@@ -124,8 +216,8 @@ class Recaller {
         return quiet_since_ + std::max(share, round_trip_.BackedOff(attempts_, !marked_));
     }
 
-    Expectant& expectant_;
-    uint32_t pool_;
+    const Flight& flight_;
+    Recall recall_;
     const RoundTrip& round_trip_;
     ns3::Ptr<Timer> timer_;
     Picoseconds began_ = 0;
@@ -138,120 +230,19 @@ class Recaller {
     size_t asked_ = 0;
 };
 
-/// What a worker sends and awaits of a unit in flight. The next one of the pool takes its place.
-class Flight {
-  public:
-    Flight(const Schedule& schedule, uint32_t worker, const PaceOptions& pace)
-        : schedule_(schedule),
-          worker_(worker),
-          pace_(pace),
-          left_(schedule.RowsOf(worker)) {}
-
-    void Begin(uint32_t unit) {
-        turn_ = unit + schedule_.pools;
-        block_ = unit / schedule_.fragments;
-        fragment_ = unit % schedule_.fragments;
-        const Schedule::Share share = schedule_.ShareOf(worker_, block_);
-        first_ = share.first_packet;
-        size_ = share.packets;
-        awaited_ = share.rows;
-        schedule_.Expect(worker_, block_, left_);
-        sent_ = confirmed_ = 0;
-        first_waiting_ = 0;
-        acknowledged_.assign((size_ + pace_.group - 1) / pace_.group, false);
-    }
-
-    /// Features that need not wait for acknowledgements of others.
-    uint64_t Sendable() const {
-        const uint64_t furthest = uint64_t{first_waiting_ + pace_.groups_apart} * pace_.group;
-        return std::min(size_, furthest) - sent_;
-    }
-
-    Packet Next(Picoseconds now) {
-        Packet packet{
-            .kind = Kind::FEATURE, .worker = static_cast<uint16_t>(worker_), .asked = now};
-        packet.count = schedule_.CountOf(first_ + sent_);
-        packet.id = static_cast<uint32_t>(first_ + sent_);
-        packet.bytes = schedule_.BytesOf(packet.id, fragment_);
-        packet.group = static_cast<uint32_t>(sent_ / pace_.group);
-        packet.turn = turn_;
-        ++sent_;
-        packet.echo = sent_ % pace_.group == 0 || sent_ == size_;
-        return packet;
-    }
-
-    /// Take the acknowledgement of a group; return its features.
-    uint32_t Confirm(uint32_t group) {
-        const uint64_t behind = size_ - uint64_t{group} * pace_.group;
-        const auto features = static_cast<uint32_t>(std::min<uint64_t>(pace_.group, behind));
-        confirmed_ += features;
-        acknowledged_[group] = true;
-        while (first_waiting_ < acknowledged_.size() && acknowledged_[first_waiting_]) {
-            ++first_waiting_;
-        }
-        return features;
-    }
-
-    /// Take contributions to a row; return whether it is complete.
-    bool Take(uint32_t row, uint16_t count) {
-        uint16_t& left = left_[schedule_.RankOf(row)];
-        if (count > left) {
-            throw SimulationError(
-                "A worker got more contributions to a sum than it has neighbours.");
-        }
-        left -= count;
-        awaited_ -= left == 0;
-        return left == 0;
-    }
-
-    bool Misses(uint32_t row) const { return left_[schedule_.RankOf(row)] != 0; }
-
-    std::vector<uint32_t> MissingRows() const {
-        std::vector<uint32_t> rows;
-        const uint64_t count = schedule_.ShareOf(worker_, block_).rows;
-        for (uint64_t rank = 0; rank < count; ++rank) {
-            if (left_[rank] != 0) {
-                rows.push_back(schedule_.RowAt(worker_, block_, rank));
-            }
-        }
-        return rows;
-    }
-
-    uint32_t Turn() const { return turn_; }
-    uint64_t InFlight() const { return sent_ - confirmed_; }
-    bool AllConfirmed() const { return confirmed_ == size_; }
-    bool Through() const { return AllConfirmed() && awaited_ == 0; }
-    double PacketsPerSum() const { return schedule_.PacketsPerSum(worker_, block_); }
-    /// Only where packets can be lost.
-    std::optional<Recaller> recaller;
-
-  private:
-    const Schedule& schedule_;
-    uint32_t worker_;
-    const PaceOptions& pace_;
-    // Contributions that each row of this worker still misses, by rank among its rows.
-    std::vector<uint16_t> left_;
-    uint32_t turn_ = 0;
-    uint32_t block_ = 0;
-    uint32_t fragment_ = 0;
-    uint64_t first_ = 0;
-    uint64_t size_ = 0;
-    uint64_t sent_ = 0;
-    uint64_t confirmed_ = 0;
-    uint64_t awaited_ = 0;
-    std::vector<bool> acknowledged_;
-    uint32_t first_waiting_ = 0;
-};
-
-class Worker : public Host, public Expectant {
+class Worker : public Host {
   public:
     /// opening: whether the exchange begins with a barrier.
     Worker(const Schedule& schedule, uint32_t worker, const PaceOptions& pace, bool opening)
         : Host(worker, pace), schedule_(schedule), passed_(opening ? 0 : schedule.pools) {
         for (uint32_t pool = 0; pool < schedule.pools; ++pool) {
-            flights_.emplace_back(schedule, worker, pace_);
+            const Flight& flight = flights_.emplace_back(schedule, worker, pace_);
             if (pace.losses) {
-                flights_.back().recaller.emplace(*this, pool, congestion_.Trip());
+                const auto recall = [&](uint32_t row, Picoseconds now) {
+                    ++tally_.recalled;
+                    Send({.kind = Kind::RECALL, .id = row, .turn = flight.Turn()}, now);
+                };
+                recallers_.emplace_back(flight, recall, congestion_.Trip());
             }
         }
     }
@@ -259,7 +250,7 @@ class Worker : public Host, public Expectant {
     /// Open the exchange in all pools, or begin with its first units.
     void Start(Picoseconds now) override {
         for (uint32_t pool = passed_; pool < schedule_.pools; ++pool) {
-            Report(pool, now);
+            Send({.kind = Kind::DONE, .turn = pool}, now);
         }
         BeginSome(now);
     }
@@ -279,7 +270,7 @@ class Worker : public Host, public Expectant {
                 TakePart(packet, now);
                 break;
             case Kind::MISSING:
-                FlightOf(packet.turn).recaller->NotYet(now);
+                recallers_[PoolOf(packet.turn)].NotYet(now);
                 break;
             default:
                 break;
@@ -293,14 +284,15 @@ class Worker : public Host, public Expectant {
         while (FlightOf(turn).Sendable() == 0) {
             ++turn;
         }
-        up_->Send(FlightOf(turn).Next(now), now);
+        Send(FlightOf(turn).Next(now), now);
     }
 
     uint64_t Sendable() const override { return Total(&Flight::Sendable); }
     uint64_t InFlight() const override { return Total(&Flight::InFlight); }
 
   private:
-    Flight& FlightOf(uint32_t turn) { return flights_[turn % schedule_.pools]; }
+    uint32_t PoolOf(uint32_t turn) const { return turn % schedule_.pools; }
+    Flight& FlightOf(uint32_t turn) { return flights_[PoolOf(turn)]; }
 
     uint64_t Total(uint64_t (Flight::*number)() const) const {
         uint64_t total = 0;
@@ -310,17 +302,9 @@ class Worker : public Host, public Expectant {
         return total;
     }
 
-    std::vector<uint32_t> MissingRows(uint32_t pool) const override {
-        return flights_[pool].MissingRows();
-    }
-
-    bool Misses(uint32_t pool, uint32_t row) const override { return flights_[pool].Misses(row); }
-
-    void Recall(uint32_t pool, uint32_t row, Picoseconds now) override {
-        ++tally_.recalled;
-        Packet recall{.kind = Kind::RECALL, .worker = static_cast<uint16_t>(worker_), .id = row};
-        recall.turn = flights_[pool].Turn();
-        up_->Send(recall, now);
+    void Send(Packet packet, Picoseconds now) {
+        packet.worker = static_cast<uint16_t>(worker_);
+        up_->Send(packet, now);
     }
 
     /// As host/innetwork/receiver.py and host/congestion.py.
@@ -334,16 +318,14 @@ class Worker : public Host, public Expectant {
             return;
         }
         ++untold_;
-        auto& recaller = FlightOf(packet.turn).recaller;
-        if (recaller && pace_.congestion_control) {
-            recaller->Marked();
+        if (!recallers_.empty() && pace_.congestion_control) {
+            recallers_[PoolOf(packet.turn)].Marked();
         }
         if (!notified_ || now - last_notice_ >= congestion_.Smoothed()) {
             notified_ = true;
             last_notice_ = now;
-            Packet notice{.kind = Kind::NOTICE, .worker = static_cast<uint16_t>(worker_)};
-            notice.count = static_cast<uint16_t>(std::min(untold_, kMostTold));
-            up_->Send(notice, now);
+            const auto told = static_cast<uint16_t>(std::min(untold_, kMostTold));
+            Send({.kind = Kind::NOTICE, .count = told}, now);
             untold_ = 0;
         }
     }
@@ -358,10 +340,9 @@ class Worker : public Host, public Expectant {
             return;
         }
         for (; begun_ < std::min(passed_, schedule_.Units()); ++begun_) {
-            Flight& flight = FlightOf(begun_);
-            flight.Begin(begun_);
-            if (flight.recaller) {
-                flight.recaller->Begin(now);
+            FlightOf(begun_).Begin(begun_);
+            if (!recallers_.empty()) {
+                recallers_[PoolOf(begun_)].Begin(now);
             }
         }
         SendSome(now);
@@ -379,13 +360,13 @@ class Worker : public Host, public Expectant {
         Flight& flight = FlightOf(packet.turn);
         // An ADVANCE overtakes what was recalled for nothing.
         const bool late = packet.turn != flight.Turn();
-        if (flight.recaller && (late || !flight.Misses(packet.id))) {
+        if (!recallers_.empty() && (late || !flight.Misses(packet.id))) {
             ++tally_.repeated;
             return;
         }
         if (flight.Take(packet.id, packet.count)) {
-            if (flight.recaller) {
-                flight.recaller->Heard(now);
+            if (!recallers_.empty()) {
+                recallers_[PoolOf(packet.turn)].Heard(now);
             }
             CloseThose(now);
         }
@@ -394,28 +375,23 @@ class Worker : public Host, public Expectant {
     /// Report units that are through, in order, and let others wait for sums that may be lost.
     void CloseThose(Picoseconds now) {
         for (uint32_t unit = reported_; unit < begun_; ++unit) {
-            Flight& flight = FlightOf(unit);
-            if (flight.recaller && flight.Through()) {
-                flight.recaller->Stop();
-            } else if (flight.recaller && flight.AllConfirmed()) {
-                flight.recaller->Wait(now);
+            const Flight& flight = FlightOf(unit);
+            if (!recallers_.empty() && flight.Through()) {
+                recallers_[PoolOf(unit)].Stop();
+            } else if (!recallers_.empty() && flight.AllConfirmed()) {
+                recallers_[PoolOf(unit)].Wait(now);
             }
             if (unit == reported_ && flight.Through()) {
                 ++reported_;
-                Report(flight.Turn(), now);
+                Send({.kind = Kind::DONE, .turn = flight.Turn()}, now);
             }
         }
     }
 
-    void Report(uint32_t turn, Picoseconds now) {
-        Packet done{.kind = Kind::DONE, .worker = static_cast<uint16_t>(worker_)};
-        done.turn = turn;
-        up_->Send(done, now);
-    }
-
     const Schedule& schedule_;
-    // By pool.
+    // By pool; recallers only where packets can be lost.
     std::deque<Flight> flights_;
+    std::deque<Recaller> recallers_;
     // Turns whose barriers have passed; units that have begun, and that were reported.
     uint32_t passed_;
     uint32_t begun_ = 0;
