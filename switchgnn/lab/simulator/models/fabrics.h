@@ -122,8 +122,8 @@ class PlainLeaf : public Switch {
 /// of these are done.
 class AddingLeaf : public AddingSwitch {
   public:
-    AddingLeaf(const Schedule& schedule, Slots& slots, Picoseconds service, Uplinks& uplinks)
-        : AddingSwitch(schedule, slots, service), uplinks_(uplinks) {}
+    AddingLeaf(const Schedule& schedule, Slots& slots, const Options& options, Uplinks& uplinks)
+        : AddingSwitch(schedule, slots, options), uplinks_(uplinks) {}
 
     void Receive(const Packet& packet, uint32_t port, Picoseconds now) override {
         if (!uplinks_.FromSpine(port)) {
@@ -136,7 +136,7 @@ class AddingLeaf : public AddingSwitch {
                 TakeFromSpine(packet, now);
                 break;
             case Kind::ADVANCE:
-                Advance(now);
+                Advance(packet.turn, now);
                 break;
             case Kind::NOTICE:
                 TellAll(packet, now);
@@ -169,8 +169,8 @@ class AddingLeaf : public AddingSwitch {
     Uplinks& uplinks_;
 
   private:
-    void Done(Picoseconds now) override {
-        uplinks_.SendTo(kBarrierSpine, {.kind = Kind::DONE}, now);
+    void Done(uint32_t turn, Picoseconds now) override {
+        uplinks_.SendTo(kBarrierSpine, {.kind = Kind::DONE, .turn = turn}, now);
     }
 
     uint32_t WorkerAt(uint32_t index) const override { return uplinks_.First() + index; }
@@ -183,9 +183,9 @@ class AddingLeaf : public AddingSwitch {
 /// complete here; of any other it sends its part to the spine that completes the sum.
 class ProgramLeaf : public AddingLeaf {
   public:
-    ProgramLeaf(const Schedule& schedule, Slots& slots, Picoseconds service, Uplinks& uplinks,
+    ProgramLeaf(const Schedule& schedule, Slots& slots, const Options& options, Uplinks& uplinks,
                 const SumRoutes& routes)
-        : AddingLeaf(schedule, slots, service, uplinks), routes_(routes) {}
+        : AddingLeaf(schedule, slots, options, uplinks), routes_(routes) {}
 
   private:
     /// Sums from a spine pass all slots by: see Passage in p4src/access.p4.
@@ -254,7 +254,8 @@ class CompletingLeaf : public AddingLeaf {
 /// A switch whose links all lead to leaves. The first spine has the barrier.
 class Spine : public Receiver {
   public:
-    Spine(const LeafTier& tier, uint32_t number) : tier_(tier), number_(number) {}
+    Spine(const LeafTier& tier, uint32_t number, const Options& options)
+        : tier_(tier), number_(number), barriers_(options) {}
 
     /// Attach the link down to a leaf; in the order of leaves.
     void Attach(Link& down) { down_.push_back(&down); }
@@ -262,7 +263,7 @@ class Spine : public Receiver {
     void Receive(const Packet& packet, uint32_t, Picoseconds now) override {
         switch (packet.kind) {
             case Kind::DONE:
-                Collect(now);
+                Collect(packet, now);
                 break;
             case Kind::NOTICE:
                 Notice(packet, now);
@@ -285,7 +286,7 @@ class Spine : public Receiver {
     }
 
     /// All leaves have reported: refuse to go on if something is missing here.
-    virtual void CheckComplete() const {}
+    virtual void CheckComplete(uint32_t) const {}
 
     void SendToLeafOf(uint32_t worker, const Packet& packet, Picoseconds now) {
         down_[tier_.LeafOf(worker)]->Send(packet, now);
@@ -295,19 +296,19 @@ class Spine : public Receiver {
     std::vector<Link*> down_;
 
   private:
-    void Collect(Picoseconds now) {
-        if (++done_ < down_.size()) {
+    void Collect(const Packet& packet, Picoseconds now) {
+        if (!barriers_.Collect(packet, down_.size())) {
             return;
         }
-        done_ = 0;
-        CheckComplete();
+        CheckComplete(packet.turn);
+        barriers_.Pass(packet.turn);
         for (Link* down : down_) {
-            down->Send({.kind = Kind::ADVANCE}, now);
+            down->Send({.kind = Kind::ADVANCE, .turn = packet.turn}, now);
         }
     }
 
     uint32_t number_;
-    uint32_t done_ = 0;
+    Barriers barriers_;
 };
 
 /// Forwards frames between hosts.
@@ -325,8 +326,8 @@ class PlainSpine : public Spine {
 /// in one pass. The sum that is complete leaves for the leaf of its worker in the same pass.
 class AddingSpine : public Spine {
   public:
-    AddingSpine(const LeafTier& tier, uint32_t number, Slots& slots)
-        : Spine(tier, number), adder_(slots) {}
+    AddingSpine(const LeafTier& tier, uint32_t number, const Options& options, Slots& slots)
+        : Spine(tier, number, options), adder_(slots) {}
 
     Tally Count() const { return adder_.Count(); }
 
@@ -339,7 +340,7 @@ class AddingSpine : public Spine {
         }
     }
 
-    void CheckComplete() const override { adder_.CheckComplete(); }
+    void CheckComplete(uint32_t turn) const override { adder_.CheckComplete(turn); }
 
     Adder adder_;
 };
@@ -434,12 +435,9 @@ class Star : public Fabric {
             switch_ = std::make_unique<PlainSwitch>();
             return;
         }
-        slots_ = std::make_unique<Slots>(arrays, options.pools, options.together);
-        auto adding = std::make_unique<AddingSwitch>(*schedule, *slots_, options.pass);
+        slots_ = std::make_unique<Slots>(options, arrays, arrays.Get<uint16_t>("row_expected"));
+        auto adding = std::make_unique<AddingSwitch>(*schedule, *slots_, options);
         adding_ = adding.get();
-        if (options.pace.losses) {
-            adding_->ExpectLosses();
-        }
         switch_ = std::move(adding);
     }
 
@@ -499,7 +497,7 @@ class LeafSpine : public Fabric {
             leaves_.push_back(std::make_unique<PlainLeaf>(*uplinks));
         }
         for (uint32_t spine = 0; spine < options.spines; ++spine) {
-            spines_.push_back(std::make_unique<PlainSpine>(tier_, spine));
+            spines_.push_back(std::make_unique<PlainSpine>(tier_, spine, options));
         }
     }
 
@@ -519,14 +517,14 @@ class LeafSpine : public Fabric {
                         options.together);
         for (uint32_t leaf = 0; leaf < options.leaves; ++leaf) {
             Slots& slots = AddSlots(options, arrays, from[leaf]);
-            auto adding = std::make_unique<ProgramLeaf>(schedule, slots, options.pass,
-                                                        *uplinks_[leaf], *routes_);
+            auto adding = std::make_unique<ProgramLeaf>(schedule, slots, options, *uplinks_[leaf],
+                                                        *routes_);
             adding_leaves_.push_back(adding.get());
             leaves_.push_back(std::move(adding));
         }
         for (uint32_t spine = 0; spine < options.spines; ++spine) {
             Slots& slots = AddSlots(options, arrays, expected);
-            auto adding = std::make_unique<AddingSpine>(tier_, spine, slots);
+            auto adding = std::make_unique<AddingSpine>(tier_, spine, options, slots);
             adding_spines_.push_back(adding.get());
             spines_.push_back(std::move(adding));
         }
@@ -546,19 +544,18 @@ class LeafSpine : public Fabric {
             }
             Slots& slots = AddSlots(options, arrays, here);
             auto adding =
-                std::make_unique<CompletingLeaf>(schedule, slots, options.pass, *uplinks_[leaf]);
+                std::make_unique<CompletingLeaf>(schedule, slots, options, *uplinks_[leaf]);
             adding_leaves_.push_back(adding.get());
             leaves_.push_back(std::move(adding));
         }
         for (uint32_t spine = 0; spine < options.spines; ++spine) {
-            spines_.push_back(std::make_unique<RelayingSpine>(tier_, spine));
+            spines_.push_back(std::make_unique<RelayingSpine>(tier_, spine, options));
         }
     }
 
     Slots& AddSlots(const Options& options, const Arrays& arrays,
                     std::span<const uint16_t> expected) {
-        slots_.push_back(
-            std::make_unique<Slots>(arrays, expected, options.pools, options.together));
+        slots_.push_back(std::make_unique<Slots>(options, arrays, expected));
         return *slots_.back();
     }
 

@@ -54,7 +54,8 @@ class Simulation {
         : options_(options), arrays_(options.arrays), trace_(options.trace, options.workers) {
         if (!options.host_based) {
             schedule_ = std::make_unique<Schedule>(arrays_, options.blocks, options.fragments,
-                                                   options.together, options.fragment_bytes);
+                                                   options.together, options.pools,
+                                                   options.fragment_bytes);
         }
         AddHosts();
         if (options.leaves == 0) {
