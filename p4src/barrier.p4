@@ -223,14 +223,14 @@ control Barrier(inout headers_t hdr,
             ? (meta.barrier_tag > START_OF(meta.tag) ? 1w1 : 1w0)
             : (tag > START_OF(meta.tag)
                || (tag == START_OF(meta.tag) && held == meta.members) ? 1w1 : 1w0);
-        starts = meta.window_known == 0 && hdr.switchgnn.block_id == 0
+        starts = meta.window_known == 0 && meta.tag == START_OF(meta.tag)
             && (tag == meta.tag || SESSION_OF(tag) != SESSION_OF(meta.tag)) ? 1w1 : 1w0;
     }
 
     action move_window() {
         following_tag = meta.tag[79:56]
             ++ (meta.tag[55:32] + (next[32:32] == 1 || next[31:16] == 0 ? 24w1 : 24w0))
-            ++ next[31:0];
+            ++ next[15:5] ++ next[31:16] ++ next[4:0];
         barrier_tag.write(pool, next[32:32] == 1 ? START_OF(following_tag) : following_tag);
         feature_tag.write(pool, following_tag);
     }

@@ -61,7 +61,8 @@ typedef bit<2>    pool_t;
 typedef bit<3>    width_t;
 typedef bit<2>    bits_t;  // of a lane in a body
 typedef bit<8>    exponent_t;  // of a group of fragments of an all-reduce
-// session ++ round ++ block ++ fragment ++ pool ++ width: one number that only grows.
+// session ++ round ++ fragment ++ block ++ pool ++ width: one number that only grows, as a round has
+// all blocks of a fragment before those of the next one.
 typedef bit<80>   tag_t;
 typedef bit<48>   round_t;  // session ++ round
 #define SESSION_OF(tag) tag[79:64]

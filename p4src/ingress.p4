@@ -61,7 +61,7 @@ control SwitchIngress(inout headers_t hdr,
     // Grows monotonically, whatever the workers do.
     action make_tag() {
         meta.tag = meta.loop.session ++ 8w0 ++ hdr.switchgnn.round
-            ++ hdr.switchgnn.block_id ++ hdr.switchgnn.fragment ++ hdr.switchgnn.pool
+            ++ hdr.switchgnn.fragment ++ hdr.switchgnn.block_id ++ hdr.switchgnn.pool
             ++ hdr.switchgnn.width;
     }
 

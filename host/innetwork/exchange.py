@@ -21,6 +21,7 @@ from switchgnn.host.innetwork.fixed_point import (
     FixedPoint,
     Foreseen,
     Foresight,
+    Largest,
     Scales,
     largest_magnitude,
     magnitude_from_bits,
@@ -361,7 +362,8 @@ class InNetworkExchange(Transport):
 
     def _opened(self, work: _Work, state: _Started, largest: Largest) -> bool:
         """Choose the scale by the largest features; return whether early ones fit."""
-        magnitude, fixed_point, cache = magnitude_from_bits(largest.bits), state.fixed_point, work.cache
+        magnitude, cache = magnitude_from_bits(largest.bits), work.cache
+        fixed_point = state.fixed_point
         state.largest = magnitude
         if fixed_point is not None:
             if magnitude > fixed_point.limit:
@@ -387,9 +389,7 @@ class InNetworkExchange(Transport):
             return np.zeros((0, lanes_of(unit.fragment)), dtype=np.int32)
         return state.outgoing.payloads(self._schedule(work, unit), unit.fragment)
 
-    def _take(
-        self, work: _Work, state: _Started, unit: Following, sums: NDArray[np.int32]
-    ) -> None:
+    def _take(self, work: _Work, state: _Started, unit: Following, sums: NDArray[np.int32]) -> None:
         if unit.block in work.blocks:
             rows = self._schedule(work, unit).receive_row
             state.sums[in_pool(unit.fragment, 0)][rows] += sums
@@ -443,7 +443,7 @@ class InNetworkExchange(Transport):
         """
         blocks = self._manifest.direction(kind.direction).block_numbers
         words = fragment_words(kind.width, self._manifest.lanes)
-        units = [(block, word) for block in blocks for word in words] or [(OPENING_BLOCK + 1, 0)]
+        units = [(block, word) for word in words for block in blocks] or [(OPENING_BLOCK + 1, 0)]
         return blocks, [
             Following(block, in_pool(word, index % self._pools))
             for index, (block, word) in enumerate(units)

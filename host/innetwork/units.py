@@ -2,8 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The exchange of the units of a round: one of each pool is in flight, and the oldest goes first.
 
-A worker begins unit k when the barrier of unit k - D has passed, with D pools, and reports its
-units in order. The opening of the round is the first unit of each pool.
+A round has all blocks of a fragment, then those of the next one: units in flight together are of
+different blocks, and seldom have the same busiest worker. With D pools, a worker begins unit k when
+the barrier of unit k - D has passed, and reports its units in order. The round is opened in each
+pool.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,10 +24,11 @@ from switchgnn.host.innetwork.responder import Inbox, Packet
 from switchgnn.host.innetwork.schedule import BlockSchedule
 from switchgnn.host.innetwork.sender import FeatureSender
 from switchgnn.host.wire.batches import FrameBatch
-from switchgnn.host.wire.header import OPENING_BLOCK, Kind, Unit, pool_of
+from switchgnn.host.wire.header import OPENING_BLOCK, Header, Kind, Unit, pool_of
 from switchgnn.host.wire.native import FastPaths, SumFastPath, native_frames
 
 _NAMED_AT_MOST = 10
+_OF_UNITS = (Kind.SUM, Kind.FEATURE, Kind.ACK, Kind.MISSING)
 # Called with the share of the oldest unit that is done, between 0 and 1.
 ShareListener = Callable[[float], None]
 
@@ -72,6 +75,18 @@ class _InFlight:
         """Whether all workers are done with it."""
         return self.meeting is not None and self.meeting.answer is not None
 
+    def take(self, header: Header, frame: memoryview, now: float) -> bool:
+        """Process a packet of this unit; return whether it is progress."""
+        if header.ecn and header.kind in (Kind.SUM, Kind.FEATURE):
+            self.receiver.note_mark()
+        if header.kind is Kind.SUM:
+            return self.receiver.take_sum(header, frame, now)
+        if header.kind is Kind.FEATURE:
+            return self.receiver.take_feature(header, frame, now)
+        if header.kind is Kind.ACK:
+            return self.sender.take_ack(header.feature_group, header.count, now)
+        return self.receiver.take_missing(header, now)
+
 
 class UnitExchange:
     """Exchanges the units of rounds; `pools`: how many may be in flight."""
@@ -114,9 +129,8 @@ class UnitExchange:
         Raises:
             ExchangeTimeoutError: the switch or a worker does not answer.
         """
-        first = [
-            each.units[pool] if pool < len(each.units) else opening(pool) for pool in self._all
-        ]
+        first = each.units[: self._pools]
+        first = [*first, *map(opening, range(len(first), self._pools))]
         self._barrier.open_round(each.number, magnitude, first)
         self._counters.barriers += not each.early
         self._in_flight, self._begun, self._open, self._void = [], 0, False, False
@@ -162,9 +176,10 @@ class UnitExchange:
             each.passed(each.units[unit.index])
         while self._may_begin(each):
             self._begin(each)
-        while self._open and (unit := self._unfinished()) is not None and unit.done:
-            self._report(each, unit)
-        return bool(self._begun < len(each.units) or self._barrier.pending)
+        while self._open and (oldest := self._unfinished()) is not None and oldest.done:
+            self._report(each, oldest)
+        rest = self._begun < len(each.units) or self._in_flight or self._barrier.pending
+        return bool(rest)
 
     def _opened(self, each: Round) -> None:
         """Go on after all workers have opened the round; close it if it is void."""
@@ -176,8 +191,8 @@ class UnitExchange:
             return
         self._void, self._in_flight, self._begun = True, [], len(each.units)
         self._counters.barriers += 1
-        for pool, unit in enumerate(each.units[: self._pools]):
-            self._barrier.report(Unit(each.number, unit.block, unit.fragment), opening(pool))
+        for pool, step in enumerate(each.units[: self._pools]):
+            self._barrier.report(Unit(each.number, step.block, step.fragment), opening(pool))
 
     def _may_begin(self, each: Round) -> bool:
         """Return whether the barrier of the last unit in the next one's pool has passed."""
@@ -290,28 +305,18 @@ class UnitExchange:
         if header.kind in (Kind.WAITING, Kind.ADVANCE):
             self._counters.late += not self._barrier.heed(header, frame)
             return False
+        if header.kind not in _OF_UNITS:
+            self._counters.ignored += 1
+            return False
         unit = next((unit for unit in self._in_flight if unit.unit == header.unit), None)
         if unit is None:
-            if header.kind in (Kind.SUM, Kind.FEATURE) and header.unit > self._newest:
+            if header.kind in (Kind.SUM, Kind.FEATURE) and header.unit.order > self._newest.order:
                 self._inbox.keep(packet)
             else:
                 self._counters.late += 1
             return False
-        sender, receiver = unit.sender, unit.receiver
-        if header.ecn and header.kind in (Kind.SUM, Kind.FEATURE):
-            receiver.note_mark()
-        if header.kind is Kind.SUM:
-            return receiver.take_sum(header, frame, now)
-        if header.kind is Kind.FEATURE:
-            return receiver.take_feature(header, frame, now)
-        if header.kind is Kind.ACK:
-            self._counters.heard += 1
-            return sender.take_ack(header.feature_group, header.count, now)
-        if header.kind is Kind.MISSING:
-            self._counters.heard += 1
-            return receiver.take_missing(header, now)
-        self._counters.ignored += 1
-        return False
+        self._counters.heard += header.kind in (Kind.ACK, Kind.MISSING)
+        return unit.take(header, frame, now)
 
     def _complaint(self, unit: _InFlight) -> ExchangeTimeoutError:
         sender, receiver = unit.sender, unit.receiver

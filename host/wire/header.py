@@ -240,6 +240,11 @@ class Unit(NamedTuple):
     block: int
     fragment: int
 
+    @property
+    def order(self) -> tuple[int, int, int]:
+        """A key for comparisons: a round has all blocks of a fragment before the next one's."""
+        return self.round, fragment_number(self.fragment), self.block
+
 
 class Header(NamedTuple):
     """One SwitchGNN header; names and widths of the fields are those of the P4 program.

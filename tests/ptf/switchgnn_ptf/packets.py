@@ -122,7 +122,7 @@ def done(
         Dst_id=incarnation,
         Block_id=block,
         Count=next_block,
-        Feature_group=next_fragment << 3 | (width if next_block else 0),
+        Feature_group=next_fragment << 5 | (width if next_block else 0),
         Echo=int(early),
         Round=round_,
         Fragment=fragment,
