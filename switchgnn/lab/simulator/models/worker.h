@@ -237,7 +237,7 @@ class Worker : public Host {
         : Host(worker, pace), schedule_(schedule), passed_(opening ? 0 : schedule.pools) {
         for (uint32_t pool = 0; pool < schedule.pools; ++pool) {
             const Flight& flight = flights_.emplace_back(schedule, worker, pace_);
-            const auto recall = [&](uint32_t row, Picoseconds now) {
+            const auto recall = [this, &flight](uint32_t row, Picoseconds now) {
                 ++tally_.recalled;
                 Send({.kind = Kind::RECALL, .id = row, .turn = flight.Turn()}, now);
             };
