@@ -12,7 +12,8 @@ from tests.ptf.switchgnn_ptf.packets import NEXT_ROUND, ack_of, feature, random_
 class UnitsOfTwoPoolsAreInFlight(PooledTest):
     """Their contributions alternate, and each sum is exact."""
 
-    def check(self) -> None:
+    def runTest(self) -> None:
+        self.open_pools()
         with self.counted(Outcome.AGGREGATED, 4, completed={0: 2}):
             first = [self.feature_of(101, pool) for pool in (0, 1)]
             for pool in (1, 0):
@@ -25,7 +26,8 @@ class AnOlderUnitIsNotStale(PooledTest):
     The groups of the two units are counted apart.
     """
 
-    def check(self) -> None:
+    def runTest(self) -> None:
+        self.open_pools()
         with self.counted({Outcome.AGGREGATED: 2, Outcome.DUPLICATE: 1}):
             for pool, accepted in ((1, 1), (0, 1)):
                 packet, _ = self.feature_of(101, pool, Echo=1)
@@ -37,7 +39,8 @@ class AnOlderUnitIsNotStale(PooledTest):
 class APoolGoesOnByItself(PooledTest):
     """Its barrier lets the next unit of its own in, and nothing into the other pool."""
 
-    def check(self) -> None:
+    def runTest(self) -> None:
+        self.open_pools()
         last = {"block": 1, "fragment": 1, "pool": 1}
         self.collect(0, 2, following=(1, 3), **last)
         self.complete(1, following=(1, 3), **last)
@@ -53,7 +56,8 @@ class APoolGoesOnByItself(PooledTest):
 class FeaturesOfAPoolMayBeEarly(PooledTest):
     """They come while the round is opened, in that pool only."""
 
-    def check(self) -> None:
+    def runTest(self) -> None:
+        self.open_pools()
         for pool, early in ((0, True), (1, False)):
             unit = {"block": 1, "fragment": pool, "pool": pool, "early": early}
             following = (1, 0) if early else NEXT_ROUND
@@ -68,7 +72,8 @@ class FeaturesOfAPoolMayBeEarly(PooledTest):
 class PoolsThatThePlanLacksAreRefused(PooledTest):
     """Their slots are those of others."""
 
-    def check(self) -> None:
+    def runTest(self) -> None:
+        self.open_pools()
         with self.counted(Outcome.WRONG_TAG, 2, passes={}):
             for pool in (2, 3):
                 self.send(1, feature(101, random_lanes(7), port=1, Pool=pool))
@@ -80,7 +85,8 @@ class PoolsThatThePlanLacksAreRefused(PooledTest):
 class AnAllReduceHasNoPool(PooledTest):
     """With one, it would have another tag."""
 
-    def check(self) -> None:
+    def runTest(self) -> None:
+        self.open_pools()
         packet = feature(101, random_lanes(7), port=1)
         with self.counted(Outcome.MALFORMED):
             packet["SwitchGNN"].Kind, packet["SwitchGNN"].Pool = 11, 1
