@@ -16,6 +16,7 @@ from tests.support.markers import some_of
 from . import (
     test_against_others,
     test_background,
+    test_by_hand,
     test_closed_forms,
     test_frames_and_slots,
     test_leaf_spine_by_hand,
@@ -85,28 +86,31 @@ def pace(patch):
     test_against_others.test_features_leave_when_those_of_the_host_would(440, patch)
 
 
-DONE = "++done_ < down_.size()) {\n            return;\n        }\n        done_ = 0;\n        "
-
 # What is replaced by what, and the oracle that notices.
 MISTAKES = {
     "a sum that was recalled in the fragment before counts in this one": (
-        "(left == 0 || late)",
-        "left == 0",
+        "(late || !flight.Misses(packet.id))",
+        "!flight.Misses(packet.id)",
         background("test_everything_arrives_once_beside_it", "plan"),
+    ),
+    "a unit begins before its pool is free": (
+        "std::min(passed_, schedule_.Units())",
+        "std::min(passed_ + 1, schedule_.Units())",
+        lambda patch: test_by_hand.test_pools_share_round_trips(2, 5, 1),
     ),
     "sums leave a step early": (
         "row.added < row.expected",
         "row.added + 1 < row.expected",
         lambda patch: test_closed_forms.test_a_star_takes_n_steps_with_its_centre_first(10),
     ),
-    "the strawman never takes a slot back": ("        ++free_[rows_[row].pool];\n", "", game),
+    "the strawman never takes a slot back": ("            ++free_[rows_[at].bank];\n", "", game),
     "an acknowledgement has the bytes of a frame with its checksum": (
         "return 60;",
         "return 64;",
         prediction,
     ),
     "a sum stands for a feature, whatever the plan says": (
-        "packet.count * schedule_.PacketsPerSum(worker_, block_)",
+        "packet.count * FlightOf(passed_).PacketsPerSum()",
         "packet.count",
         pace,
     ),
@@ -132,13 +136,13 @@ MISTAKES = {
         on_links,
     ),
     "a part counts as one contribution": (
-        "Add(packet.id, packet, leaving)",
-        "Add(packet.id, {.kind = packet.kind}, leaving)",
+        "slots_.Add(packet.id, packet)",
+        "slots_.Add(packet.id, {.kind = packet.kind, .turn = packet.turn})",
         parts,
     ),
     "the first leaf that is done lets all go on": (
-        f"{DONE}CheckComplete",
-        f"{DONE.replace('down_.size()', '1')}CheckComplete",
+        "!barriers_.Collect(packet, down_.size())",
+        "!barriers_.Collect(packet, 1)",
         on_links,
     ),
     "a receiver's answers take the spine of what it answers": (
@@ -152,8 +156,8 @@ MISTAKES = {
         by_spine,
     ),
     "a sum that comes twice counts twice": (
-        "recaller_ && (left",
-        "!recaller_ && (left",
+        "flight.recaller && (late",
+        "!flight.recaller && (late",
         background("test_everything_arrives_once_beside_it", "plan"),
     ),
     "the background counts as the exchange": (

@@ -35,6 +35,8 @@ struct Options {
     uint32_t fragments;
     /// Fragments that are exchanged together: those of the feature that a slot holds.
     uint32_t together;
+    /// Units in flight, each in a pool of slots of its own.
+    uint32_t pools;
     /// Of the frames of each fragment of a feature; empty where hosts exchange copies.
     std::vector<uint32_t> fragment_bytes;
     /// Whether a barrier opens the exchange, as it does the first one of a tensor; each further one
@@ -51,8 +53,8 @@ struct Options {
     uint32_t data_frame_bytes;
     /// Time of one pass through the loop; 0: no limit.
     Picoseconds pass;
-    /// Slots of each pool of the strawman; empty: every destination has its own.
-    std::vector<uint32_t> pools;
+    /// Slots of each bank of the strawman; empty: every destination has its own.
+    std::vector<uint32_t> bank_slots;
     BackgroundOptions background;
     bool trace;
 };
@@ -113,6 +115,7 @@ Options ParseOptions(int count, char** arguments) {
         .blocks = words.Whole("blocks"),
         .fragments = words.Whole("fragments"),
         .together = words.Whole("together"),
+        .pools = words.Whole("pools"),
         .fragment_bytes = words.List("fragment_bytes"),
         .opening = words.Whole("opening") != 0,
         .host_based = words.Whole("host_based") != 0,
@@ -128,7 +131,7 @@ Options ParseOptions(int count, char** arguments) {
                  .round_trip = std::stoll(words.Text("round_trip"))},
         .data_frame_bytes = words.Whole("data_frame_bytes"),
         .pass = std::stoll(words.Text("pass")),
-        .pools = words.List("pools"),
+        .bank_slots = words.List("bank_slots"),
         .background = {.load = words.Number("background_load"),
                        .seed = std::stoull(words.Text("background_seed"))},
         .trace = words.Whole("trace") != 0,
@@ -137,7 +140,7 @@ Options ParseOptions(int count, char** arguments) {
     options.down = options.up;
     options.down.buffer_bytes = words.Number("buffer_bytes");
     options.down.ecn_bytes = words.Number("ecn_bytes");
-    options.down.loses = options.pools.empty() && options.leaves == 0;
+    options.down.loses = options.bank_slots.empty() && options.leaves == 0;
     options.pace.losses = options.down.loses && std::isfinite(options.down.buffer_bytes);
     // A worker, the switch, and back.
     const Picoseconds empty = 2 * (options.up.delay + options.up.TimeOf(options.data_frame_bytes));
