@@ -105,7 +105,7 @@ def _table(table: Table, entries: int, left_out: frozenset[str]) -> Use:
 
 def _cells(register: Array, plan: SwitchPlan, reserved: int) -> int:
     if register.name == LAST_TAGS_REGISTER:
-        return len(plan.switch.source_vertex)
+        return plan.manifest.pools * len(plan.switch.source_vertex)
     if register.name.endswith(_BY_SLOT):
         return plan.manifest.slots_per_bank + reserved
     if register.name.endswith(_BY_DESTINATION):
@@ -135,7 +135,7 @@ def check_plan(plan: SwitchPlan, program: Program, layout: Layout, network: Netw
     _check_workers(plan, layout, network)
     _check_network(network)
     _check_slots(plan, layout)
-    _check_sources(plan, layout.registers.get(LAST_TAGS_REGISTER))
+    _check_sources(plan, layout)
     for table in memory_of(plan, layout, network).tables:
         if not table.fits:
             raise PlanRefusedError(
@@ -193,7 +193,7 @@ def _check_slots(plan: SwitchPlan, layout: Layout) -> None:
                 "program with more."
             )
     else:
-        needed = max(needed, highest + 1)
+        needed = max(needed, plan.manifest.pools * (highest + 1))
     if needed > banks.slots_per_bank:
         raise PlanRefusedError(
             f"The plan needs {needed:,} slots in each bank, the P4 program has "
@@ -201,11 +201,12 @@ def _check_slots(plan: SwitchPlan, layout: Layout) -> None:
         )
 
 
-def _check_sources(plan: SwitchPlan, last_tags: Array | None) -> None:
-    sources = len(plan.switch.source_vertex)
-    if last_tags is not None and sources > last_tags.size:
+def _check_sources(plan: SwitchPlan, layout: Layout) -> None:
+    sources, last_tags = len(plan.switch.source_vertex), layout.registers.get(LAST_TAGS_REGISTER)
+    room = sources if last_tags is None else last_tags.size // Session(layout).max_pools
+    if sources > room:
         raise PlanRefusedError(
-            f"The plan has {sources:,} sources, the P4 program remembers {last_tags.size:,}: "
+            f"The plan has {sources:,} sources, the P4 program remembers {room:,}: "
             "partition the graph with a smaller boundary, send without partial sums, or compile "
             "the program with more."
         )
