@@ -158,13 +158,14 @@ class UnitExchange:
                 raise self._complaint(unfinished)
             for unit in self._in_flight:
                 unit.sender.repeat_what_is_late(now)
-            if unfinished is None or not self._open:
-                continue
-            asked = unfinished.sender.done and unfinished.receiver.ask_for_what_is_late(now)
-            if asked or now > heartbeat_at:
+            late = False
+            if unfinished is not None and self._open and unfinished.sender.done:
+                late = unfinished.receiver.ask_for_what_is_late(now)
+            # Others may wait for it at any barrier, also while this worker only waits.
+            if late or now > heartbeat_at:
                 self._barrier.repeat_last()
                 heartbeat_at = now + self._heartbeat_interval
-                if self._on_share is not None:
+                if unfinished is not None and self._on_share is not None:
                     self._on_share((unfinished.sender.share + unfinished.receiver.share) / 2)
 
     def _goes_on(self, each: Round) -> bool:
