@@ -136,8 +136,8 @@ MISTAKES = {
         lambda patch: leaf_spine.test_a_row_goes_over_the_spine_that_its_number_leads_to(small()),
     ),
     "a sum that comes twice counts twice": (
-        "flight.recaller && (late",
-        "!flight.recaller && (late",
+        "pace_.losses && (late",
+        "!pace_.losses && (late",
         background("test_everything_arrives_once_beside_it", "plan"),
     ),
     "the background counts as the exchange": (
