@@ -251,11 +251,17 @@ class UnitExchange:
         return next((unit for unit in self._in_flight if unit.meeting is None), None)
 
     def _send_some(self, now: float) -> bool:
-        """Send what window and rate allow, of the oldest unit first; return whether more may go."""
+        """Send what window and rate allow; return whether more may go.
+
+        A unit begins when the older ones have been sent: only of one is a group incomplete, and the
+        window has room for that, or the switch would never acknowledge it.
+        """
         senders = [unit.sender for unit in self._in_flight if not unit.sender.done]
         for sender in senders:
             if sender.send_some(now, sum(one.in_flight for one in senders)):
                 return True
+            if not sender.all_sent:
+                break
         return False
 
     def _note_stall(self, unfinished: _InFlight | None) -> None:
