@@ -40,30 +40,29 @@ bool heard;            /* opening.p4: whether the switch knows of these features
 #define VOID_OPENING ((EARLY - 1) * TAGS_OF_A_ROUND)
 #define AFTER_VOID (VOID_OPENING + TAGS_OF_A_ROUND)
 #define IS_VOID(tag) (unfit != NOBODY && OPENING_OF(tag) == VOID_OPENING)
+#define FOLLOWS_VOID(tag) (unfit != NOBODY && OPENING_OF(tag) == AFTER_VOID)
 
 #define IS_EARLY(tag) \
-    (IS_OPENING(tag) && !IS_LAST(tag) && IN_SESSION(tag) >= VOID_OPENING \
-     && !(unfit != NOBODY && (tag) == AFTER_VOID))
+    (IS_OPENING(tag) && POOL(tag) < UNITS && !IS_LAST(tag) \
+     && IN_SESSION(tag) >= VOID_OPENING && !FOLLOWS_VOID(tag))
 /* A second process has predicted nothing when it begins. */
 #ifdef SECOND_PROCESS
-#define PREDICTS(worker, tag) !(HAS(second, worker) && (tag) == 0)
+#define PREDICTS(worker, tag) !(HAS(second, worker) && (tag) < POOLS)
 #else
 #define PREDICTS(worker, tag) true
 #endif
 #define SENT_EARLY(worker, tag) \
-    (IS_EARLY(tag) && !((tag) == VOID_OPENING && (worker) == unfit) && PREDICTS(worker, tag))
-
-/* What the DONEs of a tag say comes next. */
-#define NEXT(tag) (IS_VOID(tag) && !IS_OPENING(tag) -> AFTER_VOID : (tag) + 1)
+    (IS_EARLY(tag) && !(OPENING_OF(tag) == VOID_OPENING && (worker) == unfit) \
+     && PREDICTS(worker, tag))
 
 #define OPENS_EARLY (EARLY == 1)
 #ifdef LATER_LET_IN
 #define LAST_LET_IN(turn) (IS_EARLY(turn) -> 255 : (turn))
 #else
-#define LAST_LET_IN(turn) (IS_EARLY(turn) -> (turn) + 1 : (turn))
+#define LAST_LET_IN(turn) (IS_EARLY(turn) -> (turn) + POOLS : (turn))
 #endif
 #ifdef VOID_TAG_AGAIN
-#define TAGGED_AS(block) ((block) - (unfit != NOBODY && TAG(block) == AFTER_VOID + 1))
+#define TAGGED_AS(block) ((block) - (FOLLOWS_VOID(TAG(block)) && IN_ROUND(TAG(block)) == POOLS))
 #else
 #define TAGGED_AS(block) (block)
 #endif
@@ -73,33 +72,52 @@ bool heard;            /* opening.p4: whether the switch knows of these features
 #define DROPS(tag) (IS_VOID(tag) && !IS_OPENING(tag))
 #endif
 #else
+#define FOLLOWS_VOID(tag) false
+#define VOID_OPENING 0
 #define IS_CHOSEN true
 #define OPENS_EARLY false
 #define IS_VOID(tag) false
 #define IS_EARLY(tag) false
 #define SENT_EARLY(worker, tag) false
-#define NEXT(tag) ((tag) + 1)
 #define LAST_LET_IN(turn) (turn)
 #define TAGGED_AS(block) (block)
 #define DROPS(tag) false
 #endif
 
-/* All workers must be done with this tag before the first packet of a block is let in. */
-#define LAST_BEFORE(tag) ((tag) - 1 - IS_EARLY((tag) - 1))
+/* What the DONEs of a tag say comes next: in the pool of the tag. */
+#define NEXT(tag) \
+    (IS_LAST(tag) || (IN_ROUND(tag) < UNITS && !(IS_VOID(tag) && !IS_OPENING(tag))) \
+     -> (tag) + POOLS : OPENING_OF(tag) + TAGS_OF_A_ROUND + POOL(tag))
+/* What comes before. */
+#define LAST_PASSED(tag) \
+    (FOLLOWS_VOID(tag) && IS_OPENING(tag) \
+     -> VOID_OPENING + POOL(tag) + (POOL(tag) < UNITS -> POOLS : 0) : PREVIOUS(tag))
 
-/* The tag of the block that a worker's features are of: in an opening those it has sent early. */
-#define SENDING_AT(worker) (place[worker] + SENT_EARLY(worker, place[worker]))
+/* All workers must be done with this tag before the first packet of a block is let in. */
+#define LAST_BEFORE(tag) \
+    (IS_EARLY(PREVIOUS(tag)) -> PREVIOUS(PREVIOUS(tag)) : PREVIOUS(tag))
+
+/* The tag of the block that a worker's features are of, in the pool of `tag`: in an opening those
+ * it has sent early. */
+#define SENDING_AT(worker, tag) \
+    (AT(worker, tag) + (HAS(closing, IN(worker, tag)) && SENT_EARLY(worker, AT(worker, tag)) -> POOLS : 0))
 
 inline send_features(of_block) {
     flying[FEATURE] = flying[FEATURE] | (SENDS(worker, of_block) << (4 * ((of_block) - 1)));
-    accepted = (SENDS(worker, of_block) -> accepted & ~BIT(worker) : accepted | BIT(worker))
+    accepted = (SENDS(worker, of_block) -> accepted & ~BIT(IN(worker, TAG(of_block)))
+                                        : accepted | BIT(IN(worker, TAG(of_block))))
 }
 
-inline send_early_features(opening) {
-    if
-    :: SENT_EARLY(worker, opening) -> send_features(BLOCK_AT((opening) + 1))
-    :: else
-    fi
+/* In all pools. */
+inline open_round(opening) {
+    for (pool : 0 .. POOLS - 1) {
+        closing = closing | BIT(worker + 3 * pool);
+        send_done((opening) + pool);
+        if
+        :: SENT_EARLY(worker, (opening) + pool) -> send_features(BLOCK_AT((opening) + POOLS + pool))
+        :: else
+        fi
+    }
 }
 
 /* The round is void: nothing of it is used. */
@@ -107,7 +125,7 @@ inline drop_all() {
 #ifndef VOID_KEPT
     have = have & ~AWAITS(worker, block);
 #endif
-    accepted = accepted | BIT(worker);
+    accepted = accepted | BIT(IN(worker, tag));
     for (vertex : 0 .. VERTICES - 1) {
         if
         :: HAS(AWAITS(worker, block), vertex) ->
@@ -122,7 +140,6 @@ byte slow = NOBODY;   /* the worker that has not begun round 1; NOBODY: all have
 byte firings;         /* how often timers have fired before it began */
 
 #define HAS_BEGUN(worker) ((worker) != slow)
-#define ALL_BEGUN (ALL & ~BIT(slow))
 #define BEGIN_DUE (slow != NOBODY && firings == SLOW)
 
 inline choose_slow() {
@@ -130,14 +147,12 @@ inline choose_slow() {
     :: slow = 0
     :: slow = 1
     :: slow = 2
-    fi;
-    closing = closing & ~BIT(slow)
+    fi
 }
 
 inline begin() {
     worker = slow; slow = NOBODY; firings = 0;
-    closing = closing | BIT(worker);
-    send_done(0); send_early_features(0)
+    open_round(0)
 }
 
 inline count_firing() {
@@ -145,7 +160,6 @@ inline count_firing() {
 }
 #else
 #define HAS_BEGUN(worker) true
-#define ALL_BEGUN ALL
 #define BEGIN_DUE false
 #define count_firing()
 #endif

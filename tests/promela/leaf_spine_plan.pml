@@ -49,8 +49,9 @@
 #define LAST_OF_GROUP(worker, block) (worker)
 #define ASKS(block, source) true
 
-/* The slots that a source visits: the first one, and whether slot 1 follows. */
+/* The slots that a source visits: the first one, and whether the second one follows. */
 #define FIRST_SLOT(block, source) ((source) == 2 -> 2 : 0)
+#define SECOND_SLOT(block) 1
 #define LOOPS(block, source) ((block) == 2 && (source) == 1)
 
 /* The vertices whose sums a worker awaits in a block. */

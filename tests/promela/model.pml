@@ -35,7 +35,8 @@
 #endif
 
 /* Used within a step only, so they are no part of the state. */
-hidden byte tag, block, source, slot, vertex, worker, number, accepted_count, complete, first;
+hidden byte tag, block, source, slot, vertex, worker, pool, seen, group, number;
+hidden byte accepted_count, complete, first;
 hidden short before;   /* -1: before the first tag */
 hidden byte foreign;   /* 1: the packet is of another session than who gets it */
 #ifdef LEAF_SPINE
@@ -77,13 +78,16 @@ end:
 
 inline start_workers() {
     d_step {
-        flying[DONE] = ALL_BEGUN;
         for (worker : 0 .. 2) {
+            for (pool : 0 .. POOLS - 1) { place[worker + 3 * pool] = pool };
             if
-            :: OPENS_EARLY && HAS_BEGUN(worker) -> send_early_features(0)
+            :: HAS_BEGUN(worker) -> open_round(0)
             :: else
             fi
-        }
+        };
+#if defined EARLY && POOLS > 1
+        turn[1] = 1
+#endif
     }
 }
 
@@ -123,7 +127,7 @@ end:
 #define SENT_OUT_OF_TURN(source) \
     :: d_step { \
         IS_COLLECTING_EARLY -> \
-        SEND(FEATURE, FEATURE_ID(BLOCK_AT(turn[0] + 1) + 1, source)); \
+        SEND(FEATURE, FEATURE_ID(BLOCK_AT(NEXT(turn[0])) + POOLS, source)); \
         printf("source %d is sent out of turn\n", source) \
     }
 

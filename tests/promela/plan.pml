@@ -15,24 +15,30 @@
  * - Worker 2 sends a group of two in block 1; only the last of a group asks for an ACK.
  * - Workers 0 and 1 send nothing in block 1, and each waits for worker 2.
  *
- * ONE_BLOCK has what is block 2 here. What follows is about blocks and vertices that are
+ * ONE_BLOCK has what is block 2 here. With POOLS=2 what is block 1 here comes as blocks 1 and 4, and what
+ * is block 2 as 2 and 3, so that both pools have one after the other. What follows is about blocks and vertices that are
  * numbered on over rounds and sessions; the same block of the plan comes again in each. */
 
-#define SLOTS 2
+#define SLOTS (2 * POOLS)
 #define WORKERS 3
 #define ALL 7
 
 #ifdef ONE_BLOCK
 #define PLANNED(block) 2
-#define PLANNED_VERTEX(vertex) (2 + (vertex) % 2)
 #else
-#define PLANNED(block) (2 - (block) % 2)
-#define PLANNED_VERTEX(vertex) ((vertex) % 4)
+#define PLANNED(block) \
+    (1 + (((block) - 1) % BLOCKS / POOLS + (POOLS - 1) * (((block) - 1) % BLOCKS)) % 2)
 #endif
+#define PLANNED_VERTEX(vertex) (2 * (PLANNED(BLOCK(vertex)) - 1) + (vertex) % 2)
 
 #define BLOCK(vertex) (1 + (vertex) / 2)
-#define SLOT(vertex) ((vertex) % 2)
-#define VERTEX(block, slot) (2 * ((block) - 1) + (slot))
+#define SLOT(vertex) ((vertex) % 2 + FIRST_SLOT_OF_POOL(BLOCK(vertex)))
+#define VERTEX(block, slot) (2 * ((block) - 1) + (slot) % 2)
+#ifdef NO_POOL_OFFSET
+#define FIRST_SLOT_OF_POOL(block) 0
+#else
+#define FIRST_SLOT_OF_POOL(block) (2 * POOL(TAG(block)))
+#endif
 #define HOME(vertex) (PLANNED_VERTEX(vertex) % 3)
 #define SOURCES(vertex) (PLANNED_VERTEX(vertex) == 0 -> 12 : (PLANNED_VERTEX(vertex) == 1 -> 4 : \
                         (PLANNED_VERTEX(vertex) == 2 -> 3 : 6)))
@@ -46,7 +52,9 @@
 #define ASKS(block, source) ((source) == LAST_OF_GROUP(source, block))
 
 /* The slots that a source visits: the first one, and whether the other one follows. */
-#define FIRST_SLOT(block, source) (HAS(SOURCES(VERTEX(block, 0)), source) -> 0 : 1)
+#define FIRST_SLOT(block, source) \
+    (FIRST_SLOT_OF_POOL(block) + (HAS(SOURCES(VERTEX(block, 0)), source) -> 0 : 1))
+#define SECOND_SLOT(block) (FIRST_SLOT_OF_POOL(block) + 1)
 #define LOOPS(block, source) (HAS(SOURCES(VERTEX(block, 0)) & SOURCES(VERTEX(block, 1)), source))
 
 /* The vertices whose sums a worker awaits in a block. */

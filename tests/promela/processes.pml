@@ -70,7 +70,7 @@ inline wrong_session(kind) {
     worker = RECEIVER(kind); \
     if \
     :: HAS(stopped, worker) \
-    :: else -> IN_SESSION_OF(SESSION_OF(place[worker]), kind, what_happens) \
+    :: else -> IN_SESSION_OF(SESSION_OF(AT(worker, 0)), kind, what_happens) \
     fi
 #else
 #define BLOCK_SENT(block) (block)
@@ -91,9 +91,10 @@ inline send_done(of_tag) {
 
 /* A new process knows nothing but its session. */
 inline start_process() {
-    place[worker] = FIRST_TAG(session);
-    closing = closing | BIT(worker);
-    accepted = accepted & ~BIT(worker);
+    for (pool : 0 .. POOLS - 1) {
+        place[worker + 3 * pool] = FIRST_TAG(session) + pool;
+        accepted = accepted & ~BIT(worker + 3 * pool)
+    };
     stopped = stopped & ~BIT(worker);
     for (vertex : 0 .. VERTICES - 1) {
         if
@@ -103,15 +104,15 @@ inline start_process() {
         :: else
         fi
     };
-    send_done(place[worker])
+    open_round(FIRST_TAG(session))
 }
 
 #ifdef NEW_SESSION
-#define IS_OLD(worker) (SESSION_OF(place[worker]) < session)
-#define INSTALL_DUE (session == 0 && ALL_AT(FIRST_TAG(1) - 1))
+#define IS_OLD(worker) (SESSION_OF(AT(worker, 0)) < session)
+#define INSTALL_DUE (session == 0 && ALL_AT_END_OF(0))
 /* Who repeats a `done` hears of it, who waits for an acknowledgement loses patience. */
 #define TO_BE_STARTED(worker) \
-    (IS_OLD(worker) && (HAS(stopped, worker) || !HAS(closing | accepted, worker)))
+    (IS_OLD(worker) && (HAS(stopped, worker) || !IN_ANY_POOL(closing | accepted, worker)))
 #else
 #define INSTALL_DUE false
 #define TO_BE_STARTED(worker) false
@@ -131,13 +132,13 @@ byte known_tag[WORKERS];
 #ifdef EARLY_UNKNOWN
 #define KNOWN_UNTIL(tag) (1 + OPENING_OF(tag))
 #else
-#define KNOWN_UNTIL(tag) (1 + (IS_EARLY((tag) + 1) -> (tag) + 1 : OPENING_OF(tag)))
+#define KNOWN_UNTIL(tag) (1 + OPENING_OF(IS_EARLY(NEXT(tag)) -> NEXT(tag) : (tag)))
 #endif
 
 #define ALL_BLOCKS(source) (286331153 << (source))
 
 /* Not in the switch, only for assertions. */
-byte first_done;    /* the first process was done with the tags before this one */
+byte first_done[POOLS];   /* the first process was done with the tags before this one */
 bool first_known;   /* the switch knew of the first process when the second one began */
 
 /* The run ends when a worker is refused. */
@@ -148,7 +149,7 @@ bool first_known;   /* the switch knew of the first process when the second one 
 #else
 #define ONLY_PROCESS(number) \
     (known_tag[worker] == 0 || HAS(known_second, worker) == number \
-     || (IS_OPENING(tag) && tag >= known_tag[worker]))
+     || (IS_OPENING(tag) && OPENING_OF(tag) >= known_tag[worker]))
 #endif
 
 inline done_of_process(number) {
@@ -175,14 +176,17 @@ inline start_second_process() {
 #ifdef EARLY
     /* So does one that has let in its early features. */
     for (source : 0 .. 3) {
-        first_known = first_known || (OWNER(source) == worker && last_tag[source] > 0);
+        first_known = first_known || (OWNER(source) == worker &&
+            (last_tag[source] > 0 || last_tag[source + 4 * (POOLS - 1)] > 0));
         if
         :: OWNER(source) == worker -> WITHDRAW(FEATURE, ALL_BLOCKS(source))
         :: else
         fi
     };
 #endif
-    first_done = place[worker] + HAS(closing, worker);
+    for (pool : 0 .. POOLS - 1) {
+        first_done[pool] = place[worker + 3 * pool] + HAS(closing, worker + 3 * pool)
+    };
     WITHDRAW(DONE, ALL_TAGS(worker)); WITHDRAW(ADVANCE, ALL_TAGS(worker));
     WITHDRAW(REFUSAL, ALL_TAGS(worker));
     start_process()
@@ -190,11 +194,11 @@ inline start_second_process() {
 
 /* For what its first process was done with nobody waits, unless the second one takes part. */
 #define FIRST_PROCESS_WAS_DONE_WITH(worker, tag) \
-    (HAS(second, worker) && place[worker] == 0 && (tag) < first_done)
+    (HAS(second, worker) && AT(worker, tag) < POOLS && (tag) < first_done[POOL(tag)])
 
 /* Where the switch knew of the first process, the second is let through no block. */
 inline assert_only_process() {
-    assert(!HAS(second, worker) || !first_known || tag == 0)
+    assert(!HAS(second, worker) || !first_known || tag < POOLS)
 }
 #else
 #define GIVEN_UP false

@@ -11,13 +11,13 @@
 
 /* barrier.p4: the maximum is that of the newest round. The answer to an opening that is before
  * `newest` names that round, and the worker ends with an error. */
-#define TELLS_NO_MORE(newest) (IS_OPENING(tag) && OPENING_OF(newest) > tag)
+#define TELLS_NO_MORE(newest) (IS_OPENING(tag) && OPENING_OF(newest) > OPENING_OF(tag))
 
 #define RELEASED 3   /* counts add up to this and no further; no vertex expects it */
 
 /* A slot's tag is that of a block: the block stands for it. */
-byte last_tag[4];                               /* seen.p4, of each source */
-byte group_tag[WORKERS], group_count[WORKERS];  /* accepted.p4 */
+byte last_tag[4 * POOLS];                       /* dedup.p4, of each source in each pool */
+byte group_tag[WORKERS * POOLS], group_count[WORKERS * POOLS];
 byte slot_tag[SLOTS], slot_count[SLOTS];        /* aggregator.p4 */
 int slot_value[SLOTS];
 
@@ -29,7 +29,7 @@ bool restarted;
 #ifdef NO_LAST_TAG
 #define FIRST_TIME true
 #else
-#define FIRST_TIME (last_tag[source] < TAGGED_AS(block))
+#define FIRST_TIME (last_tag[seen] < TAGGED_AS(block))
 #endif
 #ifdef NO_SLOT_TAG
 #define TAGGED false
@@ -58,9 +58,14 @@ bool restarted;
 #endif
 
 /* Invariant 3: nobody needs any more what is in the slot. */
+#define ALL_ARE_DONE_WITH(before) \
+    (before < 0 || (IS_DONE_WITH(0, before) && IS_DONE_WITH(1, before) && IS_DONE_WITH(2, before)))
+
 inline assert_slot_is_free() {
     before = LAST_BEFORE(TAG(block));
-    assert(IS_DONE_WITH(0, before) && IS_DONE_WITH(1, before) && IS_DONE_WITH(2, before))
+    assert(ALL_ARE_DONE_WITH(before));
+    before = (slot_tag[slot] -> TAG(slot_tag[slot]) : -1);
+    assert(ALL_ARE_DONE_WITH(before))
 }
 
 /* One visit to a slot: of a contribution, or of a recall or fetch, which bring nothing
@@ -110,22 +115,22 @@ inline contribute() {
  * to lose it there is to lose the ACK. */
 inline feature_at_switch() {
     block = 1 + id / 4; source = id % 4; worker = OWNER(source); slot = FIRST_SLOT(block, source);
+    seen = SEEN_AT(source, TAG(block)); group = IN(worker, TAG(block));
     if
     :: !IS_LET_IN(worker, block)
-    :: IS_LET_IN(worker, block) && last_tag[source] > TAGGED_AS(block) && !FIRST_TIME    /* stale */
+    :: IS_LET_IN(worker, block) && last_tag[seen] > TAGGED_AS(block) && !FIRST_TIME    /* stale */
     :: else ->
         first = FIRST_TIME;
-        last_tag[source] =
-            (last_tag[source] > TAGGED_AS(block) -> last_tag[source] : TAGGED_AS(block));
-        accepted_count = (group_tag[worker] == TAGGED_AS(block) -> group_count[worker] : 0);
+        last_tag[seen] = (last_tag[seen] > TAGGED_AS(block) -> last_tag[seen] : TAGGED_AS(block));
+        accepted_count = (group_tag[group] == TAGGED_AS(block) -> group_count[group] : 0);
 #ifdef ACK_COUNTS_PACKETS
         accepted_count = (accepted_count < 2 -> accepted_count + 1 : 2);
 #else
         accepted_count = (accepted_count + first > 2 -> 2 : accepted_count + first);
 #endif
         if
-        :: group_tag[worker] <= TAGGED_AS(block) ->
-            group_tag[worker] = TAGGED_AS(block); group_count[worker] = accepted_count
+        :: group_tag[group] <= TAGGED_AS(block) ->
+            group_tag[group] = TAGGED_AS(block); group_count[group] = accepted_count
         :: else
         fi;
         if
@@ -146,7 +151,7 @@ inline feature_at_switch() {
 
 /* The one source that both loops and asks is alone in its group. */
 inline feature_at_second_slot() {
-    block = 1 + id / 4; source = id % 4; slot = 1;
+    block = 1 + id / 4; source = id % 4; slot = SECOND_SLOT(block);
     contribute();
     if
     :: ASKS(block, source) -> SEND(ACK, ACK_ID(block, OWNER(source), 1))
@@ -171,13 +176,13 @@ inline recall_at_switch() {
  * the round is over it has no fixed-point features, or with SERVES_EARLY those that it has sent. */
 #ifdef SERVES_EARLY
 #define HAS_FIXED_POINT(worker, opening) \
-    (SENDING_AT(worker) > (opening) && HAS_BEGUN(worker))
+    (SENDING_AT(worker, 0) > (opening) && SENDING_AT(worker, POOLS - 1) > (opening) + POOLS - 1)
 #else
-#define HAS_FIXED_POINT(worker, opening) (place[worker] > (opening))
+#define HAS_FIXED_POINT(worker, opening) IS_OPEN(worker, opening)
 #endif
 #define SERVES(worker, tag) \
     (HAS_FIXED_POINT(worker, OPENING_OF(tag)) \
-     && place[worker] <= OPENING_OF(tag) + TAGS_OF_A_ROUND \
+     && AT(worker, 0) <= OPENING_OF(tag) + TAGS_OF_A_ROUND \
      && !HAS(stopped, worker) && !DROPS(tag))
 
 inline fetch_at_switch() {

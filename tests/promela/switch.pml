@@ -3,7 +3,14 @@
 
 /* A switch alone: every sum goes to a worker, and all report to it. */
 
-byte done_tag, done_by;                         /* barrier.p4 */
+byte done_tag[POOLS], done_by[POOLS];   /* barrier.p4 */
+
+/* That of all pools: the maximum is one. */
+#if POOLS == 1
+#define NEWEST done_tag[0]
+#else
+#define NEWEST (OPENING_OF(done_tag[0]) > OPENING_OF(done_tag[1]) -> done_tag[0] : done_tag[1])
+#endif
 
 inline completed() {
     send_sum()
@@ -23,27 +30,31 @@ inline advance(workers) {
 }
 
 inline done_at_switch() {
-    tag = id / 3; worker = id % 3;
+    tag = id / 3; worker = id % 3; pool = POOL(tag);
     if
-    :: IS_AHEAD(0, tag) -> SEND(REFUSAL, id)
-    :: IS_PASSED(0, tag, done_tag) && TELLS_NO_MORE(done_tag) -> SEND(REFUSAL, id)
-    :: IS_PASSED(0, tag, done_tag) && !TELLS_NO_MORE(done_tag) -> advance(BIT(worker))
+    :: IS_AHEAD(pool, tag) -> SEND(REFUSAL, id)
+    :: IS_PASSED(pool, tag, done_tag[pool]) && TELLS_NO_MORE(NEWEST) ->
+        if
+        :: AT(worker, tag) > tag    /* repeated, in a pool without a block: the answer is not heeded */
+        :: else -> SEND(REFUSAL, id)
+        fi
+    :: IS_PASSED(pool, tag, done_tag[pool]) && !TELLS_NO_MORE(NEWEST) -> advance(BIT(worker))
     :: else ->
         hear_magnitude();
-        number = (done_tag == tag -> done_by : 0);
-        done_tag = tag;
+        number = (done_tag[pool] == tag -> done_by[pool] : 0);
+        done_tag[pool] = tag;
 #ifdef BARRIER_COUNTS
-        done_by = number + 1;
+        done_by[pool] = number + 1;
         if
-        :: done_by == WORKERS -> advance(ALL); turn[0] = NEXT(tag)
-        :: done_by > WORKERS -> advance(BIT(worker)); done_by = WORKERS
+        :: done_by[pool] == WORKERS -> advance(ALL); turn[pool] = NEXT(tag)
+        :: done_by[pool] > WORKERS -> advance(BIT(worker)); done_by[pool] = WORKERS
         :: else
         fi
 #else
-        done_by = number | BIT(worker);
+        done_by[pool] = number | BIT(worker);
         if
-        :: done_by == ALL && number == ALL -> advance(BIT(worker)); turn[0] = NEXT(tag)
-        :: done_by == ALL && number != ALL -> advance(ALL); turn[0] = NEXT(tag)
+        :: done_by[pool] == ALL && number == ALL -> advance(BIT(worker)); turn[pool] = NEXT(tag)
+        :: done_by[pool] == ALL && number != ALL -> advance(ALL); turn[pool] = NEXT(tag)
         :: else
         fi
 #endif
@@ -52,13 +63,10 @@ inline done_at_switch() {
 
 /* All registers are 0 again, and what went around inside is gone. */
 inline restart() {
-    last_tag[0] = 0; last_tag[1] = 0; last_tag[2] = 0; last_tag[3] = 0;
-    group_tag[0] = 0; group_tag[1] = 0; group_tag[2] = 0;
-    group_count[0] = 0; group_count[1] = 0; group_count[2] = 0;
-    slot_tag[0] = 0; slot_count[0] = 0; slot_value[0] = 0;
-    slot_tag[1] = 0; slot_count[1] = 0; slot_value[1] = 0;
-    done_tag = 0; done_by = 0;
-    FORGET_TURN(0);
+    for (seen : 0 .. 4 * POOLS - 1) { last_tag[seen] = 0 };
+    for (group : 0 .. WORKERS * POOLS - 1) { group_tag[group] = 0; group_count[group] = 0 };
+    for (slot : 0 .. SLOTS - 1) { slot_tag[slot] = 0; slot_count[slot] = 0; slot_value[slot] = 0 };
+    for (pool : 0 .. POOLS - 1) { done_tag[pool] = 0; done_by[pool] = 0; FORGET_TURN(pool) };
     FORGET_MAXIMUM;
     flying[LOOPING] = 0; late[LOOPING] = 0;
     fetched = 0; restarted = true

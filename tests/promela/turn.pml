@@ -1,33 +1,33 @@
 /* SPDX-FileCopyrightText: 2026 The SwitchGNN authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* turn.p4, of each switch: the tag whose turn it is. What is for a later one is dropped, and
+/* turn.p4, of each switch or pool: the tag whose turn it is. What is for a later one is dropped, and
  * its `done` refused. A switch does not know before the first opening of its session is over; one that
  * was restarted takes everything until it does. The worker's own switch looks: a leaf's spine gets only
  * what has passed there. */
 
 #ifdef LEAF_SPINE
-#define SWITCHES 3
-#define SWITCH_OF(worker) LEAF(worker)
+#define TURNS 3
+#define TURN_OF(worker, tag) LEAF(worker)
 #else
-#define SWITCHES 1
-#define SWITCH_OF(worker) 0
+#define TURNS POOLS
+#define TURN_OF(worker, tag) POOL(tag)
 #endif
 
-byte turn[SWITCHES];
-byte any_turn;   /* switches that were restarted */
+byte turn[TURNS];
+byte any_turn;   /* those of switches that were restarted */
 
 #define KNOWS(number) \
-    (turn[number] > FIRST_TAG(session) || (OPENS_EARLY && !HAS(any_turn, number)))
+    (turn[number] >= FIRST_TAG(session) + POOLS || (OPENS_EARLY && !HAS(any_turn, number)))
 #define HAS_TURN(number, tag) (KNOWS(number) -> (tag) <= turn[number] : HAS(any_turn, number))
 /* Of a feature, and of a recall or fetch. */
 #define LETS_IN(number, tag) \
     (KNOWS(number) -> (tag) <= LAST_LET_IN(turn[number]) : HAS(any_turn, number))
-#define IS_LET_IN(worker, block) LETS_IN(SWITCH_OF(worker), TAG(block))
+#define IS_LET_IN(worker, block) LETS_IN(TURN_OF(worker, TAG(block)), TAG(block))
 #ifdef QUESTIONS_EARLY
 #define HAS_ITS_TURN(worker, block) IS_LET_IN(worker, block)
 #else
-#define HAS_ITS_TURN(worker, block) HAS_TURN(SWITCH_OF(worker), TAG(block))
+#define HAS_ITS_TURN(worker, block) HAS_TURN(TURN_OF(worker, TAG(block)), TAG(block))
 #endif
 
 /* Of a `done`: an opening may be the first one. `held` is the tag that is being collected. */

@@ -4,9 +4,11 @@
 /* The workers: host/innetwork/sender.py, sums/receiver.py, responder.py and barrier.py. A worker is
  * one thread, so what it does about a packet happens at once. */
 
-byte place[WORKERS];   /* the tag that each worker is at */
-byte closing = ALL;    /* workers that are done with their tag; all begin in the opening */
-byte accepted;         /* workers whose features of this block are accepted */
+/* Of each worker in each pool, IN(worker, tag). */
+byte place[WORKERS * POOLS];   /* the tag that it is at */
+byte closing;                  /* where it has reported that, and waits */
+byte accepted;                 /* where its features of this block are accepted */
+/* Of each worker. */
 byte have;             /* vertices whose sums are here */
 byte fetching;         /* vertices whose features are being fetched */
 byte doubt[VERTICES];  /* 1 + count of the last MISSING of each vertex; 0: none yet */
@@ -16,27 +18,66 @@ byte stopped;          /* workers that have ended with an error */
 byte asked;            /* vertices whose sums have been recalled: a second time with Resend */
 #endif
 
-#define IS_DONE_WITH(worker, tag) \
-    (place[worker] > (tag) || (place[worker] == (tag) && HAS(closing, worker)) \
-     || FIRST_PROCESS_WAS_DONE_WITH(worker, tag))
-#define ALL_AT(tag) (place[0] == (tag) && place[1] == (tag) && place[2] == (tag))
-#define FINISHED (ALL_AT(FIRST_TAG(SESSIONS) - 1) || GIVEN_UP)
+#define IN_ANY_POOL(set, worker) (HAS(set, worker) | HAS(set, (worker) + 3 * (POOLS - 1)))
 
-inline close_if_done() {
+#define IS_DONE_WITH(worker, tag) \
+    (AT(worker, tag) > (tag) || (AT(worker, tag) == (tag) && HAS(closing, IN(worker, tag))) \
+     || FIRST_PROCESS_WAS_DONE_WITH(worker, tag))
+#define ALL_AT(tag) (AT(0, tag) == (tag) && AT(1, tag) == (tag) && AT(2, tag) == (tag))
+#define ALL_AT_END_OF(session) \
+    (ALL_AT(FIRST_TAG((session) + 1) - POOLS) && ALL_AT(FIRST_TAG((session) + 1) - 1))
+#define FINISHED (ALL_AT_END_OF(SESSIONS - 1) || GIVEN_UP)
+
+#define IS_BETWEEN(number) (IS_OPENING(place[number]) && !HAS(closing, number))
+#define IS_BETWEEN_ROUNDS(worker) \
+    (IS_BETWEEN(worker) && IS_BETWEEN((worker) + 3 * (POOLS - 1)))
+#define AWAITS_OPENING(number) (IS_OPENING(place[number]) && HAS(closing, number))
+#define IS_OPENING_AWAITED(worker) \
+    (AWAITS_OPENING(worker) || AWAITS_OPENING((worker) + 3 * (POOLS - 1)))
+
+/* All openings of the round that begins with `opening` are answered. */
+#define IS_OPEN(worker, opening) \
+    (AT(worker, 0) > (opening) && AT(worker, POOLS - 1) > (opening) + POOLS - 1)
+#if POOLS == 1
+#define IS_REPORTABLE(worker, tag) true
+#define IS_SENT(worker, tag) true
+#define IS_ASKED_FOR(worker, tag) true
+#else
+/* Between the ADVANCEs of two openings. */
+#define IS_SENT(worker, tag) \
+    (!IS_OPENING(tag) && (IS_OPEN(worker, OPENING_OF(tag)) \
+                          || (IS_OPENING(PREVIOUS(tag)) && SENT_EARLY(worker, PREVIOUS(tag)))))
+#define IS_ASKED_FOR(worker, tag) (!IS_OPENING(tag) && IS_OPEN(worker, OPENING_OF(tag)))
+/* The block before is reported, in the other pool. */
+#define IS_REPORTABLE(worker, tag) \
+    (IS_OPEN(worker, OPENING_OF(tag)) \
+     && (IN_ROUND(tag) == POOLS || IS_DONE_WITH(worker, (tag) - 1)))
+#endif
+
+inline report_if_done() {
+    tag = place[worker + 3 * pool];
     if
-    :: HAS(accepted, worker) && !HAS(closing, worker) &&
-            (AWAITS(worker, BLOCK_AT(place[worker])) & ~have) == 0 ->
-        assert(!IS_VOID(place[worker]));    /* nothing of a void round is used */
-        closing = closing | BIT(worker);
-        send_done(place[worker])
+    :: !IS_OPENING(tag) && HAS(accepted, IN(worker, tag)) && !HAS(closing, IN(worker, tag)) &&
+            (AWAITS(worker, BLOCK_AT(tag)) & ~have) == 0 && IS_REPORTABLE(worker, tag) ->
+        assert(!IS_VOID(tag));    /* nothing of a void round is used */
+        closing = closing | BIT(IN(worker, tag));
+        send_done(tag)
 #ifdef REPORTS_EARLY
-    :: HAS(accepted, worker) && SENT_EARLY(worker, place[worker]) &&
-            (AWAITS(worker, BLOCK_AT(place[worker] + 1)) & ~have) == 0 ->
-        place[worker]++;
-        send_done(place[worker])
+    :: HAS(accepted, IN(worker, tag)) && SENT_EARLY(worker, tag) &&
+            (AWAITS(worker, BLOCK_AT(tag + POOLS)) & ~have) == 0 ->
+        place[worker + 3 * pool] = tag + POOLS;
+        send_done(tag + POOLS)
 #endif
     :: else
     fi
+}
+
+/* A report may allow that of the next block in another pool. */
+inline report_what_is_done() {
+    for (pool : 0 .. POOLS - 1) { report_if_done() };
+#if POOLS > 1
+    pool = 0; report_if_done()
+#endif
 }
 
 #ifdef LEAF_SPINE
@@ -54,12 +95,13 @@ inline use_sum() {
     fetching = fetching & ~BIT(vertex);
     doubt[vertex] = 0; raw[vertex] = 0;
     FORGET_ASKED;
-    close_if_done()
+    report_what_is_done()
 }
 
 /* After its block, and of a void round from when that is known. */
 #define TOO_LATE_FOR(vertex) \
-    (HAS(have, vertex) || place[HOME(vertex)] + DROPS(TAG(BLOCK(vertex))) > TAG(BLOCK(vertex)))
+    (HAS(have, vertex) \
+     || AT(HOME(vertex), TAG(BLOCK(vertex))) + DROPS(TAG(BLOCK(vertex))) > TAG(BLOCK(vertex)))
 
 /* A sum of the next block that overtakes the ADVANCE is kept for it. One of a vertex
  * that is being fetched is as good as the fetched features, and takes their place: what
@@ -82,17 +124,17 @@ inline sum_at_worker() {
 inline ack_at_worker() {
     block = 1 + id / 6; worker = (id % 6) / 2; number = 1 + id % 2;
     if
-    :: SENDING_AT(worker) == TAG(block) && !HAS(accepted, worker) ->
+    :: SENDING_AT(worker, TAG(block)) == TAG(block) && !HAS(accepted, IN(worker, TAG(block))) ->
         if
         :: number < GROUP_SIZE(block) ->
             flying[FEATURE] = flying[FEATURE] | (SENDS(worker, block) << (4 * (block - 1)))
         :: else ->
             for (source : 0 .. 3) {
                 assert(!HAS(SENDS(worker, block), source) ||
-                       last_tag[source] >= TAGGED_AS(block) || restarted)
+                       last_tag[SEEN_AT(source, TAG(block))] >= TAGGED_AS(block) || restarted)
             };
-            accepted = accepted | BIT(worker);
-            close_if_done()
+            accepted = accepted | BIT(IN(worker, TAG(block)));
+            report_what_is_done()
         fi
     :: else
     fi
@@ -106,7 +148,7 @@ inline fetch_what_is_missing() {
 inline missing_at_worker() {
     vertex = id / 4; worker = HOME(vertex);
     if
-    :: place[worker] == TAG(BLOCK(vertex)) && !HAS(have, vertex) && !HAS(fetching, vertex) ->
+    :: AT(worker, TAG(BLOCK(vertex))) == TAG(BLOCK(vertex)) && !HAS(have, vertex) && !HAS(fetching, vertex) ->
         if
         :: doubt[vertex] == 1 + id % 4 ->
             fetching = fetching | BIT(vertex);
@@ -118,9 +160,9 @@ inline missing_at_worker() {
 }
 
 #ifdef FETCHES_EARLY
-#define IS_FETCHED_AT(tag) (SENDING_AT(worker) == (tag))
+#define IS_FETCHED_AT(tag) (SENDING_AT(worker, tag) == (tag))
 #else
-#define IS_FETCHED_AT(tag) (place[worker] == (tag))
+#define IS_FETCHED_AT(tag) (AT(worker, tag) == (tag))
 #endif
 
 inline resent_at_worker() {
@@ -137,11 +179,24 @@ inline resent_at_worker() {
     fi
 }
 
+/* The first packet of a block, or the report of one in a void round. */
+inline begin_block() {
+    block = BLOCK_AT(tag);
+    if
+    :: block == 0 -> closing = closing | BIT(IN(worker, tag)); send_done(tag)
+    :: block != 0 && DROPS(tag) ->
+        closing = closing | BIT(IN(worker, tag)); drop_all(); send_done(tag)
+    :: block != 0 && !DROPS(tag) && !(SENT_EARLY(worker, PREVIOUS(tag)) && IS_OPENING(PREVIOUS(tag))) ->
+        send_features(block)
+    :: else
+    fi
+}
+
 /* Invariant 5: nobody goes on before all are done. */
 inline advance_at_worker() {
     tag = id / 3; worker = id % 3;
     if
-    :: place[worker] == tag && HAS(closing, worker) ->
+    :: AT(worker, tag) == tag && HAS(closing, IN(worker, tag)) ->
         assert(IS_DONE_WITH(0, tag) && IS_DONE_WITH(1, tag) && IS_DONE_WITH(2, tag));
         assert_only_process();
         if
@@ -149,32 +204,38 @@ inline advance_at_worker() {
             assert((have & AWAITS(worker, BLOCK_AT(tag))) == 0)
         :: else
         fi;
-        number = SENT_EARLY(worker, tag);
-        tag = NEXT(tag); block = BLOCK_AT(tag);
-        place[worker] = tag;
+        first = IS_OPENING(tag);    /* it opens the round, if no other opening is awaited */
+        AT(worker, tag) = NEXT(tag);
+        closing = closing & ~BIT(IN(worker, tag));
+        tag = NEXT(tag);
         if
-        :: block == 0 -> send_done(tag); send_early_features(tag)
-        :: block != 0 && DROPS(tag) -> drop_all(); send_done(tag)
-        :: else ->
-            closing = closing & ~BIT(worker);
-            if
-            :: number
-            :: else -> send_features(block)
-            fi;
-            close_if_done()
-        fi
+        :: IS_BETWEEN_ROUNDS(worker) -> open_round(OPENING_OF(tag))
+        :: !IS_BETWEEN_ROUNDS(worker) && !first && !IS_OPENING(tag) -> begin_block()
+        :: !IS_BETWEEN_ROUNDS(worker) && first && !IS_OPENING_AWAITED(worker) ->
+            for (pool : 0 .. POOLS - 1) {
+                tag = place[worker + 3 * pool];
+                if
+                :: IS_OPENING(tag)
+                :: else -> begin_block()
+                fi
+            }
+        :: else
+        fi;
+        report_what_is_done()
     :: else
     fi
 }
 
-/* The tag of the worker's last `done`: of the barrier that it waits at, or has passed. */
-#define ANSWERED(worker) (place[worker] - (HAS_BEGUN(worker) && !HAS(closing, worker)))
+/* The tag of the worker's last `done` in a pool: of the barrier that it waits at, or has passed. */
+#define ANSWERED(worker, tag) \
+    (HAS_BEGUN(worker) && !HAS(closing, IN(worker, tag)) -> LAST_PASSED(AT(worker, tag)) \
+                                                         : AT(worker, tag))
 
 /* Nobody is refused but a worker of an earlier session and a second process. */
 inline refusal_at_worker() {
     tag = id / 3; worker = id % 3;
     if
-    :: ANSWERED(worker) == tag ->
+    :: ANSWERED(worker, tag) == tag ->
         assert(SESSION_OF(tag) < session || HAS(second, worker));
         stopped = stopped | BIT(worker)
     :: else
@@ -186,6 +247,16 @@ inline refusal_at_worker() {
  * nothing but the number of states. */
 #define ALL_OF(vertex) (15 << (4 * (vertex)))
 #define ALL_REPORTS(leaf) (349525 << (leaf))
+#if POOLS == 1
+#define TAGS_OF_POOL(pool) ALL_TAGS(0)
+#else
+#define IS_OF_POOL(tag, pool) ((POOL(tag) == (pool)) << (3 * (tag)))
+#define TAGS_OF_POOL(pool) \
+    (IS_OF_POOL(0, pool) | IS_OF_POOL(1, pool) | IS_OF_POOL(2, pool) | IS_OF_POOL(3, pool) \
+     | IS_OF_POOL(4, pool) | IS_OF_POOL(5, pool) | IS_OF_POOL(6, pool) | IS_OF_POOL(7, pool) \
+     | IS_OF_POOL(8, pool) | IS_OF_POOL(9, pool))
+#endif
+#define EARLIER_IN_POOL(worker, tag) ((TAGS_OF_POOL(pool) << (worker)) & (BIT(3 * (tag)) - 1))
 
 inline withdraw_what_is_too_late() {
 #ifndef TOO_LATE_TRIED
@@ -200,11 +271,14 @@ inline withdraw_what_is_too_late() {
         fi
     };
     for (worker : 0 .. 2) {
-        WITHDRAW(ADVANCE, ALL_TAGS(worker) & (BIT(3 * place[worker]) - 1));
-        WITHDRAW(REFUSAL, ALL_TAGS(worker) & (BIT(3 * ANSWERED(worker)) - 1));
+        for (pool : 0 .. POOLS - 1) {
+            tag = place[worker + 3 * pool];
+            WITHDRAW(ADVANCE, EARLIER_IN_POOL(worker, tag));
+            WITHDRAW(REFUSAL, EARLIER_IN_POOL(worker, ANSWERED(worker, tag)))
+        };
         for (block : 1 .. VERTICES / 2) {
             if
-            :: SENDING_AT(worker) > TAG(block) - HAS(accepted, worker) ->
+            :: SENDING_AT(worker, TAG(block)) > TAG(block) - HAS(accepted, IN(worker, TAG(block))) ->
                 WITHDRAW(ACK, 3 << (2 * worker + 6 * (block - 1)))
             :: else
             fi
@@ -234,14 +308,15 @@ inline withdraw_what_is_too_late() {
 
 /* In an opening, of the features that were sent early. It asks for no sum. */
 inline early_timers_fire() {
+    block = BLOCK_AT(tag + POOLS);
     if
-    :: SENT_EARLY(worker, tag) && !HAS(accepted, worker) ->
-        SEND(FEATURE, FEATURE_ID(BLOCK_AT(tag + 1), LAST_OF_GROUP(worker, BLOCK_AT(tag + 1))))
+    :: SENT_EARLY(worker, tag) && !HAS(accepted, IN(worker, tag)) ->
+        SEND(FEATURE, FEATURE_ID(block, LAST_OF_GROUP(worker, block)))
 #ifdef FETCHES_EARLY
-    :: SENT_EARLY(worker, tag) && HAS(accepted, worker) ->
+    :: SENT_EARLY(worker, tag) && HAS(accepted, IN(worker, tag)) ->
         for (vertex : 0 .. VERTICES - 1) {
             if
-            :: HAS(AWAITS(worker, BLOCK_AT(tag + 1)) & ~have, vertex) ->
+            :: HAS(AWAITS(worker, block) & ~have, vertex) ->
                 fetching = fetching | BIT(vertex);
                 fetch_what_is_missing()
             :: else
@@ -252,29 +327,55 @@ inline early_timers_fire() {
     fi
 }
 
+/* Which `done` a worker repeats in a pool where it waits for no barrier: that of the last one that
+ * it has passed there. */
+#ifdef NO_DONE_AGAIN
+#define REPEATS_LAST false
+#endif
+#ifdef ONLY_NEWEST_DONE_AGAIN
+#define REPEATS_LAST \
+    (LAST_PASSED(tag) >= LAST_PASSED(place[worker]) \
+     && LAST_PASSED(tag) >= LAST_PASSED(place[worker + 3 * (POOLS - 1)]))
+#endif
+#ifdef ONLY_WHERE_SUMS_ARE_MISSING
+#define REPEATS_LAST ((AWAITS(worker, BLOCK_AT(tag)) & ~have) != 0 && !IS_OPENING(tag))
+#endif
+#ifndef REPEATS_LAST
+#define REPEATS_LAST true
+#endif
+
+inline timers_of_pool_fire() {
+    tag = place[worker + 3 * pool]; block = BLOCK_AT(tag);
+    if
+    :: HAS(closing, IN(worker, tag)) -> send_done(tag); early_timers_fire()
+    :: !HAS(closing, IN(worker, tag)) && !HAS(accepted, IN(worker, tag)) && IS_SENT(worker, tag) ->
+        SEND(FEATURE, FEATURE_ID(block, LAST_OF_GROUP(worker, block)))
+    :: else ->
+        for (vertex : 0 .. VERTICES - 1) {
+            if
+            :: !IS_ASKED_FOR(worker, tag)
+            :: IS_ASKED_FOR(worker, tag) && HAS(AWAITS(worker, block) & ~have & ~fetching, vertex) ->
+                SEND(RECALL, RECALL_ID(vertex)); NOTE_ASKED
+            :: IS_ASKED_FOR(worker, tag) && HAS(AWAITS(worker, block) & ~have & fetching, vertex) ->
+                fetch_what_is_missing()
+            :: else
+            fi
+        };
+        if
+        :: REPEATS_LAST -> tag = LAST_PASSED(tag); send_done(tag)
+        :: else
+        fi
+    fi
+}
+
 /* What each worker does when nothing comes any more. */
 inline timers_fire() {
     for (worker : 0 .. 2) {
-        tag = place[worker]; block = BLOCK_AT(tag);
         if
         :: !HAS_BEGUN(worker)
         :: HAS_BEGUN(worker) && TO_BE_STARTED(worker) -> start_process()
-        :: !TO_BE_STARTED(worker) && HAS(closing, worker) -> send_done(tag); early_timers_fire()
-        :: HAS_BEGUN(worker) && !TO_BE_STARTED(worker) && !HAS(closing, worker) &&
-                !HAS(accepted, worker) ->
-            SEND(FEATURE, FEATURE_ID(block, LAST_OF_GROUP(worker, block)))
         :: else ->
-            for (vertex : 0 .. VERTICES - 1) {
-                if
-                :: HAS(AWAITS(worker, block) & ~have & ~fetching, vertex) ->
-                    SEND(RECALL, RECALL_ID(vertex)); NOTE_ASKED
-                :: HAS(AWAITS(worker, block) & ~have & fetching, vertex) -> fetch_what_is_missing()
-                :: else
-                fi
-            };
-#ifndef NO_DONE_AGAIN
-            send_done(tag - 1)
-#endif
+            for (pool : 0 .. POOLS - 1) { timers_of_pool_fire() }
         fi
     };
     count_firing()

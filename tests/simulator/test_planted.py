@@ -136,8 +136,8 @@ MISTAKES = {
         on_links,
     ),
     "a part counts as one contribution": (
-        "Add(packet.id, packet, leaving)",
-        "Add(packet.id, {.kind = packet.kind}, leaving)",
+        "slots_.Add(packet.id, packet)",
+        "slots_.Add(packet.id, {.kind = packet.kind, .turn = packet.turn})",
         parts,
     ),
     "the first leaf that is done lets all go on": (

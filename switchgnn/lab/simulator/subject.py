@@ -106,8 +106,8 @@ def make_subject(options: SimulateOptions, tell: Progress) -> SimulatedSystem:
     makes_plan = options.plan is None and options.system not in HOSTS_ALONE
     if not makes_plan and (options.request.lanes, options.request.pools) != (None, None):
         raise SimulatorError(
-            "Only a plan that is made here has lanes and pools to choose: leave --lanes and --pools "
-            "out, or give --graph and a system that plans."
+            "Only a plan that is made here has lanes and pools to choose: leave --lanes and "
+            "--pools out, or give --graph and a system that plans."
         )
     if options.bin_size is not None and options.system != G3:
         raise SimulatorError(f"Only {G3} has bins: leave their size out, or give --system {G3}.")

@@ -122,8 +122,8 @@ class PlainLeaf : public Switch {
 /// of these are done.
 class AddingLeaf : public AddingSwitch {
   public:
-    AddingLeaf(const Schedule& schedule, Slots& slots, const Options& options, Uplinks& uplinks)
-        : AddingSwitch(schedule, slots, options), uplinks_(uplinks) {}
+    AddingLeaf(const Schedule& schedule, Slots slots, const Options& options, Uplinks& uplinks)
+        : AddingSwitch(schedule, std::move(slots), options), uplinks_(uplinks) {}
 
     void Receive(const Packet& packet, uint32_t port, Picoseconds now) override {
         if (!uplinks_.FromSpine(port)) {
@@ -183,14 +183,14 @@ class AddingLeaf : public AddingSwitch {
 /// complete here; of any other it sends its part to the spine that completes the sum.
 class ProgramLeaf : public AddingLeaf {
   public:
-    ProgramLeaf(const Schedule& schedule, Slots& slots, const Options& options, Uplinks& uplinks,
+    ProgramLeaf(const Schedule& schedule, Slots slots, const Options& options, Uplinks& uplinks,
                 const SumRoutes& routes)
-        : AddingLeaf(schedule, slots, options, uplinks), routes_(routes) {}
+        : AddingLeaf(schedule, std::move(slots), options, uplinks), routes_(routes) {}
 
   private:
     /// Sums from a spine pass all slots by: see Passage in p4src/access.p4.
     void TakeFromSpine(const Packet& packet, Picoseconds now) override {
-        SendDown(packet, adder_.WorkerOf(packet.id), now);
+        SendDown(packet, slots_.WorkerOf(packet.id), now);
     }
 
     void Send(const Packet& packet, uint32_t worker, Picoseconds now) override {
@@ -224,7 +224,7 @@ class CompletingLeaf : public AddingLeaf {
         if (packet.ecn) {
             marked_.insert(packet.id);
         }
-        ++adder_.tally.passes;
+        ++slots_.tally.passes;
         Add(packet.id, packet, now);
     }
 
@@ -326,23 +326,22 @@ class PlainSpine : public Spine {
 /// in one pass. The sum that is complete leaves for the leaf of its worker in the same pass.
 class AddingSpine : public Spine {
   public:
-    AddingSpine(const LeafTier& tier, uint32_t number, const Options& options, Slots& slots)
-        : Spine(tier, number, options), adder_(slots) {}
+    AddingSpine(const LeafTier& tier, uint32_t number, const Options& options, Slots slots)
+        : Spine(tier, number, options), slots_(std::move(slots)) {}
 
-    Tally Count() const { return adder_.Count(); }
+    const Tally& Count() const { return slots_.tally; }
 
   private:
     void Take(const Packet& packet, Picoseconds now) override {
-        ++adder_.tally.passes;
-        Packet leaving;
-        if (adder_.Add(packet.id, packet, leaving)) {
-            SendToLeafOf(adder_.WorkerOf(packet.id), leaving, now);
+        ++slots_.tally.passes;
+        if (const auto leaving = slots_.Add(packet.id, packet)) {
+            SendToLeafOf(slots_.WorkerOf(packet.id), *leaving, now);
         }
     }
 
-    void CheckComplete(uint32_t turn) const override { adder_.CheckComplete(turn); }
+    void CheckComplete(uint32_t turn) const override { slots_.CheckComplete(turn); }
 
-    Adder adder_;
+    Slots slots_;
 };
 
 /// A spine of the variant in which leaves complete sums: forwards between leaves.
@@ -435,8 +434,8 @@ class Star : public Fabric {
             switch_ = std::make_unique<PlainSwitch>();
             return;
         }
-        slots_ = std::make_unique<Slots>(options, arrays, arrays.Get<uint16_t>("row_expected"));
-        auto adding = std::make_unique<AddingSwitch>(*schedule, *slots_, options);
+        Slots slots(options, arrays, arrays.Get<uint16_t>("row_expected"));
+        auto adding = std::make_unique<AddingSwitch>(*schedule, std::move(slots), options);
         adding_ = adding.get();
         switch_ = std::move(adding);
     }
@@ -447,7 +446,6 @@ class Star : public Fabric {
     Tally Count() const override { return adding_ ? adding_->Count() : Tally{}; }
 
   private:
-    std::unique_ptr<Slots> slots_;
     std::unique_ptr<Switch> switch_;
     // The same as switch_, if it adds.
     AddingSwitch* adding_ = nullptr;
@@ -516,15 +514,15 @@ class LeafSpine : public Fabric {
         routes_.emplace(std::move(crosses), arrays.Get<uint32_t>("row_vertex"), options.spines,
                         options.together);
         for (uint32_t leaf = 0; leaf < options.leaves; ++leaf) {
-            Slots& slots = AddSlots(options, arrays, from[leaf]);
-            auto adding = std::make_unique<ProgramLeaf>(schedule, slots, options, *uplinks_[leaf],
-                                                        *routes_);
+            auto adding =
+                std::make_unique<ProgramLeaf>(schedule, Slots(options, arrays, from[leaf]),
+                                              options, *uplinks_[leaf], *routes_);
             adding_leaves_.push_back(adding.get());
             leaves_.push_back(std::move(adding));
         }
         for (uint32_t spine = 0; spine < options.spines; ++spine) {
-            Slots& slots = AddSlots(options, arrays, expected);
-            auto adding = std::make_unique<AddingSpine>(tier_, spine, options, slots);
+            auto adding = std::make_unique<AddingSpine>(tier_, spine, options,
+                                                        Slots(options, arrays, expected));
             adding_spines_.push_back(adding.get());
             spines_.push_back(std::move(adding));
         }
@@ -542,21 +540,14 @@ class LeafSpine : public Fabric {
                     here[row] = expected[row];
                 }
             }
-            Slots& slots = AddSlots(options, arrays, here);
-            auto adding =
-                std::make_unique<CompletingLeaf>(schedule, slots, options, *uplinks_[leaf]);
+            auto adding = std::make_unique<CompletingLeaf>(
+                schedule, Slots(options, arrays, here), options, *uplinks_[leaf]);
             adding_leaves_.push_back(adding.get());
             leaves_.push_back(std::move(adding));
         }
         for (uint32_t spine = 0; spine < options.spines; ++spine) {
             spines_.push_back(std::make_unique<RelayingSpine>(tier_, spine, options));
         }
-    }
-
-    Slots& AddSlots(const Options& options, const Arrays& arrays,
-                    std::span<const uint16_t> expected) {
-        slots_.push_back(std::make_unique<Slots>(options, arrays, expected));
-        return *slots_.back();
     }
 
     void Connect(const LinkOptions& options, Trace& trace) {
@@ -576,7 +567,6 @@ class LeafSpine : public Fabric {
     LeafTier tier_;
     std::optional<SumRoutes> routes_;
     std::vector<std::unique_ptr<Uplinks>> uplinks_;
-    std::vector<std::unique_ptr<Slots>> slots_;
     std::vector<std::unique_ptr<Switch>> leaves_;
     std::vector<std::unique_ptr<Spine>> spines_;
     // Those of the leaves and of the spines that add.

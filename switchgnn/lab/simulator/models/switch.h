@@ -15,6 +15,7 @@
 #include <deque>
 #include <functional>
 #include <numeric>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -46,7 +47,7 @@ enum class Fate {
 };
 
 /// A row is a destination in a block. With a plan each has a slot of its own in each pool; with the
-/// strawman they compete for those of their bank, first come, first served.
+/// strawman they compete for those of their bank, first come, first served. Counts what happens.
 class Slots {
   public:
     /// options: a slot holds `together` rows, the fragments of a destination.
@@ -67,12 +68,28 @@ class Slots {
         }
     }
 
-    /// Add to a row in the pool of a turn; `total` becomes the contributions in what leaves.
-    Fate Add(uint32_t row, uint32_t turn, uint16_t count, uint16_t& total) {
-        const size_t at = At(row, turn);
-        return free_.empty() ? AddPlanned(at, count, total) : AddShared(at, count, total);
+    /// Add a packet to a row in its pool. Return what leaves, if anything does: the packet becomes
+    /// the sum, as in p4src/rewrite.p4, and so keeps its mark.
+    std::optional<Packet> Add(uint32_t row, const Packet& packet) {
+        ++tally.contributions;
+        Packet leaving{.kind = packet.kind, .ecn = packet.ecn, .count = packet.count, .id = row};
+        leaving.turn = packet.turn;
+        leaving.bytes = packet.bytes;
+        const size_t at = At(row, packet.turn);
+        switch (free_.empty() ? AddPlanned(at, leaving.count) : AddShared(at, leaving.count)) {
+            case Fate::KEPT:
+                return std::nullopt;
+            case Fate::COMPLETED:
+                leaving.kind = Kind::SUM;
+                break;
+            case Fate::OVERFLOWED:
+                ++tally.overflowed;
+        }
+        tally.sums += leaving.kind == Kind::SUM;
+        return leaving;
     }
 
+    /// The worker that holds the destination of a row.
     uint32_t WorkerOf(uint32_t row) const { return rows_[row].worker; }
 
     /// Note a sum that has left. It stays in its slot until a later unit overwrites it.
@@ -92,10 +109,14 @@ class Slots {
         return answer;
     }
 
-    /// Slots that hold an unfinished sum; below, those in the pool of a turn.
-    uint64_t InUse() const { return in_use_; }
-    uint64_t InUse(uint32_t turn) const { return unfinished_[turn % unfinished_.size()]; }
-    uint64_t MostInUse() const { return most_in_use_; }
+    /// Refuse to end a unit while a sum of it is incomplete.
+    void CheckComplete(uint32_t turn) const {
+        if (unfinished_[turn % unfinished_.size()] != 0) {
+            throw SimulationError("All workers are done with a block, but sums are incomplete.");
+        }
+    }
+
+    Tally tally;
 
   private:
     struct Left {
@@ -117,16 +138,13 @@ class Slots {
         return turn % unfinished_.size() * rows_of_pool_ + row;
     }
 
-    uint64_t& Unfinished(size_t at) { return unfinished_[at / rows_of_pool_]; }
-
     /// A sum begins: the slot is taken with the first one in it.
     void Open(size_t at) {
         if (open_[at / together_]++ != 0) {
             return;
         }
-        ++in_use_;
-        ++Unfinished(at);
-        most_in_use_ = std::max(most_in_use_, in_use_);
+        ++unfinished_[at / rows_of_pool_];
+        tally.max_slots = std::max(tally.max_slots, ++tally.slots);
         if (!free_.empty()) {
             --free_[rows_[at].bank];
         }
@@ -137,14 +155,15 @@ class Slots {
         if (--open_[at / together_] != 0) {
             return;
         }
-        --in_use_;
-        --Unfinished(at);
+        --unfinished_[at / rows_of_pool_];
+        --tally.slots;
         if (!free_.empty()) {
             ++free_[rows_[at].bank];
         }
     }
 
-    Fate AddPlanned(size_t at, uint16_t count, uint16_t& total) {
+    /// A sum's `count` becomes all contributions in it.
+    Fate AddPlanned(size_t at, uint16_t& count) {
         Row& row = rows_[at];
         if (row.added == 0) {
             Open(at);
@@ -157,14 +176,14 @@ class Slots {
             throw SimulationError(
                 "A slot got more contributions than it expects: the plan is wrong.");
         }
-        total = row.added;
+        count = row.added;
         row.added = 0;
         Close(at);
         return Fate::COMPLETED;
     }
 
     /// As p4src/strawman/banks.p4.
-    Fate AddShared(size_t at, uint16_t count, uint16_t& total) {
+    Fate AddShared(size_t at, uint16_t& count) {
         Row& row = rows_[at];
         row.seen += count;
         const bool last = row.seen == row.expected;
@@ -176,12 +195,11 @@ class Slots {
             if (!last) {
                 return Fate::KEPT;
             }
-            total = row.added;
+            count = row.added;
             row.added = 0;
             Close(at);
             return Fate::COMPLETED;
         }
-        total = count;
         if (open_[at / together_] == 0 && free_[row.bank] == 0) {
             return Fate::OVERFLOWED;
         }
@@ -200,55 +218,10 @@ class Slots {
     std::vector<Row> rows_;
     // Unfinished sums in each slot.
     std::vector<uint8_t> open_;
-    // Slots of each pool that hold some, and in all pools.
+    // Slots of each pool that hold some.
     std::vector<uint64_t> unfinished_;
-    uint64_t in_use_ = 0;
     // Of each bank of the strawman.
     std::vector<uint32_t> free_;
-    uint64_t most_in_use_ = 0;
-};
-
-/// Adds packets to the slots of one switch, and counts.
-class Adder {
-  public:
-    explicit Adder(Slots& slots) : slots(slots) {}
-
-    /// Add a packet to a row. Return whether something leaves, and set `leaving` to it: the packet
-    /// becomes the sum, as in p4src/rewrite.p4, and so keeps its mark.
-    bool Add(uint32_t row, const Packet& packet, Packet& leaving) {
-        ++tally.contributions;
-        uint16_t total;
-        const Fate fate = slots.Add(row, packet.turn, packet.count, total);
-        if (fate == Fate::KEPT) {
-            return false;
-        }
-        const Kind kind = fate == Fate::COMPLETED ? Kind::SUM : packet.kind;
-        tally.overflowed += fate == Fate::OVERFLOWED;
-        tally.sums += kind == Kind::SUM;
-        leaving = {.kind = kind, .ecn = packet.ecn, .count = total, .id = row, .turn = packet.turn};
-        leaving.bytes = packet.bytes;
-        return true;
-    }
-
-    /// The worker that holds the destination of a row.
-    uint32_t WorkerOf(uint32_t row) const { return slots.WorkerOf(row); }
-
-    /// Refuse to end a unit while a sum of it is incomplete.
-    void CheckComplete(uint32_t turn) const {
-        if (slots.InUse(turn) != 0) {
-            throw SimulationError("All workers are done with a block, but sums are incomplete.");
-        }
-    }
-
-    Tally Count() const {
-        Tally counted = tally;
-        counted.slots = slots.InUse();
-        counted.max_slots = slots.MostInUse();
-        return counted;
-    }
-
-    Tally tally;
-    Slots& slots;
 };
 
 /// The barriers of a switch, one for each pool.
@@ -405,8 +378,8 @@ class PlainSwitch : public Switch {
 /// A switch that adds what the workers attached to it send, with a loop for further passes.
 class AddingSwitch : public Switch {
   public:
-    AddingSwitch(const Schedule& schedule, Slots& slots, const Options& options)
-        : adder_(slots),
+    AddingSwitch(const Schedule& schedule, Slots slots, const Options& options)
+        : slots_(std::move(slots)),
           schedule_(schedule),
           barriers_(options),
           loop_(ns3::Create<Loop>(
@@ -441,7 +414,7 @@ class AddingSwitch : public Switch {
     }
 
     virtual Tally Count() const {
-        Tally tally = adder_.Count();
+        Tally tally = slots_.tally;
         tally.loop_passes = loop_->Passes();
         tally.max_loop_queue = loop_->Longest();
         return tally;
@@ -452,7 +425,7 @@ class AddingSwitch : public Switch {
     /// A sum stays in its slot while it is in a queue, and when it is lost.
     virtual void Send(const Packet& packet, uint32_t worker, Picoseconds now) {
         if (packet.kind == Kind::SUM) {
-            adder_.slots.Note(packet);
+            slots_.Note(packet);
         }
         down_[worker]->Send(packet, now);
     }
@@ -465,12 +438,11 @@ class AddingSwitch : public Switch {
 
     /// Add a packet to a row; return whether something left.
     bool Add(uint32_t row, const Packet& packet, Picoseconds at) {
-        Packet leaving;
-        if (!adder_.Add(row, packet, leaving)) {
-            return false;
+        const std::optional<Packet> leaving = slots_.Add(row, packet);
+        if (leaving) {
+            Leave(*leaving, slots_.WorkerOf(row), at);
         }
-        Leave(leaving, adder_.WorkerOf(row), at);
-        return true;
+        return leaving.has_value();
     }
 
     /// Send now, or when the loop lets it go.
@@ -484,9 +456,9 @@ class AddingSwitch : public Switch {
 
     /// Let the next unit of the pool begin.
     void Advance(uint32_t turn, Picoseconds now) {
-        adder_.CheckComplete(turn);
+        slots_.CheckComplete(turn);
         barriers_.Pass(turn);
-        ++adder_.tally.barriers;
+        ++slots_.tally.barriers;
         TellAll({.kind = Kind::ADVANCE, .turn = turn}, now);
     }
 
@@ -501,7 +473,7 @@ class AddingSwitch : public Switch {
         }
     }
 
-    Adder adder_;
+    Slots slots_;
 
   private:
     /// Make a pass; return whether another one is needed.
@@ -533,7 +505,7 @@ class AddingSwitch : public Switch {
 
     /// Add until the pass ends; return whether something left.
     bool Contribute(Circling& circling, Picoseconds at) {
-        ++adder_.tally.passes;
+        ++slots_.tally.passes;
         size_t used = 0;
         bool left = false;
         for (const uint32_t word : circling.left) {
@@ -552,8 +524,8 @@ class AddingSwitch : public Switch {
 
     /// One pass, without the loop: it touches one slot.
     void Recall(const Packet& packet, Picoseconds now) {
-        const Packet answer = adder_.slots.AnswerTo(packet);
-        adder_.tally.sent_again += answer.kind == Kind::SUM;
+        const Packet answer = slots_.AnswerTo(packet);
+        slots_.tally.sent_again += answer.kind == Kind::SUM;
         down_[packet.worker]->Send(answer, now);
     }
 

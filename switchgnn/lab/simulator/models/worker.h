@@ -148,7 +148,7 @@ class Recaller {
         began_ = now;
     }
 
-    /// The worker's own features are through, and sums are missing.
+    /// The worker's own features are through, and sums are missing, which may be lost.
     void Wait(Picoseconds now) {
         if (!waiting_) {
             waiting_ = true;
@@ -237,13 +237,11 @@ class Worker : public Host {
         : Host(worker, pace), schedule_(schedule), passed_(opening ? 0 : schedule.pools) {
         for (uint32_t pool = 0; pool < schedule.pools; ++pool) {
             const Flight& flight = flights_.emplace_back(schedule, worker, pace_);
-            if (pace.losses) {
-                const auto recall = [&](uint32_t row, Picoseconds now) {
-                    ++tally_.recalled;
-                    Send({.kind = Kind::RECALL, .id = row, .turn = flight.Turn()}, now);
-                };
-                recallers_.emplace_back(flight, recall, congestion_.Trip());
-            }
+            const auto recall = [this, &flight](uint32_t row, Picoseconds now) {
+                ++tally_.recalled;
+                Send({.kind = Kind::RECALL, .id = row, .turn = flight.Turn()}, now);
+            };
+            recallers_.emplace_back(flight, recall, congestion_.Trip());
         }
     }
 
@@ -318,7 +316,7 @@ class Worker : public Host {
             return;
         }
         ++untold_;
-        if (!recallers_.empty() && pace_.congestion_control) {
+        if (pace_.congestion_control) {
             recallers_[PoolOf(packet.turn)].Marked();
         }
         if (!notified_ || now - last_notice_ >= congestion_.Smoothed()) {
@@ -341,9 +339,7 @@ class Worker : public Host {
         }
         for (; begun_ < std::min(passed_, schedule_.Units()); ++begun_) {
             FlightOf(begun_).Begin(begun_);
-            if (!recallers_.empty()) {
-                recallers_[PoolOf(begun_)].Begin(now);
-            }
+            recallers_[PoolOf(begun_)].Begin(now);
         }
         SendSome(now);
         CloseThose(now);
@@ -360,14 +356,12 @@ class Worker : public Host {
         Flight& flight = FlightOf(packet.turn);
         // An ADVANCE overtakes what was recalled for nothing.
         const bool late = packet.turn != flight.Turn();
-        if (!recallers_.empty() && (late || !flight.Misses(packet.id))) {
+        if (pace_.losses && (late || !flight.Misses(packet.id))) {
             ++tally_.repeated;
             return;
         }
         if (flight.Take(packet.id, packet.count)) {
-            if (!recallers_.empty()) {
-                recallers_[PoolOf(packet.turn)].Heard(now);
-            }
+            recallers_[PoolOf(packet.turn)].Heard(now);
             CloseThose(now);
         }
     }
@@ -376,9 +370,9 @@ class Worker : public Host {
     void CloseThose(Picoseconds now) {
         for (uint32_t unit = reported_; unit < begun_; ++unit) {
             const Flight& flight = FlightOf(unit);
-            if (!recallers_.empty() && flight.Through()) {
+            if (flight.Through()) {
                 recallers_[PoolOf(unit)].Stop();
-            } else if (!recallers_.empty() && flight.AllConfirmed()) {
+            } else if (pace_.losses && flight.AllConfirmed()) {
                 recallers_[PoolOf(unit)].Wait(now);
             }
             if (unit == reported_ && flight.Through()) {
@@ -389,7 +383,7 @@ class Worker : public Host {
     }
 
     const Schedule& schedule_;
-    // By pool; recallers only where packets can be lost.
+    // By pool.
     std::deque<Flight> flights_;
     std::deque<Recaller> recallers_;
     // Turns whose barriers have passed; units that have begun, and that were reported.
