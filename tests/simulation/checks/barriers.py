@@ -76,6 +76,15 @@ class WorkersWait(PacketCheck):
     name = "workers wait"
     takes = frozenset({Kind.FEATURE, Kind.DONE})
 
+    def begin(self, scene):
+        super().begin(scene)
+        self._pools = range(scene.scenario.pools)
+        # The unit before in its pool.
+        self._previous = {}
+        for direction in scene.subject.directions:
+            units = planned_units(scene, direction)
+            self._previous |= dict(zip(units[len(self._pools) :], units, strict=False))
+
     def session_begins(self):
         workers = range(len(self.scene.workers))
         # The last `done` by pool and worker, and by worker those of the rounds before.
@@ -84,10 +93,6 @@ class WorkersWait(PacketCheck):
         self._ended = {}
         # Units whose features may be early, by worker.
         self._early = defaultdict(set)
-
-    @property
-    def _pools(self):
-        return range(self.scene.scenario.pools)
 
     def took(self, switch, worker, packet):
         unit = packet.unit
@@ -125,8 +130,8 @@ class WorkersWait(PacketCheck):
             return
         for pool in self._pools:
             yield CheckedUnit.of(unit.round, OPENING_BLOCK, in_pool(0, pool))
-        if self._latest[unit.pool][worker].round == unit.round:
-            yield self._latest[unit.pool][worker]
+        if previous := self._previous.get((unit.block, unit.word)):
+            yield CheckedUnit.of(unit.round, *previous)
 
 
 class DoneIsDone(ScaledCheck):
