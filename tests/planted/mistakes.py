@@ -706,9 +706,9 @@ MISTAKES = (
         "tests/promela",
         "in the model a worker says only once that it is done",
         "tests/promela/worker.pml",
-        "HAS(closing, worker) -> send_done(tag)",
-        "HAS(closing, worker) -> skip",
-        (f"{MODEL}::test_nothing_goes_wrong[LOSS=1-mode4]",),
+        "HAS(closing, IN(worker, tag)) -> send_done(tag)",
+        "HAS(closing, IN(worker, tag)) -> skip",
+        (f"{MODEL}::test_nothing_goes_wrong[LOSS=1]",),
     ),
     Mistake(
         "sums_not_handed_on",
