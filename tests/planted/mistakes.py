@@ -793,6 +793,15 @@ MISTAKES = (
         (f"{EXCHANGE}::test_sums_of_earlier_rounds_are_not_taken",),
     ),
     Mistake(
+        "units_share_a_narrow_window",
+        "tests/host",
+        "a worker sends the first features of a unit before the last ones of the older unit",
+        "host/innetwork/units.py",
+        "            if not sender.all_sent:\n",
+        "            if sender.done:\n",
+        (f"{TIMEOUTS}::test_a_unit_begins_when_the_older_ones_are_sent",),
+    ),
+    Mistake(
         "scales_may_differ",
         "tests/host",
         "a worker does not notice that a block was summed at another scale",
