@@ -10,7 +10,7 @@ import numpy as np
 from switchgnn.base.network import Network
 from switchgnn.controller.controls import KEYED
 from switchgnn.controller.controls.access import LAST_TAGS_REGISTER
-from switchgnn.controller.controls.banks import Banks, Pool, has_pool, reduce_slots
+from switchgnn.controller.controls.banks import Banks, Limits, hands_out_slots, reduce_slots
 from switchgnn.controller.controls.fanout import Fanout
 from switchgnn.controller.controls.loop import FIRST_LOOP_PORT
 from switchgnn.controller.controls.session import Session
@@ -105,7 +105,7 @@ def _table(table: Table, entries: int, left_out: frozenset[str]) -> Use:
 
 def _cells(register: Array, plan: SwitchPlan, reserved: int) -> int:
     if register.name == LAST_TAGS_REGISTER:
-        return len(plan.switch.source_vertex)
+        return plan.manifest.pools * len(plan.switch.source_vertex)
     if register.name.endswith(_BY_SLOT):
         return plan.manifest.slots_per_bank + reserved
     if register.name.endswith(_BY_DESTINATION):
@@ -121,11 +121,11 @@ def _largest_first(uses: Iterable[Use]) -> tuple[Use, ...]:
 
 def check_plan(plan: SwitchPlan, program: Program, layout: Layout, network: Network) -> None:
     """Refuse a plan for another program, or too large for this one or for the network."""
-    if plan.manifest.strawman != has_pool(layout):
+    if plan.manifest.strawman != hands_out_slots(layout):
         kinds = ("a plan with a slot for each destination", "the strawman's plan")
         raise PlanRefusedError(
             f"This is {kinds[plan.manifest.strawman]}, but the P4 program is for "
-            f"{kinds[has_pool(layout)]}: plan again, or install it with its own program."
+            f"{kinds[hands_out_slots(layout)]}: plan again, or install it with its own program."
         )
     if plan.manifest.program != program.digest:
         raise PlanRefusedError(
@@ -135,7 +135,7 @@ def check_plan(plan: SwitchPlan, program: Program, layout: Layout, network: Netw
     _check_workers(plan, layout, network)
     _check_network(network)
     _check_slots(plan, layout)
-    _check_sources(plan, layout.registers.get(LAST_TAGS_REGISTER))
+    _check_sources(plan, layout)
     for table in memory_of(plan, layout, network).tables:
         if not table.fits:
             raise PlanRefusedError(
@@ -184,8 +184,8 @@ def _check_slots(plan: SwitchPlan, layout: Layout) -> None:
     used = np.where(plan.switch.entry_expected > 0, plan.switch.entry_slot, 0)
     highest = max(int(used.max(initial=0)), int(plan.switch.result_slot.max(initial=0)))
     needed = plan.manifest.slots_per_bank
-    if has_pool(layout):
-        room = Pool(layout).destinations_per_bank
+    if hands_out_slots(layout):
+        room = Limits(layout).destinations_per_bank
         if highest >= room:
             raise PlanRefusedError(
                 f"The plan has {highest + 1:,} destinations in one bank, the P4 program tells "
@@ -193,7 +193,7 @@ def _check_slots(plan: SwitchPlan, layout: Layout) -> None:
                 "program with more."
             )
     else:
-        needed = max(needed, highest + 1)
+        needed = max(needed, plan.manifest.pools * (highest + 1))
     if needed > banks.slots_per_bank:
         raise PlanRefusedError(
             f"The plan needs {needed:,} slots in each bank, the P4 program has "
@@ -201,11 +201,12 @@ def _check_slots(plan: SwitchPlan, layout: Layout) -> None:
         )
 
 
-def _check_sources(plan: SwitchPlan, last_tags: Array | None) -> None:
-    sources = len(plan.switch.source_vertex)
-    if last_tags is not None and sources > last_tags.size:
+def _check_sources(plan: SwitchPlan, layout: Layout) -> None:
+    sources, last_tags = len(plan.switch.source_vertex), layout.registers.get(LAST_TAGS_REGISTER)
+    room = sources if last_tags is None else last_tags.size // Session(layout).max_pools
+    if sources > room:
         raise PlanRefusedError(
-            f"The plan has {sources:,} sources, the P4 program remembers {last_tags.size:,}: "
+            f"The plan has {sources:,} sources, the P4 program remembers {room:,}: "
             "partition the graph with a smaller boundary, send without partial sums, or compile "
             "the program with more."
         )

@@ -24,7 +24,6 @@ from switchgnn.host.direct.kinds import BinnedSchedule, read_binned_schedule, wr
 from switchgnn.host.direct.schedule import DirectSchedule, check_workers, cut_schedules
 from switchgnn.host.direct.transport import DirectTransport
 from switchgnn.host.errors import TransportError
-from switchgnn.host.innetwork.block import ShareListener
 from switchgnn.host.innetwork.exchange import (
     BlockListener,
     FixedSums,
@@ -32,6 +31,7 @@ from switchgnn.host.innetwork.exchange import (
     open_in_network,
 )
 from switchgnn.host.innetwork.fixed_point import FixedPoint
+from switchgnn.host.innetwork.units import ShareListener
 from switchgnn.host.links.faults import FaultCounts, injected_faults
 from switchgnn.host.transport import NO_TRAFFIC, WorkerEnd, add_traffic, check_rows
 from switchgnn.host.wire.batches import FrameBatch, FrameRows, new_batch

@@ -26,7 +26,7 @@ control Aggregator(in headers_t hdr,
     apply {
         meta.addition = NO_ADDITION;
         if (expected != 0 && meta.loop.next_bank <= bank && meta.completed == 0) {
-            meta.index = (bit<32>) slot;
+            meta.index = meta.loop.first_slot + (bit<32>) slot;
             state.read(content, meta.index);
             meta.contributions = meta.contributions + 1;
             if (content > meta.newest) {

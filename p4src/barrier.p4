@@ -21,8 +21,8 @@
 control TagWindow(in headers_t hdr, inout metadata_t meta)
             (register<tag_t> barrier_tag, register<tag_t> feature_tag) {
     apply {
-        barrier_tag.read(meta.barrier_tag, 0);
-        feature_tag.read(meta.feature_tag, 0);
+        barrier_tag.read(meta.barrier_tag, (bit<32>) hdr.switchgnn.pool);
+        feature_tag.read(meta.feature_tag, (bit<32>) hdr.switchgnn.pool);
         meta.window_known = SESSION_OF(meta.barrier_tag) == meta.loop.session ? 1w1 : 1w0;
         if (meta.window_known == 0) {
             meta.barrier_tag = meta.loop.session
@@ -30,7 +30,8 @@ control TagWindow(in headers_t hdr, inout metadata_t meta)
             meta.feature_tag = meta.barrier_tag;
         }
         if (!hdr.barrier.isValid() && hdr.switchgnn.kind != kind_t.NOTICE
-                && meta.from_above == 0 && meta.tag > meta.feature_tag) {
+                && meta.from_above == 0
+                && (meta.tag > meta.feature_tag || hdr.switchgnn.pool > meta.last_pool)) {
             meta.outcome = WRONG_TAG;
         }
     }
@@ -139,11 +140,13 @@ control Barrier(inout headers_t hdr,
     RoundStart()  round_start;
     Heartbeat()   heartbeat;
 
-    register<tag_t>(1) collected_tag;
-    register<worker_set_t>(1) collected;
+    // By pool.
+    register<tag_t>(MAX_POOLS) collected_tag;
+    register<worker_set_t>(MAX_POOLS) collected;
     // What comes next ++ the first worker to choose it.
-    register<bit<65>>(1) following;
+    register<bit<65>>(MAX_POOLS) following;
 
+    bit<32> pool;
     tag_t tag;
     bit<65> first;
     bit<33> next;  // features of the next round come early ++ block ++ fragment
@@ -197,15 +200,16 @@ control Barrier(inout headers_t hdr,
 
     action collect() {
         after = before | meta.worker_bit;
-        collected_tag.write(0, meta.tag);
-        collected.write(0, after);
-        following.write(0, next ++ (before == 0 ? meta.reporter : first[31:0]));
+        collected_tag.write(pool, meta.tag);
+        collected.write(pool, after);
+        following.write(pool, next ++ (before == 0 ? meta.reporter : first[31:0]));
     }
 
     action look() {
-        collected_tag.read(tag, 0);
-        collected.read(held, 0);
-        following.read(first, 0);
+        pool = (bit<32>) hdr.switchgnn.pool;
+        collected_tag.read(tag, pool);
+        collected.read(held, pool);
+        following.read(first, pool);
         before = tag == meta.tag ? held : 0;
         next = hdr.switchgnn.echo ++ hdr.switchgnn.count ++ hdr.switchgnn.feature_group;
     }
@@ -219,16 +223,16 @@ control Barrier(inout headers_t hdr,
             ? (meta.barrier_tag > START_OF(meta.tag) ? 1w1 : 1w0)
             : (tag > START_OF(meta.tag)
                || (tag == START_OF(meta.tag) && held == meta.members) ? 1w1 : 1w0);
-        starts = meta.window_known == 0 && meta.tag[31:0] == 0
+        starts = meta.window_known == 0 && meta.tag == START_OF(meta.tag)
             && (tag == meta.tag || SESSION_OF(tag) != SESSION_OF(meta.tag)) ? 1w1 : 1w0;
     }
 
     action move_window() {
         following_tag = meta.tag[79:56]
             ++ (meta.tag[55:32] + (next[32:32] == 1 || next[31:16] == 0 ? 24w1 : 24w0))
-            ++ next[31:0];
-        barrier_tag.write(0, next[32:32] == 1 ? START_OF(following_tag) : following_tag);
-        feature_tag.write(0, following_tag);
+            ++ next[15:5] ++ next[31:16] ++ next[4:0];
+        barrier_tag.write(pool, next[32:32] == 1 ? START_OF(following_tag) : following_tag);
+        feature_tag.write(pool, following_tag);
     }
 
     apply {
@@ -247,7 +251,8 @@ control Barrier(inout headers_t hdr,
             meta.outcome = WRONG_PLAN;
         } else if (OTHER_SESSION(hdr, meta)) {
             meta.outcome = WRONG_SESSION;
-        } else if (NUMBER_OF(meta.tag) == 0 || (meta.tag > meta.barrier_tag && starts == 0)) {
+        } else if (NUMBER_OF(meta.tag) == 0 || hdr.switchgnn.pool > meta.last_pool
+                   || (meta.tag > meta.barrier_tag && starts == 0)) {
             meta.outcome = WRONG_TAG;
             // While the first round is being started, the answer names the first worker. Before the
             // first `done` of a session there is no round.

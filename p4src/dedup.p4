@@ -7,16 +7,18 @@
 
 #include "metadata.p4"
 
-// Accepts each source once per (round, block, fragment), whatever the network repeats or
-// reorders (invariants 1 and 3). The tags of a source only grow, so the last one suffices.
-control Dedup(inout metadata_t meta) {
-    register<tag_t>(MAX_SOURCES) last_tag;
+// Accepts each source once per unit, whatever the network repeats or reorders (invariants 1 and
+// 3). In a pool, the tags of a source only grow, so the last one suffices.
+control Dedup(in headers_t hdr, inout metadata_t meta) {
+    register<tag_t>(MAX_POOLS * MAX_SOURCES) last_tag;
 
+    bit<32> index;
     tag_t last;
 
     action look_and_remember() {
-        last_tag.read(last, meta.source_index);
-        last_tag.write(meta.source_index, meta.tag > last ? meta.tag : last);
+        index = (bit<32>) hdr.switchgnn.pool * MAX_SOURCES + meta.source_index;
+        last_tag.read(last, index);
+        last_tag.write(index, meta.tag > last ? meta.tag : last);
     }
 
     apply {
@@ -29,21 +31,22 @@ control Dedup(inout metadata_t meta) {
     }
 }
 
-// A worker sends group g + 32 only when the switch has all of group g.
+// Of a unit, a worker sends group g + 32 only when the switch has all of group g.
 #define GROUP_BITS 5
 #define GROUPS_PER_WORKER (1 << GROUP_BITS)
 
 // An acknowledgement carries the number, which shows the sender whether the whole group has
 // arrived. A delayed packet of an older group changes nothing.
 control Accepted(in headers_t hdr, inout metadata_t meta) {
-    register<bit<112>>(MAX_WORKERS * GROUPS_PER_WORKER) groups;  // tag ++ group ++ count
+    register<bit<112>>(MAX_POOLS * MAX_WORKERS * GROUPS_PER_WORKER) groups;  // tag ++ group ++ count
 
     bit<32> index;
     bit<96> group;
     bit<112> last;
 
     action count_group() {
-        index = ((bit<32>) meta.worker << GROUP_BITS)
+        index = ((((bit<32>) hdr.switchgnn.pool * MAX_WORKERS) + (bit<32>) meta.worker)
+                 << GROUP_BITS)
             + (bit<32>) hdr.switchgnn.feature_group[GROUP_BITS - 1:0];
         group = meta.tag ++ hdr.switchgnn.feature_group;
         groups.read(last, index);

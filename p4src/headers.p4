@@ -34,6 +34,8 @@ const bit<32> MAX_SOURCES = 1 << 18;
 const bit<32> MAX_ENTRIES = 1 << 22;
 const bit<32> MAX_RESULTS = 1 << 20;
 const bit<32> MAX_WORKERS = 128;
+// Parts of the slots, each with a unit of its own in flight: 2 bits of the header.
+const bit<32> MAX_POOLS = 4;
 const bit<32> MAX_PORTS = 256;
 const bit<32> MAX_STATIONS = 1024;
 
@@ -55,23 +57,26 @@ typedef bit<16>   count_t;
 typedef bit<128>  worker_set_t;
 typedef bit<8>    session_t;
 typedef bit<1024> lanes_t;  // of one bank
+typedef bit<2>    pool_t;
 typedef bit<3>    width_t;
 typedef bit<2>    bits_t;  // of a lane in a body
 typedef bit<8>    exponent_t;  // of a group of fragments of an all-reduce
-// session ++ round ++ block ++ fragment ++ width: one number that only grows.
+// session ++ round ++ fragment ++ block ++ pool ++ width: one number that only grows, as a round has
+// all blocks of a fragment before those of the next one.
 typedef bit<80>   tag_t;
 typedef bit<48>   round_t;  // session ++ round
 #define SESSION_OF(tag) tag[79:64]
 #define ROUND_OF(tag)   tag[79:32]
 #define NUMBER_OF(tag)  tag[63:32]  // the round alone
-#define START_OF(tag) (tag[79:32] ++ 32w0)  // the tag of block 0 of the same round
+// The tag of block 0 of the same round, in the same pool.
+#define START_OF(tag) (tag[79:32] ++ 27w0 ++ tag[4:3] ++ 3w0)
 
 const bit<16> ETHERTYPE_IPV4         = 0x0800;
 const bit<16> ETHERTYPE_VLAN         = 0x8100;
 const bit<16> ETHERTYPE_SERVICE_VLAN = 0x88a8;
 // "Use for experimentation and testing", RFC 3692.
 const bit<8>  PROTOCOL_SWITCHGNN = 253;
-const bit<4>  SWITCHGNN_VERSION  = 4;
+const bit<4>  SWITCHGNN_VERSION  = 5;
 // Of packets with numbers, and of others: CS6, network control (RFC 4594), for networks that keep
 // classes apart as this switch does. It has the same value in host/wire/addresses.py.
 const bit<6>  DSCP_DEFAULT = 0;
@@ -172,7 +177,8 @@ header switchgnn_t {
     bits_t   bits;
     bit<1>   level;
     bit<1>   echo;
-    bit<13>  fragment;
+    bit<11>  fragment;
+    pool_t   pool;
     width_t  width;
     bit<16>  feature_group;  // features that are acknowledged together
     session_t session;       // the lower bits of the install's number

@@ -24,8 +24,8 @@
 control SwitchIngress(inout headers_t hdr,
                       inout metadata_t meta,
                       inout standard_metadata_t standard_metadata) {
-    register<tag_t>(1) barrier_tag;
-    register<tag_t>(1) feature_tag;
+    register<tag_t>(MAX_POOLS) barrier_tag;
+    register<tag_t>(MAX_POOLS) feature_tag;
 
     Session()   session;
     Tier()      tier;
@@ -61,13 +61,14 @@ control SwitchIngress(inout headers_t hdr,
     // Grows monotonically, whatever the workers do.
     action make_tag() {
         meta.tag = meta.loop.session ++ 8w0 ++ hdr.switchgnn.round
-            ++ hdr.switchgnn.block_id ++ hdr.switchgnn.fragment ++ hdr.switchgnn.width;
+            ++ hdr.switchgnn.fragment ++ hdr.switchgnn.block_id ++ hdr.switchgnn.pool
+            ++ hdr.switchgnn.width;
     }
 
     apply {
         arrive();
         if (meta.loop.pass_number == 0) {
-            session.apply(meta);
+            session.apply(hdr, meta);
         }
         make_tag();
         if (meta.loop.pass_number == 0) {
@@ -102,7 +103,7 @@ control SwitchIngress(inout headers_t hdr,
             }
         }
         if (meta.loop.pass_number == 0 && meta.outcome == PENDING) {
-            dedup.apply(meta);
+            dedup.apply(hdr, meta);
             accepted.apply(hdr, meta);
         }
         if (meta.outcome == PENDING) {

@@ -56,6 +56,7 @@ struct loop_t {
     @field_list(1) bit<16> pass_number;
     @field_list(1) bit<16> session;
     @field_list(1) width_t width;     // of the widest frames, and of all slots
+    @field_list(1) bit<32> first_slot;  // of the pool, in each bank
     @field_list(1) bit<16> hop;
     @field_list(1) bit<4>  next_bank;
     @field_list(1) bit<1>  finished;
@@ -76,6 +77,7 @@ struct metadata_t {
     bit<32>      magnitude_limit;
     worker_set_t members;
     bit<1>       any_tag;
+    pool_t       last_pool;
     // Tier
     port_t       above_port;     // to the switch above that collects the barrier; 0: none
     bit<32>      switch_number;  // the id of this switch there
@@ -91,7 +93,7 @@ struct metadata_t {
     // TagWindow
     tag_t        barrier_tag;        // the latest tag whose barrier may be reported
     tag_t        feature_tag;       // the latest tag that features may have
-    bit<1>       window_known;  // whether a barrier of this session is complete
+    bit<1>       window_known;  // whether a barrier of this session is complete in the pool
     // RoundStart
     round_t      newest_round;  // the newest round
     bit<64>      largest;  // its largest magnitude ++ the worker of that

@@ -146,8 +146,8 @@ control SwitchDeparser(packet_out packet, in headers_t hdr) {
     hdr.switchgnn.count, hdr.switchgnn.is_ack, hdr.switchgnn.is_fetch,      \
     hdr.switchgnn.ecn, hdr.switchgnn.resend, hdr.switchgnn.kind,            \
     hdr.switchgnn.version, hdr.switchgnn.bits, hdr.switchgnn.level,         \
-    hdr.switchgnn.echo, hdr.switchgnn.fragment, hdr.switchgnn.width,        \
-    hdr.switchgnn.feature_group,                                            \
+    hdr.switchgnn.echo, hdr.switchgnn.fragment, hdr.switchgnn.pool,         \
+    hdr.switchgnn.width, hdr.switchgnn.feature_group,                       \
     hdr.switchgnn.session, hdr.switchgnn.round
 
 #define BARRIER_FIELDS                                                      \

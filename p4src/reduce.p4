@@ -145,7 +145,7 @@ control Reduction(inout headers_t hdr,
         hdr.barrier.setValid();
         hdr.barrier.magnitude = (bit<32>) meta.newest_fragment[55:48];
         hdr.barrier.plan = meta.plan;
-        hdr.barrier.round = meta.newest_fragment[47:16];
+        hdr.barrier.round = meta.newest_fragment[47:32] ++ meta.newest_fragment[20:5];
         hdr.barrier.workers = meta.contributors;
         hdr.waiting.setValid();
         hdr.waiting.heartbeats = meta.heartbeats;

@@ -9,24 +9,29 @@
 
 // Each install has a higher session number, which makes everything older in the registers
 // stale: P4Runtime cannot clear registers on BMv2.
-control Session(inout metadata_t meta) {
+control Session(in headers_t hdr, inout metadata_t meta) {
     // members: one bit for every worker of the plan.
     // magnitude_limit: the largest magnitude, as float32 bits, that a worker may report.
     // width: of the slots; no frame may be wider.
     // any_tag: the switch may have lost its state in the middle of this session.
+    // last_pool, pool_slots: the number of the last pool, and the slots of each in a bank.
     action set_session(bit<16> session, bit<32> plan, worker_set_t members,
-                       bit<32> magnitude_limit, width_t width, bit<1> any_tag) {
+                       bit<32> magnitude_limit, width_t width, bit<1> any_tag,
+                       pool_t last_pool, bit<32> pool_slots) {
         meta.loop.session = session;
         meta.plan = plan;
         meta.members = members;
         meta.magnitude_limit = magnitude_limit;
         meta.loop.width = width;
         meta.any_tag = any_tag;
+        meta.last_pool = last_pool;
+        meta.loop.first_slot = (hdr.switchgnn.pool[0:0] == 1 ? pool_slots : 0)
+            + (hdr.switchgnn.pool[1:1] == 1 ? pool_slots << 1 : 0);
     }
 
     table session {
         actions = { set_session; }
-        default_action = set_session(0, 0, 0, 0, 0, 0);
+        default_action = set_session(0, 0, 0, 0, 0, 0, 0, 0);
         size = 1;
     }
 
@@ -115,6 +120,7 @@ control Admission(in headers_t hdr,
             if (hdr.switchgnn.version != SWITCHGNN_VERSION
                     || (hdr.switchgnn.width > meta.loop.width
                         && (!IS_REDUCE(hdr.switchgnn) || hdr.switchgnn.width > LANES_256))
+                    || (IS_REDUCE(hdr.switchgnn) && hdr.switchgnn.pool != 0)
                     || (hdr.barrier.isValid() && hdr.barrier.magnitude > LARGEST_FLOAT)) {
                 meta.outcome = MALFORMED;
             } else if (meta.from_above == 1) {

@@ -28,6 +28,9 @@ class SessionEntry:
     width: int = 0  # of the slots, and of the widest frames: 8 << width numbers
     # 1 where the switch may have forgotten its window of tags, or never hears of one
     any_tag: int = 0
+    # the number of the last pool, and the slots of each in a bank
+    last_pool: int = 0
+    pool_slots: int = 0
 
     @property
     def workers(self) -> int:
@@ -50,6 +53,11 @@ class Session(Setting):
         """How many workers the bit map of members has room for."""
         return self._bits("members")
 
+    @property
+    def max_pools(self) -> int:
+        """Into how many pools the program can divide its slots."""
+        return 1 << self._bits("last_pool")
+
     def entry(
         self, session: int, plan: SwitchPlan, largest_feature: float | None = None
     ) -> SessionEntry:
@@ -64,6 +72,8 @@ class Session(Setting):
             int(limit.view(np.uint32)),
             LANES.index(plan.manifest.lanes),
             any_tag=int(not plan.hears_barriers),
+            last_pool=plan.manifest.pools - 1,
+            pool_slots=plan.manifest.pool_slots,
         )
 
     def encode(self, entry: SessionEntry) -> bytes:

@@ -8,7 +8,7 @@
 -- its checksum is right, or if version, kind and length are those of ours; others are left alone.
 
 local TO_SWITCH, BETWEEN_HOSTS = 253, 254
-local VERSION = 4
+local VERSION = 5
 local HEADER_BYTES, CHECKED_BYTES = 26, 22
 local BARRIER_BYTES, WAITING_BYTES = 28, 44
 local WORKER_BYTES = 16
@@ -60,7 +60,8 @@ local HEADER = {
     { "Bits", 13, 1, 0x0c },
     { "Level", 13, 1, 0x02 },
     { "Echo", 13, 1, 0x01 },
-    { "Fragment", 14, 2, 0xfff8 },
+    { "Fragment", 14, 2, 0xffe0 },
+    { "Pool", 15, 1, 0x18 },
     { "Width", 15, 1, 0x07 },
     { "Feature_group", 16, 2 },
     { "Session", 18, 1 },
@@ -326,8 +327,8 @@ local function add_barrier(tree, buffer, kind)
     return words
 end
 
--- Between hosts Fragment and Width are one number.
-local OF_SWITCH = { fragment = true, width = true }
+-- Between hosts Fragment, Pool and Width are one number.
+local OF_SWITCH = { fragment = true, pool = true, width = true }
 
 local function add_header(tree, buffer, direct)
     for _, field in ipairs(HEADER) do
@@ -367,11 +368,11 @@ end
 local function header_words(buffer)
     local kind, bits = kind_of(buffer), bits_of(buffer)
     return string.format(
-        "%s session %d round %d block %d fragment %d lanes %d%s group %d src %d dst %d count %d " ..
-            "level %d",
+        "%s session %d round %d block %d fragment %d pool %d lanes %d%s group %d src %d dst %d " ..
+            "count %d level %d",
         KINDS[kind] or kind, buffer(18, 1):uint(), buffer(19, 3):uint(), buffer(8, 2):uint(),
-        rshift(buffer(14, 2):uint(), 3), LANES[width_of(buffer)] or 0,
-        bits == 32 and "" or " bits " .. bits, buffer(16, 2):uint(), buffer(0, 4):uint(),
+        rshift(buffer(14, 2):uint(), 5), band(rshift(buffer(15, 1):uint(), 3), 3),
+        LANES[width_of(buffer)] or 0, bits == 32 and "" or " bits " .. bits, buffer(16, 2):uint(), buffer(0, 4):uint(),
         buffer(4, 4):uint(), buffer(10, 2):uint(), band(rshift(buffer(13, 1):uint(), 1), 1))
 end
 

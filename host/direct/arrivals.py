@@ -28,7 +28,7 @@ from switchgnn.host.direct.framing import Runs
 from switchgnn.host.wire.batches import FrameBatch
 from switchgnn.host.wire.header import Header, Kind
 from switchgnn.host.wire.link import Link
-from switchgnn.host.wire.native import RowArrays, RowFastPath, RowFastPaths, native_frames
+from switchgnn.host.wire.native import FastPaths, RowArrays, RowFastPath, native_frames
 
 # How many rounds a worker is in at most, and how far it may be ahead of the others.
 MOST_OPEN = 2
@@ -147,7 +147,7 @@ class Arrivals:
         self._early_bytes: dict[int, int] = {}
         self._queues: set[int] = set()
         frames = native_frames()
-        self._native = RowFastPaths(frames) if frames is not None else None
+        self._native = FastPaths[RowFastPath](frames.take_rows) if frames is not None else None
         self._fast_paths: dict[int, RowFastPath] = {}
 
     def done(self, round_number: int) -> bool:

@@ -1,7 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""The worker's side of the barriers between blocks."""
+"""The worker's side of the barriers between units."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from switchgnn.host.errors import named_workers
@@ -18,7 +19,6 @@ from switchgnn.host.innetwork.errors import (
 )
 from switchgnn.host.innetwork.fixed_point import Largest, magnitude_from_bits
 from switchgnn.host.innetwork.heartbeat import HeartbeatBit, SignsOfLife
-from switchgnn.host.innetwork.responder import Inbox, Packet
 from switchgnn.host.wire.header import (
     OPENING_BLOCK,
     SESSION_MASK,
@@ -28,13 +28,15 @@ from switchgnn.host.wire.header import (
     Refusal,
     Unit,
     fragment_number,
+    in_pool,
+    pool_of,
 )
 
 
 class Following(NamedTuple):
-    """The block after a barrier, and the word of its fragment; OPENING_BLOCK after the last one.
+    """A block and the word of a fragment: the next unit of a pool.
 
-    `early`: they are the first ones of the next round, and may arrive while it is opened.
+    `early`: it is in the next round, and its features may arrive while that is opened.
     """
 
     block: int
@@ -42,16 +44,15 @@ class Following(NamedTuple):
     early: bool = False
 
 
-NEXT_ROUND = Following(OPENING_BLOCK, 0)
+def opening(pool: int) -> Following:
+    """Return what follows the last unit of a pool in a round."""
+    return Following(OPENING_BLOCK, in_pool(0, pool))
 
 
 class Meeting:
     """One barrier of all workers, from the first `done` of this one to the `answer`.
 
     `magnitude`: float32 bits, as every `done` carries it, for a switch that was restarted.
-
-    At the opening of a round, `largest` is the largest magnitude once all workers have opened it.
-    The round is void if that exceeds `capacity`: as all get the same one, all conclude the same.
     """
 
     def __init__(
@@ -61,29 +62,16 @@ class Meeting:
         self._round_trip = endpoint.round_trip
         self._counters = endpoint.counters
         self.unit, self.following = unit, following
-        self.magnitude, self.capacity = magnitude, float("inf")
+        self.magnitude = magnitude
         # Before they open a round, workers may be computing.
         self.timeout = self._pace.timeout + self._pace.skew * (unit.block == OPENING_BLOCK)
         self.repeat_at = float("-inf")
         self.answer: tuple[Header, BarrierBody] | None = None
-        self.largest: Largest | None = None
         self._signs = SignsOfLife(workers)
         self._attempts = 0
         # -1: the first `done` is not answered while others are not done.
         self._unanswered = -1
         self._deadline = endpoint.clock.now() + self._pace.timeout
-
-    @property
-    def answered(self) -> tuple[Header, BarrierBody]:
-        """The `advance`; the barrier must be complete."""
-        if self.answer is None:
-            raise ValueError("The barrier is not complete.")
-        return self.answer
-
-    @property
-    def void(self) -> bool:
-        """Whether the features do not fit the scale at which they were sent."""
-        return self.largest is not None and magnitude_from_bits(self.largest.bits) > self.capacity
 
     def silent(self, now: float) -> list[int]:
         """Return the workers that are not done and gave no sign of life for too long."""
@@ -128,7 +116,7 @@ _NEW_SESSION = (
 
 
 class Barrier:
-    """Reports `done` to the switch and waits for `advance`.
+    """Reports `done` to the switch, one unit of each pool at a time, and takes `advance`.
 
     `done` is repeated until it is answered; the switch counts it once. A worker that is not done is
     waited for while it is alive: every `done` carries its worker's heartbeat, and the answer those
@@ -139,71 +127,84 @@ class Barrier:
             barrier of this one.
     """
 
-    def __init__(self, endpoint: Endpoint, inbox: Inbox, *, workers: int, plan_id: int) -> None:
+    def __init__(self, endpoint: Endpoint, *, workers: int, pools: int, plan_id: int) -> None:
         self._endpoint = endpoint
         self._link = endpoint.link
         self._worker = endpoint.worker
-        self._inbox = inbox
         self._workers = workers
         self._plan_id = plan_id
         self._heartbeat = HeartbeatBit(endpoint.pace.heartbeat_interval)
         self._magnitude = 0
-        self._last: Meeting | None = None
-        self._opening: Meeting | None = None
+        # The last one of each pool.
+        self._meetings: list[Meeting | None] = [None] * pools
         self.left_behind: list[int] = []
 
-    def open_round(self, round_number: int, magnitude: int, following: Following) -> Largest:
-        """Open a round with all workers; return the largest magnitude over all of them."""
-        self._magnitude = magnitude
-        return self._agreed(self._meet(Unit(round_number, OPENING_BLOCK, 0), following))
+    @property
+    def pending(self) -> list[Meeting]:
+        """The barriers that this worker has reported and not passed."""
+        return [each for each in self._meetings if each is not None and each.answer is None]
 
-    def begin_round(
-        self, round_number: int, magnitude: int, following: Following, *, capacity: float
-    ) -> Meeting:
-        """Report that this worker opens a round, without waiting; see ``heed`` and ``tend``.
+    def open_round(self, round_number: int, magnitude: int, first: Sequence[Following]) -> None:
+        """Report that this worker opens a round; `first`: its first unit in each pool.
 
-        `magnitude`: float32 bits of its largest feature. `capacity`: the largest one that fits.
+        `magnitude`: float32 bits of its largest feature.
         """
         self._magnitude = magnitude
-        self._opening = self._begin(Unit(round_number, OPENING_BLOCK, 0), following)
-        self._opening.capacity = capacity
-        return self._opening
+        for pool, following in enumerate(first):
+            unit = Unit(round_number, OPENING_BLOCK, in_pool(0, pool))
+            self.report(unit, following)
 
-    def tend(self, opening: Meeting) -> None:
-        """Repeat the report if due, and check whether all workers have opened the round."""
-        if opening.answer is None:
-            self._ask(opening)
-        else:
-            self._opening, opening.largest = None, self._agreed(opening)
+    def report(self, unit: Unit, following: Following) -> Meeting:
+        """Report a unit as done; `following`: the next one of its pool."""
+        self.left_behind = []
+        meeting = Meeting(self._endpoint, self._workers, unit, following, self._magnitude)
+        self._meetings[pool_of(unit.fragment)] = meeting
+        return meeting
 
-    def close_block(self, unit: Unit, following: Following) -> None:
-        """Report a fragment of a block as done, and wait until all workers have."""
-        _, answer = self._meet(unit, following).answered
-        if answer.round == unit.round and answer.magnitude != self._magnitude:
+    def tend(self) -> float:
+        """Send what is due; return the seconds until more is.
+
+        Raises:
+            ExchangeTimeoutError: the switch, or a worker that is waited for, is silent.
+        """
+        now = self._endpoint.clock.now()
+        pending = self.pending
+        for meeting in pending:
+            self._ask(meeting, now)
+        return min((meeting.repeat_at - now for meeting in pending), default=float("inf"))
+
+    def agreed(self) -> Largest:
+        """Return the largest magnitude of a round that all workers have opened."""
+        largest = {self._agreed(each) for each in self._meetings if each is not None}
+        if len(bits := {each.bits for each in largest}) > 1:
+            culprit = max(largest, key=lambda each: each.bits).worker
             raise BarrierError(
-                f"Round {unit.round}: the largest magnitude has changed from "
-                f"{self._magnitude:#010x} to {answer.magnitude:#010x} since the round was opened, "
-                "so workers have used different scales: a worker reported a block before all "
-                "workers had opened the round."
+                f"Worker {culprit} has reported several magnitudes for one round, up to "
+                f"{magnitude_from_bits(max(bits)):g}: it or the switch is broken."
             )
+        self._magnitude = max(bits)
+        return max(largest, key=lambda each: each.bits)
 
     def repeat_last(self) -> None:
-        """Repeat the `done` of the last barrier that this worker has passed.
+        """Repeat the `done`s of the last barriers that this worker has passed.
 
         A switch that restarts while `advance` has reached only some workers forgets which were
         done. Workers that wait for this one also get its heartbeat.
         """
-        if self._last is not None:
-            self._link.send(self._done(self._last))
-            self._endpoint.counters.barriers_repeated += 1
+        for meeting in self._meetings:
+            if meeting is not None and meeting.answer is not None:
+                self._link.send(self._done(meeting))
+                self._endpoint.counters.barriers_repeated += 1
 
     def heed(self, header: Header, frame: memoryview) -> bool:
-        """Take an answer that arrives in a block; return whether it belongs to an opening."""
-        if self._last is None or header.unit != self._last.unit:
+        """Take an answer; return whether it was awaited."""
+        pool = pool_of(header.fragment)
+        meeting = self._meetings[pool] if pool < len(self._meetings) else None
+        if meeting is None or header.unit != meeting.unit:
             return False
         barrier = BarrierBody.unpack(frame, header.kind)
-        if self._opening is not None:
-            self._take_answer(self._opening, header, barrier)
+        if meeting.answer is None:
+            self._take_answer(meeting, header, barrier)
             return True
         if self._counts(header, barrier):
             if header.kind is Kind.ADVANCE:
@@ -214,26 +215,8 @@ class Barrier:
                 self.left_behind = [each for each in everyone if not barrier.workers >> each & 1]
         return False
 
-    def _meet(self, unit: Unit, following: Following) -> Meeting:
-        self._endpoint.counters.barriers += 1
-        meeting = self._begin(unit, following)
-        with self._endpoint.stall:
-            while meeting.answer is None:
-                self._ask(meeting)
-                seconds = meeting.repeat_at - self._endpoint.clock.now()
-                packet = self._inbox.receive(max(0.0, seconds))
-                if packet is not None:
-                    self._take(meeting, packet)
-        return meeting
-
-    def _begin(self, unit: Unit, following: Following) -> Meeting:
-        self.left_behind = []
-        self._last = Meeting(self._endpoint, self._workers, unit, following, self._magnitude)
-        return self._last
-
-    def _ask(self, meeting: Meeting) -> None:
+    def _ask(self, meeting: Meeting, now: float) -> None:
         """Send the `done` if due; give up after too long a silence."""
-        now = self._endpoint.clock.now()
         if now < meeting.repeat_at:
             return
         if silent := meeting.silent(now):
@@ -242,16 +225,6 @@ class Barrier:
             raise self._no_answer(meeting.unit)
         self._link.send(self._done(meeting))
         meeting.asked(now)
-
-    def _take(self, meeting: Meeting, packet: Packet) -> None:
-        header, frame = packet
-        here = header.unit
-        if header.kind in (Kind.SUM, Kind.FEATURE) and here > meeting.unit:
-            self._inbox.keep(packet)
-        elif header.kind not in (Kind.ADVANCE, Kind.WAITING) or here != meeting.unit:
-            self._endpoint.counters.ignored += 1
-        else:
-            self._take_answer(meeting, header, BarrierBody.unpack(frame, header.kind))
 
     def _take_answer(self, meeting: Meeting, header: Header, barrier: BarrierBody) -> None:
         self._endpoint.counters.heard += 1
@@ -265,10 +238,22 @@ class Barrier:
                     f"{barrier.round}. {_NEW_SESSION}"
                 )
             meeting.heard(header, barrier, self._endpoint.clock.now())
+            if meeting.answer is not None and unit.block != OPENING_BLOCK:
+                self._check_unchanged(unit, barrier)
+
+    def _check_unchanged(self, unit: Unit, answer: BarrierBody) -> None:
+        if answer.round == unit.round and answer.magnitude != self._magnitude:
+            raise BarrierError(
+                f"Round {unit.round}: the largest magnitude has changed from "
+                f"{self._magnitude:#010x} to {answer.magnitude:#010x} since the round was opened, "
+                "so workers have used different scales: a worker reported a block before all "
+                "workers had opened the round."
+            )
 
     def _agreed(self, meeting: Meeting) -> Largest:
-        """Return the maximum of a round that all workers have opened."""
-        header, answer = meeting.answered
+        if meeting.answer is None:
+            raise ValueError("Not all workers have opened the round.")
+        header, answer = meeting.answer
         agreed = answer.magnitude
         if not self._magnitude <= agreed <= _LARGEST_FLOAT:
             raise BarrierError(
@@ -276,7 +261,6 @@ class Barrier:
                 f"which is impossible with this worker's {self._magnitude:#010x}. A worker or the "
                 "switch is broken."
             )
-        self._magnitude = agreed
         return Largest(agreed, header.dst_id)
 
     def _done(self, meeting: Meeting) -> bytes:

@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The exchange: features in, sums over remote neighbours out, in either direction."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,8 +13,7 @@ from numpy.typing import NDArray
 from switchgnn.base.clock import SYSTEM_CLOCK, Clock
 from switchgnn.host.compression import NO_COMPRESSION, Compression, Savings
 from switchgnn.host.errors import FeatureError, TransportError
-from switchgnn.host.innetwork.barrier import NEXT_ROUND, Barrier, Following, Meeting
-from switchgnn.host.innetwork.block import BlockExchange, ShareListener
+from switchgnn.host.innetwork.barrier import Barrier, Following, opening
 from switchgnn.host.innetwork.endpoint import Endpoint
 from switchgnn.host.innetwork.errors import PlanMismatchError, RoundMismatchError
 from switchgnn.host.innetwork.fixed_point import (
@@ -21,6 +21,7 @@ from switchgnn.host.innetwork.fixed_point import (
     FixedPoint,
     Foreseen,
     Foresight,
+    Largest,
     Scales,
     largest_magnitude,
     magnitude_from_bits,
@@ -34,9 +35,10 @@ from switchgnn.host.innetwork.outgoing import (
     changed_rows,
     cut_into_fragments,
 )
-from switchgnn.host.innetwork.receiver import SumReceiver, fast_paths
+from switchgnn.host.innetwork.receiver import SumReceiver
 from switchgnn.host.innetwork.responder import Inbox, Notifier, Responder
-from switchgnn.host.innetwork.schedule import block_schedules
+from switchgnn.host.innetwork.schedule import BlockSchedule, block_schedules, empty_schedule
+from switchgnn.host.innetwork.units import Round, ShareListener, UnitExchange
 from switchgnn.host.links.faults import FaultCounts, injected_faults
 from switchgnn.host.pace import Pace
 from switchgnn.host.status import ExchangeStatus
@@ -50,10 +52,10 @@ from switchgnn.host.wire.header import (
     LAST_ROUND,
     OPENING_BLOCK,
     PROTOCOL,
-    Unit,
     feature_frame_bytes,
     fragment_number,
     fragment_words,
+    in_pool,
     lanes_of,
 )
 from switchgnn.host.wire.link import Link, Traffic, check_packets_fit
@@ -65,13 +67,13 @@ from switchgnn.planner.plan.plan import WorkerPart
 
 
 def expected_traffic(
-    part: WorkerPart, blocks: range, width: int, group_size: int, *, lanes: int
+    part: WorkerPart, blocks: range, width: int, group_size: int, *, lanes: int, pools: int = 1
 ) -> Traffic:
     """Count the frames of one exchange, from the plan alone.
 
     Up: features, partial sums and one DONE per barrier. Down: sums, one ACK per group of features
-    and one ADVANCE per barrier. There is a barrier at the opening and one after each fragment of
-    each block, or a second one if there is no block.
+    and one ADVANCE per barrier. There is a barrier for the opening of each pool and one after each
+    fragment of each block, or one if there is no block.
     """
     widths = fragment_lanes(width, lanes)
     fragments = len(widths)
@@ -81,7 +83,7 @@ def expected_traffic(
     features = int(sent.sum())
     acks = fragments * int((-(-sent // group_size)).sum())
     sums = int(np.diff(part.receive_indptr)[inside].sum())
-    barriers = 1 + max(fragments * len(blocks), 1)
+    barriers = pools + max(fragments * len(blocks), 1)
     barrier_bytes = barriers * BARRIER_FRAME_BYTES
     return Traffic(
         frames_up=fragments * features + barriers,
@@ -117,22 +119,23 @@ class _Work:
     own: int
     kind: ExchangeKind
     blocks: range
-    steps: list[Following]
+    units: list[Following]
     tensor_id: int
     cache: RowCache | None
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Started:
-    """A round that all workers have opened.
+    """The state of a round; `largest`: its largest feature.
 
-    `largest`: its largest feature. `received`: the first step's sums, if already here.
+    `fixed_point`: the scale of early features, and then of the round, at which `outgoing` is sent.
+    `sums`: int32[n, W] by the word of the fragment.
     """
 
-    fixed_point: FixedPoint
-    largest: float
-    outgoing: WholeRows | ChangedRows
-    received: NDArray[np.int32] | None = None
+    sums: dict[int, NDArray[np.int32]]
+    fixed_point: FixedPoint | None = None
+    outgoing: WholeRows | ChangedRows | None = None
+    largest: float = 0.0
 
 
 class InNetworkExchange(Transport):
@@ -195,21 +198,25 @@ class InNetworkExchange(Transport):
         self._link = link
         self._start_traffic = link.traffic
         self._group_size = pace.group_size
+        self._pools = manifest.pools
         self._foreseen: Foreseen | None = None
+        # Of the pools whose next features may be early.
+        self._early: frozenset[int] = frozenset()
         self._round = self._first_round = first_round
         self._on_block = on_block
         self._responder = Responder(endpoint, part.vertices)
         self._schedules = block_schedules(part, addresses, pace.group_size, session)
         notifier = Notifier(endpoint, manifest, self._schedules)
         inbox = Inbox(endpoint, self._responder, notifier)
-        self._fast_paths = fast_paths(self._schedules)
-        self._barrier = Barrier(
-            endpoint, inbox, workers=manifest.workers, plan_id=plan_id(manifest)
+        self._nothing = empty_schedule(addresses, session)
+        barrier = Barrier(
+            endpoint, workers=manifest.workers, pools=self._pools, plan_id=plan_id(manifest)
         )
-        self._block = BlockExchange(
+        self._units = UnitExchange(
             endpoint,
             inbox,
-            barrier=self._barrier,
+            barrier=barrier,
+            pools=self._pools,
             receiver=self._receiver,
             on_share=on_share,
         )
@@ -302,130 +309,145 @@ class InNetworkExchange(Transport):
         # Check locally first, so that the offending worker reports the error.
         self._scales.check_own(direction, own)
         kind = ExchangeKind(direction, features.shape[1])
-        foreseen, self._foreseen = self._foreseen, None
+        (foreseen, early), self._foreseen = (self._foreseen, self._early), None
         cache = self._caches.of((tensor_id, kind)) if self._cached else None
         work = _Work(features, own, kind, *self._steps(kind), tensor_id, cache)
         # A lasting scale is chosen by the round's own features.
         scale = None if foreseen is None else foreseen.fixed_point
         if cache is not None:
             scale = cache.fixed_point
-        self._exchanging, started = True, None
+        if foreseen is None or foreseen.kind != kind:
+            scale = None
+        self._exchanging = True
         try:
-            if foreseen is not None and foreseen.kind == kind and scale is not None:
-                started = self._start_early(work, scale)
-            return self._finish(work, started or self._start(work))
+            sums = None if scale is None else self._exchange(work, scale, early)
+            while sums is None:
+                sums = self._exchange(work)
+            return sums
         finally:
             self._exchanging = False
 
-    def _start(self, work: _Work) -> _Started:
-        """Open the round, and choose the scale by its largest features."""
-        largest = self._barrier.open_round(self._round, work.own, work.steps[0])
-        magnitude, cache = magnitude_from_bits(largest.bits), work.cache
-        if cache is not None and not cache.fits(magnitude):
-            cache.begin_again()
-        kept = None if cache is None else cache.fixed_point
-        lasting = cache is not None
-        fixed_point = kept or self._scales.choose(self._round, largest, lasting=lasting)
-        self._scales.check(self._round, work.kind.direction, largest, fixed_point)
-        self._foresight.note(work.kind, largest.bits)
-        return _Started(fixed_point, magnitude, self._outgoing(work, fixed_point))
-
-    def _start_early(self, work: _Work, fixed_point: FixedPoint) -> _Started | None:
-        """Open the round while its first features are sent, at the predicted scale.
-
-        Returns None if the features of some worker did not fit; the round is then void.
-        """
-        first = work.steps[0]
-        limit = fixed_point.limit
-        if magnitude_from_bits(work.own) <= limit:
-            outgoing = self._outgoing(work, fixed_point)
-            opening = self._barrier.begin_round(self._round, work.own, first, capacity=limit)
-            received = self._run(first, outgoing, opening)
-            largest = opening.largest
-        else:
-            largest = self._barrier.open_round(self._round, work.own, first)
-        if largest is None or magnitude_from_bits(largest.bits) > limit:
-            self._give_up(first)
-            return None
-        self.counters.early += 1
-        self._scales.check(self._round, work.kind.direction, largest, fixed_point)
-        self._foresight.note(work.kind, largest.bits)
-        return _Started(fixed_point, magnitude_from_bits(largest.bits), outgoing, received)
-
-    def _give_up(self, first: Following) -> None:
-        """Close a void round; the next one opens without a prediction."""
+    def _exchange(
+        self, work: _Work, scale: FixedPoint | None = None, early: frozenset[int] = frozenset()
+    ) -> FixedSums | None:
+        """Exchange one round, with early features at a scale; None if it was void."""
+        words = fragment_words(work.kind.width, self._manifest.lanes)
+        rows = len(work.features)
+        state = _Started({word: np.zeros((rows, lanes_of(word)), np.int32) for word in words})
+        if scale is not None:
+            state.fixed_point = scale
+            # The round is void for all where the features of one do not fit.
+            if magnitude_from_bits(work.own) > scale.limit:
+                early = frozenset()
+            else:
+                state.outgoing = self._outgoing(work, scale)
+        each = Round(
+            self._round,
+            work.units,
+            early,
+            opened=partial(self._opened, work, state),
+            schedule=partial(self._schedule, work),
+            payloads=partial(self._payloads, work, state),
+            following=partial(self._following, work),
+            take=partial(self._take, work, state),
+            passed=self._passed,
+        )
+        if self._units.run(each, work.own):
+            self._round += 1
+            self._rounds += 1
+            return self._kept(work, state)
         self.counters.void += 1
-        self._barrier.close_block(Unit(self._round, first.block, first.fragment), NEXT_ROUND)
         self._round += 1
+        return None
 
-    def _finish(self, work: _Work, started: _Started) -> FixedSums:
-        """Exchange the rest of a round, and predict the next one."""
-        rows, width = len(work.features), work.kind.width
-        words = fragment_words(width, self._manifest.lanes)
-        sums = {word: np.zeros((rows, lanes_of(word)), dtype=np.int32) for word in words}
-        received = started.received
-        for number, step in enumerate(work.steps):
-            if received is None and step.block in work.blocks:
-                received = self._run(step, started.outgoing)
-            if received is not None:
-                sums[step.fragment][self._schedules[step.block - 1].receive_row] += received
-            received = None
-            last = number + 1 == len(work.steps)
-            following = self._foresee() if last else work.steps[number + 1]
-            self._close(step, following)
-        self._round += 1
-        self._rounds += 1
-        return self._kept(work, started, np.hstack(list(sums.values()))[:, :width])
+    def _opened(self, work: _Work, state: _Started, largest: Largest) -> bool:
+        """Choose the scale by the largest features; return whether early ones fit."""
+        magnitude, cache = magnitude_from_bits(largest.bits), work.cache
+        fixed_point = state.fixed_point
+        state.largest = magnitude
+        if fixed_point is not None:
+            if magnitude > fixed_point.limit:
+                return False
+            self.counters.early += 1
+        else:
+            if cache is not None and not cache.fits(magnitude):
+                cache.begin_again()
+            kept = None if cache is None else cache.fixed_point
+            lasting = cache is not None
+            fixed_point = kept or self._scales.choose(self._round, largest, lasting=lasting)
+        self._scales.check(self._round, work.kind.direction, largest, fixed_point)
+        self._foresight.note(work.kind, largest.bits)
+        if state.outgoing is None:
+            state.fixed_point, state.outgoing = fixed_point, self._outgoing(work, fixed_point)
+        return True
 
-    def _kept(self, work: _Work, started: _Started, values: NDArray[np.int32]) -> FixedSums:
+    def _schedule(self, work: _Work, unit: Following) -> BlockSchedule:
+        return self._schedules[unit.block - 1] if unit.block in work.blocks else self._nothing
+
+    def _payloads(self, work: _Work, state: _Started, unit: Following) -> NDArray[np.int32]:
+        if unit.block not in work.blocks or state.outgoing is None:
+            return np.zeros((0, lanes_of(unit.fragment)), dtype=np.int32)
+        return state.outgoing.payloads(self._schedule(work, unit), unit.fragment)
+
+    def _take(self, work: _Work, state: _Started, unit: Following, sums: NDArray[np.int32]) -> None:
+        if unit.block in work.blocks:
+            rows = self._schedule(work, unit).receive_row
+            state.sums[in_pool(unit.fragment, 0)][rows] += sums
+
+    def _passed(self, unit: Following) -> None:
+        self._blocks += 1
+        if self._on_block is not None:
+            self._on_block(self._round, unit.block, fragment_number(unit.fragment))
+
+    def _kept(self, work: _Work, started: _Started) -> FixedSums:
         """Return the sums of a completed round; with a cache it brought their changes."""
+        values = np.hstack(list(started.sums.values()))[:, : work.kind.width]
         self._rounding.sent()
         scale = started.fixed_point
+        if scale is None:
+            raise ValueError("The round was not opened.")
         if work.cache is not None and isinstance(started.outgoing, ChangedRows):
             values = work.cache.keep(values, started.outgoing, scale, self.savings)
             if not work.cache.fits(started.largest):
                 work.cache.begin_again()
         return FixedSums(values, replace(scale, magnitude=max(scale.magnitude, started.largest)))
 
-    def _run(
-        self,
-        step: Following,
-        outgoing: WholeRows | ChangedRows,
-        opening: Meeting | None = None,
-    ) -> NDArray[np.int32]:
-        schedule, fast_path = self._schedules[step.block - 1], self._fast_paths[step.block - 1]
-        lanes_sent = outgoing.payloads(schedule, step.fragment)
-        return self._block.run(
-            schedule, fast_path, self._round, step.fragment, lanes_sent, opening=opening
-        )
+    def _following(self, work: _Work, index: int) -> Following:
+        """Return what follows a unit in its pool, in this round or in the next one."""
+        if index + self._pools < len(work.units):
+            return work.units[index + self._pools]
+        first = self._foresee() if index + 1 >= len(work.units) - self._pools else ()
+        pool = index % self._pools
+        if pool < len(first):
+            self._early |= {pool}
+            return first[pool]._replace(early=True)
+        return opening(pool)
 
-    def _close(self, step: Following, following: Following) -> None:
-        self._barrier.close_block(Unit(self._round, step.block, step.fragment), following)
-        self._blocks += 1
-        if self._on_block is not None:
-            self._on_block(self._round, step.block, fragment_number(step.fragment))
-
-    def _foresee(self) -> Following:
-        """Predict the next round; return its first block, or NEXT_ROUND if it is unknown."""
-        self._foreseen = self._foresight.next()
+    def _foresee(self) -> Sequence[Following]:
+        """Predict the next round; return its units, none if it is unknown."""
+        if self._foreseen is None:
+            self._early, self._foreseen = frozenset(), self._foresight.next()
         # A void round needs another one after it.
         if self._foreseen is not None and self._round < LAST_ROUND - 1:
-            blocks, steps = self._steps(self._foreseen.kind)
+            blocks, units = self._steps(self._foreseen.kind)
             if blocks:
-                return steps[0]._replace(early=True)
+                return units
         self._foreseen = None
-        return NEXT_ROUND
+        return ()
 
     def _steps(self, kind: ExchangeKind) -> tuple[range, list[Following]]:
-        """Return the blocks of an exchange, and its barriers after the opening.
+        """Return the blocks of an exchange, and its units.
 
         Without blocks there is still one barrier: no worker may open the next round while another
         one still waits for the opening of this round.
         """
         blocks = self._manifest.direction(kind.direction).block_numbers
         words = fragment_words(kind.width, self._manifest.lanes)
-        steps = [Following(block, word) for block in blocks for word in words]
-        return blocks, steps or [Following(OPENING_BLOCK + 1, 0)]
+        units = [(block, word) for word in words for block in blocks] or [(OPENING_BLOCK + 1, 0)]
+        return blocks, [
+            Following(block, in_pool(word, index % self._pools))
+            for index, (block, word) in enumerate(units)
+        ]
 
     def _outgoing(self, work: _Work, fixed_point: FixedPoint) -> WholeRows | ChangedRows:
         """Return the integers to send, and serve them to other workers."""
@@ -474,8 +496,11 @@ class InNetworkExchange(Transport):
     def expected_traffic(self, width: int, direction: Direction = Direction.FORWARD) -> Traffic:
         """Return what one exchange of that width puts on the link when nothing is lost."""
         blocks = self._manifest.direction(direction).block_numbers
+        manifest = self._manifest
         return expected_traffic(
-            self._part, blocks, width, self._group_size, lanes=self._manifest.lanes
+            *(self._part, blocks, width, self._group_size),
+            lanes=manifest.lanes,
+            pools=manifest.pools,
         )
 
     def _check(self, features: NDArray[np.float32]) -> None:

@@ -20,7 +20,7 @@ from switchgnn.host.compression import (
 from switchgnn.host.innetwork.fixed_point import ROOM, ExchangeKind, FixedPoint
 from switchgnn.host.innetwork.responder import Fragments
 from switchgnn.host.innetwork.schedule import BlockSchedule
-from switchgnn.host.wire.header import Header, lanes_of
+from switchgnn.host.wire.header import Header, in_pool, lanes_of
 
 # A cached scale is renewed when the largest feature is so far below its magnitude that too few of
 # its steps are left, by the bits of a number; see also `ROOM`.
@@ -37,11 +37,11 @@ class WholeRows:
 
     def payloads(self, schedule: BlockSchedule, fragment: int) -> NDArray[np.int32]:
         """Return int32[S, W], a fragment of each frame's row, or of the sum of several."""
-        return schedule.payloads(self.lanes[fragment])
+        return schedule.payloads(self.lanes[in_pool(fragment, 0)])
 
     def contribution(self, request: Header, row: int) -> NDArray[np.int32] | None:
         """Return int32[W], what a local row adds to a requested sum; None: no such fragment."""
-        lanes = self.lanes.get(request.fragment)
+        lanes = self.lanes.get(in_pool(request.fragment, 0))
         return None if lanes is None else lanes[row]
 
 
@@ -60,14 +60,14 @@ class ChangedRows:
 
     def payloads(self, schedule: BlockSchedule, fragment: int) -> NDArray[np.int32]:
         """Return int32[S, W], a fragment of the change of each frame's row or partial sum."""
-        return self.lanes[schedule.block_id][fragment]
+        return self.lanes[schedule.block_id][in_pool(fragment, 0)]
 
     def contribution(self, request: Header, row: int) -> NDArray[np.int32] | None:
         """Return the change of a row, or of the partial sum that it is in.
 
         Of the rows of a partial sum the first one stands for all, and the others add nothing.
         """
-        lanes = self.lanes[request.block_id].get(request.fragment)
+        lanes = self.lanes[request.block_id].get(in_pool(request.fragment, 0))
         if lanes is None:
             return None
         schedule = self.schedules[request.block_id - 1]

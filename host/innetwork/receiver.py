@@ -12,7 +12,6 @@
 """
 
 from collections import deque
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -21,9 +20,16 @@ from numpy.typing import NDArray
 from switchgnn.host.compression import WHOLE_BITS
 from switchgnn.host.innetwork.endpoint import Endpoint
 from switchgnn.host.innetwork.schedule import BlockSchedule
-from switchgnn.host.wire.header import BODY_AT, Header, Kind, Unit, lanes_of, payload_bytes
+from switchgnn.host.wire.header import (
+    BODY_AT,
+    Header,
+    Kind,
+    Unit,
+    in_pool,
+    lanes_of,
+    payload_bytes,
+)
 from switchgnn.host.wire.narrow import unpack_lanes
-from switchgnn.host.wire.native import SumFastPath, native_frames
 
 # int32[W] by vertex; or by vertex and sum, see `SumReceiver`.
 Features = dict[int, NDArray[np.int32]]
@@ -41,7 +47,7 @@ class FetchedFeatures:
         """Return those of a fragment, to read and extend; those of other rounds are dropped."""
         if round_number != self._round:
             self._round, self._by_fragment = round_number, {}
-        return self._by_fragment.setdefault(fragment, {})
+        return self._by_fragment.setdefault(in_pool(fragment, 0), {})
 
 
 # Seconds without a change before the features of a slot are fetched raw: fetching discards the
@@ -411,14 +417,3 @@ class SumReceiver:
 
 def _source_of(key: int) -> int:
     return key & (1 << _VERTEX_BITS) - 1
-
-
-def fast_paths(schedules: Sequence[BlockSchedule]) -> tuple[SumFastPath | None, ...]:
-    """Return a fast path for each block; None without native code."""
-    frames = native_frames()
-    if frames is None:
-        return (None,) * len(schedules)
-    return tuple(
-        SumFastPath(frames, each.receive_vertex, np.array(each.receive_count, dtype=np.uint32))
-        for each in schedules
-    )

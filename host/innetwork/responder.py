@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from switchgnn.host.compression import WHOLE_BITS
 from switchgnn.host.innetwork.endpoint import Endpoint
 from switchgnn.host.innetwork.schedule import BlockSchedule
-from switchgnn.host.wire.header import SESSION_MASK, Header, Kind, Unit, unpack_header
+from switchgnn.host.wire.header import SESSION_MASK, Header, Kind, Unit, pool_of, unpack_header
 from switchgnn.host.wire.narrow import bits_needed, pack_lanes
 from switchgnn.planner.plan.manifest import Manifest
 
@@ -90,8 +90,8 @@ class Notifier:
                 if any(down):
                     sent = schedules[block - 1].frames.count * len(blocks)
                     self._features_per_sum[block - 1] = sent / sum(down)
-        self._unit = Unit(0, 0, 0)
-        self._claimed: Counter[int] = Counter()
+        # By pool, the newest unit, and the marks of each worker that count in it.
+        self._claimed: dict[int, tuple[Unit, Counter[int]]] = {}
         self._last = float("-inf")
         self._untold = 0
 
@@ -120,13 +120,16 @@ class Notifier:
         """Take the report of a worker, possibly this one."""
         if not 1 <= notice.block_id <= len(self._features_per_sum):
             return
-        if notice.unit != self._unit:
-            self._unit, self._claimed = notice.unit, Counter()
+        pool = pool_of(notice.fragment)
+        unit, claimed = self._claimed.get(pool, (None, Counter()))
+        if notice.unit != unit:
+            claimed = Counter()
+            self._claimed[pool] = notice.unit, claimed
         worker, most = notice.src_id, self._most_marks[notice.block_id - 1]
         count = notice.count
         if worker < len(most):
-            count = min(count, most[worker] - self._claimed[worker])
-            self._claimed[worker] += count
+            count = min(count, most[worker] - claimed[worker])
+            claimed[worker] += count
         self._endpoint.congestion.marked(count * self._features_per_sum[notice.block_id - 1])
 
 

@@ -18,6 +18,7 @@ from switchgnn.host.wire.header import (
     Kind,
     allowed_bits,
     feature_frame_bytes,
+    pool_of,
     session_and_round,
 )
 from switchgnn.host.wire.narrow import bits_needed, pack_lanes
@@ -58,8 +59,8 @@ class FeatureFrames:
         echoes[group_size - 1 :: group_size] = True
         echoes[-1:] = True
         headers["extension"] = VERSION << 4 | echoes
-        # By the width, and whether they are narrow.
-        self._of_width: dict[tuple[int, bool], NDArray[np.uint8]] = {}
+        # By the width, the pool, and whether they are narrow.
+        self._frames_of: dict[tuple[int, int, bool], NDArray[np.uint8]] = {}
 
     @property
     def count(self) -> int:
@@ -73,12 +74,13 @@ class FeatureFrames:
 
         `fragment`: its word, see `fragment_words`. `lanes`: int32[S, W], the slice of each source's
         fixed-point feature or sum, as wide as the fragment. `narrow`: each frame gets the fewest
-        bits that hold its numbers. The frames are valid until the next call for this width.
+        bits that hold its numbers. The frames are valid until the next call for this width and
+        pool.
         """
         width = lanes.shape[1]
-        frames = self._of_width.get((width, narrow))
-        if frames is None:
-            frames = self._of_width[width, narrow] = self._frames(width)
+        key = width, pool_of(fragment), narrow
+        if (frames := self._frames_of.get(key)) is None:
+            frames = self._frames_of[key] = self._frames(width)
         headers = _headers_of(frames)
         headers["fragment"] = fragment
         headers["number"] = session_and_round(self._session, round_number)
@@ -169,6 +171,16 @@ def block_schedules(
     return tuple(
         _block_schedule(part, addresses, group_size, session, block_id)
         for block_id in range(1, blocks + 1)
+    )
+
+
+def empty_schedule(addresses: Addresses, session: int) -> BlockSchedule:
+    """Return a block without features and sums."""
+    nothing, bounds = np.zeros(0, dtype=np.uint32), np.zeros(1, dtype=np.int64)
+    rows = nothing.astype(np.int64)
+    frames = FeatureFrames(addresses, 0, nothing, 1, session=session)
+    return BlockSchedule(
+        *(0, frames, bounds, rows, rows, nothing, rows, [], {}, bounds, nothing, {})
     )
 
 

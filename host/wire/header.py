@@ -46,7 +46,7 @@ class Refusal(IntEnum):
     NEXT = 4
 
 
-VERSION = 4
+VERSION = 5
 # Bits of a number in a body, by their code in the header; 0: all are 0, and there is no body.
 BITS = (32, 16, 8, 0)
 # A shorter body of narrow numbers does not exist: they go with more bits.
@@ -80,7 +80,8 @@ HEADER_FIELDS = _fields(
     Bits=2,
     Level=1,
     Echo=1,
-    Fragment=13,
+    Fragment=11,
+    Pool=2,
     Width=3,
     Feature_group=16,
     Session=8,
@@ -124,14 +125,17 @@ def spans() -> dict[str, Span]:
 
 ETHERTYPE_IPV4 = 0x0800
 PROTOCOL = 253
-# A frame carries 8 << code numbers; the code is in the lower bits of the word of the fragment.
+# A frame carries 8 << code numbers; the code is in the lower bits of the word of the fragment, and
+# the pool of its slots before it.
 _CODE_BITS = 3
 _CODE_MASK = (1 << _CODE_BITS) - 1
+_NUMBER_AT = _CODE_BITS + 2
+_POOL_MASK = (1 << _NUMBER_AT) - 1 - _CODE_MASK
 _LANE_BYTES = 4
 # Of a whole bank; what a fragment of one row has between hosts that do not pack.
 LANES = BANK_LANES
 FRAGMENT_BYTES = _LANE_BYTES * LANES
-LAST_FRAGMENT = (1 << 16 - _CODE_BITS) - 1
+LAST_FRAGMENT = (1 << 16 - _NUMBER_AT) - 1
 # The widest row in frames of a bank.
 WIDEST = LANES * (LAST_FRAGMENT + 1)
 
@@ -175,16 +179,26 @@ def fragments_of(width: int) -> int:
 
 
 def fragment_words(width: int, lanes: int) -> tuple[int, ...]:
-    """Return the words of a row's fragments in headers, ascending."""
+    """Return the words of a row's fragments in headers, ascending, in pool 0."""
     return tuple(
-        number << _CODE_BITS | PLANNED_LANES.index(each)
+        number << _NUMBER_AT | PLANNED_LANES.index(each)
         for number, each in enumerate(fragment_lanes(width, lanes))
     )
 
 
 def fragment_number(word: int) -> int:
     """Return the number of a fragment, from 0."""
-    return word >> _CODE_BITS
+    return word >> _NUMBER_AT
+
+
+def pool_of(word: int) -> int:
+    """Return the pool of a fragment's slots."""
+    return (word & _POOL_MASK) >> _CODE_BITS
+
+
+def in_pool(word: int, pool: int) -> int:
+    """Return the word of the same fragment in a pool."""
+    return word & ~_POOL_MASK | pool << _CODE_BITS
 
 
 def width_code(word: int) -> int:
@@ -226,11 +240,16 @@ class Unit(NamedTuple):
     block: int
     fragment: int
 
+    @property
+    def order(self) -> tuple[int, int, int]:
+        """A key for comparisons: a round has all blocks of a fragment before the next one's."""
+        return self.round, fragment_number(self.fragment), self.block
+
 
 class Header(NamedTuple):
     """One SwitchGNN header; names and widths of the fields are those of the P4 program.
 
-    `fragment` is the word with the number and the width of a fragment, see `fragment_words`; `bits`
+    `fragment` is the word with number, pool and width of a fragment, see `fragment_words`; `bits`
     are those of a number in the body, and in a RECALL any but 32 allow a narrow sum. A
     tuple is created in a third of the time of a frozen dataclass, and each frame needs one.
     """

@@ -8,12 +8,12 @@ Without a compiler, or when ``SWITCHGNN_HOSTS`` is ``python``, Python does the s
 import errno
 import os
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from ctypes import CDLL, POINTER, Structure, addressof, c_int, c_int64, c_uint32, c_uint64, c_void_p
 from dataclasses import dataclass, fields
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,7 +54,7 @@ _SHARED = {
     "SumFields": """
         u32 round, block, fragment, body_bytes, sums;
         const u32 *vertices, *indices, *counts; u8 *awaited, *payloads;
-        u32 taken, acknowledgements, left; u32 *groups, *accepted, *left_frames;
+        u32 taken, acknowledgements; u32 *groups, *accepted;
     """,
     # What the frames must carry; see ``RowArrays``; the workers whose frames were taken. `held`:
     # groups of which a frame of this batch is left. What follows must not overtake it, as an
@@ -117,8 +117,10 @@ class NativeFrames:
         self.write_checksums.argtypes = (c_void_p, c_uint64, c_uint64, c_void_p)
         self.write_checksums.restype = None
         self.take_sums = library.take_sums
-        self.take_sums.argtypes = (c_void_p, c_void_p, c_uint32, c_uint32)
-        self.take_sums.restype = None
+        self.take_sums.argtypes = (
+            *(POINTER(c_void_p), c_uint32, c_void_p, c_uint32, c_uint32, c_void_p),
+        )
+        self.take_sums.restype = c_uint32
         self.take_reduced = library.take_reduced
         self.take_reduced.argtypes = (c_void_p, c_void_p, c_uint32, c_uint32)
         self.take_reduced.restype = None
@@ -253,29 +255,14 @@ class _SumFastPath(Structure):
     _fields_ = shared_fields("SumFields")
 
 
-class FastPathResult(NamedTuple):
-    """The result of the fast path for one batch: how many sums were stored.
-
-    `acknowledged`: for each sound acknowledgement without a mark, the group and how many of its
-    features the switch has. `left`: the frames that need further processing.
-    """
-
-    taken: int
-    acknowledged: Sequence[tuple[int, int]]
-    left: Sequence[int]
-
-
 class SumFastPath:
-    """Takes the sums of a block out of batches.
+    """Takes the sums of a unit of a block out of batches.
 
     `vertices`: uint32[Q], the vertices of the awaited sums. `counts`: uint32[Q], the contributions
     that each sum must have.
     """
 
-    def __init__(
-        self, frames: NativeFrames, vertices: NDArray[np.uint32], counts: NDArray[np.uint32]
-    ) -> None:
-        self._frames = frames
+    def __init__(self, vertices: NDArray[np.uint32], counts: NDArray[np.uint32]) -> None:
         order = np.argsort(vertices, kind="stable")
         self._indices = order.astype(np.uint32)
         self._vertices = np.ascontiguousarray(vertices[order], dtype=np.uint32)
@@ -286,8 +273,7 @@ class SumFastPath:
             indices=self._indices.ctypes.data,
             counts=self._counts.ctypes.data,
         )
-        self._address = addressof(self._fast_path)
-        self._batch: FrameBatch | None = None
+        self._groups, self._accepted = np.zeros((2, 0), dtype=np.uint32)
 
     def open(
         self,
@@ -296,7 +282,7 @@ class SumFastPath:
         awaited: NDArray[np.uint8],
         payloads: NDArray[np.uint8],
     ) -> None:
-        """Begin a fragment. `awaited`: uint8[Q], 1 for sums to take. `payloads`: uint8[Q · 4 W]."""
+        """Begin a unit. `awaited`: uint8[Q], 1 for sums to take. `payloads`: uint8[Q · 4 W]."""
         round_number, block, fragment = unit
         self._fast_path.round = session_and_round(session, round_number)
         self._fast_path.block, self._fast_path.fragment = block, fragment
@@ -305,34 +291,27 @@ class SumFastPath:
         self._fast_path.awaited = awaited.ctypes.data
         self._fast_path.payloads = payloads.ctypes.data
 
-    def take_plain(self, batch: FrameBatch) -> FastPathResult:
-        """Take sums and acknowledgements out of a batch."""
-        if batch is not self._batch:
-            self._get_ready(batch)
-        fast_path = self._fast_path
-        self._frames.take_sums(self._address, self._arrived, batch.first, batch.count)
-        number = fast_path.acknowledgements
-        acknowledged = (
-            list(zip(self._groups[:number].tolist(), self._accepted[:number].tolist(), strict=True))
-            if number
-            else ()
-        )
-        return FastPathResult(
-            fast_path.taken,
-            acknowledged,
-            self._left[: fast_path.left].tolist() if fast_path.left else (),
-        )
+    @property
+    def taken(self) -> int:
+        """How many sums of the last batch were stored."""
+        return int(self._fast_path.taken)
 
-    def _get_ready(self, batch: FrameBatch) -> None:
-        """Make room for the results of a batch; links reuse the same one."""
-        self._batch = batch
-        self._where = Arrived.of(batch)
-        self._arrived = addressof(self._where)
-        size = len(batch.sizes)
-        self._groups, self._accepted, self._left = np.zeros((3, size), dtype=np.uint32)
-        self._fast_path.groups = self._groups.ctypes.data
-        self._fast_path.accepted = self._accepted.ctypes.data
-        self._fast_path.left_frames = self._left.ctypes.data
+    @property
+    def acknowledged(self) -> Sequence[tuple[int, int]]:
+        """Of each sound acknowledgement without a mark: the group, and how many the switch has."""
+        number = self._fast_path.acknowledgements
+        if not number:
+            return ()
+        groups, accepted = self._groups[:number].tolist(), self._accepted[:number].tolist()
+        return list(zip(groups, accepted, strict=True))
+
+    def address(self, frames: int) -> int:
+        """Return the address of the native struct, with room for a batch of that many frames."""
+        if len(self._groups) < frames:
+            self._groups, self._accepted = np.zeros((2, frames), dtype=np.uint32)
+            self._fast_path.groups = self._groups.ctypes.data
+            self._fast_path.accepted = self._accepted.ctypes.data
+        return addressof(self._fast_path)
 
 
 @dataclass(frozen=True, eq=False)
@@ -383,16 +362,20 @@ class RowFastPath:
         return addressof(self._fast_path)
 
 
-class RowFastPaths:
-    """Takes rows out of batches."""
+FastPath = TypeVar("FastPath", SumFastPath, RowFastPath)
 
-    def __init__(self, frames: NativeFrames) -> None:
-        self._frames = frames
+
+class FastPaths(Generic[FastPath]):
+    """Takes frames that need no answer out of batches; `take`: of the library."""
+
+    def __init__(self, take: Callable[..., int]) -> None:
+        self._take = take
         self._batch: FrameBatch | None = None
 
-    def take_plain(self, batch: FrameBatch, fast_paths: Sequence[RowFastPath]) -> Sequence[int]:
-        """Store the frames of some rounds; return the others."""
+    def take_plain(self, batch: FrameBatch, fast_paths: Sequence[FastPath]) -> Sequence[int]:
+        """Let each of them take its frames; return the others."""
         if batch is not self._batch:
+            # Links reuse the same one.
             self._batch = batch
             self._where = Arrived.of(batch)
             self._arrived = addressof(self._where)
@@ -401,7 +384,7 @@ class RowFastPaths:
         addresses = (c_void_p * len(fast_paths))(
             *(fast_path.address(len(batch.sizes)) for fast_path in fast_paths)
         )
-        left = self._frames.take_rows(
+        left = self._take(
             addresses, len(fast_paths), self._arrived, batch.first, batch.count, self._left_address
         )
         return self._left[:left].tolist() if left else ()

@@ -17,6 +17,7 @@ from switchgnn.host.wire.header import (
     Refusal,
     fragment_number,
     lanes_of,
+    pool_of,
     session_and_round,
     width_code,
 )
@@ -70,11 +71,12 @@ def object_of(packet: DecodedPacket) -> dict[str, Any]:
     if packet.parsed is not None:
         header, version, checksum = packet.parsed
         found |= header._asdict() | {"kind": kind_name(header)}
-        found |= {"version": version, "checksum": checksum, "width": None, "lanes": None}
+        found |= {"version": version, "checksum": checksum}
+        found |= dict.fromkeys(("pool", "width", "lanes"))
         if not packet.direct:
             word = header.fragment
             found["fragment"], found["width"] = fragment_number(word), width_code(word)
-            found["lanes"] = lanes_of(word)
+            found["pool"], found["lanes"] = pool_of(word), lanes_of(word)
         if packet.number is not None:
             found["number"] = packet.number
     if body is not None:
@@ -108,9 +110,9 @@ def _words(header: Header, number: int | None) -> str:
     bits = "" if header.bits == BITS[0] else f" bits {header.bits}"
     return (
         f"{kind_name(header)} session {header.session} round {header.round} "
-        f"block {header.block_id} fragment {fragment_number(header.fragment)} lanes {lanes}{bits} "
-        f"group {header.feature_group} src {header.src_id} dst {header.dst_id} "
-        f"count {header.count} level {header.level}"
+        f"block {header.block_id} fragment {fragment_number(header.fragment)} "
+        f"pool {pool_of(header.fragment)} lanes {lanes}{bits} group {header.feature_group} "
+        f"src {header.src_id} dst {header.dst_id} count {header.count} level {header.level}"
     )
 
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from switchgnn.planner.arrays import distinct_pairs
 from switchgnn.planner.blocks.leaf_spine import find_blocks_over
+from switchgnn.planner.blocks.refine import side_by_side
 from switchgnn.planner.direction import Direction, find_directions
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.boundary import BoundaryEdges, boundary_edges
@@ -22,6 +23,7 @@ from switchgnn.planner.partition.workers import check_assignment, check_workers
 from switchgnn.planner.plan.banks import (
     BANKS,
     BANKS_OF_SWITCHES,
+    MOST_POOLS,
     place_destinations,
     slots_per_bank,
 )
@@ -42,13 +44,14 @@ from switchgnn.planner.plan.manifest import (
 from switchgnn.planner.plan.parts import awaited_sums, switch_part, worker_part
 from switchgnn.planner.plan.plan import Plan, SwitchPart, WorkerPart
 from switchgnn.planner.presets import GIVEN, PlanContext, ResolvedStrategies
-from switchgnn.planner.sending.order import quickest_first
+from switchgnn.planner.sending.order import link_loads, quickest_first
 from switchgnn.planner.sending.packets import make_packets, make_sends
 from switchgnn.planner.strategies import (
     BLOCK_STRATEGIES,
     ORDER_STRATEGIES,
     PARTITION_STRATEGIES,
     SEND_STRATEGIES,
+    BlockStrategy,
     OrderStrategy,
     SendStrategy,
     check_blocks,
@@ -80,6 +83,7 @@ def build_plan(
     assignment: NDArray[np.integer] | None = None,
     banks: int = BANKS,
     lanes: int = BANK_LANES,
+    pools: int = 1,
     left: Left | None = None,
     progress: Progress | None = None,
 ) -> Plan:
@@ -108,6 +112,7 @@ def build_plan(
         banks: one of BANKS_OF_SWITCHES, the slots that one pass of the switch can add to.
         lanes: one of LANES, the numbers of the widest frame. A destination takes as many
             aggregators as they need.
+        pools: that the slots are divided into, from 1 to MOST_POOLS; a block fits into one.
         left: bool[V], the destinations that are left to the hosts, for both directions or by
             direction; those without remote neighbours do not count. None: the switch serves all.
         progress: called with a few words at the start of each step.
@@ -122,7 +127,7 @@ def build_plan(
     return build_resolved(
         graph,
         ResolvedStrategies(chosen, blocks, send, weight, order),
-        PlanContext(workers, slots, banks=banks, lanes=lanes),
+        PlanContext(workers, slots, banks=banks, lanes=lanes, pools=pools),
         program=program,
         seed=seed,
         directions=directions,
@@ -174,7 +179,7 @@ def build_resolved(
 
     tell("form blocks")
     formed = [
-        replace(each, block=make_blocks(each.boundary, context.room, seed))
+        replace(each, block=_in_order(each.boundary, make_blocks, context, seed))
         for each in edge_sets(boundary, wanted, left_to_hosts)
     ]
     stages = _Stages(
@@ -209,6 +214,19 @@ def build_resolved(
     return stages.finish(max(weights))
 
 
+def _in_order(
+    boundary: BoundaryEdges, make_blocks: BlockStrategy, context: PlanContext, seed: int
+) -> NDArray[np.int32]:
+    """Return the block of each edge, numbered so that those in flight share links well."""
+    block = make_blocks(boundary, context.room, seed)
+    if context.pools == 1 or not len(block):
+        return block
+    order = side_by_side(link_loads(boundary, block, context.workers)[1:], context.pools)
+    number = np.empty(len(order) + 1, dtype=np.int32)
+    number[order + 1] = np.arange(1, len(order) + 1)
+    return number[block]
+
+
 def _check_arguments(
     graph: Graph, strategies: ResolvedStrategies, *, program: str, seed: int
 ) -> None:
@@ -240,6 +258,8 @@ def _check_switch(context: PlanContext, *, strawman: bool) -> None:
     if banks not in BANKS_OF_SWITCHES:
         known = ", ".join(map(str, BANKS_OF_SWITCHES))
         raise PlannerError(f"A switch with {banks} banks cannot be planned for; known: {known}.")
+    if not 1 <= context.pools <= MOST_POOLS:
+        raise PlannerError(f"{context.pools} pools are not possible: give 1 to {MOST_POOLS}.")
     wide = banks_of_slot(lanes)
     if lanes not in LANES or wide > banks:
         known = ", ".join(str(each) for each in LANES if banks_of_slot(each) <= banks)
@@ -247,11 +267,13 @@ def _check_switch(context: PlanContext, *, strawman: bool) -> None:
             f"Frames of {lanes} numbers cannot be planned for a switch with {banks} banks; "
             f"possible: {known}."
         )
-    if wide > slots:
+    if context.room < 1:
         raise PlannerError(
-            f"{slots} slots of {BANK_LANES} numbers have no room for one sum of {lanes}: "
-            f"give at least {wide}."
+            f"{slots} slots of {BANK_LANES} numbers have no room for one sum of {lanes} in each of "
+            f"{context.pools} pools: give at least {wide * context.pools}."
         )
+    if strawman and context.pools > 1:
+        raise PlannerError("The strawman's switch hands out its slots itself: it has one pool.")
     if strawman and wide > 1:
         raise PlannerError(
             f"The strawman's switch adds frames of at most {BANK_LANES} numbers, not {lanes}."
@@ -347,7 +369,8 @@ class _Stages:
             workers=context.workers,
             slots=context.slots,
             banks=BANKS,
-            slots_per_bank=slots_per_bank(context.slots),
+            pools=context.pools,
+            slots_per_bank=slots_per_bank(context.slots, context.pools),
             lanes=context.lanes,
             blocks=blocks,
             directions=records,

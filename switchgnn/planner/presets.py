@@ -22,7 +22,7 @@ from switchgnn.planner.graphs.graph import Graph
 from switchgnn.planner.lanes import BANK_LANES, banks_of_slot
 from switchgnn.planner.partition.leaf_spine import LeafSpine
 from switchgnn.planner.partition.simple import load_assignment
-from switchgnn.planner.plan.banks import BANKS
+from switchgnn.planner.plan.banks import BANKS, room_of
 from switchgnn.planner.sending.order import Rates
 from switchgnn.planner.strategies import (
     BLOCK_NAMES,
@@ -69,6 +69,7 @@ class PlanRequest:
     assignment: Path | None = None  # a file for load_assignment that replaces any partition
     # numbers of the widest frame, one of LANES; None: with the least predicted time
     lanes: int | None = None
+    pools: int | None = None  # of the switch's slots; None: 1
 
     def checked(self) -> "PlanRequest":
         """Return the same after checking all names."""
@@ -104,6 +105,7 @@ class PlanContext:
         banks: of the switch, one of BANKS_OF_SWITCHES: additions that one pass can make.
         within: plan for the least time within these rates.
         lanes: of the widest frame, one of LANES.
+        pools: that the slots are divided into, from 1 to MOST_POOLS.
         leaves_complete: leaves of destinations complete sums, not spines; simulator only.
     """
 
@@ -115,6 +117,7 @@ class PlanContext:
     banks: int = BANKS
     within: bool = False
     lanes: int = BANK_LANES
+    pools: int = 1
     leaves_complete: bool = False
 
     @property
@@ -131,8 +134,8 @@ class PlanContext:
 
     @property
     def room(self) -> int:
-        """The sums that have room at once."""
-        return self.slots // banks_of_slot(self.lanes)
+        """The sums that have a slot of one pool at once."""
+        return room_of(self.slots, self.lanes, self.pools)
 
 
 @dataclass(frozen=True)
@@ -242,9 +245,14 @@ def resolve_strategies(
         A strategy of each kind.
 
     Raises:
-        PlannerError: a name that is not known, or a rate that is not above 0.
+        PlannerError: a name that is not known, pools for `paper`, or a rate that is not above 0.
     """
     request.checked()
+    if request.preset == PAPER and context.pools > 1:
+        raise PlannerError(
+            f"The paper's switch has one pool of slots, not {context.pools}: choose the strategy "
+            f"{BEST} or {AUTO}."
+        )
     chosen = preset_strategies(request.preset, graph, context)
     named: dict[str, Any] = {**request.named()}
     because = {part: f"{part.capitalize()} {name}: as asked." for part, name in named.items()}

@@ -37,7 +37,7 @@ def test_the_header_is_what_was_sent(drawn):
     header, frame = drawn
     packet = decoded(frame)
     assert packet.problem is None and not packet.cut and not packet.direct
-    assert (packet.parsed.header, packet.parsed.version) == (header, 4)
+    assert (packet.parsed.header, packet.parsed.version) == (header, 5)
     has_body = header.kind in (Kind.DONE, Kind.ADVANCE, Kind.WAITING, Kind.REDUCING)
     assert packet.body == (BarrierBody.unpack(frame, header.kind) if has_body else None)
 
@@ -105,9 +105,9 @@ def test_anything_may_come(frame, more):
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({HEADER_AT + 13: 0x10}, "version 1, not 4"),
+        ({HEADER_AT + 13: 0x10}, "version 1, not 5"),
         ({HEADER_AT + 12: 0x0E}, "kind 14 is not known here"),
-        ({HEADER_AT + 13: 0x48, HEADER_AT + 15: 1}, "8 bits are not known here for 16 lanes"),
+        ({HEADER_AT + 13: 0x58, HEADER_AT + 15: 1}, "8 bits are not known here for 16 lanes"),
         ({HEADER_AT + 15: 6}, "width 6 is not known here"),
         ({HEADER_AT + 3: 9}, "checksum 0x"),
         ({20: 0x20}, "a fragment of IPv4"),

@@ -25,6 +25,8 @@ class Manifest:
     slots_per_bank: int = 64
     slots: int = 512
     lanes: int = 32
+    pools: int = 1
+    pool_slots: int = 64
     strawman: bool = False
     max_fan_in: int = 3
 

@@ -27,7 +27,7 @@ pytestmark = [whole, needs("tshark", "tshark")]
 SCRIPT = Path(__file__).parent.parent.parent / "deploy/wireshark/switchgnn.lua"
 NAMES = usual_names()
 HEADER = [name for name in (*Header._fields, "version", "checksum") if name != "fragment"]
-PARTS = ["fragment", "width", "lanes"]
+PARTS = ["fragment", "pool", "width", "lanes"]
 BODY = ["magnitude", "plan", "seen_round", "worker", "heartbeat", "lane"]
 REDUCE = [f"reduce.{name}" for name in ("number", "code", "newest")]
 DIRECT = [f"direct.{name}" for name in ("number", "tag", "from", "to", "round", "fragment", "lane")]
@@ -107,7 +107,7 @@ def assert_same(said, packet):
     if not packet.direct:
         parts = [number(*said[name]) for name in PARTS]
         word = header.fragment
-        assert parts == [word >> 3, word & 7, lanes_of(word)]
+        assert parts == [word >> 5, word >> 3 & 3, word & 7, lanes_of(word)]
     count = there if packet.direct else lanes_of(header.fragment)
     if header.kind in NARROW and header.bits < 32 and not packet.direct:
         if packet.problem is None and not packet.cut:

@@ -23,8 +23,11 @@ from switchgnn.host.wire.header import (
     Header,
     Kind,
     Refusal,
+    Unit,
+    in_pool,
     lanes_of,
     payload_bytes,
+    pool_of,
     unpack_header,
 )
 from switchgnn.host.wire.narrow import bits_needed, pack_lanes, unpack_lanes
@@ -37,6 +40,20 @@ Disturb = Callable[[str, int, bytes], Iterable[bytes]]
 
 def undisturbed(direction: str, worker: int, frame: bytes) -> Iterable[bytes]:
     return [frame]
+
+
+NONE = Unit(0, 0, 0)
+
+
+class Chain:
+    """The barriers of one pool."""
+
+    def __init__(self) -> None:
+        self.barrier_unit = NONE
+        self.barrier_done: set[int] = set()
+        self.turn: Unit | None = None
+        self.early: Unit | None = None
+        self.following: dict[Unit, tuple[tuple[bool, int, int], int]] = {}
 
 
 class ModelSwitch:
@@ -73,15 +90,11 @@ class ModelSwitch:
                 target = results[key[0], bank, int(switch_part.entry_slot[row, bank])]
                 expected = int(switch_part.entry_expected[row, bank])
                 self.fanout.setdefault(key, []).append((*target, expected))
-        self.seen: dict[int, tuple[int, int, int]] = {}
+        self.seen: dict[tuple[int, int], Unit] = {}
         self.sums: dict[tuple, tuple[int, np.ndarray]] = {}
-        self.barrier_unit = (0, 0, 0)
-        self.barrier_done: set[int] = set()
+        self.chains = [Chain() for _ in range(4)]
         self.opened = (0, 0, 0)
-        self.turn: tuple[int, int, int] | None = None
-        self.early: tuple[int, int, int] | None = None
         self.any_turn = False
-        self.following: dict[tuple[int, int, int], tuple[tuple[bool, int, int], int]] = {}
         self.heartbeats = 0
         self.accepted: dict[tuple, int] = {}
         self.released: set[tuple] = set()
@@ -117,11 +130,10 @@ class ModelSwitch:
         self.sums.clear()
         self.accepted.clear()
         self.released.clear()
-        self.barrier_unit, self.barrier_done = (0, 0, 0), set()
+        self.chains = [Chain() for _ in range(4)]
         self.opened = (0, 0, 0)
         self.incarnations.clear()
-        self.turn, self.early, self.any_turn = None, None, True
-        self.following.clear()
+        self.any_turn = True
         self.heartbeats = 0
 
     def _process(self, worker: int, frame: bytes) -> None:
@@ -132,7 +144,8 @@ class ModelSwitch:
         if other and header.kind is not Kind.DONE:
             return
         unit = header.unit
-        if header.kind is not Kind.DONE and not self._has_its_turn(unit, self.early):
+        chain = self.chains[pool_of(unit.fragment)]
+        if header.kind is not Kind.DONE and not self._has_its_turn(unit, chain.early):
             self.refused += 1
         elif header.kind is Kind.FEATURE and self.owner.get(header.src_id) == worker:
             if header.resend:
@@ -142,22 +155,22 @@ class ModelSwitch:
         elif header.kind in (Kind.RECALL, Kind.FETCH):
             self._take_request(worker, header, unit)
         elif header.kind is Kind.DONE and header.src_id == worker:
-            self._take_done(worker, header, unit, frame)
+            self._take_done(worker, header, unit, frame, chain)
 
     def _has_its_turn(self, unit, turn) -> bool:
-        return self.any_turn if turn is None else unit <= turn
+        return self.any_turn if turn is None else unit.order <= turn.order
 
-    def _opens(self, unit) -> bool:
+    def _opens(self, unit, chain) -> bool:
         """Tell whether somebody may open a round with it, as the first one of a session."""
-        first = self.barrier_unit in ((0, 0, 0), unit)
-        return self.turn is None and unit[1:] == (0, 0) and first
+        opening = unit.block == 0 and in_pool(unit.fragment, 0) == 0
+        return chain.turn is None and opening and chain.barrier_unit in (NONE, unit)
 
-    def _refuse_turn(self, worker, unit) -> None:
-        first, stands = NOBODY, self.barrier_unit[0]
-        if self.turn is not None:
-            stands = self.turn[0]
+    def _refuse_turn(self, worker, unit, chain) -> None:
+        first, stands = NOBODY, chain.barrier_unit.round
+        if chain.turn is not None:
+            stands = chain.turn.round
         elif stands:
-            _, first = self.following[self.barrier_unit]
+            _, first = chain.following[chain.barrier_unit]
         self._answer([worker], Kind.WAITING, unit, set(), Refusal.TAG, first, stands)
 
     def _relay(self, header, frame) -> None:
@@ -169,10 +182,11 @@ class ModelSwitch:
         if header.count != self.count.get((header.block_id, header.src_id)):
             self.refused += 1
             return
-        last = self.seen.get(header.src_id, (0, 0, 0))
+        key = header.src_id, pool_of(unit.fragment)
+        last = self.seen.get(key, NONE)
         group = (worker, unit, header.feature_group)
-        if unit > last:
-            self.seen[header.src_id] = unit
+        if unit.order > last.order:
+            self.seen[key] = unit
             self.accepted[group] = self.accepted.get(group, 0) + 1
             carried = lanes_of(header.fragment)
             size = payload_bytes(header.fragment, header.bits)
@@ -181,7 +195,7 @@ class ModelSwitch:
             for vertex, owner, expected in self.fanout[header.block_id, header.src_id]:
                 if (header.src_id, vertex) not in self.lose_inside:
                     self._add(unit, header, vertex, owner, expected, lanes)
-        if unit >= last and header.echo:
+        if unit.order >= last.order and header.echo:
             told = {"src_id": header.src_id, "feature_group": header.feature_group}
             ack = self._header(Kind.ACK, unit, count=self.accepted.get(group, 0), **told)
             self._send(worker, ack._replace(is_ack=True), b"")
@@ -216,13 +230,13 @@ class ModelSwitch:
         else:
             self._send(worker, header._replace(kind=Kind.MISSING, count=count), b"")
 
-    def _take_done(self, worker, header, unit, frame) -> None:
+    def _take_done(self, worker, header, unit, frame, chain) -> None:
         body = BarrierBody.unpack(frame, Kind.DONE)
         if body.plan != self.plan or header.session != self.session & SESSION_MASK:
             self._answer([worker], Kind.WAITING, unit, set())
             return
-        if unit[0] == 0 or not (self._has_its_turn(unit, self.turn) or self._opens(unit)):
-            self._refuse_turn(worker, unit)
+        if unit[0] == 0 or not (self._has_its_turn(unit, chain.turn) or self._opens(unit, chain)):
+            self._refuse_turn(worker, unit, chain)
             return
         last, number = self.incarnations.get(worker, (0, header.dst_id))
         if number != header.dst_id and (unit[1] != 0 or unit[0] <= last):
@@ -230,11 +244,12 @@ class ModelSwitch:
             return
         if unit[0] + header.echo > last:
             self.incarnations[worker] = unit[0] + header.echo, header.dst_id
-        full = len(self.barrier_done) == self.workers
-        opening = (unit[0], 0, 0)
-        closed = self.barrier_unit > opening or (self.barrier_unit == opening and full)
-        if self.turn is not None:
-            closed = self.turn > opening
+        full = len(chain.barrier_done) == self.workers
+        opening = Unit(unit.round, 0, in_pool(0, pool_of(unit.fragment)))
+        later = chain.barrier_unit.order > opening.order
+        closed = later or (chain.barrier_unit == opening and full)
+        if chain.turn is not None:
+            closed = chain.turn.order > opening.order
         if unit[0] > self.opened[0]:
             self.opened = (unit[0], body.magnitude, worker)
         elif unit[0] == self.opened[0] and not closed:
@@ -245,27 +260,28 @@ class ModelSwitch:
             return
         own = 1 << worker
         self.heartbeats = (self.heartbeats & ~own) | (body.workers & own)
-        if unit < (self.turn or self.barrier_unit):
+        if unit.order < (chain.turn or chain.barrier_unit).order:
             self._answer([worker], Kind.ADVANCE, unit, set(range(self.workers)))
             return
         next_unit = (header.echo, header.count, header.feature_group)
-        first, culprit = self.following.setdefault(unit, (next_unit, worker))
+        first, culprit = chain.following.setdefault(unit, (next_unit, worker))
         if first != next_unit:
             self._answer([worker], Kind.WAITING, unit, set(), Refusal.NEXT, culprit)
             return
-        if unit > self.barrier_unit:
-            self.barrier_unit, self.barrier_done = unit, set()
-        new = worker not in self.barrier_done
-        self.barrier_done.add(worker)
-        complete = len(self.barrier_done) == self.workers
+        if unit.order > chain.barrier_unit.order:
+            chain.barrier_unit, chain.barrier_done = unit, set()
+        new = worker not in chain.barrier_done
+        chain.barrier_done.add(worker)
+        complete = len(chain.barrier_done) == self.workers
         if complete:
             early, block, fragment = next_unit
-            self.early = (unit[0] + (early or block == 0), block, fragment)
-            self.turn = (self.early[0], 0, 0) if early else self.early
+            chain.early = Unit(unit.round + (early or block == 0), block, fragment)
+            opening = chain.early._replace(block=0, fragment=opening.fragment)
+            chain.turn = opening if early else chain.early
             everyone = range(self.workers) if new else [worker]
-            self._answer(everyone, Kind.ADVANCE, unit, self.barrier_done)
+            self._answer(everyone, Kind.ADVANCE, unit, chain.barrier_done)
         elif not new:
-            self._answer([worker], Kind.WAITING, unit, self.barrier_done)
+            self._answer([worker], Kind.WAITING, unit, chain.barrier_done)
 
     def _header(self, kind, unit, **fields) -> Header:
         number, block, fragment = unit

@@ -37,6 +37,7 @@ PARTS = "tests/host/test_strawman.py"
 DIRECT = "tests/host/direct/test_faults.py"
 FRAMING = "tests/host/direct/test_framing.py"
 BLOCKS = "tests/planner/blocks/test_leaf_spine.py"
+CHECKED_PLANS = "tests/planner/check/test_plan.py"
 FAST_PATH = "tests/host/innetwork/test_fast_path.py"
 STREAM, SCALES = "tests/host/reduce/test_stream.py", "tests/host/reduce/test_scale.py"
 ROW_FAST_PATH = "tests/host/direct/test_fast_path.py"
@@ -246,6 +247,15 @@ MISTAKES = (
         (f"{BLOCKS}::test_no_switch_needs_more_slots_and_sums_are_exact",),
     ),
     Mistake(
+        "blocks_fill_all_pools",
+        RUN,
+        "a block has the slots of all pools",
+        "switchgnn/planner/plan/banks.py",
+        "return min(slots // pools, of_banks)",
+        "return min(slots, pools * of_banks)",
+        (f"{CHECKED_PLANS}::test_the_blocks_of_all_pools_fit_beside_each_other",),
+    ),
+    Mistake(
         "faults_on_cables_ignored",
         LEAF_SPINE,
         "faults are injected on the links of workers, but not on cables",
@@ -336,8 +346,8 @@ MISTAKES = (
         RUN,
         "the last of several fragments of a row is not exchanged",
         "host/innetwork/exchange.py",
-        "for block in blocks for word in words]\n",
-        "for block in blocks for word in words[: max(1, len(words) - 1)]]\n",
+        "for word in words for block in blocks]",
+        "for word in words[: max(1, len(words) - 1)] for block in blocks]",
         (f"{RUN}::test_any_feature_width[embedded-loopback-128]",),
     ),
     Mistake(
@@ -631,8 +641,8 @@ MISTAKES = (
         "tests/recovery",
         "who is through does not repeat that it was done",
         "host/innetwork/barrier.py",
-        "        if self._last is not None:\n",
-        "        if self._last is None:\n",
+        "            if meeting is not None and meeting.answer is not None:\n",
+        "            if meeting is not None and meeting.magnitude < 0:\n",
         (f"{EXCHANGE}::test_who_was_told_to_go_on_says_done_again",),
     ),
     Mistake(
@@ -777,10 +787,19 @@ MISTAKES = (
         "units_not_compared",
         "tests/host",
         "a worker takes sums of other rounds and blocks",
-        "host/innetwork/block.py",
-        "awaited or header.unit != under_way.unit:\n",
-        "awaited or header.unit[:2] > under_way.unit:\n",
+        "host/innetwork/units.py",
+        "if unit.unit == header.unit)",
+        "if unit.unit.order >= header.unit.order)",
         (f"{EXCHANGE}::test_sums_of_earlier_rounds_are_not_taken",),
+    ),
+    Mistake(
+        "units_share_a_narrow_window",
+        "tests/host",
+        "a worker sends the first features of a unit before the last ones of the older unit",
+        "host/innetwork/units.py",
+        "            if not sender.all_sent:\n",
+        "            if sender.done:\n",
+        (f"{TIMEOUTS}::test_a_unit_begins_when_the_older_ones_are_sent",),
     ),
     Mistake(
         "scales_may_differ",

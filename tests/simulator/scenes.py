@@ -43,7 +43,7 @@ class Row:
     vertex: int = 0
 
 
-def scene(workers, rows, packets, *, blocks=1, fragments=1, pools=()):
+def scene(workers, rows, packets, *, blocks=1, fragments=1, bank_slots=(), pools=1):
     """The arrays of an exchange; packets of a worker and block in the order given."""
     shares = [(w, b) for w in range(workers) for b in range(1, blocks + 1)]
     sent = [p for share in shares for p in packets if (p.worker, p.block) == share]
@@ -72,7 +72,7 @@ def scene(workers, rows, packets, *, blocks=1, fragments=1, pools=()):
         "receive_row": np.array([*chain(*received)], dtype=np.uint32),
         "receive_indptr": indptr([len(share) for share in received]),
     }
-    return Setup(workers, False, arrays, blocks, fragments, tuple(pools))
+    return Setup(workers, False, arrays, blocks, fragments, tuple(bank_slots), pools=pools)
 
 
 def indptr(sizes):

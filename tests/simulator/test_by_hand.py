@@ -68,11 +68,49 @@ def test_an_exchange_in_steady_state_has_one_barrier_per_block_and_fragment():
     assert later.finished == tuple(at - OPENING for at in first.finished)
     assert later.frames_up == tuple(frames - 1 for frames in first.frames_up)
     assert later.bytes_down == tuple(of_link - 88 for of_link in first.bytes_down)
+    # All blocks of a fragment, then of the next one.
+    assert [packet for *_, packet in features_at_switch(later)] == [0, 1] * 3
     opening = [each for each in first.trace if each.picoseconds <= OPENING]
     assert [each.kind for each in opening] == [Kind.DONE] * 2 + [Kind.ADVANCE] * 2
     assert [replace(each, picoseconds=each.picoseconds + OPENING) for each in later.trace] == [
         *first.trace[len(opening) :]
     ]
+
+
+def units_in_pools(pools, blocks, fragments, **options):
+    """Worker 0 sends eight features to worker 1 in each unit."""
+    numbers = range(1, blocks + 1)
+    rows = [Row(1, 1, block=block) for block in numbers for _ in range(8)]
+    packets = [Sent(0, [[row]], block=rows[row].block) for row in range(len(rows))]
+    setup = scene(2, rows, packets, blocks=blocks, fragments=fragments, pools=pools)
+    return simulated(setup, **options)
+
+
+@pytest.mark.parametrize(("blocks", "fragments"), [(1, 1), (1, 4), (5, 1), (3, 3)])
+@pytest.mark.parametrize("pools", [1, 2, 3, 4])
+def test_pools_share_round_trips(pools, blocks, fragments):
+    """A unit begins when the one before it in its pool has passed its barrier.
+
+    Four units are sent in less than a delay. So the units of all pools follow each other, and the
+    first one's barrier has passed only after the last one is sent.
+    """
+    run = units_in_pools(pools, blocks, fragments)
+    sent = 8 * FEATURE
+    turn = sent + FEATURE + 2 * DELAY + OPENING
+    opened, last = OPENING + (pools - 1) * BARRIER, blocks * fragments - 1
+    closed = opened + (1 + last // pools) * turn + last % pools * sent
+    assert run.finished == (closed, closed)
+    assert run.barriers == pools + blocks * fragments
+    assert run.frames_up[1] == run.barriers
+
+
+def test_two_pools_keep_a_link_busy():
+    """Without delays, one unit is sent while the barrier of the other passes."""
+    one, two = (units_in_pools(pools, 4, 5, delay=0.0, opening=False) for pools in (1, 2))
+    sent, barrier = 20 * 8 * FEATURE, FEATURE + 2 * BARRIER
+    assert one.finished[0] == sent + 20 * barrier
+    # Each DONE goes ahead of features.
+    assert sent + 20 * BARRIER <= two.finished[0] < sent + 20 * BARRIER + barrier
 
 
 def test_an_exchange_of_nothing_takes_no_time_in_steady_state():
@@ -150,7 +188,7 @@ def test_a_strawman_without_free_slots_passes_features_on():
         Sent(0, [[2]]),
         Sent(0, [[2]]),
     ]
-    run = simulated(scene(3, rows, packets, pools=[1]))
+    run = simulated(scene(3, rows, packets, bank_slots=[1]))
     came = [(each.id, each.kind) for each in run.trace if not each.at_switch and each.worker == 2]
     parts = [(row, kind) for row, kind in came if kind in (Kind.SUM, Kind.FEATURE)]
     assert parts == [(1, Kind.FEATURE), (1, Kind.FEATURE), (0, Kind.SUM), (2, Kind.SUM)]
@@ -158,10 +196,10 @@ def test_a_strawman_without_free_slots_passes_features_on():
     assert (run.features_down, run.sums_down) == ((0, 0, 2), (0, 0, 2))
 
 
-def test_pools_are_apart():
+def test_banks_are_apart():
     rows = [Row(1, 2, bank=0), Row(1, 2, bank=0), Row(1, 2, bank=1)]
     packets = [Sent(0, [[row]]) for row in (0, 1, 2, 0, 1, 2)]
-    run = simulated(scene(2, rows, packets, pools=[1, 1]))
+    run = simulated(scene(2, rows, packets, bank_slots=[1, 1]))
     assert (run.sums, run.overflowed) == (2 + 1, 1)
 
 
@@ -351,7 +389,7 @@ def test_slots_forget_the_fragment_before():
 def test_a_strawman_cannot_lose():
     """What it passed on is in no slot."""
     rows = [Row(1, 1), Row(1, 1)]
-    setup = scene(2, rows, [Sent(0, [[0, 1]])], pools=[2])
+    setup = scene(2, rows, [Sent(0, [[0, 1]])], bank_slots=[2])
     simulated(setup, buffer=2 * 188)
     with pytest.raises(SimulatorError, match=r"queue to worker 1 is full.*larger buffer"):
         simulated(setup, buffer=2 * 188 - 1)

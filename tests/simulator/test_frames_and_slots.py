@@ -62,7 +62,7 @@ def test_as_many_frames_and_fewer_barriers(graph, slots):
 
 
 def played(setup, order, slots):
-    """Sums and features that overflow, of each row, when features arrive in that order; one pool.
+    """Sums and features that overflow, of each row, when features arrive in that order; one bank.
 
     A slot holds all fragments of a row. The loop takes no time, so packets are added one by one.
     """
@@ -105,7 +105,7 @@ def crowded(graph):
 @pytest.mark.parametrize("window", [4, 512])
 def test_the_strawmans_slots_are_first_come_first_served(crowded, fragments, slots, window):
     setup = plan_setup(crowded, fragments, whole_features=True)
-    setup = replace(setup, pools=(slots,))
+    setup = replace(setup, bank_slots=(slots,))
     run = run_simulation(setup, NetworkOptions(window=window, ecn_threshold=None), trace=True)
     sums, overflowed = played(setup, [it for _, _, it in features_at_switch(run)], slots)
     assert (run.sums, run.overflowed) == (sums.sum(), overflowed.sum())
@@ -206,9 +206,10 @@ def test_a_pass_adds_to_as_many_slots_as_there_are_groups_of_banks(lanes, banks)
     ("arguments", "error", "said"),
     [
         (("--system", "paper", "--lanes", 24), PlannerError, "No frames of '24' numbers"),
-        (("--system", "bns-gcn", "--lanes", 64), SimulatorError, "leave --lanes out"),
+        (("--system", "bns-gcn", "--lanes", 64), SimulatorError, "leave --lanes and --pools out"),
+        (("--system", "g3", "--pools", 2), SimulatorError, "leave --lanes and --pools out"),
     ],
 )
-def test_other_widths_are_refused(arguments, error, said):
+def test_other_widths_and_pools_are_refused(arguments, error, said):
     with pytest.raises(error, match=said):
         as_json(*GRAPH, *arguments)

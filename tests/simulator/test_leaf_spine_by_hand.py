@@ -191,7 +191,7 @@ def test_every_leaf_has_a_loop_of_its_own(completion):
 def test_a_strawman_tries_at_leaf_and_spine(completion, hops):
     """A slot each. Leaf 0: row 0 takes it, row 1 overflows twice, and is added at the other one."""
     packets = [Sent(0, [[row]]) for row in (0, 1, 1, 0)]
-    setup = scene(2, [Row(1, 2), Row(1, 2)], packets, pools=[1])
+    setup = scene(2, [Row(1, 2), Row(1, 2)], packets, bank_slots=[1])
     run = simulated(setup, completion=completion)
     assert inside(run, 2, Kind.FEATURE) == [
         (THERE + number * FEATURE + passed * (FEATURE + DELAY), link, 1, 1)
@@ -211,7 +211,7 @@ def test_a_strawman_tries_at_leaf_and_spine(completion, hops):
 def test_a_strawman_without_slots_at_leaf_and_spine_passes_on_what_came(completion):
     """Row 2 holds the spine's slot until the last packet: features and a part go past it."""
     packets = [Sent(2, [[2]]), *[Sent(0, [[row]]) for row in (0, 1, 1, 0, 2)]]
-    run = simulated(scene(3, [Row(2, 2)] * 3, packets, pools=[1]), completion=completion)
+    run = simulated(scene(3, [Row(2, 2)] * 3, packets, bank_slots=[1]), completion=completion)
     parts = [(kind, row, count) for _, _, kind, row, count in at_workers(run, Kind.SUM, 1)]
     assert parts == [(Kind.FEATURE, 1, 1), (Kind.FEATURE, 1, 1), (Kind.SUM, 0, 2), (Kind.SUM, 2, 2)]
     assert (run.overflowed, run.sums, run.features_down) == (3, 2, (0, 0, 2))
@@ -220,7 +220,7 @@ def test_a_strawman_without_slots_at_leaf_and_spine_passes_on_what_came(completi
 def test_a_strawmans_feature_for_its_own_leaf_goes_to_the_worker_at_once():
     """Both rows stay behind leaf 0, which has one slot."""
     packets = [Sent(0, [[row]]) for row in (0, 1, 1, 0)]
-    run = simulated(scene(4, [Row(1, 2), Row(1, 2)], packets, pools=[1]))
+    run = simulated(scene(4, [Row(1, 2), Row(1, 2)], packets, bank_slots=[1]))
     assert sum(run.inside.features_up) == sum(run.inside.sums_up) == 0
     assert (run.overflowed, run.sums, run.features_down) == (2, 1, (0, 2, 0, 0))
 

@@ -38,6 +38,7 @@ KINDS = {
     "cover": {"blocks": "destination-cover", "send": "cover"},
     "one block": {"slots": 4_000, "order": "peel"},
     "narrow": {"slots": 8},
+    "pools": {"pools": 3},
 }
 STRAWMAN = {"blocks": "strawman", "order": "random"}
 # No marks: notices depend on the moment.

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Takes the sums of one fragment of one block that are plainly right: whole, complete, awaited, and
+// Takes the sums of the units in flight that are plainly right: whole, complete, awaited, and
 // without any doubt. Acknowledgements are reported. All else is left to innetwork/.
 #pragma once
 
@@ -30,9 +30,11 @@ static inline void widen(const u8* body, u8* out, u32 lanes, u32 bits) {
 }
 
 struct SumFastPath : SumFields {
-    bool here(const Fields& f) const { return f.round == round && f.block == block && f.fragment == fragment; }
+    bool here(const u8* frame) const {
+        return load32(frame + SESSION_AT) == round && load16(frame + BLOCK_ID_AT) == block && load16(frame + FRAGMENT_AT) == fragment;
+    }
     bool take(const Fields& f, const u8* body, u32 bits) {
-        if (!here(f) || f.fetch || f.ecn) return false;
+        if (f.fetch || f.ecn) return false;
         u32 low = 0, high = sums;
         while (low < high) {
             const u32 middle = (low + high) / 2;
@@ -50,12 +52,12 @@ struct SumFastPath : SumFields {
         return true;
     }
     bool take_plain(const u8* frame, size_t size) {
-        if (size < BODY_AT) return false;
+        if (size < BODY_AT || !here(frame)) return false;
         Fields f;
         const u32 bits = BITS_OF[(frame[BITS_AT] & BITS_MASK) >> 2], body = body_bytes / 32 * bits;
         if ((bits == 32 || bits == 0 || body >= LEAST_NARROW_BYTES) && unpack(frame, size, PROTOCOL, KIND_SUM, body, f))
             return take(f, frame + BODY_AT, bits);
-        if (unpack(frame, size, PROTOCOL, KIND_ACK, 0, f) && here(f) && !f.ecn) {
+        if (unpack(frame, size, PROTOCOL, KIND_ACK, 0, f) && !f.ecn) {
             groups[acknowledgements] = f.group;
             accepted[acknowledgements++] = f.count;
             return true;
@@ -64,8 +66,14 @@ struct SumFastPath : SumFields {
     }
 };
 
-extern "C" void take_sums(SumFastPath* fast_path, const Arrived* arrived, u32 first, u32 end) {
-    fast_path->taken = fast_path->acknowledgements = fast_path->left = 0;
-    for (u32 i = first; i < end; i++)
-        if (!fast_path->take_plain(arrived->frame(i), arrived->size(i))) fast_path->left_frames[fast_path->left++] = i;
+// Returns how many frames none of them has taken.
+extern "C" u32 take_sums(SumFastPath** fast_paths, u32 paths, const Arrived* arrived, u32 first, u32 end, u32* left) {
+    u32 rest = 0;
+    for (u32 k = 0; k < paths; k++) fast_paths[k]->taken = fast_paths[k]->acknowledgements = 0;
+    for (u32 i = first; i < end; i++) {
+        u32 k = 0;
+        while (k < paths && !fast_paths[k]->take_plain(arrived->frame(i), arrived->size(i))) k++;
+        if (k == paths) left[rest++] = i;
+    }
+    return rest;
 }

@@ -71,6 +71,7 @@ def as_json(report: PlanReport) -> dict[str, Any]:
         "fragments": report.frames.fragments,
         "frame_bytes": report.frames.size,
         "lanes": manifest.lanes,
+        "pools": manifest.pools,
         "traffic_fraction": plan.traffic_fraction,
         "packets_up": plan.up.packets,
         "packets_down": plan.down.packets,
@@ -127,13 +128,15 @@ def facts(report: PlanReport) -> str:
     manifest, reasons = report.made.plan.manifest, report.made.strategies.because.values()
     graph = manifest.graph
     memory = size_text(manifest.slots * SLOT_BYTES)
+    pools = f" in {manifest.pools} pools" if manifest.pools > 1 else ""
     return "\n".join(
         (
             f"{graph.name}: {graph.vertices:,} vertices, {graph.edges:,} directed edges; "
             f"{manifest.workers} workers ({manifest.partition.method})",
-            f"{manifest.slots:,} slots of 32 numbers ({memory}): one fragment of up to "
+            f"{manifest.slots:,} slots of 32 numbers ({memory}){pools}: one fragment of up to "
             f"{manifest.lanes} numbers at",
-            f"a time uses them, for {manifest.room:,} sums; {report.made.features:,} features are "
+            f"a time uses {pools and 'one of '}them, for {manifest.room:,} sums; "
+            f"{report.made.features:,} features are "
             f"{report.frames.fragments} fragment{'s' if report.frames.fragments != 1 else ''}",
             *(line for why in reasons for line in wrap(why, COLUMNS)),
         )

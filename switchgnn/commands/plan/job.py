@@ -474,21 +474,23 @@ def _paper_packets(
 ) -> PacketCounts | None:
     """Return the packets of the paper's plan: METIS, MLGP, all sources multicast."""
     manifest = plan.manifest
-    if len(boundary) > _COMPARED_EDGES or manifest.room < MIN_SLOTS:
-        return None
     context = PlanContext(manifest.workers, manifest.slots, lanes=manifest.lanes)
+    if len(boundary) > _COMPARED_EDGES or context.room < MIN_SLOTS:
+        return None
     paper = preset_strategies(PAPER, graph, context)
     if manifest.partition.method != paper.partition:
         owner: NDArray[np.int32] = partition_workers(
             graph, manifest.workers, manifest.partition.seed
         )
         boundary = boundary_edges(graph, owner).towards(direction)
-    elif (manifest.strategy.blocks, manifest.strategy.send) == (paper.blocks, paper.send):
+    elif (manifest.pools, manifest.strategy.blocks, manifest.strategy.send) == (
+        *(context.pools, paper.blocks, paper.send),
+    ):
         said = manifest.direction(direction).prediction
         return PacketCounts(np.array(said.packets_up), np.array(said.packets_down))
     make_blocks = BLOCK_STRATEGIES[paper.blocks]
     try:
-        block = make_blocks(boundary, manifest.room, manifest.strategy.seed)
+        block = make_blocks(boundary, context.room, manifest.strategy.seed)
     except PlannerError:  # too many blocks: the paper has no plan here
         return None
     return multicast_packets(boundary, block, manifest.workers)

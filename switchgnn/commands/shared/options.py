@@ -27,6 +27,7 @@ from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.lanes import AUTO, parse_lanes
 from switchgnn.planner.partition.leaf_spine import LeafSpine, even_leaf_spine
 from switchgnn.planner.partition.metis_leaf_spine import partition_for_leaf_spine
+from switchgnn.planner.plan.banks import MOST_POOLS
 from switchgnn.planner.presets import KNOWN, PRESETS, PlanRequest
 from switchgnn.profiles import SwitchProfile, find_profile, known_profiles
 from switchgnn.topologies import Backend, FlowLimits, choose, usual_limits
@@ -223,6 +224,14 @@ class StrategyOptions:
         "Put at most N numbers into a frame: 8, 16, 32, 64, 128 or 256; auto: the least time.",
         shown="auto, and 32 for simulate",
     )
+    pools: int | None = option(
+        PLAN,
+        "N",
+        "Divide the slots into N pools: as many fragments of blocks are in flight at once.",
+        min=1,
+        max=MOST_POOLS,
+        shown="of the least time; 1 for paper, leaves and simulate",
+    )
 
     def switch_only(self) -> str:
         """Return the given options that only the switch uses; empty: none."""
@@ -231,6 +240,7 @@ class StrategyOptions:
             "--send": self.send,
             "--order": self.order,
             "--lanes": None if self.lanes == AUTO else self.lanes,
+            "--pools": self.pools,
         }
         return ", ".join(name for name, value in given.items() if value is not None)
 
@@ -244,6 +254,7 @@ class StrategyOptions:
             self.order,
             self.assignment,
             lanes=None if self.lanes in (None, AUTO) else parse_lanes(self.lanes, ()),
+            pools=self.pools,
         ).checked()
 
 

@@ -129,6 +129,7 @@ class SimulateReport:
             "features": options.features,
             "mtu": options.framing.told,
             "lanes": subject.lanes,
+            "pools": subject.setup.pools,
             "predicted_seconds": subject.predicted_seconds,
             "chosen": subject.chosen,
             "seed": options.seed,

@@ -59,7 +59,7 @@ def plan_setup(
 
     Raises:
         SimulatorError: the leaf-spine does not fit the plan's workers.
-        PlannerError: the blocks are for other leaves and spines, and too large for these.
+        PlannerError: the blocks are too large for these leaves and spines.
     """
     manifest = plan.manifest
     record = manifest.direction(_FORWARD)
@@ -74,13 +74,14 @@ def plan_setup(
         **_row_arrays(plan, inside, first, blocks),
         **_packet_arrays(plan, passes, of_worker),
     }
-    pools = _pools(manifest.slots, banks) if manifest.strawman else ()
+    shared = _slots_of_banks(manifest.slots, banks) if manifest.strawman else ()
     rounds, together = (1, fragments) if whole_features else (fragments, 1)
     longest = max(map(frame_bytes, lanes), default=FEATURE_FRAME_BYTES)
-    return Setup(manifest.workers, False, arrays, blocks, rounds, pools, together, longest, lanes)
+    sizes = (blocks, rounds, shared, together, longest, lanes)
+    return Setup(manifest.workers, False, arrays, *sizes, pools=manifest.pools)
 
 
-def _pools(slots: int, banks: int) -> tuple[int, ...]:
+def _slots_of_banks(slots: int, banks: int) -> tuple[int, ...]:
     """Return the slots of each bank, as controller/controls/banks.py splits them."""
     return tuple(slots // banks + (bank < slots % banks) for bank in range(banks))
 
@@ -142,7 +143,7 @@ def _passes_of_workers(
         check_one_switch(plan)
         return [_passes(plan, rows)], one
     attached = leaf_spine.attach(plan.manifest.workers)
-    # The planner shares no strawman's plan out, which has pools in place of slots of its own.
+    # The planner shares no strawman's plan out, which has no slots of its own.
     shared = leaf_spine.completion == SPINE and not plan.manifest.strawman
     if not (shared and plan.manifest.direction(_FORWARD).block_numbers):
         if leaf_spine.completion == LEAF and not plan.manifest.strawman:

@@ -234,6 +234,7 @@ class SimulateOptions:
             leaf_spine=self.attached(workers),
             banks=banks,
             lanes=lanes,
+            pools=self.request.pools or 1,
             leaves_complete=self.leaf_spine is not None and self.leaf_spine.completion == LEAF,
             **limits,
         )

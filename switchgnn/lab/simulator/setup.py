@@ -3,7 +3,7 @@
 """Host-based exchange as the arrays of a simulation: copies (BNS-GCN, p = 1) or partial sums."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -38,8 +38,8 @@ class Setup:
     # of a feature, exchanged one after another; 1 if `host_based`, whose frames are listed one by
     # one
     fragments: int = 1
-    # the slots of each pool of the strawman; none where each sum has its slot
-    pools: tuple[int, ...] = field(default=())
+    # the slots of each bank of the strawman; none where each sum has its slot
+    bank_slots: tuple[int, ...] = ()
     # fragments of a feature that are exchanged together, as a slot holds them all
     together: int = 1
     # of the longest frame of features or sums that there may be
@@ -47,6 +47,7 @@ class Setup:
     # numbers in the frames of each fragment of a feature; empty: 32 in all of them
     lanes: tuple[int, ...] = ()
     packed_frame_bytes: int = 0  # of a full frame between hosts; 0 where they send each other none
+    pools: int = 1  # units, fragments of blocks, in flight at once
 
     @property
     def mixed(self) -> bool:
@@ -149,8 +150,7 @@ def mixed_setup(
         framing: of the rows.
 
     Returns:
-        Both parts; the hosts' part alone where the switch has no blocks, and the switch's part
-        alone where no rows travel.
+        Both parts, or one alone where the switch has no blocks, or where no rows travel.
     """
     hosts = host_setup(rows, features, pace, framing)
     if not switch.blocks:

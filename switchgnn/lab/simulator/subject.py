@@ -104,10 +104,10 @@ class SimulatedSystem:
 def make_subject(options: SimulateOptions, tell: Progress) -> SimulatedSystem:
     """Read or make what is to be simulated."""
     makes_plan = options.plan is None and options.system not in HOSTS_ALONE
-    if options.request.lanes is not None and not makes_plan:
+    if not makes_plan and (options.request.lanes, options.request.pools) != (None, None):
         raise SimulatorError(
-            "Only a plan that is made here has frames of another width: leave --lanes out, or give "
-            "--graph and a system that plans."
+            "Only a plan that is made here has lanes and pools to choose: leave --lanes and "
+            "--pools out, or give --graph and a system that plans."
         )
     if options.bin_size is not None and options.system != G3:
         raise SimulatorError(f"Only {G3} has bins: leave their size out, or give --system {G3}.")
@@ -326,7 +326,7 @@ def _planned(
             banks=options.switch.banks,
             lanes=carried,
         ),
-        slots=plan.manifest.room,
+        slots=plan.manifest.pools * plan.manifest.room,
         vertices=int(np.bincount(plan.assignment).max()),
         additions=_additions(plan),
         memory=memory,
@@ -386,10 +386,10 @@ def check_fits(plan: Plan, options: SimulateOptions) -> PlanMemory | None:
     _check_banks(plan, options)
     size = options.bytes_of_slot(manifest.lanes)
     if options.slots is None and switch.slot_bytes is not None:
-        room = switch.slot_bytes // size
-        if manifest.room > room:
+        room, used = switch.slot_bytes // size, manifest.pools * manifest.room
+        if used > room:
             raise SimulatorError(
-                f"The plan may use {manifest.room:,} slots, and the switch {switch.name} has "
+                f"The plan may use {used:,} slots, and the switch {switch.name} has "
                 f"{room:,} of {size} bytes: plan with --slots {room}, or take another switch "
                 "(--switch)."
             )

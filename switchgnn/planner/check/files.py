@@ -18,7 +18,7 @@ from switchgnn.planner.errors import PlannerError
 
 Arrays = dict[str, NDArray[Any]]
 
-_VERSION = 7
+_VERSION = 8
 _SWITCH = {
     "source_vertex": "<u4",
     "source_worker": "<u2",

@@ -4,13 +4,14 @@
 
 import re
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.planner.check.files import Arrays, PlanCheckError, RawPlan, require
 
-_BANKS = 8
+_BANKS, _MOST_POOLS = 8, 4
 _LANES = (8, 16, 32, 64, 128, 256)
 # Ids from here on name partial sums.
 _PARTIAL = 2**31
@@ -95,20 +96,17 @@ def _check_results(plan: RawPlan) -> None:
     require(lanes in _LANES, f"plan.json: no frame carries {lanes} numbers.")
     require(np.all(bank < _BANKS), f"A result is in a bank beyond {_BANKS - 1}.")
     if manifest["strategy"]["blocks"] != "strawman":
-        per_bank = -(-manifest["slots"] // _BANKS)
-        require(manifest["slots_per_bank"] == per_bank, "plan.json: slots_per_bank is not slots/8.")
+        per_bank, room = _of_pool(manifest)
         over = _leaves_and_spines(plan)
         inside = bool(over) or np.all(slot < per_bank)
-        require(inside, f"A result is in a slot beyond {per_bank - 1}.")
+        require(inside, f"A result is in a slot beyond {per_bank - 1} of its pool.")
         wide = max(1, lanes // 32)
         aligned = np.all(bank % wide == 0)
         require(aligned, f"A slot of {lanes} numbers begins inside another one.")
         if not over:
             fullest = int(np.bincount(block).max(initial=0))
-            require(
-                fullest * wide <= manifest["slots"],
-                f"A block has {fullest} destinations for {manifest['slots']} slots.",
-            )
+            enough = fullest * wide <= room
+            require(enough, f"A block has {fullest} destinations for {room} slots of a pool.")
     keys = _result_key(block, bank, slot)
     require(np.all(np.diff(keys) >= 0), "switch.safetensors: results are not sorted.")
     require(np.all(np.diff(keys) != 0), "Two destinations of one block share a slot.")
@@ -119,6 +117,16 @@ def _check_results(plan: RawPlan) -> None:
         raise PlanCheckError(f"The sum of vertex {wrong} goes to a wrong worker.")
     pairs = np.sort((block << 32) | vertex)
     require(np.all(np.diff(pairs) != 0), "A vertex has two results in one block.")
+
+
+def _of_pool(manifest: dict[str, Any]) -> tuple[int, int]:
+    """Return the slots of a pool in a bank, and those that a block may use."""
+    slots, pools = manifest["slots"], manifest["pools"]
+    require(1 <= pools <= _MOST_POOLS, f"plan.json: {pools} pools are not 1 to {_MOST_POOLS}.")
+    per_bank = max(1, -(-slots // _BANKS) // pools)
+    right = manifest["slots_per_bank"] == per_bank * pools
+    require(right, "plan.json: slots_per_bank is not slots/8 in equal pools.")
+    return per_bank, min(per_bank * _BANKS, slots // pools)
 
 
 def _leaves_and_spines(plan: RawPlan) -> tuple[int, int] | None:
@@ -154,7 +162,7 @@ def _check_leaves_and_spines(
     fullest = int(
         np.bincount(pairs // max(rows, 1) * last + block[pairs % max(rows, 1)]).max(initial=0)
     )
-    room = plan.manifest["slots"] // max(1, plan.manifest.get("lanes", 32) // 32)
+    room = _of_pool(plan.manifest)[1] // max(1, plan.manifest.get("lanes", 32) // 32)
     require(fullest <= room, f"A block takes {fullest} slots of one switch, which has {room}.")
 
 

@@ -15,6 +15,8 @@ from switchgnn.planner.lanes import BANK_LANES, banks_of_slot
 BANKS = 8
 # The banks of other switches: each of theirs is one, two, four or eight of these.
 BANKS_OF_SWITCHES = (1, 2, 4, 8)
+# The pools that the slots of a switch may be divided into: as many units are in flight at once.
+MOST_POOLS = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,9 +38,15 @@ class Placement:
     banks: int = BANKS  # of the switch; `bank` b is part of its bank b mod `banks`
 
 
-def slots_per_bank(slots: int) -> int:
-    """Return the size of a bank, rounded up."""
-    return -(-slots // BANKS)
+def slots_per_bank(slots: int, pools: int = 1) -> int:
+    """Return the size of a bank: of all, rounded up, each pool has an equal share, at least 1."""
+    return pools * max(1, -(-slots // BANKS) // pools)
+
+
+def room_of(slots: int, lanes: int, pools: int) -> int:
+    """Return the sums of that many numbers that have a slot of one pool at once."""
+    of_banks = BANKS * (slots_per_bank(slots, pools) // pools)
+    return min(slots // pools, of_banks) // banks_of_slot(lanes)
 
 
 def place_destinations(

@@ -10,11 +10,12 @@ from typing import Any
 from switchgnn.base.records import RecordError, make_record, parse_json
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.errors import PlannerError
-from switchgnn.planner.lanes import LANES, banks_of_slot
+from switchgnn.planner.lanes import LANES
+from switchgnn.planner.plan.banks import MOST_POOLS, room_of
 
 PLAN_FORMAT = "switchgnn-plan"
-PLAN_VERSION = 7
-# The block strategy whose plans are for a switch with a pool of slots.
+PLAN_VERSION = 8
+# The block strategy whose plans are for a switch that hands its slots out.
 STRAWMAN = "strawman"
 
 
@@ -99,9 +100,10 @@ class Manifest:
     """The manifest of a plan.
 
     Attributes:
-        slots: aggregators of 32 numbers for a block (of each switch of a leaf-spine) or a strawman.
+        slots: aggregators of 32 numbers (of each switch of a leaf-spine) for blocks or a strawman.
+        pools: of equal size that divide them; as many units are in flight at once.
         banks: 8.
-        slots_per_bank: the size of a bank that the plan needs.
+        slots_per_bank: the size of a bank that the plan needs, for all pools.
         lanes: numbers of the widest frame; a slot of more than 32 takes several banks.
         blocks: their number over all directions, B.
         directions: by the values of Direction; two directions with the same edges share their
@@ -116,6 +118,7 @@ class Manifest:
     version: int
     workers: int
     slots: int
+    pools: int
     banks: int
     slots_per_bank: int
     lanes: int
@@ -136,8 +139,13 @@ class Manifest:
 
     @property
     def room(self) -> int:
-        """The sums that have a slot at once."""
-        return self.slots // banks_of_slot(self.lanes)
+        """The sums that have a slot of one pool at once."""
+        return room_of(self.slots, self.lanes, self.pools)
+
+    @property
+    def pool_slots(self) -> int:
+        """The slots of a pool in each bank; the plan's slot numbers are within a pool."""
+        return self.slots_per_bank // self.pools
 
     def direction(self, direction: Direction) -> DirectionRecord:
         """Return the record of a direction; raise PlannerError if the plan has none."""
@@ -200,6 +208,8 @@ def decode_manifest(data: bytes, where: str) -> Manifest:
     _check_printable(manifest, where)
     if manifest.lanes not in LANES:
         raise PlannerError(f"{where} has frames of {manifest.lanes} numbers; plan again.")
+    if not 1 <= manifest.pools <= MOST_POOLS:
+        raise PlannerError(f"{where} has {manifest.pools} pools; plan again.")
     return manifest
 
 

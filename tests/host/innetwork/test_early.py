@@ -15,6 +15,7 @@ from tests.host.innetwork.test_exchange import (
     QUICK,
     STEADY,
     Team,
+    every_number_of_pools,
     expected,
     plan_of,
     random_features,
@@ -68,10 +69,11 @@ def exact(team, graph, features, direction=Direction.FORWARD):
     return results[0].fixed_point
 
 
-def made(graph, rounds=2, **options):
+def made(graph, rounds=2, *, pools=1, **options):
     """A team that has exchanged so often that the next round is foreseen."""
     seen = Seen()
-    team = Team(plan_of(graph, WORKERS, slots=64), disturb=seen, **options)
+    plan = plan_of(graph, WORKERS, slots=64, pools=pools)
+    team = Team(plan, disturb=seen, **options)
     for index in range(rounds):
         exact(team, graph, random_features(graph, WIDTH, index))
     seen.kinds.clear()
@@ -134,9 +136,10 @@ def test_who_computes_is_not_asked_for_features(graph):
 
 @pytest.mark.parametrize("times", [1.9 * HEADROOM, 1e6])
 @pytest.mark.parametrize("whose", [range(1), range(WORKERS)])
-def test_features_that_outgrow_the_scale_are_exchanged_again(graph, times, whose):
+@every_number_of_pools
+def test_features_that_outgrow_the_scale_are_exchanged_again(graph, times, whose, pools):
     """All give the round up, and the sums are as exact as if nothing had been foreseen."""
-    team, seen = made(graph)
+    team, seen = made(graph, pools=pools)
     features = random_features(graph, WIDTH, 1)
     for worker in whose:
         features[team.plan.workers[worker].vertices] *= np.float32(times)
@@ -150,8 +153,9 @@ def test_features_that_outgrow_the_scale_are_exchanged_again(graph, times, whose
 
 
 @pytest.mark.parametrize("width", [WIDTH - 1, 1, 100])
-def test_another_width_than_was_foreseen_is_exchanged_as_ever(graph, width):
-    team, seen = made(graph)
+@every_number_of_pools
+def test_another_width_than_was_foreseen_is_exchanged_as_ever(graph, width, pools):
+    team, seen = made(graph, pools=pools)
     early = team.total()["early"]
     exact(team, graph, random_features(graph, width, 3))
     assert (team.total()["early"], team.total()["void"]) == (early, 0)

@@ -29,6 +29,8 @@ from tests.support.speed import pace_here, seconds_here
 
 QUICK = Pace(window=4, timeout=0.25)
 STEADY = Pace(window=4, timeout=20.0)
+# The slots of a pool are as many as in other tests.
+every_number_of_pools = pytest.mark.parametrize("pools", [1, 2, 4])
 every_send = pytest.mark.parametrize("send", ["multicast", "cover"])
 FORWARD, BACKWARD = Direction
 # Every change of direction, and no change.
@@ -153,17 +155,18 @@ def test_frames_of_every_width_carry_rows_of_every_width(graph, lanes):
 
 def test_a_row_of_more_fragments_than_a_header_counts_is_refused(graph):
     team = Team(plan_of(graph, 2, lanes=8))
-    team.aggregate(np.zeros((graph.vertices, 8 * 2**13 + 1), dtype=np.float32))
+    team.aggregate(np.zeros((graph.vertices, 8 * 2**11 + 1), dtype=np.float32))
     assert all("is too wide" in str(error) for error in team.errors.values())
     assert len(team.errors) == 2
 
 
 @every_send
+@every_number_of_pools
 @pytest.mark.parametrize("seed", seeds(1, 3))
 @pytest.mark.parametrize("faults", [None, "loss=0.05,duplicate=0.1,reorder=0.2,corrupt=0.02"])
-def test_rounds_in_both_directions_are_exact(faults, seed, send):
+def test_rounds_in_both_directions_are_exact(faults, seed, send, pools):
     graph = one_way_graph()
-    plan = plan_of(graph, 4, directions="both", send=send)
+    plan = plan_of(graph, 4, slots=8 * pools, pools=pools, directions="both", send=send)
     assert plan.manifest.direction(Direction.BACKWARD).first_block > 2
     team = Team(plan, faults=Faults.parse(f"{faults},seed={seed}") if faults else None)
     for index, direction in enumerate(TURNS[1:] if faults else TURNS):
@@ -214,9 +217,11 @@ def drop_first(kind, direction, how_many=1, workers=range(9), dropped=None):
         (Kind.ACK, "down", range(9)),
     ],
 )
-def test_lost_control_packets_are_repeated(graph, kind, direction, workers):
+@every_number_of_pools
+def test_lost_control_packets_are_repeated(graph, kind, direction, workers, pools):
     dropped = []
-    team = Team(plan_of(graph, 4), disturb=drop_first(kind, direction, 5, workers, dropped))
+    plan = plan_of(graph, 4, slots=8 * pools, pools=pools)
+    team = Team(plan, disturb=drop_first(kind, direction, 5, workers, dropped))
     check_rounds(team, graph, 64)
     assert len(dropped) == 5
 
@@ -224,9 +229,10 @@ def test_lost_control_packets_are_repeated(graph, kind, direction, workers):
 @pytest.mark.parametrize("kind", [Kind.FEATURE, Kind.SUM])
 @pytest.mark.parametrize("how_many", [pytest.param(1, marks=full), 7])
 @every_send
-def test_lost_features_and_sums_are_repaired(graph, kind, how_many, send):
+@every_number_of_pools
+def test_lost_features_and_sums_are_repaired(graph, kind, how_many, send, pools):
     direction = "up" if kind is Kind.FEATURE else "down"
-    plan = plan_of(graph, 4, send=send)
+    plan = plan_of(graph, 4, slots=8 * pools, pools=pools, send=send)
     team = Team(plan, disturb=drop_first(kind, direction, how_many))
     check_rounds(team, graph, 33)
     counters = team.total()
@@ -253,7 +259,8 @@ def test_a_fetched_feature_serves_every_sum_that_needs_it(graph):
 
 
 @pytest.mark.parametrize(("when", "send"), [(3, "multicast"), (60, "cover"), (150, "multicast")])
-def test_a_switch_that_forgets_everything(graph, when, send):
+@every_number_of_pools
+def test_a_switch_that_forgets_everything(graph, when, send, pools):
     """Kill and restart the switch after so many frames: the sums are exact."""
     seen = []
 
@@ -261,7 +268,7 @@ def test_a_switch_that_forgets_everything(graph, when, send):
         seen.append(direction)
         return [frame]
 
-    team = Team(plan_of(graph, 3, slots=64, send=send), disturb=count)
+    team = Team(plan_of(graph, 3, slots=64, pools=pools, send=send), disturb=count)
     stop = threading.Event()
 
     def restart():

@@ -11,11 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from switchgnn.host.innetwork.barrier import Barrier
-from switchgnn.host.innetwork.block import BlockExchange, FeatureSender, _Fragment
 from switchgnn.host.innetwork.endpoint import Endpoint
-from switchgnn.host.innetwork.receiver import SumReceiver, fast_paths
+from switchgnn.host.innetwork.receiver import SumReceiver
 from switchgnn.host.innetwork.responder import Inbox, Notifier, Responder
 from switchgnn.host.innetwork.schedule import block_schedules
+from switchgnn.host.innetwork.sender import FeatureSender
+from switchgnn.host.innetwork.units import UnitExchange, _InFlight
 from switchgnn.host.pace import Pace
 from switchgnn.host.wire.batches import new_batch
 from switchgnn.host.wire.header import (
@@ -29,7 +30,7 @@ from switchgnn.host.wire.header import (
     fragment_words,
 )
 from switchgnn.host.wire.narrow import pack_lanes
-from switchgnn.host.wire.native import native_frames
+from switchgnn.host.wire.native import FastPaths, SumFastPath, native_frames
 from switchgnn.planner.build import build_plan
 from switchgnn.planner.graphs.load import load_graph
 from tests.host.addresses import ADDRESSES, SESSION, Recorder
@@ -50,6 +51,10 @@ def schedule():
     return block_schedules(plan.workers[0], ADDRESSES, GROUP, SESSION)[0]
 
 
+def fast_path_of(schedule):
+    return SumFastPath(schedule.receive_vertex, np.array(schedule.receive_count, dtype=np.uint32))
+
+
 class Half:
     """One worker in the middle of a block."""
 
@@ -57,8 +62,8 @@ class Half:
         endpoint = Endpoint(0, SESSION, Recorder(), ADDRESSES, Pace(window=1024))
         responder = Responder(endpoint, np.arange(4))
         inbox = Inbox(endpoint, responder, Notifier(endpoint, SimpleNamespace(directions={}), ()))
-        barrier = Barrier(endpoint, inbox, workers=2, plan_id=1)
-        self.block = BlockExchange(endpoint, inbox, barrier=barrier)
+        barrier = Barrier(endpoint, workers=2, pools=1, plan_id=1)
+        self.units = UnitExchange(endpoint, inbox, barrier=barrier, pools=1)
         self.receiver = SumReceiver(endpoint, schedule, unit=UNIT, began=1.0)
         self.sender = FeatureSender(
             endpoint,
@@ -66,11 +71,11 @@ class Half:
                 UNIT[0], UNIT[2], np.zeros((schedule.frames.count, LANES), np.int32)
             ),
         )
-        while self.sender.send_some(1.0):
+        while self.sender.send_some(1.0, self.sender.in_flight):
             pass
         if fast_path is not None:
             fast_path.open(SESSION, UNIT, self.receiver.awaited, self.receiver.payloads)
-        self.under_way = _Fragment(UNIT, self.sender, self.receiver, fast_path)
+        self.units._in_flight = [_InFlight(0, UNIT, self.sender, self.receiver, fast_path)]
         self.counters = endpoint.counters
 
     def take(self, frames):
@@ -79,7 +84,7 @@ class Half:
         batch.first = 1
         for frame in frames:
             batch.put(frame)
-        return self.block._take_batch(self.under_way, batch, 2.0)
+        return self.units._take_batch(batch, 2.0)
 
     def state(self):
         counted = {name: n for name, n in asdict(self.counters).items() if name not in ASKED}
@@ -173,7 +178,7 @@ def test_the_fast_path_changes_nothing(schedule, data):
     )
     one = st.tuples(st.one_of(sums(schedule), sums(schedule), answers(schedule)), damage)
     batches = data.draw(st.lists(st.lists(one, min_size=1, max_size=40), max_size=4))
-    (fast_path,) = fast_paths([schedule])
+    fast_path = fast_path_of(schedule)
     quick, careful = Half(schedule, fast_path), Half(schedule, None)
     for batch in batches:
         frames = [damaged(ADDRESSES.frame(header.pack(body)), how) for (header, body), how in batch]
@@ -183,31 +188,30 @@ def test_the_fast_path_changes_nothing(schedule, data):
 
 def test_what_is_plainly_right_is_taken(schedule):
     """Else the property above would hold of a fast path that lets everything through."""
-    (fast_path,) = fast_paths([schedule])
+    fast_path = fast_path_of(schedule)
     half = Half(schedule, fast_path)
     batch = new_batch(len(schedule.receive_vertex) + 1, 256)
     for vertex, count in zip(schedule.receive_vertex, schedule.receive_count, strict=True):
         header = header_of(Kind.SUM, vertex, count=count)
         batch.put(ADDRESSES.frame(header.pack(int(vertex).to_bytes(4, "big") * 32)))
     batch.put(ADDRESSES.frame(header_of(Kind.ACK, 0, count=GROUP).pack(b"")))
-    result = fast_path.take_plain(batch)
-    assert (result.taken, result.acknowledged, result.left) == (batch.count - 1, [(0, GROUP)], ())
-    assert half.receiver.took(result.taken, 2.0)
+    assert FastPaths(native_frames().take_sums).take_plain(batch, [fast_path]) == ()
+    assert (fast_path.taken, fast_path.acknowledged) == (batch.count - 1, [(0, GROUP)])
+    assert half.receiver.took(fast_path.taken, 2.0)
     assert half.receiver.done
     assert (half.receiver.sums() == schedule.receive_vertex[:, np.newaxis]).all()
 
 
 def test_frames_of_any_length_are_no_danger(schedule):
     """The size of a frame is the sender's word."""
-    (fast_path,) = fast_paths([schedule])
+    fast_path = fast_path_of(schedule)
     half = Half(schedule, fast_path)
     batch = new_batch(4, BODY_AT)
     batch.put(bytes(BODY_AT))
     batch.put(b"")
     # As a kernel would say of a frame that did not fit.
     batch.sizes[:2] = 9000, 0
-    result = fast_path.take_plain(batch)
-    assert list(result.left) == [0, 1]
+    assert FastPaths(native_frames().take_sums).take_plain(batch, [fast_path]) == [0, 1]
     assert not half.receiver.done
 
 

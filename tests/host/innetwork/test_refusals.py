@@ -121,7 +121,7 @@ def test_a_process_that_starts_anew_in_the_middle_of_a_round_is_refused(graph):
     again = Team(plan, pace=QUICK)
     again.switch = first.switch
     for worker, exchange in enumerate(again.exchanges):
-        link, other = exchange._barrier._link, first.switch.link(worker)
+        link, other = exchange._link, first.switch.link(worker)
         link.take, link.inbox = other.take, other.inbox
     again.aggregate(random_features(graph, 4))
     assert isinstance(again.errors[0], RoundMismatchError)
@@ -151,7 +151,8 @@ def test_workers_with_features_of_different_widths_are_told(graph, rounds):
     parts = team.plan.workers
     team.run(lambda w: team.exchanges[w].aggregate(features[w][parts[w].vertices]))
     worker, sentence = disagreement(team.errors)
-    assert f"block 1, fragment 0, worker {1 - worker} goes on" in sentence
+    last = team.plan.manifest.blocks
+    assert f"block {last}, fragment 0, worker {1 - worker} goes on" in sentence
 
 
 def test_a_worker_that_leaves_rounds_out_is_refused(graph):

@@ -8,14 +8,15 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from switchgnn.host.innetwork.barrier import NEXT_ROUND, Barrier, Meeting
-from switchgnn.host.innetwork.block import FeatureSender
+from switchgnn.host.innetwork.barrier import Barrier, opening
 from switchgnn.host.innetwork.endpoint import Endpoint
 from switchgnn.host.innetwork.errors import ExchangeTimeoutError
 from switchgnn.host.innetwork.heartbeat import HeartbeatBit, SignsOfLife
 from switchgnn.host.innetwork.receiver import SumReceiver
 from switchgnn.host.innetwork.responder import Inbox
 from switchgnn.host.innetwork.schedule import FeatureFrames, block_schedules
+from switchgnn.host.innetwork.sender import FeatureSender
+from switchgnn.host.innetwork.units import UnitExchange
 from switchgnn.host.pace import Pace
 from switchgnn.host.round_trip import RoundTrip
 from switchgnn.host.wire.header import (
@@ -218,21 +219,23 @@ def test_while_sums_grow_nothing_is_fetched(receiver):
 GROUP = 4
 
 
+def rows_of(size, block=1):
+    sources = np.arange(size, dtype=np.uint32)
+    frames = FeatureFrames(ADDRESSES, block, sources, GROUP, session=1)
+    return frames.fill(1, *fragment_words(LANES, LANES), np.zeros((size, LANES), dtype=np.int32))
+
+
 class Talk:
     """A sender that has asked about its first groups and, nobody answering, asked again."""
 
     def __init__(self, groups=1, *, asked_again=True):
-        size = groups * GROUP
-        frames = FeatureFrames(ADDRESSES, 1, np.arange(size, dtype=np.uint32), GROUP, session=1)
-        rows = frames.fill(
-            1, *fragment_words(LANES, LANES), np.zeros((size, LANES), dtype=np.int32)
-        )
+        rows = rows_of(groups * GROUP)
         endpoint = Endpoint(0, 1, Recorder(), ADDRESSES, Pace(window=2 * GROUP))
         self.round_trip, self.counters = endpoint.round_trip, endpoint.counters
         self.round_trip.measured(0.005)
         self.sender = FeatureSender(endpoint, rows)
         self.asked = 1.0
-        self.sender.send_some(self.asked)
+        self.sender.send_some(self.asked, 0)
         if asked_again:
             self.ask_again()
 
@@ -360,11 +363,12 @@ def wait_in_barrier(heartbeats, *, block, seconds, pace=PACE):
 
     link.receive = receive
     endpoint = Endpoint(0, SESSION, link, ADDRESSES, pace, clock=clock)
-    barrier = Barrier(endpoint, Inbox(endpoint, None, None), workers=2, plan_id=5)
-    if block:
-        barrier.close_block(Unit(1, block, 0), NEXT_ROUND)
-    else:
-        barrier.open_round(1, 0, NEXT_ROUND)
+    barrier, inbox = Barrier(endpoint, workers=2, pools=1, plan_id=5), Inbox(endpoint, None, None)
+    barrier.report(Unit(1, block, 0), opening(0))
+    while barrier.pending:
+        packet = inbox.receive(max(0.0, barrier.tend()))
+        if packet is not None:
+            barrier.heed(*packet)
     return clock.seconds - 1000.0, endpoint.counters.barriers_repeated
 
 
@@ -399,13 +403,38 @@ def test_who_is_silent_is_given_up(block, skew, longest):
 
 
 @pytest.mark.parametrize("kind", [Kind.SUM, Kind.FEATURE, Kind.ACK])
-@pytest.mark.parametrize("fragment", [0, 1])
+@pytest.mark.parametrize("fragment", fragment_words(16, 8))
 def test_what_overtakes_the_advance_is_kept(kind, fragment):
     """The others have gone on; what comes for the next fragment comes only once."""
     endpoint = Endpoint(0, SESSION, Recorder(), ADDRESSES, PACE)
     inbox = Inbox(endpoint, None, None)
-    meeting = Meeting(endpoint, 2, UNIT, NEXT_ROUND, 0)
+    barrier = Barrier(endpoint, workers=2, pools=1, plan_id=1)
+    units = UnitExchange(endpoint, inbox, barrier=barrier, pools=1)
+    units._newest = UNIT
     packet = Header(kind=kind, round=1, block_id=1, fragment=fragment), memoryview(b"")
-    Barrier(endpoint, inbox, workers=2, plan_id=1)._take(meeting, packet)
-    assert meeting.answer is None
-    assert bool(inbox.take_kept()) == (fragment == 1 and kind is not Kind.ACK)
+    assert not units._take(packet, 1.0)
+    assert bool(inbox.take_kept()) == (fragment > 0 and kind is not Kind.ACK)
+
+
+def test_a_unit_begins_when_the_older_ones_are_sent():
+    """Repetitions of the older one leave room in the window, which its other features need.
+
+    With an incomplete group of each unit in a narrow window, nothing would be acknowledged.
+    """
+    endpoint = Endpoint(0, 1, Recorder(), ADDRESSES, Pace(window=2 * GROUP))
+    barrier = Barrier(endpoint, workers=2, pools=2, plan_id=1)
+    units = UnitExchange(endpoint, Inbox(endpoint, None, None), barrier=barrier, pools=2)
+    older, later = (
+        SimpleNamespace(sender=FeatureSender(endpoint, rows_of(3 * GROUP, block)))
+        for block in (1, 2)
+    )
+    units._in_flight = [older, later]
+    units._send_some(1.0)
+    # One of the first group is lost.
+    older.sender.take_ack(0, GROUP - 1, 1.1)
+    older.sender.take_ack(1, GROUP, 1.1)
+    units._send_some(1.1)
+    assert (older.sender.unconfirmed, later.sender.in_flight) == (2 * GROUP, 0)
+    older.sender.take_ack(0, GROUP, 1.2)
+    units._send_some(1.2)
+    assert (older.sender.all_sent, later.sender.in_flight) == (True, GROUP)

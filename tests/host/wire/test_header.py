@@ -33,7 +33,10 @@ u16 = st.integers(0, 2**16 - 1)
 u24 = st.integers(0, 2**24 - 1)
 u32 = st.integers(0, 2**32 - 1)
 # The number of a fragment above the code of its width.
-words = st.builds(lambda number, code: number << 3 | code, st.integers(0, 8191), st.integers(0, 5))
+words = st.builds(
+    lambda number, pool, code: number << 5 | pool << 3 | code,
+    *(st.integers(0, 2047), st.integers(0, 3), st.integers(0, 5)),
+)
 
 
 def with_possible_bits(header):
@@ -110,7 +113,8 @@ def body_of(header: Header, data) -> tuple[bytes, object]:
 
 def scapy_frame(header: Header, body: object) -> bytes:
     fields = {SCAPY_NAMES.get(name, name.capitalize()): n for name, n in header._asdict().items()}
-    fields |= {"Fragment": header.fragment >> 3, "Width": header.fragment & 7}
+    word = header.fragment
+    fields |= {"Fragment": word >> 5, "Pool": word >> 3 & 3, "Width": word & 7}
     fields |= {"Bits": (32, 16, 8, 0).index(header.bits)}
     layer = SwitchGNN(**fields)
     # CS6 where there are no numbers, and ECN-capable.

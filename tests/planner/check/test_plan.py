@@ -96,6 +96,35 @@ def test_plans_of_wide_frames_are_right(split, slots, width):
     assert np.all((switch.entry_expected > 0).sum(axis=1) <= banks // wide)
 
 
+@given(split_graphs(), st.integers(4, 90), st.integers(1, 4), settings=FEWER)
+def test_the_blocks_of_all_pools_fit_beside_each_other(split, slots, pools):
+    """Blocks in flight together share no cell of a bank, and take no more slots than there are."""
+    graph, workers, assignment = split
+    options = {"assignment": assignment, "blocks": "destination", "pools": pools}
+    plan = plan_of(graph, workers, slots, **options)
+    checked(plan, graph)
+    manifest, switch = plan.manifest, plan.switch
+    assert manifest.slots_per_bank <= max(pools, -(-slots // 8))
+    for first in range(1, manifest.blocks + 1):
+        cells = [
+            (bank, block % pools * manifest.pool_slots + slot)
+            for block, bank, slot in tuples(
+                switch.result_block, switch.result_bank, switch.result_slot
+            )
+            if first <= block < first + pools
+        ]
+        assert len(set(cells)) == len(cells) <= slots
+        assert all(slot < manifest.slots_per_bank for _, slot in cells)
+
+
+def test_a_block_beyond_its_pool_is_found():
+    content = content_of(plan_of(GRAPH, slots=8, blocks="destination"))
+    content["manifest"] |= {"slots": 12, "slots_per_bank": 2, "pools": 2}
+    assert "8 destinations for 6 slots of a pool" in refused(content)
+    content["manifest"]["pools"] = 5
+    assert "5 pools" in refused(content)
+
+
 def test_a_wide_slot_that_begins_inside_of_another_is_found():
     content = content_of(plan_of(GRAPH, lanes=64, slots=40))
     content["manifest"]["lanes"] = 128

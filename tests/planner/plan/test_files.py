@@ -115,7 +115,7 @@ def edit(folder, **changes):
     [
         ({"slots": 10}, "changed"),
         ({"digest": "00"}, "changed"),
-        ({"version": 3}, "version 3, but only version 7 can be read; plan again"),
+        ({"version": 3}, "version 3, but only version 8 can be read; plan again"),
         ({"version": "1"}, "version '1'"),
         ({"format": "other"}, "not the manifest"),
         ({"extra": 1}, "plan.json is damaged: unknown field extra; known: banks, blocks"),

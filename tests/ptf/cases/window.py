@@ -65,8 +65,8 @@ class TheTurnGoesOn(BarrierTest):
         steps = [
             (1, 0, 0),
             (1, 1, 0),
-            (1, 1, 1),
             (1, 3, 0),
+            (1, 1, 1),
             (2, 0, 0),
             (2, 1, 0),
             (2, 1, LAST_FRAGMENT),

@@ -106,6 +106,27 @@ class BarrierTest(SwitchTest):
         self.complete(2, block=0, **fields)
 
 
+POOLED_SOURCES = {101: 0, 102: 1}
+
+
+class PooledTest(BarrierTest):
+    """Cases of two pools, in which the first two fragments of block 1 have their turn."""
+
+    def open_pools(self) -> None:
+        """Make two pools, and let all workers open a round."""
+        # The last slot of a pool.
+        self.add_sum(900, POOLED_SOURCES, slot=7)
+        self.serve(any_tag=0, pools=2, pool_slots=8)
+        for pool in range(2):
+            self.open(pool=pool, following=(1, pool))
+
+    def feature_of(self, source: int, pool: int, **fields: Any) -> Any:
+        """Send a feature of the unit in a pool."""
+        return self.send_feature(
+            source, worker=POOLED_SOURCES[source], **{"fragment": pool, "Pool": pool, **fields}
+        )
+
+
 SOURCES = {101: 0, 102: 1, 103: 2}
 """The workers of the sources of ``SumTest``."""
 
@@ -290,7 +311,7 @@ def sum_from_above(vertex: int, **fields: int) -> Packet:
 FAN_IN = {900: {101: 0, 102: 1}, 910: {111: 0, 112: 1, 113: 2}, 920: {121: 0, 122: 1}}
 
 
-class PoolTest(RecoveryTest):
+class ShelfTest(RecoveryTest):
     """Three destinations in bank 0, all for worker 2, and one slot for each bank."""
 
     strawman = True
@@ -304,7 +325,7 @@ class PoolTest(RecoveryTest):
     def limit(self, slots: int) -> None:
         """Split ``slots`` over the banks."""
         limits = {f"limit{b}": slots // BANKS + (b < slots % BANKS) for b in range(BANKS)}
-        self.entries.set("pool", "set_limits", **limits)
+        self.entries.set("limits", "set_limits", **limits)
 
     def fill(self, *sources: int, **fields: Any) -> list[tuple[Packet, Lanes]]:
         """Send features that stay in the switch."""

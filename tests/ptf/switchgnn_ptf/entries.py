@@ -64,11 +64,14 @@ class Entries:
         magnitude_limit: int = LARGEST_FLOAT,
         lanes: int = LANES,
         any_tag: int = 1,
+        pools: int = 1,
+        pool_slots: int = 0,
     ) -> None:
         """Serve a session; until a barrier is complete, any tag has its turn by default."""
         self._highest_session = max(self._highest_session, session)
         width = WIDTHS[lanes]
-        self._set_session(SessionEntry(session, plan, members, magnitude_limit, width, any_tag))
+        limits = magnitude_limit, width, any_tag, pools - 1, pool_slots
+        self._set_session(SessionEntry(session, plan, members, *limits))
 
     def set(self, name: str, action: str, **values: int) -> None:
         """Set a table's default action."""

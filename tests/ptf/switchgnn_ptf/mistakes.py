@@ -96,7 +96,7 @@ def forget_newer_groups(compiled: Json) -> None:
         comparison["left"] = _ZERO
 
 
-@noticed_by("pool.FirstComeFirstServed")
+@noticed_by("shelf.FirstComeFirstServed")
 def add_what_overflows(compiled: Json) -> None:
     """Let an overflowed feature leave as a sum."""
     for action in actions(compiled, ".overflow"):
@@ -183,6 +183,27 @@ def begin_without_the_opening(compiled: Json) -> None:
             early = action["primitives"][-1]["parameters"]
             barrier = [{"type": "register_array", "value": "SwitchIngress.barrier_tag"}, *early[1:]]
             action["primitives"].append({**action["primitives"][-1], "parameters": barrier})
+
+
+@noticed_by("pools.UnitsOfTwoPoolsAreInFlight")
+def share_the_slots(compiled: Json) -> None:
+    """Let all pools have the slots of the first one."""
+    action = _action(compiled, "SwitchIngress.session.set_session")
+    action["primitives"] = [step for step in action["primitives"] if "first_slot" not in str(step)]
+
+
+@noticed_by("pools.AnOlderUnitIsNotStale")
+def share_the_last_tags(compiled: Json) -> None:
+    """Let Dedup keep one tag of each source for all pools."""
+    (index,) = {
+        node["value"][1]
+        for node in nodes(_action(compiled, "SwitchIngress.dedup.look_and_remember"))
+        if node.get("type") == "field" and "source_index" in str(node["value"])
+    }
+    for step in _action(compiled, "SwitchIngress.dedup.look_and_remember")["primitives"]:
+        if step["op"].startswith("register"):
+            at = {"register_read": 2, "register_write": 1}[step["op"]]
+            step["parameters"][at] = {"type": "field", "value": ["scalars", index]}
 
 
 @noticed_by("reduce.RepeatedContributionIsAddedOnce")

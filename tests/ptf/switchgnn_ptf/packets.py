@@ -107,6 +107,7 @@ def done(
     early: bool = False,
     port: int | None = None,
     heartbeat: int = 0,
+    pool: int = 0,
 ) -> Packet:
     """Return the DONE frame of a worker, sent from its own port unless told otherwise.
 
@@ -122,10 +123,11 @@ def done(
         Dst_id=incarnation,
         Block_id=block,
         Count=next_block,
-        Feature_group=next_fragment << 3 | (width if next_block else 0),
+        Feature_group=next_fragment << 5 | pool << 3 | (width if next_block else 0),
         Echo=int(early),
         Round=round_,
         Fragment=fragment,
+        Pool=pool,
         Width=width if block else 0,
     )
     sender = port_of(worker) if port is None else port
@@ -159,6 +161,7 @@ def sum_to(
         Block_id=last.Block_id,
         Count=count,
         Fragment=last.Fragment,
+        Pool=last.Pool,
         Width=last.Width,
         Round=last.Round,
         Is_Fetch=last.Is_Fetch,

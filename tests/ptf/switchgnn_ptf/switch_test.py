@@ -210,6 +210,8 @@ class SwitchTest(BaseTest):
         magnitude_limit: int = LARGEST_FLOAT,
         lanes: int = LANES,
         any_tag: int = 1,
+        pools: int = 1,
+        pool_slots: int = 0,
     ) -> None:
         """Make the switch serve a plan, under a new session number if one is given."""
         self.session = self.session if session is None else session
@@ -220,6 +222,8 @@ class SwitchTest(BaseTest):
             magnitude_limit=magnitude_limit,
             lanes=lanes,
             any_tag=any_tag,
+            pools=pools,
+            pool_slots=pool_slots,
         )
 
     def add_source(self, vertex: int, *, worker: int) -> None:

@@ -122,8 +122,8 @@ class PlainLeaf : public Switch {
 /// of these are done.
 class AddingLeaf : public AddingSwitch {
   public:
-    AddingLeaf(const Schedule& schedule, Slots& slots, Picoseconds service, Uplinks& uplinks)
-        : AddingSwitch(schedule, slots, service), uplinks_(uplinks) {}
+    AddingLeaf(const Schedule& schedule, Slots slots, const Options& options, Uplinks& uplinks)
+        : AddingSwitch(schedule, std::move(slots), options), uplinks_(uplinks) {}
 
     void Receive(const Packet& packet, uint32_t port, Picoseconds now) override {
         if (!uplinks_.FromSpine(port)) {
@@ -136,7 +136,7 @@ class AddingLeaf : public AddingSwitch {
                 TakeFromSpine(packet, now);
                 break;
             case Kind::ADVANCE:
-                Advance(now);
+                Advance(packet.turn, now);
                 break;
             case Kind::NOTICE:
                 TellAll(packet, now);
@@ -169,8 +169,8 @@ class AddingLeaf : public AddingSwitch {
     Uplinks& uplinks_;
 
   private:
-    void Done(Picoseconds now) override {
-        uplinks_.SendTo(kBarrierSpine, {.kind = Kind::DONE}, now);
+    void Done(uint32_t turn, Picoseconds now) override {
+        uplinks_.SendTo(kBarrierSpine, {.kind = Kind::DONE, .turn = turn}, now);
     }
 
     uint32_t WorkerAt(uint32_t index) const override { return uplinks_.First() + index; }
@@ -183,14 +183,14 @@ class AddingLeaf : public AddingSwitch {
 /// complete here; of any other it sends its part to the spine that completes the sum.
 class ProgramLeaf : public AddingLeaf {
   public:
-    ProgramLeaf(const Schedule& schedule, Slots& slots, Picoseconds service, Uplinks& uplinks,
+    ProgramLeaf(const Schedule& schedule, Slots slots, const Options& options, Uplinks& uplinks,
                 const SumRoutes& routes)
-        : AddingLeaf(schedule, slots, service, uplinks), routes_(routes) {}
+        : AddingLeaf(schedule, std::move(slots), options, uplinks), routes_(routes) {}
 
   private:
     /// Sums from a spine pass all slots by: see Passage in p4src/access.p4.
     void TakeFromSpine(const Packet& packet, Picoseconds now) override {
-        SendDown(packet, adder_.WorkerOf(packet.id), now);
+        SendDown(packet, slots_.WorkerOf(packet.id), now);
     }
 
     void Send(const Packet& packet, uint32_t worker, Picoseconds now) override {
@@ -224,7 +224,7 @@ class CompletingLeaf : public AddingLeaf {
         if (packet.ecn) {
             marked_.insert(packet.id);
         }
-        ++adder_.tally.passes;
+        ++slots_.tally.passes;
         Add(packet.id, packet, now);
     }
 
@@ -254,7 +254,8 @@ class CompletingLeaf : public AddingLeaf {
 /// A switch whose links all lead to leaves. The first spine has the barrier.
 class Spine : public Receiver {
   public:
-    Spine(const LeafTier& tier, uint32_t number) : tier_(tier), number_(number) {}
+    Spine(const LeafTier& tier, uint32_t number, const Options& options)
+        : tier_(tier), number_(number), barriers_(options) {}
 
     /// Attach the link down to a leaf; in the order of leaves.
     void Attach(Link& down) { down_.push_back(&down); }
@@ -262,7 +263,7 @@ class Spine : public Receiver {
     void Receive(const Packet& packet, uint32_t, Picoseconds now) override {
         switch (packet.kind) {
             case Kind::DONE:
-                Collect(now);
+                Collect(packet, now);
                 break;
             case Kind::NOTICE:
                 Notice(packet, now);
@@ -285,7 +286,7 @@ class Spine : public Receiver {
     }
 
     /// All leaves have reported: refuse to go on if something is missing here.
-    virtual void CheckComplete() const {}
+    virtual void CheckComplete(uint32_t) const {}
 
     void SendToLeafOf(uint32_t worker, const Packet& packet, Picoseconds now) {
         down_[tier_.LeafOf(worker)]->Send(packet, now);
@@ -295,19 +296,19 @@ class Spine : public Receiver {
     std::vector<Link*> down_;
 
   private:
-    void Collect(Picoseconds now) {
-        if (++done_ < down_.size()) {
+    void Collect(const Packet& packet, Picoseconds now) {
+        if (!barriers_.Collect(packet, down_.size())) {
             return;
         }
-        done_ = 0;
-        CheckComplete();
+        CheckComplete(packet.turn);
+        barriers_.Pass(packet.turn);
         for (Link* down : down_) {
-            down->Send({.kind = Kind::ADVANCE}, now);
+            down->Send({.kind = Kind::ADVANCE, .turn = packet.turn}, now);
         }
     }
 
     uint32_t number_;
-    uint32_t done_ = 0;
+    Barriers barriers_;
 };
 
 /// Forwards frames between hosts.
@@ -325,23 +326,22 @@ class PlainSpine : public Spine {
 /// in one pass. The sum that is complete leaves for the leaf of its worker in the same pass.
 class AddingSpine : public Spine {
   public:
-    AddingSpine(const LeafTier& tier, uint32_t number, Slots& slots)
-        : Spine(tier, number), adder_(slots) {}
+    AddingSpine(const LeafTier& tier, uint32_t number, const Options& options, Slots slots)
+        : Spine(tier, number, options), slots_(std::move(slots)) {}
 
-    Tally Count() const { return adder_.Count(); }
+    const Tally& Count() const { return slots_.tally; }
 
   private:
     void Take(const Packet& packet, Picoseconds now) override {
-        ++adder_.tally.passes;
-        Packet leaving;
-        if (adder_.Add(packet.id, packet, leaving)) {
-            SendToLeafOf(adder_.WorkerOf(packet.id), leaving, now);
+        ++slots_.tally.passes;
+        if (const auto leaving = slots_.Add(packet.id, packet)) {
+            SendToLeafOf(slots_.WorkerOf(packet.id), *leaving, now);
         }
     }
 
-    void CheckComplete() const override { adder_.CheckComplete(); }
+    void CheckComplete(uint32_t turn) const override { slots_.CheckComplete(turn); }
 
-    Adder adder_;
+    Slots slots_;
 };
 
 /// A spine of the variant in which leaves complete sums: forwards between leaves.
@@ -434,12 +434,9 @@ class Star : public Fabric {
             switch_ = std::make_unique<PlainSwitch>();
             return;
         }
-        slots_ = std::make_unique<Slots>(arrays, options.pools, options.together);
-        auto adding = std::make_unique<AddingSwitch>(*schedule, *slots_, options.pass);
+        Slots slots(options, arrays, arrays.Get<uint16_t>("row_expected"));
+        auto adding = std::make_unique<AddingSwitch>(*schedule, std::move(slots), options);
         adding_ = adding.get();
-        if (options.pace.losses) {
-            adding_->ExpectLosses();
-        }
         switch_ = std::move(adding);
     }
 
@@ -449,7 +446,6 @@ class Star : public Fabric {
     Tally Count() const override { return adding_ ? adding_->Count() : Tally{}; }
 
   private:
-    std::unique_ptr<Slots> slots_;
     std::unique_ptr<Switch> switch_;
     // The same as switch_, if it adds.
     AddingSwitch* adding_ = nullptr;
@@ -499,7 +495,7 @@ class LeafSpine : public Fabric {
             leaves_.push_back(std::make_unique<PlainLeaf>(*uplinks));
         }
         for (uint32_t spine = 0; spine < options.spines; ++spine) {
-            spines_.push_back(std::make_unique<PlainSpine>(tier_, spine));
+            spines_.push_back(std::make_unique<PlainSpine>(tier_, spine, options));
         }
     }
 
@@ -518,15 +514,15 @@ class LeafSpine : public Fabric {
         routes_.emplace(std::move(crosses), arrays.Get<uint32_t>("row_vertex"), options.spines,
                         options.together);
         for (uint32_t leaf = 0; leaf < options.leaves; ++leaf) {
-            Slots& slots = AddSlots(options, arrays, from[leaf]);
-            auto adding = std::make_unique<ProgramLeaf>(schedule, slots, options.pass,
-                                                        *uplinks_[leaf], *routes_);
+            auto adding =
+                std::make_unique<ProgramLeaf>(schedule, Slots(options, arrays, from[leaf]),
+                                              options, *uplinks_[leaf], *routes_);
             adding_leaves_.push_back(adding.get());
             leaves_.push_back(std::move(adding));
         }
         for (uint32_t spine = 0; spine < options.spines; ++spine) {
-            Slots& slots = AddSlots(options, arrays, expected);
-            auto adding = std::make_unique<AddingSpine>(tier_, spine, slots);
+            auto adding = std::make_unique<AddingSpine>(tier_, spine, options,
+                                                        Slots(options, arrays, expected));
             adding_spines_.push_back(adding.get());
             spines_.push_back(std::move(adding));
         }
@@ -544,22 +540,14 @@ class LeafSpine : public Fabric {
                     here[row] = expected[row];
                 }
             }
-            Slots& slots = AddSlots(options, arrays, here);
-            auto adding =
-                std::make_unique<CompletingLeaf>(schedule, slots, options.pass, *uplinks_[leaf]);
+            auto adding = std::make_unique<CompletingLeaf>(
+                schedule, Slots(options, arrays, here), options, *uplinks_[leaf]);
             adding_leaves_.push_back(adding.get());
             leaves_.push_back(std::move(adding));
         }
         for (uint32_t spine = 0; spine < options.spines; ++spine) {
-            spines_.push_back(std::make_unique<RelayingSpine>(tier_, spine));
+            spines_.push_back(std::make_unique<RelayingSpine>(tier_, spine, options));
         }
-    }
-
-    Slots& AddSlots(const Options& options, const Arrays& arrays,
-                    std::span<const uint16_t> expected) {
-        slots_.push_back(
-            std::make_unique<Slots>(arrays, expected, options.pools, options.together));
-        return *slots_.back();
     }
 
     void Connect(const LinkOptions& options, Trace& trace) {
@@ -579,7 +567,6 @@ class LeafSpine : public Fabric {
     LeafTier tier_;
     std::optional<SumRoutes> routes_;
     std::vector<std::unique_ptr<Uplinks>> uplinks_;
-    std::vector<std::unique_ptr<Slots>> slots_;
     std::vector<std::unique_ptr<Switch>> leaves_;
     std::vector<std::unique_ptr<Spine>> spines_;
     // Those of the leaves and of the spines that add.

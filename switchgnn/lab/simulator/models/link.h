@@ -58,8 +58,9 @@ struct Packet {
     uint32_t id = 0;
     /// FEATURE, ACK: the group. Between hosts: the frame's index among those of its sender, and
     /// for ACK and RECALL that of the last frame of the run. BACKGROUND and its ACK: the flow.
-    /// RECALL of a sum, and its answer: the fragment among those of all blocks, from 1.
     uint32_t group = 0;
+    /// The unit that it belongs to, or the opening; see Schedule.
+    uint32_t turn = 0;
     /// FEATURE, ACK: when the FEATURE was sent.
     Picoseconds asked = 0;
     /// FEATURE, SUM: of the frame. 0: those of its kind.

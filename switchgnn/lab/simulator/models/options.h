@@ -22,42 +22,34 @@ enum class Completion {
     LEAF,
 };
 
+/// As `Setup` (setup.py) and `NetworkOptions` (request.py) describe them.
 struct Options {
     /// The folder of the arrays.
     std::string arrays;
     uint32_t workers;
-    /// Numbers of leaves and spines; 0 for a star.
+    /// 0 for a star.
     uint32_t leaves;
     uint32_t spines;
     Completion completion;
     uint32_t blocks;
-    /// Of a feature, exchanged one after another.
     uint32_t fragments;
-    /// Fragments that are exchanged together: those of the feature that a slot holds.
     uint32_t together;
-    /// Of the frames of each fragment of a feature; empty where hosts exchange copies.
+    uint32_t pools;
     std::vector<uint32_t> fragment_bytes;
-    /// Whether a barrier opens the exchange, as it does the first one of a tensor; each further one
-    /// is opened by the last barrier of the one before.
+    /// Whether barriers open the exchange.
     bool opening;
-    /// Whether hosts exchange rows only, without the switch's sums.
     bool host_based;
-    /// Of a full frame between hosts; 0: they exchange none.
     uint32_t packed_frame_bytes;
     LinkOptions up;
     LinkOptions down;
     PaceOptions pace;
-    /// Of the longest frame of features or sums.
     uint32_t data_frame_bytes;
     /// Time of one pass through the loop; 0: no limit.
     Picoseconds pass;
-    /// Slots of each pool of the strawman; empty: every destination has its own.
-    std::vector<uint32_t> pools;
+    std::vector<uint32_t> bank_slots;
     BackgroundOptions background;
     bool trace;
 };
-
-Options ParseOptions(int count, char** words);
 
 // In round trips of an empty network: 40 microseconds with links of 100 Gbit/s and 2 microseconds.
 constexpr Picoseconds kShortestTimeout = 10;
@@ -68,21 +60,11 @@ class Words {
         for (int i = 1; i < count; ++i) {
             const std::string word = words[i];
             const size_t equals = word.find('=');
-            if (equals == std::string::npos) {
-                throw SimulationError("Write NAME=VALUE, not " + word + ".");
-            }
             values_[word.substr(0, equals)] = word.substr(equals + 1);
         }
     }
 
-    std::string Text(const std::string& name) const {
-        const auto found = values_.find(name);
-        if (found == values_.end()) {
-            throw SimulationError("The option " + name + " is missing.");
-        }
-        return found->second;
-    }
-
+    const std::string& Text(const std::string& name) const { return values_.at(name); }
     double Number(const std::string& name) const { return std::stod(Text(name)); }
 
     uint32_t Whole(const std::string& name) const {
@@ -113,6 +95,7 @@ Options ParseOptions(int count, char** arguments) {
         .blocks = words.Whole("blocks"),
         .fragments = words.Whole("fragments"),
         .together = words.Whole("together"),
+        .pools = words.Whole("pools"),
         .fragment_bytes = words.List("fragment_bytes"),
         .opening = words.Whole("opening") != 0,
         .host_based = words.Whole("host_based") != 0,
@@ -128,7 +111,7 @@ Options ParseOptions(int count, char** arguments) {
                  .round_trip = std::stoll(words.Text("round_trip"))},
         .data_frame_bytes = words.Whole("data_frame_bytes"),
         .pass = std::stoll(words.Text("pass")),
-        .pools = words.List("pools"),
+        .bank_slots = words.List("bank_slots"),
         .background = {.load = words.Number("background_load"),
                        .seed = std::stoull(words.Text("background_seed"))},
         .trace = words.Whole("trace") != 0,
@@ -137,7 +120,7 @@ Options ParseOptions(int count, char** arguments) {
     options.down = options.up;
     options.down.buffer_bytes = words.Number("buffer_bytes");
     options.down.ecn_bytes = words.Number("ecn_bytes");
-    options.down.loses = options.pools.empty() && options.leaves == 0;
+    options.down.loses = options.bank_slots.empty() && options.leaves == 0;
     options.pace.losses = options.down.loses && std::isfinite(options.down.buffer_bytes);
     // A worker, the switch, and back.
     const Picoseconds empty = 2 * (options.up.delay + options.up.TimeOf(options.data_frame_bytes));

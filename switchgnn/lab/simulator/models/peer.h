@@ -134,14 +134,24 @@ class Peer : public Host {
     /// to: the receiver of each frame, in sending order.
     /// confirms: how many frames its ACK confirms; 0 where none is asked for.
     /// bytes: of the frame.
+    /// arrived: by all hosts.
     Peer(uint32_t worker, const PaceOptions& pace, std::span<const uint8_t> to,
-         std::span<const uint8_t> confirms, std::span<const uint16_t> bytes, uint64_t awaited)
+         std::span<const uint8_t> confirms, std::span<const uint16_t> bytes, uint64_t awaited,
+         Arrived& arrived)
         : Host(worker, pace),
           to_(to),
           confirms_(confirms),
           bytes_(bytes),
           awaited_(awaited),
-          marked_(256) {}
+          marked_(256),
+          arrived_(arrived) {
+        if (pace.losses) {
+            const auto ask = [this](uint32_t index, uint16_t length, Picoseconds now) {
+                Question(index, length, now);
+            };
+            resender_.emplace(congestion_.Trip(), ask);
+        }
+    }
 
     void Start(Picoseconds now) override {
         SendSome(now);
@@ -163,15 +173,6 @@ class Peer : public Host {
         FinishIfThrough(now);
     }
 
-    /// Expect frames to be lost; arrivals are noted in `arrived`.
-    void ExpectLosses(Arrived& arrived) {
-        arrived_ = &arrived;
-        resender_.emplace(congestion_.Trip(),
-                          [this](uint32_t index, uint16_t length, Picoseconds now) {
-                              Question(index, length, now);
-                          });
-    }
-
   protected:
     void SendNext(Picoseconds now) override {
         const Packet packet = FrameAt(sent_, now);
@@ -188,10 +189,10 @@ class Peer : public Host {
   private:
     void TakeFrame(const Packet& packet, Picoseconds now) {
         marked_[packet.worker] = marked_[packet.worker] || packet.ecn;
-        if (arrived_ && !arrived_->Take(packet.worker, packet.group)) {
-            ++tally_.repeated;
-        } else {
+        if (arrived_.Take(packet.worker, packet.group)) {
             --awaited_;
+        } else {
+            ++tally_.repeated;
         }
         if (packet.echo) {
             Acknowledge(packet, now);
@@ -206,8 +207,7 @@ class Peer : public Host {
         ack.id = packet.worker;
         ack.count = packet.count;
         ack.group = packet.group;
-        ack.missing =
-            arrived_ ? arrived_->Missing(packet.worker, packet.group, packet.count) : uint8_t{0};
+        ack.missing = arrived_.Missing(packet.worker, packet.group, packet.count);
         ack.between_hosts = true;
         up_->Send(ack, now);
     }
@@ -274,7 +274,7 @@ class Peer : public Host {
     uint64_t confirmed_ = 0;
     // From whom marked frames came since the last ACK to it.
     std::vector<bool> marked_;
+    Arrived& arrived_;
     // Only where packets can be lost.
-    Arrived* arrived_ = nullptr;
     std::optional<Resender> resender_;
 };

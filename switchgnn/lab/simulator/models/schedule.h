@@ -51,6 +51,10 @@ class Arrays {
 /// numbered worker by worker, block by block, in sending order; rows (destinations of blocks) block
 /// by block. Where fragments are exchanged together, a packet or row of the plan is as many packets
 /// or rows one after another, a fragment each.
+///
+/// A unit is a fragment of a block; all blocks of fragment 0 come first. Unit k, from 0, uses pool
+/// k mod `pools` of the slots. The turns of a pool are its opening, with the number of the pool, and
+/// its units, unit k with k + `pools`.
 class Schedule {
   public:
     /// The part of a worker in a block.
@@ -66,10 +70,11 @@ class Schedule {
 
     /// fragment_bytes: of the frames of each fragment of a feature.
     Schedule(const Arrays& arrays, uint32_t blocks, uint32_t fragments, uint32_t together,
-             std::vector<uint32_t> fragment_bytes)
+             uint32_t pools, std::vector<uint32_t> fragment_bytes)
         : blocks(blocks),
           fragments(fragments),
           together(together),
+          pools(pools),
           fragment_bytes_(std::move(fragment_bytes)),
           send_indptr_(arrays.Get<uint64_t>("send_indptr")),
           receive_indptr_(arrays.Get<uint64_t>("receive_indptr")),
@@ -80,6 +85,8 @@ class Schedule {
           packet_start_(arrays.Get<uint64_t>("packet_start")),
           packet_length_(arrays.Get<uint32_t>("packet_length")),
           contribution_(arrays.Get<uint32_t>("contribution")) {}
+
+    uint32_t Units() const { return blocks * fragments; }
 
     Share ShareOf(uint32_t worker, uint32_t block) const {
         const size_t at = size_t{worker} * blocks + block;
@@ -142,6 +149,7 @@ class Schedule {
     const uint32_t blocks;
     const uint32_t fragments;
     const uint32_t together;
+    const uint32_t pools;
 
   private:
     std::vector<uint32_t> fragment_bytes_;

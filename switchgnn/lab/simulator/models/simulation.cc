@@ -54,7 +54,8 @@ class Simulation {
         : options_(options), arrays_(options.arrays), trace_(options.trace, options.workers) {
         if (!options.host_based) {
             schedule_ = std::make_unique<Schedule>(arrays_, options.blocks, options.fragments,
-                                                   options.together, options.fragment_bytes);
+                                                   options.together, options.pools,
+                                                   options.fragment_bytes);
         }
         AddHosts();
         if (options.leaves == 0) {
@@ -134,7 +135,7 @@ class Simulation {
   private:
     void AddHosts() {
         const bool between_hosts = options_.packed_frame_bytes != 0;
-        if (between_hosts && options_.pace.losses) {
+        if (between_hosts) {
             arrived_.emplace(arrays_.Get<uint64_t>("frame_indptr"));
         }
         for (uint32_t worker = 0; worker < options_.workers; ++worker) {
@@ -159,15 +160,11 @@ class Simulation {
         const bool longer = options_.packed_frame_bytes != FrameBytes(Kind::FEATURE);
         const PaceOptions pace =
             longer ? PaceInFrames(options_.pace, options_.packed_frame_bytes) : options_.pace;
-        auto peer = std::make_unique<Peer>(
+        return std::make_unique<Peer>(
             worker, pace, arrays_.Get<uint8_t>("frame_to").subspan(first, count),
             arrays_.Get<uint8_t>("frame_confirms").subspan(first, count),
             arrays_.Get<uint16_t>("frame_bytes").subspan(first, count),
-            arrays_.Get<uint64_t>("awaited")[worker]);
-        if (arrived_) {
-            peer->ExpectLosses(*arrived_);
-        }
-        return peer;
+            arrays_.Get<uint64_t>("awaited")[worker], *arrived_);
     }
 
     void AddBackground() {

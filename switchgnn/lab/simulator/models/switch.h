@@ -7,12 +7,14 @@
 
 #include "events.h"
 #include "link.h"
+#include "options.h"
 #include "schedule.h"
 
 #include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <numeric>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -44,73 +46,124 @@ enum class Fate {
     OVERFLOWED,
 };
 
-/// A row is a destination in a block. With a plan each has a slot of its own; with the strawman
-/// they compete for those of their pool, first come, first served.
+/// A row is a destination in a block. With a plan each has a slot of its own in each pool; with the
+/// strawman they compete for those of their bank, first come, first served. Counts what happens.
 class Slots {
   public:
-    /// limits: the slots of each pool; empty with a plan.
-    /// together: rows that share a slot, the fragments of a destination.
-    Slots(const Arrays& arrays, const std::vector<uint32_t>& limits, uint32_t together)
-        : Slots(arrays, arrays.Get<uint16_t>("row_expected"), limits, together) {}
-
+    /// options: a slot holds `together` rows, the fragments of a destination.
     /// expected: the contributions to each row, in index of those that the arrays have.
-    Slots(const Arrays& arrays, std::span<const uint16_t> expected,
-          const std::vector<uint32_t>& limits, uint32_t together)
-        : together_(together), free_(limits) {
+    Slots(const Options& options, const Arrays& arrays, std::span<const uint16_t> expected)
+        : together_(options.together),
+          rows_of_pool_(expected.size() * options.together),
+          unfinished_(options.pools),
+          free_(options.bank_slots) {
         const auto worker = arrays.Get<uint8_t>("row_worker");
         const auto bank = arrays.Get<uint8_t>("row_bank");
-        rows_.resize(expected.size() * together);
-        open_.resize(expected.size());
+        rows_.resize(rows_of_pool_ * options.pools);
+        open_.resize(expected.size() * options.pools);
         for (size_t i = 0; i < rows_.size(); ++i) {
-            const size_t planned = i / together;
-            const uint8_t pool = limits.empty() ? 0 : bank[planned] % limits.size();
-            rows_[i] = {expected[planned], 0, 0, worker[planned], pool};
+            const size_t planned = i % rows_of_pool_ / together_;
+            const uint8_t shared = free_.empty() ? 0 : bank[planned] % free_.size();
+            rows_[i] = {expected[planned], 0, 0, worker[planned], shared, {}};
         }
     }
 
-    /// Add to a row; `total` becomes the contributions in what leaves.
-    Fate Add(uint32_t row, uint16_t count, uint16_t& total) {
-        return free_.empty() ? AddPlanned(row, count, total) : AddPooled(row, count, total);
+    /// Add a packet to a row in its pool. Return what leaves, if anything does: the packet becomes
+    /// the sum, as in p4src/rewrite.p4, and so keeps its mark.
+    std::optional<Packet> Add(uint32_t row, const Packet& packet) {
+        ++tally.contributions;
+        Packet leaving{.kind = packet.kind, .ecn = packet.ecn, .count = packet.count, .id = row};
+        leaving.turn = packet.turn;
+        leaving.bytes = packet.bytes;
+        const size_t at = At(row, packet.turn);
+        switch (free_.empty() ? AddPlanned(at, leaving.count) : AddShared(at, leaving.count)) {
+            case Fate::KEPT:
+                return std::nullopt;
+            case Fate::COMPLETED:
+                leaving.kind = Kind::SUM;
+                break;
+            case Fate::OVERFLOWED:
+                ++tally.overflowed;
+        }
+        tally.sums += leaving.kind == Kind::SUM;
+        return leaving;
     }
 
+    /// The worker that holds the destination of a row.
     uint32_t WorkerOf(uint32_t row) const { return rows_[row].worker; }
-    /// Slots that hold an unfinished sum.
-    uint64_t InUse() const { return in_use_; }
-    uint64_t MostInUse() const { return most_in_use_; }
+
+    /// Note a sum that has left. It stays in its slot until a later unit overwrites it.
+    void Note(const Packet& sum) {
+        rows_[At(sum.id, sum.turn)].left = {sum.turn, sum.count, sum.bytes};
+    }
+
+    /// Make an answer to a RECALL of a row: the sum if it has left, or MISSING.
+    Packet AnswerTo(const Packet& recall) const {
+        Packet answer{.kind = Kind::MISSING, .id = recall.id, .turn = recall.turn};
+        const Left& left = rows_[At(recall.id, recall.turn)].left;
+        if (left.turn == recall.turn) {
+            answer.kind = Kind::SUM;
+            answer.count = left.count;
+            answer.bytes = left.bytes;
+        }
+        return answer;
+    }
+
+    /// Refuse to end a unit while a sum of it is incomplete.
+    void CheckComplete(uint32_t turn) const {
+        if (unfinished_[turn % unfinished_.size()] != 0) {
+            throw SimulationError("All workers are done with a block, but sums are incomplete.");
+        }
+    }
+
+    Tally tally;
 
   private:
+    struct Left {
+        uint32_t turn = 0;  // 0, an opening: it has not left
+        uint16_t count = 0;
+        uint16_t bytes = 0;
+    };
+
     struct Row {
         uint16_t expected;
         uint16_t seen;
         uint16_t added;
         uint8_t worker;
-        uint8_t pool;
+        uint8_t bank;
+        Left left;
     };
 
+    size_t At(uint32_t row, uint32_t turn) const {
+        return turn % unfinished_.size() * rows_of_pool_ + row;
+    }
+
     /// A sum begins: the slot is taken with the first one in it.
-    void Open(uint32_t row) {
-        if (open_[row / together_]++ != 0) {
+    void Open(size_t at) {
+        if (open_[at / together_]++ != 0) {
             return;
         }
-        ++in_use_;
-        most_in_use_ = std::max(most_in_use_, in_use_);
+        ++unfinished_[at / rows_of_pool_];
+        tally.max_slots = std::max(tally.max_slots, ++tally.slots);
         if (!free_.empty()) {
-            --free_[rows_[row].pool];
+            --free_[rows_[at].bank];
         }
     }
 
     /// A sum is complete: the slot is free after the last one in it.
-    void Close(uint32_t row) {
-        if (--open_[row / together_] != 0) {
+    void Close(size_t at) {
+        if (--open_[at / together_] != 0) {
             return;
         }
-        --in_use_;
+        --unfinished_[at / rows_of_pool_];
+        --tally.slots;
         if (!free_.empty()) {
-            ++free_[rows_[row].pool];
+            ++free_[rows_[at].bank];
         }
     }
 
-    Fate AddPlanned(uint32_t at, uint16_t count, uint16_t& total) {
+    /// A sum's `count` becomes all contributions in it.
+    Fate AddPlanned(size_t at, uint16_t& count) {
         Row& row = rows_[at];
         if (row.added == 0) {
             Open(at);
@@ -123,14 +176,14 @@ class Slots {
             throw SimulationError(
                 "A slot got more contributions than it expects: the plan is wrong.");
         }
-        total = row.added;
+        count = row.added;
         row.added = 0;
         Close(at);
         return Fate::COMPLETED;
     }
 
     /// As p4src/strawman/banks.p4.
-    Fate AddPooled(uint32_t at, uint16_t count, uint16_t& total) {
+    Fate AddShared(size_t at, uint16_t& count) {
         Row& row = rows_[at];
         row.seen += count;
         const bool last = row.seen == row.expected;
@@ -142,13 +195,12 @@ class Slots {
             if (!last) {
                 return Fate::KEPT;
             }
-            total = row.added;
+            count = row.added;
             row.added = 0;
             Close(at);
             return Fate::COMPLETED;
         }
-        total = count;
-        if (open_[at / together_] == 0 && free_[row.pool] == 0) {
+        if (open_[at / together_] == 0 && free_[row.bank] == 0) {
             return Fate::OVERFLOWED;
         }
         if (last) {
@@ -161,83 +213,48 @@ class Slots {
     }
 
     uint32_t together_;
+    size_t rows_of_pool_;
+    // Pool by pool.
     std::vector<Row> rows_;
     // Unfinished sums in each slot.
     std::vector<uint8_t> open_;
+    // Slots of each pool that hold some.
+    std::vector<uint64_t> unfinished_;
+    // Of each bank of the strawman.
     std::vector<uint32_t> free_;
-    uint64_t in_use_ = 0;
-    uint64_t most_in_use_ = 0;
 };
 
-/// The sums that are still in their slots, for workers that recall them. A slot keeps its sum until
-/// the next block, or fragment, overwrites it.
-class LeftSums {
+/// The barriers of a switch, one for each pool.
+class Barriers {
   public:
-    struct Left {
-        /// Contributions in the sum; 0: it has not left.
-        uint16_t count = 0;
-        /// Of its frame.
-        uint16_t bytes = 0;
-    };
-
-    /// Note that a sum has left.
-    void Note(uint32_t row, Left left) {
-        if (row >= left_.size()) {
-            left_.resize(std::max<size_t>(row + 1, 2 * left_.size()));
-        }
-        left_[row] = left;
+    explicit Barriers(const Options& options) : turn_(options.pools), done_(options.pools) {
+        std::iota(turn_.begin(), turn_.end(), options.opening ? 0 : options.pools);
     }
 
-    Left Of(uint32_t row) const { return row < left_.size() ? left_[row] : Left{}; }
-    void Clear() { std::fill(left_.begin(), left_.end(), Left{}); }
+    /// Refuse what would overwrite slots of a unit in flight.
+    void CheckTurn(const Packet& packet) const {
+        if (packet.turn != turn_[packet.turn % turn_.size()]) {
+            throw SimulationError("A worker has begun a unit while its slots are in use.");
+        }
+    }
 
-  private:
-    std::vector<Left> left_;
-};
-
-/// Adds packets to the slots of one switch, and counts.
-class Adder {
-  public:
-    explicit Adder(Slots& slots) : slots_(slots) {}
-
-    /// Add a packet to a row. Return whether something leaves, and set `leaving` to it: the packet
-    /// becomes the sum, as in p4src/rewrite.p4, and so keeps its mark.
-    bool Add(uint32_t row, const Packet& packet, Packet& leaving) {
-        ++tally.contributions;
-        uint16_t total;
-        const Fate fate = slots_.Add(row, packet.count, total);
-        if (fate == Fate::KEPT) {
+    /// Take a DONE; return whether as many as there are have reported.
+    bool Collect(const Packet& packet, size_t there) {
+        CheckTurn(packet);
+        uint32_t& done = done_[packet.turn % done_.size()];
+        if (++done < there) {
             return false;
         }
-        const Kind kind = fate == Fate::COMPLETED ? Kind::SUM : packet.kind;
-        tally.overflowed += fate == Fate::OVERFLOWED;
-        tally.sums += kind == Kind::SUM;
-        leaving = {.kind = kind, .ecn = packet.ecn, .count = total, .id = row};
-        leaving.bytes = packet.bytes;
+        done = 0;
         return true;
     }
 
-    /// The worker that holds the destination of a row.
-    uint32_t WorkerOf(uint32_t row) const { return slots_.WorkerOf(row); }
-
-    /// Refuse to go on to the next block while a sum of this one is incomplete.
-    void CheckComplete() const {
-        if (slots_.InUse() != 0) {
-            throw SimulationError("All workers are done with a block, but sums are incomplete.");
-        }
-    }
-
-    Tally Count() const {
-        Tally counted = tally;
-        counted.slots = slots_.InUse();
-        counted.max_slots = slots_.MostInUse();
-        return counted;
-    }
-
-    Tally tally;
+    /// Give the next unit of the pool its turn.
+    void Pass(uint32_t turn) { turn_[turn % turn_.size()] += turn_.size(); }
 
   private:
-    Slots& slots_;
+    std::vector<uint32_t> turn_;
+    std::vector<uint32_t> done_;
 };
 
 /// Packets that leave the loop at a later time, in the order of those times.
@@ -361,11 +378,13 @@ class PlainSwitch : public Switch {
 /// A switch that adds what the workers attached to it send, with a loop for further passes.
 class AddingSwitch : public Switch {
   public:
-    AddingSwitch(const Schedule& schedule, Slots& slots, Picoseconds service)
-        : adder_(slots),
+    AddingSwitch(const Schedule& schedule, Slots slots, const Options& options)
+        : slots_(std::move(slots)),
           schedule_(schedule),
+          barriers_(options),
           loop_(ns3::Create<Loop>(
-              [this](Circling& circling, Picoseconds at) { return Pass(circling, at); }, service)),
+              [this](Circling& circling, Picoseconds at) { return Pass(circling, at); },
+              options.pass)),
           outlet_(ns3::Create<Outlet>([this](const Packet& packet, uint32_t worker,
                                              Picoseconds now) { Send(packet, worker, now); })) {}
 
@@ -379,7 +398,9 @@ class AddingSwitch : public Switch {
                 Take(packet, now);
                 break;
             case Kind::DONE:
-                Collect(now);
+                if (barriers_.Collect(packet, down_.size())) {
+                    Done(packet.turn, now);
+                }
                 break;
             case Kind::RECALL:
                 Recall(packet, now);
@@ -392,11 +413,8 @@ class AddingSwitch : public Switch {
         }
     }
 
-    /// Remember the sums that have left, as they may be lost and recalled.
-    void ExpectLosses() { left_sums_.emplace(); }
-
     virtual Tally Count() const {
-        Tally tally = adder_.Count();
+        Tally tally = slots_.tally;
         tally.loop_passes = loop_->Passes();
         tally.max_loop_queue = loop_->Longest();
         return tally;
@@ -406,26 +424,25 @@ class AddingSwitch : public Switch {
     /// Send a packet on its way to a worker, or, for a sum, on the way to the worker that gets it.
     /// A sum stays in its slot while it is in a queue, and when it is lost.
     virtual void Send(const Packet& packet, uint32_t worker, Picoseconds now) {
-        if (left_sums_ && packet.kind == Kind::SUM) {
-            left_sums_->Note(packet.id, {packet.count, packet.bytes});
+        if (packet.kind == Kind::SUM) {
+            slots_.Note(packet);
         }
         down_[worker]->Send(packet, now);
     }
 
-    /// All workers that are attached here are done with a block.
-    virtual void Done(Picoseconds now) { Advance(now); }
+    /// All workers that are attached here are done with a unit.
+    virtual void Done(uint32_t turn, Picoseconds now) { Advance(turn, now); }
 
     /// A worker has got a marked packet.
     virtual void Notice(const Packet& packet, Picoseconds now) { TellAll(packet, now); }
 
     /// Add a packet to a row; return whether something left.
     bool Add(uint32_t row, const Packet& packet, Picoseconds at) {
-        Packet leaving;
-        if (!adder_.Add(row, packet, leaving)) {
-            return false;
+        const std::optional<Packet> leaving = slots_.Add(row, packet);
+        if (leaving) {
+            Leave(*leaving, slots_.WorkerOf(row), at);
         }
-        Leave(leaving, adder_.WorkerOf(row), at);
-        return true;
+        return leaving.has_value();
     }
 
     /// Send now, or when the loop lets it go.
@@ -437,14 +454,12 @@ class AddingSwitch : public Switch {
         }
     }
 
-    /// Let the next block begin.
-    void Advance(Picoseconds now) {
-        adder_.CheckComplete();
-        ++adder_.tally.barriers;
-        if (left_sums_) {
-            left_sums_->Clear();
-        }
-        TellAll({.kind = Kind::ADVANCE}, now);
+    /// Let the next unit of the pool begin.
+    void Advance(uint32_t turn, Picoseconds now) {
+        slots_.CheckComplete(turn);
+        barriers_.Pass(turn);
+        ++slots_.tally.barriers;
+        TellAll({.kind = Kind::ADVANCE, .turn = turn}, now);
     }
 
     /// The number of the worker whose link was attached at this index.
@@ -458,7 +473,7 @@ class AddingSwitch : public Switch {
         }
     }
 
-    Adder adder_;
+    Slots slots_;
 
   private:
     /// Make a pass; return whether another one is needed.
@@ -474,12 +489,14 @@ class AddingSwitch : public Switch {
         if (circling.packet.echo) {
             Packet ack{.kind = Kind::ACK, .asked = circling.packet.asked};
             ack.group = circling.packet.group;
+            ack.turn = circling.packet.turn;
             Leave(ack, circling.packet.worker, at);
         }
         return false;
     }
 
     void Take(const Packet& packet, Picoseconds now) {
+        barriers_.CheckTurn(packet);
         Circling circling{packet, schedule_.ContributionsOf(packet.id)};
         if (Pass(circling, now)) {
             loop_->Add(circling, now);
@@ -488,7 +505,7 @@ class AddingSwitch : public Switch {
 
     /// Add until the pass ends; return whether something left.
     bool Contribute(Circling& circling, Picoseconds at) {
-        ++adder_.tally.passes;
+        ++slots_.tally.passes;
         size_t used = 0;
         bool left = false;
         for (const uint32_t word : circling.left) {
@@ -507,28 +524,13 @@ class AddingSwitch : public Switch {
 
     /// One pass, without the loop: it touches one slot.
     void Recall(const Packet& packet, Picoseconds now) {
-        Packet answer{.kind = Kind::MISSING, .id = packet.id, .group = packet.group};
-        const LeftSums::Left left = left_sums_->Of(packet.id);
-        if (left.count != 0) {
-            answer.kind = Kind::SUM;
-            answer.count = left.count;
-            answer.bytes = left.bytes;
-            ++adder_.tally.sent_again;
-        }
+        const Packet answer = slots_.AnswerTo(packet);
+        slots_.tally.sent_again += answer.kind == Kind::SUM;
         down_[packet.worker]->Send(answer, now);
     }
 
-    void Collect(Picoseconds now) {
-        if (++done_ < down_.size()) {
-            return;
-        }
-        done_ = 0;
-        Done(now);
-    }
-
     const Schedule& schedule_;
+    Barriers barriers_;
     ns3::Ptr<Loop> loop_;
     ns3::Ptr<Outlet> outlet_;
-    uint32_t done_ = 0;
-    std::optional<LeftSums> left_sums_;
 };

@@ -10,9 +10,10 @@
 #include "schedule.h"
 
 #include <algorithm>
+#include <deque>
+#include <functional>
 #include <limits>
 #include <memory>
-#include <optional>
 #include <utility>
 #include <vector>
 
@@ -25,35 +26,129 @@ constexpr int kPatience = 64;
 
 constexpr uint32_t kMostTold = std::numeric_limits<uint16_t>::max();
 
-/// The worker of a recaller.
-class Expectant {
+/// What a worker sends and awaits of a unit in flight. The next one of the pool takes its place.
+class Flight {
   public:
-    virtual ~Expectant() = default;
-    /// The rows of this block that have not come.
-    virtual std::vector<uint32_t> MissingRows() const = 0;
-    virtual bool Misses(uint32_t row) const = 0;
-    virtual void Recall(uint32_t row, Picoseconds now) = 0;
+    Flight(const Schedule& schedule, uint32_t worker, const PaceOptions& pace)
+        : schedule_(schedule),
+          worker_(worker),
+          pace_(pace),
+          left_(schedule.RowsOf(worker)) {}
+
+    void Begin(uint32_t unit) {
+        turn_ = unit + schedule_.pools;
+        block_ = unit % schedule_.blocks;
+        fragment_ = unit / schedule_.blocks;
+        const Schedule::Share share = schedule_.ShareOf(worker_, block_);
+        first_ = share.first_packet;
+        size_ = share.packets;
+        awaited_ = share.rows;
+        schedule_.Expect(worker_, block_, left_);
+        sent_ = confirmed_ = 0;
+        first_waiting_ = 0;
+        acknowledged_.assign((size_ + pace_.group - 1) / pace_.group, false);
+    }
+
+    /// Features that need not wait for acknowledgements of others.
+    uint64_t Sendable() const {
+        const uint64_t furthest = uint64_t{first_waiting_ + pace_.groups_apart} * pace_.group;
+        return std::min(size_, furthest) - sent_;
+    }
+
+    Packet Next(Picoseconds now) {
+        Packet packet{.kind = Kind::FEATURE, .turn = turn_, .asked = now};
+        packet.count = schedule_.CountOf(first_ + sent_);
+        packet.id = static_cast<uint32_t>(first_ + sent_);
+        packet.bytes = schedule_.BytesOf(packet.id, fragment_);
+        packet.group = static_cast<uint32_t>(sent_ / pace_.group);
+        ++sent_;
+        packet.echo = sent_ % pace_.group == 0 || sent_ == size_;
+        return packet;
+    }
+
+    /// Take the acknowledgement of a group; return its features.
+    uint32_t Confirm(uint32_t group) {
+        const uint64_t behind = size_ - uint64_t{group} * pace_.group;
+        const auto features = static_cast<uint32_t>(std::min<uint64_t>(pace_.group, behind));
+        confirmed_ += features;
+        acknowledged_[group] = true;
+        while (first_waiting_ < acknowledged_.size() && acknowledged_[first_waiting_]) {
+            ++first_waiting_;
+        }
+        return features;
+    }
+
+    /// Take contributions to a row; return whether it is complete.
+    bool Take(uint32_t row, uint16_t count) {
+        uint16_t& left = left_[schedule_.RankOf(row)];
+        if (count > left) {
+            throw SimulationError(
+                "A worker got more contributions to a sum than it has neighbours.");
+        }
+        left -= count;
+        awaited_ -= left == 0;
+        return left == 0;
+    }
+
+    bool Misses(uint32_t row) const { return left_[schedule_.RankOf(row)] != 0; }
+
+    std::vector<uint32_t> MissingRows() const {
+        std::vector<uint32_t> rows;
+        const uint64_t count = schedule_.ShareOf(worker_, block_).rows;
+        for (uint64_t rank = 0; rank < count; ++rank) {
+            if (left_[rank] != 0) {
+                rows.push_back(schedule_.RowAt(worker_, block_, rank));
+            }
+        }
+        return rows;
+    }
+
+    uint32_t Turn() const { return turn_; }
+    uint64_t InFlight() const { return sent_ - confirmed_; }
+    bool AllConfirmed() const { return confirmed_ == size_; }
+    bool Through() const { return AllConfirmed() && awaited_ == 0; }
+    double PacketsPerSum() const { return schedule_.PacketsPerSum(worker_, block_); }
+
+  private:
+    const Schedule& schedule_;
+    uint32_t worker_;
+    const PaceOptions& pace_;
+    // Contributions that each row of this worker still misses, by rank among its rows.
+    std::vector<uint16_t> left_;
+    uint32_t turn_ = 0;
+    uint32_t block_ = 0;
+    uint32_t fragment_ = 0;
+    uint64_t first_ = 0;
+    uint64_t size_ = 0;
+    uint64_t sent_ = 0;
+    uint64_t confirmed_ = 0;
+    uint64_t awaited_ = 0;
+    std::vector<bool> acknowledged_;
+    uint32_t first_waiting_ = 0;
 };
 
-/// Asks for missing sums. After a silence it asks for sixteen; then each answer triggers the next
-/// question about those missing at that time, as they may be thousands. host/innetwork/receiver.py
-/// first asks for one; at the speed of hardware, sixteen take the time of a few packets. Nothing is
-/// lost inside the simulated switch, so every sum arrives at last, and nothing is fetched.
+/// Asks for missing sums of a unit. After a silence it asks for sixteen; then each answer triggers
+/// the next question about those missing at that time, as they may be thousands. A real receiver
+/// (host/innetwork/receiver.py) asks for one first; at the speed of hardware, sixteen take the time
+/// of a few packets. Nothing is lost inside the simulated switch, so nothing is fetched.
 class Recaller {
   public:
-    Recaller(Expectant& expectant, const RoundTrip& round_trip)
-        : expectant_(expectant),
+    using Recall = std::function<void(uint32_t row, Picoseconds now)>;
+
+    Recaller(const Flight& flight, Recall recall, const RoundTrip& round_trip)
+        : flight_(flight),
+          recall_(std::move(recall)),
           round_trip_(round_trip),
           timer_(ns3::Create<Timer>([this](Picoseconds now) { Late(now); })) {}
 
-    /// A fragment of a block begins.
+    /// A unit begins.
     void Begin(Picoseconds now) {
         Stop();
         marked_ = false;
         began_ = now;
     }
 
-    /// The worker's own features are through, and sums are missing.
+    /// The worker's own features are through, and sums are missing, which may be lost.
     void Wait(Picoseconds now) {
         if (!waiting_) {
             waiting_ = true;
@@ -98,7 +193,7 @@ class Recaller {
         }
         ++attempts_;
         quiet_since_ = now;
-        to_ask_ = expectant_.MissingRows();
+        to_ask_ = flight_.MissingRows();
         asked_ = 0;
         for (int i = 0; i < kAtOnce; ++i) {
             AskNext(now);
@@ -107,11 +202,11 @@ class Recaller {
     }
 
     void AskNext(Picoseconds now) {
-        while (asked_ < to_ask_.size() && !expectant_.Misses(to_ask_[asked_])) {
+        while (asked_ < to_ask_.size() && !flight_.Misses(to_ask_[asked_])) {
             ++asked_;
         }
         if (asked_ < to_ask_.size()) {
-            expectant_.Recall(to_ask_[asked_++], now);
+            recall_(to_ask_[asked_++], now);
         }
     }
 
@@ -121,7 +216,8 @@ class Recaller {
         return quiet_since_ + std::max(share, round_trip_.BackedOff(attempts_, !marked_));
     }
 
-    Expectant& expectant_;
+    const Flight& flight_;
+    Recall recall_;
     const RoundTrip& round_trip_;
     ns3::Ptr<Timer> timer_;
     Picoseconds began_ = 0;
@@ -134,33 +230,35 @@ class Recaller {
     size_t asked_ = 0;
 };
 
-class Worker : public Host, public Expectant {
+class Worker : public Host {
   public:
     /// opening: whether the exchange begins with a barrier.
     Worker(const Schedule& schedule, uint32_t worker, const PaceOptions& pace, bool opening)
-        : Host(worker, pace),
-          schedule_(schedule),
-          left_(schedule.RowsOf(worker)),
-          opening_(opening) {
-        if (pace.losses) {
-            recaller_.emplace(*this, congestion_.Trip());
+        : Host(worker, pace), schedule_(schedule), passed_(opening ? 0 : schedule.pools) {
+        for (uint32_t pool = 0; pool < schedule.pools; ++pool) {
+            const Flight& flight = flights_.emplace_back(schedule, worker, pace_);
+            const auto recall = [this, &flight](uint32_t row, Picoseconds now) {
+                ++tally_.recalled;
+                Send({.kind = Kind::RECALL, .id = row, .turn = flight.Turn()}, now);
+            };
+            recallers_.emplace_back(flight, recall, congestion_.Trip());
         }
     }
 
-    /// Open the exchange, or begin with its first block.
+    /// Open the exchange in all pools, or begin with its first units.
     void Start(Picoseconds now) override {
-        if (!opening_) {
-            Advance(now);
-            return;
+        for (uint32_t pool = passed_; pool < schedule_.pools; ++pool) {
+            Send({.kind = Kind::DONE, .turn = pool}, now);
         }
-        up_->Send({.kind = Kind::DONE, .worker = static_cast<uint16_t>(worker_)}, now);
+        BeginSome(now);
     }
 
     void Receive(const Packet& packet, uint32_t, Picoseconds now) override {
         Heed(packet, now);
         switch (packet.kind) {
             case Kind::ADVANCE:
-                Advance(now);
+                ++passed_;
+                BeginSome(now);
                 break;
             case Kind::ACK:
                 TakeAck(packet, now);
@@ -170,7 +268,7 @@ class Worker : public Host, public Expectant {
                 TakePart(packet, now);
                 break;
             case Kind::MISSING:
-                recaller_->NotYet(now);
+                recallers_[PoolOf(packet.turn)].NotYet(now);
                 break;
             default:
                 break;
@@ -178,50 +276,39 @@ class Worker : public Host, public Expectant {
     }
 
   protected:
+    /// Of the oldest unit that has one.
     void SendNext(Picoseconds now) override {
-        Packet packet{
-            .kind = Kind::FEATURE, .worker = static_cast<uint16_t>(worker_), .asked = now};
-        packet.count = schedule_.CountOf(first_ + sent_);
-        packet.id = static_cast<uint32_t>(first_ + sent_);
-        packet.bytes = schedule_.BytesOf(packet.id, fragment_);
-        packet.group = static_cast<uint32_t>(sent_ / pace_.group);
-        ++sent_;
-        packet.echo = sent_ % pace_.group == 0 || sent_ == size_;
-        up_->Send(packet, now);
+        uint32_t turn = passed_;
+        while (FlightOf(turn).Sendable() == 0) {
+            ++turn;
+        }
+        Send(FlightOf(turn).Next(now), now);
     }
 
-    uint64_t Sendable() const override {
-        const uint64_t furthest = uint64_t{first_waiting_ + pace_.groups_apart} * pace_.group;
-        return std::min(size_, furthest) - sent_;
-    }
-
-    uint64_t InFlight() const override { return sent_ - confirmed_; }
+    uint64_t Sendable() const override { return Total(&Flight::Sendable); }
+    uint64_t InFlight() const override { return Total(&Flight::InFlight); }
 
   private:
-    std::vector<uint32_t> MissingRows() const override {
-        std::vector<uint32_t> rows;
-        const uint64_t count = schedule_.ShareOf(worker_, block_).rows;
-        for (uint64_t rank = 0; rank < count; ++rank) {
-            if (left_[rank] != 0) {
-                rows.push_back(schedule_.RowAt(worker_, block_, rank));
-            }
+    uint32_t PoolOf(uint32_t turn) const { return turn % schedule_.pools; }
+    Flight& FlightOf(uint32_t turn) { return flights_[PoolOf(turn)]; }
+
+    uint64_t Total(uint64_t (Flight::*number)() const) const {
+        uint64_t total = 0;
+        for (const Flight& flight : flights_) {
+            total += (flight.*number)();
         }
-        return rows;
+        return total;
     }
 
-    void Recall(uint32_t row, Picoseconds now) override {
-        ++tally_.recalled;
-        Packet recall{.kind = Kind::RECALL, .worker = static_cast<uint16_t>(worker_), .id = row};
-        recall.group = Round();
-        up_->Send(recall, now);
+    void Send(Packet packet, Picoseconds now) {
+        packet.worker = static_cast<uint16_t>(worker_);
+        up_->Send(packet, now);
     }
-
-    bool Misses(uint32_t row) const override { return left_[schedule_.RankOf(row)] != 0; }
 
     /// As host/innetwork/receiver.py and host/congestion.py.
     void Heed(const Packet& packet, Picoseconds now) {
         if (packet.kind == Kind::NOTICE) {
-            congestion_.Marked(packet.count * schedule_.PacketsPerSum(worker_, block_));
+            congestion_.Marked(packet.count * FlightOf(passed_).PacketsPerSum());
             return;
         }
         const bool data = packet.kind == Kind::SUM || packet.kind == Kind::FEATURE;
@@ -229,125 +316,84 @@ class Worker : public Host, public Expectant {
             return;
         }
         ++untold_;
-        if (recaller_ && pace_.congestion_control) {
-            recaller_->Marked();
+        if (pace_.congestion_control) {
+            recallers_[PoolOf(packet.turn)].Marked();
         }
         if (!notified_ || now - last_notice_ >= congestion_.Smoothed()) {
             notified_ = true;
             last_notice_ = now;
-            Packet notice{.kind = Kind::NOTICE, .worker = static_cast<uint16_t>(worker_)};
-            notice.count = static_cast<uint16_t>(std::min(untold_, kMostTold));
-            up_->Send(notice, now);
+            const auto told = static_cast<uint16_t>(std::min(untold_, kMostTold));
+            Send({.kind = Kind::NOTICE, .count = told}, now);
             untold_ = 0;
         }
     }
 
-    void Advance(Picoseconds now) {
-        if (open_ && ++fragment_ == schedule_.fragments) {
-            fragment_ = 0;
-            ++block_;
+    /// Begin the units whose pools have passed the barriers before them, once the exchange is open.
+    void BeginSome(Picoseconds now) {
+        if (passed_ < schedule_.pools) {
+            return;
         }
-        open_ = true;
-        if (block_ == schedule_.blocks) {
+        if (passed_ == schedule_.Units() + schedule_.pools) {
             Finish(now);
             return;
         }
-        Begin(now);
-    }
-
-    void Begin(Picoseconds now) {
-        const Schedule::Share share = schedule_.ShareOf(worker_, block_);
-        first_ = share.first_packet;
-        size_ = share.packets;
-        awaited_ = share.rows;
-        schedule_.Expect(worker_, block_, left_);
-        sent_ = confirmed_ = 0;
-        first_waiting_ = 0;
-        acknowledged_.assign((size_ + pace_.group - 1) / pace_.group, false);
-        reported_ = false;
-        if (recaller_) {
-            recaller_->Begin(now);
+        for (; begun_ < std::min(passed_, schedule_.Units()); ++begun_) {
+            FlightOf(begun_).Begin(begun_);
+            recallers_[PoolOf(begun_)].Begin(now);
         }
         SendSome(now);
-        CloseIfThrough(now);
+        CloseThose(now);
     }
 
     void TakeAck(const Packet& packet, Picoseconds now) {
         congestion_.Measured(now - packet.asked);
-        confirmed_ += GroupSize(packet.group);
-        congestion_.Acknowledged(GroupSize(packet.group));
-        acknowledged_[packet.group] = true;
-        while (first_waiting_ < acknowledged_.size() && acknowledged_[first_waiting_]) {
-            ++first_waiting_;
-        }
+        congestion_.Acknowledged(FlightOf(packet.turn).Confirm(packet.group));
         SendSome(now);
-        CloseIfThrough(now);
+        CloseThose(now);
     }
 
     void TakePart(const Packet& packet, Picoseconds now) {
-        uint16_t& left = left_[schedule_.RankOf(packet.id)];
+        Flight& flight = FlightOf(packet.turn);
         // An ADVANCE overtakes what was recalled for nothing.
-        const bool late = packet.group != 0 && packet.group != Round();
-        if (recaller_ && (left == 0 || late)) {
+        const bool late = packet.turn != flight.Turn();
+        if (pace_.losses && (late || !flight.Misses(packet.id))) {
             ++tally_.repeated;
             return;
         }
-        if (packet.count > left) {
-            throw SimulationError(
-                "A worker got more contributions to a sum than it has neighbours.");
+        if (flight.Take(packet.id, packet.count)) {
+            recallers_[PoolOf(packet.turn)].Heard(now);
+            CloseThose(now);
         }
-        left -= packet.count;
-        if (left == 0) {
-            --awaited_;
-            if (recaller_) {
-                recaller_->Heard(now);
+    }
+
+    /// Report units that are through, in order, and let others wait for sums that may be lost.
+    void CloseThose(Picoseconds now) {
+        for (uint32_t unit = reported_; unit < begun_; ++unit) {
+            const Flight& flight = FlightOf(unit);
+            if (flight.Through()) {
+                recallers_[PoolOf(unit)].Stop();
+            } else if (pace_.losses && flight.AllConfirmed()) {
+                recallers_[PoolOf(unit)].Wait(now);
             }
-            CloseIfThrough(now);
-        }
-    }
-
-    void CloseIfThrough(Picoseconds now) {
-        if (!reported_ && confirmed_ == size_ && awaited_ == 0) {
-            reported_ = true;
-            if (recaller_) {
-                recaller_->Stop();
+            if (unit == reported_ && flight.Through()) {
+                ++reported_;
+                Send({.kind = Kind::DONE, .turn = flight.Turn()}, now);
             }
-            up_->Send({.kind = Kind::DONE, .worker = static_cast<uint16_t>(worker_)}, now);
-        } else if (recaller_ && !reported_ && confirmed_ == size_) {
-            recaller_->Wait(now);
         }
     }
-
-    uint32_t GroupSize(uint32_t group) const {
-        const uint64_t left = size_ - uint64_t{group} * pace_.group;
-        return static_cast<uint32_t>(std::min<uint64_t>(pace_.group, left));
-    }
-
-    /// The fragment among those of all blocks, from 1.
-    uint32_t Round() const { return block_ * schedule_.fragments + fragment_ + 1; }
 
     const Schedule& schedule_;
-    // Contributions that each row of this worker still misses, by rank among its rows.
-    std::vector<uint16_t> left_;
-    // Whether the first block has begun.
-    bool open_ = false;
-    bool opening_;
-    uint32_t block_ = 0;
-    uint32_t fragment_ = 0;
-    uint64_t first_ = 0;
-    uint64_t size_ = 0;
-    uint64_t sent_ = 0;
-    uint64_t confirmed_ = 0;
-    uint64_t awaited_ = 0;
-    bool reported_ = false;
-    std::vector<bool> acknowledged_;
-    uint32_t first_waiting_ = 0;
+    // By pool.
+    std::deque<Flight> flights_;
+    std::deque<Recaller> recallers_;
+    // Turns whose barriers have passed; units that have begun, and that were reported.
+    uint32_t passed_;
+    uint32_t begun_ = 0;
+    uint32_t reported_ = 0;
     bool notified_ = false;
     Picoseconds last_notice_ = 0;
     // Data packets that came marked since the last notice.
     uint32_t untold_ = 0;
-    // Only where packets can be lost.
-    std::optional<Recaller> recaller_;
 };
 
 /// Both parts share a link, begin at once, and have a window each.

@@ -1,0 +1,188 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Sends the features of one unit, and repeats what the switch lacks of them."""
+
+from collections import deque
+
+from switchgnn.host.innetwork.endpoint import Endpoint
+from switchgnn.host.wire.batches import FrameRows
+
+_BURST = 64
+# GROUPS_PER_WORKER of p4src/dedup.p4.
+_GROUPS_APART = 32
+
+
+class FeatureSender:
+    """Sends the features of one unit to the switch; all of a worker share window and rate."""
+
+    def __init__(self, endpoint: Endpoint, rows: FrameRows) -> None:
+        self._link = endpoint.link
+        self._rows = rows
+        self._total = rows.count
+        self._group_size = endpoint.pace.group_size
+        self._congestion = endpoint.congestion
+        self._round_trip = endpoint.round_trip
+        self._counters = endpoint.counters
+        groups = -(-self._total // self._group_size)
+        self._waiting = set(range(groups))
+        self._first_waiting = 0
+        self._asked_at = [0.0] * groups
+        self._attempts = [0] * groups
+        self._accepted = [0] * groups
+        self._sent = 0
+        self._confirmed = 0
+        self._nothing_late_before = 0.0
+        self._again: deque[int] = deque()
+        self._first_asked: dict[int, float] = {}
+        self._doubtful: dict[int, float] = {}
+        # The last question that was asked once and answered; earlier ones that are unanswered by
+        # then were lost, or their answers were.
+        self._answered = (0.0, -1)
+
+    @property
+    def done(self) -> bool:
+        """Whether all features are acknowledged."""
+        return not self._waiting
+
+    @property
+    def share(self) -> float:
+        """The share of acknowledged features."""
+        return self._confirmed / max(1, self._total)
+
+    @property
+    def unconfirmed(self) -> int:
+        """The number of unacknowledged features."""
+        return self._total - self._confirmed
+
+    @property
+    def all_sent(self) -> bool:
+        """Whether each feature was sent at least once."""
+        return self._sent == self._total
+
+    @property
+    def in_flight(self) -> int:
+        """How many features were sent and are not acknowledged."""
+        return self._sent - self._confirmed
+
+    def send_some(self, now: float, in_flight: int) -> bool:
+        """Send what window and rate allow, at most a burst; return whether more may go.
+
+        `in_flight`: features of all units.
+        """
+        allowed = self._congestion.allowance(in_flight, now)
+        while self._again and allowed > -self._group_size:
+            # Repeated features are in flight already, so they may exceed the window.
+            index = self._again.popleft()
+            self._link.send(self._rows.frame(index))
+            self._note_if_asking(index, now)
+            self._counters.features_resent += 1
+            allowed -= 1
+        ready = max(0, min(allowed, self._furthest() - self._sent))
+        burst = min(ready, _BURST)
+        if burst:
+            self._link.send_rows(self._rows, self._sent, burst)
+            self._note_asked(self._sent, self._sent + burst, now)
+        self._sent += burst
+        self._counters.features_sent += burst
+        self._congestion.sent(burst)
+        return burst < ready
+
+    def take_ack(self, group: int, count: int, now: float) -> bool:
+        """Take an acknowledgement; return whether it is news."""
+        if group not in self._waiting:
+            self._measure_doubtful(group)
+            return False
+        size = self._size(group)
+        if self._attempts[group] == 0:
+            self._measure(group, now)
+        if count < size:
+            self._repeat(group)
+            self._congestion.lost(now)
+            news = count > self._accepted[group]
+            self._accepted[group] = count
+            return news
+        if (first := self._first_asked.get(group, 0.0)) and (first, group) > self._answered:
+            self._doubtful[group] = now - first
+        self._round_trip.took(self._attempts[group] + 1)
+        self._waiting.discard(group)
+        self._confirmed += size
+        self._congestion.acknowledged(size)
+        return True
+
+    def repeat_what_is_late(self, now: float) -> None:
+        """Ask again about groups whose acknowledgement is overdue."""
+        if now < self._nothing_late_before:
+            return
+        self._nothing_late_before = now + self._round_trip.timeout
+        for group in range(self._first(), len(self._accepted)):
+            if group not in self._waiting:
+                continue
+            last = group * self._group_size + self._size(group) - 1
+            if last >= self._sent:
+                return
+            due = self._asked_at[group] + self._round_trip.backed_off(self._attempts[group])
+            if now > due:
+                if self._attempts[group] == 0:
+                    self._first_asked[group] = self._asked_at[group]
+                self._attempts[group] += 1
+                self._asked_at[group] = now
+                self._link.send(self._rows.frame(last))
+                self._counters.probes += 1
+            else:
+                self._nothing_late_before = min(self._nothing_late_before, due)
+
+    def next_timer(self, now: float) -> float:
+        """Return the seconds until something is overdue."""
+        first = self._first()
+        if not self._waiting or self._asked_at[first] == 0.0:
+            return self._round_trip.timeout
+        due = self._asked_at[first] + self._round_trip.backed_off(self._attempts[first])
+        return max(0.0, due - now)
+
+    def _measure(self, group: int, now: float) -> None:
+        """Measure the round trip of a question that was asked once."""
+        asked_at = self._asked_at[group]
+        if asked_at:
+            self._round_trip.measured(now - asked_at)
+            self._answered = max(self._answered, (asked_at, group))
+
+    def _measure_doubtful(self, group: int) -> None:
+        """Measure from a second answer: the first was not to the repetition, so none was lost.
+
+        As with TCP's D-SACK (RFC 3708). If a later question was answered before, the network has
+        duplicated the answer.
+        """
+        seconds = self._doubtful.pop(group, None)
+        if seconds is not None:
+            self._round_trip.measured(seconds)
+
+    def _furthest(self) -> int:
+        # The switch keeps only that many groups of a worker apart.
+        return min(self._total, (self._first() + _GROUPS_APART) * self._group_size)
+
+    def _first(self) -> int:
+        """Return the first unacknowledged group, if there is one."""
+        while self._waiting and self._first_waiting not in self._waiting:
+            self._first_waiting += 1
+        return self._first_waiting
+
+    def _repeat(self, group: int) -> None:
+        self._attempts[group] += 1
+        first = group * self._group_size
+        indices = range(first, first + self._size(group))
+        queued = set(self._again)
+        self._again.extend(index for index in indices if index not in queued)
+
+    def _note_asked(self, first: int, end: int, now: float) -> None:
+        """Record when the groups that end among these features were sent."""
+        size = self._group_size
+        asked = range(first // size, end // size + (end == self._total and end % size > 0))
+        for group in asked:
+            self._asked_at[group] = now
+
+    def _note_if_asking(self, index: int, now: float) -> None:
+        if (index + 1) % self._group_size == 0 or index + 1 == self._total:
+            self._asked_at[index // self._group_size] = now
+
+    def _size(self, group: int) -> int:
+        return min(self._group_size, self._total - group * self._group_size)

@@ -1,0 +1,350 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""The exchange of the units of a round: one of each pool is in flight, and the oldest goes first.
+
+A round has all blocks of a fragment, then those of the next one: units in flight together are of
+different blocks, and seldom have the same busiest worker. With D pools, a worker begins unit k when
+the barrier of unit k - D has passed, and reports its units in order. The round is opened in each
+pool.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from switchgnn.host.errors import named_workers
+from switchgnn.host.innetwork.barrier import Barrier, Following, Meeting, opening, where
+from switchgnn.host.innetwork.endpoint import Endpoint
+from switchgnn.host.innetwork.errors import ExchangeTimeoutError
+from switchgnn.host.innetwork.fixed_point import Largest
+from switchgnn.host.innetwork.receiver import FetchedFeatures, SumReceiver
+from switchgnn.host.innetwork.responder import Inbox, Packet
+from switchgnn.host.innetwork.schedule import BlockSchedule
+from switchgnn.host.innetwork.sender import FeatureSender
+from switchgnn.host.wire.batches import FrameBatch
+from switchgnn.host.wire.header import OPENING_BLOCK, Header, Kind, Unit, pool_of
+from switchgnn.host.wire.native import FastPaths, SumFastPath, native_frames
+
+_NAMED_AT_MOST = 10
+_OF_UNITS = (Kind.SUM, Kind.FEATURE, Kind.ACK, Kind.MISSING)
+# Called with the share of the oldest unit that is done, between 0 and 1.
+ShareListener = Callable[[float], None]
+
+
+@dataclass(frozen=True)
+class Round:
+    """What is exchanged in a round; `units`: block and fragment of each, in order."""
+
+    number: int
+    units: Sequence[Following]
+    # The pools whose first features may be sent while the round is opened.
+    early: frozenset[int]
+    # Takes the largest magnitude; returns whether the features fit, else the round is void.
+    opened: Callable[[Largest], bool]
+    # Returns what this worker sends and awaits in a unit, and int32[S, W], the content of frames.
+    schedule: Callable[[Following], BlockSchedule]
+    payloads: Callable[[Following], NDArray[np.int32]]
+    # Returns what follows a unit, by its index, in its pool.
+    following: Callable[[int], Following]
+    # Takes int32[Q, W], the sums of a unit.
+    take: Callable[[Following, NDArray[np.int32]], None]
+    # Hears that all workers are done with a unit.
+    passed: Callable[[Following], None]
+
+
+@dataclass(eq=False)
+class _InFlight:
+    """A unit from its first feature to its barrier; `meeting`: once this worker is done with it."""
+
+    index: int
+    unit: Unit
+    sender: FeatureSender
+    receiver: SumReceiver
+    fast_path: SumFastPath | None
+    meeting: Meeting | None = None
+
+    @property
+    def done(self) -> bool:
+        """Whether all features are acknowledged, and all sums here."""
+        return self.sender.done and self.receiver.done
+
+    @property
+    def passed(self) -> bool:
+        """Whether all workers are done with it."""
+        return self.meeting is not None and self.meeting.answer is not None
+
+    def take(self, header: Header, frame: memoryview, now: float) -> bool:
+        """Process a packet of this unit; return whether it is progress."""
+        if header.ecn and header.kind in (Kind.SUM, Kind.FEATURE):
+            self.receiver.note_mark()
+        if header.kind is Kind.SUM:
+            return self.receiver.take_sum(header, frame, now)
+        if header.kind is Kind.FEATURE:
+            return self.receiver.take_feature(header, frame, now)
+        if header.kind is Kind.ACK:
+            return self.sender.take_ack(header.feature_group, header.count, now)
+        return self.receiver.take_missing(header, now)
+
+
+class UnitExchange:
+    """Exchanges the units of rounds; `pools`: how many may be in flight."""
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        inbox: Inbox,
+        *,
+        barrier: Barrier,
+        pools: int,
+        receiver: type[SumReceiver] = SumReceiver,
+        on_share: ShareListener | None = None,
+    ) -> None:
+        self._endpoint = endpoint
+        self._inbox = inbox
+        self._pace = endpoint.pace
+        self._clock = endpoint.clock
+        self._counters = endpoint.counters
+        self._barrier = barrier
+        self._pools = pools
+        self._receiver = receiver
+        self._fetched = FetchedFeatures()
+        self._on_share = on_share
+        frames = native_frames()
+        self._native = None if frames is None else FastPaths[SumFastPath](frames.take_sums)
+        # By block and pool.
+        self._fast_paths: dict[tuple[int, int], SumFastPath] = {}
+        self._in_flight: list[_InFlight] = []
+        # How many units of the round were begun, and the last one.
+        self._begun = 0
+        self._newest = Unit(0, 0, 0)
+        self._open = self._void = False
+
+    def run(self, each: Round, magnitude: int) -> bool:
+        """Exchange a round; return False if it was void.
+
+        `magnitude`: float32 bits of the largest feature of this worker.
+
+        Raises:
+            ExchangeTimeoutError: the switch or a worker does not answer.
+        """
+        first = each.units[: self._pools]
+        first = [*first, *map(opening, range(len(first), self._pools))]
+        self._barrier.open_round(each.number, magnitude, first)
+        self._counters.barriers += not each.early
+        self._in_flight, self._begun, self._open, self._void = [], 0, False, False
+        self._newest = Unit(each.number, OPENING_BLOCK, 0)
+        try:
+            self._drive(each)
+        finally:
+            self._endpoint.stall.stop()
+        return not self._void
+
+    def _drive(self, each: Round) -> None:
+        now = self._clock.now()
+        deadline, heartbeat_at = now + self._pace.timeout, now + self._heartbeat_interval
+        while self._goes_on(each):
+            unfinished = self._unfinished()
+            pending = self._barrier.tend()
+            more = self._send_some(now)
+            self._note_stall(unfinished)
+            batch = self._endpoint.link.receive_batch(0.0 if more else self._wait(now, pending))
+            now = self._clock.now()
+            news = batch is not None and self._take_batch(batch, now)
+            if news or unfinished is None or not self._open:
+                deadline = now + self._pace.timeout
+            if unfinished is not None and now > deadline:
+                raise self._complaint(unfinished)
+            for unit in self._in_flight:
+                unit.sender.repeat_what_is_late(now)
+            late = False
+            if unfinished is not None and self._open and unfinished.sender.done:
+                late = unfinished.receiver.ask_for_what_is_late(now)
+            # Others may wait for it at any barrier, also while this worker only waits.
+            if late or now > heartbeat_at:
+                self._barrier.repeat_last()
+                heartbeat_at = now + self._heartbeat_interval
+                if unfinished is not None and self._on_share is not None:
+                    self._on_share((unfinished.sender.share + unfinished.receiver.share) / 2)
+
+    def _goes_on(self, each: Round) -> bool:
+        """Bring the round forward as far as it is known; return whether something is left."""
+        if not self._open and not self._barrier.pending:
+            self._opened(each)
+        for unit in [unit for unit in self._in_flight if unit.passed]:
+            self._in_flight.remove(unit)
+            each.passed(each.units[unit.index])
+        while self._may_begin(each):
+            self._begin(each)
+        while self._open and (oldest := self._unfinished()) is not None and oldest.done:
+            self._report(each, oldest)
+        rest = self._begun < len(each.units) or self._in_flight or self._barrier.pending
+        return bool(rest)
+
+    def _opened(self, each: Round) -> None:
+        """Go on after all workers have opened the round; close it if it is void."""
+        self._open = True
+        if each.opened(self._barrier.agreed()):
+            # The time until all workers were in the round is no part of the units'.
+            for unit in self._in_flight:
+                unit.receiver.begin_again(self._clock.now())
+            return
+        self._void, self._in_flight, self._begun = True, [], len(each.units)
+        self._counters.barriers += 1
+        for pool, step in enumerate(each.units[: self._pools]):
+            self._barrier.report(Unit(each.number, step.block, step.fragment), opening(pool))
+
+    def _may_begin(self, each: Round) -> bool:
+        """Return whether the barrier of the last unit in the next one's pool has passed."""
+        if self._begun == len(each.units):
+            return False
+        oldest = self._in_flight[0].index if self._in_flight else self._begun
+        free = self._begun - oldest < self._pools
+        return free and (self._open or self._begun in each.early)
+
+    def _begin(self, each: Round) -> None:
+        step = each.units[self._begun]
+        unit, schedule = Unit(each.number, step.block, step.fragment), each.schedule(step)
+        sender = FeatureSender(
+            self._endpoint,
+            schedule.frames.fill(
+                each.number, step.fragment, each.payloads(step), narrow=self._endpoint.narrow
+            ),
+        )
+        per_sum = self._endpoint.per_sum
+        receiver = self._receiver(
+            self._endpoint,
+            schedule,
+            unit=unit,
+            began=self._clock.now(),
+            fetched=None if per_sum else self._fetched.of(each.number, step.fragment),
+        )
+        fast_path = self._fast_path(schedule, unit)
+        if fast_path is not None:
+            fast_path.open(self._endpoint.session, unit, receiver.awaited, receiver.payloads)
+        self._in_flight.append(_InFlight(self._begun, unit, sender, receiver, fast_path))
+        self._begun, self._newest = self._begun + 1, unit
+        for kept in self._inbox.take_kept():
+            self._take(kept, self._clock.now())
+
+    def _fast_path(self, schedule: BlockSchedule, unit: Unit) -> SumFastPath | None:
+        if self._native is None:
+            return None
+        key = unit.block, pool_of(unit.fragment)
+        if key not in self._fast_paths:
+            counts = np.array(schedule.receive_count, dtype=np.uint32)
+            self._fast_paths[key] = SumFastPath(schedule.receive_vertex, counts)
+        return self._fast_paths[key]
+
+    def _report(self, each: Round, unit: _InFlight) -> None:
+        """Report a unit as done, and begin to wait for the next one."""
+        each.take(each.units[unit.index], unit.receiver.sums())
+        self._counters.barriers += 1
+        unit.meeting = self._barrier.report(unit.unit, each.following(unit.index))
+        if (following := self._unfinished()) is not None:
+            # What other workers have sent of it so far is not late.
+            following.receiver.begin_again(self._clock.now())
+
+    def _unfinished(self) -> _InFlight | None:
+        """Return the oldest unit that this worker is not done with."""
+        return next((unit for unit in self._in_flight if unit.meeting is None), None)
+
+    def _send_some(self, now: float) -> bool:
+        """Send what window and rate allow; return whether more may go.
+
+        A unit begins when the older ones have been sent: only of one is a group incomplete, and the
+        window has room for that, or the switch would never acknowledge it.
+        """
+        senders = [unit.sender for unit in self._in_flight if not unit.sender.done]
+        for sender in senders:
+            if sender.send_some(now, sum(one.in_flight for one in senders)):
+                return True
+            if not sender.all_sent:
+                break
+        return False
+
+    def _note_stall(self, unfinished: _InFlight | None) -> None:
+        """Count the time in which only other workers can go on."""
+        if unfinished is None or (not self._open and all(x.sender.done for x in self._in_flight)):
+            self._endpoint.stall.start()
+        else:
+            self._endpoint.stall.stop()
+
+    @property
+    def _heartbeat_interval(self) -> float:
+        """Seconds between two `done`s, short enough that others get some on bad links."""
+        return min(self._pace.heartbeat_interval, self._endpoint.round_trip.longest())
+
+    def _wait(self, now: float, pending: float) -> float:
+        """Return the seconds until something is to be done; `pending`: at the barriers."""
+        timer = min(self._heartbeat_interval, pending)
+        for unit in self._in_flight:
+            if not unit.sender.done:
+                timer = min(timer, unit.sender.next_timer(now))
+        unfinished = self._unfinished()
+        if unfinished is not None and self._open and unfinished.sender.done:
+            timer = min(timer, unfinished.receiver.next_timer(now))
+        return max(0.001, min(timer, self._endpoint.congestion.wait() or timer))
+
+    def _take_batch(self, batch: FrameBatch, now: float) -> bool:
+        """Process a batch; return whether there is progress."""
+        news, left = False, range(batch.first, batch.count)
+        quick = [unit for unit in self._in_flight if unit.fast_path is not None]
+        fast_paths = [unit.fast_path for unit in quick if unit.fast_path is not None]
+        rest: Sequence[int] = left
+        if self._native is not None and fast_paths:
+            rest = self._native.take_plain(batch, fast_paths)
+        for unit, fast_path in zip(quick, fast_paths, strict=True):
+            news |= unit.receiver.took(fast_path.taken, now)
+            for group, count in fast_path.acknowledged:
+                self._counters.heard += 1
+                news |= unit.sender.take_ack(group, count, now)
+        for index in rest:
+            packet = self._inbox.open(batch.frame(index))
+            if packet is not None:
+                news |= self._take(packet, now)
+        return news
+
+    def _take(self, packet: Packet, now: float) -> bool:
+        """Process a packet; return whether it is progress."""
+        header, frame = packet
+        if header.kind in (Kind.WAITING, Kind.ADVANCE):
+            self._counters.late += not self._barrier.heed(header, frame)
+            return False
+        if header.kind not in _OF_UNITS:
+            self._counters.ignored += 1
+            return False
+        unit = next((unit for unit in self._in_flight if unit.unit == header.unit), None)
+        if unit is None:
+            if header.kind in (Kind.SUM, Kind.FEATURE) and header.unit.order > self._newest.order:
+                self._inbox.keep(packet)
+            else:
+                self._counters.late += 1
+            return False
+        self._counters.heard += header.kind in (Kind.ACK, Kind.MISSING)
+        return unit.take(header, frame, now)
+
+    def _complaint(self, unit: _InFlight) -> ExchangeTimeoutError:
+        sender, receiver = unit.sender, unit.receiver
+        here = where(unit.unit)
+        after = f"after {self._pace.timeout:g} s without progress"
+        if not sender.done:
+            return ExchangeTimeoutError(
+                f"{here}: the switch on {self._endpoint.link.name} has not acknowledged "
+                f"{sender.unconfirmed} features {after}. Is it running, with the plan installed "
+                "(`switchgnn controller show`)?"
+            )
+        vertices = receiver.missing_vertices
+        named = ", ".join(map(str, vertices[:_NAMED_AT_MOST]))
+        more = ", …" if len(vertices) > _NAMED_AT_MOST else ""
+        # Workers that wait at the barrier of a restarted switch cannot answer earlier.
+        blamed, blame = receiver.silent_workers, "The switch did not answer."
+        if behind := self._barrier.left_behind:
+            named_behind = named_workers(behind)
+            blame = f"The restarted switch waits at the previous barrier for {named_behind}."
+            blamed = behind
+        elif blamed:
+            blame = f"{named_workers(blamed).capitalize()} did not answer."
+        missing = f"{len(vertices)} sums are missing (vertices {named}{more})"
+        return ExchangeTimeoutError(f"{here}: {missing} {after}. {blame}", blamed)
