@@ -10,7 +10,7 @@ import numpy as np
 from switchgnn.base.network import Network
 from switchgnn.controller.controls import KEYED
 from switchgnn.controller.controls.access import LAST_TAGS_REGISTER
-from switchgnn.controller.controls.banks import Banks, Pool, has_pool, reduce_slots
+from switchgnn.controller.controls.banks import Banks, SlotLimits, hands_out_slots, reduce_slots
 from switchgnn.controller.controls.fanout import Fanout
 from switchgnn.controller.controls.loop import FIRST_LOOP_PORT
 from switchgnn.controller.controls.session import Session
@@ -121,11 +121,11 @@ def _largest_first(uses: Iterable[Use]) -> tuple[Use, ...]:
 
 def check_plan(plan: SwitchPlan, program: Program, layout: Layout, network: Network) -> None:
     """Refuse a plan for another program, or too large for this one or for the network."""
-    if plan.manifest.strawman != has_pool(layout):
+    if plan.manifest.strawman != hands_out_slots(layout):
         kinds = ("a plan with a slot for each destination", "the strawman's plan")
         raise PlanRefusedError(
             f"This is {kinds[plan.manifest.strawman]}, but the P4 program is for "
-            f"{kinds[has_pool(layout)]}: plan again, or install it with its own program."
+            f"{kinds[hands_out_slots(layout)]}: plan again, or install it with its own program."
         )
     if plan.manifest.program != program.digest:
         raise PlanRefusedError(
@@ -184,8 +184,8 @@ def _check_slots(plan: SwitchPlan, layout: Layout) -> None:
     used = np.where(plan.switch.entry_expected > 0, plan.switch.entry_slot, 0)
     highest = max(int(used.max(initial=0)), int(plan.switch.result_slot.max(initial=0)))
     needed = plan.manifest.slots_per_bank
-    if has_pool(layout):
-        room = Pool(layout).destinations_per_bank
+    if hands_out_slots(layout):
+        room = SlotLimits(layout).destinations_per_bank
         if highest >= room:
             raise PlanRefusedError(
                 f"The plan has {highest + 1:,} destinations in one bank, the P4 program tells "

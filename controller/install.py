@@ -21,7 +21,7 @@ from switchgnn.controller.change import (
 )
 from switchgnn.controller.check import check_plan
 from switchgnn.controller.controls import KEYED
-from switchgnn.controller.controls.banks import Pool, has_pool
+from switchgnn.controller.controls.banks import SlotLimits, hands_out_slots
 from switchgnn.controller.controls.congestion import (
     BMV2_QUEUE,
     DEFAULT_ECN_THRESHOLD,
@@ -57,8 +57,8 @@ def desired_state(
         Tier.name: Tier(layout).encode(plan, network),
         Reduce.name: Reduce(layout).encode(plan),
     }
-    if has_pool(layout):
-        settings[Pool.name] = Pool(layout).encode(plan.manifest.slots)
+    if hands_out_slots(layout):
+        settings[SlotLimits.name] = SlotLimits(layout).encode(plan.manifest.slots)
     return SwitchContents(
         rows={**empty.rows, **{rows.table.name: rows for rows in tables}},
         defaults={**empty.defaults, **settings},

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""banks.p4: the sizes and counters of the banks, and the pool of the strawman's."""
+"""banks.p4: the sizes and counters of the banks, and the limits of the strawman's."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ from switchgnn.controller.p4runtime.layout import Layout
 PASSES_COUNTER = "passes"
 # One cell for each slot of the all-reduce.
 FRAGMENTS_REGISTER = "fragment_tag"
-TABLE = "pool"
+TABLE = "slot_limits"
 
 
 @dataclass(frozen=True)
@@ -68,18 +68,18 @@ class Banks:
         return min(value.size for value in self._values) - self._reserved
 
 
-def has_pool(layout: Layout) -> bool:
+def hands_out_slots(layout: Layout) -> bool:
     """Tell whether the program is the strawman's, which hands its slots out itself."""
     return TABLE in layout.tables
 
 
 def reduce_slots(layout: Layout) -> int:
     """Return how many slots of each bank are those of the all-reduce; the strawman's has none."""
-    return 0 if has_pool(layout) else layout.registers[FRAGMENTS_REGISTER].size
+    return 0 if hands_out_slots(layout) else layout.registers[FRAGMENTS_REGISTER].size
 
 
-class Pool(Setting):
-    """The pool table."""
+class SlotLimits(Setting):
+    """The slot_limits table."""
 
     name, action = TABLE, "set_limits"
 

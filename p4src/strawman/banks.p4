@@ -20,20 +20,20 @@ struct limits_t {
     slot_t limit7;
 }
 
-control Pool(out limits_t limits) {
+control SlotLimits(out limits_t each) {
     action set_limits(slot_t limit0, slot_t limit1, slot_t limit2, slot_t limit3,
                       slot_t limit4, slot_t limit5, slot_t limit6, slot_t limit7) {
-        limits = { limit0, limit1, limit2, limit3, limit4, limit5, limit6, limit7 };
+        each = { limit0, limit1, limit2, limit3, limit4, limit5, limit6, limit7 };
     }
 
-    table pool {
+    table slot_limits {
         actions = { set_limits; }
         default_action = set_limits(0, 0, 0, 0, 0, 0, 0, 0);
         size = 1;
     }
 
     apply {
-        pool.apply();
+        slot_limits.apply();
     }
 }
 
@@ -41,7 +41,7 @@ const bit<32> DESTINATIONS_PER_BANK = MAX_RESULTS / BANKS;
 
 // One more event: no slot was free, and the contribution went to the worker unchanged.
 const bit<32> SLOT_OVERFLOWED = SLOT_EVENTS;
-const bit<32> POOL_EVENTS = SLOT_EVENTS + 1;
+const bit<32> SHELF_EVENTS = SLOT_EVENTS + 1;
 
 // A destination gets a slot for its first contribution, if one is free, and returns it with its
 // sum. A contribution without a slot goes unchanged to the worker of its destination.
@@ -49,7 +49,7 @@ const bit<32> POOL_EVENTS = SLOT_EVENTS + 1;
 // Slots have numbers from 1; 0 is none. Nothing is cleared: under a newer tag all slots are
 // free and every destination starts over. A slot that is never returned, because a
 // contribution was lost, is lost for one tag only.
-control PooledAggregator(in headers_t hdr,
+control ShelvedAggregator(in headers_t hdr,
                          inout metadata_t meta,
                          in slot_t destination,
                          in count_t expected,
@@ -62,7 +62,7 @@ control PooledAggregator(in headers_t hdr,
     // Returned slots; the last one is handed out first.
     register<slot_t>(SLOTS_PER_BANK) free_slots;
     register<lanes_t>(SLOTS_PER_BANK) value;
-    counter(POOL_EVENTS, CounterType.packets) events;
+    counter(SHELF_EVENTS, CounterType.packets) events;
 
     bit<32> index;
     bit<168> content;
@@ -139,7 +139,7 @@ control PooledAggregator(in headers_t hdr,
     apply {
         if (expected != 0 && meta.loop.next_bank <= bank && meta.completed == 0) {
             look();
-            // The tag of the pool is never older than that of a destination.
+            // The tag of the shelf is never older than that of a destination.
             if (standing[127:48] > meta.tag) {
                 events.count(SLOT_STALE);
             } else {
@@ -191,15 +191,15 @@ control PooledAggregator(in headers_t hdr,
 }
 
 control Banks(in headers_t hdr, inout metadata_t meta) {
-    Pool() pool;
-    PooledAggregator(0) bank0;
-    PooledAggregator(1) bank1;
-    PooledAggregator(2) bank2;
-    PooledAggregator(3) bank3;
-    PooledAggregator(4) bank4;
-    PooledAggregator(5) bank5;
-    PooledAggregator(6) bank6;
-    PooledAggregator(7) bank7;
+    SlotLimits() slot_limits;
+    ShelvedAggregator(0) bank0;
+    ShelvedAggregator(1) bank1;
+    ShelvedAggregator(2) bank2;
+    ShelvedAggregator(3) bank3;
+    ShelvedAggregator(4) bank4;
+    ShelvedAggregator(5) bank5;
+    ShelvedAggregator(6) bank6;
+    ShelvedAggregator(7) bank7;
 
     limits_t limits;
 
@@ -207,7 +207,7 @@ control Banks(in headers_t hdr, inout metadata_t meta) {
     counter(BANKS + 1, CounterType.packets) passes;
 
     apply {
-        pool.apply(limits);
+        slot_limits.apply(limits);
         bank0.apply(hdr, meta, meta.slots.slot0, meta.slots.expected0, limits.limit0);
         bank1.apply(hdr, meta, meta.slots.slot1, meta.slots.expected1, limits.limit1);
         bank2.apply(hdr, meta, meta.slots.slot2, meta.slots.expected2, limits.limit2);

@@ -706,9 +706,9 @@ MISTAKES = (
         "tests/promela",
         "in the model a worker says only once that it is done",
         "tests/promela/worker.pml",
-        "HAS(closing, worker) -> send_done(tag)",
-        "HAS(closing, worker) -> skip",
-        (f"{MODEL}::test_nothing_goes_wrong[LOSS=1-mode4]",),
+        "HAS(closing, IN(worker, tag)) -> send_done(tag)",
+        "HAS(closing, IN(worker, tag)) -> skip",
+        (f"{MODEL}::test_nothing_goes_wrong[LOSS=1]",),
     ),
     Mistake(
         "sums_not_handed_on",
@@ -791,6 +791,15 @@ MISTAKES = (
         "if unit.unit == header.unit)",
         "if unit.unit.order >= header.unit.order)",
         (f"{EXCHANGE}::test_sums_of_earlier_rounds_are_not_taken",),
+    ),
+    Mistake(
+        "units_share_a_narrow_window",
+        "tests/host",
+        "a worker sends the first features of a unit before the last ones of the older unit",
+        "host/innetwork/units.py",
+        "            if not sender.all_sent:\n",
+        "            if sender.done:\n",
+        (f"{TIMEOUTS}::test_a_unit_begins_when_the_older_ones_are_sent",),
     ),
     Mistake(
         "scales_may_differ",

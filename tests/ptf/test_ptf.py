@@ -43,7 +43,7 @@ def test_case(case: str, results: dict[str, CaseResult]) -> None:
         pytest.fail(result.failure or result.error or "", pytrace=False)
 
 
-# One mistake each in sums, duplicates, the pool and leaf-spines: every mistake needs a PTF process.
+# One mistake each in sums, duplicates, the strawman and leaf-spines: each needs a PTF process.
 FIRST = ("carry_between_lanes", "forget_sources", "add_what_overflows", "forget_the_level")
 
 

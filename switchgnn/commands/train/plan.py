@@ -195,9 +195,11 @@ def _context(
 
 
 def _request(job: TrainJob) -> PlanRequest:
-    """Return what is asked for, with the partition of a transport that has its own."""
+    """Return what is asked for, with the partition and one pool where the transport has its own."""
     request, own = job.request, job.transport.partition
     alone = own is not None and request.partition is None and request.assignment is None
+    if job.transport.strategies is not None:
+        request = replace(request, pools=1)
     return replace(request, partition=own) if alone else request
 
 

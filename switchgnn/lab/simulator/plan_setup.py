@@ -59,7 +59,7 @@ def plan_setup(
 
     Raises:
         SimulatorError: the leaf-spine does not fit the plan's workers.
-        PlannerError: the blocks are for other leaves and spines, and too large for these.
+        PlannerError: the blocks are too large for these leaves and spines.
     """
     manifest = plan.manifest
     record = manifest.direction(_FORWARD)
@@ -77,18 +77,8 @@ def plan_setup(
     shared = _slots_of_banks(manifest.slots, banks) if manifest.strawman else ()
     rounds, together = (1, fragments) if whole_features else (fragments, 1)
     longest = max(map(frame_bytes, lanes), default=FEATURE_FRAME_BYTES)
-    return Setup(
-        manifest.workers,
-        host_based=False,
-        arrays=arrays,
-        blocks=blocks,
-        fragments=rounds,
-        bank_slots=shared,
-        together=together,
-        data_frame_bytes=longest,
-        lanes=lanes,
-        pools=manifest.pools,
-    )
+    sizes = (blocks, rounds, shared, together, longest, lanes)
+    return Setup(manifest.workers, False, arrays, *sizes, pools=manifest.pools)
 
 
 def _slots_of_banks(slots: int, banks: int) -> tuple[int, ...]:

@@ -150,8 +150,7 @@ def mixed_setup(
         framing: of the rows.
 
     Returns:
-        Both parts; the hosts' part alone where the switch has no blocks, and the switch's part
-        alone where no rows travel.
+        Both parts, or one alone where the switch has no blocks, or where no rows travel.
     """
     hosts = host_setup(rows, features, pace, framing)
     if not switch.blocks:

@@ -181,6 +181,23 @@ def _refine(
     return part
 
 
+def side_by_side(loads: NDArray[np.int64], pools: int) -> NDArray[np.int64]:
+    """Return the blocks, int64[B], in an order in which the busiest links of neighbours differ.
+
+    Next comes the block that adds least, beyond its own busiest link, to that of the `pools` blocks
+    which are in flight then. `loads` are the packets of each block on each link, int64[B, L].
+    """
+    left, own = list(range(len(loads))), loads.max(axis=1, initial=0)
+    order: list[int] = []
+    if pools == 1 or len(loads) * loads.size > MOST_ADDITIONS:
+        return np.array(left, dtype=np.int64)
+    while left:
+        beside = loads[order[1 - pools :]].sum(axis=0)
+        added = (loads[left] + beside).max(axis=1) - own[left]
+        order.append(left.pop(int(added.argmin())))
+    return np.array(order, dtype=np.int64)
+
+
 def count_sources(edges: Incidence, part: NDArray[np.int32], parts: int) -> NDArray[np.int32]:
     """Count the destinations of each source in each set, int32[N, parts]."""
     counts = np.zeros((edges.sources, parts), dtype=np.int32)

@@ -210,7 +210,8 @@ def _exchange(  # noqa: PLR0912, PLR0915, PLR0917 - numba takes one loop
     free = 0
     end = 0
     unconfirmed = len(time)
-    current, rounds, fragments = 0, len(switch.rest) - 1, len(switch.feature)
+    current, rounds = 0, len(switch.rest) - 1
+    blocks = rounds // max(1, len(switch.feature))
     next_group = np.zeros(workers, dtype=np.int64)
     groups_left = np.zeros(workers, dtype=np.int64)
     sums_left = np.zeros(workers, dtype=np.int64)
@@ -226,8 +227,8 @@ def _exchange(  # noqa: PLR0912, PLR0915, PLR0917 - numba takes one loop
     while events:
         now, kind, what = heapq.heappop(events)
         if kind < _AT_SWITCH:
-            block = current // fragments
-            size = switch.feature[current % fragments]
+            block = current % blocks
+            size = switch.feature[current // blocks]
             if kind == _GROUP_AT_SWITCH:
                 ready = now
                 if switch_work:
@@ -272,7 +273,7 @@ def _exchange(  # noqa: PLR0912, PLR0915, PLR0917 - numba takes one loop
                     # The hosts' part goes on without the switch's, or the other link_delay round.
                     through = opens + switch.rest[current]
                     continue
-                block = current // fragments
+                block = current % blocks
                 for to in range(workers):
                     down[to] = max(down[to], now + barrier_work) + barrier
                     share = block * workers + to

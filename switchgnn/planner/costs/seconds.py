@@ -5,7 +5,6 @@
 Times are whole picoseconds inside, as in the simulator, which this predicts (docs/simulator.md).
 """
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -13,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.planner.arrays import indptr_of, rank_within
+from switchgnn.planner.arrays import Compiled, indptr_of, rank_within
 from switchgnn.planner.costs.flow import plan_arrivals, turns_of
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.lanes import fragment_lanes, frame_bytes
@@ -81,24 +80,26 @@ def plan_seconds(
 ) -> float:
     """Predict one exchange of a plan in steady state.
 
-    Workers send the features of a block one after another. A sum is complete when its last
-    contribution has been added, and queues for its worker. A worker with all its sums reports to
-    the barrier, which opens the next fragment, block or exchange. With `together` a slot holds all
-    fragments of a feature, so only blocks have barriers.
+    Workers send the features of a unit (a fragment of a block) one after another. A sum is complete
+    when its last contribution has been added, and queues for its worker. A worker with all its sums
+    reports to the barrier, which opens the next unit of the same pool, or the next exchange. With
+    `together` a slot holds all fragments of a feature, so units are blocks.
     """
-    traffic = _Traffic(plan, direction)
-    widths = Counter(fragment_lanes(width, plan.manifest.lanes))
-    total = sum(times * traffic.picoseconds(lanes, network) for lanes, times in widths.items())
-    if together and total:
-        total -= (widths.total() - 1) * traffic.between_fragments(network)
-    return total / PICOSECONDS
+    passed = _Traffic(plan, direction).passed(_units(plan, width, together=together), network)
+    return int(passed.max(initial=0)) / PICOSECONDS
+
+
+def _units(plan: Plan, width: int, *, together: bool) -> list[tuple[int, ...]]:
+    """Return the lanes of the fragments of a feature that travel together, for each unit."""
+    lanes = fragment_lanes(width, plan.manifest.lanes)
+    return [lanes] if together else [(each,) for each in lanes]
 
 
 class Rounds(NamedTuple):
     """The traffic of the switch from one barrier to the next, in groups of features.
 
-    A round is a fragment of a block, or all of them if `together`. B blocks have F rounds each, G
-    groups, and R sums.
+    A round is a fragment of a block, or all of them if `together`. B blocks have F rounds each, the
+    first ones of all blocks first, G groups, and R sums.
     """
 
     group_indptr: NDArray[np.int64]  # [B * W + 1], the groups of each block and worker
@@ -112,7 +113,7 @@ class Rounds(NamedTuple):
     feature: NDArray[np.int64]
     ack: int  # picoseconds of a group's acknowledgement on a link
     window: int  # groups in flight of each worker, at most
-    rest: NDArray[np.int64]  # [B * F + 1], picoseconds of each round and those after it alone
+    rest: NDArray[np.int64]  # [F * B + 1], picoseconds of each round and those after it alone
     work: int  # picoseconds of processors for all of it
 
 
@@ -120,9 +121,7 @@ def plan_rounds(
     plan: Plan, direction: Direction, width: int, network: NetworkModel, *, together: bool = False
 ) -> Rounds:
     """Return the traffic of the switch from one barrier to the next."""
-    return _Traffic(plan, direction).rounds(
-        fragment_lanes(width, plan.manifest.lanes), network, together=together
-    )
+    return _Traffic(plan, direction).rounds(_units(plan, width, together=together), network)
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,35 +167,52 @@ class _Traffic:
         self._sum_worker = switch.result_worker[low:high].astype(np.int64)
         self._sum_bank = switch.result_bank[low:high]
 
-    def picoseconds(self, lanes: int, network: NetworkModel) -> int:
-        """Return the picoseconds of a fragment of all blocks."""
-        if not self._blocks:
-            return 0
-        size = frame_bytes(lanes)
-        return int(self._of_blocks(self._switch(size, network), size, network).sum())
+    def passed(self, units: Sequence[tuple[int, ...]], network: NetworkModel) -> NDArray[np.int64]:
+        """Return int64[F * B], when the barrier of each unit passes; `units` are those of a block.
 
-    def rounds(self, lanes: Sequence[int], network: NetworkModel, *, together: bool) -> Rounds:
-        """Return `Rounds`, given the numbers in each fragment."""
-        added = {each: self._switch(frame_bytes(each), network) for each in set(lanes)}
-        alone = {
-            each: self._of_blocks(found, frame_bytes(each), network)
-            for each, found in added.items()
-        }
-        taken = np.stack([alone[each] for each in lanes], axis=1)
-        feature = np.array([network.of_host(frame_bytes(each)) for each in lanes])
-        times = 1
-        if together:
-            times = len(lanes)
-            between = (times - 1) * (barrier_time(self._workers, network) + 2 * network.link_delay)
-            taken = taken.sum(axis=1, keepdims=True) - between
-            feature = feature.sum(keepdims=True)
+        Units in flight share links, loop and processors, and earlier ones go first. What leaves the
+        switch is late by as much as the worker that it waits for begins late.
+        """
+        added = {each: self._switch(each, network) for each in set(units)}
+        asks, sums = np.flatnonzero(self._asks), len(self._sum_block)
+        block = np.append(self._sum_block, self._block[asks])
+        order, shape = np.argsort(block, kind="stable"), (len(units), len(block))
+        leaves, waits_for, service = (np.empty(shape, dtype=np.int64) for _ in range(3))
+        loop = np.zeros((len(units), self._blocks), dtype=np.int64)
+        for at, each in enumerate(units):
+            it, feature, ack = added[each], *_on_links(each, network)
+            leaves[at] = np.append(it.complete, it.through[asks])[order]
+            waits_for[at] = self._worker[np.append(self._packet[it.last], asks)][order]
+            service[at] = np.repeat([feature, ack], [sums, len(asks)])[order]
+            passes = np.bincount(self._block, it.passes, minlength=self._blocks).astype(np.int64)
+            loop[at] = len(each) * passes * network.loop_pass
+        return _pass_units(
+            self._plan.manifest.pools,
+            indptr_of(np.bincount(block, minlength=self._blocks)),
+            leaves,
+            waits_for,
+            np.append(self._sum_worker, self._worker[asks])[order],
+            service,
+            loop,
+            self._by_link(self._block, self._worker),
+            np.array([_on_links(each, network)[0] for each in units]),
+            np.array([len(each) * self._work(network) for each in units]),
+            network.link_delay,
+            barrier_time(self._workers, network),
+            shared=network.cores is not None,
+        )
+
+    def rounds(self, units: Sequence[tuple[int, ...]], network: NetworkModel) -> Rounds:
+        """Return `Rounds`, given the lanes of each unit of a block."""
+        passed, times = self.passed(units, network), len(units[0])
+        feature, ack = zip(*(_on_links(each, network) for each in units), strict=True)
         return Rounds(
-            **self._groups(added[lanes[0]], times),
-            feature=feature.astype(np.int64),
-            ack=times * network.of_host(ACK_BYTES),
+            **self._groups(self._switch(units[0], network), times),
+            feature=np.array(feature),
+            ack=ack[0],
             window=max(1, network.window // (GROUP * times)),
-            rest=np.append(np.cumsum(taken.reshape(-1)[::-1])[::-1], 0),
-            work=len(lanes) * int(self._work(network).sum()),
+            rest=passed.max(initial=0) - np.append(0, passed),
+            work=sum(map(len, units)) * int(self._work(network).sum()),
         )
 
     def _groups(self, added: _Added, times: int) -> dict[str, NDArray[np.int64]]:
@@ -220,45 +236,36 @@ class _Traffic:
             "sums": self._by_link(self._sum_block, self._sum_worker).reshape(-1),
         }
 
-    def _of_blocks(self, added: _Added, size: int, network: NetworkModel) -> NDArray[np.int64]:
-        """Return int64[B], picoseconds of a fragment of each block with its barrier."""
-        last = self._through(added.complete, added.through, size, network)
-        work, barrier = self._work(network), barrier_time(self._workers, network)
-        taken: NDArray[np.int64] = np.maximum(last + network.link_delay, work) + barrier
-        return taken
-
-    def between_fragments(self, network: NetworkModel) -> int:
-        """Return the picoseconds of barriers and link delays in a fragment of all blocks."""
-        return self._blocks * (barrier_time(self._workers, network) + 2 * network.link_delay)
-
-    def _switch(self, size: int, network: NetworkModel) -> _Added:
-        """Return the times in the switch for frames of `size` bytes."""
-        arrival = (self._turn + 1) * network.of_host(size) + network.link_delay
+    def _switch(self, lanes: tuple[int, ...], network: NetworkModel) -> _Added:
+        """Return the times in the switch for features in frames of these lanes."""
+        feature, _ = _on_links(lanes, network)
+        loop_pass = len(lanes) * network.loop_pass
+        arrival = (self._turn + 1) * feature + network.link_delay
         if network.switch_work:
             order = self._in_turn
-            work = np.full(len(order), network.switch_work)
+            work = np.full(len(order), len(lanes) * network.switch_work)
             arrival[order] = served(arrival[order], work, self._block[order])
-        if not network.loop_pass:
+        if not loop_pass:
             when = arrival[self._packet]
             last = self._last_entries(when)
             return _Added(when[last], arrival, last, np.zeros(len(arrival), dtype=np.int64))
         # A sum that leaves ends a pass; whole passes determine which sums do.
         splits = np.zeros(len(self._hop), dtype=np.int64)
-        last = self._last_entries(self._loop(arrival, splits, network.loop_pass)[0])
+        last = self._last_entries(self._loop(arrival, splits, loop_pass)[0])
         splits = self._split_passes(last)
-        when, begin, through = self._loop(arrival, splits, network.loop_pass)
+        when, begin, through = self._loop(arrival, splits, loop_pass)
         for _ in range(_MOST_WINDOWS):
-            held = np.maximum(arrival, self._window_opens(through, size, network))
+            held = np.maximum(arrival, self._window_opens(through, lanes, network))
             if np.array_equal(held, arrival):
                 break
             arrival = held
-            when, begin, through = self._loop(arrival, splits, network.loop_pass)
+            when, begin, through = self._loop(arrival, splits, loop_pass)
         last = self._last_entries(when)
-        complete = self._complete(last, when, begin, network.loop_pass)
+        complete = self._complete(last, when, begin, loop_pass)
         return _Added(complete, through, last, self._passes(splits))
 
     def _window_opens(
-        self, through: NDArray[np.int64], size: int, network: NetworkModel
+        self, through: NDArray[np.int64], lanes: tuple[int, ...], network: NetworkModel
     ) -> NDArray[np.int64]:
         """Return int64[S], when each packet reaches the switch, given its worker's window.
 
@@ -268,18 +275,20 @@ class _Traffic:
         order, turn = self._of_worker, self._turn[self._of_worker]
         link = self._block[order] * self._workers + self._worker[order]
         first = np.flatnonzero(turn % GROUP == 0)
-        heard = np.maximum.reduceat(through[order], first) + network.of_host(ACK_BYTES)
+        feature, ack = _on_links(lanes, network)
+        window = max(1, network.window // len(lanes))
+        heard = np.maximum.reduceat(through[order], first) + ack
         confirmed = np.repeat(heard, np.diff(np.append(first, len(order)))) + network.link_delay
         by_time = confirmed[np.lexsort((confirmed, link))]
         in_turn = served(confirmed, np.zeros_like(order), link)
-        apart = max(_GROUPS_APART * GROUP, 2 * network.window)
+        apart = max(_GROUPS_APART * GROUP, 2 * window)
         at = np.arange(len(order))
         opens = np.maximum(
-            np.where(turn >= network.window, by_time[np.maximum(at - network.window, 0)], 0),
+            np.where(turn >= window, by_time[np.maximum(at - window, 0)], 0),
             np.where(turn >= apart, in_turn[np.maximum(at - apart, 0)], 0),
         )
         opens = served(opens, np.zeros_like(order), link)
-        sent = served(opens, np.full(len(order), network.of_host(size)), link)
+        sent = served(opens, np.full(len(order), feature), link)
         arrival = np.empty(len(order), dtype=np.int64)
         arrival[order] = sent + network.link_delay
         return arrival
@@ -336,29 +345,6 @@ class _Traffic:
         waits = ends & final[last] & self._asks[self._packet[last]]
         return np.bincount(last[~ends | waits], minlength=len(self._hop))
 
-    def _through(
-        self,
-        complete: NDArray[np.int64],
-        through: NDArray[np.int64],
-        size: int,
-        network: NetworkModel,
-    ) -> NDArray[np.int64]:
-        """Return int64[B], when each block's last sum or acknowledgement has left the switch."""
-        asks = self._asks
-        key = np.concatenate(
-            [
-                self._sum_block * self._workers + self._sum_worker,
-                self._block[asks] * self._workers + self._worker[asks],
-            ]
-        )
-        times = np.full(len(key), network.of_host(size))
-        times[len(complete) :] = network.of_host(ACK_BYTES)
-        links = drained(np.concatenate([complete, through[asks]]), times, key)
-        ends = np.zeros(self._blocks * self._workers, dtype=np.int64)
-        ends[np.unique(key)] = links
-        last: NDArray[np.int64] = ends.reshape(self._blocks, self._workers).max(axis=1)
-        return last
-
     def _work(self, network: NetworkModel) -> NDArray[np.int64]:
         """Return int64[B], the least picoseconds of processors for the frames of a block."""
         if not (network.host_work or network.switch_work):
@@ -372,6 +358,12 @@ class _Traffic:
         shape = (self._blocks, self._workers)
         link = block * self._workers + worker
         return np.bincount(link, minlength=shape[0] * shape[1]).reshape(shape)
+
+
+def _on_links(lanes: tuple[int, ...], network: NetworkModel) -> tuple[int, int]:
+    """Return the picoseconds of a feature, and of an acknowledgement, in frames of these lanes."""
+    feature = sum(network.of_host(frame_bytes(each)) for each in lanes)
+    return feature, len(lanes) * network.of_host(ACK_BYTES)
 
 
 def barrier_time(workers: int, network: NetworkModel) -> int:
@@ -414,17 +406,49 @@ def served(
     return ends
 
 
-def drained(
-    arrival: NDArray[np.int64], service: NDArray[np.int64], queue: NDArray[np.integer]
+@Compiled
+def _pass_units(  # noqa: PLR0917 - numba takes them by position
+    pools: int,
+    indptr: NDArray[np.int64],
+    leaves: NDArray[np.int64],
+    waits_for: NDArray[np.int64],
+    to: NDArray[np.int64],
+    service: NDArray[np.int64],
+    loop: NDArray[np.int64],
+    sent: NDArray[np.int64],
+    feature: NDArray[np.int64],
+    work: NDArray[np.int64],
+    link_delay: int,
+    barrier: int,
+    shared: bool,
 ) -> NDArray[np.int64]:
-    """Return int64[Q], when the last customer of each queue that has any has been served."""
-    if not len(arrival):
-        return np.zeros(0, dtype=np.int64)
-    order = np.lexsort((arrival, queue))
-    first = np.flatnonzero(np.diff(queue[order], prepend=-1))
-    done = np.cumsum(service[order])
-    slack = arrival[order] - (done - service[order])
-    ends: NDArray[np.int64] = (
-        np.maximum.reduceat(slack, first) + done[np.append(first[1:], len(done)) - 1]
-    )
-    return ends
+    """Return int64[F * B], when the barrier of each unit passes; `passed` makes the arguments.
+
+    Fragment 0 of all blocks is followed by fragment 1. What leaves the switch in block b are the
+    rows from indptr[b] to indptr[b + 1] of the arrays [N] and [F, N]; `loop` and `work` are [F, B],
+    `sent` is [B, W].
+    """
+    blocks, workers = sent.shape
+    units = len(feature)
+    passed = np.zeros(blocks * units, dtype=np.int64)
+    up, down = np.zeros(workers, dtype=np.int64), np.zeros(workers, dtype=np.int64)
+    reported, loop_free, processors = 0, 0, 0
+    for unit in range(blocks * units):
+        at, block = unit // blocks, unit % blocks
+        begin = passed[unit - pools] if unit >= pools else 0
+        start = np.maximum(begin, up)
+        up = start + sent[block] * feature[at]
+        rows = slice(indptr[block], indptr[block + 1])
+        when = leaves[at][rows] + start[waits_for[at][rows]]
+        if loop[at, block]:
+            when += max(0, loop_free + loop[at, block] - when.max())
+            loop_free = when.max()
+        for row in np.argsort(when):
+            worker = to[indptr[block] + row]
+            down[worker] = max(down[worker], when[row]) + service[at, indptr[block] + row]
+        reported = max(reported, max(begin, down.max()) + link_delay)
+        processors = max(processors, begin) + work[at, block]
+        passed[unit] = max(reported, processors) + barrier
+        if shared:
+            processors = passed[unit] - 2 * link_delay
+    return passed

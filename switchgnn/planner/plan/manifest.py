@@ -15,7 +15,7 @@ from switchgnn.planner.plan.banks import MOST_POOLS, room_of
 
 PLAN_FORMAT = "switchgnn-plan"
 PLAN_VERSION = 8
-# The block strategy whose plans are for a switch with a pool of slots.
+# The block strategy whose plans are for a switch that hands its slots out.
 STRAWMAN = "strawman"
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.planner.arrays import Compiled, distinct_pairs, number_keys, sort_by_key
-from switchgnn.planner.graphs.boundary import BoundaryEdges
+from switchgnn.planner.graphs.boundary import BoundaryEdges, holders
 from switchgnn.planner.partition.metis import symmetric_rows
 from switchgnn.planner.sending.packets import Packets, make_packets
 
@@ -184,24 +184,21 @@ def exchange_seconds(packets: Packets, rates: Rates, workers: int) -> float:
     """
     edges, block = packets.edges, packets.block
     blocks = int(block.max(initial=0)) + 1
-    up, sent = _of_links(block, edges.source, edges.source_worker, blocks, workers)
-    down, _ = _of_links(block, edges.destination, edges.destination_worker, blocks, workers)
+    loads = link_loads(edges, block, workers)
     contributions = np.bincount(block, minlength=blocks)
-    passes = np.maximum(contributions / rates.additions - sent, 0.0)
-    return float(np.maximum(np.maximum(up, down) / rates.link, passes / rates.loop).sum())
+    passes = np.maximum(contributions / rates.additions - loads[:, :workers].sum(axis=1), 0.0)
+    return float(np.maximum(loads.max(axis=1) / rates.link, passes / rates.loop).sum())
 
 
-def _of_links(
-    block: NDArray[np.int32],
-    row: NDArray[np.int32],
-    worker: NDArray[np.uint8],
-    blocks: int,
-    workers: int,
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the packets of the busiest link in each block, and those of all links."""
-    of_row = np.zeros(int(row.max(initial=0)) + 1, dtype=np.int64)
-    of_row[row] = worker
-    of_block, rows = distinct_pairs(block, row)
-    link = of_block.astype(np.int64) * workers + of_row[rows]
-    packets = np.bincount(link, minlength=blocks * workers).reshape(blocks, workers)
-    return packets.max(axis=1), packets.sum(axis=1)
+def link_loads(edges: BoundaryEdges, block: NDArray[np.int32], workers: int) -> NDArray[np.int64]:
+    """Count the packets of each block, from 0, on each link: int64[B, 2W], up and then down."""
+    shape = int(block.max(initial=0)) + 1, workers
+    loads = []
+    for row, worker in (
+        (edges.source, edges.source_worker),
+        (edges.destination, edges.destination_worker),
+    ):
+        of_block, rows = distinct_pairs(block, row)
+        link = of_block.astype(np.int64) * workers + holders(row, worker)[rows]
+        loads.append(np.bincount(link, minlength=shape[0] * workers).reshape(shape))
+    return np.concatenate(loads, axis=1)

@@ -21,7 +21,7 @@ from switchgnn.planner.blocks.destination import (
 )
 from switchgnn.planner.blocks.hypergraph import has_mtkahypar, hypergraph, hypergraph_cover
 from switchgnn.planner.blocks.mlgp import mlgp
-from switchgnn.planner.blocks.refine import count_pairs, refine
+from switchgnn.planner.blocks.refine import count_pairs, refine, side_by_side
 from switchgnn.planner.sending.cover import cover_edges, packets_up
 from tests.planner.helpers import (
     boundary_of,
@@ -134,6 +134,17 @@ def test_refinement_never_costs(graph, parts, seed):
     after = refine(edges, part, parts, slots)
     assert count_pairs(edges, after, parts) <= count_pairs(edges, part, parts)
     assert np.bincount(after, minlength=parts).max(initial=0) <= slots
+
+
+def test_blocks_in_flight_have_other_busiest_links():
+    loads = np.array([[9, 0, 1], [8, 0, 1], [7, 1, 0], [0, 9, 2], [1, 7, 0], [0, 2, 8]])
+    busiest = loads.argmax(axis=1)
+    for pools in (2, 3):
+        order = side_by_side(loads, pools).tolist()
+        assert sorted(order) == list(range(6))
+        # Every block of link 0 has one of another link beside it.
+        assert all(len(set(busiest[order[at : at + 2]])) == 2 for at in range(5))
+    assert side_by_side(loads, 1).tolist() == list(range(6))
 
 
 def test_pairs_are_counted_as_a_set_counts_them():

@@ -18,7 +18,7 @@ from switchgnn.planner import Direction
 from switchgnn.planner.costs import host_seconds as host_module
 from switchgnn.planner.costs.forecast import exchange_seconds
 from switchgnn.planner.costs.host_seconds import host_seconds
-from switchgnn.planner.costs.seconds import NetworkModel, drained, plan_seconds, served
+from switchgnn.planner.costs.seconds import NetworkModel, plan_seconds, served
 from tests.planner import helpers
 from tests.planner.helpers import given, graph_of
 
@@ -71,6 +71,29 @@ def test_fragments_and_blocks_follow_each_other(pair):
     assert two.manifest.blocks == 2
     alone = FEATURE + WAY + FEATURE + WAY + BARRIER
     assert nanoseconds(two) == pytest.approx(2 * alone)
+
+
+def test_units_of_other_pools_do_not_wait_for_a_barrier():
+    both = {"edges": [(0, 1), (1, 0)], "owners": [0, 1]}
+    halves, thirds = (plan_of(**both, pools=pools) for pools in (2, 3))
+    alone = FEATURE + WAY + FEATURE + ACK + WAY + BARRIER
+    # The sum of the second fragment waits for the first one, and both acknowledgements.
+    assert nanoseconds(halves, width=64) == pytest.approx(alone + FEATURE + ACK)
+    assert nanoseconds(thirds, width=96) == pytest.approx(alone + 2 * (FEATURE + ACK))
+    # The third one begins when the first barrier has passed, and finds idle links.
+    assert nanoseconds(halves, width=96) == pytest.approx(2 * alone)
+
+
+def test_blocks_in_flight_share_the_loop_and_not_links():
+    """A feature of worker 0 for three sums of worker 1, and one of worker 1 for worker 0."""
+    edges, owners = [(6, 0), (6, 1), (6, 2), (3, 4), (3, 5), (3, 7)], [1, 1, 1, 1, 0, 0, 0, 0]
+    one, two = (plan_of(edges, owners, slots=3 * n, banks=1, pools=n) for n in (1, 2))
+    assert one.manifest.blocks == two.manifest.blocks == 2
+    alone = FEATURE + WAY + 3 * FEATURE + WAY + BARRIER
+    assert (nanoseconds(one), nanoseconds(two)) == pytest.approx((2 * alone, alone + ACK))
+    slow, ends = replace(SLOW, passes_per_second=1e5), FEATURE + ACK + 2 * WAY + BARRIER
+    expected = 2 * (3 * 10_000 + ends), 6 * 10_000 + ends
+    assert (nanoseconds(one, slow), nanoseconds(two, slow)) == pytest.approx(expected)
 
 
 def test_passes_queue_in_the_loop():
@@ -214,4 +237,3 @@ def test_queues_are_those_served_one_by_one(drawn):
         free[which] = max(free.get(which, 0), came) + takes
         ends.append(free[which])
     assert served(arrival, service, queue).tolist() == ends
-    assert drained(arrival, service, queue).tolist() == [free[each] for each in sorted(free)]

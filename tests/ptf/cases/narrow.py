@@ -16,8 +16,8 @@ from tests.ptf.switchgnn_ptf.bases import (
     ABOVE,
     FAN_IN,
     LeafTest,
-    PoolTest,
     RecoveryTest,
+    ShelfTest,
     from_above,
 )
 from tests.ptf.switchgnn_ptf.packets import (
@@ -310,7 +310,7 @@ class APartGoesUpNarrow(LeafTest):
                     self.expect(3, relayed(word, to=3))
 
 
-class TheStrawmanWidensToo(PoolTest):
+class TheStrawmanWidensToo(ShelfTest):
     """Its sums are narrow as well; a feature that finds no slot leaves in the fewest bits."""
 
     def runTest(self) -> None:

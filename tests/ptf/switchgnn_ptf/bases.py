@@ -311,7 +311,7 @@ def sum_from_above(vertex: int, **fields: int) -> Packet:
 FAN_IN = {900: {101: 0, 102: 1}, 910: {111: 0, 112: 1, 113: 2}, 920: {121: 0, 122: 1}}
 
 
-class PoolTest(RecoveryTest):
+class ShelfTest(RecoveryTest):
     """Three destinations in bank 0, all for worker 2, and one slot for each bank."""
 
     strawman = True
@@ -325,7 +325,7 @@ class PoolTest(RecoveryTest):
     def limit(self, slots: int) -> None:
         """Split ``slots`` over the banks."""
         limits = {f"limit{b}": slots // BANKS + (b < slots % BANKS) for b in range(BANKS)}
-        self.entries.set("pool", "set_limits", **limits)
+        self.entries.set("slot_limits", "set_limits", **limits)
 
     def fill(self, *sources: int, **fields: Any) -> list[tuple[Packet, Lanes]]:
         """Send features that stay in the switch."""

@@ -96,7 +96,7 @@ def forget_newer_groups(compiled: Json) -> None:
         comparison["left"] = _ZERO
 
 
-@noticed_by("pool.FirstComeFirstServed")
+@noticed_by("shelf.FirstComeFirstServed")
 def add_what_overflows(compiled: Json) -> None:
     """Let an overflowed feature leave as a sum."""
     for action in actions(compiled, ".overflow"):

@@ -52,8 +52,9 @@ class Arrays {
 /// by block. Where fragments are exchanged together, a packet or row of the plan is as many packets
 /// or rows one after another, a fragment each.
 ///
-/// A unit is a fragment of a block, from 0. Unit k uses pool k mod `pools` of the slots. The turns
-/// of a pool are its opening, with the number of the pool, and its units, unit k with k + `pools`.
+/// A unit is a fragment of a block; all blocks of fragment 0 come first. Unit k, from 0, uses pool
+/// k mod `pools` of the slots. The turns of a pool are its opening, with the number of the pool, and
+/// its units, unit k with k + `pools`.
 class Schedule {
   public:
     /// The part of a worker in a block.

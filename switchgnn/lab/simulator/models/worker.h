@@ -37,8 +37,8 @@ class Flight {
 
     void Begin(uint32_t unit) {
         turn_ = unit + schedule_.pools;
-        block_ = unit / schedule_.fragments;
-        fragment_ = unit % schedule_.fragments;
+        block_ = unit % schedule_.blocks;
+        fragment_ = unit / schedule_.blocks;
         const Schedule::Share share = schedule_.ShareOf(worker_, block_);
         first_ = share.first_packet;
         size_ = share.packets;

@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""The pool and banks of strawman/banks.p4: slots that are handed out, first come, first served."""
+"""Limits and banks of strawman/banks.p4: slots that are handed out, first come, first served."""
 
 from switchgnn.controller import Outcome
-from tests.ptf.switchgnn_ptf.bases import PoolTest
+from tests.ptf.switchgnn_ptf.bases import ShelfTest
 
 
-class SlotIsGivenBackWithTheSum(PoolTest):
+class SlotIsGivenBackWithTheSum(ShelfTest):
     """One slot serves one destination after the other."""
 
     def runTest(self) -> None:
@@ -15,7 +15,7 @@ class SlotIsGivenBackWithTheSum(PoolTest):
         self.complete(122, self.fill(121))
 
 
-class FirstComeFirstServed(PoolTest):
+class FirstComeFirstServed(ShelfTest):
     """A feature without a free slot goes to the worker unchanged."""
 
     def runTest(self) -> None:
@@ -24,7 +24,7 @@ class FirstComeFirstServed(PoolTest):
         self.complete(102, held)
 
 
-class LastContributionAloneIsASumOfOne(PoolTest):
+class LastContributionAloneIsASumOfOne(ShelfTest):
     """It needs no slot, but leaves as a sum when one is free, and as it is when none is."""
 
     def runTest(self) -> None:
@@ -37,7 +37,7 @@ class LastContributionAloneIsASumOfOne(PoolTest):
         self.complete(113, [*held, *self.fill(112, fragment=1)], fragment=1)
 
 
-class StaleContributionChangesNothing(PoolTest):
+class StaleContributionChangesNothing(ShelfTest):
     """Once a bank has seen a newer tag, an older one takes, adds and completes nothing."""
 
     def runTest(self) -> None:
@@ -50,7 +50,7 @@ class StaleContributionChangesNothing(PoolTest):
         self.complete(113, newer, fragment=1)
 
 
-class FetchGivesTheSlotBack(PoolTest):
+class FetchGivesTheSlotBack(ShelfTest):
     """An abandoned destination takes nothing any more, and its slot is free for others."""
 
     def runTest(self) -> None:
@@ -62,7 +62,7 @@ class FetchGivesTheSlotBack(PoolTest):
         self.check_missing(900, count=0xFFFF)
 
 
-class RecallTellsWhatWasSeen(PoolTest):
+class RecallTellsWhatWasSeen(ShelfTest):
     """Never the sum, which is gone; nothing changes."""
 
     def runTest(self) -> None:
@@ -80,7 +80,7 @@ class RecallTellsWhatWasSeen(PoolTest):
         self.complete(122, self.fill(121))
 
 
-class EveryBankHasItsOwnSlots(PoolTest):
+class EveryBankHasItsOwnSlots(ShelfTest):
     """Two full banks among three: two copies leave, and the loop resumes after each."""
 
     def runTest(self) -> None:
