@@ -146,9 +146,12 @@ control Barrier(inout headers_t hdr,
     register<worker_set_t>(MAX_POOLS) collected;
     // What comes next ++ the first worker to choose it.
     register<bit<65>>(MAX_POOLS) following;
+    // The latest round that all have opened in a pool: its magnitude no longer grows in any.
+    register<round_t>(1) opened_round;
 
     bit<32> pool;
     tag_t tag;
+    round_t opened;
     bit<65> first;
     bit<33> next;  // features of the next round come early ++ block ++ fragment
     tag_t following_tag;
@@ -211,6 +214,7 @@ control Barrier(inout headers_t hdr,
         collected_tag.read(tag, pool);
         collected.read(held, pool);
         following.read(first, pool);
+        opened_round.read(opened, 0);
         before = tag == meta.tag ? held : 0;
         next = hdr.switchgnn.echo ++ hdr.switchgnn.count ++ hdr.switchgnn.feature_group;
     }
@@ -220,10 +224,10 @@ control Barrier(inout headers_t hdr,
         passed = meta.window_known == 1
             ? (meta.tag < meta.barrier_tag ? 1w1 : 1w0)
             : (meta.tag < tag ? 1w1 : 1w0);
-        closed = meta.window_known == 1
-            ? (meta.barrier_tag > START_OF(meta.tag) ? 1w1 : 1w0)
-            : (tag > START_OF(meta.tag)
-               || (tag == START_OF(meta.tag) && held == meta.members) ? 1w1 : 1w0);
+        closed = opened >= ROUND_OF(meta.tag)
+            || (meta.window_known == 0
+                && (tag > START_OF(meta.tag)
+                    || (tag == START_OF(meta.tag) && held == meta.members))) ? 1w1 : 1w0;
         starts = meta.window_known == 0 && meta.tag == START_OF(meta.tag)
             && (tag == meta.tag || SESSION_OF(tag) != SESSION_OF(meta.tag)) ? 1w1 : 1w0;
     }
@@ -232,6 +236,7 @@ control Barrier(inout headers_t hdr,
         following_tag = meta.tag[79:56]
             ++ (meta.tag[55:32] + (next[32:32] == 1 || next[31:16] == 0 ? 24w1 : 24w0))
             ++ next[15:5] ++ next[31:16] ++ next[4:0];
+        opened_round.write(0, ROUND_OF(meta.tag));
         barrier_tag.write(pool, next[32:32] == 1 ? START_OF(following_tag) : following_tag);
         feature_tag.write(pool, following_tag);
     }
