@@ -128,8 +128,9 @@ control Heartbeat(in headers_t hdr, inout metadata_t meta) {
 // Only a switch that does not know its window accepts it: there it proves that the earlier block is
 // complete, so a restarted switch finds the current tag by itself (invariant 5).
 //
-// Block 0 of a round is its start in each pool (RoundStart). In a new session the first `done` chooses the
-// round; a worker that then starts another one is refused, and the answer names the first worker.
+// Block 0 of a round is its start, in each pool (RoundStart). In a new session the first `done`
+// chooses the round; a worker that then starts another one is refused, and the answer names the
+// first worker.
 //
 // A leaf never decides that all are done: when its own workers are, it reports to the spine as a
 // worker does, again whenever one of them asks again, and passes the answer on to its workers.
