@@ -227,10 +227,10 @@ class StrategyOptions:
     pools: int | None = option(
         PLAN,
         "N",
-        "Divide the slots into N pools: as many blocks or fragments are summed at a time.",
+        "Divide the slots into N pools: as many fragments of blocks are in flight at once.",
         min=1,
         max=MOST_POOLS,
-        shown="1",
+        shown="of the least time; 1 for paper, leaves and simulate",
     )
 
     def switch_only(self) -> str:

@@ -8,6 +8,7 @@ The preset `auto` takes whichever is quickest.
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import product
 from typing import Protocol
 
 import numpy as np
@@ -38,6 +39,7 @@ from switchgnn.planner.lanes import (
 from switchgnn.planner.partition.workers import check_assignment, check_workers
 from switchgnn.planner.plan.plan import Plan
 from switchgnn.planner.presets import (
+    PAPER,
     PlanContext,
     PlanRequest,
     ResolvedStrategies,
@@ -48,6 +50,9 @@ from switchgnn.planner.strategies import PARTITION_STRATEGIES, find_strategy
 
 # Rows grow with this power of the fewest blocks: 0 to 0.4 in plans for three real graphs.
 _RESENT = 0.35
+# With one pool, blocks take longer than their mean link by this power of their number: each has
+# another busiest link. D pools divide the power by D squared. It is 0.1 to 0.6 for real graphs.
+_UNEVEN = 0.25
 # How much longer narrower frames may take: a pass adds to fewer wide slots, and passes are work.
 _NEAR = 1.04
 
@@ -172,17 +177,20 @@ def choose_lanes(
     network: NetworkModel | None = None,
     widest: int = WIDEST_ANSWER,
 ) -> tuple[PlanContext, NDArray[np.integer] | None]:
-    """Add a width of frames with about the least estimated time, and assign vertices to workers.
+    """Add pools and a width of frames with about the least time, and assign vertices to workers.
 
     Narrow fragments are not longer in wide slots, but fewer sums have room at once: there are more
-    blocks, and sources that are sent in several. `exchanges` counts those of rows of each width,
-    and `widest` is the widest frame of the switch. Where a width is asked for, and no assignment,
-    this is None: `build_resolved` makes it.
+    blocks, and sources that are sent in several. So there are with more pools, but the barriers of
+    units in flight overlap, and their busiest links differ. `exchanges` counts those of rows of
+    each width, and `widest` is the widest frame of the switch. Where a width and pools are asked
+    for, and no assignment, this is None: `build_resolved` makes it.
     """
     owner: NDArray[np.integer] | None = request.load_assignment()
-    context = replace(context, pools=request.pools or 1)
-    if request.lanes is not None:
-        return replace(context, lanes=request.lanes), owner
+    numbers = (1, 2, 4) if request.pools is None else (request.pools,)
+    if request.pools is None and (request.preset == PAPER or context.leaf_spine is not None):
+        numbers = (1,)
+    if request.lanes is not None and len(numbers) == 1:
+        return replace(context, lanes=request.lanes, pools=numbers[0]), owner
     check_workers(graph, context.workers)
     if owner is None:
         name = resolve_strategies(request, graph, context).partition
@@ -200,16 +208,31 @@ def choose_lanes(
         work = int(shared_work(2 * sent * on.host_work, switch, on.cores)[0])
         # Sums that leave end passes, about as many as the first ones of sources: without the loop.
         least = max(work, int((-(-fan_out // at.banks_apart)).sum()) * on.loop_pass)
-        barriers = blocks * (barrier_time(len(rows), on) + 2 * on.link_delay)
-        return sum(
-            times * (max(least, int(sent.max()) * on.of_host(frame_bytes(each))) + barriers)
-            for width, times in exchanges.items()
-            for each in fragment_lanes(width, at.lanes)
-        )
+        # Processors that are shared serve one barrier after another, whatever is in flight.
+        whole = barrier_time(len(rows), on) + 2 * on.link_delay
+        waits = whole if on.cores is None else 4 * on.link_delay
 
-    banks = min(context.banks, max(1, context.slots // MIN_SLOTS))
-    fit = (lanes for lanes in LANES if lanes <= widest and banks_of_slot(lanes) <= banks)
-    candidates = [replace(context, lanes=lanes) for lanes in fit]
+        def exchange(width: int) -> float:
+            sizes = fragment_lanes(width, at.lanes)
+            links = [int(sent.max()) * on.of_host(frame_bytes(each)) for each in sizes]
+            alone, beside = (
+                sum(max(least, link * blocks ** (_UNEVEN / pools**2)) for link in links)
+                for pools in (1, at.pools)
+            )
+            units = blocks * len(sizes)
+            inside = max((units * waits + alone) / at.pools, beside + waits)
+            return float(units * (whole - waits) + inside)
+
+        return sum(times * exchange(width) for width, times in exchanges.items())
+
+    widths = LANES if request.lanes is None else (request.lanes,)
+    candidates = [
+        replace(context, lanes=lanes, pools=pools)
+        for pools, lanes in product(numbers, widths)
+        if lanes <= widest and banks_of_slot(lanes) <= context.banks
+    ]
+    # The last one asked for has room, or is refused where the plan is made.
+    candidates = [at for at in candidates if at.room >= MIN_SLOTS] or candidates[:1]
     most = _NEAR * min(map(picoseconds, candidates))
     return next(at for at in candidates if picoseconds(at) <= most), owner
 
