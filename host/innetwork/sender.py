@@ -55,6 +55,11 @@ class FeatureSender:
         return self._total - self._confirmed
 
     @property
+    def all_sent(self) -> bool:
+        """Whether each feature was sent at least once."""
+        return self._sent == self._total
+
+    @property
     def in_flight(self) -> int:
         """How many features were sent and are not acknowledged."""
         return self._sent - self._confirmed

@@ -21,8 +21,8 @@ from tests.simulation.byzantine import Facts, facts_of
 from tests.support.speed import pace_here, seconds_here
 
 WORKERS = 3
+POOLS = 2
 WIDTH = 33
-FRAGMENTS = 2
 JOIN_SECONDS = 60
 PATIENT = Pace(timeout=30.0)
 ALL = os.environ.get("SWITCHGNN_LEVEL") == "all"
@@ -40,12 +40,7 @@ class World:
     @property
     def barriers(self):
         """The number of barriers of a round."""
-        return 1 + self.plan.manifest.blocks * FRAGMENTS
-
-    def barrier_numbers(self):
-        """(block, fragment word) of every barrier of a round, in order."""
-        blocks = range(1, self.plan.manifest.blocks + 1)
-        return [(0, 0), *((block, word) for block in blocks for word in self.facts.words)]
+        return len(self.facts.units)
 
 
 def world_of(graph, plan, network):
@@ -56,7 +51,7 @@ def star_world(program=None):
     """A world whose network has one port more than it has workers."""
     graph = load_graph("karate")
     digest = (program or load_program()).digest
-    plan = build_plan(graph, workers=WORKERS, slots=16, program=digest, send="cover")
+    plan = build_plan(graph, workers=WORKERS, slots=16, pools=POOLS, program=digest, send="cover")
     return world_of(graph, plan, star_network(WORKERS + 1))
 
 

@@ -17,11 +17,14 @@ from switchgnn.host.wire.header import (
     BarrierBody,
     Header,
     Kind,
+    Unit,
+    fragment_number,
+    pool_of,
     unpack_header,
 )
 from switchgnn.host.wire.link import WrappedLink
 from tests.fuzz.frames import generator_for
-from tests.fuzz.team import ALL, WORKERS, Team, star_world
+from tests.fuzz.team import ALL, POOLS, WORKERS, Team, star_world
 from tests.host.addresses import SESSION, SWITCH
 from tests.host.model_switch import ModelSwitch
 from tests.simulation.network import LANE_KINDS, body_bytes, body_end, has_body_of
@@ -117,18 +120,18 @@ class FloodedLink(WrappedLink):
     or a fetched feature. Exactly those shots are left out.
 
     Attributes:
-        finished: the last barrier that the worker has passed.
+        finished: the last barrier that the worker has passed, by pool.
         injected, malformed: shots so far, and those of them that are no sound packets.
         delivered: frames that the worker was given, shots and others.
     """
 
     def __init__(self, link, world, generator, shots):
         super().__init__(link)
-        self.finished = (0, 0, 0)
+        self.finished = [Unit(0, *opening) for opening in world.facts.units[:POOLS]]
         self.injected = self.malformed = self.delivered = 0
         self._generator = generator
         self._shots = shots
-        self._barriers = set(world.barrier_numbers())
+        self._barriers = set(world.facts.units)
 
     @property
     def empty(self):
@@ -145,7 +148,7 @@ class FloodedLink(WrappedLink):
         return frame
 
     def _shot(self):
-        frame = self._generator.shot().aim(SESSION, self.finished[0] + 1)
+        frame = self._generator.shot().aim(SESSION, max(self.finished).round + 1)
         header = unpack_header(frame)
         if header is None:
             self.malformed += 1
@@ -155,10 +158,12 @@ class FloodedLink(WrappedLink):
         return memoryview(frame)
 
     def _is_believed(self, header):
-        barrier = (header.round, header.block_id, header.fragment)
-        if barrier == self.finished and header.kind is Kind.WAITING:
+        if header.unit[1:] not in self._barriers:
+            return False
+        finished = self.finished[pool_of(header.fragment)]
+        if header.unit == finished and header.kind is Kind.WAITING:
             return True
-        if barrier <= self.finished or barrier[1:] not in self._barriers:
+        if header.unit.order <= finished.order:
             return False
         fetched = header.kind is Kind.FEATURE and header.resend
         return header.kind in BELIEVED or fetched or header.ecn
@@ -182,8 +187,11 @@ def flooded_team(shots):
         generator = generator_for(world, 10 + worker, **macs, longest=9216)
         links.append(FloodedLink(switch.link(worker), world, generator, shots))
 
+    words = {(block, fragment_number(word)): word for block, word in world.facts.units}
+
     def finished(worker, round_number, block, fragment):
-        links[worker].finished = round_number, block, world.facts.words[fragment]
+        word = words[block, fragment]
+        links[worker].finished[pool_of(word)] = Unit(round_number, block, word)
 
     def addresses(worker):
         return Addresses(stations[worker], SWITCH)
@@ -199,7 +207,7 @@ def test_no_sum_changes_and_every_frame_is_counted():
         team.check()
     for exchange, link in zip(team.exchanges, links, strict=True):
         counters = asdict(exchange.counters)
-        kept = len(exchange._block._inbox._kept)
+        kept = len(exchange._units._inbox._kept)
         assert link.injected == AT_EACH_WORKER
         assert exchange.counters.malformed == link.malformed
         assert sum(counters[name] for name in ARRIVALS if name in counters) + kept == link.delivered

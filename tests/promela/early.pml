@@ -53,13 +53,20 @@ bool heard;            /* opening.p4: whether the switch knows of these features
 #endif
 #define SENT_EARLY(worker, tag) \
     (IS_EARLY(tag) && !(OPENING_OF(tag) == VOID_OPENING && (worker) == unfit) \
-     && PREDICTS(worker, tag))
+     && PREDICTS(worker, tag) && !IS_MISPREDICTED(tag))
+
+/* Nobody sends early, and the switch lets in features of a later block. */
+#ifdef MISPREDICTED
+#define IS_MISPREDICTED(tag) (OPENING_OF(tag) == VOID_OPENING)
+#else
+#define IS_MISPREDICTED(tag) false
+#endif
 
 #define OPENS_EARLY (EARLY == 1)
 #ifdef LATER_LET_IN
 #define LAST_LET_IN(turn) (IS_EARLY(turn) -> 255 : (turn))
 #else
-#define LAST_LET_IN(turn) (IS_EARLY(turn) -> (turn) + POOLS : (turn))
+#define LAST_LET_IN(turn) (IS_EARLY(turn) -> (turn) + POOLS + POOLS * IS_MISPREDICTED(turn) : (turn))
 #endif
 #ifdef VOID_TAG_AGAIN
 #define TAGGED_AS(block) ((block) - (FOLLOWS_VOID(TAG(block)) && IN_ROUND(TAG(block)) == POOLS))
@@ -108,15 +115,19 @@ inline send_features(of_block) {
                                         : accepted | BIT(IN(worker, TAG(of_block))))
 }
 
+inline send_early_features(opening) {
+    if
+    :: SENT_EARLY(worker, opening) -> send_features(BLOCK_AT((opening) + POOLS))
+    :: else
+    fi
+}
+
 /* In all pools. */
 inline open_round(opening) {
     for (pool : 0 .. POOLS - 1) {
         closing = closing | BIT(worker + 3 * pool);
         send_done((opening) + pool);
-        if
-        :: SENT_EARLY(worker, (opening) + pool) -> send_features(BLOCK_AT((opening) + POOLS + pool))
-        :: else
-        fi
+        send_early_features((opening) + pool)
     }
 }
 
@@ -146,9 +157,12 @@ inline choose_slow() {
     if
     :: slow = 0
     :: slow = 1
-    :: slow = 2
-    fi
+    :: LAST_WORKER == 2 -> slow = 2
+    fi;
+    closing = closing & ~(BIT(slow) | BIT(slow + 3 * (POOLS - 1)))
 }
+
+#define ALL_BEGUN (ALL & ~BIT(slow))
 
 inline begin() {
     worker = slow; slow = NOBODY; firings = 0;
@@ -160,6 +174,7 @@ inline count_firing() {
 }
 #else
 #define HAS_BEGUN(worker) true
+#define ALL_BEGUN ALL
 #define BEGIN_DUE false
 #define count_firing()
 #endif
@@ -168,9 +183,11 @@ inline count_firing() {
 inline choose_unfit() {
     if
     :: unfit = NOBODY
+#ifndef MISPREDICTED
     :: unfit = 0
     :: unfit = 1
-    :: unfit = 2
+    :: LAST_WORKER == 2 -> unfit = 2
+#endif
     fi;
     chosen = true
 }

@@ -20,6 +20,7 @@
 #define SLOTS 5
 #define FIRST_OF_SPINE 3
 #define WORKERS 3
+#define LAST_WORKER 2
 #define ALL 7
 
 #define LEAVES 2

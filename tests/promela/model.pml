@@ -78,16 +78,15 @@ end:
 
 inline start_workers() {
     d_step {
-        for (worker : 0 .. 2) {
-            for (pool : 0 .. POOLS - 1) { place[worker + 3 * pool] = pool };
-            if
-            :: HAS_BEGUN(worker) -> open_round(0)
-            :: else
-            fi
-        };
-#if defined EARLY && POOLS > 1
-        turn[1] = 1
-#endif
+        flying[DONE] = ALL_BEGUN | (ALL_BEGUN << (3 * (POOLS - 1)));
+        for (worker : 0 .. LAST_WORKER) {
+            for (pool : 0 .. POOLS - 1) {
+                if
+                :: OPENS_EARLY && HAS_BEGUN(worker) -> send_early_features(pool)
+                :: else
+                fi
+            }
+        }
     }
 }
 
@@ -161,7 +160,9 @@ end:
     do
     STARTED(0)
     STARTED(1)
+#ifndef TWO_WORKERS
     STARTED(2)
+#endif
     od
 }
 #endif
@@ -179,7 +180,9 @@ end:
     if
     STARTED_AGAIN(0)
     STARTED_AGAIN(1)
+#ifndef TWO_WORKERS
     STARTED_AGAIN(2)
+#endif
     fi
 }
 #endif

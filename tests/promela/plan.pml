@@ -16,12 +16,21 @@
  * - Workers 0 and 1 send nothing in block 1, and each waits for worker 2.
  *
  * ONE_BLOCK has what is block 2 here. With POOLS=2 what is block 1 here comes as blocks 1 and 4, and what
- * is block 2 as 2 and 3, so that both pools have one after the other. What follows is about blocks and vertices that are
+ * is block 2 as 2 and 3, so that both pools have one after the other.
+ *
+ * TWO_WORKERS has worker 0 and 1 only, who send one feature each in each block, to one sum: in what is
+ * block 1 here that of worker 0, in block 2 that of worker 1. What follows is about blocks and vertices that are
  * numbered on over rounds and sessions; the same block of the plan comes again in each. */
 
 #define SLOTS (2 * POOLS)
-#define WORKERS 3
+#define WORKERS 3    /* so many have numbers */
+#ifdef TWO_WORKERS
+#define LAST_WORKER 1
+#define ALL 3
+#else
+#define LAST_WORKER 2
 #define ALL 7
+#endif
 
 #ifdef ONE_BLOCK
 #define PLANNED(block) 2
@@ -39,6 +48,19 @@
 #else
 #define FIRST_SLOT_OF_POOL(block) (2 * POOL(TAG(block)))
 #endif
+
+#ifdef TWO_WORKERS
+#define HOME(vertex) (PLANNED(BLOCK(vertex)) - 1)
+#define SOURCES(vertex) 3
+#define EXPECTED(vertex) 2
+#define OWNER(source) (source)
+#define SENDS(worker, block) BIT(worker)
+#define GROUP_SIZE(block) 1
+#define LAST_OF_GROUP(worker, block) (worker)
+#define LOOPS(block, source) false
+#define AWAITS(worker, block) (((worker) == PLANNED(block) - 1) << VERTEX(block, 0))
+#define EXACT(vertex) BOTH_OF(vertex, 0, 1)
+#else
 #define HOME(vertex) (PLANNED_VERTEX(vertex) % 3)
 #define SOURCES(vertex) (PLANNED_VERTEX(vertex) == 0 -> 12 : (PLANNED_VERTEX(vertex) == 1 -> 4 : \
                         (PLANNED_VERTEX(vertex) == 2 -> 3 : 6)))
@@ -49,12 +71,8 @@
 #define SENDS(worker, block) (PLANNED(block) == 2 -> BIT(worker) : ((worker) == 2 -> 12 : 0))
 #define GROUP_SIZE(block) (PLANNED(block) == 1 -> 2 : 1)
 #define LAST_OF_GROUP(worker, block) (PLANNED(block) == 1 -> 3 : (worker))
-#define ASKS(block, source) ((source) == LAST_OF_GROUP(source, block))
 
-/* The slots that a source visits: the first one, and whether the other one follows. */
-#define FIRST_SLOT(block, source) \
-    (FIRST_SLOT_OF_POOL(block) + (HAS(SOURCES(VERTEX(block, 0)), source) -> 0 : 1))
-#define SECOND_SLOT(block) (FIRST_SLOT_OF_POOL(block) + 1)
+/* Whether a source goes into both slots. */
 #define LOOPS(block, source) (HAS(SOURCES(VERTEX(block, 0)) & SOURCES(VERTEX(block, 1)), source))
 
 /* The vertices whose sums a worker awaits in a block. */
@@ -63,12 +81,18 @@
                            : ((worker) == 0 -> 2 : ((worker) == 2 -> 1 : 0))) << VERTEX(block, 0))
 
 /* What the sum of a vertex must be. */
-#define BOTH_OF(vertex, source, other) \
-    PAYLOAD(BLOCK(vertex), source) + PAYLOAD(BLOCK(vertex), other)
 #define EXACT(vertex) (PLANNED_VERTEX(vertex) == 0 -> BOTH_OF(vertex, 2, 3) : \
                       (PLANNED_VERTEX(vertex) == 1 -> PAYLOAD(BLOCK(vertex), 2) : \
                       (PLANNED_VERTEX(vertex) == 2 -> BOTH_OF(vertex, 0, 1) : \
                                                       BOTH_OF(vertex, 1, 2))))
+#endif
+
+#define BOTH_OF(vertex, source, other) \
+    PAYLOAD(BLOCK(vertex), source) + PAYLOAD(BLOCK(vertex), other)
+#define ASKS(block, source) ((source) == LAST_OF_GROUP(OWNER(source), block))
+#define FIRST_SLOT(block, source) \
+    (FIRST_SLOT_OF_POOL(block) + (HAS(SOURCES(VERTEX(block, 0)), source) -> 0 : 1))
+#define SECOND_SLOT(block) (FIRST_SLOT_OF_POOL(block) + 1)
 
 /* How many contributions a slot awaits in a block, and what they must be together. */
 #define WANTED(block, slot) EXPECTED(VERTEX(block, slot))

@@ -97,11 +97,21 @@
 #define IN(worker, tag) ((worker) + 3 * POOL(tag))
 #define AT(worker, tag) place[IN(worker, tag)]
 
-/* Where the switch keeps the last tag of a source. */
-#ifdef DEDUP_OVER_POOLS
+/* Where the switch keeps the last tag of a source, a worker's accepted group, and the barrier. */
+#ifdef ONE_DEDUP
 #define SEEN_AT(source, tag) (source)
 #else
 #define SEEN_AT(source, tag) ((source) + 4 * POOL(tag))
+#endif
+#ifdef ONE_GROUP
+#define GROUP_AT(worker, tag) (worker)
+#else
+#define GROUP_AT(worker, tag) IN(worker, tag)
+#endif
+#ifdef ONE_BARRIER
+#define BARRIER_AT(tag) 0
+#else
+#define BARRIER_AT(tag) POOL(tag)
 #endif
 
 /* The tag before this one in its pool, where no round was void: in an opening that of a round of

@@ -59,7 +59,8 @@ bool restarted;
 
 /* Invariant 3: nobody needs any more what is in the slot. */
 #define ALL_ARE_DONE_WITH(before) \
-    (before < 0 || (IS_DONE_WITH(0, before) && IS_DONE_WITH(1, before) && IS_DONE_WITH(2, before)))
+    (before < 0 || (IS_DONE_WITH(0, before) && IS_DONE_WITH(1, before) \
+      && IS_DONE_WITH(LAST_WORKER, before)))
 
 inline assert_slot_is_free() {
     before = LAST_BEFORE(TAG(block));
@@ -115,7 +116,7 @@ inline contribute() {
  * to lose it there is to lose the ACK. */
 inline feature_at_switch() {
     block = 1 + id / 4; source = id % 4; worker = OWNER(source); slot = FIRST_SLOT(block, source);
-    seen = SEEN_AT(source, TAG(block)); group = IN(worker, TAG(block));
+    seen = SEEN_AT(source, TAG(block)); group = GROUP_AT(worker, TAG(block));
     if
     :: !IS_LET_IN(worker, block)
     :: IS_LET_IN(worker, block) && last_tag[seen] > TAGGED_AS(block) && !FIRST_TIME    /* stale */

@@ -29,13 +29,19 @@ inline advance(workers) {
     fi
 }
 
+#ifdef PASSED_OPENING_HEEDED
+#define HEEDED_AFTERWARDS true
+#else
+#define HEEDED_AFTERWARDS false
+#endif
+
 inline done_at_switch() {
-    tag = id / 3; worker = id % 3; pool = POOL(tag);
+    tag = id / 3; worker = id % 3; pool = BARRIER_AT(tag);
     if
     :: IS_AHEAD(pool, tag) -> SEND(REFUSAL, id)
     :: IS_PASSED(pool, tag, done_tag[pool]) && TELLS_NO_MORE(NEWEST) ->
         if
-        :: AT(worker, tag) > tag    /* repeated, in a pool without a block: the answer is not heeded */
+        :: AT(worker, tag) > tag && !HEEDED_AFTERWARDS    /* it is repeated, in a pool without blocks */
         :: else -> SEND(REFUSAL, id)
         fi
     :: IS_PASSED(pool, tag, done_tag[pool]) && !TELLS_NO_MORE(NEWEST) -> advance(BIT(worker))
@@ -69,6 +75,9 @@ inline restart() {
     for (pool : 0 .. POOLS - 1) { done_tag[pool] = 0; done_by[pool] = 0; FORGET_TURN(pool) };
     FORGET_MAXIMUM;
     flying[LOOPING] = 0; late[LOOPING] = 0;
+#if POOLS > 1 && !defined DONES_SURVIVE
+    flying[DONE] = 0;
+#endif
     fetched = 0; restarted = true
 }
 

@@ -21,13 +21,13 @@ NOT_EXACT = "slot_value[slot]=="
 NOT_PURE = "slot_value[slot]& ~"
 AFTER_FETCH = "!(((fetched>>"
 MIXTURE = "raw[vertex]==0"
-TOO_EARLY = "place[0]>tag"
-FALSE_PROMISE = "last_tag[source]>=block"
+TOO_EARLY = "]>tag)||"
+FALSE_PROMISE = "]>=block))||restarted"
 REFUSED = "<session)||((second"
 OF_ANOTHER_SESSION = "!(foreign)"
 TAKES_PART_TWICE = "!(first_known)"
-TAKEN_FROM_OTHERS = "place[0]>before"
-VOID_ROUND_USED = "!(((unfit!=3)&&((place[worker]"
+TAKEN_FROM_OTHERS = "]>before)||"
+VOID_ROUND_USED = "!(((unfit!=3)&&((tag-"
 VOID_SUM_LEFT = "assertion violated ((have&"
 ANOTHER_MAXIMUM = "||heard)"
 CIRCLE = "acceptance cycle"
@@ -100,33 +100,30 @@ def reduce(folder, switches, mode, **options):
     return check(folder, switches, mode, model="reduce.pml", **options)
 
 
-@pytest.mark.parametrize(
-    ("faults", "mode"),
-    [
-        ("", ENDS),
-        ("LOSS=2", ENDS),
-        ("LATE=1", ENDS),
-        ("REPEAT=1", ENDS),
-        ("LOSS=1", ENDS),
-        ("LOSS=1 TOO_LATE_TRIED", ENDS),
-        ("RESTARTS=1", ENDS),
-        ("LEAF_SPINE", ENDS),
-        ("LEAF_SPINE LOSS=1", ENDS),
-        ("LEAF_SPINE REPEAT=1", ENDS),
-        ("LEAF_SPINE RESTARTS=1 LEAVES_ONLY", ENDS),
-        ("NO_BLOCKS ROUNDS=2 LOSS=2", ENDS),
-        ("ONE_BLOCK ROUNDS=2 LOSS=1", ENDS),
-        ("ONE_BLOCK NEW_SESSION", ENDS),
-        ("ONE_BLOCK SECOND_PROCESS", ENDS),
-        ("EARLY=1 LOSS=1", ENDS),
-        ("EARLY=1 ONE_BLOCK SLOW=2", ENDS),
-        ("EARLY=1 BROKEN_WORKER", ENDS),
-        ("EARLY=2 ONE_BLOCK ROUNDS=3", ENDS),
-        ("EARLY=1 LEAF_SPINE", ENDS),
-    ],
+_FEW_FAULTS = (
+    "LOSS=2 | LATE=1 | REPEAT=1 | LOSS=1 | LOSS=1 TOO_LATE_TRIED | RESTARTS=1 | LEAF_SPINE | "
+    "LEAF_SPINE LOSS=1 | LEAF_SPINE REPEAT=1 | LEAF_SPINE RESTARTS=1 LEAVES_ONLY | "
+    "NO_BLOCKS ROUNDS=2 LOSS=2 | ONE_BLOCK ROUNDS=2 LOSS=1 | ONE_BLOCK NEW_SESSION | "
+    "ONE_BLOCK SECOND_PROCESS | EARLY=1 LOSS=1 | EARLY=1 ONE_BLOCK SLOW=2 | "
+    "EARLY=1 BROKEN_WORKER | EARLY=2 ONE_BLOCK ROUNDS=3 | EARLY=1 LEAF_SPINE | POOLS=2 | "
+    "POOLS=2 NO_BLOCKS RESTARTS=1 | POOLS=2 ONE_BLOCK LOSS=1"
 )
-def test_nothing_goes_wrong(tmp_path, faults, mode):
-    verdict = check(tmp_path, f"LOOK_INSIDE {faults}", mode)
+_FEW_FAULTS_IN_TWO_POOLS = (
+    "RESTARTS=1 | UNITS=3 LOSS=1 | UNITS=3 LATE=1 | UNITS=3 REPEAT=1 | EARLY=1 UNITS=3 | "
+    "EARLY=1 UNITS=4 MISPREDICTED | EARLY=1 SLOW=1 | EARLY=2 ROUNDS=2 | ONE_BLOCK NEW_SESSION | "
+    "SECOND_PROCESS"
+)
+
+
+def of_two_workers(faults):
+    return [f"POOLS=2 TWO_WORKERS {each}" for each in faults.split(" | ")]
+
+
+@pytest.mark.parametrize(
+    "faults", ["", *_FEW_FAULTS.split(" | "), *of_two_workers(_FEW_FAULTS_IN_TWO_POOLS)]
+)
+def test_nothing_goes_wrong(tmp_path, faults):
+    verdict = check(tmp_path, f"LOOK_INSIDE {faults}", ENDS)
     assert verdict.errors == 0, verdict.output
     assert verdict.states > 500
 
@@ -153,7 +150,15 @@ _IN_MANY_WAYS = (
     "EARLY=2 ROUNDS=2 REPEAT=1 | EARLY=1 LEAF_SPINE LOSS=1 | EARLY=1 LEAF_SPINE LATE=1 | "
     "EARLY=1 LEAF_SPINE REPEAT=1 | EARLY=1 LEAF_SPINE RESTARTS=1 | "
     "EARLY=1 LEAF_SPINE BROKEN_WORKER | EARLY=1 SECOND_PROCESS | "
-    "EARLY=1 ONE_BLOCK SECOND_PROCESS LOSS=1"
+    "EARLY=1 ONE_BLOCK SECOND_PROCESS LOSS=1 | POOLS=2 ONE_BLOCK RESTARTS=1 | "
+    "POOLS=2 EARLY=1 | POOLS=2 EARLY=1 ONE_BLOCK LOSS=1 | POOLS=2 EARLY=1 ONE_BLOCK ROUNDS=2"
+)
+_MANY_WAYS_IN_TWO_POOLS = (
+    "LOSS=2 | UNITS=3 LOSS=1 LATE=1 | UNITS=4 LOSS=1 | UNITS=4 RESTARTS=1 | RESTARTS=1 LOSS=1 | "
+    "ONE_BLOCK RESTARTS=1 LOSS=1 | ROUNDS=2 LOSS=1 | EARLY=1 UNITS=3 LOSS=1 | "
+    "EARLY=1 UNITS=3 LATE=1 | EARLY=1 UNITS=3 BROKEN_WORKER | EARLY=1 RESTARTS=1 | "
+    "EARLY=1 ROUNDS=2 LOSS=1 | EARLY=2 ONE_BLOCK ROUNDS=2 RESTARTS=1 | EARLY=1 SECOND_PROCESS | "
+    "ROUNDS=2 SECOND_PROCESS | NO_BLOCKS NEW_SESSION LOSS=1 | ANY_ORDER UNITS=3 RESTARTS=1"
 )
 _SAFE_IN_MANY_WAYS = (
     "RESTARTS=1 REPEAT=1 | LOSS=1 LATE=1 REPEAT=1 | LEAF_SPINE LATE=1 | LEAF_SPINE LOSS=2 | "
@@ -166,6 +171,7 @@ _SAFE_IN_MANY_WAYS = (
 @pytest.mark.parametrize(
     ("faults", "mode"),
     [(each, ENDS) for each in _IN_MANY_WAYS.split(" | ")]
+    + [(each, ENDS) for each in of_two_workers(_MANY_WAYS_IN_TWO_POOLS)]
     + [(each, SAFE) for each in _SAFE_IN_MANY_WAYS.split(" | ")],
 )
 def test_nothing_goes_wrong_in_many_ways(tmp_path, faults, mode):
@@ -242,6 +248,13 @@ def test_every_kind_of_packet_arrives(tmp_path, switches, refusals):
         full("EARLY=1 LEAF_SPINE REPORTS_EARLY", "", REFUSED),
         full("EARLY=1 LEAF_SPINE BROKEN_WORKER LATER_LET_IN", "", TAKEN_FROM_OTHERS),
         full("EARLY=1 LEAF_SPINE VOID_KEPT", "", VOID_SUM_LEFT),
+        ("POOLS=2 TWO_WORKERS NO_POOL_OFFSET", "", TAKEN_FROM_OTHERS),
+        ("POOLS=2 TWO_WORKERS ONE_BARRIER", "", TOO_EARLY),
+        ("POOLS=2 TWO_WORKERS UNITS=3 NO_BARRIER_AWAITED", "RESTARTS=1", TAKEN_FROM_OTHERS),
+        ("POOLS=2 TWO_WORKERS ONE_BLOCK ONE_OPENING_ENOUGH", "LOSS=1", REFUSED),
+        ("POOLS=2 TWO_WORKERS ONE_BLOCK PASSED_OPENING_HEEDED", "LOSS=1", REFUSED),
+        full("POOLS=2 TWO_WORKERS DONES_SURVIVE", "RESTARTS=1 LOSS=1", REFUSED),
+        full("TWO_WORKERS UNITS=3", "RESTARTS=1 REPEAT=2", REFUSED),
     ],
 )
 def test_a_mistake_is_found(tmp_path, mistake, faults, error):
@@ -271,17 +284,21 @@ def test_to_fetch_before_the_opening_is_over_is_useless(tmp_path, switches):
     assert verdict.errors == 0, verdict.output
 
 
-@pytest.mark.parametrize("switches", ["NO_BLOCKS", full("ONE_BLOCK")])
-def test_without_an_answer_a_worker_never_hears_of_a_new_session(tmp_path, switches):
-    verdict = check(tmp_path, f"{switches} NEW_SESSION NO_WAITING", ENDS)
-    assert verdict.errors == 1
-    assert CIRCLE in verdict.output
-
-
-@pytest.mark.parametrize("switches", ["", "LEAF_SPINE SPINE_ONLY"])
-def test_a_restart_in_an_opening_strands_a_worker(tmp_path, switches):
-    """Unless who is through repeats its last `done` for the others."""
-    verdict = check(tmp_path, f"{switches} NO_DONE_AGAIN RESTARTS=1", ENDS)
+@pytest.mark.parametrize(
+    "switches",
+    [
+        "NO_BLOCKS NEW_SESSION NO_WAITING",
+        full("ONE_BLOCK NEW_SESSION NO_WAITING"),
+        "NO_DONE_AGAIN RESTARTS=1",
+        "LEAF_SPINE SPINE_ONLY NO_DONE_AGAIN RESTARTS=1",
+        "POOLS=2 ONE_BLOCK ONLY_NEWEST_DONE_AGAIN RESTARTS=1",
+        "POOLS=2 TWO_WORKERS ONLY_WHERE_SUMS_ARE_MISSING RESTARTS=1",
+        "POOLS=2 TWO_WORKERS ONE_DEDUP",
+        "POOLS=2 TWO_WORKERS ONE_GROUP LOSS=1",
+    ],
+)
+def test_a_mistake_strands_a_worker(tmp_path, switches):
+    verdict = check(tmp_path, switches, ENDS)
     assert verdict.errors == 1
     assert CIRCLE in verdict.output
 
@@ -296,31 +313,22 @@ def test_a_leaf_that_advances_by_itself_strands_the_others(tmp_path, restarted, 
     assert (CIRCLE in verdict.output) == bool(errors)
 
 
+_OF_THE_STREAM = (
+    "LOSS=1 LATE=1 REPEAT=1 | RESTARTS=1 LOSS=1 | SLOW=1 RESTARTS=1 | WORKERS=3 LOSS=1 | "
+    "FRAGMENTS=5 LOSS=1 REPEAT=1"
+)
+_OF_THE_STREAM_IN_MANY_WAYS = (
+    "FRAGMENTS=5 LOSS=1 LATE=1 | FRAGMENTS=5 RESTARTS=1 LOSS=1 | "
+    "SLOTS=4 WINDOW=2 FRAGMENTS=6 LOSS=1 LATE=1 | RESTARTS=1 LOSS=1 LATE=1 | "
+    "RESTARTS=1 LOSS=1 LATE=1 REPEAT=1 | SLOW=1 LOSS=1 LATE=1 REPEAT=1 | "
+    "SLOW=1 RESTARTS=1 LOSS=1 | WORKERS=3 LOSS=1 LATE=1 | WORKERS=3 LOSS=1 REPEAT=1 | "
+    "WORKERS=3 RESTARTS=1 | WORKERS=3 SLOW=1 LOSS=1"
+)
+
+
 @pytest.mark.parametrize(
     "switches",
-    [
-        "LOSS=1 LATE=1 REPEAT=1",
-        "RESTARTS=1 LOSS=1",
-        "SLOW=1 RESTARTS=1",
-        "WORKERS=3 LOSS=1",
-        "FRAGMENTS=5 LOSS=1 REPEAT=1",
-        *map(
-            full,
-            (
-                "FRAGMENTS=5 LOSS=1 LATE=1",
-                "FRAGMENTS=5 RESTARTS=1 LOSS=1",
-                "SLOTS=4 WINDOW=2 FRAGMENTS=6 LOSS=1 LATE=1",
-                "RESTARTS=1 LOSS=1 LATE=1",
-                "RESTARTS=1 LOSS=1 LATE=1 REPEAT=1",
-                "SLOW=1 LOSS=1 LATE=1 REPEAT=1",
-                "SLOW=1 RESTARTS=1 LOSS=1",
-                "WORKERS=3 LOSS=1 LATE=1",
-                "WORKERS=3 LOSS=1 REPEAT=1",
-                "WORKERS=3 RESTARTS=1",
-                "WORKERS=3 SLOW=1 LOSS=1",
-            ),
-        ),
-    ],
+    [*_OF_THE_STREAM.split(" | "), *map(full, _OF_THE_STREAM_IN_MANY_WAYS.split(" | "))],
 )
 @pytest.mark.timeout(1200)
 def test_every_worker_gets_every_sum_of_the_stream(tmp_path, switches):

@@ -11,10 +11,14 @@
 #define TURN_OF(worker, tag) LEAF(worker)
 #else
 #define TURNS POOLS
-#define TURN_OF(worker, tag) POOL(tag)
+#define TURN_OF(worker, tag) BARRIER_AT(tag)
 #endif
 
+#if POOLS == 1
 byte turn[TURNS];
+#else
+byte turn[POOLS] = {0, 1};
+#endif
 byte any_turn;   /* those of switches that were restarted */
 
 #define KNOWS(number) \

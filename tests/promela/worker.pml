@@ -5,8 +5,13 @@
  * one thread, so what it does about a packet happens at once. */
 
 /* Of each worker in each pool, IN(worker, tag). */
-byte place[WORKERS * POOLS];   /* the tag that it is at */
-byte closing;                  /* where it has reported that, and waits */
+#if POOLS == 1
+byte place[WORKERS];           /* the tag that it is at: all begin in the opening */
+byte closing = ALL;            /* where it has reported that, and waits */
+#else
+byte place[WORKERS * POOLS] = {0, 0, 0, 1, 1, 1};
+byte closing = ALL | (ALL << 3);
+#endif
 byte accepted;                 /* where its features of this block are accepted */
 /* Of each worker. */
 byte have;             /* vertices whose sums are here */
@@ -23,7 +28,7 @@ byte asked;            /* vertices whose sums have been recalled: a second time 
 #define IS_DONE_WITH(worker, tag) \
     (AT(worker, tag) > (tag) || (AT(worker, tag) == (tag) && HAS(closing, IN(worker, tag))) \
      || FIRST_PROCESS_WAS_DONE_WITH(worker, tag))
-#define ALL_AT(tag) (AT(0, tag) == (tag) && AT(1, tag) == (tag) && AT(2, tag) == (tag))
+#define ALL_AT(tag) (AT(0, tag) == (tag) && AT(1, tag) == (tag) && AT(LAST_WORKER, tag) == (tag))
 #define ALL_AT_END_OF(session) \
     (ALL_AT(FIRST_TAG((session) + 1) - POOLS) && ALL_AT(FIRST_TAG((session) + 1) - 1))
 #define FINISHED (ALL_AT_END_OF(SESSIONS - 1) || GIVEN_UP)
@@ -36,22 +41,35 @@ byte asked;            /* vertices whose sums have been recalled: a second time 
     (AWAITS_OPENING(worker) || AWAITS_OPENING((worker) + 3 * (POOLS - 1)))
 
 /* All openings of the round that begins with `opening` are answered. */
+#ifdef ONE_OPENING_ENOUGH
+#define IS_OPEN(worker, opening) \
+    (AT(worker, 0) > (opening) || AT(worker, POOLS - 1) > (opening) + POOLS - 1)
+#else
 #define IS_OPEN(worker, opening) \
     (AT(worker, 0) > (opening) && AT(worker, POOLS - 1) > (opening) + POOLS - 1)
+#endif
 #if POOLS == 1
 #define IS_REPORTABLE(worker, tag) true
 #define IS_SENT(worker, tag) true
 #define IS_ASKED_FOR(worker, tag) true
+#define IS_IN_ORDER(worker, tag) true
 #else
-/* Between the ADVANCEs of two openings. */
+/* Whether the worker has begun the block that it is at in this pool, or sent it early. */
+#define IS_ASKED_FOR(worker, tag) \
+    (!IS_OPENING(tag) && IS_OPEN(worker, OPENING_OF(tag)) && IS_IN_ORDER(worker, tag))
 #define IS_SENT(worker, tag) \
-    (!IS_OPENING(tag) && (IS_OPEN(worker, OPENING_OF(tag)) \
-                          || (IS_OPENING(PREVIOUS(tag)) && SENT_EARLY(worker, PREVIOUS(tag)))))
-#define IS_ASKED_FOR(worker, tag) (!IS_OPENING(tag) && IS_OPEN(worker, OPENING_OF(tag)))
-/* The block before is reported, in the other pool. */
+    (IS_ASKED_FOR(worker, tag) || (!IS_OPENING(tag) && IS_OPENING(PREVIOUS(tag)) \
+                                   && SENT_EARLY(worker, PREVIOUS(tag))))
+#ifdef ANY_ORDER
+#define IS_IN_ORDER(worker, tag) true
+#define IS_REPORTABLE(worker, tag) IS_OPEN(worker, OPENING_OF(tag))
+#else
+/* The block before, which is in the other pool, has begun; it is reported. */
+#define IS_IN_ORDER(worker, tag) (IN_ROUND(tag) == POOLS || AT(worker, (tag) - 1) >= (tag) - 1)
 #define IS_REPORTABLE(worker, tag) \
     (IS_OPEN(worker, OPENING_OF(tag)) \
      && (IN_ROUND(tag) == POOLS || IS_DONE_WITH(worker, (tag) - 1)))
+#endif
 #endif
 
 inline report_if_done() {
@@ -61,7 +79,15 @@ inline report_if_done() {
             (AWAITS(worker, BLOCK_AT(tag)) & ~have) == 0 && IS_REPORTABLE(worker, tag) ->
         assert(!IS_VOID(tag));    /* nothing of a void round is used */
         closing = closing | BIT(IN(worker, tag));
-        send_done(tag)
+        send_done(tag);
+#ifdef NO_BARRIER_AWAITED
+        if
+        :: IS_OPENING(NEXT(tag))
+        :: else ->
+            tag = NEXT(tag); place[worker + 3 * pool] = tag;
+            closing = closing & ~BIT(IN(worker, tag)); send_features(BLOCK_AT(tag))
+        fi
+#endif
 #ifdef REPORTS_EARLY
     :: HAS(accepted, IN(worker, tag)) && SENT_EARLY(worker, tag) &&
             (AWAITS(worker, BLOCK_AT(tag + POOLS)) & ~have) == 0 ->
@@ -192,25 +218,46 @@ inline begin_block() {
     fi
 }
 
+/* Each block only when the one before has begun, in the other pool. */
+inline begin_in_order() {
+    if
+    :: IS_IN_ORDER(worker, tag) ->
+        begin_block();
+#if POOLS > 1 && !defined ANY_ORDER
+        tag++;
+        if
+        :: !IS_OPENING(tag) && AT(worker, tag) == tag -> begin_block()
+        :: else
+        fi
+#endif
+    :: else
+    fi
+}
+
 /* Invariant 5: nobody goes on before all are done. */
 inline advance_at_worker() {
     tag = id / 3; worker = id % 3;
     if
     :: AT(worker, tag) == tag && HAS(closing, IN(worker, tag)) ->
-        assert(IS_DONE_WITH(0, tag) && IS_DONE_WITH(1, tag) && IS_DONE_WITH(2, tag));
+        assert(IS_DONE_WITH(0, tag) && IS_DONE_WITH(1, tag) &&
+               IS_DONE_WITH(LAST_WORKER, tag));
         assert_only_process();
         if
         :: DROPS(tag) ->    /* nothing of a void round is used later */
             assert((have & AWAITS(worker, BLOCK_AT(tag))) == 0)
         :: else
         fi;
+#ifdef ONE_OPENING_ENOUGH
+        first = false;
+#else
         first = IS_OPENING(tag);    /* it opens the round, if no other opening is awaited */
+#endif
         AT(worker, tag) = NEXT(tag);
         closing = closing & ~BIT(IN(worker, tag));
         tag = NEXT(tag);
         if
         :: IS_BETWEEN_ROUNDS(worker) -> open_round(OPENING_OF(tag))
-        :: !IS_BETWEEN_ROUNDS(worker) && !first && !IS_OPENING(tag) -> begin_block()
+        :: !IS_BETWEEN_ROUNDS(worker) && !first && !IS_OPENING(tag) -> begin_in_order()
         :: !IS_BETWEEN_ROUNDS(worker) && first && !IS_OPENING_AWAITED(worker) ->
             for (pool : 0 .. POOLS - 1) {
                 tag = place[worker + 3 * pool];
@@ -270,7 +317,7 @@ inline withdraw_what_is_too_late() {
         :: else
         fi
     };
-    for (worker : 0 .. 2) {
+    for (worker : 0 .. LAST_WORKER) {
         for (pool : 0 .. POOLS - 1) {
             tag = place[worker + 3 * pool];
             WITHDRAW(ADVANCE, EARLIER_IN_POOL(worker, tag));
@@ -370,7 +417,7 @@ inline timers_of_pool_fire() {
 
 /* What each worker does when nothing comes any more. */
 inline timers_fire() {
-    for (worker : 0 .. 2) {
+    for (worker : 0 .. LAST_WORKER) {
         if
         :: !HAS_BEGUN(worker)
         :: HAS_BEGUN(worker) && TO_BE_STARTED(worker) -> start_process()

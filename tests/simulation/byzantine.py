@@ -6,6 +6,7 @@ import struct
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from random import Random
 
 from switchgnn.host.innetwork.exchange import plan_id
@@ -21,12 +22,14 @@ from switchgnn.host.wire.header import (
     KIND_AT,
     KIND_MASK,
     LAST_ROUND,
+    OPENING_BLOCK,
     VERSION,
     Header,
     Kind,
     session_and_round,
 )
 from switchgnn.planner.lanes import LANES
+from switchgnn.planner.plan.banks import MOST_POOLS
 from switchgnn.planner.plan.plan import Plan, SwitchPart
 from tests.simulation.network import (
     CHECKSUM_AT,
@@ -41,8 +44,10 @@ from tests.simulation.network import (
     Wire,
     body_bytes,
     body_end,
+    in_pool,
     read_field,
     seal,
+    units_of,
     words_of,
     write_header,
 )
@@ -59,7 +64,8 @@ class Facts:
     # workers, blocks: their numbers
     workers: int
     blocks: int
-    words: tuple[int, ...]  # of the fragments of a row
+    # block and word of the openings and units of a round, in order, of all directions
+    units: tuple[tuple[int, int], ...]
     plan_id: int  # the first 32 bits of the plan's digest
     owner: dict[int, int]  # worker of each source, vertex or partial sum
     counts: dict[tuple[int, int], int]  # the Count of every (block, source) that is sent
@@ -80,10 +86,15 @@ def facts_of(plan: Plan, width: int, more: Iterable[SwitchPart] = ()) -> Facts:
         part.result_expected.tolist(),
         strict=True,
     )
+    manifest, words = plan.manifest, words_of(width, plan.manifest.lanes)
+    directions = dict.fromkeys(each.block_numbers for each in manifest.directions.values())
     return Facts(
-        workers=plan.manifest.workers,
-        blocks=plan.manifest.blocks,
-        words=words_of(width, plan.manifest.lanes),
+        workers=manifest.workers,
+        blocks=manifest.blocks,
+        units=(
+            *((OPENING_BLOCK, in_pool(0, pool)) for pool in range(manifest.pools)),
+            *chain(*(units_of(blocks, words, manifest.pools) for blocks in directions)),
+        ),
         plan_id=plan_id(plan.manifest),
         owner=dict(zip(part.source_vertex.tolist(), part.source_worker.tolist(), strict=True)),
         counts=counts,
@@ -95,6 +106,8 @@ ON_A_WIRE = 1514
 _TAGGED_BYTES = 20
 # The shares of past frames that are changed and sealed, or damaged; and of changed bodies.
 _DIFFERENT, _DAMAGED, _LIES = 0.7, 0.15, 0.3
+# The share of packets about the plan in any pool.
+_ANY_POOL = 0.1
 _ROUND = struct.Struct(">I")
 _REDUCE_KINDS = (Kind.REDUCE, Kind.REDUCED, Kind.REDUCING)
 # Twice as many as the first tensors take, from the number of slots on.
@@ -145,6 +158,9 @@ class Generator:
         self._ordinary = ordinary
         self._sources = sorted(facts.counts)
         self._sums = sorted(facts.sums)
+        self._words: dict[int, list[int]] = {}
+        for block, word in facts.units:
+            self._words.setdefault(block, []).append(word)
         self._vertices = sorted({*facts.owner, *(vertex for _, vertex in self._sums)})
         self._mutations: list[Callable[[bytearray], None]] = [
             self._change_fields,
@@ -189,16 +205,23 @@ class Generator:
     def ahead(self, done: bytes) -> bytes:
         """Return a past `done` for a unit in which its worker is not, or not yet."""
         draw, frame = self.random, bytearray(done)
+        block = draw.randrange(self._facts.blocks + 1)
         write_header(
             frame,
             round=read_field(frame, "round") + draw.choice((0, 0, 1, 1, 2)),
-            block_id=draw.randrange(self._facts.blocks + 1),
-            fragment=draw.choice(self._facts.words),
+            block_id=block,
+            fragment=self._word(block),
         )
         magnitude = draw.choice((0, 0, 0x3F800000, self._number(4)))
         frame[BODY_AT : BODY_AT + 4] = magnitude.to_bytes(4, "big")
         seal(frame)
         return bytes(frame)
+
+    def _word(self, block: int) -> int:
+        """Draw the word of a fragment of a block, sometimes in a pool that it never has."""
+        draw = self.random
+        word = draw.choice(self._words[block])
+        return in_pool(word, draw.randrange(MOST_POOLS)) if draw.random() < _ANY_POOL else word
 
     def _nudge(self, frame: bytearray) -> None:
         """Change some fields of a packet, so that it may still be believed."""
@@ -212,6 +235,8 @@ class Generator:
                 numbers += [draw.choice(self._sources)[1], draw.choice(self._vertices)]
             if name == "flags_kind":
                 numbers += [old & 0xF0 | draw.choice(list(Kind)), old ^ 0x10 << draw.randrange(4)]
+            if name == "fragment":
+                numbers += [in_pool(old, pool) for pool in range(MOST_POOLS)]
             write_header(frame, **{name: draw.choice(numbers)})
         end = body_end(frame)
         frame.extend(bytes(max(0, end - len(frame))))
@@ -245,7 +270,7 @@ class Generator:
         if kind in (*BARRIER_KINDS, *_REDUCE_KINDS):
             vertex = draw.randrange(facts.workers)
             block = draw.randrange(facts.blocks + 1)
-        word = draw.choice(facts.words) if block else 0
+        word = self._word(block)
         if kind in _REDUCE_KINDS:
             vertex, destination = draw.randrange(facts.workers), 0
             block, word = draw.randrange(_FRAGMENTS), draw.randrange(len(LANES))

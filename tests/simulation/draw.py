@@ -35,6 +35,7 @@ _SHAPES, _GRAPHS = ((20, 30), (60, 150), (120, 240), (240, 400)), 4
 _SLOTS = (64, 8, 16, 32, 256)
 # Wide lanes only with enough slots, as few slots make many blocks.
 _LANES, _BANK_LANES, _LEAST_ROOM = (32, 32, 32, 32, 8, 64, 256), 32, 8
+_POOLS = (1, 2, 1, 3, 2, 4)
 _ELEMENTS = (1, 7, 255, 256, 257, 257, 1_000, 5_000, 20_000)
 # More fragments than slots, and more than one group of floats.
 _ALL_SLOTS = 140_000, 200_000
@@ -80,7 +81,7 @@ def draw_scenario(source: Random, wish: Wish) -> Scenario:
             event, gone = _event(source, 6.0, 12.0), scenario.patience / 20 * source.random()
             incidents.append(Incident(kind, _switch(source, scenario), event, round(gone, 3)))
     incidents.sort(key=lambda incident: incident.event)
-    return replace(scenario, incidents=tuple(incidents))
+    return replace(_with_pools(source, scenario), incidents=tuple(incidents))
 
 
 def _rarely(source: Random, share: float) -> bool:
@@ -151,6 +152,13 @@ def _with_other_lanes(source: Random, scenario: Scenario) -> Scenario:
         return scenario
     width = source.choice((scenario.width, lanes, lanes + 1, 2 * lanes + 16))
     return replace(scenario, lanes=lanes, width=width)
+
+
+def _with_pools(source: Random, scenario: Scenario) -> Scenario:
+    """Return a scenario of one pool or several, if its slots suffice for a few sums in each."""
+    pools = source.choice(_POOLS)
+    room = scenario.slots * _BANK_LANES // max(_BANK_LANES, scenario.lanes)
+    return scenario if room < _LEAST_ROOM * pools // 2 else replace(scenario, pools=pools)
 
 
 def _with_many_groups(source: Random, scenario: Scenario) -> Scenario:

@@ -180,6 +180,8 @@ FIELDS = {
     "round": (ROUND_AT, 4),
 }
 _WIDTH_BITS, _NARROWEST, _WIDEST_CODE = 3, 8, 5
+_POOL_BITS = 2
+_NUMBER_AT = _WIDTH_BITS + _POOL_BITS
 # Bits of a number by their code.
 _BITS = (32, 16, 8, 0)
 _LEAST_NARROW_BYTES, _BANK_LANES = 32, 32
@@ -234,14 +236,29 @@ def body_end(frame: bytes | bytearray) -> int:
 
 
 def words_of(width: int, lanes: int) -> tuple[int, ...]:
-    """Return the words of the fragments of a row."""
+    """Return the words of the fragments of a row in pool 0."""
     sizes = [min(lanes, width - begin) for begin in range(0, width, lanes)]
     codes = [max(0, (size - 1).bit_length() - _WIDTH_BITS) for size in sizes]
-    return tuple(number << _WIDTH_BITS | code for number, code in enumerate(codes))
+    return tuple(number << _NUMBER_AT | code for number, code in enumerate(codes))
 
 
 def number_of(word: int) -> int:
-    return word >> _WIDTH_BITS
+    return word >> _NUMBER_AT
+
+
+def pool_of(word: int) -> int:
+    return word >> _WIDTH_BITS & (1 << _POOL_BITS) - 1
+
+
+def in_pool(word: int, pool: int) -> int:
+    """Return the word of the same fragment in a pool."""
+    return word & ~((1 << _NUMBER_AT) - (1 << _WIDTH_BITS)) | pool << _WIDTH_BITS
+
+
+def units_of(blocks: Iterable[int], words: Iterable[int], pools: int) -> list[tuple[int, int]]:
+    """Return the block and the word of each unit of a round, in order."""
+    units = [(block, word) for word in words for block in blocks]
+    return [(block, in_pool(word, k % pools)) for k, (block, word) in enumerate(units)]
 
 
 def write_header(frame: bytearray, **values: int) -> None:

@@ -114,8 +114,9 @@ class Scenario:
     # leaves, spines: their numbers; no leaves: a star around one switch
     leaves: int = 0
     spines: int = 0
-    # slots, send, directions: options of the plan
+    # slots, pools, send, directions: options of the plan
     slots: int = 64
+    pools: int = 1
     send: str = "multicast"
     directions: str = "forward"
     lanes: int = 32  # numbers of the widest frame, as a plan has them

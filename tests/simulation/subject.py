@@ -212,7 +212,8 @@ class Subjects:
     def of(self, scenario: Scenario) -> PlannedSubject:
         """Return the subject of a scenario."""
         s = scenario
-        key = (s.graph, s.workers, s.leaves, s.spines, s.slots, s.lanes, s.send, s.directions)
+        of_plan = s.graph, s.workers, s.slots, s.lanes, s.pools, s.send, s.directions
+        key = (*of_plan, s.leaves, s.spines)
         if key not in self._known:
             if len(self._known) >= self._most:
                 self._known.pop(next(iter(self._known)))
@@ -226,6 +227,7 @@ class Subjects:
             workers=scenario.workers,
             slots=scenario.slots,
             lanes=scenario.lanes,
+            pools=scenario.pools,
             program=self.program.digest,
             send=scenario.send,
             directions=scenario.directions,

@@ -48,22 +48,17 @@ def ring(n):
 
 
 @pytest.mark.parametrize("n", [3, 10, 100])
-def test_a_star_takes_n_steps_with_its_centre_first(n):
-    assert steps(star(n), range(n)) == n
-
-
-@pytest.mark.parametrize("n", [3, 10, 100])
 def test_a_star_takes_2n_minus_2_with_its_centre_last(n):
     """The paper says 2n - 1; docs/planner.md says why its own model gives one less."""
     assert steps(star(n), range(n - 1, -1, -1)) == 2 * n - 2
 
 
-@pytest.mark.parametrize("position", [1, 2, 5, 9])
-def test_a_star_takes_longer_the_later_its_centre_comes(position):
+@pytest.mark.parametrize(("n", "position"), [(3, 1), (10, 1), (10, 2), (10, 5), (10, 9), (100, 1)])
+def test_a_star_takes_longer_the_later_its_centre_comes(n, position):
     """n + p - 1 with the centre at position p from 1, but the last: (3n - 1) / 2 on average."""
-    order = list(range(1, 10))
+    order = list(range(1, n))
     order.insert(position - 1, 0)
-    assert steps(star(10), order) == 10 + position - 1
+    assert steps(star(n), order) == n + position - 1
 
 
 def breadth_first(n):

@@ -20,30 +20,16 @@ from . import (
     test_closed_forms,
     test_frames_and_slots,
     test_leaf_spine_by_hand,
-    test_leaf_spine_plan,
     test_plan,
 )
+from . import test_leaf_spine_plan as leaf_spine
 
 MODELS = compiling.MODELS
 
 
-def parts(patch):
-    test_leaf_spine_by_hand.test_both_leaves_send_their_part_to_the_spine()
-
-
-def between_leaves(patch):
-    module = test_leaf_spine_plan
-    module.test_hosts_alone_send_between_leaves_what_other_leaves_need(small(), 3)
-
-
-def by_spine(patch):
-    module = test_leaf_spine_plan
-    module.test_a_row_goes_over_the_spine_that_its_number_leads_to(small())
-
-
 def on_links(patch):
-    module = test_leaf_spine_plan
-    module.test_links_carry_what_the_planner_predicts(module.planned(small()), 3)
+    plan = leaf_spine.planned(small())
+    leaf_spine.test_links_carry_what_the_planner_predicts(plan, 3)
 
 
 def small():
@@ -52,7 +38,7 @@ def small():
 
 def background(name, *arguments):
     def oracle(patch):
-        plan = build_plan(load_graph("random:300:1500:1"), workers=5, slots=64, program="0" * 64)
+        plan = build_plan(small(), workers=5, slots=64, program="0" * 64)
         getattr(test_background, name)(plan, *arguments)
 
     return oracle
@@ -60,14 +46,6 @@ def background(name, *arguments):
 
 def goals(name, *arguments):
     return lambda patch: getattr(test_background, name)(test_background.made_large(), *arguments)
-
-
-def sizes(patch):
-    test_background.test_sizes_are_those_that_were_published(test_background.flows_of(3))
-
-
-def load(patch):
-    test_background.test_the_load_is_what_was_asked_for(0.1)
 
 
 def game(patch):
@@ -101,7 +79,7 @@ MISTAKES = {
     "sums leave a step early": (
         "row.added < row.expected",
         "row.added + 1 < row.expected",
-        lambda patch: test_closed_forms.test_a_star_takes_n_steps_with_its_centre_first(10),
+        lambda patch: test_closed_forms.test_a_star_takes_longer_the_later_its_centre_comes(10, 1),
     ),
     "the strawman never takes a slot back": ("            ++free_[rows_[at].bank];\n", "", game),
     "an acknowledgement has the bytes of a frame with its checksum": (
@@ -125,8 +103,8 @@ MISTAKES = {
         goals("test_control_pays_where_losses_are_dear", 0.3),
     ),
     "a leaf keeps its part of a sum to itself when the worker is its own": (
-        "from[tier_.LeafOf(worker[row])][row] != expected[row]",
-        "from[tier_.LeafOf(worker[row])][row] == 0",
+        "own != expected[row]",
+        "own == 0",
         on_links,
     ),
     "all sums go over a spine": ("!part || !routes_.Crosses(packet.id)", "!part", on_links),
@@ -138,7 +116,7 @@ MISTAKES = {
     "a part counts as one contribution": (
         "slots_.Add(packet.id, packet)",
         "slots_.Add(packet.id, {.kind = packet.kind, .turn = packet.turn})",
-        parts,
+        lambda patch: test_leaf_spine_by_hand.test_both_leaves_send_their_part_to_the_spine(),
     ),
     "the first leaf that is done lets all go on": (
         "!barriers_.Collect(packet, down_.size())",
@@ -148,16 +126,18 @@ MISTAKES = {
     "a receiver's answers take the spine of what it answers": (
         "uint64_t{packet.worker} << 32 | packet.id",
         "packet.worker ^ packet.id",
-        between_leaves,
+        lambda patch: leaf_spine.test_hosts_alone_send_between_leaves_what_other_leaves_need(
+            small(), 3
+        ),
     ),
     "all rows go over one spine where leaves complete": (
         "uplinks_.SendByKey(packet.id, sent, now)",
         "uplinks_.SendByKey(0, sent, now)",
-        by_spine,
+        lambda patch: leaf_spine.test_a_row_goes_over_the_spine_that_its_number_leads_to(small()),
     ),
     "a sum that comes twice counts twice": (
-        "flight.recaller && (late",
-        "!flight.recaller && (late",
+        "pace_.losses && (late",
+        "!pace_.losses && (late",
         background("test_everything_arrives_once_beside_it", "plan"),
     ),
     "the background counts as the exchange": (
@@ -168,9 +148,15 @@ MISTAKES = {
     "each host draws for its own and for all": (
         "options_.load * static_cast",
         "2 * options_.load * static_cast",
-        load,
+        lambda patch: test_background.test_the_load_is_what_was_asked_for(0.1),
     ),
-    "sizes are those of the points": ("std::llround(bytes)", "std::llround(bytes_[i])", sizes),
+    "sizes are those of the points": (
+        "std::llround(bytes)",
+        "std::llround(bytes_[i])",
+        lambda patch: test_background.test_sizes_are_those_that_were_published(
+            test_background.flows_of(3)
+        ),
+    ),
 }
 
 

@@ -56,6 +56,7 @@ class Bed:
         self.directions = rest.pop("directions", "forward")
         self.send = rest.pop("send", "multicast")
         self.lanes = rest.pop("lanes", 32)
+        self.pools = rest.pop("pools", 1)
         self.left = rest.pop("left", None)
         self.backend = rest.pop("backend", None)
         self.mtu = rest.pop("mtu", 1500)
@@ -77,6 +78,7 @@ class Bed:
             directions=self.directions,
             send=self.send,
             lanes=self.lanes,
+            pools=self.pools,
             left=None if self.left is None else self.left(self.graph),
             **({"blocks": "strawman", "order": "random"} if self.strawman else {}),
         )

@@ -66,7 +66,7 @@ def test_without_faults_nothing_is_repaired(soak, scene, send):
 NEEDLESS = in_text(
     "sent_again_needlessly",
     0,
-    "host/innetwork/block.py",
+    "host/innetwork/sender.py",
     "        self._confirmed += size\n",
     "        self._confirmed += size\n        self._repeat(group)\n",
 )

@@ -219,15 +219,17 @@ def test_while_sums_grow_nothing_is_fetched(receiver):
 GROUP = 4
 
 
+def rows_of(size, block=1):
+    sources = np.arange(size, dtype=np.uint32)
+    frames = FeatureFrames(ADDRESSES, block, sources, GROUP, session=1)
+    return frames.fill(1, *fragment_words(LANES, LANES), np.zeros((size, LANES), dtype=np.int32))
+
+
 class Talk:
     """A sender that has asked about its first groups and, nobody answering, asked again."""
 
     def __init__(self, groups=1, *, asked_again=True):
-        size = groups * GROUP
-        frames = FeatureFrames(ADDRESSES, 1, np.arange(size, dtype=np.uint32), GROUP, session=1)
-        rows = frames.fill(
-            1, *fragment_words(LANES, LANES), np.zeros((size, LANES), dtype=np.int32)
-        )
+        rows = rows_of(groups * GROUP)
         endpoint = Endpoint(0, 1, Recorder(), ADDRESSES, Pace(window=2 * GROUP))
         self.round_trip, self.counters = endpoint.round_trip, endpoint.counters
         self.round_trip.measured(0.005)
@@ -412,3 +414,27 @@ def test_what_overtakes_the_advance_is_kept(kind, fragment):
     packet = Header(kind=kind, round=1, block_id=1, fragment=fragment), memoryview(b"")
     assert not units._take(packet, 1.0)
     assert bool(inbox.take_kept()) == (fragment > 0 and kind is not Kind.ACK)
+
+
+def test_a_unit_begins_when_the_older_ones_are_sent():
+    """Repetitions of the older one leave room in the window, which its other features need.
+
+    With an incomplete group of each unit in a narrow window, nothing would be acknowledged.
+    """
+    endpoint = Endpoint(0, 1, Recorder(), ADDRESSES, Pace(window=2 * GROUP))
+    barrier = Barrier(endpoint, workers=2, pools=2, plan_id=1)
+    units = UnitExchange(endpoint, Inbox(endpoint, None, None), barrier=barrier, pools=2)
+    older, later = (
+        SimpleNamespace(sender=FeatureSender(endpoint, rows_of(3 * GROUP, block)))
+        for block in (1, 2)
+    )
+    units._in_flight = [older, later]
+    units._send_some(1.0)
+    # One of the first group is lost.
+    older.sender.take_ack(0, GROUP - 1, 1.1)
+    older.sender.take_ack(1, GROUP, 1.1)
+    units._send_some(1.1)
+    assert (older.sender.unconfirmed, later.sender.in_flight) == (2 * GROUP, 0)
+    older.sender.take_ack(0, GROUP, 1.2)
+    units._send_some(1.2)
+    assert (older.sender.all_sent, later.sender.in_flight) == (True, GROUP)

@@ -2,21 +2,29 @@
 # SPDX-License-Identifier: Apache-2.0
 """No worker goes on before all workers are done (invariant 5), and all hear of each other."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 
 from switchgnn.host.innetwork.fixed_point import largest_magnitude
 from switchgnn.host.wire.header import OPENING_BLOCK, Kind
-from tests.simulation.checks.check import PacketCheck, envelope_of, name_of
+from tests.simulation.checks.check import (
+    CheckedUnit,
+    PacketCheck,
+    envelope_of,
+    planned_units,
+)
 from tests.simulation.checks.scales import ScaledCheck, told_magnitude
-from tests.simulation.network import words_of
+from tests.simulation.network import in_pool
 from tests.simulation.timing import SECOND
+
+_BEFORE_ALL = CheckedUnit(0, 0, OPENING_BLOCK, 0)
 
 
 class BarrierWaits(PacketCheck):
-    """Compares each ADVANCE for a worker with the `done`s that have reached switches."""
+    """Compares each ADVANCE for a worker with the `done`s in its pool that switches have taken."""
 
     name = "barrier waits"
     takes = frozenset({Kind.DONE})
@@ -24,27 +32,31 @@ class BarrierWaits(PacketCheck):
 
     def begin(self, scene):
         super().begin(scene)
-        self._words = words_of(scene.scenario.width, scene.scenario.lanes)
-        self._blocks = scene.subject.plan.manifest.blocks
+        openings = [(OPENING_BLOCK, in_pool(0, pool)) for pool in range(scene.scenario.pools)]
+        planned = (planned_units(scene, each) for each in scene.subject.directions)
+        self._units = {*openings, *chain(*planned)}
 
     def session_begins(self):
-        self._latest = dict.fromkeys(range(len(self.scene.workers)), (0, OPENING_BLOCK, 0))
+        # By pool and worker.
+        workers = range(len(self.scene.workers))
+        self._latest = defaultdict(lambda: dict.fromkeys(workers, _BEFORE_ALL))
 
     def took(self, switch, worker, packet):
         if packet.source == worker:
-            self._latest[worker] = max(packet.unit, self._latest[worker])
+            latest = self._latest[packet.unit.pool]
+            latest[worker] = max(packet.unit, latest[worker])
 
     def gave(self, switch, worker, packet):
         unit = packet.unit
         late = [
             other
-            for other, latest in self._latest.items()
+            for other, latest in self._latest[unit.pool].items()
             if latest < unit and not self.opened_unheard(other, unit)
         ]
         if late and not self._means_nothing(worker, unit):
             self.tell(
-                f"switch {switch.name} reports that all are done with {name_of(unit)}, but "
-                f"workers {late} are not"
+                f"switch {switch.name} reports that all are done with {unit}, but workers {late} "
+                "are not"
             )
 
     def _means_nothing(self, worker, unit):
@@ -54,7 +66,7 @@ class BarrierWaits(PacketCheck):
         """
         if not self.scene.byzantine:
             return False
-        never = unit[2] not in (self._words if unit[1] else (0,)) or unit[1] > self._blocks
+        never = (unit.block, unit.word) not in self._units
         return never or self.scene.lawless or not self.scene.honest(worker)
 
 
@@ -64,42 +76,69 @@ class WorkersWait(PacketCheck):
     name = "workers wait"
     takes = frozenset({Kind.FEATURE, Kind.DONE})
 
+    def begin(self, scene):
+        super().begin(scene)
+        self._pools = range(scene.scenario.pools)
+        # The unit before in its pool.
+        self._previous = {}
+        for direction in scene.subject.directions:
+            units = planned_units(scene, direction)
+            self._previous |= dict(zip(units[len(self._pools) :], units, strict=False))
+
     def session_begins(self):
-        self._latest = dict.fromkeys(range(len(self.scene.workers)), (0, 0, 0))
-        # By worker: the unit of early features, and the `done` that has announced them.
-        self._early = {}
+        workers = range(len(self.scene.workers))
+        # The last `done` by pool and worker, and by worker those of the rounds before.
+        self._latest = [dict.fromkeys(workers, _BEFORE_ALL) for _ in self._pools]
+        self._round = dict.fromkeys(workers, 0)
+        self._ended = {}
+        # Units whose features may be early, by worker.
+        self._early = defaultdict(set)
 
     def took(self, switch, worker, packet):
-        if packet.unit <= self._latest[worker] or packet.resent:
+        unit = packet.unit
+        if unit.pool not in self._pools or packet.resent:
             return
-        unit, before = packet.unit, self._before(worker, packet)
-        late = [
+        if unit <= self._latest[unit.pool][worker]:
+            return
+        if unit.round > self._round[worker]:
+            self._round[worker] = unit.round
+            self._ended[worker] = [latest[worker] for latest in self._latest]
+        late = {
             other
-            for other, latest in self._latest.items()
+            for before in self._before(worker, packet)
+            for other, latest in self._latest[before.pool].items()
             if latest < before and not self.opened_unheard(other, before)
-        ]
+        }
         if late and self.scene.honest(worker) and not self.scene.lawless:
             self.tell(
-                f"worker {worker} is in {name_of(unit)}, "
-                f"but workers {late} are not done with the unit before"
+                f"worker {worker} is in {unit}, but workers {sorted(late)} are not done with what "
+                "comes before"
             )
         if packet.kind == Kind.DONE:
-            self._latest[worker] = unit
+            self._latest[unit.pool][worker] = unit
             if packet.echo:
-                self._early[worker] = (unit[0] + 1, packet.number, packet.group), unit
+                early = CheckedUnit.of(unit.round + 1, packet.number, packet.group)
+                self._early[worker].add(early)
 
     def _before(self, worker, packet):
-        """Return the unit that all must be done with before a worker sends a packet."""
-        before = self._latest[worker]
-        early, announced = self._early.get(worker, (None, before))
-        opening = packet.unit[0], OPENING_BLOCK, 0
-        if packet.kind == Kind.FEATURE and packet.unit == early and before == opening:
-            return announced
-        return before
+        """Yield the units that all must be done with before a worker sends a packet."""
+        unit = packet.unit
+        yield from self._ended.get(worker, ())
+        if unit.block == OPENING_BLOCK:
+            return
+        if packet.kind == Kind.FEATURE and unit in self._early[worker]:
+            return
+        for pool in self._pools:
+            yield CheckedUnit.of(unit.round, OPENING_BLOCK, in_pool(0, pool))
+        if previous := self._previous.get((unit.block, unit.word)):
+            yield CheckedUnit.of(unit.round, *previous)
 
 
 class DoneIsDone(ScaledCheck):
-    """Compares each `done` with the acknowledgements before, group by group."""
+    """Compares each `done` with the acknowledgements before, group by group.
+
+    Units are reported in order, so those before are done too.
+    """
 
     name = "done is done"
     takes = frozenset({Kind.DONE})
@@ -111,10 +150,13 @@ class DoneIsDone(ScaledCheck):
             [0, *(part.send_indptr[1:] - part.send_indptr[:-1]).tolist()]
             for part in scene.subject.plan.workers
         ]
+        self._units = {each: planned_units(scene, each) for each in scene.subject.directions}
 
     def session_begins(self):
         super().session_begins()
-        self._acknowledged = defaultdict(lambda: defaultdict(int))
+        self._acknowledged = defaultdict(Counter)
+        # How many units of a round are known to be done, by worker and round.
+        self._known = Counter()
 
     def gave(self, switch, worker, packet):
         if not self.heeded(packet):
@@ -122,18 +164,25 @@ class DoneIsDone(ScaledCheck):
             groups[packet.group] = max(packet.number, groups[packet.group])
 
     def took(self, switch, worker, packet):
-        if packet.source != worker or packet.block >= len(self._features[worker]):
+        scaled = self._scales.of(packet.unit.round)
+        if packet.source != worker or not self.scene.honest(worker):
             return
-        scaled = self._scales.of(packet.unit[0])
-        if not self.scene.honest(worker) or (scaled is not None and scaled.void):
+        if scaled is None or scaled.void:
             return
-        features = self._features[worker][packet.block]
-        acknowledged = sum(self._acknowledged[worker, packet.unit].values())
-        if acknowledged < features:
-            self.tell(
-                f"worker {worker} is done with {name_of(packet.unit)}: {acknowledged} of its "
-                f"{features} features are acknowledged"
-            )
+        units = self._units[self.scene.job.rounds[scaled.exchange][1]]
+        here = packet.block, packet.fragment
+        now = units.index(here) + 1 if here in units else 0
+        known = self._known[worker, packet.unit.round]
+        for block, word in units[known:now]:
+            unit = CheckedUnit.of(packet.unit.round, block, word)
+            features = self._features[worker][block]
+            acknowledged = self._acknowledged[worker, unit].total()
+            if acknowledged < features:
+                self.tell(
+                    f"worker {worker} is done with {packet.unit}: {acknowledged} of its "
+                    f"{features} features of {unit} are acknowledged"
+                )
+        self._known[worker, packet.unit.round] = max(known, now)
 
 
 class MagnitudesAgree(ScaledCheck):
@@ -147,7 +196,7 @@ class MagnitudesAgree(ScaledCheck):
         self._told = set()
 
     def gave(self, switch, worker, packet):
-        magnitude, number = told_magnitude(packet), packet.unit[0]
+        magnitude, number = told_magnitude(packet), packet.unit.round
         scaled = self._scales.of(number)
         if magnitude is None or scaled is None:
             return
@@ -310,10 +359,10 @@ class OneProcess(PacketCheck):
 
     def took(self, switch, worker, packet):
         if packet.block == OPENING_BLOCK and packet.source == worker:
-            self._opened_by[worker, packet.unit[0]].add(packet.destination)
+            self._opened_by[worker, packet.unit.round].add(packet.destination)
 
     def gave(self, switch, worker, packet):
-        where = worker, packet.unit[0]
+        where = worker, packet.unit.round
         said = self._opened_by.get(where, ())
         if packet.block == OPENING_BLOCK and len(said) == 1:
             (self._known[where],) = said

@@ -16,6 +16,8 @@ from tests.simulation.network import (
     body_bytes,
     has_body_of,
     number_of,
+    pool_of,
+    units_of,
     widened,
     words_of,
 )
@@ -93,7 +95,7 @@ class PacketCheck(Check):
 
         Switches know a session a moment before workers begin, and a Byzantine worker may guess it.
         """
-        return unit[1] == OPENING_BLOCK and not self.scene.honest(worker)
+        return unit.block == OPENING_BLOCK and not self.scene.honest(worker)
 
 
 _HEADER = struct.Struct(">IIHHBBHHII")
@@ -112,13 +114,50 @@ _FETCHED, _RESENT = 0x40, 0x10
 _ECHO = 0x01
 
 
+_NUMBER_AT, _PLACE_BITS = 5, 0x1F
+_ROUND_AT, _FRAGMENT_AT, _BLOCK_AT = 32, 21, 5
+
+
+class CheckedUnit(NamedTuple):
+    """A unit of a round; in a pool the later one is greater.
+
+    `place`: pool and width, the lower bits of the fragment's word.
+    """
+
+    round: int
+    number: int
+    block: int
+    place: int
+
+    @classmethod
+    def of(cls, round_number, block, word):
+        return cls(round_number, word >> _NUMBER_AT, block, word & _PLACE_BITS)
+
+    @property
+    def word(self):
+        return self.number << _NUMBER_AT | self.place
+
+    @property
+    def pool(self):
+        return pool_of(self.place)
+
+    @property
+    def tag(self):
+        """The tag without the session."""
+        of_round = self.number << _FRAGMENT_AT | self.block << _BLOCK_AT | self.place
+        return self.round << _ROUND_AT | of_round
+
+    def __str__(self):
+        return f"round {self.round}, block {self.block}, fragment {self.number}, pool {self.pool}"
+
+
 class CheckedPacket(NamedTuple):
     """The fields of a packet, with Count as ``number``; see docs/protocol.md.
 
     Attributes:
         frame: the frame that holds it.
-        fragment: the word of its number and its width.
-        unit: round, block and fragment.
+        fragment: the word of its number, pool and width.
+        unit: what it belongs to.
         resent: whether it is a raw feature for one destination.
     """
 
@@ -133,7 +172,7 @@ class CheckedPacket(NamedTuple):
     session_and_round: int
     checksum: int
     frame: bytes
-    unit: tuple[int, int, int]
+    unit: CheckedUnit
     resent: bool
 
     @property
@@ -206,13 +245,8 @@ def read_packet(frame):
     """Return the packet in a frame that is long enough for one."""
     fields = _HEADER.unpack_from(frame, _AT)
     _, _, block, _, flags, _, fragment, _, number, _ = fields
-    unit = number & _ROUND, block, fragment
+    unit = CheckedUnit.of(number & _ROUND, block, fragment)
     return CheckedPacket._make((*fields, frame, unit, bool(flags & _RESENT)))
-
-
-def name_of(unit):
-    """Return round, block and fragment as words."""
-    return f"round {unit[0]}, block {unit[1]}, fragment {number_of(unit[2])}"
 
 
 class PacketReader(SwitchCheck):
@@ -257,14 +291,26 @@ class PacketReader(SwitchCheck):
             check.ends(switch)
 
 
-class Fragments:
-    """The fragments of rows of some columns on the wire, in frames of some lanes."""
+def planned_units(scene, direction):
+    """Return block and word of each unit of a round in a direction, in order."""
+    scenario, manifest = scene.scenario, scene.subject.plan.manifest
+    words = words_of(scenario.width, scenario.lanes)
+    return units_of(manifest.direction(direction).block_numbers, words, scenario.pools)
 
-    def __init__(self, scenario):
-        words = words_of(scenario.width, scenario.lanes)
+
+class Fragments:
+    """The fragments of a scene's rows on the wire."""
+
+    def __init__(self, scene):
+        words = words_of(scene.scenario.width, scene.scenario.lanes)
         ends = list(accumulate((body_bytes(LANE_KINDS[0], word) for word in words), initial=0))
         self._row_bytes = ends[-1]
-        self._offsets = dict(zip(words, pairwise(ends), strict=True))
+        offsets = list(pairwise(ends))
+        self._offsets = {
+            (block, word): offsets[number_of(word)]
+            for direction in scene.subject.directions
+            for block, word in planned_units(scene, direction)
+        }
 
     def rows_of(self, values):
         """Return rows as they are on the wire, one after the other, each of whole fragments.
@@ -278,8 +324,9 @@ class Fragments:
 
     def holds(self, packet, rows, row):
         """Return whether a feature or a sum has its fragment of one row of `rows_of`."""
-        if packet.fragment not in self._offsets:
+        unit = packet.block, packet.fragment
+        if unit not in self._offsets:
             return False
-        begin, end = (row * self._row_bytes + at for at in self._offsets[packet.fragment])
+        begin, end = (row * self._row_bytes + at for at in self._offsets[unit])
         body = widened(packet.body, packet.fragment, packet.bits)
         return body[: end - begin] == rows[begin:end]

@@ -64,7 +64,7 @@ def objects_of(root):
     return len(seen)
 
 
-# Block and fragment.
+# Fragment, block, pool and width.
 _UNIT_BITS = 32
 _OF_THE_BARRIER = (".barrier_tag", ".feature_tag", ".newest_round", ".collected_tag")
 
@@ -76,7 +76,8 @@ class TurnsGrow(SwitchCheck):
 
     def begin(self, scene):
         super().begin(scene)
-        # Registers, their images and their contents, by switch.
+        self._pools = scene.scenario.pools
+        # Registers, their images and their contents by pool, by switch.
         self._known = {}
 
     def ends(self, switch):
@@ -91,23 +92,35 @@ class TurnsGrow(SwitchCheck):
                 for name, register in switch.engine.state.registers.items()
                 if name.endswith(_OF_THE_BARRIER)
             }
-            self._known[switch.number] = registers, [], _contents(registers)
+            self._known[switch.number] = registers, [], self._contents(registers)
             return
         registers, before_images, before = self._known[switch.number]
-        images = [register.image(1) for register in registers.values()]
+        images = [register.image(self._pools) for register in registers.values()]
         if images == before_images:
             return
-        now = _contents(registers)
+        now = self._contents(registers)
         self._known[switch.number] = registers, images, now
+        for before_it, after_it in zip(before, now, strict=True):
+            self._compare(switch, before_it, after_it)
+
+    def _compare(self, switch, before, now):
+        """Compare the registers of a pool."""
         back = [name for name in now if now[name] < before[name]]
         if back and not (back == ["feature_tag"] and _corrects(before, now)):
             self.tell(f"{switch.name} goes back: its barrier had {before}, and has {now}")
         if now["feature_tag"] < now["barrier_tag"]:
             self.tell(f"{switch.name} refuses features of the block whose turn it is: {now}")
 
-
-def _contents(registers):
-    return {name: register.cells[0] for name, register in registers.items()}
+    def _contents(self, registers):
+        """Return the registers of each pool; what all pools share stands in the first one."""
+        return [
+            {
+                name: register.cells[pool]
+                for name, register in registers.items()
+                if pool < register.size
+            }
+            for pool in range(self._pools)
+        ]
 
 
 def _corrects(before, now):

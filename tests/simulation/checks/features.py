@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Features are sent in windows, acknowledged when they have arrived, and let through once."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 
 from switchgnn.host.wire.header import SESSION_MASK, Kind
-from tests.simulation.checks.check import PacketCheck, SwitchCheck, kind_in, name_of, read_packet
+from tests.simulation.checks.check import PacketCheck, SwitchCheck, kind_in, read_packet
 
 
 class AcknowledgedArrived(PacketCheck):
@@ -33,7 +33,7 @@ class AcknowledgedArrived(PacketCheck):
         if packet.number > arrived and self.scene.honest(worker):
             self.tell(
                 f"{switch.name} acknowledges {packet.number} features of group {packet.group} of "
-                f"worker {worker} in {name_of(packet.unit)}: {arrived} have arrived"
+                f"worker {worker} in {packet.unit}: {arrived} have arrived"
             )
 
 
@@ -45,7 +45,8 @@ _GROUPS_APART = 32
 class WindowHeld(PacketCheck):
     """Compares the features that have arrived with the acknowledgements that have left.
 
-    A worker has sent at least the former, and heard at most the latter.
+    A worker has sent at least the former, and heard at most the latter. Its window is that of all
+    units in flight.
     """
 
     name = "window held"
@@ -53,18 +54,19 @@ class WindowHeld(PacketCheck):
     gives = frozenset({Kind.ACK})
 
     def session_begins(self):
-        self._arrived = defaultdict(set)
-        self._confirmed = defaultdict(lambda: defaultdict(int))
+        # By worker and round, the units of their features; and by worker and unit.
+        self._arrived, self._acknowledged = defaultdict(set), Counter()
+        self._confirmed = defaultdict(Counter)
         self._furthest = {}
 
     def took(self, switch, worker, packet):
         if packet.resent or not self.scene.honest(worker):
             return
-        where = worker, packet.unit
-        arrived, confirmed = self._arrived[where], self._confirmed[where]
-        arrived.add(packet.source)
+        where, now = (worker, packet.unit), (worker, packet.unit.round)
+        arrived, confirmed = self._arrived[now], self._confirmed[where]
+        arrived.add((packet.unit, packet.source))
         window = self.scene.scenario.window
-        if len(arrived) > window and len(arrived) - sum(confirmed.values()) > window:
+        if len(arrived) - self._acknowledged[now] > window:
             self.tell(f"worker {worker} has more than {window} features in flight")
         if packet.group > self._furthest.get(where, _GROUPS_APART - 1):
             self._furthest[where] = packet.group
@@ -77,7 +79,9 @@ class WindowHeld(PacketCheck):
 
     def gave(self, switch, worker, packet):
         groups = self._confirmed[worker, packet.unit]
-        groups[packet.group] = max(packet.number, groups[packet.group])
+        more = max(0, packet.number - groups[packet.group])
+        groups[packet.group] += more
+        self._acknowledged[worker, packet.unit.round] += more
 
 
 class SourcesOnce(PacketCheck):
@@ -185,7 +189,7 @@ class PartsAskedFor(SwitchCheck):
             asked = self._asked[unit, vertex]
             if asked < missing * self._others:
                 self.tell(
-                    f"a spine lacks a part of the sum of vertex {vertex} in {name_of(unit)}, and "
+                    f"a spine lacks a part of the sum of vertex {vertex} in {unit}, and "
                     f"asks {asked} of {self._others} other leaves"
                 )
         self._missing.clear()

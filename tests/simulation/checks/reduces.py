@@ -144,7 +144,7 @@ class ReducesLeaveExact(PacketCheck):
 
 def _number_of(packet):
     """Return the number of the fragment in a packet of an all-reduce."""
-    return packet.unit[0] << _BLOCK_BITS | packet.block
+    return packet.unit.round << _BLOCK_BITS | packet.block
 
 
 class ReduceWindowHeld(PacketCheck):

@@ -29,7 +29,7 @@ def told_magnitude(packet):
     """Return the bits of the largest magnitude of an ADVANCE's own round; None if it has none."""
     body = packet.body
     newest = int.from_bytes(body[8:12], "big") & _LAST_ROUND
-    return int.from_bytes(body[:4], "big") if newest == packet.unit[0] else None
+    return int.from_bytes(body[:4], "big") if newest == packet.unit.round else None
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class ExpectedScales:
 
     def heed(self, packet):
         """Take an ADVANCE, whose largest magnitude may differ from that of the features."""
-        number, told = packet.unit[0], told_magnitude(packet)
+        number, told = packet.unit.round, told_magnitude(packet)
         if told is None or not self._scene.byzantine or self.of(number) is None:
             return
         if told != self.largest(number):

@@ -5,7 +5,7 @@
 import numpy as np
 
 from switchgnn.host.wire.header import Kind
-from tests.simulation.checks.check import Check, Fragments, PacketCheck, name_of
+from tests.simulation.checks.check import Check, Fragments, PacketCheck
 from tests.simulation.checks.scales import ExpectedScales, ScaledCheck, sent_in_session
 
 
@@ -55,7 +55,7 @@ class _RowsLeave(ScaledCheck):
 
     def begin(self, scene):
         super().begin(scene)
-        self._fragments = Fragments(scene.scenario)
+        self._fragments = Fragments(scene)
         self._rows = {}
 
     def session_begins(self):
@@ -78,16 +78,14 @@ class SumsLeaveExact(_RowsLeave):
     gives = frozenset({Kind.SUM, Kind.ADVANCE})
 
     def gave(self, switch, worker, packet):
-        if self.heeded(packet) or self._scales.of(packet.unit[0]) is None:
+        if self.heeded(packet) or self._scales.of(packet.unit.round) is None:
             return
         scene, vertex = self.scene, packet.destination
         row = scene.subject.awaited.index.get((packet.block, vertex), 0)
-        right = self._fragments.holds(packet, self.of_round(packet.unit[0], self._sums), row)
+        right = self._fragments.holds(packet, self.of_round(packet.unit.round, self._sums), row)
         # A Byzantine worker may have changed a sum, by features or scale.
         if not right and vertex not in scene.spoilt and not scene.lawless:
-            self.tell(
-                f"switch {switch.name} sends a wrong sum of vertex {vertex}: {name_of(packet.unit)}"
-            )
+            self.tell(f"switch {switch.name} sends a wrong sum of vertex {vertex}: {packet.unit}")
 
     def _sums(self, number):
         if self._sent is not None:
@@ -120,12 +118,12 @@ class ResentRight(_RowsLeave):
         right = believed or scene.lawless or self._is_right(packet)
         if owner != worker or not right:
             self.tell(
-                f"the feature of vertex {source} in {name_of(packet.unit)} that leaves for worker "
+                f"the feature of vertex {source} in {packet.unit} that leaves for worker "
                 f"{worker} is {'wrong' if owner == worker else 'for another worker'}"
             )
 
     def _is_right(self, packet):
-        number, source = packet.unit[0], packet.source
+        number, source = packet.unit.round, packet.source
         if self._scales.of(number) is None:
             return False
         if self._sent is None:
@@ -199,7 +197,7 @@ class SumsLeaveOnce(PacketCheck):
 
     def _tell(self, name, packet, how):
         self.scene.violated(
-            name, f"the sum of vertex {packet.destination} in {name_of(packet.unit)} leaves {how}"
+            name, f"the sum of vertex {packet.destination} in {packet.unit} leaves {how}"
         )
 
 
@@ -224,6 +222,7 @@ class MissingCounted(PacketCheck):
         self._orderly = not (scenario.leaves or scenario.turns or scenario.queue_rate)
         columns = (plan.result_block, plan.result_vertex, plan.result_bank, plan.result_slot)
         rows = zip(*(each.tolist() for each in columns), strict=True)
+        self._pool_slots = scene.subject.plan.manifest.pool_slots
         self._slots = {(block, vertex): (bank, slot) for block, vertex, bank, slot in rows}
         self._least = {}
 
@@ -245,7 +244,7 @@ class MissingCounted(PacketCheck):
         if not least <= packet.number <= most:
             self.tell(
                 f"{switch.name} reports that the slot of vertex {packet.destination} in "
-                f"{name_of(packet.unit)} has {packet.number} contributions: it has {least} to "
+                f"{packet.unit} has {packet.number} contributions: it has {least} to "
                 f"{most}"
             )
 
@@ -255,9 +254,10 @@ class MissingCounted(PacketCheck):
         if slot is None or switch.engine is None:
             return 0
         registers = switch.engine.state.registers
-        state = registers[f"SwitchIngress.banks.bank{slot[0]}.state"].cells[slot[1]]
-        number, block, fragment = packet.unit
-        here = self.scene.job.session << _SESSION | number << 32 | block << 16 | fragment
+        bank, index = slot
+        index += packet.unit.pool * self._pool_slots
+        state = registers[f"SwitchIngress.banks.bank{bank}.state"].cells[index]
+        here = self.scene.job.session << _SESSION | packet.unit.tag
         tag = state >> _COUNT_BITS
         if tag > here:
             return None

@@ -105,10 +105,10 @@ def in_program(name, seed):
 
 
 INSTALL = "controller/install.py"
-BARRIER, BLOCK = "host/innetwork/barrier.py", "host/innetwork/block.py"
+BARRIER, HEARTBEAT = "host/innetwork/barrier.py", "host/innetwork/heartbeat.py"
 EXCHANGE, OUTGOING = "host/innetwork/exchange.py", "host/innetwork/outgoing.py"
 RECEIVER, RESPONDER = "host/innetwork/receiver.py", "host/innetwork/responder.py"
-HEARTBEAT = "host/innetwork/heartbeat.py"
+SENDER, UNITS = "host/innetwork/sender.py", "host/innetwork/units.py"
 
 MISTAKES = (
     known("lost_sums_not_recalled", 1),
@@ -127,6 +127,8 @@ MISTAKES = (
     known_program("believe_checksums", 1),
     known_program("count_repeated_done", 1),
     known_program("release_nothing", 27),
+    known_program("share_the_slots", 6),
+    known_program("share_the_last_tags", 1),
     known_program("forget_newer_groups", 8),
     known_program("let_any_tag_in", 2, BYZANTINE),
     known_program("take_every_heartbeat", 2),
@@ -162,14 +164,14 @@ MISTAKES = (
     in_text(
         "silent_in_a_block",
         57,
-        BLOCK,
+        UNITS,
         "            if asked or now > heartbeat_at:",
         "            if asked and now < 0.0:",
     ),
     in_text(
-        "any_acknowledgement", 1, BLOCK, "        if count < size:\n", "        if count < 0:\n"
+        "any_acknowledgement", 1, SENDER, "        if count < size:\n", "        if count < 0:\n"
     ),
-    in_text("groups_not_sent_again", 1, BLOCK, "            self._repeat(group)\n", ""),
+    in_text("groups_not_sent_again", 1, SENDER, "            self._repeat(group)\n", ""),
     in_text(
         "no_window",
         2,
@@ -203,7 +205,7 @@ MISTAKES = (
         "first_fragment_served",
         113,
         OUTGOING,
-        "        lanes = self.lanes.get(request.fragment)\n        return",
+        "        lanes = self.lanes.get(in_pool(request.fragment, 0))\n        return",
         "        lanes = next(iter(self.lanes.values()))\n        return",
     ),
     in_text("early_sums_kept_for_ever", 12, RESPONDER, "        self._kept.clear()\n", ""),
@@ -218,15 +220,15 @@ MISTAKES = (
         "last_block_of_a_vertex",
         8,
         EXCHANGE,
-        "[self._schedules[step.block - 1].receive_row] += received",
-        "[self._schedules[step.block - 1].receive_row] = received",
+        "[in_pool(unit.fragment, 0)][rows] += sums\n",
+        "[in_pool(unit.fragment, 0)][rows] = sums\n",
     ),
     in_text(
         "void_rounds_not_left",
         14,
-        BARRIER,
-        "magnitude_from_bits(self.largest.bits) > self.capacity",
-        "magnitude_from_bits(self.largest.bits) < 0",
+        EXCHANGE,
+        "            if magnitude > fixed_point.limit:\n",
+        "            if magnitude < 0:\n",
     ),
     in_text(
         "waiting_is_enough",
@@ -239,8 +241,23 @@ MISTAKES = (
         "earlier_advances_taken",
         6,
         BARRIER,
-        "(Kind.ADVANCE, Kind.WAITING) or here != meeting.unit:",
-        "(Kind.ADVANCE, Kind.WAITING) or here > meeting.unit:",
+        "        if meeting is None or header.unit != meeting.unit:\n",
+        "        if meeting is None or header.unit.order > meeting.unit.order:\n",
+    ),
+    in_text(
+        "more_units_than_pools",
+        0,
+        UNITS,
+        "        free = self._begun - oldest < self._pools\n",
+        "        free = self._begun - oldest <= self._pools\n",
+    ),
+    in_text(
+        "reported_out_of_order",
+        0,
+        UNITS,
+        "        return next((unit for unit in self._in_flight if unit.meeting is None), None)\n",
+        "        left = [unit for unit in self._in_flight if unit.meeting is None]\n"
+        "        return next((unit for unit in left if unit.done), next(iter(left), None))\n",
     ),
     in_text(
         "no_heartbeat",

@@ -22,44 +22,34 @@ enum class Completion {
     LEAF,
 };
 
+/// As `Setup` (setup.py) and `NetworkOptions` (request.py) describe them.
 struct Options {
     /// The folder of the arrays.
     std::string arrays;
     uint32_t workers;
-    /// Numbers of leaves and spines; 0 for a star.
+    /// 0 for a star.
     uint32_t leaves;
     uint32_t spines;
     Completion completion;
     uint32_t blocks;
-    /// Of a feature, exchanged one after another.
     uint32_t fragments;
-    /// Fragments that are exchanged together: those of the feature that a slot holds.
     uint32_t together;
-    /// Units in flight, each in a pool of slots of its own.
     uint32_t pools;
-    /// Of the frames of each fragment of a feature; empty where hosts exchange copies.
     std::vector<uint32_t> fragment_bytes;
-    /// Whether a barrier opens the exchange, as it does the first one of a tensor; each further one
-    /// is opened by the last barrier of the one before.
+    /// Whether barriers open the exchange.
     bool opening;
-    /// Whether hosts exchange rows only, without the switch's sums.
     bool host_based;
-    /// Of a full frame between hosts; 0: they exchange none.
     uint32_t packed_frame_bytes;
     LinkOptions up;
     LinkOptions down;
     PaceOptions pace;
-    /// Of the longest frame of features or sums.
     uint32_t data_frame_bytes;
     /// Time of one pass through the loop; 0: no limit.
     Picoseconds pass;
-    /// Slots of each bank of the strawman; empty: every destination has its own.
     std::vector<uint32_t> bank_slots;
     BackgroundOptions background;
     bool trace;
 };
-
-Options ParseOptions(int count, char** words);
 
 // In round trips of an empty network: 40 microseconds with links of 100 Gbit/s and 2 microseconds.
 constexpr Picoseconds kShortestTimeout = 10;
@@ -70,21 +60,11 @@ class Words {
         for (int i = 1; i < count; ++i) {
             const std::string word = words[i];
             const size_t equals = word.find('=');
-            if (equals == std::string::npos) {
-                throw SimulationError("Write NAME=VALUE, not " + word + ".");
-            }
             values_[word.substr(0, equals)] = word.substr(equals + 1);
         }
     }
 
-    std::string Text(const std::string& name) const {
-        const auto found = values_.find(name);
-        if (found == values_.end()) {
-            throw SimulationError("The option " + name + " is missing.");
-        }
-        return found->second;
-    }
-
+    const std::string& Text(const std::string& name) const { return values_.at(name); }
     double Number(const std::string& name) const { return std::stod(Text(name)); }
 
     uint32_t Whole(const std::string& name) const {
