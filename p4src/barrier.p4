@@ -7,13 +7,14 @@
 
 #include "metadata.p4"
 
-// The window ends with the tag after the last complete barrier: a later packet, which only a faulty
-// worker sends, would take slots from the current block. Features of a round's first block may
-// arrive while the round is being started, so there is a latest tag for features besides.
+// Each pool has a unit in flight, and a window that ends with the tag after its last complete
+// barrier: a later packet, which only a faulty worker sends, would take slots from the current unit.
+// Features of a pool's first unit may arrive while the round is being started, so there is a latest
+// tag for features besides.
 //
-// The switch knows neither the width of features nor the number of blocks. Each `done` names the
-// tag that follows it, by its block and fragment in Count and Feature_group, and Barrier requires
-// all workers to agree.
+// The switch knows neither the width of features nor the number of blocks and pools. Each `done`
+// names the tag that follows it in its pool, by its block and fragment in Count and Feature_group,
+// and Barrier requires all workers to agree.
 //
 // A restarted switch does not know its window, nor does a spine that no barrier passes. The
 // controller sets `any_tag` there: until a barrier is complete, every tag is accepted.
@@ -127,8 +128,9 @@ control Heartbeat(in headers_t hdr, inout metadata_t meta) {
 // Only a switch that does not know its window accepts it: there it proves that the earlier block is
 // complete, so a restarted switch finds the current tag by itself (invariant 5).
 //
-// Block 0 of a round is its start (RoundStart). In a new session the first `done` chooses the
-// round; a worker that then starts another one is refused, and the answer names the first worker.
+// Block 0 of a round is its start, in each pool (RoundStart). In a new session the first `done`
+// chooses the round; a worker that then starts another one is refused, and the answer names the
+// first worker.
 //
 // A leaf never decides that all are done: when its own workers are, it reports to the spine as a
 // worker does, again whenever one of them asks again, and passes the answer on to its workers.
