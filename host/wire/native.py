@@ -147,11 +147,6 @@ def native_frames() -> NativeFrames | None:
         return None
 
 
-def compile_for_hosts() -> None:
-    """Compile the native code in advance, outside of all deadlines."""
-    native_frames()
-
-
 def hosts_run_as() -> str:
     """Return how hosts parse frames here: ``native`` or ``python``."""
     return PYTHON if native_frames() is None else NATIVE
