@@ -21,7 +21,7 @@ from switchgnn.controller.change import (
 )
 from switchgnn.controller.check import check_plan
 from switchgnn.controller.controls import KEYED
-from switchgnn.controller.controls.banks import Limits, hands_out_slots
+from switchgnn.controller.controls.banks import SlotLimits, hands_out_slots
 from switchgnn.controller.controls.congestion import (
     BMV2_QUEUE,
     DEFAULT_ECN_THRESHOLD,
@@ -58,7 +58,7 @@ def desired_state(
         Reduce.name: Reduce(layout).encode(plan),
     }
     if hands_out_slots(layout):
-        settings[Limits.name] = Limits(layout).encode(plan.manifest.slots)
+        settings[SlotLimits.name] = SlotLimits(layout).encode(plan.manifest.slots)
     return SwitchContents(
         rows={**empty.rows, **{rows.table.name: rows for rows in tables}},
         defaults={**empty.defaults, **settings},

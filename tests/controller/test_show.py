@@ -129,12 +129,6 @@ def test_install_show_and_clear_from_the_command_line(fake, tmp_path, program):
     assert not fake.contents.entries
 
 
-def test_failures_reach_the_main_program_as_errors(tmp_path):
-    result = run("install", tmp_path)
-    assert isinstance(result.exception, Exception)
-    assert "is not a plan" in str(result.exception)
-
-
 def test_the_module_prints_a_sentence_and_exits_with_2(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("sys.argv", ["controller", "install", str(tmp_path)])
     with pytest.raises(SystemExit) as caught:

@@ -7,26 +7,16 @@ import shutil
 import signal
 import socket
 import subprocess
-import threading
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from switchgnn.controller import (
-    DesiredStates,
     P4RuntimeClient,
-    Share,
     TlsOptions,
-    WatchEventKind,
-    load_plan,
-    star_network,
-    watch,
 )
 from switchgnn.controller.errors import ControllerError, SwitchUnreachableError
-from switchgnn.p4src import load_program
-from switchgnn.planner.build import build_plan
-from switchgnn.planner.graphs.load import load_graph
 from switchgnn.topologies import FabricError, Target, TlsFolder, free_tcp_port
 from switchgnn.topologies.targets import BMV2_PROGRAM, switch_child, wait_until_serving
 from tests.end_to_end.conftest import BOTH_ENDS, MOSTLY_LOOPBACK, run_json, said, succeeded
@@ -243,36 +233,6 @@ def test_a_switch_that_speaks_no_tls(certificates, tmp_path):
         pytest.raises(SwitchUnreachableError, match="does not speak TLS"),
     ):
         client_of(address, certificates).open()
-
-
-@pytest.mark.parametrize("target", TARGETS)
-def test_a_switch_that_restarts(target, certificates, tmp_path):
-    network, program = star_network(2), load_program()
-    plan = build_plan(load_graph("karate"), workers=2, slots=64, program=program.digest)
-    stop, installed = threading.Event(), threading.Semaphore(0)
-
-    def note(event):
-        if event.kind is WatchEventKind.INSTALLED:
-            installed.release()
-
-    def follow(client):
-        watched = Share(load_plan((plan.manifest, plan.switch)), network, client)
-        watch([watched], DesiredStates(program), on_event=note, stop=stop, interval=0.1)
-
-    with (
-        serving(target, certificates, tmp_path) as (switch, address),
-        client_of(address, certificates) as client,
-    ):
-        follower = threading.Thread(target=follow, args=(client,), daemon=True)
-        follower.start()
-        try:
-            assert installed.acquire(timeout=seconds_here())
-            switch.stop()
-            switch.start()
-            assert installed.acquire(timeout=seconds_here())
-        finally:
-            stop.set()
-            follower.join(seconds_here())
 
 
 def test_files_that_do_not_belong_together(certificates, tmp_path):

@@ -14,8 +14,8 @@ from switchgnn.commands import allreduce as job
 from switchgnn.commands.allreduce import NUMBER_BYTES, ReduceOptions
 from switchgnn.host.pace import Pace
 from switchgnn.host.reduce.worker import FLOATS, INTEGERS, tensor_of
-from tests.end_to_end.conftest import LOOPBACK, succeeded
-from tests.support.markers import full, on_python, words_of
+from tests.end_to_end.conftest import BOTH_ENDS, LOOPBACK, succeeded
+from tests.support.markers import COMBINATION_ON_PYTHON, full, words_of
 
 KEYS = {
     "exact": bool,
@@ -41,14 +41,10 @@ def reduced(*words):
 
 
 @pytest.mark.parametrize("size", ["4", "64KB"])
+@pytest.mark.parametrize("combination", [*BOTH_ENDS, COMBINATION_ON_PYTHON])
 def test_sums_are_exact_on_every_switch_and_fabric(combination, size):
     report = reduced(*words_of(combination), "--workers", 3, "--bytes", size, "--no-gloo")
     assert report["gloo_seconds"] is None
-
-
-@pytest.mark.parametrize("combination", [on_python()])
-def test_sums_are_exact_in_python(combination):
-    reduced(*words_of(combination), "--workers", 2, "--bytes", "8KB", "--no-gloo")
 
 
 @pytest.mark.parametrize("words", [pytest.param(1, marks=full), 2])

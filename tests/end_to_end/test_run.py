@@ -23,15 +23,13 @@ from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.graph import reference_sums
 from switchgnn.planner.graphs.load import load_graph
 from switchgnn.planner.partition.leaf_spine import even_leaf_spine
-from tests.end_to_end.conftest import run_json, said, succeeded
+from tests.end_to_end.conftest import run_json, said
 from tests.host.direct.crew import sizes_of_frames
 from tests.host.hybrid.crew import leaving
 from tests.support.commands import forkserver, started
 from tests.support.markers import COMBINATIONS, full, on_python, some_of
 from tests.support.speed import seconds_here
 from tests.support.waiting import wait_until
-
-EMBEDDED = ("embedded", "loopback")
 
 REQUIRED = {
     "target": str,
@@ -169,29 +167,9 @@ def planned(graph, workers, slots, **options):
     )
 
 
-def test_a_directed_graph_from_a_file(tmp_path):
-    generator = np.random.default_rng(5)
-    dense = generator.random((40, 40)) < 0.1
-    np.fill_diagonal(dense, False)
-    dense[30:] = False
-    indptr = np.concatenate([[0], dense.sum(axis=1).cumsum()])
-    features = generator.standard_normal((40, 3)).astype(np.float32)
-    path = tmp_path / "directed.npz"
-    np.savez(path, indptr=indptr, indices=np.nonzero(dense)[1], features=features)
-    report = run_json(EMBEDDED, "--graph", path, "--workers", 3)
-    assert report["exact"] is True
-    assert report["features"] == 3
-
-
-def test_the_table_says_what_ran_and_that_it_is_exact():
-    printed = succeeded("run", "--graph", "karate", "--fabric", "loopback").stdout
-    assert "Ran on: fabric loopback: as asked; switch embedded" in printed
-    assert "Plan: partition metis, blocks mlgp, send multicast, order gamr." in printed
-    assert "Every sum equals the reference: fixed point to the bit" in printed
-    assert "predicted for rows packed into frames up to an MTU of 1,500: host takes" in printed
-
-
-@pytest.mark.parametrize("form", [pytest.param((), id="table", marks=full), ("--json",)])
+@pytest.mark.parametrize(
+    "form", [pytest.param((), id="table"), pytest.param(("--json",), marks=full)]
+)
 def test_a_run_that_keeps_its_switch_shows_the_results_before_it_waits(tmp_path, form):
     words = ("run", "--graph", "karate", "--workers", "2", "--fabric", "loopback", "--keep")
     with started(*words, *form, log=tmp_path / "log") as child:

@@ -12,11 +12,10 @@ import pytest
 pytest.importorskip("torch", reason="PyTorch is not installed")
 pytest.importorskip("torch_geometric", reason="PyTorch Geometric is not installed")
 
-import torch
 
 from switchgnn.planner.costs.forecast import PREDICTED_TRANSPORTS
 from switchgnn.training.data.load import load_dataset
-from tests.end_to_end.conftest import BOTH_ENDS, LOOPBACK, succeeded
+from tests.end_to_end.conftest import BOTH_ENDS, LOOPBACK, for_test_all, succeeded
 from tests.support.commands import started, switchgnn
 from tests.support.gpu import cuda_missing
 from tests.support.kept_logs import take_kept_logs
@@ -59,19 +58,6 @@ def test_auto_trains_over_what_it_predicts_to_be_the_fastest():
     assert all(np.isfinite(report["losses"]))
 
 
-# Wide rows, many sources in common: the switch is fastest over slow links.
-DENSE = ("--data", "digits:80", "--workers", "8", "--hidden", "64", "--bandwidth", "20")
-
-
-def test_the_default_says_what_it_takes_and_why():
-    words = ("train", *DENSE, "--layers", "3", "--epochs", "1", "--dropout", "0")
-    result = succeeded(*words, *LOOPBACK, seconds=300)
-    line = "auto takes switch: the exchanges of an epoch are predicted to take "
-    assert line in result.stderr
-    # The row of the table that compares transports.
-    assert "\n  switch " in result.stdout
-
-
 def check_training(combination, transports, data="karate", model="gcn", workers=4):
     losses, _, accuracies = plainly(data, model)
     named = ("--data", data, "--model", model, "--workers", workers)
@@ -94,25 +80,9 @@ def test_another_model_trains_like_one_process():
 
 
 @pytest.mark.parametrize(
-    "transport", ["switch", *(pytest.param(each, marks=full) for each in TRANSPORTS[1:])]
-)
-def test_every_transport_leaves_the_weights_of_one_process(transport, tmp_path):
-    saved = tmp_path / "saved"
-    named = ("--data", "karate", "--workers", 4, "--transport", transport)
-    finished(train(EMBEDDED, *named, "--checkpoint", saved))
-    with np.load(saved) as state:
-        for name, expected in plainly()[1].items():
-            found = torch.from_numpy(state[f"model/{name}"])
-            assert torch.allclose(found, expected, atol=TOLERANCE), name
-
-
-@pytest.mark.parametrize(
     "combination",
     [
-        *(
-            pytest.param(*each.values, id=each.id, marks=[*each.marks, full])
-            for each in COMBINATIONS[::2]
-        ),
+        *map(for_test_all, COMBINATIONS[::2]),
         COMBINATIONS[1],
         COMBINATION_ON_PYTHON,
     ],
@@ -172,20 +142,16 @@ def test_a_comparison_as_a_user_sees_it(tmp_path):
     assert sorted(path.name for path in events.iterdir()) == ["local", "switch"]
 
 
-def check_bytes(report):
-    """Only requests of waiting workers exceed the prediction."""
-    pairs = zip(report["bytes_per_link"], report["expected_bytes_per_link"], strict=True)
-    for link, expected in pairs:
-        for way in ("up", "down"):
-            assert 0 < expected[way] <= link[way] <= 1.5 * expected[way], report["transport"]
-
-
 def test_bytes_are_those_that_the_plan_predicts():
+    """Only requests of waiting workers exceed the prediction."""
     named = ("--data", "random:300:2000:1", "--workers", "4")
     reports = finished(train(EMBEDDED, *named, *over(*TRANSPORTS[:3]), epochs=3))
     assert len(reports) == 3
     for report in reports:
-        check_bytes(report)
+        pairs = zip(report["bytes_per_link"], report["expected_bytes_per_link"], strict=True)
+        for link, expected in pairs:
+            for way in ("up", "down"):
+                assert 0 < expected[way] <= link[way] <= 1.5 * expected[way], report["transport"]
 
 
 def test_cached_rows_of_8_bits_train_about_as_well_with_fewer_bytes():
@@ -198,7 +164,7 @@ def test_cached_rows_of_8_bits_train_about_as_well_with_fewer_bytes():
         "--cache",
         "auto",
         "--bits",
-        "8",
+        8,
     )
     reports = finished(train(EMBEDDED, *named, *over(*TRANSPORTS[1:3]), epochs=20))
     losses = plainly("digits", epochs=20)[0]

@@ -140,7 +140,7 @@ MISTAKES = (
         '        self._left = getattr(self, "_left", self._options.epochs) - 1\n'
         "        if self._left:\n"
         "            self._optimizer.step()\n",
-        (f"{TRAIN}::test_every_transport_leaves_the_weights_of_one_process[switch]",),
+        ("tests/training/test_oracle.py::test_many_workers_train_like_one[gcn-1]",),
     ),
     Mistake(
         "variables_not_passed_on",
@@ -207,7 +207,7 @@ MISTAKES = (
         "controller/watch.py",
         "                refuse_other_primary(client)\n",
         "                pass\n",
-        (f"{LEFTOVERS}::test_a_watch_leaves_a_run_alone",),
+        ("tests/controller/test_watch.py::test_a_controller_at_work_keeps_its_place[2]",),
     ),
     Mistake(
         "logs_of_failures_go",
@@ -216,7 +216,7 @@ MISTAKES = (
         "switchgnn/commands/shared/outputs.py",
         "            logs.failed = True\n",
         "            logs.failed = False\n",
-        (f"{LEFTOVERS}::test_a_run_that_fails_says_where_its_logs_are",),
+        ("tests/commands/test_outputs.py::test_what_fails_is_kept_and_named",),
     ),
     Mistake(
         "nothing_reached",
@@ -225,7 +225,7 @@ MISTAKES = (
         "switchgnn/commands/train/follow.py",
         "            self._show()\n",
         "            pass\n",
-        (f"{LEFTOVERS}::test_ctrl_c_shows_what_a_training_has_reached[True]",),
+        (f"{LEFTOVERS}::test_ctrl_c_shows_what_a_training_has_reached",),
     ),
     # --- a run on leaves and spines
     Mistake(
@@ -235,7 +235,7 @@ MISTAKES = (
         "switchgnn/commands/train/plan.py",
         "        return PlanContext(self.workers, self.slots, leaf_spine=self.leaf_spine)\n",
         "        return PlanContext(self.workers, self.slots)\n",
-        (f"{LEAF_SPINE}::test_the_partition_knows_the_leaves[train-best]",),
+        (f"{LEAF_SPINE}::test_the_partition_knows_the_leaves[train]",),
     ),
     Mistake(
         "slots_of_spines_forgotten",
@@ -245,15 +245,6 @@ MISTAKES = (
         "over.leaves + attached.spine_of(known.destination_id[rows])] = True",
         "over.leaves + attached.spine_of(known.destination_id[rows])] = False",
         (f"{BLOCKS}::test_no_switch_needs_more_slots_and_sums_are_exact",),
-    ),
-    Mistake(
-        "blocks_fill_all_pools",
-        RUN,
-        "a block has the slots of all pools",
-        "switchgnn/planner/plan/banks.py",
-        "return min(slots // pools, of_banks)",
-        "return min(slots, pools * of_banks)",
-        (f"{CHECKED_PLANS}::test_the_blocks_of_all_pools_fit_beside_each_other",),
     ),
     Mistake(
         "faults_on_cables_ignored",
@@ -368,6 +359,15 @@ MISTAKES = (
         "            bytes_up=wire.up + wire.down,\n",
         (f"{RUN}::test_any_number_of_workers[embedded-loopback-3]",),
     ),
+    Mistake(
+        "blocks_fill_all_pools",
+        RUN,
+        "a block has the slots of all pools",
+        "switchgnn/planner/plan/banks.py",
+        "return min(slots // pools, of_banks)",
+        "return min(slots, pools * of_banks)",
+        (f"{CHECKED_PLANS}::test_the_blocks_of_all_pools_fit_beside_each_other",),
+    ),
     # --- beside TCP
     Mistake(
         "send_buffer_stays_small",
@@ -408,7 +408,7 @@ MISTAKES = (
         "switchgnn/commands/main.py",
         "_FAILED = 2\n",
         "_FAILED = 1\n",
-        (f"{BAD_INPUT}::test_a_missing_graph_file",),
+        ("tests/commands/test_switch.py::test_wrong_input_is_one_sentence",),
     ),
     Mistake(
         "traceback_for_a_port",
@@ -417,7 +417,7 @@ MISTAKES = (
         "topologies/rpc_address.py",
         "            sock.bind((host, port))\n        except OSError as error:\n",
         "            sock.bind((host, port))\n        except KeyError as error:\n",
-        (f"{BAD_INPUT}::test_a_port_already_taken",),
+        ("tests/topologies/test_loopback_fabric.py::test_a_door_where_somebody_else_is",),
     ),
     Mistake(
         "folder_overwritten",
@@ -426,7 +426,7 @@ MISTAKES = (
         "switchgnn/base/files.py",
         "            if not ours(path.name)\n",
         "            if False\n",
-        (f"{BAD_INPUT}::test_a_folder_that_is_no_plan_is_not_overwritten",),
+        ("tests/training/test_partition.py::test_nothing_else_is_replaced",),
     ),
     Mistake(
         "outputs_are_not_tried",
