@@ -112,7 +112,7 @@ class UnitExchange:
         self._fetched = FetchedFeatures()
         self._on_share = on_share
         frames = native_frames()
-        self._native = None if frames is None else FastPaths[SumFastPath](frames.take_sums)
+        self._native = None if frames is None else FastPaths(frames.take_sums)
         # By block and pool.
         self._fast_paths: dict[tuple[int, int], SumFastPath] = {}
         self._in_flight: list[_InFlight] = []
