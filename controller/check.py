@@ -10,7 +10,7 @@ import numpy as np
 from switchgnn.base.network import Network
 from switchgnn.controller.controls import KEYED
 from switchgnn.controller.controls.access import LAST_TAGS_REGISTER
-from switchgnn.controller.controls.banks import Banks, Limits, hands_out_slots, reduce_slots
+from switchgnn.controller.controls.banks import Banks, SlotLimits, hands_out_slots, reduce_slots
 from switchgnn.controller.controls.fanout import Fanout
 from switchgnn.controller.controls.loop import FIRST_LOOP_PORT
 from switchgnn.controller.controls.session import Session
@@ -185,7 +185,7 @@ def _check_slots(plan: SwitchPlan, layout: Layout) -> None:
     highest = max(int(used.max(initial=0)), int(plan.switch.result_slot.max(initial=0)))
     needed = plan.manifest.slots_per_bank
     if hands_out_slots(layout):
-        room = Limits(layout).destinations_per_bank
+        room = SlotLimits(layout).destinations_per_bank
         if highest >= room:
             raise PlanRefusedError(
                 f"The plan has {highest + 1:,} destinations in one bank, the P4 program tells "

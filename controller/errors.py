@@ -54,15 +54,12 @@ class UpdateFailure:
 
 
 class WriteRefusedError(ControllerError):
-    """The switch refused updates; those before and after them may be in place.
-
-    Attributes:
-        failures: the refused updates of the first request that had any; empty
-            when the switch gave a reason for the whole request only.
-    """
+    """The switch refused updates; those before and after them may be in place."""
 
     def __init__(self, message: str, failures: tuple[UpdateFailure, ...] = ()) -> None:
         super().__init__(message)
+        # the refused updates of the first request that had any; empty when the switch gave a reason
+        # for the whole request only
         self.failures = failures
 
 

@@ -88,17 +88,13 @@ class SplitLink:
 
 
 class PartLink(WrappedLink):
-    """One exchange's view of a shared link.
-
-    Attributes:
-        kept: the frames that were received for it.
-        meanwhile: called while waiting for a frame, to let the other exchange continue; returns the
-            seconds without anything to do for it. None: nothing is called.
-    """
+    """One exchange's view of a shared link."""
 
     def __init__(self, split: SplitLink, link: Link, clock: Clock) -> None:
         super().__init__(link)
-        self.kept: deque[bytes] = deque()
+        self.kept: deque[bytes] = deque()  # the frames that were received for it
+        # called while waiting for a frame, to let the other exchange continue; returns the seconds
+        # without anything to do for it. None: nothing is called.
         self.meanwhile: Meanwhile | None = None
         self._split = split
         self._clock = clock

@@ -7,13 +7,14 @@
 
 #include "metadata.p4"
 
-// The window ends with the tag after the last complete barrier: a later packet, which only a faulty
-// worker sends, would take slots from the current block. Features of a round's first block may
-// arrive while the round is being started, so there is a latest tag for features besides.
+// Each pool has a unit in flight, and a window that ends with the tag after its last complete
+// barrier: a later packet, which only a faulty worker sends, would take slots from the current unit.
+// Features of a pool's first unit may arrive while the round is being started, so there is a latest
+// tag for features besides.
 //
-// The switch knows neither the width of features nor the number of blocks. Each `done` names the
-// tag that follows it, by its block and fragment in Count and Feature_group, and Barrier requires
-// all workers to agree.
+// The switch knows neither the width of features nor the number of blocks and pools. Each `done`
+// names the tag that follows it in its pool, by its block and fragment in Count and Feature_group,
+// and Barrier requires all workers to agree.
 //
 // A restarted switch does not know its window, nor does a spine that no barrier passes. The
 // controller sets `any_tag` there: until a barrier is complete, every tag is accepted.
@@ -127,8 +128,9 @@ control Heartbeat(in headers_t hdr, inout metadata_t meta) {
 // Only a switch that does not know its window accepts it: there it proves that the earlier block is
 // complete, so a restarted switch finds the current tag by itself (invariant 5).
 //
-// Block 0 of a round is its start (RoundStart). In a new session the first `done` chooses the
-// round; a worker that then starts another one is refused, and the answer names the first worker.
+// Block 0 of a round is its start, in each pool (RoundStart). In a new session the first `done`
+// chooses the round; a worker that then starts another one is refused, and the answer names the
+// first worker.
 //
 // A leaf never decides that all are done: when its own workers are, it reports to the spine as a
 // worker does, again whenever one of them asks again, and passes the answer on to its workers.
@@ -145,9 +147,12 @@ control Barrier(inout headers_t hdr,
     register<worker_set_t>(MAX_POOLS) collected;
     // What comes next ++ the first worker to choose it.
     register<bit<65>>(MAX_POOLS) following;
+    // The latest round that all have opened in a pool: its magnitude no longer grows in any.
+    register<round_t>(1) opened_round;
 
     bit<32> pool;
     tag_t tag;
+    round_t opened;
     bit<65> first;
     bit<33> next;  // features of the next round come early ++ block ++ fragment
     tag_t following_tag;
@@ -210,6 +215,7 @@ control Barrier(inout headers_t hdr,
         collected_tag.read(tag, pool);
         collected.read(held, pool);
         following.read(first, pool);
+        opened_round.read(opened, 0);
         before = tag == meta.tag ? held : 0;
         next = hdr.switchgnn.echo ++ hdr.switchgnn.count ++ hdr.switchgnn.feature_group;
     }
@@ -219,10 +225,10 @@ control Barrier(inout headers_t hdr,
         passed = meta.window_known == 1
             ? (meta.tag < meta.barrier_tag ? 1w1 : 1w0)
             : (meta.tag < tag ? 1w1 : 1w0);
-        closed = meta.window_known == 1
-            ? (meta.barrier_tag > START_OF(meta.tag) ? 1w1 : 1w0)
-            : (tag > START_OF(meta.tag)
-               || (tag == START_OF(meta.tag) && held == meta.members) ? 1w1 : 1w0);
+        closed = opened >= ROUND_OF(meta.tag)
+            || (meta.window_known == 0
+                && (tag > START_OF(meta.tag)
+                    || (tag == START_OF(meta.tag) && held == meta.members))) ? 1w1 : 1w0;
         starts = meta.window_known == 0 && meta.tag == START_OF(meta.tag)
             && (tag == meta.tag || SESSION_OF(tag) != SESSION_OF(meta.tag)) ? 1w1 : 1w0;
     }
@@ -231,6 +237,7 @@ control Barrier(inout headers_t hdr,
         following_tag = meta.tag[79:56]
             ++ (meta.tag[55:32] + (next[32:32] == 1 || next[31:16] == 0 ? 24w1 : 24w0))
             ++ next[15:5] ++ next[31:16] ++ next[4:0];
+        opened_round.write(0, ROUND_OF(meta.tag));
         barrier_tag.write(pool, next[32:32] == 1 ? START_OF(following_tag) : following_tag);
         feature_tag.write(pool, following_tag);
     }

@@ -15,17 +15,11 @@ ETHERNET_MTU = 1500
 
 
 class TopologySwitch(NamedTuple):
-    """A switch of a topology.
+    """A switch of a topology."""
 
-    Attributes:
-        name: of its process and its log, like ``switch`` or ``leaf-0``.
-        network: its surroundings.
-        grpc_address: its address for controllers, ``unix:PATH`` or ``HOST:PORT``.
-    """
-
-    name: str
-    network: Network
-    grpc_address: str
+    name: str  # of its process and its log, like `switch` or `leaf-0`
+    network: Network  # its surroundings
+    grpc_address: str  # its address for controllers, `unix:PATH` or `HOST:PORT`
 
 
 class Socket(NamedTuple):

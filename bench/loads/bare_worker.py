@@ -8,10 +8,10 @@ set, takes sums the same way, and meets at the same barriers. It never looks for
 
 import sys
 
-from switchgnn.host.innetwork import block
-from switchgnn.host.innetwork.block import FeatureSender
+from switchgnn.host.innetwork import units
 from switchgnn.host.innetwork.exchange import InNetworkExchange
 from switchgnn.host.innetwork.receiver import SumReceiver
+from switchgnn.host.innetwork.sender import FeatureSender
 from switchgnn.host.worker import run
 
 COMMAND = (sys.executable, "-m", "bench.loads.bare_worker")
@@ -62,7 +62,7 @@ class BareReceiver(SumReceiver):
 
 def main() -> None:
     """Do the task on standard input, as `switchgnn worker` does."""
-    block.FeatureSender = BareSender  # type: ignore[misc]
+    units.FeatureSender = BareSender  # type: ignore[misc]
     InNetworkExchange._receiver = BareReceiver
     run(sys.stdin.readline())
 

@@ -11,7 +11,7 @@ from switchgnn.controller.p4runtime.layout import Layout
 PASSES_COUNTER = "passes"
 # One cell for each slot of the all-reduce.
 FRAGMENTS_REGISTER = "fragment_tag"
-TABLE = "limits"
+TABLE = "slot_limits"
 
 
 @dataclass(frozen=True)
@@ -78,8 +78,8 @@ def reduce_slots(layout: Layout) -> int:
     return 0 if hands_out_slots(layout) else layout.registers[FRAGMENTS_REGISTER].size
 
 
-class Limits(Setting):
-    """The limits table."""
+class SlotLimits(Setting):
+    """The slot_limits table."""
 
     name, action = TABLE, "set_limits"
 

@@ -43,16 +43,12 @@ class Setting(_NamedTable):
 
 
 class Keyed(_NamedTable, ABC):
-    """A table with a key.
+    """A table with a key."""
 
-    Attributes:
-        hidden: columns that people are not shown.
-        formats: how people are shown values that they do not read as decimal numbers.
-        otherwise: a column, and what it shows in entries with another action than the usual one.
-    """
-
-    hidden: ClassVar[tuple[str, ...]] = ()
+    hidden: ClassVar[tuple[str, ...]] = ()  # columns that people are not shown
+    # how people are shown values that they do not read as decimal numbers
     formats: ClassVar[Mapping[str, Callable[[int], str]]] = {}
+    # a column, and what it shows in entries with another action than the usual one
     otherwise: ClassVar[tuple[str, str] | None] = None
 
     def count(self, plan: SwitchPlan, network: Network) -> int:

@@ -242,13 +242,7 @@ class TlsOptions:
 
 
 class Connection:
-    """A gRPC channel to one switch.
-
-    Attributes:
-        stub: the calls of P4Runtime.
-        write: begins a Write with a serialized request; returns gRPC's future.
-        read: yields the serialized answers to a serialized Read as they come.
-    """
+    """A gRPC channel to one switch."""
 
     def __init__(self, address: str, tls: TlsOptions | None) -> None:
         self._address = address
@@ -259,7 +253,8 @@ class Connection:
             else grpc.secure_channel(target, tls.credentials(), options)
         )
         self.stub: Any = p4r_grpc.P4RuntimeStub(self._channel)
-        # Without serializers a call takes and gives bytes.
+        # Without serializers a call takes and gives bytes. `write` returns gRPC's future, and
+        # `read` yields the answers as they come.
         self.write: Any = self._channel.unary_unary("/p4.v1.P4Runtime/Write").future
         self.read: Any = self._channel.unary_stream("/p4.v1.P4Runtime/Read")
 

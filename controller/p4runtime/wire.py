@@ -232,12 +232,7 @@ def _entities(response: bytes) -> Iterator[tuple[int, int]]:
 
 
 class _Walk:
-    """One position per entity, moved in step.
-
-    Attributes:
-        sound: bool[N], which entities have been as expected so far.
-        rows: uint8[N, row_width], filled on the way.
-    """
+    """One position per entity, moved in step."""
 
     def __init__(self, response: bytes, spans: NDArray[np.intp], table: Table) -> None:
         padded = bytes(_MARGIN) + response + bytes(_MARGIN)
@@ -249,7 +244,9 @@ class _Walk:
         self._at = spans[:, 0] + _MARGIN
         self._end = spans[:, 1] + _MARGIN
         self._table = table
+        # bool[N], which entities have been as expected so far
         self.sound = np.ones(len(spans), np.bool_)
+        # uint8[N, row_width], filled on the way
         self.rows: Bytes = np.zeros((len(spans), table.row_width), np.uint8)
 
     def entry(self, action: Action) -> None:

@@ -367,11 +367,12 @@ end
 
 local function header_words(buffer)
     local kind, bits = kind_of(buffer), bits_of(buffer)
+    local pool = band(rshift(buffer(15, 1):uint(), 3), 3)
     return string.format(
-        "%s session %d round %d block %d fragment %d pool %d lanes %d%s group %d src %d dst %d " ..
+        "%s session %d round %d block %d fragment %d%s lanes %d%s group %d src %d dst %d " ..
             "count %d level %d",
         KINDS[kind] or kind, buffer(18, 1):uint(), buffer(19, 3):uint(), buffer(8, 2):uint(),
-        rshift(buffer(14, 2):uint(), 5), band(rshift(buffer(15, 1):uint(), 3), 3),
+        rshift(buffer(14, 2):uint(), 5), pool == 0 and "" or " pool " .. pool,
         LANES[width_of(buffer)] or 0, bits == 32 and "" or " bits " .. bits, buffer(16, 2):uint(), buffer(0, 4):uint(),
         buffer(4, 4):uint(), buffer(10, 2):uint(), band(rshift(buffer(13, 1):uint(), 1), 1))
 end

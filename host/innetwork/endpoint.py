@@ -19,13 +19,6 @@ class Endpoint:
 
     `session`: the number of the plan's install. `clock`: that of the link. `incarnation`: 32 bits
     that distinguish this process from others of the same worker; None: drawn at random.
-
-    Attributes:
-        round_trip: of questions and answers, which overtake sums.
-        sum_trip: of recalled sums, which wait behind other sums and the traffic of others.
-        stall: counts the seconds at barriers.
-        narrow: whether frames have the fewest bits that hold their numbers.
-        per_sum: whether a source contributes differently to different sums, as with a cache.
     """
 
     def __init__(
@@ -42,12 +35,16 @@ class Endpoint:
         self.worker, self.session, self.link = worker, session, link
         self.addresses, self.pace, self.clock = addresses, pace, clock
         self.incarnation = secrets.randbits(32) if incarnation is None else incarnation
+        # Of questions and answers, which overtake sums.
         self.round_trip = RoundTrip(pace.shortest_timeout)
+        # Of recalled sums, which wait behind other sums and the traffic of others.
         self.sum_trip = RoundTrip(pace.shortest_timeout)
         self.congestion = CongestionWindow(pace, self.round_trip)
         self.counters = InNetworkCounters()
-        self.stall = StallClock(clock)
-        self.narrow = self.per_sum = False
+        self.stall = StallClock(clock)  # counts the seconds at barriers
+        self.narrow = False  # whether frames have the fewest bits that hold their numbers
+        # whether a source contributes differently to different sums, as with a cache
+        self.per_sum = False
 
     def send(self, header: Header, body: bytes = b"") -> None:
         """Send one packet of this session to the switch."""

@@ -38,7 +38,7 @@ from switchgnn.host.innetwork.outgoing import (
 from switchgnn.host.innetwork.receiver import SumReceiver
 from switchgnn.host.innetwork.responder import Inbox, Notifier, Responder
 from switchgnn.host.innetwork.schedule import BlockSchedule, block_schedules, empty_schedule
-from switchgnn.host.innetwork.units import Round, ShareListener, UnitExchange
+from switchgnn.host.innetwork.units import ShareListener, UnitExchange, UnitRound
 from switchgnn.host.links.faults import FaultCounts, injected_faults
 from switchgnn.host.pace import Pace
 from switchgnn.host.status import ExchangeStatus
@@ -341,7 +341,7 @@ class InNetworkExchange(Transport):
                 early = frozenset()
             else:
                 state.outgoing = self._outgoing(work, scale)
-        each = Round(
+        each = UnitRound(
             self._round,
             work.units,
             early,

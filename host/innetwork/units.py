@@ -34,7 +34,7 @@ ShareListener = Callable[[float], None]
 
 
 @dataclass(frozen=True)
-class Round:
+class UnitRound:
     """What is exchanged in a round; `units`: block and fragment of each, in order."""
 
     number: int
@@ -121,7 +121,7 @@ class UnitExchange:
         self._newest = Unit(0, 0, 0)
         self._open = self._void = False
 
-    def run(self, each: Round, magnitude: int) -> bool:
+    def run(self, each: UnitRound, magnitude: int) -> bool:
         """Exchange a round; return False if it was void.
 
         `magnitude`: float32 bits of the largest feature of this worker.
@@ -141,7 +141,7 @@ class UnitExchange:
             self._endpoint.stall.stop()
         return not self._void
 
-    def _drive(self, each: Round) -> None:
+    def _drive(self, each: UnitRound) -> None:
         now = self._clock.now()
         deadline, heartbeat_at = now + self._pace.timeout, now + self._heartbeat_interval
         while self._goes_on(each):
@@ -168,7 +168,7 @@ class UnitExchange:
                 if unfinished is not None and self._on_share is not None:
                     self._on_share((unfinished.sender.share + unfinished.receiver.share) / 2)
 
-    def _goes_on(self, each: Round) -> bool:
+    def _goes_on(self, each: UnitRound) -> bool:
         """Bring the round forward as far as it is known; return whether something is left."""
         if not self._open and not self._barrier.pending:
             self._opened(each)
@@ -182,7 +182,7 @@ class UnitExchange:
         rest = self._begun < len(each.units) or self._in_flight or self._barrier.pending
         return bool(rest)
 
-    def _opened(self, each: Round) -> None:
+    def _opened(self, each: UnitRound) -> None:
         """Go on after all workers have opened the round; close it if it is void."""
         self._open = True
         if each.opened(self._barrier.agreed()):
@@ -195,7 +195,7 @@ class UnitExchange:
         for pool, step in enumerate(each.units[: self._pools]):
             self._barrier.report(Unit(each.number, step.block, step.fragment), opening(pool))
 
-    def _may_begin(self, each: Round) -> bool:
+    def _may_begin(self, each: UnitRound) -> bool:
         """Return whether the barrier of the last unit in the next one's pool has passed."""
         if self._begun == len(each.units):
             return False
@@ -203,7 +203,7 @@ class UnitExchange:
         free = self._begun - oldest < self._pools
         return free and (self._open or self._begun in each.early)
 
-    def _begin(self, each: Round) -> None:
+    def _begin(self, each: UnitRound) -> None:
         step = each.units[self._begun]
         unit, schedule = Unit(each.number, step.block, step.fragment), each.schedule(step)
         sender = FeatureSender(
@@ -237,7 +237,7 @@ class UnitExchange:
             self._fast_paths[key] = SumFastPath(schedule.receive_vertex, counts)
         return self._fast_paths[key]
 
-    def _report(self, each: Round, unit: _InFlight) -> None:
+    def _report(self, each: UnitRound, unit: _InFlight) -> None:
         """Report a unit as done, and begin to wait for the next one."""
         each.take(each.units[unit.index], unit.receiver.sums())
         self._counters.barriers += 1

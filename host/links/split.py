@@ -68,24 +68,18 @@ def split_link(
 
 
 class _Shared:
-    """The link and who uses it now.
-
-    Attributes:
-        passes: whether batches of the link may be used while the other half reads.
-        lock: protects `reader`, `leader`, `left_at`, and what the halves say of their waits.
-        reader: the half that reads the link.
-        leader: the half that frames came for last.
-        left_at: when the leader last stopped reading.
-        lent: the half that uses the link's own batch; only the reader looks and changes it.
-    """
+    """The link and who uses it now."""
 
     def __init__(self, link: Link, of_second: OfSecond, kept_at_most: int) -> None:
         self.link, self.of_second = link, of_second
+        # whether batches of the link may be used while the other half reads
         self.passes = link.keep_batch()
+        # protects `reader`, `leader`, `left_at`, and what the halves say of their waits
         self.lock = threading.Lock()
-        self.reader: LinkHalf | None = None
-        self.leader: LinkHalf | None = None
-        self.left_at = -inf
+        self.reader: LinkHalf | None = None  # the half that reads the link
+        self.leader: LinkHalf | None = None  # the half that frames came for last
+        self.left_at = -inf  # when the leader last stopped reading
+        # the half that uses the link's own batch; only the reader looks and changes it
         self.lent: LinkHalf | None = None
         # The second lock makes senders take turns: the one that waits for `sending` holds it.
         self.sending, self.next_to_send = threading.Lock(), threading.Lock()

@@ -332,14 +332,11 @@ class _RowFastPath(Structure):
 
 
 class RowFastPath:
-    """Takes frames that need no answer; keywords: what the frames must carry.
-
-    Attributes:
-        heard: uint8[W], the workers whose frames were taken since it was set to 0.
-    """
+    """Takes frames that need no answer; keywords: what the frames must carry."""
 
     def __init__(self, arrays: RowArrays, **numbers: int) -> None:
         self._arrays = arrays
+        # uint8[W], the workers whose frames were taken since it was set to 0
         self.heard = np.zeros(len(arrays.first), dtype=np.uint8)
         self._held = np.zeros(0, dtype=np.uint32)
         self._fast_path = _RowFastPath(

@@ -20,20 +20,20 @@ struct limits_t {
     slot_t limit7;
 }
 
-control Limits(out limits_t each) {
+control SlotLimits(out limits_t each) {
     action set_limits(slot_t limit0, slot_t limit1, slot_t limit2, slot_t limit3,
                       slot_t limit4, slot_t limit5, slot_t limit6, slot_t limit7) {
         each = { limit0, limit1, limit2, limit3, limit4, limit5, limit6, limit7 };
     }
 
-    table limits {
+    table slot_limits {
         actions = { set_limits; }
         default_action = set_limits(0, 0, 0, 0, 0, 0, 0, 0);
         size = 1;
     }
 
     apply {
-        limits.apply();
+        slot_limits.apply();
     }
 }
 
@@ -191,7 +191,7 @@ control ShelvedAggregator(in headers_t hdr,
 }
 
 control Banks(in headers_t hdr, inout metadata_t meta) {
-    Limits() shelf_limits;
+    SlotLimits() slot_limits;
     ShelvedAggregator(0) bank0;
     ShelvedAggregator(1) bank1;
     ShelvedAggregator(2) bank2;
@@ -207,7 +207,7 @@ control Banks(in headers_t hdr, inout metadata_t meta) {
     counter(BANKS + 1, CounterType.packets) passes;
 
     apply {
-        shelf_limits.apply(limits);
+        slot_limits.apply(limits);
         bank0.apply(hdr, meta, meta.slots.slot0, meta.slots.expected0, limits.limit0);
         bank1.apply(hdr, meta, meta.slots.slot1, meta.slots.expected1, limits.limit1);
         bank2.apply(hdr, meta, meta.slots.slot2, meta.slots.expected2, limits.limit2);

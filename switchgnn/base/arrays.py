@@ -46,17 +46,11 @@ class ArraysError(SwitchGNNError):
 
 @dataclass(frozen=True)
 class ArrayKind:
-    """What an array in a file has to be.
+    """What an array in a file has to be."""
 
-    Attributes:
-        types: dtypes of NumPy (`<i8`) or kinds of them (`i`), any of which will do.
-        dims: the permitted numbers of dimensions.
-        optional: whether the array may be missing.
-    """
-
-    types: tuple[str, ...]
-    dims: tuple[int, ...] = (1,)
-    optional: bool = False
+    types: tuple[str, ...]  # dtypes of NumPy (`<i8`) or kinds of them (`i`), any of which will do
+    dims: tuple[int, ...] = (1,)  # the permitted numbers of dimensions
+    optional: bool = False  # whether the array may be missing
 
     def fits(self, dtype: np.dtype[Any], dims: int) -> bool:
         """Return whether an array may have this dtype and number of dimensions."""

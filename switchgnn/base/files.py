@@ -25,15 +25,10 @@ _GZIP = b"\x1f\x8b"
 
 @dataclass(frozen=True)
 class UnpackLimit:
-    """The bytes that a packed file may unpack to: the larger of the two.
+    """The bytes that a packed file may unpack to: the larger of the two."""
 
-    Attributes:
-        allowance: bytes that any file may unpack to.
-        ratio: multiple of the file's own size.
-    """
-
-    allowance: int
-    ratio: int
+    allowance: int  # bytes that any file may unpack to
+    ratio: int  # multiple of the file's own size
 
     def bytes_of(self, size: int) -> int:
         """Return the limit of a file of `size` bytes."""

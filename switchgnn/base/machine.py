@@ -28,15 +28,11 @@ class PeakMemory:
     """The peak of resident memory since construction.
 
     Where the system cannot reset it, the peak is that of the whole process.
-
-    Attributes:
-        before: resident bytes at construction.
-        forgot: whether the system reset the peak.
     """
 
     def __init__(self) -> None:
-        self.forgot = _forget_peak()
-        self.before = _status("VmRSS") or _process_peak()
+        self.forgot = _forget_peak()  # whether the system reset the peak
+        self.before = _status("VmRSS") or _process_peak()  # resident bytes at construction
 
     def peak(self) -> int:
         """Return the peak in bytes."""

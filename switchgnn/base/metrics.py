@@ -28,33 +28,22 @@ class MetricKind(Enum):
 
 @dataclass(frozen=True)
 class Histogram:
-    """A histogram.
+    """A histogram."""
 
-    Attributes:
-        buckets: ascending upper bounds as text, the last ``+Inf``, with cumulative counts.
-        total: the sum of all values.
-    """
-
+    # ascending upper bounds as text, the last `+Inf`, with cumulative counts
     buckets: Sequence[tuple[str, float]]
-    total: float
+    total: float  # the sum of all values
 
 
 @dataclass(frozen=True)
 class Metric:
-    """One metric.
+    """One metric."""
 
-    Attributes:
-        name: by Prometheus' conventions; a counter's ends with ``_total``.
-        text: its description.
-        labels: the names of its labels.
-        samples: pairs of label values and number.
-    """
-
-    name: str
+    name: str  # by Prometheus' conventions; a counter's ends with `_total`
     kind: MetricKind
-    text: str
-    labels: tuple[str, ...]
-    samples: Sequence[tuple[tuple[str, ...], float | Histogram]]
+    text: str  # its description
+    labels: tuple[str, ...]  # the names of its labels
+    samples: Sequence[tuple[tuple[str, ...], float | Histogram]]  # pairs of label values and number
 
 
 def values_by_name(metrics: Iterable[Metric], prefix: str) -> dict[str, float]:

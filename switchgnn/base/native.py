@@ -216,19 +216,12 @@ _FLAGS = ("-std=c++17", "-O2", "-fPIC", "-shared", "-w")
 
 @dataclass(frozen=True)
 class LibrarySource:
-    """The inputs of a library.
+    """The inputs of a library."""
 
-    Attributes:
-        part: the argument of `cache_folder`.
-        name: the beginning of its file name.
-        who: its user, for errors.
-        unit: C++, which may include `files` of `folder`.
-    """
-
-    part: str
-    name: str
-    who: str
-    unit: str
+    part: str  # the argument of `cache_folder`
+    name: str  # the beginning of its file name
+    who: str  # its user, for errors
+    unit: str  # C++, which may include `files` of `folder`
     folder: Path
     files: tuple[str, ...]
 

@@ -35,39 +35,28 @@ class SwitchTarget(str, Enum):
 
 @dataclass(frozen=True)
 class TlsFiles:
-    """Certificates (PEM) for a switch's P4Runtime.
+    """Certificates (PEM) for a switch's P4Runtime."""
 
-    Attributes:
-        root: the trusted authority.
-        certificate, key: the controller's own, if the switch requires them.
-    """
-
-    root: Path
+    root: Path  # the trusted authority
+    # the controller's own, if the switch requires them
     certificate: Path | None = None
     key: Path | None = None
 
 
 @dataclass(frozen=True)
 class DescribedSwitch:
-    """A switch.
+    """A switch."""
 
-    Attributes:
-        name: used by workers and cables.
-        grpc: the address of its P4Runtime, ``HOST:PORT`` or ``unix:PATH``.
-        mac, ip: its own addresses, to which workers send.
-        device_id: of P4Runtime.
-        ports: its ports in the form of `switchgnn switch --port`; only the switch itself uses them.
-        tls: certificates, if it serves TLS.
-    """
-
-    name: str
-    grpc: str
+    name: str  # used by workers and cables
+    grpc: str  # the address of its P4Runtime, `HOST:PORT` or `unix:PATH`
     target: SwitchTarget
+    # its own addresses, to which workers send
     mac: str
     ip: str
-    device_id: int = 0
+    device_id: int = 0  # of P4Runtime
+    # its ports in the form of `switchgnn switch --port`; only the switch itself uses them
     ports: Mapping[str, str] = field(default_factory=dict)
-    tls: TlsFiles | None = None
+    tls: TlsFiles | None = None  # certificates, if it serves TLS
 
     @property
     def station(self) -> Station:
@@ -77,25 +66,16 @@ class DescribedSwitch:
 
 @dataclass(frozen=True)
 class DescribedWorker:
-    """A worker; workers are numbered from 0 in the order of the file.
+    """A worker; workers are numbered from 0 in the order of the file."""
 
-    Attributes:
-        switch: the name of its switch.
-        port: of that switch.
-        interface: its interface to the switch, on its own machine.
-        link: instead of `interface`, such as ``udp:HOST:PORT:SWITCH_HOST:SWITCH_PORT``.
-        gloo: the interface for gradients; PyTorch chooses one if it is empty.
-        metrics: ``HOST:PORT`` of its metrics, or empty.
-    """
-
-    switch: str
-    port: int
+    switch: str  # the name of its switch
+    port: int  # of that switch
     mac: str
     ip: str
-    interface: str = ""
-    link: str = ""
-    gloo: str = ""
-    metrics: str = ""
+    interface: str = ""  # its interface to the switch, on its own machine
+    link: str = ""  # instead of `interface`, such as `udp:HOST:PORT:SWITCH_HOST:SWITCH_PORT`
+    gloo: str = ""  # the interface for gradients; PyTorch chooses one if it is empty
+    metrics: str = ""  # `HOST:PORT` of its metrics, or empty
 
     @property
     def station(self) -> Station:
@@ -126,16 +106,11 @@ class Cable:
 
 @dataclass(frozen=True)
 class DescribedNetwork:
-    """A network.
+    """A network."""
 
-    Attributes:
-        switches: leaves and spines in any order, or the only switch.
-        cables: empty in a star.
-    """
-
-    switches: tuple[DescribedSwitch, ...]
+    switches: tuple[DescribedSwitch, ...]  # leaves and spines in any order, or the only switch
     workers: tuple[DescribedWorker, ...]
-    cables: tuple[Cable, ...] = ()
+    cables: tuple[Cable, ...] = ()  # empty in a star
 
     @property
     def leaves(self) -> tuple[DescribedSwitch, ...]:
@@ -375,19 +350,13 @@ _NAME_BYTES, _REQUEST_BYTES = 16, 40
 
 @dataclass(frozen=True)
 class Interface:
-    """A network interface.
-
-    Attributes:
-        ip: its first IPv4 address, or empty.
-        mtu: in bytes.
-        up: whether it is enabled.
-    """
+    """A network interface."""
 
     name: str
     mac: str
-    ip: str
-    mtu: int
-    up: bool
+    ip: str  # its first IPv4 address, or empty
+    mtu: int  # in bytes
+    up: bool  # whether it is enabled
 
 
 def interfaces() -> tuple[Interface, ...]:

@@ -108,11 +108,12 @@ def _words(header: Header, number: int | None) -> str:
             f"code {header.feature_group} src {header.src_id} count {header.count}"
         )
     bits = "" if header.bits == BITS[0] else f" bits {header.bits}"
+    pool = f" pool {own}" if (own := pool_of(header.fragment)) else ""
     return (
         f"{kind_name(header)} session {header.session} round {header.round} "
-        f"block {header.block_id} fragment {fragment_number(header.fragment)} "
-        f"pool {pool_of(header.fragment)} lanes {lanes}{bits} group {header.feature_group} "
-        f"src {header.src_id} dst {header.dst_id} count {header.count} level {header.level}"
+        f"block {header.block_id} fragment {fragment_number(header.fragment)}{pool} lanes "
+        f"{lanes}{bits} group {header.feature_group} src {header.src_id} dst {header.dst_id} "
+        f"count {header.count} level {header.level}"
     )
 
 

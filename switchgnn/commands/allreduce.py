@@ -71,56 +71,35 @@ _LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True, kw_only=True)
 class ReduceOptions(NetworkJob):
-    """What to reduce.
+    """What to reduce."""
 
-    Attributes:
-        elements: numbers of a tensor.
-        rounds: all-reduces of integers, and then as many of floats.
-        words: int32 of each float, 2 or 1.
-        gloo: whether to compare with Gloo where its packets go over the same links.
-    """
-
-    elements: int
-    rounds: int
+    elements: int  # numbers of a tensor
+    rounds: int  # all-reduces of integers, and then as many of floats
     seed: int
     pace: Pace
-    words: int = 2
-    gloo: bool = True
+    words: int = 2  # int32 of each float, 2 or 1
+    gloo: bool = True  # whether to compare with Gloo where its packets go over the same links
 
 
 @dataclass(frozen=True)
 class ReduceReport:
-    """All-reduces of made-up tensors.
+    """All-reduces of made-up tensors."""
 
-    Attributes:
-        reason: what ran, and why.
-        exact: whether all sums of integers equal NumPy's, at all workers.
-        max_error, error_bound: of the sums of floats; the bound is that of the element whose
-            error comes closest to its own.
-        within: whether all sums of floats are within their bounds.
-        seconds: of one all-reduce of floats, the slowest worker's.
-        gloo_seconds: the same with Gloo; None: it did not run on these links.
-        bytes_per_link: of one all-reduce, both ways, the busiest worker's link.
-        ring_bytes_per_link: the same with Gloo's ring; without a count the payload alone.
-        wires: what counted the bytes of the switch and of the ring.
-        resent: fragments that workers sent again.
-        counters: those of the workers, added up.
-    """
-
-    reason: str
+    reason: str  # what ran, and why
     workers: int
     elements: int
     rounds: int
-    exact: bool
-    within: bool
+    exact: bool  # whether all sums of integers equal NumPy's, at all workers
+    within: bool  # whether all sums of floats are within their bounds
+    # of the sums of floats; the bound is that of the element whose error comes closest to its own
     max_error: float
     error_bound: float
-    seconds: float
-    gloo_seconds: float | None
-    bytes_per_link: int
-    ring_bytes_per_link: int
-    wires: tuple[str, str]
-    counters: dict[str, int]
+    seconds: float  # of one all-reduce of floats, the slowest worker's
+    gloo_seconds: float | None  # the same with Gloo; None: it did not run on these links
+    bytes_per_link: int  # of one all-reduce, both ways, the busiest worker's link
+    ring_bytes_per_link: int  # the same with Gloo's ring; without a count the payload alone
+    wires: tuple[str, str]  # what counted the bytes of the switch and of the ring
+    counters: dict[str, int]  # those of the workers, added up
     faults_injected: dict[str, int]
     bandwidth: float | None
 

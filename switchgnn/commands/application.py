@@ -26,16 +26,11 @@ _MODULES = {
 
 @dataclass(frozen=True)
 class Late:
-    """A subcommand that is imported when it is chosen.
-
-    Attributes:
-        panel: its panel in the list of commands.
-        help: its line there, which is also the first of its own help.
-    """
+    """A subcommand that is imported when it is chosen."""
 
     name: str
-    panel: str
-    help: str
+    panel: str  # its panel in the list of commands
+    help: str  # its line there, which is also the first of its own help
 
     @property
     def module(self) -> str:

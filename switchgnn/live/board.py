@@ -34,40 +34,31 @@ class JobOutcome(str, Enum):
 
 @dataclass
 class Shown:
-    """A worker or a switch.
-
-    Attributes:
-        at: time of `values` in seconds since the page is served; None before the first.
-        values: metrics by their names in Prometheus, as of ``metric_values``.
-        served: whether there is an address to get them from.
-    """
+    """A worker or a switch."""
 
     name: str
-    served: bool = True
+    served: bool = True  # whether there is an address to get them from
+    # time of `values` in seconds since the page is served; None before the first
     at: float | None = None
+    # metrics by their names in Prometheus, as of `metric_values`
     values: Values = field(default_factory=dict)
 
 
 @dataclass
 class _Document:
-    """See docs/live.md.
-
-    Attributes:
-        network: counts networks, and sessions of a job on several machines.
-        losses: pairs of epoch and loss, the newest ones.
-        finished: whether all workers have finished.
-    """
+    """See docs/live.md."""
 
     title: str
     epochs: int
     step: str = ""
     seconds: float = 0.0
-    network: int = 0
+    network: int = 0  # counts networks, and sessions of a job on several machines
     where: str = ""
     workers: list[Shown] = field(default_factory=list)
     switches: list[Shown] = field(default_factory=list)
+    # pairs of epoch and loss, the newest ones
     losses: list[tuple[int, float]] = field(default_factory=list)
-    finished: bool = False
+    finished: bool = False  # whether all workers have finished
     outcome: JobOutcome | None = None
     words: str = ""
 

@@ -18,35 +18,27 @@ MOST_TURNS = 1 << 20
 
 @dataclass(frozen=True)
 class Variable:
-    """A variable of a packet's state or of one function.
-
-    Attributes:
-        raw_bytes: the bytes of undecoded fields that it holds; 0: it holds a number.
-    """
+    """A variable of a packet's state or of one function."""
 
     name: str
     low: int
     high: int
-    raw_bytes: int = 0
+    raw_bytes: int = 0  # the bytes of undecoded fields that it holds; 0: it holds a number
 
 
 @dataclass(frozen=True, eq=False)
 class Expr:
-    """An integer from `low` to `high`.
+    """An integer from `low` to `high`."""
 
-    Attributes:
-        op: an operator of P4, or one of ``const``, ``var`` (`variable`), ``wire`` (bytes of the
-            packet: offset from its begin, size), ``cell`` (of the register `name`: index),
-            ``action`` (of the current entry), ``parameter`` (of that action: `name` is the table;
-            the action's and the parameter's number), ``random`` (from, to), ``digest`` (the last).
-        ones: the bits that may be one, if it is never negative; otherwise -1.
-    """
-
+    # an operator of P4, or one of `const`, `var` (`variable`), `wire` (bytes of the packet: offset
+    # from its begin, size), `cell` (of the register `name`: index), `action` (of the current
+    # entry), `parameter` (of that action: `name` is the table; the action's and the parameter's
+    # number), `random` (from, to), `digest` (the last)
     op: str
     low: int
     high: int
     args: tuple["Expr", ...] = ()
-    ones: int = -1
+    ones: int = -1  # the bits that may be one, if it is never negative; otherwise -1
     name: str = ""
     variable: Variable | None = None
 

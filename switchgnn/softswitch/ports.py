@@ -93,21 +93,16 @@ def _port_number(number: int, text: str) -> int:
 
 
 class Port:
-    """An attached port over a non-blocking socket.
-
-    Attributes:
-        receive: returns the next frame, cut to a length, or raises BlockingIOError.
-        frame_bytes: the length of the longest frame.
-        may_refuse: whether the kernel may queue frames, or refuse them for a time. Such a port gets
-            one frame at a time, so that others wait in the egress queue, whose depth the program
-            reads.
-    """
+    """An attached port over a non-blocking socket."""
 
     def __init__(self, sock: socket.socket, frame_bytes: int, *, may_refuse: bool = True) -> None:
         self._socket = sock
         self._send = sock.send
+        # returns the next frame, cut to a length, or raises BlockingIOError
         self.receive: Callable[[int], bytes] = sock.recv
-        self.frame_bytes = frame_bytes
+        self.frame_bytes = frame_bytes  # the length of the longest frame
+        # whether the kernel may queue frames, or refuse them for a time. Such a port gets one frame
+        # at a time, so that others wait in the egress queue, whose depth the program reads.
         self.may_refuse = may_refuse
 
     def fileno(self) -> int:
@@ -227,19 +222,12 @@ def _enlarge_buffer(sock: socket.socket) -> None:
 
 @dataclass(frozen=True)
 class NetworkInterface:
-    """A network interface.
+    """A network interface."""
 
-    Attributes:
-        index: its number in the network namespace.
-        up: whether it is administratively up; the carrier may still be missing.
-        mtu: bytes of the longest packet.
-        qdisc: its queueing discipline; ``noqueue`` where frames never wait.
-    """
-
-    index: int
-    up: bool
-    mtu: int
-    qdisc: str
+    index: int  # its number in the network namespace
+    up: bool  # whether it is administratively up; the carrier may still be missing
+    mtu: int  # bytes of the longest packet
+    qdisc: str  # its queueing discipline; `noqueue` where frames never wait
 
     @property
     def queues(self) -> bool:

@@ -30,18 +30,12 @@ class Hex(int):
 
 @dataclass(frozen=True)
 class FieldType:
-    """One field of a header type.
-
-    Attributes:
-        width: bits; the maximum of a ``varbit``.
-        signed: whether it is two's complement.
-        varbit: whether packets carry its length, a number of bytes.
-    """
+    """One field of a header type."""
 
     name: str
-    width: int
-    signed: bool
-    varbit: bool = False
+    width: int  # bits; the maximum of a `varbit`
+    signed: bool  # whether it is two's complement
+    varbit: bool = False  # whether packets carry its length, a number of bytes
 
 
 @dataclass(frozen=True)

@@ -40,18 +40,14 @@ _FEWEST = 2
 
 @dataclass(frozen=True)
 class BinOptions:
-    """The size of bins, and the pipelines.
+    """The size of bins, and the pipelines."""
 
-    Attributes:
-        memory: bytes of two bins: one is computed while another one is sent. The default holds
-            G3's 1,000 vertices per bin for 100 features and 16 units.
-        intra: whether rows are sent as soon as their bin is computed, or after all bins.
-        inter: whether a bin continues as soon as its own remote rows are there, or with those of
-            the whole layer.
-    """
-
+    # bytes of two bins: one is computed while another one is sent. The default holds G3's 1,000
+    # vertices per bin for 100 features and 16 units.
     memory: int = 1_000_000
-    intra: bool = True
+    intra: bool = True  # whether rows are sent as soon as their bin is computed, or after all bins
+    # whether a bin continues as soon as its own remote rows are there, or with those of the whole
+    # layer
     inter: bool = True
 
     def __post_init__(self) -> None:
@@ -281,18 +277,12 @@ class _Bin:
 
 
 class _Pieces:
-    """A layer's inputs and the rows to sum, bin by bin.
-
-    Attributes:
-        rounds: the exchange of the rows.
-        sums_first: whether rows are summed before the layer's linear map.
-        kept: [n, F], the kept sums over all neighbours, if any.
-    """
+    """A layer's inputs and the rows to sum, bin by bin."""
 
     def __init__(self, rounds: LayerRounds) -> None:
-        self.rounds = rounds
-        self.sums_first = False
-        self.kept: Tensor | None = None
+        self.rounds = rounds  # the exchange of the rows
+        self.sums_first = False  # whether rows are summed before the layer's linear map
+        self.kept: Tensor | None = None  # [n, F], the kept sums over all neighbours, if any
         self._pieces: list[tuple[int, Tensor, Tensor]] = []
 
     def take(self, inputs: Tensor, rows: Tensor, span: slice) -> None:

@@ -31,15 +31,10 @@ _GROWTH, _SHRINKAGE, _STEP = 1.05, 0.9, 0.01
 
 
 class Compressing(Protocol):
-    """A transport with compression, besides the methods of `Transport`.
+    """A transport with compression, besides the methods of `Transport`."""
 
-    Attributes:
-        epsilon: of its cache; it may change between exchanges.
-        savings: what it has left out so far.
-    """
-
-    epsilon: float
-    savings: Savings
+    epsilon: float  # of its cache; it may change between exchanges
+    savings: Savings  # what it has left out so far
 
     def compress(self, compression: Compression) -> None:
         """Begin to compress, before the first exchange."""
@@ -53,14 +48,10 @@ class Compressing(Protocol):
 
 @dataclass
 class FollowingEpsilon:
-    """Epsilon as a function of the accuracies so far.
+    """Epsilon as a function of the accuracies so far."""
 
-    Attributes:
-        epsilon: LEAST <= epsilon <= MOST.
-        mean: the moving mean of the accuracies; None before the first.
-    """
-
-    epsilon: float = FIRST
+    epsilon: float = FIRST  # LEAST <= epsilon <= MOST
+    # the moving mean of the accuracies; None before the first
     mean: float | None = field(default=None, init=False)
 
     def note(self, accuracy: float) -> float:
@@ -126,16 +117,13 @@ class SkippedRows:
 
 
 class CacheControl:
-    """The cache of one worker's transport, in training.
-
-    Attributes:
-        skipped: the rows that are sent less often; None: all are sent that have changed.
-    """
+    """The cache of one worker's transport, in training."""
 
     def __init__(self, transport: Compressing, options: CompressionOptions) -> None:
         self._transport = transport
         self._cached = options.caches
         self._following = FollowingEpsilon(options.epsilon) if options.follows else None
+        # the rows that are sent less often; None: all are sent that have changed
         self.skipped = SkippedRows(options.rest, transport.skip) if options.rest else None
         if self._cached:
             transport.epsilon = options.epsilon

@@ -43,17 +43,11 @@ _OF_PARAMETER = ("step", "exp_avg", "exp_avg_sq")
 
 @dataclass(frozen=True)
 class TrainingProgress:
-    """The progress of a training.
+    """The progress of a training."""
 
-    Attributes:
-        epoch: epochs done.
-        best: the best validation accuracy so far; -1 before the first.
-        tries: evaluations since then.
-    """
-
-    epoch: int = 0
-    best: float = -1.0
-    tries: int = 0
+    epoch: int = 0  # epochs done
+    best: float = -1.0  # the best validation accuracy so far; -1 before the first
+    tries: int = 0  # evaluations since then
 
 
 @dataclass(frozen=True)

@@ -49,14 +49,11 @@ class Columns:
     Args:
         keep: the share of columns that is exchanged, 0 < keep <= 1.
         new_tensor_id: returns the number of a tensor that was never exchanged before.
-
-    Attributes:
-        scoring: whether this pass collects the importances of columns.
-        scores: the sums over all workers from which the columns were chosen, float64[F] each.
     """
 
     def __init__(self, keep: float, new_tensor_id: Callable[[], int]) -> None:
-        self.scoring = False
+        self.scoring = False  # whether this pass collects the importances of columns
+        # the sums over all workers from which the columns were chosen, float64[F] each
         self.scores: Scores = {}
         self._keep = keep
         self._new_tensor_id = new_tensor_id

@@ -34,13 +34,10 @@ def _known_bits(bits: int) -> int:
 
 @dataclass(frozen=True)
 class CompressionOptions:
-    """What is left out of the exchanges.
+    """What is left out of the exchanges."""
 
-    Attributes:
-        cache: the change of a cached row that is too small to be sent, as a number; AUTO: it
-            follows the training accuracy; OFF: no cache.
-    """
-
+    # the change of a cached row that is too small to be sent, as a number; AUTO: it follows the
+    # training accuracy; OFF: no cache
     cache: str = option(
         FEWER_BYTES,
         "EPSILON",

@@ -36,12 +36,9 @@ class JobError(SwitchGNNError):
 
 
 class AllReduceError(TrainingError, RuntimeError):
-    """An all-reduce in the switch has failed; a RuntimeError as those of torch.distributed.
-
-    Attributes:
-        workers: the numbers of the workers that the message blames; often empty.
-    """
+    """An all-reduce in the switch has failed; a RuntimeError as those of torch.distributed."""
 
     def __init__(self, message: str, workers: Iterable[int] = ()) -> None:
         super().__init__(message)
+        # the numbers of the workers that the message blames; often empty
         self.workers = tuple(workers)

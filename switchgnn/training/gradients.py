@@ -111,10 +111,6 @@ class GradientSums:
     """Sums over all workers, and broadcasts from worker 0, whose rank is ``first``.
 
     `reducer`: adds up gradients of float32 in the switch; None: Gloo does.
-
-    Attributes:
-        seconds: the time spent adding so far.
-        gradients: numbers that were added up as gradients so far.
     """
 
     def __init__(
@@ -123,8 +119,8 @@ class GradientSums:
         attending: Callable[[], AbstractContextManager[None]] = nullcontext,
         reducer: Reducer | None = None,
     ) -> None:
-        self.seconds = 0.0
-        self.gradients = 0
+        self.seconds = 0.0  # the time spent adding so far
+        self.gradients = 0  # numbers that were added up as gradients so far
         self._reducer = reducer
         self._first = first
         self._attending = attending

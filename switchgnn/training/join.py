@@ -85,25 +85,15 @@ def _by_vertex(found: list[tuple[Tensor, Tensor]], total: int) -> Tensor:
 
 @dataclass(frozen=True)
 class Seat:
-    """A worker's part in a job.
+    """A worker's part in a job."""
 
-    Attributes:
-        job: what all workers share.
-        folder: of the job.
-        partition: the worker's part of the graph.
-        transport: carries the sums over remote neighbours.
-        first: the rank of worker 0.
-        session: the number of this session on the switches.
-        metrics: ``HOST:PORT`` of its metrics, as in the network file; empty for none.
-    """
-
-    job: Job
-    folder: Path
-    partition: Partition
-    transport: Transport
-    first: int
-    session: int
-    metrics: str = ""
+    job: Job  # what all workers share
+    folder: Path  # of the job
+    partition: Partition  # the worker's part of the graph
+    transport: Transport  # carries the sums over remote neighbours
+    first: int  # the rank of worker 0
+    session: int  # the number of this session on the switches
+    metrics: str = ""  # `HOST:PORT` of its metrics, as in the network file; empty for none
 
 
 class Worker:

@@ -38,20 +38,14 @@ MODELS = ("gcn", "sage", "gin")
 
 @dataclass(frozen=True)
 class ModelOptions:
-    """Which model to train.
+    """Which model to train."""
 
-    Attributes:
-        model: one of MODELS; or ``FILE.py:NAME``, where NAME is called with the numbers of
-            features and classes and returns a model, and the other options do not apply.
-        layers: the number of layers, at least 1.
-        hidden: the units of each layer but the last.
-        dropout: the share of units that are dropped in training.
-    """
-
+    # one of MODELS; or `FILE.py:NAME`, where NAME is called with the numbers of features and
+    # classes and returns a model, and the other options do not apply
     model: str = "gcn"
-    layers: int = 2
-    hidden: int = 16
-    dropout: float = 0.0
+    layers: int = 2  # the number of layers, at least 1
+    hidden: int = 16  # the units of each layer but the last
+    dropout: float = 0.0  # the share of units that are dropped in training
 
     @property
     def own(self) -> bool:
@@ -77,27 +71,20 @@ def model_name(text: str) -> str:
 
 @dataclass(frozen=True)
 class TrainOptions:
-    """The options of training.
+    """The options of training."""
 
-    Attributes:
-        epochs: the largest number of epochs.
-        learning_rate, weight_decay: of Adam.
-        input_dropout: the share of dropped features, as in Kipf and Welling (ICLR 2017).
-        seed: of the weights and of dropout.
-        evaluate_every: epochs between two evaluations; the last epoch is always evaluated.
-        precompute: whether the sums of features that do not change are exchanged once and kept.
-        patience: evaluations without a better validation accuracy before training stops; 0: never.
-        checkpoint: the file that worker 0 writes after each evaluation; training resumes from it.
-    """
-
-    epochs: int = 100
+    epochs: int = 100  # the largest number of epochs
+    # of Adam
     learning_rate: float = 0.01
     weight_decay: float = 0.0
-    input_dropout: float = 0.0
-    seed: int = 0
-    evaluate_every: int = 10
+    input_dropout: float = 0.0  # the share of dropped features, as in Kipf and Welling (ICLR 2017)
+    seed: int = 0  # of the weights and of dropout
+    evaluate_every: int = 10  # epochs between two evaluations; the last epoch is always evaluated
+    # whether the sums of features that do not change are exchanged once and kept
     precompute: bool = True
+    # evaluations without a better validation accuracy before training stops; 0: never
     patience: int = 0
+    # the file that worker 0 writes after each evaluation; training resumes from it
     checkpoint: Path | None = None
 
 

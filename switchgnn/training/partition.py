@@ -22,23 +22,16 @@ from switchgnn.training.errors import DatasetError
 
 @dataclass(frozen=True, kw_only=True)
 class PartitionedData:
-    """The facts of a data set that all of its parts have.
+    """The facts of a data set that all of its parts have."""
 
-    Attributes:
-        workers: the number of parts.
-        name: the name of the data set.
-        classes: the number of classes, C.
-        multilabel, undirected: see Dataset.
-        total_vertices: vertices of the whole graph.
-        total_train, total_validation, total_test: vertices of each split of the whole graph.
-    """
-
-    workers: int
-    name: str
-    classes: int
+    workers: int  # the number of parts
+    name: str  # the name of the data set
+    classes: int  # the number of classes, C
+    # see Dataset
     multilabel: bool
     undirected: bool
-    total_vertices: int
+    total_vertices: int  # vertices of the whole graph
+    # vertices of each split of the whole graph
     total_train: int
     total_validation: int
     total_test: int

@@ -160,14 +160,10 @@ class PendingWork(dist.Work):
 
 
 class SwitchAllReduce:
-    """All-reduces in the order of the calls, which is the same at all workers.
-
-    Attributes:
-        arrays: how many arrays have been submitted.
-    """
+    """All-reduces in the order of the calls, which is the same at all workers."""
 
     def __init__(self, reducer: Connected) -> None:
-        self.arrays = 0
+        self.arrays = 0  # how many arrays have been submitted
         self._reducer = reducer
         self._pool = ThreadPoolExecutor(_MOST_THREADS, thread_name_prefix="all-reduce")
 
@@ -263,15 +259,13 @@ class SwitchProcessGroup(dist.ProcessGroup):
 
     The switch adds dense tensors of int32, float32, bfloat16 and float16, in the group of all
     workers. Other all-reduces go through Gloo, and the first for each reason warns.
-
-    Attributes:
-        fallbacks: how many all-reduces went through Gloo, by reason.
     """
 
     def __init__(self, options: _DistributedBackendOptions, reducer: Connected | None) -> None:
         rank, size = options.group_rank, options.group_size
         # The constructor with a store makes no object that Python can extend.
         super().__init__(rank, size)  # type: ignore[call-arg]
+        # how many all-reduces went through Gloo, by reason
         self.fallbacks: Counter[str] = Counter()
         store = PrefixStore("gloo", options.store)
         # PyTorch declares few of its methods.

@@ -32,21 +32,14 @@ from switchgnn.training.columns import Columns
 
 @dataclass
 class Ledger:
-    """The exchanges of one worker so far.
+    """The exchanges of one worker so far."""
 
-    Attributes:
-        expected: their traffic on the link without losses.
-        plain: the same if all columns of their rows were exchanged.
-        exchanges: their number, by direction and width.
-        kept: passes of a layer that reused kept sums and needed no exchange.
-        gradients: numbers that all workers added up, with each step's loss.
-    """
-
-    expected: Traffic = NO_TRAFFIC
-    plain: Traffic = NO_TRAFFIC
+    expected: Traffic = NO_TRAFFIC  # their traffic on the link without losses
+    plain: Traffic = NO_TRAFFIC  # the same if all columns of their rows were exchanged
+    # their number, by direction and width
     exchanges: Counter[tuple[Direction, int]] = field(default_factory=Counter)
-    kept: int = 0
-    gradients: int = 0
+    kept: int = 0  # passes of a layer that reused kept sums and needed no exchange
+    gradients: int = 0  # numbers that all workers added up, with each step's loss
 
     def enter(
         self, transport: Transport, width: int, direction: Direction, whole: int | None = None
@@ -193,13 +186,6 @@ class RemoteSum:
     """Runs one exchange at a time, in the order of the calls, in a thread of its own.
 
     All workers must launch the same exchanges in the same order. Use it as a context manager.
-
-    Attributes:
-        transport: carries the rows.
-        columns: those that are exchanged; None: all.
-        skipped: the rows that are sent less often; None: none.
-        tensor_ids: the numbers of the tensors that layers exchange, see `Transport.aggregate`.
-        new_tensor_id: returns another such number at each call.
     """
 
     def __init__(
@@ -207,11 +193,13 @@ class RemoteSum:
     ) -> None:
         self.clock = ExchangeClock()
         self.ledger = Ledger()
-        self.new_tensor_id = itertools.count().__next__
+        self.new_tensor_id = itertools.count().__next__  # returns another such number at each call
+        # the numbers of the tensors that layers exchange, see `Transport.aggregate`
         self.tensor_ids: dict[nn.Module, int] = {}
+        # those that are exchanged; None: all
         self.columns = Columns(keep, self.new_tensor_id) if keep < 1 else None
-        self.skipped: SkippedRows | None = None
-        self.transport = transport
+        self.skipped: SkippedRows | None = None  # the rows that are sent less often; None: none
+        self.transport = transport  # carries the rows
         self._staging = staging or Staging()
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="exchange")
 
@@ -407,20 +395,13 @@ class NeighbourSum:
 
 @dataclass(frozen=True, eq=False)
 class _Summed:
-    """What is summed in a pass.
-
-    Attributes:
-        columns: those that are exchanged; None: all.
-        scored: whether the importances of the columns are noted.
-        local: whether the rows need no gradient but for these, so that it is not exchanged.
-        skipped: takes the importances of the rows, if there is any.
-    """
+    """What is summed in a pass."""
 
     tensor_id: int
-    columns: Columns | None
-    scored: bool
-    local: bool
-    skipped: SkippedRows | None
+    columns: Columns | None  # those that are exchanged; None: all
+    scored: bool  # whether the importances of the columns are noted
+    local: bool  # whether the rows need no gradient but for these, so that it is not exchanged
+    skipped: SkippedRows | None  # takes the importances of the rows, if there is any
 
     @property
     def weighed(self) -> bool:

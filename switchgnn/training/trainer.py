@@ -37,33 +37,21 @@ class Accuracy:
 
 @dataclass(frozen=True)
 class EpochReport:
-    """One epoch; times in seconds, of this worker.
+    """One epoch; times in seconds, of this worker."""
 
-    Attributes:
-        epoch: its number, from 1.
-        loss: the mean over the training vertices of all workers, before the step.
-        accuracy: after the step, in the epochs that are evaluated.
-        seconds: the whole step without evaluation.
-        exchange: the time of exchanges, with all the waiting for them.
-        waiting: the part of ``exchange`` in which the worker could not compute.
-        all_reduce: the time of summing gradients.
-        epsilon: of the cache, in this epoch; None without a cache.
-        rows, skipped_rows: rows that were due so far, and those of them that were not sent as they
-            had changed too little; None without compression.
-        bytes_without: of the exchanges so far, both ways, if nothing were left out or lost; None if
-            nothing is.
-    """
-
-    epoch: int
-    loss: float
-    accuracy: Accuracy | None
-    seconds: float
-    exchange: float
-    waiting: float
-    all_reduce: float
-    epsilon: float | None = None
+    epoch: int  # its number, from 1
+    loss: float  # the mean over the training vertices of all workers, before the step
+    accuracy: Accuracy | None  # after the step, in the epochs that are evaluated
+    seconds: float  # the whole step without evaluation
+    exchange: float  # the time of exchanges, with all the waiting for them
+    waiting: float  # the part of `exchange` in which the worker could not compute
+    all_reduce: float  # the time of summing gradients
+    epsilon: float | None = None  # of the cache, in this epoch; None without a cache
+    # rows that were due so far, and those of them that were not sent as they had changed too
+    # little; None without compression
     rows: int | None = None
     skipped_rows: int | None = None
+    # of the exchanges so far, both ways, if nothing were left out or lost; None if nothing is
     bytes_without: int | None = None
 
 

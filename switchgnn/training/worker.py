@@ -118,27 +118,18 @@ NO_LINK = LinkConfig(worker=0, link="", addresses=Addresses(_NOBODY, _NOBODY))
 
 @dataclass(frozen=True, kw_only=True)
 class TrainTask:
-    """The task of one worker process.
-
-    Attributes:
-        config: has what the transport needs.
-        partitions: the folder of all partitions.
-        transport: a name of ``switchgnn.host.registry``.
-        sampling: the share of rows that are sent, for ``host``.
-        mtu: as ``--mtu``, for frames between hosts.
-        meeting: the file in which the workers meet; None for a single one.
-        reduce: what adds up the gradients; the switch for the transport ``switch`` alone.
-    """
+    """The task of one worker process."""
 
     training: Training
-    transport: str = ""
+    transport: str = ""  # a name of `switchgnn.host.registry`
     pace: Pace = field(default_factory=Pace)
-    sampling: float = 1.0
-    mtu: str = str(USUAL_MTU)
+    sampling: float = 1.0  # the share of rows that are sent, for `host`
+    mtu: str = str(USUAL_MTU)  # as `--mtu`, for frames between hosts
+    # what adds up the gradients; the switch for the transport `switch` alone
     reduce: ReduceBy = ReduceBy.GLOO
-    config: LinkConfig = NO_LINK
-    partitions: Path = Path()
-    meeting: Path | None = None
+    config: LinkConfig = NO_LINK  # has what the transport needs
+    partitions: Path = Path()  # the folder of all partitions
+    meeting: Path | None = None  # the file in which the workers meet; None for a single one
 
 
 def run(line: str) -> None:
@@ -206,16 +197,11 @@ def _end(task: TrainTask, partition: Partition) -> WorkerEnd:
 
 @dataclass(frozen=True, eq=False)
 class SwitchSums:
-    """One worker's all-reduces in the switch, beside its neighbour sums.
+    """One worker's all-reduces in the switch, beside its neighbour sums."""
 
-    Attributes:
-        end: for the neighbour sums: it opens the other half of the link.
-        link: the half of the all-reduces.
-    """
-
-    end: WorkerEnd
+    end: WorkerEnd  # for the neighbour sums: it opens the other half of the link
     reducer: Reducer
-    link: Link
+    link: Link  # the half of the all-reduces
 
 
 @contextmanager

@@ -124,8 +124,10 @@ def test_why_it_is_not_sound(changes, words):
 def test_a_packet_that_is_too_short():
     assert "short: 127 bytes of a body of 128" in description(decoded(feature()[:-1]))
     assert "short: 25 bytes of a header of 26" in description(decoded(feature()[: BODY_AT - 1]))
-    frame = frame_of(Header(Kind.SUM, fragment=1 << 3 | 5), bytes(1024), SWITCH, WORKERS[0])
-    assert "fragment 1 lanes 256" in description(decoded(frame))
+    frame = frame_of(
+        Header(Kind.SUM, fragment=1 << 5 | 2 << 3 | 5), bytes(1024), SWITCH, WORKERS[0]
+    )
+    assert "fragment 1 pool 2 lanes 256" in description(decoded(frame))
     assert "short: 1023 bytes of a body of 1024" in description(decoded(frame[:-1]))
 
 

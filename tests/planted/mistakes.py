@@ -247,15 +247,6 @@ MISTAKES = (
         (f"{BLOCKS}::test_no_switch_needs_more_slots_and_sums_are_exact",),
     ),
     Mistake(
-        "blocks_fill_all_pools",
-        RUN,
-        "a block has the slots of all pools",
-        "switchgnn/planner/plan/banks.py",
-        "return min(slots // pools, of_banks)",
-        "return min(slots, pools * of_banks)",
-        (f"{CHECKED_PLANS}::test_the_blocks_of_all_pools_fit_beside_each_other",),
-    ),
-    Mistake(
         "faults_on_cables_ignored",
         LEAF_SPINE,
         "faults are injected on the links of workers, but not on cables",
@@ -367,6 +358,15 @@ MISTAKES = (
         "            bytes_up=wire.up,\n",
         "            bytes_up=wire.up + wire.down,\n",
         (f"{RUN}::test_any_number_of_workers[embedded-loopback-3]",),
+    ),
+    Mistake(
+        "blocks_fill_all_pools",
+        RUN,
+        "a block has the slots of all pools",
+        "switchgnn/planner/plan/banks.py",
+        "return min(slots // pools, of_banks)",
+        "return min(slots, pools * of_banks)",
+        (f"{CHECKED_PLANS}::test_the_blocks_of_all_pools_fit_beside_each_other",),
     ),
     # --- beside TCP
     Mistake(

@@ -75,6 +75,9 @@ inline restart() {
     for (pool : 0 .. POOLS - 1) { done_tag[pool] = 0; done_by[pool] = 0; FORGET_TURN(pool) };
     FORGET_MAXIMUM;
     flying[LOOPING] = 0; late[LOOPING] = 0;
+#if POOLS > 1 && !defined DONES_SURVIVE
+    flying[DONE] = 0;
+#endif
     fetched = 0; restarted = true
 }
 

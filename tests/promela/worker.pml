@@ -52,16 +52,20 @@ byte asked;            /* vertices whose sums have been recalled: a second time 
 #define IS_REPORTABLE(worker, tag) true
 #define IS_SENT(worker, tag) true
 #define IS_ASKED_FOR(worker, tag) true
+#define IS_IN_ORDER(worker, tag) true
 #else
-/* Between the ADVANCEs of two openings. */
+/* Whether the worker has begun the block that it is at in this pool, or sent it early. */
+#define IS_ASKED_FOR(worker, tag) \
+    (!IS_OPENING(tag) && IS_OPEN(worker, OPENING_OF(tag)) && IS_IN_ORDER(worker, tag))
 #define IS_SENT(worker, tag) \
-    (!IS_OPENING(tag) && (IS_OPEN(worker, OPENING_OF(tag)) \
-                          || (IS_OPENING(PREVIOUS(tag)) && SENT_EARLY(worker, PREVIOUS(tag)))))
-#define IS_ASKED_FOR(worker, tag) (!IS_OPENING(tag) && IS_OPEN(worker, OPENING_OF(tag)))
+    (IS_ASKED_FOR(worker, tag) || (!IS_OPENING(tag) && IS_OPENING(PREVIOUS(tag)) \
+                                   && SENT_EARLY(worker, PREVIOUS(tag))))
 #ifdef ANY_ORDER
+#define IS_IN_ORDER(worker, tag) true
 #define IS_REPORTABLE(worker, tag) IS_OPEN(worker, OPENING_OF(tag))
 #else
-/* The block before is reported, in the other pool. */
+/* The block before, which is in the other pool, has begun; it is reported. */
+#define IS_IN_ORDER(worker, tag) (IN_ROUND(tag) == POOLS || AT(worker, (tag) - 1) >= (tag) - 1)
 #define IS_REPORTABLE(worker, tag) \
     (IS_OPEN(worker, OPENING_OF(tag)) \
      && (IN_ROUND(tag) == POOLS || IS_DONE_WITH(worker, (tag) - 1)))
@@ -214,6 +218,22 @@ inline begin_block() {
     fi
 }
 
+/* Each block only when the one before has begun, in the other pool. */
+inline begin_in_order() {
+    if
+    :: IS_IN_ORDER(worker, tag) ->
+        begin_block();
+#if POOLS > 1 && !defined ANY_ORDER
+        tag++;
+        if
+        :: !IS_OPENING(tag) && AT(worker, tag) == tag -> begin_block()
+        :: else
+        fi
+#endif
+    :: else
+    fi
+}
+
 /* Invariant 5: nobody goes on before all are done. */
 inline advance_at_worker() {
     tag = id / 3; worker = id % 3;
@@ -237,7 +257,7 @@ inline advance_at_worker() {
         tag = NEXT(tag);
         if
         :: IS_BETWEEN_ROUNDS(worker) -> open_round(OPENING_OF(tag))
-        :: !IS_BETWEEN_ROUNDS(worker) && !first && !IS_OPENING(tag) -> begin_block()
+        :: !IS_BETWEEN_ROUNDS(worker) && !first && !IS_OPENING(tag) -> begin_in_order()
         :: !IS_BETWEEN_ROUNDS(worker) && first && !IS_OPENING_AWAITED(worker) ->
             for (pool : 0 .. POOLS - 1) {
                 tag = place[worker + 3 * pool];

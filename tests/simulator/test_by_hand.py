@@ -203,15 +203,6 @@ def test_banks_are_apart():
     assert (run.sums, run.overflowed) == (2 + 1, 1)
 
 
-def test_hosts_alone():
-    """A copy each way; the data goes up and down a link, and so do acknowledgements."""
-    run = simulated(host_setup(_copies([[0, 1], [1, 0]]), LANES, NetworkOptions().pace, FRAGMENT))
-    there = 2 * (FEATURE + DELAY)
-    # The acknowledgement leaves when the copy has come.
-    assert run.finished == (there + 2 * (ACK + DELAY),) * 2
-    assert run.bytes_up == run.bytes_down == (188 + 60,) * 2
-
-
 def test_what_finds_a_long_queue_is_marked_and_all_are_told():
     """The third of three sums finds two; its receiver tells all workers that it was one."""
     rows = [Row(2, 2), Row(2, 2), Row(2, 2)]

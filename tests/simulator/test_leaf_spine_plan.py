@@ -28,18 +28,13 @@ from switchgnn.lab.simulator import (
 from switchgnn.planner import Direction, build_plan, load_graph
 from switchgnn.planner.plan.leaf_spine import predict_leaf_spine, split_for_leaf_spine
 
+from . import test_plan
 from .scenes import FRAGMENT, copies_of_plan
 
 FORWARD = Direction.FORWARD
 PROGRAM = "0" * 64
 WORKERS = 7
-KINDS = {
-    "paper": {},
-    "cover": {"blocks": "destination-cover", "send": "cover"},
-    "one block": {"slots": 4_000, "order": "peel"},
-    "narrow": {"slots": 8},
-    "pools": {"pools": 3},
-}
+KINDS = {name: kind for name, kind in test_plan.KINDS.items() if name != "strawman"}
 STRAWMAN = {"blocks": "strawman", "order": "random"}
 # No marks: notices depend on the moment.
 QUIET = NetworkOptions(ecn_threshold=None)

@@ -103,8 +103,8 @@ MISTAKES = {
         goals("test_control_pays_where_losses_are_dear", 0.3),
     ),
     "a leaf keeps its part of a sum to itself when the worker is its own": (
-        "from[tier_.LeafOf(worker[row])][row] != expected[row]",
-        "from[tier_.LeafOf(worker[row])][row] == 0",
+        "own != expected[row]",
+        "own == 0",
         on_links,
     ),
     "all sums go over a spine": ("!part || !routes_.Crosses(packet.id)", "!part", on_links),
@@ -136,8 +136,8 @@ MISTAKES = {
         lambda patch: leaf_spine.test_a_row_goes_over_the_spine_that_its_number_leads_to(small()),
     ),
     "a sum that comes twice counts twice": (
-        "flight.recaller && (late",
-        "!flight.recaller && (late",
+        "pace_.losses && (late",
+        "!pace_.losses && (late",
         background("test_everything_arrives_once_beside_it", "plan"),
     ),
     "the background counts as the exchange": (

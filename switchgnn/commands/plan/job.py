@@ -116,36 +116,24 @@ class LinkOptions:
 
 @dataclass(frozen=True)
 class TransportLoad:
-    """Bytes of one exchange in each direction of the plan, headers included.
+    """Bytes of one exchange in each direction of the plan, headers included."""
 
-    Attributes:
-        up, down: on the links of all workers.
-        busiest: of the fullest link, in one direction.
-    """
-
+    # on the links of all workers
     up: int
     down: int
-    busiest: int
+    busiest: int  # of the fullest link, in one direction
 
 
 @dataclass(frozen=True)
 class Outlook:
-    """The costs of exchanges with a plan, and between hosts alone.
+    """The costs of exchanges with a plan, and between hosts alone."""
 
-    Attributes:
-        plan: its transport: `switch`, `mixed`, or one of hosts alone if it leaves all to them.
-        loads: bytes by transport.
-        seconds: predicted by transport; empty over leaves and spines.
-        chosen: the fastest transport; None without a prediction.
-        why: one sentence for the user.
-    """
-
-    plan: str
+    plan: str  # its transport: `switch`, `mixed`, or one of hosts alone if it leaves all to them
     network: NetworkModel
-    loads: Mapping[str, TransportLoad]
-    seconds: Mapping[str, float]
-    chosen: str | None
-    why: str
+    loads: Mapping[str, TransportLoad]  # bytes by transport
+    seconds: Mapping[str, float]  # predicted by transport; empty over leaves and spines
+    chosen: str | None  # the fastest transport; None without a prediction
+    why: str  # one sentence for the user
 
 
 def outlook_of(
@@ -287,49 +275,35 @@ class PlanOptions:
 
 @dataclass(frozen=True, eq=False)
 class MadePlan:
-    """A plan, and the cost of making it.
-
-    Attributes:
-        features: numbers of a row in the predicted exchanges.
-        switch: the profile that was planned for; None: a switch that runs the program.
-        parts: those of leaves and spines; None in a star.
-        memory: of the switches.
-        forecast: predicts one exchange in each direction.
-        predicted: the predicted seconds by transport that decided about the plan, or None.
-        seconds: of planning, without loading the graph.
-        peak_memory_bytes: of the process while planning, graph included.
-        memory_before_bytes: of the process before planning.
-    """
+    """A plan, and the cost of making it."""
 
     request: PlanRequest
     context: PlanContext
     strategies: ResolvedStrategies
-    features: int
+    features: int  # numbers of a row in the predicted exchanges
+    # the profile that was planned for; None: a switch that runs the program
     switch: SwitchProfile | None
     graph: Graph
     plan: Plan
-    parts: LeafSpineParts | None
-    memory: PlanMemory
-    forecast: StarForecast
+    parts: LeafSpineParts | None  # those of leaves and spines; None in a star
+    memory: PlanMemory  # of the switches
+    forecast: StarForecast  # predicts one exchange in each direction
+    # the predicted seconds by transport that decided about the plan, or None
     predicted: Mapping[str, float] | None
-    seconds: float
-    peak_memory_bytes: int
-    memory_before_bytes: int
+    seconds: float  # of planning, without loading the graph
+    peak_memory_bytes: int  # of the process while planning, graph included
+    memory_before_bytes: int  # of the process before planning
 
 
 @dataclass(frozen=True, eq=False)
 class PlanReport:
-    """A plan in numbers.
-
-    Attributes:
-        directions: the numbers, by direction.
-        leaf_spine: the links between leaves and spines, by direction; None in a star.
-    """
+    """A plan in numbers."""
 
     made: MadePlan
-    directions: dict[str, DirectionReport]
+    directions: dict[str, DirectionReport]  # the numbers, by direction
     frames: Frames
     outlook: Outlook
+    # the links between leaves and spines, by direction; None in a star
     leaf_spine: dict[str, LeafSpineDirection] | None
 
     @property

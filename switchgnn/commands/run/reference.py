@@ -43,9 +43,6 @@ class Comparison:
 
     The graph has V vertices; `assignment`: int32[V], the worker of each vertex; `features`:
     float32[V, F] of the first round; `left`: bool[V], the destinations left to the hosts, or None.
-
-    Attributes:
-        rounds_per_file: the rounds whose sums a worker writes at once.
     """
 
     def __init__(
@@ -58,6 +55,7 @@ class Comparison:
         folder: Path,
         left: NDArray[np.bool_] | None = None,
     ) -> None:
+        # the rounds whose sums a worker writes at once
         self.rounds_per_file = max(1, _FILE_BYTES // max(1, features.size * SUM_BYTES))
         self._graph = graph
         self._assignment = assignment

@@ -148,25 +148,18 @@ class RunReport(Report):
 
 @dataclass(frozen=True)
 class PreparedRun:
-    """Everything that is known before a packet is sent.
-
-    Attributes:
-        features: float32[n, F] of the n vertices.
-        assignment: int32[n], the worker of each vertex.
-        left: bool[n], the destinations that it leaves to the hosts; None: none.
-        parts: those of the plan for leaves and spines; None for a star.
-        seconds: the time that planning took.
-    """
+    """Everything that is known before a packet is sent."""
 
     program: Program
     graph: Graph
-    features: NDArray[np.float32]
-    assignment: NDArray[np.int32]
+    features: NDArray[np.float32]  # float32[n, F] of the n vertices
+    assignment: NDArray[np.int32]  # int32[n], the worker of each vertex
+    # bool[n], the destinations that it leaves to the hosts; None: none
     left: NDArray[np.bool_] | None
     strategies: ResolvedStrategies
     manifest: Manifest
-    parts: LeafSpineParts | None
-    seconds: float
+    parts: LeafSpineParts | None  # those of the plan for leaves and spines; None for a star
+    seconds: float  # the time that planning took
 
 
 Measured = FinishedWorkers[list[WorkerOutcome]]

@@ -22,36 +22,29 @@ from switchgnn.softswitch.native.engine import Ahead
 
 @dataclass(frozen=True)
 class LeafSpineReport:
-    """All links between leaves and spines together.
-
-    Attributes:
-        partial_sums: taken by the spines, as counted.
-        bytes_up, bytes_down: as counted by interfaces or relays; None without either.
-        planned_bytes_up, planned_bytes_down: partial sums, sums and barriers of the plan, each
-            once.
-        single_bytes_up, single_bytes_down: data, if only spines added.
-        host_mtu: bytes of the largest IP packet between hosts alone, or ``fragment``.
-        host_bytes_up, host_bytes_down: copies between hosts alone, with acknowledgements.
-        host_partial_bytes_up, host_partial_bytes_down: the same for copies or partial sums,
-            whichever are fewer.
-        faults_injected: frames of the cables with a fault, by kind; included in the run's.
-    """
+    """All links between leaves and spines together."""
 
     leaves: int
     spines: int
-    partial_sums: int
+    partial_sums: int  # taken by the spines, as counted
     planned_partial_sums: int
+    # as counted by interfaces or relays; None without either
     bytes_up: int | None
     bytes_down: int | None
+    # partial sums, sums and barriers of the plan, each once
     planned_bytes_up: int
     planned_bytes_down: int
+    # data, if only spines added
     single_bytes_up: int
     single_bytes_down: int
-    host_mtu: int | str
+    host_mtu: int | str  # bytes of the largest IP packet between hosts alone, or `fragment`
+    # copies between hosts alone, with acknowledgements
     host_bytes_up: int
     host_bytes_down: int
+    # the same for copies or partial sums, whichever are fewer
     host_partial_bytes_up: int
     host_partial_bytes_down: int
+    # frames of the cables with a fault, by kind; included in the run's
     faults_injected: dict[str, int]
 
 
@@ -146,18 +139,13 @@ def leaf_spine_table(
 
 @dataclass(kw_only=True)
 class RanOn:
-    """The switch and fabric of a job.
+    """The switch and fabric of a job."""
 
-    Attributes:
-        reason: what was chosen, and why.
-        backend: ``native`` or ``python`` code of the embedded switch; None for others.
-        backend_reason: why it is Python where native code was possible; None elsewhere.
-        compile_seconds: close to 0 when the result was cached; None without `backend`.
-    """
-
-    reason: str
-    backend: str | None = None
+    reason: str  # what was chosen, and why
+    backend: str | None = None  # `native` or `python` code of the embedded switch; None for others
+    # why it is Python where native code was possible; None elsewhere
     backend_reason: str | None = None
+    # close to 0 when the result was cached; None without `backend`
     compile_seconds: float | None = None
 
     def ran_on(self, hosts: str | None = None) -> str:
@@ -189,31 +177,23 @@ def ran_ahead(ahead: Ahead | None) -> dict[str, Any]:
 
 @dataclass(kw_only=True)
 class Report(RanOn):
-    """A run or a training: where it ran, its graph and its plan.
+    """A run or a training: where it ran, its graph and its plan."""
 
-    Attributes:
-        hosts: ``native`` or ``python`` code that takes frames apart; None without a network.
-        edges: of the graph; an undirected edge counts twice.
-        strategy, why: the preset that was asked for, and the reasons of its choices.
-        partition, block_strategy, send, order: as in the plan's manifest; None where the transport
-            has no use for them.
-        weight: the cost of a contribution in the send strategy, in packets.
-        lanes: numbers of the widest frame; None for transports without a plan.
-        leaf_spine: the links between leaves and spines, if sums cross them.
-    """
-
+    # `native` or `python` code that takes frames apart; None without a network
     hosts: str | None = None
     workers: int
     vertices: int
-    edges: int
-    strategy: str
-    why: tuple[str, ...] = ()
+    edges: int  # of the graph; an undirected edge counts twice
+    strategy: str  # the preset that was asked for
+    why: tuple[str, ...] = ()  # the reasons of its choices
+    # as in the plan's manifest; None where the transport has no use for them
     partition: str | None = None
     block_strategy: str | None = None
     send: str | None = None
-    weight: float | None = None
+    weight: float | None = None  # the cost of a contribution in the send strategy, in packets
     order: str | None = None
-    lanes: int | None = None
+    lanes: int | None = None  # numbers of the widest frame; None for transports without a plan
+    # the links between leaves and spines, if sums cross them
     leaf_spine: LeafSpineReport | None = None
 
     @property

@@ -77,44 +77,32 @@ _LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True, kw_only=True)
 class NetworkJob:
-    """The network of a run or a training.
-
-    Attributes:
-        slots: the aggregators that a block may use.
-        target, fabric: a choice or ``auto``.
-        bandwidth: Mbit/s per link, or None.
-        ecn_threshold: the queue length in packets from which packets are marked, as `install` takes
-            it, like `queue`; with a queue of 0 it applies on all ports.
-        background: TCP flows from each worker to the next, on the same links.
-        asked: the strategies to plan with.
-        leaf_spine: None for a star around one switch.
-        backend: what embedded switches run the program as; None: as the environment says.
-        metrics: the address and the port where worker 0 serves metrics; None: no metrics.
-        faults: what to inject on links and cables, as ``Faults.parse`` takes it.
-        grpc_port: TCP port of the first switch's P4Runtime, the next ports are those of the
-            others; 0: Unix sockets, or free ports with certificates.
-        tls: the folder with certificates for P4Runtime; None: plain gRPC.
-        sockets: the folder for the switches' Unix sockets; None: the job's own.
-        pcap: the folder for a file of each link's packets, or None.
-    """
+    """The network of a run or a training."""
 
     workers: int
-    slots: int
+    slots: int  # the aggregators that a block may use
+    # a choice or `auto`
     target: str
     fabric: str
-    bandwidth: float | None
+    bandwidth: float | None  # Mbit/s per link, or None
+    # the queue length in packets from which packets are marked, as `install` takes it, like
+    # `queue`; with a queue of 0 it applies on all ports
     ecn_threshold: int
     queue: int = 0
-    background: int = 0
-    request: PlanRequest = field(default_factory=PlanRequest)
-    leaf_spine: LeafSpine | None = None
+    background: int = 0  # TCP flows from each worker to the next, on the same links
+    request: PlanRequest = field(default_factory=PlanRequest)  # the strategies to plan with
+    leaf_spine: LeafSpine | None = None  # None for a star around one switch
+    # what embedded switches run the program as; None: as the environment says
     backend: Backend | None = None
+    # the address and the port where worker 0 serves metrics; None: no metrics
     metrics: tuple[str, int] | None = None
-    faults: str = ""
+    faults: str = ""  # what to inject on links and cables, as `Faults.parse` takes it
+    # TCP port of the first switch's P4Runtime, the next ports are those of the others; 0: Unix
+    # sockets, or free ports with certificates
     grpc_port: int = 0
-    tls: Path | None = None
-    sockets: Path | None = None
-    pcap: Path | None = None
+    tls: Path | None = None  # the folder with certificates for P4Runtime; None: plain gRPC
+    sockets: Path | None = None  # the folder for the switches' Unix sockets; None: the job's own
+    pcap: Path | None = None  # the folder for a file of each link's packets, or None
 
     def choose_fabric(self) -> FabricChoice:
         """Check the faults and the certificates; choose the switch and the network."""
@@ -151,54 +139,38 @@ def workspace(
 
 @dataclass(frozen=True, kw_only=True)
 class Workers(Generic[Result]):
-    """What the workers of a job do. The plan is in the folder ``plan`` of the workspace.
+    """What the workers of a job do. The plan is in the folder ``plan`` of the workspace."""
 
-    Attributes:
-        program: the program of the switches.
-        parts: those of the plan for leaves and spines; None for a star.
-        transport: what carries the sums.
-        run: runs all workers, given their links in order.
-        scheduled: whether each worker has a file with the rows that it sends to other hosts.
-        shows_slots: whether the slots of the switches follow from the plan.
-        mtu: bytes of the largest packet that links take, where they have interfaces.
-    """
-
-    program: Program
-    parts: LeafSpineParts | None
-    transport: str
+    program: Program  # the program of the switches
+    parts: LeafSpineParts | None  # those of the plan for leaves and spines; None for a star
+    transport: str  # what carries the sums
+    # runs all workers, given their links in order
     run: Callable[[Fabric, list[LinkConfig]], Result]
     recordings: Recordings = field(default_factory=Recordings)
+    # whether each worker has a file with the rows that it sends to other hosts
     scheduled: bool = False
-    shows_slots: bool = True
+    shows_slots: bool = True  # whether the slots of the switches follow from the plan
+    # bytes of the largest packet that links take, where they have interfaces
     mtu: int = ETHERNET_MTU
 
 
 @dataclass(frozen=True, kw_only=True)
 class FinishedWorkers(Generic[Result]):
-    """The results of the workers, while the network still runs.
-
-    Attributes:
-        ahead: the compilation of the program; None for BMv2.
-        entries: the table entries of all switches.
-        install_seconds: the time of the installation.
-        before, after: the counters of each switch around the exchanges, leaves first.
-        wires: bytes of each worker's interface; None where they are not counted.
-        cables: bytes between switches, or None.
-        cable_faults: frames between switches that a fault was injected into, by kind.
-        background_bytes: bytes that background flows delivered.
-    """
+    """The results of the workers, while the network still runs."""
 
     fabric: Fabric
-    ahead: Ahead | None
+    ahead: Ahead | None  # the compilation of the program; None for BMv2
     result: Result
-    entries: int
-    install_seconds: float
+    entries: int  # the table entries of all switches
+    install_seconds: float  # the time of the installation
+    # the counters of each switch around the exchanges, leaves first
     before: Sequence[Counters]
     after: Sequence[Counters]
+    # bytes of each worker's interface; None where they are not counted
     wires: list[WireBytes] | None
-    cables: WireBytes | None
-    cable_faults: dict[str, int]
-    background_bytes: int
+    cables: WireBytes | None  # bytes between switches, or None
+    cable_faults: dict[str, int]  # frames between switches that a fault was injected into, by kind
+    background_bytes: int  # bytes that background flows delivered
 
 
 @contextmanager
@@ -263,19 +235,15 @@ def address_in(folder: Path, number: int) -> str:
 
 @dataclass(frozen=True)
 class _InstalledPlan:
-    """A fabric whose switches have their tables.
-
-    Attributes:
-        clients, shares: one per switch, leaves first.
-        seconds: the time of the installation.
-    """
+    """A fabric whose switches have their tables."""
 
     fabric: Fabric
+    # one per switch, leaves first
     clients: Sequence[P4RuntimeClient]
     shares: Sequence[Share]
     credentials: TlsOptions | None
     report: InstallReport
-    seconds: float
+    seconds: float  # the time of the installation
 
     @property
     def bank_slots(self) -> list[int]:

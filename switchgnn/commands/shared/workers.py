@@ -46,23 +46,14 @@ class WorkerError(SwitchGNNError):
 
 @dataclass(frozen=True)
 class WorkerOutcome:
-    """The last report of a worker.
+    """The last report of a worker."""
 
-    Attributes:
-        seconds: time of its exchanges.
-        round_seconds: time of each exchange.
-        processor_seconds: processor time in them.
-        counters: its counters by name.
-        traffic: frames and bytes by direction, as its socket counted them.
-        faults: faults injected on its link, by direction and name.
-    """
-
-    seconds: float
-    round_seconds: list[float]
-    processor_seconds: float
-    counters: dict[str, int]
-    traffic: dict[str, int]
-    faults: dict[str, dict[str, int]]
+    seconds: float  # time of its exchanges
+    round_seconds: list[float]  # time of each exchange
+    processor_seconds: float  # processor time in them
+    counters: dict[str, int]  # its counters by name
+    traffic: dict[str, int]  # frames and bytes by direction, as its socket counted them
+    faults: dict[str, dict[str, int]]  # faults injected on its link, by direction and name
 
     @classmethod
     def of(cls, event: dict[str, Any]) -> "WorkerOutcome":

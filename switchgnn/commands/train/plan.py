@@ -69,17 +69,13 @@ class TrainJob(NetworkJob):
 
     Over transports other than ``switch`` only the partition of `asked` counts, and for ``g3`` it
     is G3's unless another is asked for by name.
-
-    Attributes:
-        task: the options that are the same for all workers; the link and files of each are filled
-            in later.
-        recordings: the files that keep the packets of the links.
-        planned: a plan that exists already, and its strategies.
     """
 
+    # the options that are the same for all workers; the link and files of each are filled in later
     task: TrainTask
+    # the files that keep the packets of the links
     recordings: Recordings = field(default_factory=Recordings)
-    planned: Planned | None = None
+    planned: Planned | None = None  # a plan that exists already, and its strategies
 
     @property
     def transport(self) -> TransportKind:
@@ -106,17 +102,12 @@ class TrainJob(NetworkJob):
 
 @dataclass(frozen=True)
 class PreparedTraining:
-    """The files that were written for a training.
-
-    Attributes:
-        scheduled: whether each worker has a schedule of what it sends to other hosts.
-        parts: those of the plan for leaves and spines; None for a star.
-    """
+    """The files that were written for a training."""
 
     strategies: ResolvedStrategies
     plan: Plan
-    scheduled: bool
-    parts: LeafSpineParts | None
+    scheduled: bool  # whether each worker has a schedule of what it sends to other hosts
+    parts: LeafSpineParts | None  # those of the plan for leaves and spines; None for a star
 
 
 def prepare_training(
@@ -221,19 +212,13 @@ _FEWEST_WORKERS = 3  # of an all-reduce in the switch
 
 @dataclass(frozen=True, eq=False)
 class TransportPrediction:
-    """The predicted time of an epoch's exchanges.
+    """The predicted time of an epoch's exchanges."""
 
-    Attributes:
-        seconds: by the ways of planner/costs/forecast.py; empty without a prediction.
-        chosen: the fastest transport.
-        why: one sentence for the user.
-        planned: its plan and strategies; None between hosts alone.
-    """
-
+    # by the ways of planner/costs/forecast.py; empty without a prediction
     seconds: Mapping[str, float]
-    chosen: TransportKind
-    why: str
-    planned: Planned | None = None
+    chosen: TransportKind  # the fastest transport
+    why: str  # one sentence for the user
+    planned: Planned | None = None  # its plan and strategies; None between hosts alone
 
 
 def predict_transport(
@@ -300,15 +285,11 @@ def network_here(job: TrainJob, profile: SwitchProfile, target: Target) -> Netwo
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class MachineForecast(StarForecast):
-    """The forecast of an epoch's exchanges by processes of one machine.
-
-    Attributes:
-        measured: what counts instead of the times of network and profile.
-    """
+    """The forecast of an epoch's exchanges by processes of one machine."""
 
     profile: SwitchProfile
     workers: int
-    measured: MeasuredCosts | None = None
+    measured: MeasuredCosts | None = None  # what counts instead of the times of network and profile
 
     def of_plan(self, plan: Plan, left: forecast.Rows) -> float:
         """See Forecast. The parts of a mixed exchange share the processors, one after the other."""

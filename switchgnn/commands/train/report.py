@@ -24,79 +24,64 @@ class TrainReport(Report):
     """A whole training; lists per link are in the order of the workers.
 
     The bytes of `leaf_spine` include gradients.
-
-    Attributes:
-        epochs: worker 0's report of each epoch.
-        train_accuracy, validation_accuracy, test_accuracy: the last ones; None without such
-            vertices.
-        seconds: the time of each epoch, of the slowest worker.
-        epoch_seconds: the median of ``seconds`` without the first epoch.
-        split: the parts of an epoch's seconds (the mean over the workers, then the median over
-            the epochs): ``compute``, ``waiting`` for exchanges and ``all_reduce``, which add up
-            to the epoch; and ``exchange``, the time of exchanges, computing or waiting.
-        bytes_per_link: {"up", "down"} of the exchanges of each worker.
-        expected_bytes_per_link: predicted by plan or schedule without losses.
-        wire_bytes_per_link: counted by the interfaces, gradients included; None over loopback.
-        traffic: frames and bytes of each worker's exchanges.
-        kept: passes of a layer that used the sums of an earlier pass over unchanged features.
-        mtu: bytes of the largest IP packet between hosts, or ``fragment``; None over others.
-        bandwidth: Mbit/s of each link; None without a limit or a network.
-        epoch_traffic: mean frames and bytes of each worker's exchanges in an epoch, without the
-            first ones, see ``_mean_growth``.
-        barriers_per_epoch: mean barriers at which worker 0 was idle; None without barriers.
-        void_rounds: rounds repeated as features outgrew the foreseen scale; None as before.
-        troubles: ``recalls``, recalls that brought a sum (``sums_recalled``), marked packets
-            (``marked``) and ``window_cuts`` of all workers; empty without a switch.
-        exchange_seconds: median exchange time of the worker with the least, which waited least
-            for computing workers. Compare it with a prediction.
-        predicted_seconds: of an epoch's exchanges by transport, if `auto` chose; else None.
-        embedded_seconds: of an epoch's exchanges over BMv2, predicted for the embedded switch; else
-            None.
-        reduce: ``switch`` or ``gloo``, which added up the gradients; None for one worker.
-        reduce_seconds: of the slowest worker, in all epochs.
-        reduce_bytes_per_link: of all epochs, both ways, on the busiest link; of Gloo's ring the
-            payload, without headers.
-        compression: the options that leave something out of exchanges; None without any.
-        bytes_without: of all exchanges on all links, both ways, if nothing were left out or lost;
-            None without ``compression``.
-        rows, skipped_rows: of all workers; rows that were due, and those of them that were not sent
-            as they had changed too little; None as before.
-        epsilon: of the cache, in the last epoch; None without a cache.
     """
 
     transport: str
     dataset: str
     model: str
-    epochs: list[dict[str, Any]]
+    epochs: list[dict[str, Any]]  # worker 0's report of each epoch
     losses: list[float]
+    # the last ones; None without such vertices
     train_accuracy: float | None
     validation_accuracy: float | None
     test_accuracy: float | None
-    seconds: list[float]
-    epoch_seconds: float
+    seconds: list[float]  # the time of each epoch, of the slowest worker
+    epoch_seconds: float  # the median of `seconds` without the first epoch
+    # the parts of an epoch's seconds (the mean over the workers, then the median over the epochs):
+    # `compute`, `waiting` for exchanges and `all_reduce`, which add up to the epoch; and
+    # `exchange`, the time of exchanges, computing or waiting
     split: dict[str, float]
-    bytes_per_link: list[dict[str, int]]
-    expected_bytes_per_link: list[dict[str, int]]
+    bytes_per_link: list[dict[str, int]]  # {"up", "down"} of the exchanges of each worker
+    expected_bytes_per_link: list[dict[str, int]]  # predicted by plan or schedule without losses
+    # counted by the interfaces, gradients included; None over loopback
     wire_bytes_per_link: list[dict[str, int]] | None
-    traffic: list[dict[str, int]]
-    kept: int
+    traffic: list[dict[str, int]]  # frames and bytes of each worker's exchanges
+    kept: int  # passes of a layer that used the sums of an earlier pass over unchanged features
+    # bytes of the largest IP packet between hosts, or `fragment`; None over others
     mtu: int | str | None = None
-    bandwidth: float | None = None
+    bandwidth: float | None = None  # Mbit/s of each link; None without a limit or a network
+    # mean frames and bytes of each worker's exchanges in an epoch, without the first ones, see
+    # `_mean_growth`
     epoch_traffic: list[dict[str, float]] = field(default_factory=list)
+    # mean barriers at which worker 0 was idle; None without barriers
     barriers_per_epoch: float | None = None
+    # rounds repeated as features outgrew the foreseen scale; None as before
     void_rounds: int | None = None
+    # `recalls`, recalls that brought a sum (`sums_recalled`), marked packets (`marked`) and
+    # `window_cuts` of all workers; empty without a switch
     troubles: dict[str, int] = field(default_factory=dict)
+    # median exchange time of the worker with the least, which waited least for computing workers.
+    # Compare it with a prediction.
     exchange_seconds: float | None = None
+    # of an epoch's exchanges by transport, if `auto` chose; else None
     predicted_seconds: dict[str, float] | None = None
+    # of an epoch's exchanges over BMv2, predicted for the embedded switch; else None
     embedded_seconds: float | None = None
+    # `switch` or `gloo`, which added up the gradients; None for one worker
     reduce: str | None = None
-    reduce_seconds: float = 0.0
+    reduce_seconds: float = 0.0  # of the slowest worker, in all epochs
+    # of all epochs, both ways, on the busiest link; of Gloo's ring the payload, without headers
     reduce_bytes_per_link: int = 0
+    # the options that leave something out of exchanges; None without any
     compression: str | None = None
+    # of all exchanges on all links, both ways, if nothing were left out or lost; None without
+    # `compression`
     bytes_without: int | None = None
+    # of all workers; rows that were due, and those of them that were not sent as they had changed
+    # too little; None as before
     rows: int | None = None
     skipped_rows: int | None = None
-    epsilon: float | None = None
+    epsilon: float | None = None  # of the cache, in the last epoch; None without a cache
 
     @property
     def epoch_bytes(self) -> float:

@@ -221,7 +221,7 @@ def choose_lanes(
             )
             units = blocks * len(sizes)
             inside = max((units * waits + alone) / at.pools, beside + waits)
-            return units * (whole - waits) + inside
+            return float(units * (whole - waits) + inside)
 
         return sum(times * exchange(width) for width, times in exchanges.items())
 

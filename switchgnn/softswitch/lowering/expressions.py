@@ -31,18 +31,13 @@ _COMPARE = frozenset(("==", "!=", "<", "<=", ">", ">="))
 
 
 class FunctionContext:
-    """One function: its statements so far, and the object of the program that it is at.
-
-    Attributes:
-        where: the object, for errors.
-        parameters: the values of that object's action parameters.
-    """
+    """One function: its statements so far, and the object of the program that it is at."""
 
     def __init__(self, layout: FieldLayout, stage: str) -> None:
         self.layout = layout
         self.stage = stage
-        self.where = stage
-        self.parameters: Sequence[ir.Expr] = ()
+        self.where = stage  # the object, for errors
+        self.parameters: Sequence[ir.Expr] = ()  # the values of that object's action parameters
         self._open: list[list[ir.Statement]] = [[]]
         self._named: set[ir.Variable | None] = set()
 

@@ -12,17 +12,12 @@ from switchgnn.softswitch.program import FieldRef, HeaderSpec, LoadedProgram
 
 @dataclass(frozen=True)
 class Slot:
-    """A field.
-
-    Attributes:
-        width: bits; the maximum of a ``varbit``.
-        length: the variable with the bytes of a ``varbit``, or None.
-    """
+    """A field."""
 
     variable: Variable
-    width: int
+    width: int  # bits; the maximum of a `varbit`
     signed: bool
-    length: Variable | None = None
+    length: Variable | None = None  # the variable with the bytes of a `varbit`, or None
 
     @property
     def mask(self) -> int:

@@ -36,32 +36,22 @@ _RESULTS = (_SPEC, "intrinsic_metadata.mcast_grp", "intrinsic_metadata.priority"
 
 @dataclass(frozen=True)
 class LoweredProgram:
-    """A program in the intermediate representation.
-
-    Attributes:
-        ingress: parser, checksums and ingress.
-        egress: egress, checksums and deparser.
-        reparse: the parser alone, for clones of packets as they arrived; None: there are none.
-        results: egress port, multicast group and priority after ingress.
-        state: the variables that egress needs from ingress, in order.
-        kept: the variables in field lists, in order.
-        lists: by field list, the variables in it.
-        metadata: the variables of metadata, which a clone loses unless they are in its list.
-        header_bytes: bytes of all headers that leave together, at most.
-        uses_time: whether the program reads a timestamp.
-    """
+    """A program in the intermediate representation."""
 
     program: LoadedProgram
-    ingress: ir.Block
-    egress: ir.Block
+    ingress: ir.Block  # parser, checksums and ingress
+    egress: ir.Block  # egress, checksums and deparser
+    # the parser alone, for clones of packets as they arrived; None: there are none
     reparse: ir.Block | None
+    # egress port, multicast group and priority after ingress
     results: tuple[ir.Expr, ir.Expr, ir.Expr]
-    state: tuple[ir.Variable, ...]
-    kept: tuple[ir.Variable, ...]
-    lists: Mapping[int, frozenset[ir.Variable]]
+    state: tuple[ir.Variable, ...]  # the variables that egress needs from ingress, in order
+    kept: tuple[ir.Variable, ...]  # the variables in field lists, in order
+    lists: Mapping[int, frozenset[ir.Variable]]  # by field list, the variables in it
+    # the variables of metadata, which a clone loses unless they are in its list
     metadata: frozenset[ir.Variable]
-    header_bytes: int
-    uses_time: bool
+    header_bytes: int  # bytes of all headers that leave together, at most
+    uses_time: bool  # whether the program reads a timestamp
 
 
 def lower_program(program: LoadedProgram) -> LoweredProgram:

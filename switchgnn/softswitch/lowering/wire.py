@@ -23,14 +23,10 @@ def packet_bytes(offset: ir.Expr, size: ir.Expr, most_bytes: int) -> ir.Expr:
 
 @dataclass(frozen=True)
 class Run:
-    """Consecutive fields that together fill whole bytes.
-
-    Attributes:
-        raw: no computation uses one of the fields, so that they stay undecoded.
-    """
+    """Consecutive fields that together fill whole bytes."""
 
     slots: tuple[Slot, ...]
-    raw: bool
+    raw: bool  # no computation uses one of the fields, so that they stay undecoded
 
     @cached_property
     def fixed_bytes(self) -> int:

@@ -287,16 +287,11 @@ _LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Ahead:
-    """The back end chosen for a program.
-
-    Attributes:
-        seconds: compilation time; near 0 for cached programs.
-        reason: why AUTO chose Python, or None.
-    """
+    """The back end chosen for a program."""
 
     backend: Backend
-    seconds: float
-    reason: str | None = None
+    seconds: float  # compilation time; near 0 for cached programs
+    reason: str | None = None  # why AUTO chose Python, or None
 
 
 def compile_ahead(config: bytes, asked: Backend | None = None) -> Ahead:

@@ -107,19 +107,13 @@ def numbers(kind: Any, values: Sequence[int]) -> Any:  # noqa: ANN401  ctypes ar
 
 @dataclass(frozen=True)
 class TableShape:
-    """The memory layout of a table.
-
-    Attributes:
-        number: its place in the program.
-        widths: bits of each key field.
-        key_words: 64-bit words of a key.
-        parameter_widths: bits of each parameter, by the action's place in the table.
-    """
+    """The memory layout of a table."""
 
     table: TableSpec
-    number: int
-    widths: tuple[int, ...]
-    key_words: int
+    number: int  # its place in the program
+    widths: tuple[int, ...]  # bits of each key field
+    key_words: int  # 64-bit words of a key
+    # bits of each parameter, by the action's place in the table
     parameter_widths: tuple[tuple[int, ...], ...]
 
     @property

@@ -113,17 +113,12 @@ def load_files(
 
 @dataclass(frozen=True, eq=False)
 class _Given:
-    """What a file gives for vertices.
+    """What a file gives for vertices."""
 
-    Attributes:
-        path: the file.
-        ids: of the vertices, in the order of the values; None: one for each vertex of the graph.
-        values: an array, or the words of a text.
-    """
-
-    path: Path
+    path: Path  # the file
+    # of the vertices, in the order of the values; None: one for each vertex of the graph
     ids: Ids | None
-    values: NDArray[Any] | list[str]
+    values: NDArray[Any] | list[str]  # an array, or the words of a text
 
 
 def _known(graph: Graph) -> Ids:
@@ -389,19 +384,12 @@ def _check_none_missing(graph: Graph, row: NDArray[np.int64], path: Path) -> Non
 
 @dataclass(frozen=True, eq=False)
 class _TextTable:
-    """A .csv file whose first column is the id of a vertex.
+    """A .csv file whose first column is the id of a vertex."""
 
-    Attributes:
-        header: the names of the other columns, or None.
-        ids: the first column, N ids.
-        cells: N rows of text, all of the same length; without the ids.
-        lines: the line of each row in the file.
-    """
-
-    header: list[str] | None
-    ids: Ids
-    cells: list[list[str]]
-    lines: list[int]
+    header: list[str] | None  # the names of the other columns, or None
+    ids: Ids  # the first column, N ids
+    cells: list[list[str]]  # N rows of text, all of the same length; without the ids
+    lines: list[int]  # the line of each row in the file
 
 
 def _read_lines(path: Path) -> list[str]:

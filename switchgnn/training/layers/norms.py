@@ -15,14 +15,10 @@ from switchgnn.training.layers.pyg_layers import called_by
 
 
 class VertexSums:
-    """Sums over the vertices of all workers, which make the same calls in the same order.
-
-    Attributes:
-        add: replaces a tensor by its sum over all workers, and returns it.
-    """
+    """Sums over the vertices of all workers, which make the same calls in the same order."""
 
     def __init__(self, add: Callable[[Tensor], Tensor]) -> None:
-        self.add = add
+        self.add = add  # replaces a tensor by its sum over all workers, and returns it
 
     def moments(self, rows: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return the number of rows of all workers, their sums, and the sums of their squares.

@@ -15,13 +15,10 @@ ALL_ROWS = slice(None)
 
 
 class SummedLayer(ABC):
-    """A layer that is ``after(x, map(sum of before(x)))``, where ``map`` is linear.
+    """A layer that is ``after(x, map(sum of before(x)))``, where ``map`` is linear."""
 
-    Attributes:
-        loops: whether each vertex is a neighbour of itself, exactly once; otherwise the
-            self-loops of the input stay as they are.
-    """
-
+    # whether each vertex is a neighbour of itself, exactly once; otherwise the self-loops of the
+    # input stay as they are
     loops: bool = False
 
     @property

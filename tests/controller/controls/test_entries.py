@@ -11,7 +11,7 @@ import pytest
 from switchgnn.base.network import Station
 from switchgnn.controller import Network, install, read_counters, star_network
 from switchgnn.controller.controls.access import Destination, Partial, Source
-from switchgnn.controller.controls.banks import Limits
+from switchgnn.controller.controls.banks import SlotLimits
 from switchgnn.controller.controls.congestion import Congestion, Marking, marking
 from switchgnn.controller.controls.fanout import Fanout
 from switchgnn.controller.controls.forward import Forward
@@ -214,7 +214,7 @@ def test_the_strawman_has_no_all_reduce():
 
 @pytest.mark.parametrize("slots", [8, 9, 15, 16, 81920])
 def test_slots_are_split_to_the_last_one(slots):
-    limits_table = Limits(LAYOUT)
+    limits_table = SlotLimits(LAYOUT)
     default = limits_table.encode(slots)
     limits = list(limits_table.decode_values(default).values())
     assert sum(limits) == slots
@@ -223,7 +223,7 @@ def test_slots_are_split_to_the_last_one(slots):
 
 def test_an_install_sets_the_limits(client, network):
     install(strawman_plan(slots=21), [client], network, program=STRAWMAN)
-    limits_table = Limits(client.get_layout())
+    limits_table = SlotLimits(client.get_layout())
     assert sum(limits_table.decode_values(client.read_default(limits_table.table)).values()) == 21
 
 
@@ -235,7 +235,7 @@ def test_a_program_of_the_other_kind_is_refused(client, network, program):
 
 
 def test_more_destinations_than_slots_are_installed_up_to_the_registers_size(client, network):
-    room = Limits(LAYOUT).destinations_per_bank
+    room = SlotLimits(LAYOUT).destinations_per_bank
     assert room > LAYOUT.registers["bank0.value"].size
     plan = strawman_plan()
     highest = np.array(plan.switch.result_slot)

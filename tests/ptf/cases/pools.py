@@ -82,6 +82,18 @@ class PoolsThatThePlanLacksAreRefused(PooledTest):
             self.expect_refusal(packet, Refusal.TAG, largest=NOBODY, round_=0)
 
 
+class TheMagnitudeGrowsUntilAPoolIsOpen(PooledTest):
+    """All have the answer of that pool, so a larger one in another pool comes too late."""
+
+    def runTest(self) -> None:
+        self.serve(any_tag=0, pools=2, pool_slots=8)
+        self.open(pool=0, magnitude=50)
+        self.collect(0, 1, block=0, pool=1, magnitude=50)
+        with self.counted(Outcome.DONE_COLLECTED):
+            packet = self.report(2, block=0, pool=1, magnitude=99)
+            self.expect_advance(packet, magnitude=50)
+
+
 class AnAllReduceHasNoPool(PooledTest):
     """With one, it would have another tag."""
 

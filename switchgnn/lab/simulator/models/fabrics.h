@@ -464,10 +464,8 @@ class LeafSpine : public Fabric {
         }
         if (!schedule) {
             AddPlainSwitches(options);
-        } else if (options.completion == Completion::SPINE) {
-            AddProgram(options, arrays, *schedule);
         } else {
-            AddVariant(options, arrays, *schedule);
+            AddSwitches(options, arrays, *schedule);
         }
         Connect(options.down, trace);
     }
@@ -499,54 +497,47 @@ class LeafSpine : public Fabric {
         }
     }
 
-    /// Add the switches of the P4 program, whose spines complete sums.
-    void AddProgram(const Options& options, const Arrays& arrays, const Schedule& schedule) {
+    /// Add the switches of the P4 program, or of the variant in which leaves complete sums.
+    void AddSwitches(const Options& options, const Arrays& arrays, const Schedule& schedule) {
         const auto expected = arrays.Get<uint16_t>("row_expected");
         const auto worker = arrays.Get<uint8_t>("row_worker");
+        const bool program = options.completion == Completion::SPINE;
         std::vector<bool> crosses(expected.size());
         std::vector<Counts> from;
         for (uint32_t leaf = 0; leaf < options.leaves; ++leaf) {
             from.push_back(ContributionsFrom(leaf, tier_, schedule, expected.size()));
         }
         for (size_t row = 0; row < crosses.size(); ++row) {
-            crosses[row] = from[tier_.LeafOf(worker[row])][row] != expected[row];
+            uint16_t& own = from[tier_.LeafOf(worker[row])][row];
+            crosses[row] = own != expected[row];
+            // In the variant it adds what comes from elsewhere, too.
+            own = program ? own : expected[row];
         }
         routes_.emplace(std::move(crosses), arrays.Get<uint32_t>("row_vertex"), options.spines,
                         options.together);
         for (uint32_t leaf = 0; leaf < options.leaves; ++leaf) {
-            auto adding =
-                std::make_unique<ProgramLeaf>(schedule, Slots(options, arrays, from[leaf]),
-                                              options, *uplinks_[leaf], *routes_);
-            adding_leaves_.push_back(adding.get());
-            leaves_.push_back(std::move(adding));
-        }
-        for (uint32_t spine = 0; spine < options.spines; ++spine) {
-            auto adding = std::make_unique<AddingSpine>(tier_, spine, options,
-                                                        Slots(options, arrays, expected));
-            adding_spines_.push_back(adding.get());
-            spines_.push_back(std::move(adding));
-        }
-    }
-
-    /// Add the switches of the variant in which leaves complete sums.
-    void AddVariant(const Options& options, const Arrays& arrays, const Schedule& schedule) {
-        const auto expected = arrays.Get<uint16_t>("row_expected");
-        const auto worker = arrays.Get<uint8_t>("row_worker");
-        for (uint32_t leaf = 0; leaf < options.leaves; ++leaf) {
-            Counts here = ContributionsFrom(leaf, tier_, schedule, expected.size());
-            for (size_t row = 0; row < here.size(); ++row) {
-                // All of the row's, some of which are added elsewhere.
-                if (tier_.LeafOf(worker[row]) == leaf) {
-                    here[row] = expected[row];
-                }
+            Slots slots(options, arrays, from[leaf]);
+            Uplinks& uplinks = *uplinks_[leaf];
+            std::unique_ptr<AddingLeaf> adding;
+            if (program) {
+                adding = std::make_unique<ProgramLeaf>(schedule, std::move(slots), options, uplinks,
+                                                       *routes_);
+            } else {
+                adding = std::make_unique<CompletingLeaf>(schedule, std::move(slots), options,
+                                                          uplinks);
             }
-            auto adding = std::make_unique<CompletingLeaf>(
-                schedule, Slots(options, arrays, here), options, *uplinks_[leaf]);
             adding_leaves_.push_back(adding.get());
             leaves_.push_back(std::move(adding));
         }
         for (uint32_t spine = 0; spine < options.spines; ++spine) {
-            spines_.push_back(std::make_unique<RelayingSpine>(tier_, spine, options));
+            if (program) {
+                auto adding = std::make_unique<AddingSpine>(tier_, spine, options,
+                                                            Slots(options, arrays, expected));
+                adding_spines_.push_back(adding.get());
+                spines_.push_back(std::move(adding));
+            } else {
+                spines_.push_back(std::make_unique<RelayingSpine>(tier_, spine, options));
+            }
         }
     }
 

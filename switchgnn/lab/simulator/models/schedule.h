@@ -53,8 +53,8 @@ class Arrays {
 /// or rows one after another, a fragment each.
 ///
 /// A unit is a fragment of a block; all blocks of fragment 0 come first. Unit k, from 0, uses pool
-/// k mod `pools` of the slots. The turns of a pool are its opening, with the number of the pool, and
-/// its units, unit k with k + `pools`.
+/// k mod `pools` of the slots. A pool's turns are its opening, with the number of the pool, and its
+/// units, unit k with the number k + `pools`.
 class Schedule {
   public:
     /// The part of a worker in a block.
