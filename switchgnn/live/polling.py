@@ -159,13 +159,9 @@ _WORDS = {SwitchTarget.EMBEDDED: "the embedded switch", SwitchTarget.BMV2: "BMv2
 
 
 class Machines:
-    """Polls the switches and workers of a network file.
+    """Polls the switches and workers of a network file, and shows their metrics on a board.
 
-    Args:
-        network: of the file.
-        board: receives the metrics.
-        bank_slots: the most slots of a bank that each switch's plan uses, leaves first; empty if
-            unknown.
+    `bank_slots`: as of `PolledSwitch`, leaves first; empty if unknown.
     """
 
     def __init__(

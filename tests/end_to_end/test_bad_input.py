@@ -13,7 +13,7 @@ import sys
 
 import pytest
 
-from switchgnn.host.wire.native import compile_for_hosts
+from switchgnn.host.wire.native import native_frames
 from switchgnn.p4src import load_program
 from switchgnn.softswitch.native.engine import compile_ahead
 from tests.end_to_end.conftest import LOOPBACK, needs_training
@@ -35,7 +35,7 @@ MOMENTS = {
 def native_code():
     """Compile in advance: the disk has no room for a compiler."""
     compile_ahead(load_program().json)
-    compile_for_hosts()
+    native_frames()
 
 
 @needs_disks

@@ -94,7 +94,7 @@ BYZANTINE = replace(OF_THREE, incidents=(Incident(IncidentKind.BYZANTINE, "w1", 
         replace(QUIET, incidents=(Incident(IncidentKind.RESTART, "s0", 130, 0.5),)),
         replace(QUIET, incidents=(Incident(IncidentKind.KILL, "w1", 130),), sessions=2),
         BYZANTINE,
-        over_leaves_and_spines(2, 1, bits=8, cache=True, reduces=(Tensor(300),)),
+        over_leaves_and_spines(3, 1, bits=8, cache=True, reduces=(Tensor(300),)),
     ],
     ids=["faults", "restart", "kill", "byzantine", "leaves"],
 )
