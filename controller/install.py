@@ -88,21 +88,10 @@ def install(
     largest_feature: float | None = None,
     progress: Progress | None = None,
 ) -> InstallReport:
-    """Bring switches to a plan, writing only what differs.
+    """Bring all of some switches to one plan in one network; see ``install_each``.
 
-    Args:
-        plan: a plan's folder, or its manifest and switch part.
-        switches: addresses (``HOST:PORT`` or ``unix:PATH``) or clients; clients stay open.
-        network: where the workers are.
-        program: as `DesiredStates` takes it.
-        ecn_threshold: as `DesiredStates` takes it.
-        queue: as `DesiredStates` takes it.
-        largest_feature: as `DesiredStates` takes it.
-        new_session: as `install_each` takes it.
-        progress: as `install_each` takes it.
-
-    Returns:
-        As `install_each`, which raises the errors, too.
+    `plan`: its folder, or its manifest and switch part. `switches`: as in `Share`; clients stay
+    open. `program`, `ecn_threshold`, `queue`, `largest_feature`: see `DesiredStates`.
     """
     loaded = load_plan(plan)
     return install_each(

@@ -88,9 +88,7 @@ class SwitchState:
 def show(client: P4RuntimeClient, counted: TablesInUse | None = None) -> SwitchState:
     """Return a summary of a switch.
 
-    Args:
-        client: the switch.
-        counted: its tables, if they are known; None: counts them, which reads them whole.
+    `counted`: its tables, if they are known; None: counts them, which reads them whole.
 
     Raises:
         PipelineMissingError: it runs no program.

@@ -32,6 +32,7 @@ from switchgnn.host.innetwork.exchange import (
 )
 from switchgnn.host.innetwork.fixed_point import FixedPoint
 from switchgnn.host.innetwork.units import ShareListener
+from switchgnn.host.links import WrappedLink
 from switchgnn.host.links.faults import FaultCounts, injected_faults
 from switchgnn.host.transport import NO_TRAFFIC, WorkerEnd, add_traffic, check_rows
 from switchgnn.host.wire.batches import FrameBatch, FrameRows, new_batch
@@ -40,7 +41,6 @@ from switchgnn.host.wire.link import (
     LARGEST_FRAME,
     Link,
     Traffic,
-    WrappedLink,
     check_packets_fit,
 )
 from switchgnn.planner.direction import Direction

@@ -10,6 +10,8 @@ ahead of a worker that it sends to.
 """
 
 from collections.abc import Sequence
+from ctypes import Structure, addressof
+from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,12 +30,25 @@ from switchgnn.host.direct.framing import Runs
 from switchgnn.host.wire.batches import FrameBatch
 from switchgnn.host.wire.header import Header, Kind
 from switchgnn.host.wire.link import Link
-from switchgnn.host.wire.native import FastPaths, RowArrays, RowFastPath, native_frames
+from switchgnn.host.wire.native import FastPaths, native_frames, shared_fields
 
 # How many rounds a worker is in at most, and how far it may be ahead of the others.
 MOST_OPEN = 2
 # Bytes of rows that are kept of a round before it is entered.
 _EARLY_AT_MOST = 1 << 27
+
+
+@dataclass(frozen=True, eq=False)
+class RowArrays:
+    """The storage for the frames of a round; W workers, N frames, R rows."""
+
+    first: NDArray[np.uint32]  # uint32[W], the first frame of each worker
+    frames: NDArray[np.uint32]  # uint32[W], how many each sends
+    begin: NDArray[np.uint64]  # uint64[W + 1], where the rows of each begin in `payloads`
+    seen: NDArray[np.uint8]  # uint8[N], which frames are here
+    payloads: NDArray[np.uint8]  # uint8[B], the rows of all workers
+    left_of_row: NDArray[np.uint32]  # uint32[R], how many frames of each row are missing
+    whole: NDArray[np.uint8]  # uint8[R], which rows are here
 
 
 class Incoming:
@@ -123,6 +138,44 @@ class Incoming:
         return begin, min(begin + self.runs.payload_bytes, self._begin[peer + 1])
 
 
+class _RowFields(Structure):
+    _fields_ = shared_fields("RowFields")
+
+
+class RowFastPath:
+    """Takes the frames of a round that need no answer."""
+
+    def __init__(self, incoming: Incoming, worker: int, round_number: int) -> None:
+        self._arrays = arrays = incoming.arrays
+        # uint8[W], the workers whose frames were taken since it was set to 0
+        self.heard = np.zeros(len(arrays.first), dtype=np.uint8)
+        self._held = np.zeros(0, dtype=np.uint32)
+        self._fields = _RowFields(
+            row_bytes=incoming.runs.row_bytes,
+            payload_bytes=incoming.runs.payload_bytes,
+            receiver=worker,
+            round=round_number,
+            mark=incoming.mark,
+            protocol=PROTOCOL,
+            group=GROUP,
+            workers=len(arrays.first),
+            heard=self.heard.ctypes.data,
+            **{each.name: getattr(arrays, each.name).ctypes.data for each in fields(arrays)},
+        )
+
+    @property
+    def taken(self) -> int:
+        """How many frames of the last batch were stored."""
+        return int(self._fields.taken)
+
+    def address(self, frames: int) -> int:
+        """See ``FastPath``."""
+        if len(self._held) < frames:
+            self._held = np.zeros(frames, dtype=np.uint32)
+            self._fields.held = self._held.ctypes.data
+        return addressof(self._fields)
+
+
 class Arrivals:
     """The receiving side of one worker, through all rounds."""
 
@@ -147,7 +200,7 @@ class Arrivals:
         self._early_bytes: dict[int, int] = {}
         self._queues: set[int] = set()
         frames = native_frames()
-        self._native = FastPaths[RowFastPath](frames.take_rows) if frames is not None else None
+        self._native = FastPaths(frames.take_rows) if frames is not None else None
         self._fast_paths: dict[int, RowFastPath] = {}
 
     def done(self, round_number: int) -> bool:
@@ -167,7 +220,7 @@ class Arrivals:
         for (peer, number), (frame_mark, body) in early.items():
             self._stage(incoming, peer, number, frame_mark, body)
         if self._native is not None:
-            self._fast_paths[round_number] = self._fast_path(round_number, incoming)
+            self._fast_paths[round_number] = RowFastPath(incoming, self._worker, round_number)
         for peer, first in {(p, n - n % GROUP) for p, n in early if p in self._one_way}:
             self._acknowledge(peer, first, UNASKED, incoming.bits(peer, first), round_number)
 
@@ -175,18 +228,6 @@ class Arrivals:
         """Leave a round of which everything has arrived."""
         del self._rounds[round_number]
         self._fast_paths.pop(round_number, None)
-
-    def _fast_path(self, round_number: int, incoming: Incoming) -> RowFastPath:
-        return RowFastPath(
-            incoming.arrays,
-            row_bytes=incoming.runs.row_bytes,
-            payload_bytes=incoming.runs.payload_bytes,
-            receiver=self._worker,
-            round=round_number,
-            mark=incoming.mark,
-            protocol=PROTOCOL,
-            group=GROUP,
-        )
 
     def take_plain(self, batch: FrameBatch, now: float, heard: dict[int, float]) -> Sequence[int]:
         """Take frames that need no answer, see ``host.wire.native``; return the others."""

@@ -38,32 +38,14 @@ def copies(boundary: BoundaryEdges) -> NDArray[np.bool_]:
 def copy_schedules(
     graph: Graph, assignment: NDArray[np.int32], workers: int
 ) -> tuple[DirectSchedule, ...]:
-    """Make the schedules of `host`: one copy per vertex and remote worker that needs it.
-
-    Args:
-        graph: with V vertices.
-        assignment: int32[V], the worker of each vertex.
-        workers: their number.
-
-    Returns:
-        One schedule per worker.
-    """
+    """Make those of `host`: a copy for each worker that needs it; see ``direct_schedules``."""
     return direct_schedules(graph, assignment, workers, choose=copies)
 
 
 def partial_schedules(
     graph: Graph, assignment: NDArray[np.int32], workers: int
 ) -> tuple[DirectSchedule, ...]:
-    """Make the schedules of `host-partial`: copies or partial sums, whichever are fewer.
-
-    Args:
-        graph: with V vertices.
-        assignment: int32[V], the worker of each vertex.
-        workers: their number.
-
-    Returns:
-        One schedule per worker.
-    """
+    """Make those of `host-partial`: whichever rows are fewer; see ``direct_schedules``."""
     return direct_schedules(graph, assignment, workers, choose=fewest_rows)
 
 
@@ -81,16 +63,7 @@ class BinnedSchedule:
 def binned_schedules(
     graph: Graph, assignment: NDArray[np.int32], workers: int
 ) -> tuple[BinnedSchedule, ...]:
-    """Make the schedules of `g3`, of both directions.
-
-    Args:
-        graph: with V vertices.
-        assignment: int32[V], the worker of each vertex.
-        workers: their number.
-
-    Returns:
-        One schedule per worker.
-    """
+    """Make the schedules of `g3`, of both directions, one per worker; see ``direct_schedules``."""
     check_workers(graph, assignment, workers)
     boundary = boundary_edges(graph, assignment)
     turn = _turns(graph, assignment, workers, boundary)

@@ -41,16 +41,7 @@ class FixedPoint:
         bits: int = WHOLE_BITS,
         step_error: float = 0.5,
     ) -> "FixedPoint":
-        """Choose the scale for a fan-in and a magnitude.
-
-        Args:
-            max_fan_in: n, the largest number of contributions to one sum.
-            magnitude: m, the largest absolute value.
-            bits: 32, 16 or 8.
-            step_error: the largest error of a rounded feature, in steps.
-
-        Returns:
-            The scale.
+        """Choose the scale for a fan-in and a magnitude; see ``FixedPoint``.
 
         Raises:
             FeatureError: a sum of ``max_fan_in`` such features would overflow float32.

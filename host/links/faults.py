@@ -16,10 +16,11 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 
 from switchgnn.host.errors import HostError
+from switchgnn.host.links import WrappedLink
 from switchgnn.host.links.recording import Recording, RecordingLink
 from switchgnn.host.links.split import LinkHalf
 from switchgnn.host.wire.header import ETHERNET_BYTES, PROTOCOL
-from switchgnn.host.wire.link import Link, WrappedLink, open_link
+from switchgnn.host.wire.link import Link, open_link
 
 DIRECTIONS = ("up", "down")
 WORKERS, CABLES = "workers", "cables"

@@ -16,8 +16,9 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from switchgnn.base.full_disk import writing
+from switchgnn.host.links import WrappedLink
 from switchgnn.host.wire.batches import FrameBatch, FrameRows
-from switchgnn.host.wire.link import Link, WrappedLink
+from switchgnn.host.wire.link import Link
 
 # Nanoseconds, in the order of bytes of most machines; Ethernet.
 _FILE_HEADER = struct.pack("<IHHIIII", 0xA1B23C4D, 2, 4, 0, 0, 1 << 18, 1)

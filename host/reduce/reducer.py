@@ -58,11 +58,7 @@ class Reducer:
         self._thread.start()
 
     def submit(self, values: NDArray[Any], call: Call = SUM) -> "Future[NDArray[Any]]":
-        """Sum a tensor over all workers.
-
-        Args:
-            values: int32[N] or float32[N], contiguous; must not change until the result is there.
-            call: how to reduce it.
+        """Sum a tensor over all workers, as `ReduceStream.submit` does.
 
         Returns:
             A future for the sums, of the same shape and type. It cannot be cancelled, as the other

@@ -207,9 +207,7 @@ class ReduceStream:
     def submit(self, values: NDArray[Any], call: Call = SUM) -> Reduction:
         """Append a tensor to the stream, and return it; later steps reduce it.
 
-        Args:
-            values: int32[N] or float32[N], contiguous; must not change until the result is done.
-            call: how to reduce it.
+        `values`: int32[N] or float32[N], contiguous; must not change until the result is done.
 
         Raises:
             FeatureError: wrong shape or type.

@@ -310,11 +310,9 @@ class BarrierBody(NamedTuple):
         """Return the 28 bytes on the wire, 44 of a WAITING or REDUCING."""
         workers = self.workers.to_bytes(16, "big")
         body = _BARRIER.pack(self.magnitude, self.plan, self.round, workers)
-        return (
-            body
-            if self.heartbeats is None
-            else body + self.heartbeats.to_bytes(HEARTBEATS_BYTES, "big")
-        )
+        if self.heartbeats is not None:
+            body += self.heartbeats.to_bytes(HEARTBEATS_BYTES, "big")
+        return body
 
     @classmethod
     def unpack(cls, frame: bytes | memoryview, kind: Kind) -> "BarrierBody":

@@ -9,7 +9,6 @@ bytes on the wire where no interface counts them.
 import contextlib
 import ctypes
 import errno
-import fcntl
 import math
 import select
 import socket
@@ -20,6 +19,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NamedTuple
 
+from switchgnn.base.network_file import mtu_of
 from switchgnn.base.udp_socket import connected_udp, why_not_bound
 from switchgnn.host.errors import LinkError
 from switchgnn.host.wire.addresses import DSCP_CONTROL, TOS_AT
@@ -87,8 +87,6 @@ _SO_RCVBUFFORCE = 33
 _INTERACTIVE = 6
 # Seconds on the line of the frames that leave a limited link in one step.
 _STEP_SECONDS = 0.001
-# <linux/sockios.h> and struct ifreq.
-_GET_MTU, _NAME_BYTES, _REQUEST_BYTES = 0x8921, 16, 40
 
 
 class Traffic(NamedTuple):
@@ -168,31 +166,6 @@ class Link(ABC):
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-class WrappedLink(Link):
-    """A link on top of another one."""
-
-    def __init__(self, link: Link) -> None:
-        self._link = link
-
-    @property
-    def name(self) -> str:
-        """See ``Link``."""
-        return self._link.name
-
-    @property
-    def traffic(self) -> Traffic:
-        """See ``Link``; that of the wrapped link."""
-        return self._link.traffic
-
-    def send(self, frame: bytes | memoryview) -> None:
-        """See ``Link``."""
-        self._link.send(frame)
-
-    def close(self) -> None:
-        """Close the wrapped link."""
-        self._link.close()
 
 
 class SocketLink(Link):
@@ -418,13 +391,10 @@ def check_packets_fit(description: str, packet_bytes: int) -> None:
     kind, _, interface = description.partition(":")
     if kind != "eth":
         return
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
-        request = interface.encode().ljust(_NAME_BYTES, b"\0").ljust(_REQUEST_BYTES, b"\0")
-        try:
-            answer = fcntl.ioctl(sock.fileno(), _GET_MTU, request)
-        except OSError as error:
-            raise LinkError(f"There is no interface {interface}: {error.strerror}.") from error
-    (mtu,) = struct.unpack_from("i", answer, _NAME_BYTES)
+    try:
+        mtu = mtu_of(interface)
+    except OSError as error:
+        raise LinkError(f"There is no interface {interface}: {error.strerror}.") from error
     if mtu < packet_bytes:
         raise LinkError(
             f"The interface {interface} has an MTU of {mtu} bytes, too small for packets of "

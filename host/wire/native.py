@@ -10,10 +10,9 @@ import os
 import zlib
 from collections.abc import Callable, Sequence
 from ctypes import CDLL, POINTER, Structure, addressof, c_int, c_int64, c_uint32, c_uint64, c_void_p
-from dataclasses import dataclass, fields
 from functools import cache
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,9 +55,9 @@ _SHARED = {
         const u32 *vertices, *indices, *counts; u8 *awaited, *payloads;
         u32 taken, acknowledgements; u32 *groups, *accepted;
     """,
-    # What the frames must carry; see ``RowArrays``; the workers whose frames were taken. `held`:
-    # groups of which a frame of this batch is left. What follows must not overtake it, as an
-    # acknowledgement with a gap reports a loss.
+    # What the frames must carry; `RowArrays` of host/direct; the workers whose frames were taken.
+    # `held`: groups of which a frame of this batch is left. What follows must not overtake it, as
+    # an acknowledgement with a gap reports a loss.
     "RowFields": """
         u32 protocol, group, round, mark, receiver, workers; u64 row_bytes, payload_bytes;
         const u32 *first, *frames; const u64 *begin; u8 *seen, *payloads; u32 *left_of_row;
@@ -145,11 +144,6 @@ def native_frames() -> NativeFrames | None:
         if wanted == NATIVE:
             raise NativeFramesError(f"{error}, or set {VARIABLE}={PYTHON}.") from error
         return None
-
-
-def compile_for_hosts() -> None:
-    """Compile the native code in advance, outside of all deadlines."""
-    native_frames()
 
 
 def hosts_run_as() -> str:
@@ -306,7 +300,7 @@ class SumFastPath:
         return list(zip(groups, accepted, strict=True))
 
     def address(self, frames: int) -> int:
-        """Return the address of the native struct, with room for a batch of that many frames."""
+        """See ``FastPath``."""
         if len(self._groups) < frames:
             self._groups, self._accepted = np.zeros((2, frames), dtype=np.uint32)
             self._fast_path.groups = self._groups.ctypes.data
@@ -314,55 +308,14 @@ class SumFastPath:
         return addressof(self._fast_path)
 
 
-@dataclass(frozen=True, eq=False)
-class RowArrays:
-    """The storage for the frames of a round; W workers, N frames, R rows."""
-
-    first: NDArray[np.uint32]  # Uint32[W], the first frame of each worker.
-    frames: NDArray[np.uint32]  # Uint32[W], how many each sends.
-    begin: NDArray[np.uint64]  # Uint64[W + 1], where the rows of each begin in `payloads`.
-    seen: NDArray[np.uint8]  # Uint8[N], which frames are here.
-    payloads: NDArray[np.uint8]  # Uint8[B], the rows of all workers.
-    left_of_row: NDArray[np.uint32]  # Uint32[R], how many frames of each row are missing.
-    whole: NDArray[np.uint8]  # Uint8[R], which rows are here.
-
-
-class _RowFastPath(Structure):
-    _fields_ = shared_fields("RowFields")
-
-
-class RowFastPath:
-    """Takes frames that need no answer; keywords: what the frames must carry."""
-
-    def __init__(self, arrays: RowArrays, **numbers: int) -> None:
-        self._arrays = arrays
-        # uint8[W], the workers whose frames were taken since it was set to 0
-        self.heard = np.zeros(len(arrays.first), dtype=np.uint8)
-        self._held = np.zeros(0, dtype=np.uint32)
-        self._fast_path = _RowFastPath(
-            **numbers,
-            workers=len(arrays.first),
-            heard=self.heard.ctypes.data,
-            **{each.name: getattr(arrays, each.name).ctypes.data for each in fields(arrays)},
-        )
-
-    @property
-    def taken(self) -> int:
-        """How many frames of the last batch were stored."""
-        return int(self._fast_path.taken)
+class FastPath(Protocol):
+    """Takes the frames of a batch that are of one kind and need no answer."""
 
     def address(self, frames: int) -> int:
         """Return the address of the native struct, with room for a batch of that many frames."""
-        if len(self._held) < frames:
-            self._held = np.zeros(frames, dtype=np.uint32)
-            self._fast_path.held = self._held.ctypes.data
-        return addressof(self._fast_path)
 
 
-FastPath = TypeVar("FastPath", SumFastPath, RowFastPath)
-
-
-class FastPaths(Generic[FastPath]):
+class FastPaths:
     """Takes frames that need no answer out of batches; `take`: of the library."""
 
     def __init__(self, take: Callable[..., int]) -> None:

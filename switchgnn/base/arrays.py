@@ -104,11 +104,7 @@ def read_npy(
 ) -> NDArray[Any]:
     """Read one array, which takes no more memory than its file, or what gzip has packed in it.
 
-    Args:
-        source: a file, or its content.
-        kind: what the array has to be.
-        where: the name of the content in error messages.
-        remedy: what to do about a damaged file, for error messages.
+    `source`, `where`, `remedy`: see `read_arrays`.
 
     Raises:
         ArraysError: the file cannot be read, or holds anything else.
@@ -126,18 +122,10 @@ def read_npz(
     limit: UnpackLimit,
     others: str = "",
 ) -> dict[str, NDArray[Any]]:
-    """Read the arrays of an archive whose directory keeps to a limit.
+    """Read the arrays of an archive whose directory keeps to a limit, as `read_arrays` does.
 
-    Args:
-        source: a file, or its content.
-        kinds: what each array has to be, by its name.
-        where: the name of the content in error messages.
-        remedy: what to do about a damaged file, for error messages.
-        limit: on the bytes of all arrays that are read.
-        others: a pattern of the names of further arrays that are ignored; others are refused.
-
-    Returns:
-        The arrays that are there, by name, in the order of `kinds`.
+    `limit`: on the bytes of all arrays that are read. `others`: a pattern of the names of further
+    arrays that are ignored; others are refused.
 
     Raises:
         ArraysError: the file cannot be read, is damaged, lacks an array, has further ones, or

@@ -49,15 +49,8 @@ class Metric:
 def values_by_name(metrics: Iterable[Metric], prefix: str) -> dict[str, float]:
     """Return all values but histograms by name.
 
-    Names lack the prefix; values of labels other than the first follow after slashes, as in
-    ``link_bytes_total/up``.
-
-    Args:
-        metrics: any; the first label says whose they are.
-        prefix: of all names.
-
-    Returns:
-        The value of each name.
+    Names lack the prefix; values of labels other than the first, which says whose they are, follow
+    after slashes, as in ``link_bytes_total/up``.
     """
     return {
         "/".join((metric.name.removeprefix(prefix), *labels[1:])): value

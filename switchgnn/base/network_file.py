@@ -377,11 +377,22 @@ def interface_named(name: str) -> Interface:
     raise NetworkError(f"This machine has no Ethernet interface {name!r}; it has: {names}.")
 
 
+def mtu_of(name: str) -> int:
+    """Return the MTU of an interface of any kind, in bytes; OSError: there is none."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+        return _mtu(sock.fileno(), name)
+
+
+def _mtu(sock: int, name: str) -> int:
+    (mtu,) = struct.unpack_from("i", _ask(sock, _GET_MTU, name))
+    return int(mtu)
+
+
 def _read(sock: int, name: str) -> Interface | None:
     try:
         (flags,) = struct.unpack_from("H", _ask(sock, _GET_FLAGS, name))
         kind, mac = struct.unpack_from("H6s", _ask(sock, _GET_MAC, name))
-        (mtu,) = struct.unpack_from("i", _ask(sock, _GET_MTU, name))
+        mtu = _mtu(sock, name)
     except OSError:  # removed in the meantime
         return None
     if kind != _ETHERNET or flags & _LOOPBACK:

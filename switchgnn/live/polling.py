@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 
+from finsy.proto import p4r
+
 from switchgnn.base.metrics import MetricsError, ask_metrics, values_by_name
 from switchgnn.base.network_file import DescribedNetwork, SwitchTarget
-from switchgnn.controller.counters import read_slots_in_use
 from switchgnn.controller.errors import ControllerError
 from switchgnn.controller.metrics import SwitchMetrics
 from switchgnn.controller.p4runtime.client import P4RuntimeClient
@@ -21,6 +22,10 @@ from switchgnn.live.board import EVERY, Board
 
 _PREFIX = "switchgnn_"
 _PARTING_SECONDS = 2.0
+# Slots of a sample: the switch copies each cell separately, between two turns of forwarding.
+_MOST_CELLS = 256
+# The low bits of a state are a count, the others the tag of a block; see banks.p4.
+_COUNT_BITS = 16
 
 
 class PolledSwitch:
@@ -38,26 +43,48 @@ class PolledSwitch:
         self._metrics = SwitchMetrics([client], interval=0.0, with_tables=False)
 
     def values(self) -> dict[str, float]:
-        """Return its metrics for Prometheus as `values_by_name`, and its slots.
+        """Return its metrics for Prometheus as `values_by_name`, and its slots if it says.
 
-        `slots_in_use` of `slots_read` slots are in use, out of `slots`.
+        Of `slots` that the plan may use, `slots_read` were read, evenly spread; `slots_in_use` of
+        these have contributions to the newest block among them, complete or not.
         """
         found = values_by_name(self._metrics.collect(), _PREFIX)
         if "session" in found and self._bank_slots:
             with suppress(ControllerError):
-                slots = read_slots_in_use(self._client, self._bank_slots)
-                if slots is not None:
-                    found |= {
-                        "slots_in_use": slots.used,
-                        "slots_read": slots.seen,
-                        "slots": slots.slots,
-                    }
+                found |= read_slots(self._client, self._bank_slots)
         return found
 
     def close(self) -> None:
         """Disconnect."""
         with suppress(ControllerError):
             self._metrics.close()
+
+
+def read_slots(client: P4RuntimeClient, slots_per_bank: int) -> dict[str, float]:
+    """Read a sample of the slots that a plan may use; see `PolledSwitch.values`."""
+    banks = [
+        array
+        for name, array in sorted(client.get_layout().registers.items())
+        if name.startswith("bank") and name.endswith(".state")
+    ]
+    if not banks:
+        return {}
+    each = min(slots_per_bank, *(bank.size for bank in banks))
+    step = -(-each * len(banks) // _MOST_CELLS)
+    entities = [
+        p4r.Entity(
+            register_entry=p4r.RegisterEntry(register_id=bank.id, index=p4r.Index(index=index))
+        )
+        for bank in banks
+        for index in range(0, each, step)
+    ]
+    answers = client.read(entities)
+    if len(answers) != len(entities):
+        return {}
+    states = [int.from_bytes(each.register_entry.data.bitstring, "big") for each in answers]
+    newest = max(state >> _COUNT_BITS for state in states)
+    used = sum(newest > 0 and state >> _COUNT_BITS == newest for state in states)
+    return {"slots_in_use": used, "slots_read": len(states), "slots": each * len(banks)}
 
 
 @contextmanager
@@ -132,13 +159,9 @@ _WORDS = {SwitchTarget.EMBEDDED: "the embedded switch", SwitchTarget.BMV2: "BMv2
 
 
 class Machines:
-    """Polls the switches and workers of a network file.
+    """Polls the switches and workers of a network file, and shows their metrics on a board.
 
-    Args:
-        network: of the file.
-        board: receives the metrics.
-        bank_slots: the most slots of a bank that each switch's plan uses, leaves first; empty if
-            unknown.
+    `bank_slots`: as of `PolledSwitch`, leaves first; empty if unknown.
     """
 
     def __init__(

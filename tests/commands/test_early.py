@@ -43,6 +43,8 @@ CASES = {
     f"{TRAIN} --reduce switch --transport host": "--reduce switch is for --transport switch",
     f"{TRAIN} --sampling 0.5": "--sampling is for --transport host alone",
     f"{TRAIN} --bits 8 --transport g3": "--bits 8 is not for --transport g3",
+    f"{TRAIN} --bits 8 --transport host --sampling 0.5": "--bits 8 and --sampling do not go",
+    f"{TRAIN} --cache 0.1 --dropout 0.5": "--cache and --dropout 0.5 do not go together",
     f"{TRAIN} --error-feedback": "Error feedback and stochastic rounding are for 16 or 8 bits",
     f"{TRAIN} --checkpoint a --transport host --transport g3": "is for one --transport",
     f"{TRAIN} --pcap p --transport local": "--transport local has none",
@@ -63,6 +65,7 @@ CASES = {
     "switchgnn allreduce --faults loss=2": "loss",
     "switchgnn.train nothing": "nothing holds no job",
     "switchgnn.train nothing --model gnc": "No model 'gnc'",
+    "switchgnn.train nothing --metrics http": "Metrics cannot be served on 'http'",
 }
 
 

@@ -203,7 +203,7 @@ def test_every_command_can_ignore_weights(monkeypatch, tmp_path, loader, words):
         (["--memory", "127B"], "127 bytes hold no slot"),
         (["--memory", "10MB", "--slots", 7], "not both"),
         (["--strategy", "worst"], "known: auto, best, paper"),
-        (["--partition", "worst"], "known: chunk, g3, g3-literal, metis"),
+        (["--partition", "worst"], "known: chunk, g3, metis"),
         (["--blocks", "worst"], "known: destination"),
         (["--send", "worst"], "known: cover, multicast"),
         (["--order", "worst"], "known: bfs, gamr, peel, random"),

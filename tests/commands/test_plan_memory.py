@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`switchgnn plan` says what a plan takes of the switches, and writes none that does not fit."""
 
-import json
 from collections import Counter
 
 import numpy as np
@@ -14,21 +13,13 @@ from switchgnn.controller.check import Use
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.plan.files import read_switch_part
 from switchgnn.profiles import PlanMemory, ProfileError, find_profile, known_profiles
-
-
-def plan(*arguments):
-    result = CliRunner().invoke(
-        app, ["plan", *map(str, arguments)], env={"COLUMNS": "80"}, catch_exceptions=False
-    )
-    assert result.exit_code == 0, result.output
-    return result.stdout
-
+from tests.commands.test_plan import plan, plan_json
 
 DIGITS = ("digits", "--workers", 4, "--slots", 64)
 
 
 def test_entries_and_bytes_of_every_table(tmp_path):
-    found = told(*DIGITS, "--out", tmp_path / "plan")
+    found = plan_json(*DIGITS, "--out", tmp_path / "plan")
     switch = read_switch_part(tmp_path / "plan")
     assert found["fits"]
     assert found["entries"]["fanout"] == len(switch.entry_block)
@@ -43,27 +34,10 @@ def test_entries_and_bytes_of_every_table(tmp_path):
     assert found["passes_per_second"] is None
 
 
-def test_partial_sums_take_an_entry_for_each_destination(tmp_path):
-    found = told(*DIGITS, "--send", "cover", "--out", tmp_path / "plan")
-    switch = read_switch_part(tmp_path / "plan")
-    partial = switch.entry_source >= 2**31
-    rows, banks = np.nonzero(switch.entry_expected[partial])
-    slots = zip(
-        switch.entry_block[partial][rows],
-        banks,
-        switch.entry_slot[partial][rows, banks],
-        strict=True,
-    )
-    assert found["entries"]["partial"] == len(set(slots)) > 0
-    # 176 bits: block, destination; a bit for each worker.
-    assert found["table_bytes"]["partial"] == 22 * found["entries"]["partial"]
-    assert found["entries"]["fanout"] == (~partial).sum()
-
-
 def test_leaves_and_spines_are_told_by_the_fullest():
-    whole = told(*DIGITS)
+    whole = plan_json(*DIGITS)
     text = plan(*DIGITS, "--leaves", 2, "--spines", 2)
-    split = told(*DIGITS, "--leaves", 2, "--spines", 2)
+    split = plan_json(*DIGITS, "--leaves", 2, "--spines", 2)
     assert split["fits"]
     assert split["entries"]["fanout"] < whole["entries"]["fanout"]
     # No switch need have the most of every table.
@@ -81,10 +55,6 @@ def test_what_the_program_has_no_room_for_is_named():
 BEST = ("--strategy", "best")
 
 
-def told(*arguments):
-    return json.loads(plan(*arguments, "--json"))
-
-
 def written(folder, *lines):
     file = folder / "mine.toml"
     file.write_text("\n".join(lines))
@@ -96,7 +66,7 @@ def written(folder, *lines):
 @pytest.mark.parametrize("send", ["multicast", "cover"])
 def test_a_plan_fits_by_another_count(tmp_path, name, send):
     profile = find_profile(name)
-    found = told(*DIGITS, "--switch", name, "--send", send, "--out", tmp_path / "plan")
+    found = plan_json(*DIGITS, "--switch", name, "--send", send, "--out", tmp_path / "plan")
     switch = read_switch_part(tmp_path / "plan")
     assert (found["switch"], found["fits"]) == (name, True)
     assert found["banks"] == profile.banks
@@ -127,7 +97,7 @@ def test_an_entry_has_as_many_slots_as_the_switch_has_banks():
     """A bank is 14 bits of slot and 16 of count; beside them are 69 bits: key and two flags."""
     each = {}
     for name in ("embedded", "tofino2"):
-        found = told(*DIGITS, "--switch", name)
+        found = plan_json(*DIGITS, "--switch", name)
         each[name] = found["table_bytes"]["fanout"] / found["entries"]["fanout"]
     assert each == {"embedded": -(-(69 + 8 * 30) // 8), "tofino2": -(-(69 + 30) // 8)}
 
@@ -138,36 +108,36 @@ QUICK_LOOP = ("banks = 1", "passes_per_second = 1e12", "port_gbits = 1.0")
 @pytest.mark.whole
 def test_best_finds_a_plan_whose_tables_fit(tmp_path):
     """Links alone count beside such a loop, so that the fewest packets would be the quickest."""
-    free = told(*DIGITS, *BEST, "--switch", written(tmp_path, *QUICK_LOOP))
+    free = plan_json(*DIGITS, *BEST, "--switch", written(tmp_path, *QUICK_LOOP))
     allowed = free["table_bytes_sum"] - 1
     file = written(tmp_path, *QUICK_LOOP, f"table_bytes = {allowed}")
-    found = told(*DIGITS, *BEST, "--switch", file)
+    found = plan_json(*DIGITS, *BEST, "--switch", file)
     assert found["fits"]
     assert found["table_bytes_sum"] <= allowed
     assert found["weight"] > free["weight"] == 0
     # The paper's plan sends no partial sums.
-    assert not told(*DIGITS, "--switch", file)["fits"]
+    assert not plan_json(*DIGITS, "--switch", file)["fits"]
     text = plan(*DIGITS, *BEST, "--switch", written(tmp_path, *QUICK_LOOP, "table_bytes = 9"))
     assert "may take 9: allow more (--table-memory), or take another switch (--switch)." in text
 
 
 def test_the_switch_gives_what_is_not_said(tmp_path):
     file = written(tmp_path, "slot_bytes = 10240", "banks = 2", "passes_per_second = 1e6")
-    found = told("digits", "--workers", 4, "--switch", file)
+    found = plan_json("digits", "--workers", 4, "--switch", file)
     assert (found["slots"], found["banks"], found["passes_per_second"]) == (80, 2, 1e6)
     said = ("--slots", 40, "--recirculation-rate", 5e5, "--table-memory", "1MB")
-    found = told("digits", "--workers", 4, "--switch", file, *said)
+    found = plan_json("digits", "--workers", 4, "--switch", file, *said)
     assert (found["slots"], found["table_memory"]) == (40, 1_000_000)
     assert found["passes_per_second"] == 5e5
 
 
 @pytest.mark.whole
 def test_tables_that_do_not_fit(tmp_path):
-    needed = told(*DIGITS, "--switch", "tofino2")["table_bytes_sum"]
+    needed = plan_json(*DIGITS, "--switch", "tofino2")["table_bytes_sum"]
     exact = written(tmp_path, "banks = 1", f"table_bytes = {needed}")
-    assert told(*DIGITS, "--switch", exact)["fits"]
+    assert plan_json(*DIGITS, "--switch", exact)["fits"]
     short = written(tmp_path, "banks = 1", f"table_bytes = {needed - 1}")
-    assert not told(*DIGITS, "--switch", short)["fits"]
+    assert not plan_json(*DIGITS, "--switch", short)["fits"]
     with pytest.raises(PlannerError, match=r"another switch \(--switch\).* Nothing was written"):
         plan(*DIGITS, "--switch", short, "--out", tmp_path / "plan")
     assert not (tmp_path / "plan").exists()
@@ -181,7 +151,7 @@ def test_ports_that_do_not_suffice(tmp_path):
     with pytest.raises(ProfileError, match="mine has 3 ports, and 4 links end there"):
         plan(*DIGITS, "--switch", file)
     # Two workers and a spine on each leaf.
-    assert told(*DIGITS, "--leaves", 2, "--spines", 1, "--switch", file)["fits"]
+    assert plan_json(*DIGITS, "--leaves", 2, "--spines", 1, "--switch", file)["fits"]
     with pytest.raises(ProfileError, match="4 links"):
         plan(*DIGITS, "--leaves", 2, "--spines", 2, "--switch", file)
 
@@ -189,14 +159,14 @@ def test_ports_that_do_not_suffice(tmp_path):
 def test_only_switches_that_run_the_program_have_its_sizes(tmp_path):
     """10,485,760 bytes are 81,920 slots: one more is too many for the program."""
     many = ("digits", "--workers", 2, "--slots", 81_928)
-    assert not told(*many, "--switch", "embedded")["fits"]
-    assert told(*many, "--switch", "tofino2")["fits"]
+    assert not plan_json(*many, "--switch", "embedded")["fits"]
+    assert plan_json(*many, "--switch", "tofino2")["fits"]
 
 
 def test_leaves_and_spines_have_the_banks_of_the_switch():
     spread = (*DIGITS, "--leaves", 2, "--spines", 2)
-    found = told(*spread, "--switch", "tofino2")
-    assert found["loop_passes"] > told(*spread, "--switch", "unlimited")["loop_passes"]
+    found = plan_json(*spread, "--switch", "tofino2")
+    assert found["loop_passes"] > plan_json(*spread, "--switch", "unlimited")["loop_passes"]
 
 
 def test_jobs_are_for_the_program(tmp_path):

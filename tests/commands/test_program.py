@@ -6,11 +6,13 @@ import importlib.util
 import os
 import re
 import shlex
+import socket
 import subprocess
 import sys
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pytest
 from rich.table import Table
 from typer.testing import CliRunner
@@ -29,6 +31,7 @@ from tests.support.speed import seconds_here
 MANY = "9" * 5000
 TRAINING = importlib.util.find_spec("torch_geometric") is not None
 HERE = "--workers 2 --target embedded --fabric loopback"
+RUN = "run --graph karate --target embedded --fabric loopback"
 # The words of a command, and what its sentence says. FIFO is a pipe that nobody writes.
 LOOKS_FIRST = (
     *(f"train {HERE} --epochs 2 {word}" for word in ("--plots", "--tensorboard", "--checkpoint")),
@@ -51,6 +54,13 @@ LINES = [
     ("switch --grpc unix:s --tls-cert FIFO --tls-key FIFO", "not a regular file"),
     *((f"{line} gone/new", "there is no folder") for line in LOOKS_FIRST),
     ("plan no-such-graph --workers 2 --out .", "is not part of a plan, so it is not overwritten"),
+    (f"{RUN} --workers 40", "34"),
+    (f"{RUN} --topology leaf-spine --faults l2s0.loss=0.1", "There is no link l2s0 for faults"),
+    (f"{RUN} --leaves 2", "add --topology leaf-spine"),
+    ("soak --leaves 2", "add --topology leaf-spine"),
+    (f"{RUN} --metrics 65535", "Metrics"),
+    (f"{RUN} --mtu jumbo", "MTU"),
+    ("controller install nowhere --address 127.0.0.1:1", "nowhere"),
 ]
 
 
@@ -77,6 +87,21 @@ def test_it_ends_with_one_sentence(line, says, folder, monkeypatch, called):
     [sentence] = re.findall(r"^(?:Error: |│ )(.*?) *│?$", said, re.MULTILINE)
     assert says in sentence
     assert sorted(path.name for path in folder.iterdir()) == before
+
+
+def test_features_that_cannot_be_summed(tmp_path, called):
+    path = tmp_path / "graph.npz"
+    graph = {"indptr": np.array([0, 2, 4, 6]), "indices": np.array([1, 2, 0, 2, 0, 1])}
+    np.savez(path, **graph, features=np.full((3, 2), np.nan, dtype=np.float32))
+    code, _, said = called("run", "--graph", path, *HERE.split())
+    assert (code, "finite" in said) == (2, True)
+
+
+def test_a_port_already_taken(called):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        code, _, said = called(*RUN.split(), "--grpc-port", port)
+    assert (code, f"Port {port} on 127.0.0.1 cannot be used" in said) == (2, True)
 
 
 @pytest.mark.whole

@@ -9,12 +9,11 @@ from types import SimpleNamespace
 import pytest
 import typer
 from rich.console import Console
-from typer.testing import CliRunner
 
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.commands.shared.plots import PlotError
 from switchgnn.commands.train import steps
-from switchgnn.commands.train.command import _in_other_order, app
+from switchgnn.commands.train.command import _in_other_order
 from switchgnn.commands.train.display import (
     closing_line,
     kept_line,
@@ -375,21 +374,3 @@ def test_only_the_switch_of_the_transport_switch_reduces(names):
     with pytest.raises(SwitchGNNError, match="--reduce switch is for --transport switch alone"):
         TransportOptions(transport=names, reduce=ReduceBy.SWITCH).chosen()
     assert TransportOptions(transport=["switch", "auto"], reduce=ReduceBy.SWITCH).chosen()
-
-
-@pytest.mark.parametrize(
-    ("words", "sentence"),
-    [
-        ("--cache 0.1 --dropout 0.5", "--cache and --dropout 0.5 do not go together"),
-        ("--cache 0 --transport host --transport local", "--cache 0 is not for --transport local"),
-        ("--bits 8 --transport host --sampling 0.5", "--bits 8 and --sampling do not go together"),
-        ("--keep 0.5 --transport g3", "--keep is not for --transport g3"),
-        ("--cache 1", "'1' is neither auto, off nor a number"),
-        ("--bits 12", "12 is not one of 32, 16, 8"),
-    ],
-)
-def test_what_does_not_compress_is_named(words, sentence):
-    pytest.importorskip("torch_geometric")
-    done = CliRunner().invoke(app, ["--data", "karate", *words.split()], terminal_width=200)
-    assert done.exit_code
-    assert sentence in " ".join(f"{done.output} {done.exception}".split())

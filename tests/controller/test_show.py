@@ -1,20 +1,17 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Summaries, counters and slots in use, and the command line around them."""
+"""Summaries and counters, and the command line around them."""
 
 import json
 from dataclasses import replace
 
 import pytest
-from finsy.proto import p4d, p4r
 from typer.testing import CliRunner
 
 from switchgnn.base.network_file import TlsFiles, network_text
 from switchgnn.controller import (
     Outcome,
-    P4RuntimeClient,
     install,
-    program_cookie,
     read_counters,
     show,
     show_entries,
@@ -22,7 +19,6 @@ from switchgnn.controller import (
 from switchgnn.controller.__main__ import main
 from switchgnn.controller.cli import app, parts_by_number
 from switchgnn.controller.controls.congestion import Marking
-from switchgnn.controller.counters import SlotsInUse, read_slots_in_use
 from switchgnn.controller.errors import (
     OtherProgramError,
     PipelineMissingError,
@@ -33,7 +29,6 @@ from switchgnn.p4src import load_program
 from switchgnn.planner.build import build_plan
 from switchgnn.planner.graphs.load import load_graph
 from switchgnn.planner.plan.files import write_plan
-from switchgnn.softswitch import SoftSwitch
 from tests.controller.plans import make_plan, write_ring
 from tests.network.usual import described_leaf_spine, described_star
 
@@ -134,66 +129,12 @@ def test_install_show_and_clear_from_the_command_line(fake, tmp_path, program):
     assert not fake.contents.entries
 
 
-def test_failures_reach_the_main_program_as_errors(tmp_path):
-    result = run("install", tmp_path)
-    assert isinstance(result.exception, Exception)
-    assert "is not a plan" in str(result.exception)
-
-
 def test_the_module_prints_a_sentence_and_exits_with_2(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("sys.argv", ["controller", "install", str(tmp_path)])
     with pytest.raises(SystemExit) as caught:
         main()
     assert caught.value.code == 2
     assert "is not a plan" in capsys.readouterr().err
-
-
-@pytest.fixture
-def switch(program):
-    with (
-        SoftSwitch() as running,
-        P4RuntimeClient(running.grpc_address) as client,
-    ):
-        client.set_pipeline(program, program_cookie(program))
-        yield client
-
-
-def fill(client, bank, index, tag, count):
-    """Write the state of a slot, as the program does."""
-    register = client.get_layout().registers[f"bank{bank}.state"]
-    entry = p4r.RegisterEntry(
-        register_id=register.id,
-        index=p4r.Index(index=index),
-        data=p4d.P4Data(bitstring=(tag << 16 | count).to_bytes(12, "big")),
-    )
-    update = p4r.Update(type=p4r.Update.MODIFY, entity=p4r.Entity(register_entry=entry))
-    client.write([update])
-
-
-def test_only_the_newest_block_counts(switch):
-    assert read_slots_in_use(switch, 4) == SlotsInUse(0, 32, 32)
-    fill(switch, 0, 0, 7, 1)
-    fill(switch, 1, 3, 7, 2)
-    fill(switch, 2, 2, 6, 9)
-    # Beyond what the plan uses.
-    fill(switch, 3, 4, 7, 1)
-    assert read_slots_in_use(switch, 4) == SlotsInUse(2, 32, 32)
-    fill(switch, 7, 1, 8, 1)
-    assert read_slots_in_use(switch, 4) == SlotsInUse(1, 32, 32)
-
-
-def test_of_many_slots_some_are_looked_at(switch):
-    for index in range(0, 1000, 2):
-        fill(switch, 5, index, 7, 1)
-    found = read_slots_in_use(switch, 1000)
-    assert found.slots == 8000
-    assert 128 <= found.seen <= 256
-    assert 0 < found.used <= found.seen / 8
-
-
-def test_a_switch_that_does_not_say(fake, client, network, program):
-    install(make_plan(), [client], network, program=program)
-    assert read_slots_in_use(client, 4) is None
 
 
 @pytest.fixture(scope="module")

@@ -1,90 +1,25 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Bad input and a full disk get one sentence and exit code 2, and leave nothing behind.
+"""On a full disk commands end with one sentence and exit code 2, and leave nothing behind.
 
-Exit code 1 says that a sum is wrong, so no command may end with a traceback.
+Exit code 1 says that a sum is wrong, so no command may end with a traceback. Bad input is in
+tests/commands/test_program.py.
 """
 
 import getpass
 import re
-import socket
 import subprocess
 import sys
-import tempfile
-from pathlib import Path
 
-import numpy as np
 import pytest
 
-from switchgnn.host.wire.native import compile_for_hosts
+from switchgnn.host.wire.native import native_frames
 from switchgnn.p4src import load_program
 from switchgnn.softswitch.native.engine import compile_ahead
-from tests.end_to_end.conftest import LEAF_SPINE, LOOPBACK, needs_training
+from tests.end_to_end.conftest import LOOPBACK, needs_training
 from tests.support.commands import switchgnn
-from tests.support.kept_logs import take_kept_logs
 from tests.support.markers import COMBINATIONS, needs_disks, some_of, words_of
 from tests.support.small_disk import LEFT
-
-RUN = ("run", *LOOPBACK, "--graph", "karate")
-TRAIN = ("train", *LOOPBACK)
-
-
-def refused(*arguments):
-    """Run, expect exit code 2 and one sentence, and return what is printed in one line."""
-    with tempfile.TemporaryDirectory() as scratch:
-        result = switchgnn(*arguments, scratch=scratch)
-        # Logs of started processes stay: see docs/limitations.md.
-        take_kept_logs(scratch)
-        left = {path.name for path in Path(scratch).iterdir()}
-    assert left <= CACHES
-    assert result.returncode == 2, result.stderr
-    assert "Traceback" not in result.stderr
-    assert len(re.findall("^(?:│ )?Error", result.stderr, re.MULTILINE)) <= 1
-    return " ".join(result.stderr.split())
-
-
-def test_a_missing_graph_file():
-    assert "nowhere.csv" in refused("run", *LOOPBACK, "--graph", "nowhere.csv")
-
-
-@pytest.mark.parametrize(("value", "words"), [(np.nan, "finite"), (3e38, "overflows float32")])
-def test_features_that_cannot_be_summed(tmp_path, value, words):
-    path = tmp_path / "graph.npz"
-    graph = {"indptr": np.array([0, 2, 4, 6]), "indices": np.array([1, 2, 0, 2, 0, 1])}
-    np.savez(path, **graph, features=np.full((3, 2), value, dtype=np.float32))
-    assert words in refused("run", *LOOPBACK, "--graph", path, "--workers", 3)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        ((*RUN, "--workers", 40), "34"),
-        ((*RUN, "--background", 1), "take --fabric mininet"),
-        ((*RUN, *LEAF_SPINE, "--faults", "l2s0.loss=0.1"), "There is no link l2s0 for faults"),
-        ((*RUN, "--leaves", 2), "add --topology leaf-spine"),
-        (("soak", "--leaves", 2), "add --topology leaf-spine"),
-        ((*RUN, "--metrics", 65535), "Error: Metrics"),
-        ((*RUN, "--mtu", "jumbo"), "MTU"),
-        (("controller", "install", "nowhere", "--address", "127.0.0.1:1"), "nowhere"),
-    ],
-    ids=lambda value: value if isinstance(value, str) else "",
-)
-def test_what_cannot_be_done_is_said(arguments, words):
-    assert words in refused(*arguments)
-
-
-def test_a_port_already_taken():
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port = server.getsockname()[1]
-        message = refused(*RUN, "--grpc-port", port)
-    assert f"Port {port} on 127.0.0.1 cannot be used" in message
-
-
-def test_a_folder_that_is_no_plan_is_not_overwritten(tmp_path):
-    (tmp_path / "thesis.tex").write_text("years of work")
-    refused("plan", "karate", "--workers", 2, "--out", tmp_path)
-    assert (tmp_path / "thesis.tex").read_text() == "years of work"
-
 
 # PyTorch's cache, shared by all programs of a user.
 CACHES = {f"torchinductor_{getpass.getuser()}"}
@@ -100,13 +35,13 @@ MOMENTS = {
 def native_code():
     """Compile in advance: the disk has no room for a compiler."""
     compile_ahead(load_program().json)
-    compile_for_hosts()
+    native_frames()
 
 
 @needs_disks
 @pytest.mark.usefixtures("native_code")
 class TestAFullDisk:
-    TRAIN = (*TRAIN, "--data", "karate", "--workers", 2, "--epochs", 2, "--dropout", 0)
+    TRAIN = ("train", *LOOPBACK, "--data", "karate", "--workers", 2, "--epochs", 2, "--dropout", 0)
 
     def on_a_disk(self, limit, scratch, *arguments):
         """Return exit code, the sentences of the error, and the remaining files."""

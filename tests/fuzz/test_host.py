@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from switchgnn.host.links import WrappedLink
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.header import (
     BARRIER_KINDS,
@@ -22,7 +23,6 @@ from switchgnn.host.wire.header import (
     pool_of,
     unpack_header,
 )
-from switchgnn.host.wire.link import WrappedLink
 from tests.fuzz.frames import generator_for
 from tests.fuzz.team import ALL, POOLS, WORKERS, Team, star_world
 from tests.host.addresses import SESSION, SWITCH

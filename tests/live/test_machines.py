@@ -8,14 +8,16 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 import pytest
+from finsy.proto import p4d, p4r
 
 from switchgnn.base.metrics import NoAnswerError, ask_metrics, serve_metrics
-from switchgnn.controller import Outcome, install
+from switchgnn.controller import Outcome, P4RuntimeClient, install, program_cookie
 from switchgnn.host.metrics import WorkerView
 from switchgnn.host.wire.link import Traffic
 from switchgnn.live import polling
 from switchgnn.live.board import Board
-from switchgnn.live.polling import Machines
+from switchgnn.live.polling import Machines, PolledSwitch, read_slots
+from switchgnn.softswitch import SoftSwitch
 from tests.controller.conftest import client, fake, network, program  # noqa: F401  fixtures
 from tests.controller.plans import make_plan
 from tests.host.test_metrics import Exchange
@@ -163,3 +165,51 @@ def test_a_switch_that_is_gone_and_back_and_another_session(fake, client, networ
             install(PLAN, [client], network, program=program, new_session=True)
             wait_until(lambda: seen()["step"] == "session 2", "the next session")
             assert seen()["network"] > networks
+
+
+@pytest.fixture
+def switch(program):  # noqa: F811
+    with SoftSwitch() as running, P4RuntimeClient(running.grpc_address) as opened:
+        opened.set_pipeline(program, program_cookie(program))
+        yield opened
+
+
+def fill(switch, bank, index, tag, count):
+    """Write the state of a slot, as the program does."""
+    register = switch.get_layout().registers[f"bank{bank}.state"]
+    entry = p4r.RegisterEntry(
+        register_id=register.id,
+        index=p4r.Index(index=index),
+        data=p4d.P4Data(bitstring=(tag << 16 | count).to_bytes(12, "big")),
+    )
+    update = p4r.Update(type=p4r.Update.MODIFY, entity=p4r.Entity(register_entry=entry))
+    switch.write([update])
+
+
+def test_only_the_newest_block_counts(switch):
+    def slots(used):
+        return {"slots_in_use": used, "slots_read": 32, "slots": 32}
+
+    assert read_slots(switch, 4) == slots(0)
+    fill(switch, 0, 0, 7, 1)
+    fill(switch, 1, 3, 7, 2)
+    fill(switch, 2, 2, 6, 9)
+    # Beyond what the plan uses.
+    fill(switch, 3, 4, 7, 1)
+    assert read_slots(switch, 4) == slots(2)
+    fill(switch, 7, 1, 8, 1)
+    assert read_slots(switch, 4) == slots(1)
+
+
+def test_of_many_slots_some_are_looked_at(switch):
+    for index in range(0, 1000, 2):
+        fill(switch, 5, index, 7, 1)
+    found = read_slots(switch, 1000)
+    assert found["slots"] == 8000
+    assert 128 <= found["slots_read"] <= 256
+    assert 0 < found["slots_in_use"] <= found["slots_read"] / 8
+
+
+def test_a_switch_that_does_not_say(fake, client, network, program):  # noqa: F811
+    install(make_plan(), [client], network, program=program)
+    assert "slots" not in PolledSwitch(client, 4).values()

@@ -100,43 +100,27 @@ def reduce(folder, switches, mode, **options):
     return check(folder, switches, mode, model="reduce.pml", **options)
 
 
+_FEW_FAULTS = (
+    "LOSS=2 | LATE=1 | REPEAT=1 | LOSS=1 | LOSS=1 TOO_LATE_TRIED | RESTARTS=1 | LEAF_SPINE | "
+    "LEAF_SPINE LOSS=1 | LEAF_SPINE REPEAT=1 | LEAF_SPINE RESTARTS=1 LEAVES_ONLY | "
+    "NO_BLOCKS ROUNDS=2 LOSS=2 | ONE_BLOCK ROUNDS=2 LOSS=1 | ONE_BLOCK NEW_SESSION | "
+    "ONE_BLOCK SECOND_PROCESS | EARLY=1 LOSS=1 | EARLY=1 ONE_BLOCK SLOW=2 | "
+    "EARLY=1 BROKEN_WORKER | EARLY=2 ONE_BLOCK ROUNDS=3 | EARLY=1 LEAF_SPINE | POOLS=2 | "
+    "POOLS=2 NO_BLOCKS RESTARTS=1 | POOLS=2 ONE_BLOCK LOSS=1"
+)
+_FEW_FAULTS_IN_TWO_POOLS = (
+    "RESTARTS=1 | UNITS=3 LOSS=1 | UNITS=3 LATE=1 | UNITS=3 REPEAT=1 | EARLY=1 UNITS=3 | "
+    "EARLY=1 UNITS=4 MISPREDICTED | EARLY=1 SLOW=1 | EARLY=2 ROUNDS=2 | ONE_BLOCK NEW_SESSION | "
+    "SECOND_PROCESS"
+)
+
+
+def of_two_workers(faults):
+    return [f"POOLS=2 TWO_WORKERS {each}" for each in faults.split(" | ")]
+
+
 @pytest.mark.parametrize(
-    "faults",
-    [
-        "",
-        "LOSS=2",
-        "LATE=1",
-        "REPEAT=1",
-        "LOSS=1",
-        "LOSS=1 TOO_LATE_TRIED",
-        "RESTARTS=1",
-        "LEAF_SPINE",
-        "LEAF_SPINE LOSS=1",
-        "LEAF_SPINE REPEAT=1",
-        "LEAF_SPINE RESTARTS=1 LEAVES_ONLY",
-        "NO_BLOCKS ROUNDS=2 LOSS=2",
-        "ONE_BLOCK ROUNDS=2 LOSS=1",
-        "ONE_BLOCK NEW_SESSION",
-        "ONE_BLOCK SECOND_PROCESS",
-        "EARLY=1 LOSS=1",
-        "EARLY=1 ONE_BLOCK SLOW=2",
-        "EARLY=1 BROKEN_WORKER",
-        "EARLY=2 ONE_BLOCK ROUNDS=3",
-        "EARLY=1 LEAF_SPINE",
-        "POOLS=2",
-        "POOLS=2 NO_BLOCKS RESTARTS=1",
-        "POOLS=2 ONE_BLOCK LOSS=1",
-        "POOLS=2 TWO_WORKERS RESTARTS=1",
-        "POOLS=2 TWO_WORKERS UNITS=3 LOSS=1",
-        "POOLS=2 TWO_WORKERS UNITS=3 LATE=1",
-        "POOLS=2 TWO_WORKERS UNITS=3 REPEAT=1",
-        "POOLS=2 TWO_WORKERS UNITS=3 EARLY=1",
-        "POOLS=2 TWO_WORKERS UNITS=4 EARLY=1 MISPREDICTED",
-        "POOLS=2 TWO_WORKERS EARLY=1 SLOW=1",
-        "POOLS=2 TWO_WORKERS EARLY=2 ROUNDS=2",
-        "POOLS=2 TWO_WORKERS ONE_BLOCK NEW_SESSION",
-        "POOLS=2 TWO_WORKERS SECOND_PROCESS",
-    ],
+    "faults", ["", *_FEW_FAULTS.split(" | "), *of_two_workers(_FEW_FAULTS_IN_TWO_POOLS)]
 )
 def test_nothing_goes_wrong(tmp_path, faults):
     verdict = check(tmp_path, f"LOOK_INSIDE {faults}", ENDS)
@@ -169,7 +153,7 @@ _IN_MANY_WAYS = (
     "EARLY=1 ONE_BLOCK SECOND_PROCESS LOSS=1 | POOLS=2 ONE_BLOCK RESTARTS=1 | "
     "POOLS=2 EARLY=1 | POOLS=2 EARLY=1 ONE_BLOCK LOSS=1 | POOLS=2 EARLY=1 ONE_BLOCK ROUNDS=2"
 )
-_IN_TWO_POOLS = (
+_MANY_WAYS_IN_TWO_POOLS = (
     "LOSS=2 | UNITS=3 LOSS=1 LATE=1 | UNITS=4 LOSS=1 | UNITS=4 RESTARTS=1 | RESTARTS=1 LOSS=1 | "
     "ONE_BLOCK RESTARTS=1 LOSS=1 | ROUNDS=2 LOSS=1 | EARLY=1 UNITS=3 LOSS=1 | "
     "EARLY=1 UNITS=3 LATE=1 | EARLY=1 UNITS=3 BROKEN_WORKER | EARLY=1 RESTARTS=1 | "
@@ -187,7 +171,7 @@ _SAFE_IN_MANY_WAYS = (
 @pytest.mark.parametrize(
     ("faults", "mode"),
     [(each, ENDS) for each in _IN_MANY_WAYS.split(" | ")]
-    + [(f"POOLS=2 TWO_WORKERS {each}", ENDS) for each in _IN_TWO_POOLS.split(" | ")]
+    + [(each, ENDS) for each in of_two_workers(_MANY_WAYS_IN_TWO_POOLS)]
     + [(each, SAFE) for each in _SAFE_IN_MANY_WAYS.split(" | ")],
 )
 def test_nothing_goes_wrong_in_many_ways(tmp_path, faults, mode):
@@ -329,31 +313,22 @@ def test_a_leaf_that_advances_by_itself_strands_the_others(tmp_path, restarted, 
     assert (CIRCLE in verdict.output) == bool(errors)
 
 
+_OF_THE_STREAM = (
+    "LOSS=1 LATE=1 REPEAT=1 | RESTARTS=1 LOSS=1 | SLOW=1 RESTARTS=1 | WORKERS=3 LOSS=1 | "
+    "FRAGMENTS=5 LOSS=1 REPEAT=1"
+)
+_OF_THE_STREAM_IN_MANY_WAYS = (
+    "FRAGMENTS=5 LOSS=1 LATE=1 | FRAGMENTS=5 RESTARTS=1 LOSS=1 | "
+    "SLOTS=4 WINDOW=2 FRAGMENTS=6 LOSS=1 LATE=1 | RESTARTS=1 LOSS=1 LATE=1 | "
+    "RESTARTS=1 LOSS=1 LATE=1 REPEAT=1 | SLOW=1 LOSS=1 LATE=1 REPEAT=1 | "
+    "SLOW=1 RESTARTS=1 LOSS=1 | WORKERS=3 LOSS=1 LATE=1 | WORKERS=3 LOSS=1 REPEAT=1 | "
+    "WORKERS=3 RESTARTS=1 | WORKERS=3 SLOW=1 LOSS=1"
+)
+
+
 @pytest.mark.parametrize(
     "switches",
-    [
-        "LOSS=1 LATE=1 REPEAT=1",
-        "RESTARTS=1 LOSS=1",
-        "SLOW=1 RESTARTS=1",
-        "WORKERS=3 LOSS=1",
-        "FRAGMENTS=5 LOSS=1 REPEAT=1",
-        *map(
-            full,
-            (
-                "FRAGMENTS=5 LOSS=1 LATE=1",
-                "FRAGMENTS=5 RESTARTS=1 LOSS=1",
-                "SLOTS=4 WINDOW=2 FRAGMENTS=6 LOSS=1 LATE=1",
-                "RESTARTS=1 LOSS=1 LATE=1",
-                "RESTARTS=1 LOSS=1 LATE=1 REPEAT=1",
-                "SLOW=1 LOSS=1 LATE=1 REPEAT=1",
-                "SLOW=1 RESTARTS=1 LOSS=1",
-                "WORKERS=3 LOSS=1 LATE=1",
-                "WORKERS=3 LOSS=1 REPEAT=1",
-                "WORKERS=3 RESTARTS=1",
-                "WORKERS=3 SLOW=1 LOSS=1",
-            ),
-        ),
-    ],
+    [*_OF_THE_STREAM.split(" | "), *map(full, _OF_THE_STREAM_IN_MANY_WAYS.split(" | "))],
 )
 @pytest.mark.timeout(1200)
 def test_every_worker_gets_every_sum_of_the_stream(tmp_path, switches):

@@ -7,8 +7,8 @@ from contextlib import ExitStack
 
 import pytest
 
+from switchgnn.host.links import WrappedLink
 from switchgnn.host.wire.header import KIND_AT, KIND_MASK, LANE_KINDS, Header, Kind
-from switchgnn.host.wire.link import WrappedLink
 from switchgnn.topologies import Target
 from tests.support.fabrics import Team, bed
 from tests.support.native import needs_compiler

@@ -292,18 +292,6 @@ def test_calls_during_the_computation_of_the_timeout_are_served():
             wait_until(lambda sent=sent: switch.counts.unattached[2] == sent, "both packets")
 
 
-@needs_compiler
-def test_depth_holds_in_a_running_switch():
-    with SoftSwitch(grpc=None, queues=QueueSettings(depth=4, rate=0.01)) as switch:
-        switch.load(config_bytes("fates"))
-        for _ in range(20):
-            switch.inject(1, bytes(6))
-        # The first leaves at once, four wait.
-        assert switch.counts.unattached[2] == 1
-        assert switch.queued(2) == 4
-        assert switch.counts.tail_drops == {2: 15}
-
-
 def test_limits_without_a_compiler_are_refused():
     with pytest.raises(NoCompilerError, match="Rates and bandwidths"):
         SoftSwitch(grpc=None, queues=QueueSettings(rate=1.0), backend=Backend.PYTHON)

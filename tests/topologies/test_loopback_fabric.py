@@ -19,6 +19,7 @@ from switchgnn.topologies import (
     folder_for_sockets,
     socket_address,
 )
+from switchgnn.topologies.choice import BackgroundTraffic
 from switchgnn.topologies.free_ports import free_tcp_port, free_udp_addresses
 from switchgnn.topologies.loopback_fabric import LoopbackFabric
 from switchgnn.topologies.rpc_address import TcpDoor, answers, require_free
@@ -55,6 +56,12 @@ def test_the_file_of_a_site_has_its_switches_workers_and_cables(made, tmp_path):
         each.grpc_address for each in topology.switches
     ]
     assert [each.opens for each in read.workers] == [fabric.worker_link(w) for w in range(3)]
+
+
+def test_background_traffic_needs_hosts_of_their_own(tmp_path):
+    fabric = LoopbackFabric(star()[0], tmp_path)
+    with pytest.raises(FabricError, match="take --fabric mininet"), BackgroundTraffic(fabric, 1):
+        pytest.fail("it began")
 
 
 def test_both_ends_of_a_link_have_its_bandwidth(tmp_path):

@@ -30,6 +30,7 @@ from tests.simulation.scenario import (
     IncidentRates,
     Scenario,
     ScenarioError,
+    Tensor,
     read_scenario,
     scenario_text,
 )
@@ -93,8 +94,9 @@ BYZANTINE = replace(OF_THREE, incidents=(Incident(IncidentKind.BYZANTINE, "w1", 
         replace(QUIET, incidents=(Incident(IncidentKind.RESTART, "s0", 130, 0.5),)),
         replace(QUIET, incidents=(Incident(IncidentKind.KILL, "w1", 130),), sessions=2),
         BYZANTINE,
+        over_leaves_and_spines(2, 1, bits=8, cache=True, reduces=(Tensor(300),)),
     ],
-    ids=["faults", "restart", "kill", "byzantine"],
+    ids=["faults", "restart", "kill", "byzantine", "leaves"],
 )
 def test_equal_scenarios_have_equal_traces(soak, scenario):
     """On both back ends of the switch."""
