@@ -39,7 +39,7 @@ def test_graph_conv(spoil):
     def work(part):
         own = nn.GraphConv(data.features.shape[1], 4)
         own.load_state_dict(layer.state_dict())
-        with RemoteSum(gathering.transport(part.worker)) as remote:
+        with RemoteSum(gathering.transports[part.worker]) as remote:
             distribute(own, part, remote)
             rows = torch.from_numpy(data.features[part.vertices]).requires_grad_()
             both = output_and_gradient(own, rows, torch.from_numpy(part.edges).long())
