@@ -21,7 +21,6 @@ from switchgnn.controller.controls.session import Session, SessionEntry
 from switchgnn.controller.errors import (
     ControllerError,
     InstallCancelledError,
-    NoPrimaryError,
     OtherPlanError,
     OtherProgramError,
     PlanRefusedError,
@@ -208,10 +207,6 @@ def parts_over(
     return list(zip(plans, networks, strict=True))
 
 
-# P4Runtime never makes a controller with this election id the primary.
-_LOOKING_ON = 0
-
-
 def served_plan(client: P4RuntimeClient) -> int:
     """Return the number of the plan that an open switch serves, under any program; 0: none."""
     if client.get_pipeline_cookie() is None:
@@ -233,13 +228,3 @@ def refuse_other_plan(address: str, served: int, own: int) -> None:
             f"not {own:08x}: a watch replaces no other plan. Watch that one, or bring yours to the "
             "switch with `switchgnn controller install`."
         )
-
-
-def refuse_other_primary(client: P4RuntimeClient) -> None:
-    """Refuse a switch that has a primary controller, even one that ours would outrank."""
-    try:
-        with client.another(_LOOKING_ON, primary=True):
-            # Some switches make us the primary where there is no other.
-            return
-    except NoPrimaryError:
-        return

@@ -15,6 +15,7 @@ from switchgnn.controller.controls.session import Session
 from switchgnn.controller.counters import read_counters
 from switchgnn.controller.errors import (
     ControllerError,
+    NoPrimaryError,
     NotPrimaryError,
     OtherPlanError,
     PlanRefusedError,
@@ -23,12 +24,13 @@ from switchgnn.controller.errors import (
 from switchgnn.controller.install import DesiredStates, MakeExecutor, Share, install_each
 from switchgnn.controller.p4runtime.client import P4RuntimeClient, program_cookie
 from switchgnn.controller.plan import SwitchPlan
-from switchgnn.controller.target import refuse_other_plan, refuse_other_primary, served_plan
+from switchgnn.controller.target import refuse_other_plan, served_plan
 from switchgnn.p4src import Program
 
 # Short, so that a watch can be stopped while it waits for a connection.
 WATCH_DEADLINE = 1.0  # seconds, of clients that watch
-_LOWEST_ELECTION_ID = 1
+# P4Runtime never makes a controller with the first of these election ids the primary.
+_LOOKING_ON, _LOWEST_ELECTION_ID = 0, 1
 
 
 class Stop(Protocol):
@@ -120,11 +122,21 @@ def watch(
         for client in clients:
             # The lowest election id displaces no other controller.
             if client.election_id > _LOWEST_ELECTION_ID:
-                refuse_other_primary(client)
+                _refuse_other_primary(client)
         watcher.run()
     finally:
         for client in clients:
             client.close()
+
+
+def _refuse_other_primary(client: P4RuntimeClient) -> None:
+    """Refuse a switch that has a primary controller, even one that ours would outrank."""
+    try:
+        with client.another(_LOOKING_ON, primary=True):
+            # Some switches make us the primary where there is no other.
+            return
+    except NoPrimaryError:
+        return
 
 
 @dataclass

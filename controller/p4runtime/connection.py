@@ -44,7 +44,10 @@ class Arbitration:
         self._requests: queue.SimpleQueue[p4r.StreamMessageRequest | None] = queue.SimpleQueue()
         self._ended = threading.Event()
         self._demoted = threading.Event()
-        self._requests.put(_request(device_id, election_id))
+        request = p4r.StreamMessageRequest()
+        request.arbitration.device_id = device_id
+        request.arbitration.election_id.CopyFrom(election_message(election_id))
+        self._requests.put(request)
         self._call = open_stream(iter(self._requests.get, None))
         self._reader = threading.Thread(target=self._read, name=f"stream {address}", daemon=True)
         self._reader.start()
@@ -101,13 +104,6 @@ def _explain(address: str, error: Any) -> ControllerError:  # noqa: ANN401
     if error.code() in (grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.ALREADY_EXISTS):
         return not_primary(address, error.details() or error.code().name)
     return explain(address, "asking to be its primary controller", error)
-
-
-def _request(device_id: int, election_id: int) -> p4r.StreamMessageRequest:
-    request = p4r.StreamMessageRequest()
-    request.arbitration.device_id = device_id
-    request.arbitration.election_id.CopyFrom(election_message(election_id))
-    return request
 
 
 def election_message(election_id: int) -> p4r.Uint128:

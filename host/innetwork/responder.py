@@ -138,30 +138,20 @@ Packet = tuple[Header, memoryview]
 
 
 class Inbox:
-    """Receives sound packets from a link and keeps early ones."""
+    """Opens the frames of a link, and keeps early packets."""
 
     def __init__(self, endpoint: Endpoint, responder: Responder, notifier: Notifier) -> None:
-        self._link = endpoint.link
         self._session = endpoint.session & SESSION_MASK
         self._counters = endpoint.counters
         self._responder = responder
         self._notifier = notifier
         self._kept: deque[tuple[Header, bytes]] = deque(maxlen=_KEPT_AT_MOST)
 
-    def receive(self, seconds: float) -> Packet | None:
-        """Return the next packet, valid until the next call, or None after ``seconds``.
+    def open(self, frame: memoryview) -> Packet | None:
+        """Return the packet in a frame; None if there is no sound one, or it was served here.
 
         Of other sessions only WAITING is returned: there may be a newer session.
         """
-        while (frame := self._link.receive(seconds)) is not None:
-            packet = self.open(frame)
-            if packet is not None:
-                return packet
-            seconds = 0.0
-        return None
-
-    def open(self, frame: memoryview) -> Packet | None:
-        """Return the packet in a frame; None if there is none, or it was served here."""
         header = unpack_header(frame)
         if header is None:
             self._counters.malformed += 1

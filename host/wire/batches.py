@@ -197,30 +197,22 @@ class ReceiveCoalescer:
         self._frames = _TOGETHER
         self._received_at = float("-inf")
 
-    def received(self, frames: int, now: float) -> None:
-        """Record a batch; `now` in seconds."""
+    def took(self, frames: int) -> None:
+        """Record a batch that has just been received."""
+        now = time.monotonic()
         since, self._received_at = now - self._received_at, now
         self._frames = frames
         if since < _SILENCE:
             self._spacing += _SPACING_WEIGHT * (since / frames - self._spacing)
 
-    def pause(self, now: float) -> float:
-        """Return the seconds in which about a batch of frames arrives.
-
-        0 after a large batch or a silence, when the next frame must not be delayed.
-        """
-        if self._frames >= _TOGETHER or now - self._received_at >= _SILENCE:
-            return 0.0
-        return min(_LONGEST_PAUSE, _TOGETHER * self._spacing)
-
-    def took(self, frames: int) -> None:
-        """Record a batch that has just been received."""
-        self.received(frames, time.monotonic())
-
     def gather(self, seconds: float) -> float:
-        """Pause for a slow line; return the seconds left of a wait of ``seconds``."""
-        pause = min(self.pause(time.monotonic()), seconds)
-        if pause <= 0:
+        """Pause until about a batch has arrived; return the seconds left of a wait of ``seconds``.
+
+        After a large batch or a silence the next frame must not be delayed.
+        """
+        silent = time.monotonic() - self._received_at >= _SILENCE
+        pause = min(_LONGEST_PAUSE, _TOGETHER * self._spacing, seconds)
+        if silent or self._frames >= _TOGETHER or pause <= 0:
             return seconds
         time.sleep(pause)
         return seconds - pause

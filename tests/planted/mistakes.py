@@ -205,7 +205,7 @@ MISTAKES = (
         LEFTOVERS,
         "a watch with a higher election id takes the switch from a run",
         "controller/watch.py",
-        "                refuse_other_primary(client)\n",
+        "                _refuse_other_primary(client)\n",
         "                pass\n",
         ("tests/controller/test_watch.py::test_a_controller_at_work_keeps_its_place[2]",),
     ),

@@ -366,9 +366,9 @@ def wait_in_barrier(heartbeats, *, block, seconds, pace=PACE):
     barrier, inbox = Barrier(endpoint, workers=2, pools=1, plan_id=5), Inbox(endpoint, None, None)
     barrier.report(Unit(1, block, 0), opening(0))
     while barrier.pending:
-        packet = inbox.receive(max(0.0, barrier.tend()))
-        if packet is not None:
-            barrier.heed(*packet)
+        frame = link.receive(max(0.0, barrier.tend()))
+        if frame is not None:
+            barrier.heed(*inbox.open(frame))
     return clock.seconds - 1000.0, endpoint.counters.barriers_repeated
 
 

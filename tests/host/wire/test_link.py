@@ -152,34 +152,6 @@ TOGETHER, LONGEST = 16, 1e-3
 SILENCE = 2e-3
 
 
-@pytest.mark.parametrize(
-    ("received", "spacing", "frames", "pause"),
-    [
-        (0, SPACING, 1, 0),
-        (1, SPACING, 1, 0),
-        (50, 10e-6, 1, TOGETHER * 10e-6),
-        (50, 10e-6, 5, TOGETHER * 10e-6),
-        (50, 100e-6, 1, LONGEST),
-        (50, 1e-3, 1, LONGEST),
-    ],
-)
-def test_a_pause_gathers_a_batch_once_frames_trickle_in(received, spacing, frames, pause):
-    coalescer, now = ReceiveCoalescer(), 50.0
-    for _ in range(received):
-        now += spacing * frames
-        coalescer.received(frames, now)
-    assert coalescer.pause(now) == pytest.approx(pause, rel=0.01)
-    if received < 2:
-        return
-    assert coalescer.pause(now + SILENCE / 2) > 0
-    assert coalescer.pause(now + 2 * SILENCE) == 0
-    # A silence says nothing about the line, and after a large batch there is no pause.
-    coalescer.received(1, now + 1.0)
-    assert coalescer.pause(now + 1.0) == pytest.approx(pause, rel=0.01)
-    coalescer.received(TOGETHER, now + 1.001)
-    assert coalescer.pause(now + 1.001) == 0
-
-
 class Time:
     """Stands for the module ``time``; it passes only in ``sleep`` and between frames."""
 
@@ -195,10 +167,51 @@ class Time:
 
 
 @pytest.fixture
-def trickling(monkeypatch):
+def time(monkeypatch):
+    found = Time()
+    monkeypatch.setattr(batches, "time", found)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("received", "spacing", "frames", "pause"),
+    [
+        (0, SPACING, 1, 0),
+        (1, SPACING, 1, 0),
+        (50, 10e-6, 1, TOGETHER * 10e-6),
+        (50, 10e-6, 5, TOGETHER * 10e-6),
+        (50, 100e-6, 1, LONGEST),
+        (50, 1e-3, 1, LONGEST),
+    ],
+)
+def test_a_pause_gathers_a_batch_once_frames_trickle_in(time, received, spacing, frames, pause):
+    coalescer = ReceiveCoalescer()
+
+    def pause_at(now):
+        time.now = now
+        return 1.0 - coalescer.gather(1.0)
+
+    for _ in range(received):
+        time.now += spacing * frames
+        coalescer.took(frames)
+    now = time.now
+    assert pause_at(now) == pytest.approx(pause, rel=0.01)
+    if received < 2:
+        return
+    assert pause_at(now + SILENCE / 2) > 0
+    assert pause_at(now + 2 * SILENCE) == 0
+    # A silence says nothing about the line, and after a large batch there is no pause.
+    time.now = now + 1.0
+    coalescer.took(1)
+    assert pause_at(now + 1.0) == pytest.approx(pause, rel=0.01)
+    time.now = now + 1.001
+    coalescer.took(TOGETHER)
+    assert pause_at(now + 1.001) == 0
+
+
+@pytest.fixture
+def trickling(time):
     """A link on which frames have trickled in, the socket at its other end, and the time."""
-    time = Time()
-    monkeypatch.setattr(batches, "time", time)
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with SocketLink(ours, "test") as here, theirs:
         for _ in range(3):
