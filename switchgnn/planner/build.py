@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from switchgnn.planner.arrays import distinct_pairs
 from switchgnn.planner.blocks.leaf_spine import find_blocks_over
-from switchgnn.planner.blocks.refine import side_by_side
+from switchgnn.planner.blocks.refine import number_side_by_side
 from switchgnn.planner.direction import Direction, find_directions
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.boundary import BoundaryEdges, boundary_edges
@@ -44,14 +44,13 @@ from switchgnn.planner.plan.manifest import (
 from switchgnn.planner.plan.parts import awaited_sums, switch_part, worker_part
 from switchgnn.planner.plan.plan import Plan, SwitchPart, WorkerPart
 from switchgnn.planner.presets import GIVEN, PlanContext, ResolvedStrategies
-from switchgnn.planner.sending.order import link_loads, quickest_first
+from switchgnn.planner.sending.order import quickest_first
 from switchgnn.planner.sending.packets import make_packets, make_sends
 from switchgnn.planner.strategies import (
     BLOCK_STRATEGIES,
     ORDER_STRATEGIES,
     PARTITION_STRATEGIES,
     SEND_STRATEGIES,
-    BlockStrategy,
     OrderStrategy,
     SendStrategy,
     check_blocks,
@@ -179,7 +178,15 @@ def build_resolved(
 
     tell("form blocks")
     formed = [
-        replace(each, block=_in_order(each.boundary, make_blocks, context, seed))
+        replace(
+            each,
+            block=number_side_by_side(
+                each.boundary,
+                make_blocks(each.boundary, context.room, seed),
+                context.workers,
+                context.pools,
+            ),
+        )
         for each in edge_sets(boundary, wanted, left_to_hosts)
     ]
     stages = _Stages(
@@ -212,19 +219,6 @@ def build_resolved(
         if fits is None or fits(plan):
             return plan
     return stages.finish(max(weights))
-
-
-def _in_order(
-    boundary: BoundaryEdges, make_blocks: BlockStrategy, context: PlanContext, seed: int
-) -> NDArray[np.int32]:
-    """Return the block of each edge, numbered so that those in flight share links well."""
-    block = make_blocks(boundary, context.room, seed)
-    if context.pools == 1 or not len(block):
-        return block
-    order = side_by_side(link_loads(boundary, block, context.workers)[1:], context.pools)
-    number = np.empty(len(order) + 1, dtype=np.int32)
-    number[order + 1] = np.arange(1, len(order) + 1)
-    return number[block]
 
 
 def _check_arguments(

@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.planner.arrays import Compiled, Incidence, indptr_of, rank_within
+from switchgnn.planner.graphs.boundary import BoundaryEdges
+from switchgnn.planner.sending.order import link_loads
 
 # The most rounds of a refinement. It also ends when a round gains less than this share. Where there
 # are many edges, fewer rounds are made, but these at least.
@@ -181,6 +183,18 @@ def _refine(
     return part
 
 
+def number_side_by_side(
+    boundary: BoundaryEdges, block: NDArray[np.int32], workers: int, pools: int
+) -> NDArray[np.int32]:
+    """Return the blocks, int32[E], numbered again in the order of `side_by_side`."""
+    if pools == 1 or not len(block):
+        return block
+    order = side_by_side(link_loads(boundary, block, workers)[1:], pools)
+    number = np.empty(len(order) + 1, dtype=np.int32)
+    number[order + 1] = np.arange(1, len(order) + 1)
+    return number[block]
+
+
 def side_by_side(loads: NDArray[np.int64], pools: int) -> NDArray[np.int64]:
     """Return the blocks, int64[B], in an order in which the busiest links of neighbours differ.
 
@@ -189,7 +203,7 @@ def side_by_side(loads: NDArray[np.int64], pools: int) -> NDArray[np.int64]:
     """
     left, own = list(range(len(loads))), loads.max(axis=1, initial=0)
     order: list[int] = []
-    if pools == 1 or len(loads) * loads.size > MOST_ADDITIONS:
+    if len(loads) * loads.size > MOST_ADDITIONS:
         return np.array(left, dtype=np.int64)
     while left:
         beside = loads[order[1 - pools :]].sum(axis=0)

@@ -55,38 +55,25 @@ class Prediction:
 
     Packets are data packets per fragment, one number per worker; `host_*` are those without the
     switch.
-
-    Attributes:
-        boundary_vertices: vertices with a neighbour on another worker.
-        boundary_edges: edges between workers; both include those left to the hosts.
-        packets_up: features and partial sums that each worker sends.
-        packets_down: sums that each worker receives; with the strawman a lower bound.
-        passes: trips through ingress per fragment, without the extra ones of slots completed early.
-        contributions: additions per fragment: one per edge, or one per partial sum.
-        entries: table entries of the direction's blocks, one per pass.
     """
 
-    boundary_vertices: int
-    boundary_edges: int
-    packets_up: tuple[int, ...]
-    packets_down: tuple[int, ...]
+    boundary_vertices: int  # with a neighbour on another worker, also where it is left to the hosts
+    boundary_edges: int  # between workers, also those left to the hosts
+    packets_up: tuple[int, ...]  # features and partial sums that each worker sends
+    packets_down: tuple[int, ...]  # sums that each receives; with the strawman a lower bound
     host_packets_up: tuple[int, ...]
     host_packets_down: tuple[int, ...]
-    passes: int
-    contributions: int
-    entries: int
+    passes: int  # through ingress per fragment, without extra ones of slots completed early
+    contributions: int  # additions per fragment: one per edge, or one per partial sum
+    entries: int  # table entries of the direction's blocks, one per pass
 
 
 @dataclass(frozen=True)
 class DirectionRecord:
-    """One direction of a plan.
-
-    Attributes:
-        last_block: its last block, `first_block` - 1 if it has none.
-    """
+    """One direction of a plan."""
 
     first_block: int
-    last_block: int
+    last_block: int  # `first_block` - 1 if it has no blocks
     prediction: Prediction
 
     @property

@@ -17,83 +17,51 @@ from switchgnn.planner.plan.manifest import Manifest
 
 @dataclass(frozen=True, eq=False)
 class SwitchPart:
-    """The tables of the switch: sources, entries and results.
+    """The tables of the switch: N sources, K entries and R results.
 
     A partial sum has an entry here, but none in the table of the switch, as it names its
     destination.
-
-    Attributes:
-        source_vertex: uint32[N], ascending: sources of boundary edges, from 2^31 partial sums.
-        source_worker: uint16[N], the sender. The position of a source is its index in registers.
-        entry_block: uint16[K], key of an entry; entries are sorted by block, source, hop.
-        entry_source: uint32[K], key: the Src_id of a packet.
-        entry_hop: uint16[K], key: 0, 1, ... for the first, second, ... pass.
-        entry_last: bool[K], no further hop follows.
-        entry_count: uint16[K], the Count of the packet.
-        entry_slot: uint32[K, 8], per bank the slot to add to.
-        entry_expected: uint16[K, 8], per bank the count that completes the slot; 0: bank not used.
-        result_block: uint16[R], key of a result; sorted by block, bank, slot.
-        result_bank: uint8[R], key.
-        result_slot: uint32[R], key.
-        result_vertex: uint32[R], the destination of the sum in the slot.
-        result_worker: uint16[R], its worker.
-        result_expected: uint16[R], the count that completes the slot.
     """
 
-    source_vertex: NDArray[np.uint32]
-    source_worker: NDArray[np.uint16]
-    entry_block: NDArray[np.uint16]
-    entry_source: NDArray[np.uint32]
-    entry_hop: NDArray[np.uint16]
-    entry_last: NDArray[np.bool_]
-    entry_count: NDArray[np.uint16]
-    entry_slot: NDArray[np.uint32]
-    entry_expected: NDArray[np.uint16]
-    result_block: NDArray[np.uint16]
-    result_bank: NDArray[np.uint8]
-    result_slot: NDArray[np.uint32]
-    result_vertex: NDArray[np.uint32]
-    result_worker: NDArray[np.uint16]
-    result_expected: NDArray[np.uint16]
+    source_vertex: NDArray[np.uint32]  # [N], ascending: sources of boundary edges, then from 2^31
+    source_worker: NDArray[np.uint16]  # [N], the sender; partial sums are sources, too
+    entry_block: NDArray[np.uint16]  # [K], key; entries are sorted by block, source, hop
+    entry_source: NDArray[np.uint32]  # [K], key: the Src_id of a packet
+    entry_hop: NDArray[np.uint16]  # [K], key: 0, 1, ... for the first, second, ... pass
+    entry_last: NDArray[np.bool_]  # [K], no further hop follows
+    entry_count: NDArray[np.uint16]  # [K], the Count of the packet
+    entry_slot: NDArray[np.uint32]  # [K, 8], per bank the slot to add to
+    entry_expected: NDArray[np.uint16]  # [K, 8], the count that completes it; 0: bank not used
+    result_block: NDArray[np.uint16]  # [R], key; results are sorted by block, bank, slot
+    result_bank: NDArray[np.uint8]  # [R], key
+    result_slot: NDArray[np.uint32]  # [R], key
+    result_vertex: NDArray[np.uint32]  # [R], the destination of the sum in the slot
+    result_worker: NDArray[np.uint16]  # [R], its worker
+    result_expected: NDArray[np.uint16]  # [R], the count that completes the slot
 
 
 @dataclass(frozen=True, eq=False)
 class WorkerPart:
-    """The sends and receives of one worker, block by block.
+    """The S packets that one worker sends and the Q sums that it receives, block by block.
 
     Rows of block b (from 1) are those from indptr[b - 1] to indptr[b].
-
-    Attributes:
-        vertices: int64[n], ascending ids; the position is the row in the worker's feature matrix.
-        send_source: uint32[S], the Src_ids in sending order: vertices, from 2^31 partial sums.
-        send_destination: uint32[S], the Dst_ids: destinations of partial sums, 0 for vertices.
-        send_row_indptr: int64[S + 1].
-        send_row: int64[...], the rows that each packet adds up; their number is its Count.
-        receive_vertex: uint32[Q], the destinations, ascending within a block.
-        receive_row: int64[Q], their rows; the worker adds the sums of several blocks.
-        receive_count: uint16[Q], the Count of a complete sum.
-        neighbour_indptr: int64[Q + 1].
-        neighbour_vertex: uint32[C], the vertices in each sum, ascending.
-        neighbour_worker: uint16[C], their workers.
-        left_forward: int64[L], ascending rows whose forward sums hosts make; None if no worker has
-            any.
-        left_backward: int64[M], the same for backward sums.
     """
 
     worker: int
-    vertices: NDArray[np.int64]
-    send_indptr: NDArray[np.int64]
-    send_source: NDArray[np.uint32]
-    send_destination: NDArray[np.uint32]
-    send_row_indptr: NDArray[np.int64]
-    send_row: NDArray[np.int64]
-    receive_indptr: NDArray[np.int64]
-    receive_vertex: NDArray[np.uint32]
-    receive_row: NDArray[np.int64]
-    receive_count: NDArray[np.uint16]
-    neighbour_indptr: NDArray[np.int64]
-    neighbour_vertex: NDArray[np.uint32]
-    neighbour_worker: NDArray[np.uint16]
+    vertices: NDArray[np.int64]  # [n], ascending; the position is the row in the feature matrix
+    send_indptr: NDArray[np.int64]  # [B + 1]
+    send_source: NDArray[np.uint32]  # [S], the Src_ids in sending order; from 2^31 partial sums
+    send_destination: NDArray[np.uint32]  # [S], the Dst_ids of partial sums, 0 for vertices
+    send_row_indptr: NDArray[np.int64]  # [S + 1]
+    send_row: NDArray[np.int64]  # [...], the rows that each packet adds up; as many as its Count
+    receive_indptr: NDArray[np.int64]  # [B + 1]
+    receive_vertex: NDArray[np.uint32]  # [Q], the destinations, ascending within a block
+    receive_row: NDArray[np.int64]  # [Q], their rows; the worker adds the sums of several blocks
+    receive_count: NDArray[np.uint16]  # [Q], the Count of a complete sum
+    neighbour_indptr: NDArray[np.int64]  # [Q + 1]
+    neighbour_vertex: NDArray[np.uint32]  # [C], the vertices in each sum, ascending
+    neighbour_worker: NDArray[np.uint16]  # [C], their workers
+    # the rows whose sums hosts make, ascending; None if no worker leaves them any
     left_forward: NDArray[np.int64] | None = None
     left_backward: NDArray[np.int64] | None = None
 
@@ -125,17 +93,12 @@ ASSIGNMENT_ARRAYS: Mapping[str, str] = {"assignment": "<i4"}
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """A whole plan; `write_plan` stores it, and each reader reads its own part.
-
-    Attributes:
-        workers: one part per worker, in order.
-        assignment: int32[V], the worker of each vertex.
-    """
+    """A whole plan; `write_plan` stores it, and each reader reads its own part."""
 
     manifest: Manifest
     switch: SwitchPart
-    workers: tuple[WorkerPart, ...]
-    assignment: NDArray[np.int32]
+    workers: tuple[WorkerPart, ...]  # one part per worker, in order
+    assignment: NDArray[np.int32]  # [V], the worker of each vertex
 
     @property
     def leaves_any(self) -> bool:
