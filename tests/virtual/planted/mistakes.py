@@ -165,8 +165,8 @@ MISTAKES = (
         "silent_in_a_block",
         57,
         UNITS,
-        "            if asked or now > heartbeat_at:",
-        "            if asked and now < 0.0:",
+        "            if late or now > heartbeat_at:",
+        "            if late and now < 0.0:",
     ),
     in_text(
         "any_acknowledgement", 1, SENDER, "        if count < size:\n", "        if count < 0:\n"
