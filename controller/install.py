@@ -28,7 +28,7 @@ from switchgnn.controller.controls.congestion import (
     Congestion,
     marking,
 )
-from switchgnn.controller.controls.loop import Loop
+from switchgnn.controller.controls.loop import multicast_groups
 from switchgnn.controller.controls.reduce import Reduce
 from switchgnn.controller.controls.session import Session, SessionEntry, Tier
 from switchgnn.controller.errors import (
@@ -62,7 +62,7 @@ def desired_state(
     return SwitchContents(
         rows={**empty.rows, **{rows.table.name: rows for rows in tables}},
         defaults={**empty.defaults, **settings},
-        groups=Loop().groups(plan, network),
+        groups=multicast_groups(plan, network),
     )
 
 
