@@ -157,7 +157,7 @@ def _table_bytes() -> str:
     )
     cases = [(*graph, strategy) for graph in graphs for strategy in ("paper", "best")]
     made = _plans(
-        f"{graph} --workers {n} --slots {size} --strategy {strategy}"
+        f"{graph} --workers {n} --slots {size} --strategy {strategy} --pools 1"
         for graph, n, size, strategy in cases
     )
     return _table(
@@ -254,7 +254,8 @@ def _block_strategies() -> str:
 
 def _partitions() -> str:
     names = ("metis", "metis-volume", "metis-boundary", "g3", "random")
-    made = _plans(_facebook(32, "0.50", f"--partition {name} --strategy best") for name in names)
+    best = "--strategy best --pools 1"
+    made = _plans(_facebook(32, "0.50", f"--partition {name} {best}") for name in names)
     return _table(
         "partition | most packets of a worker | mean | rows of `host`",
         (

@@ -50,7 +50,6 @@ from switchgnn.host.wire.header import (
     ETHERNET_BYTES,
     LAST_FRAGMENT,
     LAST_ROUND,
-    OPENING_BLOCK,
     PROTOCOL,
     feature_frame_bytes,
     fragment_number,
@@ -73,7 +72,7 @@ def expected_traffic(
 
     Up: features, partial sums and one DONE per barrier. Down: sums, one ACK per group of features
     and one ADVANCE per barrier. There is a barrier for the opening of each pool and one after each
-    fragment of each block, or one if there is no block.
+    fragment of each block, at least one in each pool.
     """
     widths = fragment_lanes(width, lanes)
     fragments = len(widths)
@@ -83,7 +82,7 @@ def expected_traffic(
     features = int(sent.sum())
     acks = fragments * int((-(-sent // group_size)).sum())
     sums = int(np.diff(part.receive_indptr)[inside].sum())
-    barriers = pools + max(fragments * len(blocks), 1)
+    barriers = pools + max(fragments * len(blocks), pools)
     barrier_bytes = barriers * BARRIER_FRAME_BYTES
     return Traffic(
         frames_up=fragments * features + barriers,
@@ -418,7 +417,7 @@ class InNetworkExchange(Transport):
             return work.units[index + self._pools]
         first = self._foresee() if index + 1 >= len(work.units) - self._pools else ()
         pool = index % self._pools
-        if pool < len(first):
+        if first:
             self._early |= {pool}
             return first[pool]._replace(early=True)
         return opening(pool)
@@ -438,12 +437,13 @@ class InNetworkExchange(Transport):
     def _steps(self, kind: ExchangeKind) -> tuple[range, list[Following]]:
         """Return the blocks of an exchange, and its units.
 
-        Without blocks there is still one barrier: no worker may open the next round while another
-        one still waits for the opening of this round.
+        Each pool has a unit, if only an empty one of a block after all others: no worker may open
+        the next round while another one still waits for the opening of this round.
         """
         blocks = self._manifest.direction(kind.direction).block_numbers
         words = fragment_words(kind.width, self._manifest.lanes)
-        units = [(block, word) for word in words for block in blocks] or [(OPENING_BLOCK + 1, 0)]
+        units = [(block, word) for word in words for block in blocks]
+        units += [(blocks.stop, 0)] * (self._pools - len(units))
         return blocks, [
             Following(block, in_pool(word, index % self._pools))
             for index, (block, word) in enumerate(units)

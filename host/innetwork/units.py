@@ -35,7 +35,7 @@ ShareListener = Callable[[float], None]
 
 @dataclass(frozen=True)
 class UnitRound:
-    """What is exchanged in a round; `units`: block and fragment of each, in order."""
+    """What is exchanged in a round; `units`: block and fragment of each, in order, in all pools."""
 
     number: int
     units: Sequence[Following]
@@ -129,9 +129,7 @@ class UnitExchange:
         Raises:
             ExchangeTimeoutError: the switch or a worker does not answer.
         """
-        first = each.units[: self._pools]
-        first = [*first, *map(opening, range(len(first), self._pools))]
-        self._barrier.open_round(each.number, magnitude, first)
+        self._barrier.open_round(each.number, magnitude, each.units[: self._pools])
         self._counters.barriers += not each.early
         self._in_flight, self._begun, self._open, self._void = [], 0, False, False
         self._newest = Unit(each.number, OPENING_BLOCK, 0)

@@ -24,7 +24,7 @@ from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.boundary import BoundaryEdges
 from switchgnn.planner.graphs.graph import Graph
 from switchgnn.planner.partition.cdfgnn import GAMMA, cdfgnn
-from switchgnn.planner.partition.g3 import g3, g3_literal
+from switchgnn.planner.partition.g3 import g3
 from switchgnn.planner.partition.metis_leaf_spine import metis_leaf_spine
 from switchgnn.planner.partition.ptscotch import ptscotch
 from switchgnn.planner.partition.simple import balanced_boundary, chunk, metis_volume, shuffled
@@ -123,7 +123,6 @@ PARTITION_STRATEGIES: Mapping[str, PartitionStrategy] = PartitionStrategies(
         "metis-volume": metis_volume,
         "metis-boundary": balanced_boundary,
         "g3": g3,
-        "g3-literal": g3_literal,
         "random": shuffled,
         "chunk": chunk,
     }

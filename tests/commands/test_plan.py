@@ -22,7 +22,6 @@ from switchgnn.planner import (
     build_plan,
     load_assignment,
     load_graph,
-    partition_workers,
     read_manifest,
     write_plan,
 )
@@ -202,11 +201,7 @@ def test_every_command_can_ignore_weights(monkeypatch, tmp_path, loader, words):
         (["--memory", "10 parsec"], "write it as 10MB"),
         (["--memory", "127B"], "127 bytes hold no slot"),
         (["--memory", "10MB", "--slots", 7], "not both"),
-        (["--strategy", "worst"], "known: auto, best, paper"),
-        (["--partition", "worst"], "known: chunk, g3, g3-literal, metis"),
-        (["--blocks", "worst"], "known: destination"),
-        (["--send", "worst"], "known: cover, multicast"),
-        (["--order", "worst"], "known: bfs, gamr, peel, random"),
+        (["--partition", "worst"], "known: chunk, g3, metis"),
         (["--assignment", "/nonexistent"], "assignment /nonexistent cannot be read"),
         (["--assignment", "/nonexistent", "--partition", "g3"], "give one of them"),
         (["--out", "/proc/plan"], "cannot write"),
@@ -290,49 +285,11 @@ def test_leaves_and_spines_are_shown():
     assert "between leaves" not in plan("karate", "--workers", 4, "--slots", 16)
 
 
-GRAPH, WORKERS, WIDTH = "digits", 8, 64
-# An Ethernet, an IPv4 and a SwitchGNN header, and what is left of the largest packet.
-HEADERS, MTU = 60, 1_500
-ROOM = MTU + 14 - HEADERS
+GRAPH, WORKERS = "digits", 8
 
 
 def planned(*words):
     return plan_json(GRAPH, "--workers", WORKERS, *words)
-
-
-def packed(rows):
-    """Bytes of the frames of each pair of workers."""
-    run = rows * 4 * WIDTH
-    return run + -(-run // (ROOM - ROOM % 4)) * HEADERS
-
-
-def copies():
-    """Rows from worker to worker, one edge at a time."""
-    graph = load_graph(GRAPH)
-    owner = partition_workers(graph, WORKERS, 0)
-    pairs = {
-        (int(u), int(owner[v]))
-        for v in range(graph.vertices)
-        for u in graph.indices[graph.indptr[v] : graph.indptr[v + 1]]
-        if owner[u] != owner[v]
-    }
-    rows = np.zeros((WORKERS, WORKERS), dtype=np.int64)
-    for u, receiver in pairs:
-        rows[owner[u], receiver] += 1
-    return rows
-
-
-def test_hosts_are_compared_as_they_are():
-    """Rows are packed into frames, and every link is counted."""
-    told = planned("--slots", 10_000)
-    sizes = packed(copies())
-    assert told["loads"]["host"] == {
-        "up": sizes.sum(),
-        "down": sizes.sum(),
-        "busiest": max(sizes.sum(axis=0).max(), sizes.sum(axis=1).max()),
-    }
-    assert told["loads"]["host-partial"]["up"] < told["loads"]["host"]["up"]
-    assert told["loads"]["switch"]["up"] == told["packets_up"] * told["frame_bytes"]
 
 
 @pytest.mark.parametrize("directions", ["forward", "both"])
@@ -343,7 +300,7 @@ def test_the_least_time_is_chosen_and_said(directions):
     said = "both directions" if directions == "both" else "an exchange"
     assert said in told["why"]
     assert told["chosen"] in told["why"]
-    assert f"{MTU:,} bytes" in told["why"]
+    assert "1,500 bytes" in told["why"]
 
 
 @pytest.mark.whole

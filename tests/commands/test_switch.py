@@ -3,11 +3,9 @@
 """`switchgnn switch` as a process."""
 
 import os
-import shutil
 import signal
 import socket
 import subprocess
-from contextlib import contextmanager
 from dataclasses import replace
 
 import pytest
@@ -22,15 +20,62 @@ from switchgnn.controller.p4runtime.client import program_cookie
 from switchgnn.p4src import load_program, load_strawman
 from switchgnn.p4src.program import SWITCHGNN
 from switchgnn.softswitch.daemon.options import SwitchOptions
+from switchgnn.topologies.child import Child
 from switchgnn.topologies.free_ports import free_udp_addresses
-from tests.commands.service import Service
 from tests.network.usual import described_leaf_spine, described_star
 from tests.softswitch.harness import PROGRAMS
-from tests.support.networks import own_network
+from tests.support.commands import forkserver
+from tests.support.markers import needs, needs_root
+from tests.support.processes import is_alive
 from tests.support.speed import seconds_here
 
-needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
-needs_setpriv = pytest.mark.skipif(shutil.which("setpriv") is None, reason="needs setpriv")
+
+class Service:
+    """A switch in a folder. A context manager; it may be started again when it has ended."""
+
+    def __init__(self, folder, *options, variables=None):
+        self.address = f"unix:{folder}/switch.sock"
+        self._log = folder / "switch.log"
+        self._words = [
+            *python_program("switchgnn.commands", "switch", "--grpc", self.address),
+            *map(str, options),
+        ]
+        self._variables = variables or {}
+        self._child = None
+
+    def start(self):
+        self._child = Child(
+            "The switch",
+            self._words,
+            self._log,
+            pipe=True,
+            environment=self._variables,
+            forkserver=forkserver(),
+        )
+        self._child.start()
+
+    def wait_until_serving(self):
+        """Wait for its line: it listens before its program is compiled, and answers after that."""
+        for line in self._child.stdout:
+            if "serves P4Runtime" in line:
+                return
+        pytest.fail(f"it ended: {self.errors()}")
+
+    def end(self, number):
+        """Send a signal, and return the exit code."""
+        assert is_alive(self._child.pid)
+        os.kill(self._child.pid, number)
+        return self._child.wait(seconds_here(60))
+
+    def errors(self):
+        return self._log.read_text()
+
+    def __enter__(self):
+        self.start()
+        return self
+
+    def __exit__(self, *_):
+        self._child.stop()
 
 
 @pytest.mark.whole
@@ -87,30 +132,18 @@ def test_wrong_input_is_one_sentence(tmp_path, called):
             assert word in line
 
 
-@contextmanager
-def cable():
-    """Two interfaces in a network of their own, both down."""
-    with own_network() as network:
-        run = ["nsenter", f"--net={network.path}"]
-        made = ["ip", "link", "add", "sdown", "type", "veth", "peer", "name", "sother"]
-        subprocess.run([*run, *made], check=True, capture_output=True)
-        yield run
-
-
-def in_network(run, *arguments):
-    words = python_program("switchgnn.commands", "switch", *map(str, arguments))
-    return subprocess.run(
-        [*run, *words], capture_output=True, text=True, check=False, timeout=seconds_here(60)
-    )
-
-
 @pytest.mark.whole
 @needs_root
-@needs_setpriv
+@needs("setpriv", "util-linux")
 def test_without_the_right_to_packet_sockets(tmp_path):
-    with cable() as run:
-        bare = [*run, "setpriv", "--bounding-set=-net_raw"]
-        done = in_network(bare, "--grpc", f"unix:{tmp_path}/s.sock", "--port", "1=eth:sdown")
+    words = ("switch", "--grpc", f"unix:{tmp_path}/s.sock", "--port", "1=eth:lo")
+    done = subprocess.run(
+        ["setpriv", "--bounding-set=-net_raw", *python_program("switchgnn.commands", *words)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=seconds_here(60),
+    )
     assert done.returncode == 2
     assert len(done.stderr.splitlines()) == 1
     assert "CAP_NET_RAW" in done.stderr

@@ -10,8 +10,6 @@ import grpc
 from finsy.proto import p4r, p4r_grpc, rpc_code, rpc_status
 from google.protobuf import any_pb2
 
-DEVICE_ID = 0
-
 
 @dataclass
 class Faults:
@@ -65,8 +63,7 @@ def status_of(error):
 class FakeSwitch(p4r_grpc.P4RuntimeServicer):
     """A switch at ``address``; ``start``, ``stop`` and ``restart`` may be called repeatedly."""
 
-    def __init__(self, credentials=None):
-        self._credentials = credentials
+    def __init__(self):
         self.faults = Faults()
         self.contents = Contents()
         self.updates = 0
@@ -86,10 +83,7 @@ class FakeSwitch(p4r_grpc.P4RuntimeServicer):
             options = [("grpc.max_receive_message_length", -1), ("grpc.so_reuseport", 0)]
             self._server = grpc.server(ThreadPoolExecutor(8), options=options)
             p4r_grpc.add_P4RuntimeServicer_to_server(self, self._server)
-            if self._credentials is None:
-                self._port = self._server.add_insecure_port(self.address)
-            else:
-                self._port = self._server.add_secure_port(self.address, self._credentials)
+            self._port = self._server.add_insecure_port(self.address)
             self._server.start()
         return self
 

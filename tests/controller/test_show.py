@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from typer.testing import CliRunner
 
-from switchgnn.base.network_file import TlsFiles, network_text
+from switchgnn.base.network_file import network_text
 from switchgnn.controller import (
     Outcome,
     install,
@@ -24,7 +24,7 @@ from switchgnn.controller.errors import (
     PipelineMissingError,
     PlanRefusedError,
 )
-from switchgnn.controller.target import client_of, parts_for
+from switchgnn.controller.target import parts_for
 from switchgnn.p4src import load_program
 from switchgnn.planner.build import build_plan
 from switchgnn.planner.graphs.load import load_graph
@@ -161,14 +161,6 @@ def test_parts_are_those_of_leaves_and_spines_by_number(plan, network, leaves, s
 def test_a_plan_for_others_is_refused(plan):
     with pytest.raises(PlanRefusedError, match="is for 4 workers; the network has 3"):
         parts_for(plan, described_star(3))
-
-
-def test_a_client_has_what_the_file_says(tmp_path):
-    tls = TlsFiles(tmp_path / "ca.pem", tmp_path / "own.pem", tmp_path / "own.key")
-    (switch,) = described_star(1, grpc="192.0.2.1:7", device_id=3, tls=tls).switches
-    client = client_of(switch, primary=False)
-    assert client.address == "192.0.2.1:7"
-    assert client.device_id == 3
 
 
 def test_install_and_show_with_a_network_file(plan, tmp_path, fake):

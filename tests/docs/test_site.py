@@ -53,10 +53,6 @@ PACKAGES = {
 }
 
 
-def test_no_page_is_listed_twice():
-    assert len(PAGES) == len(set(PAGES))
-
-
 def test_every_document_is_in_the_navigation():
     elsewhere = {"changes.md", "contributing.md", "examples.md", "readme.md"}
     own = {page for page in PAGES if not page.startswith(("api/", "commands/"))} - elsewhere

@@ -4,7 +4,6 @@
 
 import socket
 import subprocess
-from contextlib import contextmanager
 
 import pytest
 from scapy.layers.l2 import ARP, Ether
@@ -84,25 +83,7 @@ def test_marks_slow_the_workers_down(mininet_combination):
 
 
 ETH_P_ALL = 3
-IS_AT = 2
-ECHO = 0  # an echo reply
 ARP_BYTES = 42
-
-SERVER = """
-import socket
-server = socket.create_server(("0.0.0.0", 5001))
-print("ready", flush=True)
-peer, _ = server.accept()
-total = 0
-while data := peer.recv(65536):
-    total += len(data)
-print(total, flush=True)
-"""
-CLIENT = """
-import socket
-with socket.create_connection(("10.0.0.2", 5001)) as client:
-    client.sendall(bytes(300_000))
-"""
 
 
 @pytest.fixture(scope="module", params=MININET_COMBINATIONS)
@@ -144,23 +125,6 @@ def test_the_root_namespace_has_no_address_among_the_workers(running):
     """It holds the switch's ends of the links, and must not answer for a worker."""
     shown = subprocess.run(["ip", "-4", "-o", "addr"], capture_output=True, text=True, check=True)
     assert " 10.0." not in shown.stdout
-
-
-@contextmanager
-def own_address(running, ip):
-    """Give the switch's namespace an address; yield a socket on its link to worker 0."""
-    change = ["ip", "addr", "add", f"{ip}/32", "dev", "lo"]
-    with (
-        in_network(running.switch_namespace(0)),
-        socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as wire,
-    ):
-        subprocess.run(change, check=True)
-        try:
-            wire.bind((running._switch_side[0], ETH_P_ALL))
-            wire.settimeout(seconds_here())
-            yield wire
-        finally:
-            subprocess.run([*change[:2], "del", *change[3:]], check=True)
 
 
 def test_the_kernel_does_not_answer_for_a_worker_that_has_left(running):

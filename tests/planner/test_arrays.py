@@ -30,7 +30,7 @@ from switchgnn.planner.costs.forecast import exchange_seconds
 from switchgnn.planner.costs.seconds import NetworkModel
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.partition.cdfgnn import stream_vertices
-from switchgnn.planner.partition.g3 import g3, g3_literal
+from switchgnn.planner.partition.g3 import g3
 from switchgnn.planner.partition.leaf_spine import even_leaf_spine
 from switchgnn.planner.partition.metis import symmetric_rows
 from tests.planner.helpers import boundary_of, given, graphs, plan_of, random_graph, tuples
@@ -176,7 +176,7 @@ def digest_of(**options):
 
 def pool():
     found = simulate_pool(boundary_of(GRAPH, np.arange(60) % 4), 20, 4, 1)
-    return found.sums, found.overflowed, found.packets.down.tolist()
+    return found.down.tolist()
 
 
 def mixed():
@@ -204,10 +204,9 @@ def stream():
         mixed,
         stream,
         lambda: g3(GRAPH, 6, 1).tolist(),
-        lambda: g3_literal(GRAPH, 6, 1).tolist(),
         lambda: list(thin(GRAPH.indptr, GRAPH.indices, 0.25)[1]),
     ],
-    ids=["gamr", "bfs", "peel", "weight", "pool", "mixed", "cdfgnn", "g3", "g3-literal", "thin"],
+    ids=["gamr", "bfs", "peel", "weight", "pool", "mixed", "cdfgnn", "g3", "thin"],
 )
 def test_compiled_and_interpreted_code_agree(monkeypatch, make):
     monkeypatch.setattr(compiled, "_FEW", 1 << 60)

@@ -317,7 +317,7 @@ def test_with_a_slot_for_everybody_the_strawman_would_give_the_sums(split, slots
         ({"send": "cover", **STRAWMAN}, "multicast, not cover"),
         ({"workers": 0}, "not possible"),
         ({"workers": 35}, "too many"),
-        ({"partition": "best"}, "known: chunk, g3, g3-literal, metis"),
+        ({"partition": "best"}, "known: chunk, g3, metis"),
         ({"blocks": "best"}, "known: destination, "),
         ({"order": "best"}, "known: bfs, gamr"),
         ({"send": "best"}, "known: cover, multicast"),

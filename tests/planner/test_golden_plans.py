@@ -37,7 +37,7 @@ LIBRARIES = ("mtkahypar", "networkx", "numpy", "pymetis", "scipy", "scikit-learn
 PROGRAM = "00" * 32
 SLOTS = {"karate": 9, "digits": 300, "random:200:2000:1": 40, "directed": 30}
 PARTITIONS = [
-    *("metis", "metis-volume", "metis-boundary", "g3", "g3-literal", "random", "chunk"),
+    *("metis", "metis-volume", "metis-boundary", "g3", "random", "chunk"),
     *("cdfgnn:2", "cdfgnn:2:0.5", "ptscotch:2"),
     *(f"metis-leaf-spine:{leaves}" for leaves in (1, 2, 3)),
 ]

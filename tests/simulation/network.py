@@ -255,9 +255,10 @@ def in_pool(word: int, pool: int) -> int:
     return word & ~((1 << _NUMBER_AT) - (1 << _WIDTH_BITS)) | pool << _WIDTH_BITS
 
 
-def units_of(blocks: Iterable[int], words: Iterable[int], pools: int) -> list[tuple[int, int]]:
-    """Return the block and the word of each unit of a round, in order."""
+def units_of(blocks: range, words: Iterable[int], pools: int) -> list[tuple[int, int]]:
+    """Return the block and the word of each unit of a round, in order; no pool has none."""
     units = [(block, word) for word in words for block in blocks]
+    units += [(blocks.stop, 0)] * (pools - len(units))
     return [(block, in_pool(word, k % pools)) for k, (block, word) in enumerate(units)]
 
 

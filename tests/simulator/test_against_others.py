@@ -73,10 +73,10 @@ def emulated(asked, **more):
     pytest.fail(f"{TRIES} exchanges on an idle network, and each repeated something")
 
 
-@pytest.mark.parametrize("preset", ["paper", "best"])
-def test_the_bytes_are_those_of_the_embedded_switch(preset):
-    asked = PlanRequest(preset, lanes=LANES)
-    graph, context = load_graph("karate"), PlanContext(WORKERS, SLOTS)
+@pytest.mark.parametrize(("preset", "pools"), [("paper", 1), ("best", 1), ("best", 2)])
+def test_the_bytes_are_those_of_the_embedded_switch(preset, pools):
+    asked = PlanRequest(preset, lanes=LANES, pools=pools)
+    graph, context = load_graph("karate"), PlanContext(WORKERS, SLOTS, pools=pools)
     plan = build_resolved(
         graph,
         resolve_strategies(asked, graph, context),

@@ -16,13 +16,11 @@ from pathlib import Path
 import grpc
 import pytest
 from finsy.proto import p4r
-from typer.testing import CliRunner
 
 from switchgnn.softswitch import Backend, SoftSwitch
 from switchgnn.softswitch.daemon.serving import (
     STOP_SIGNALS,
     StopSignals,
-    app,
     forget_ready,
     ready,
     restore,
@@ -304,20 +302,6 @@ def start(*arguments, grpc=GRPC):
         stderr=subprocess.PIPE,
         text=True,
     )
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["--port", "3=udp:127.0.0.1:1:127.0.0.1:2", "--cpu-port", "3"], "--cpu-port"),
-        (["--tls-cert", "only-one.pem"], "--tls-key"),
-    ],
-)
-def test_bad_arguments_are_one_sentence_and_code_two(arguments, words, signals):
-    done = CliRunner().invoke(app, ["--grpc", GRPC, *arguments])
-    assert done.exit_code == 2
-    assert words in done.stderr
-    assert len(done.stderr.strip().splitlines()) == 1
 
 
 @pytest.mark.parametrize("number", STOP_SIGNALS)

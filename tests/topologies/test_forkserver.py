@@ -27,8 +27,6 @@ if __name__ == "__main__":
         print(sys.stdin.read(), end="", flush=True)
     elif what == "fail":
         raise ValueError("on purpose")
-    elif what == "exit":
-        sys.exit(3)
     elif what == "stay":
         time.sleep(60)
     elif what == "deaf":
@@ -61,13 +59,6 @@ def test_input_output_and_environment_are_its_own(forkserver, tmp_path):
             assert child.wait(seconds_here(10)) == 0
             assert child.exit_code() == 0
     assert "COLOUR" not in os.environ
-
-
-def test_its_exit_code_and_last_words_are_told(forkserver, tmp_path):
-    for what, code in (("exit", 3), ("fail", 1)):
-        with child_of(forkserver, tmp_path, what) as child:
-            assert child.wait(seconds_here(10)) == code
-    assert child.log.read_text().splitlines()[-1] == "ValueError: on purpose"
 
 
 def test_one_that_does_not_listen_is_killed(forkserver, tmp_path, monkeypatch):

@@ -18,7 +18,7 @@ from switchgnn.topologies import (
     targets,
     usual_limits,
 )
-from switchgnn.topologies.targets import switch_child, switch_command, wait_until_serving
+from switchgnn.topologies.targets import switch_child, wait_until_serving
 
 NO_MININET = "Mininet is not installed (apt-get install mininet)"
 
@@ -87,21 +87,6 @@ def test_the_usual_limits(target, shaped, limits):
     assert usual_limits(target, shaped=shaped) == limits
 
 
-def command(target=Target.BMV2):
-    return switch_command(target, ports={}, grpc_address="unix:/run/switch.sock")
-
-
-def test_the_embedded_switch_is_told_what_to_run():
-    words = switch_command(
-        Target.EMBEDDED,
-        ports={},
-        grpc_address="unix:/run/switch.sock",
-        backend=Backend.PYTHON,
-    )
-    assert words[words.index("--backend") + 1] == "python"
-    assert "--backend" not in command(Target.EMBEDDED)
-
-
 # It ends if it cannot have its port.
 FAKE = """#!{python}
 import socket, sys
@@ -132,7 +117,8 @@ def bmv2(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", f"{program.parent}:/usr/bin:/bin")
 
 
-def start_two(tmp_path, network=None):
+@pytest.mark.usefixtures("bmv2")
+def test_two_run_side_by_side(tmp_path):
     with ExitStack() as stack:
         for number in range(2):
             address = socket_address(tmp_path, f"switch-{number}")
@@ -141,12 +127,6 @@ def start_two(tmp_path, network=None):
                 ports={},
                 grpc_address=address,
                 log=tmp_path / f"{number}.log",
-                namespace=network and network.path,
             )
             stack.enter_context(child)
             wait_until_serving(child, address)
-
-
-@pytest.mark.usefixtures("bmv2")
-def test_two_run_side_by_side(tmp_path):
-    start_two(tmp_path)

@@ -47,9 +47,6 @@ class Gathering:
         end = _CachingEnd if compression.cache else _End
         self.transports = [end(self, worker) for worker in range(self.workers)]
 
-    def transport(self, worker):
-        return self.transports[worker]
-
     def meet(self, worker, rows, direction):
         mine = np.flatnonzero(self.assignment == worker)
         if self.barrier.wait() == 0:

@@ -138,13 +138,6 @@ TASK = ReduceTask(
 )
 
 
-def test_a_task_is_what_was_written(monkeypatch, tmp_path):
-    file = tmp_path / "task.json"
-    file.write_text(task_to_json(TASK))
-    monkeypatch.setenv(VARIABLE, str(file))
-    assert task_from_environment(2) == TASK
-
-
 @pytest.mark.parametrize(
     ("text", "workers", "part", "kind"),
     [

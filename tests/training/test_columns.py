@@ -14,11 +14,10 @@ from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.graph import graph_from_edges
 from switchgnn.training.columns import Chosen, Columns, number_kept
 from switchgnn.training.compression import CompressionOptions
-from switchgnn.training.data.dataset import Dataset
 from switchgnn.training.gradients import GradientSums
 from switchgnn.training.sums import LocalSum, NeighbourSum, RemoteSum
 from tests.training.gathering import Gathering, in_threads
-from tests.training.threads import losses, shared_out, train_in_threads
+from tests.training.threads import losses, train_in_threads
 
 WORKERS, WIDTH, KEPT = 3, 24, 8
 HALF = CompressionOptions(keep=0.5, columns_every=2)
@@ -188,53 +187,3 @@ def test_columns_that_are_replaced_are_forgotten(karate):
         of_layers = set(remote.tensor_ids.values())
         now = {chosen.tensor_id for chosen in remote.columns._chosen.values()}
         assert {tensor_id for tensor_id, *_ in end.held} <= of_layers | now
-
-
-PLANTED = 17
-
-
-def planted():
-    """A graph of two classes whose neighbours agree, and one column of features that tells them.
-
-    Most vertices of a class are on one worker, as a partition with few cut edges has it.
-    """
-    rng = np.random.default_rng(8)
-    vertices = 200
-    labels = np.where(
-        rng.random(vertices) < 0.8, shared_out(vertices, 2), rng.integers(0, 2, vertices)
-    )
-    source = rng.integers(0, vertices, 6000)
-    destination = rng.integers(0, vertices, len(source))
-    agree = labels[source] == labels[destination]
-    source, destination = source[agree], destination[agree]
-    graph = graph_from_edges(source, destination, name="planted", vertices=vertices, directed=False)
-    features = rng.random((vertices, WIDTH), dtype=np.float32)
-    features[:, PLANTED] = labels
-    masks = rng.integers(0, 3, vertices)
-    return Dataset(
-        graph=graph,
-        features=features,
-        labels=labels,
-        train=masks < 2,
-        validation=masks == 2,
-        test=masks == 3,
-        classes=2,
-        multilabel=False,
-        name="planted",
-        self_loops=np.arange(0),
-        undirected=True,
-    )
-
-
-def test_the_column_that_carries_the_label_ranks_on_top():
-    found = []
-    train_in_threads(
-        *(planted(), 2),
-        **{"model": "gcn", "hidden": 16, "epochs": 30, "precompute": False, "remotes": found},
-        compression=CompressionOptions(keep=0.3),
-    )
-    # The first layer sums the features, as they are narrower than twice the hidden units.
-    scores = found[0].columns.scores[0, WIDTH]
-    assert int(scores.argmax()) == PLANTED
-    assert scores[PLANTED] > 1.2 * scores.topk(2).values[1]
-    assert PLANTED in found[0].columns.of(0, WIDTH).columns

@@ -13,7 +13,6 @@ ROWS = [[0.5, 1, 0], [2, 0, 0], [0, 0, 0], [0, 4, 1]]
 TABLE = "id,a,b,c\n3,0,4,1\n0,0.5,1,0\n1,2,0,0\n2,0,0,0\n"
 NAMES = 'id,page,kind\n0,"A, B",tv\n2,x,shop\n1,"two\nlines",shop\n3,y,news\n'
 USUAL = ("f.npy", np.array(ROWS))
-TRAIN_ALL = "train\n" * 4
 
 
 @pytest.fixture
@@ -365,11 +364,6 @@ def test_no_such_column(refused):
 )
 def test_bad_split(refused, split, part):
     assert part in refused(split=split)
-
-
-def test_a_vertex_without_label_cannot_train(refused):
-    message = refused(labels=("l.txt", "0\n1\n-1\n0"), split=("s.txt", TRAIN_ALL))
-    assert "vertex 2 in its split, which has no label" in message
 
 
 def test_missing_and_unreadable_files(refused, tmp_path, write):

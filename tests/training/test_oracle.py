@@ -20,7 +20,6 @@ from hypothesis import strategies as st
 from switchgnn.host.direct import (
     Stream,
     binned_schedules,
-    copy_schedules,
     rows_per_pair,
     visit_order,
 )
@@ -37,13 +36,20 @@ from switchgnn.training.bins import (
 )
 from switchgnn.training.data.load import load_dataset
 from switchgnn.training.errors import TrainingError, UnsupportedLayerError
-from switchgnn.training.layers.models import ModelOptions, build_model, distribute
+from switchgnn.training.layers.models import ModelOptions, build_model
 from switchgnn.training.options import TrainOptions
 from switchgnn.training.partition import partition_dataset
-from switchgnn.training.sums import RemoteSum
-from tests.host.direct.crew import Hub, binned_on_hub, on_hub, together
+from tests.host.direct.crew import Hub, binned_on_hub, together
 from tests.training.layers.test_layers import LAYERS, make_data, on_one
-from tests.training.threads import EPOCHS, TOLERANCE, distance, train_in_threads, train_parts
+from tests.training.threads import (
+    EPOCHS,
+    TOLERANCE,
+    distance,
+    losses,
+    shared_out,
+    train_in_threads,
+    train_parts,
+)
 
 
 def off_by(data, workers, *, model, hidden=8, **options):
@@ -79,15 +85,12 @@ def test_one_wrong_neighbour_is_found(karate, spoil):
     assert off_by(karate, 2, model="gcn", spoil=spoil) > 5 * TOLERANCE
 
 
-def losses_with_dropout(data, workers, seed=0):
-    results = train_in_threads(data, workers, model="gcn", dropout=0.5, seed=seed)
-    return [report.loss for report in results[0][0]]
-
-
 def test_dropout_drops_the_same_however_many_workers(karate):
-    alone = losses_with_dropout(karate, 1)
-    assert losses_with_dropout(karate, 4) == pytest.approx(alone, abs=TOLERANCE)
-    without = [report.loss for report in train_in_threads(karate, 1, model="gcn")[0][0]]
+    alone, among_four = (
+        losses(train_in_threads(karate, workers, model="gcn", dropout=0.5)) for workers in (1, 4)
+    )
+    assert among_four == pytest.approx(alone, abs=TOLERANCE)
+    without = losses(train_in_threads(karate, 1, model="gcn"))
     assert max(abs(a - b) for a, b in zip(alone, without, strict=True)) > 5 * TOLERANCE
 
 
@@ -96,39 +99,27 @@ MEMORIES = {"two bins": 10**6, "several": 2000, "one vertex each": 1}
 SEVERAL = BinOptions(MEMORIES["several"])
 
 
-def shared_out(vertices, workers):
-    owners = np.random.default_rng(5).permutation(np.arange(vertices) % workers)
-    return owners.astype(np.int32)
-
-
-def train_in_bins(data, workers, model, bins, *, dropout=0.0, epochs=EPOCHS):
-    """Train in bins, or over the transport `host` if there are no options of bins."""
+def train_in_bins(data, workers, model, bins, *, dropout=0.0):
     assignment = shared_out(data.vertices, workers)
-    hub = Hub(workers)
-    if bins is None:
-        transports = on_hub(copy_schedules(data.graph, assignment, workers), hub=hub)
-    else:
-        transports = binned_on_hub(binned_schedules(data.graph, assignment, workers), hub=hub)
+    transports = binned_on_hub(binned_schedules(data.graph, assignment, workers))
     shape = ModelOptions(model=model, layers=3, hidden=8, dropout=dropout)
-    options = TrainOptions(epochs=epochs, weight_decay=5e-4, evaluate_every=epochs)
+    options = TrainOptions(
+        epochs=EPOCHS, weight_decay=5e-4, input_dropout=dropout / 2, evaluate_every=EPOCHS
+    )
 
     @contextmanager
     def distributed(net, part, transport):
-        with RemoteSum(transport) if bins is None else BinnedSum(transport, bins) as remote:
-            (distribute if bins is None else distribute_in_bins)(net, part, remote)
+        with BinnedSum(transport, bins) as remote:
+            distribute_in_bins(net, part, remote)
             yield remote
 
-    return train_parts(data, assignment, transports, shape, options, distributed), hub
-
-
-def off_by_models(data, workers, model, bins):
-    return distance(data, train_in_bins(data, workers, model, bins)[0], model=model)[0]
+    return train_parts(data, assignment, transports, shape, options, distributed)
 
 
 @pytest.mark.parametrize("workers", [1, 2, 4])
 @pytest.mark.parametrize("model", ["gcn", "sage", "gin"])
 def test_many_workers_in_bins_train_like_one(karate, model, workers):
-    results, _ = train_in_bins(karate, workers, model, SEVERAL)
+    results = train_in_bins(karate, workers, model, SEVERAL)
     off, expected = distance(karate, results, model=model)
     reports = results[0][0]
     assert off < TOLERANCE
@@ -142,38 +133,18 @@ def test_many_workers_in_bins_train_like_one(karate, model, workers):
 @pytest.mark.parametrize("pipeline", PIPELINES)
 @pytest.mark.parametrize("memory", MEMORIES.values(), ids=MEMORIES)
 def test_bins_of_any_size_and_any_overlap_train_like_one(karate, memory, pipeline):
-    assert off_by_models(karate, 3, "gcn", BinOptions(memory, *PIPELINES[pipeline])) < TOLERANCE
-
-
-@pytest.mark.parametrize("model", ["gcn", "sage", "gin"])
-def test_what_is_sent_is_what_host_sends(karate, model):
-    frames = []
-    for bins in (None, SEVERAL):
-        _, hub = train_in_bins(karate, 3, model, bins, epochs=2)
-        kinds = hub.kinds().items()
-        frames.append({size: number for (kind, size), number in kinds if kind == Kind.FEATURE})
-    assert frames[0] == frames[1]
-    assert sum(frames[0].values()) > 0
-
-
-def losses_of_worker_0(*arguments, seed, **options):
-    """Threads share the random numbers that processes would have for themselves."""
-    torch.manual_seed(seed)
-    results, _ = train_in_bins(*arguments, **options)
-    return [report.loss for report in results[0][0]]
+    results = train_in_bins(karate, 3, "gcn", BinOptions(memory, *PIPELINES[pipeline]))
+    assert distance(karate, results, model="gcn")[0] < TOLERANCE
 
 
 def test_dropout_drops_the_same_for_bins_of_any_size(karate):
-    arguments = (karate, 1, "gcn")
-    found = [
-        losses_of_worker_0(*arguments, BinOptions(memory), dropout=0.5, seed=3)
-        for memory in MEMORIES.values()
-    ]
-    whole = losses_of_worker_0(*arguments, None, dropout=0.5, seed=3)
-    without = losses_of_worker_0(*arguments, None, seed=3)
-    for losses in found:
-        assert losses == pytest.approx(whole, abs=TOLERANCE)
+    whole, without = (
+        losses(train_in_threads(karate, 1, model="gcn", dropout=share)) for share in (0.5, 0.0)
+    )
     assert whole != pytest.approx(without, abs=10 * TOLERANCE)
+    for memory in MEMORIES.values():
+        found = losses(train_in_bins(karate, 1, "gcn", BinOptions(memory), dropout=0.5))
+        assert found == pytest.approx(whole, abs=TOLERANCE)
 
 
 @pytest.mark.parametrize("directed", [False, True], ids=["undirected", "directed"])

@@ -5,7 +5,6 @@
 import gc
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,24 +15,16 @@ pytest.importorskip("torch_geometric", reason="PyTorch Geometric is not installe
 import torch
 
 from switchgnn.base.errors import SwitchGNNError
-from switchgnn.base.network import Station
-from switchgnn.base.tasks import task_from_json, task_to_json
-from switchgnn.host.pace import Pace
-from switchgnn.host.registry import G3, LocalTransport
-from switchgnn.host.transport import LinkConfig
-from switchgnn.host.wire.addresses import Addresses
+from switchgnn.host.registry import LocalTransport
 from switchgnn.training import gradients as meeting
 from switchgnn.training import load_dataset, partition_dataset
-from switchgnn.training.bins import BinOptions
 from switchgnn.training.command import main
-from switchgnn.training.compression import CompressionOptions
 from switchgnn.training.errors import ModelError
 from switchgnn.training.layers.models import ModelOptions, build_model, distribute
 from switchgnn.training.layers.pyg_layers import own_code
-from switchgnn.training.options import DeviceName, TrainingOptions, TrainOptions
+from switchgnn.training.options import TrainingOptions, TrainOptions
 from switchgnn.training.sums import RemoteSum
 from switchgnn.training.trainer import Trainer
-from switchgnn.training.worker import Training, TrainTask
 from tests.support.gpu import cuda_missing
 from tests.support.speed import seconds_here
 
@@ -113,32 +104,6 @@ def test_a_worker_that_ends_is_named_to_the_others(how, sentence, tmp_path):
     assert workers[0].returncode == 0, error[-3000:]
     (line,) = [line for line in output.splitlines() if "Error: " in line]
     assert line.startswith(f"LostWorkerError: {sentence}")
-
-
-WORKER = Station("02:00:00:00:00:01", "10.0.0.1")
-TASK = TrainTask(
-    config=LinkConfig(
-        worker=2,
-        link="udp:127.0.0.1:1:127.0.0.1:2",
-        addresses=Addresses(WORKER, Station("02:00:00:00:ff:fe", "10.0.0.9")),
-        schedule=Path("schedule"),
-        stations=(WORKER,),
-    ),
-    partitions=Path("parts"),
-    transport=G3.name,
-    training=Training(
-        ModelOptions("gin", 3, 5, 0.25),
-        TrainOptions(checkpoint=Path("saved")),
-        BinOptions(4000, intra=True, inter=False),
-        DeviceName.CUDA,
-        CompressionOptions("auto", 8),
-    ),
-    pace=Pace(window=5),
-)
-
-
-def test_a_task_in_json_is_the_task():
-    assert task_from_json(TrainTask, task_to_json(TASK)) == TASK
 
 
 @pytest.mark.parametrize(

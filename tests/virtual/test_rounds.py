@@ -24,7 +24,11 @@ from tests.virtual.planted.mistakes import MISTAKES, in_text
 STAR = Scenario(seed=1, graph="karate", workers=4, slots=16, width=33, rounds=3, patience=30.0)
 on_each_topology = pytest.mark.parametrize(
     "scene",
-    [pytest.param(STAR, id="star"), pytest.param(replace(STAR, leaves=2, spines=2), id="leaves")],
+    [
+        pytest.param(STAR, id="star"),
+        pytest.param(replace(STAR, pools=3), id="pools"),
+        pytest.param(replace(STAR, pools=2, leaves=2, spines=2), id="leaves"),
+    ],
 )
 BAD = IncidentRates(loss=0.05, duplicate=0.05, reorder=0.05)
 
@@ -67,8 +71,9 @@ NEEDLESS = in_text(
     "sent_again_needlessly",
     0,
     "host/innetwork/sender.py",
-    "        self._confirmed += size\n",
-    "        self._confirmed += size\n        self._repeat(group)\n",
+    "            self._note_asked(self._sent, self._sent + burst, now)\n",
+    "            self._note_asked(self._sent, self._sent + burst, now)\n"
+    "            self._again.extend(range(self._sent, self._sent + burst))\n",
 )
 
 

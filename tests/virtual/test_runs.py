@@ -90,11 +90,11 @@ BYZANTINE = replace(OF_THREE, incidents=(Incident(IncidentKind.BYZANTINE, "w1", 
 @pytest.mark.parametrize(
     "scenario",
     [
-        replace(QUIET, up=BAD, down=BAD),
+        replace(QUIET, up=BAD, down=BAD, pools=2),
         replace(QUIET, incidents=(Incident(IncidentKind.RESTART, "s0", 130, 0.5),)),
         replace(QUIET, incidents=(Incident(IncidentKind.KILL, "w1", 130),), sessions=2),
         BYZANTINE,
-        over_leaves_and_spines(2, 1, bits=8, cache=True, reduces=(Tensor(300),)),
+        over_leaves_and_spines(3, 1, bits=8, cache=True, reduces=(Tensor(300),)),
     ],
     ids=["faults", "restart", "kill", "byzantine", "leaves"],
 )
@@ -103,7 +103,7 @@ def test_equal_scenarios_have_equal_traces(soak, scenario):
     one, again = (soak.run(scenario, keeps_trace=True) for _ in range(2))
     assert one == again
     assert soak.run(replace(scenario, backend="python"), keeps_trace=True) == one
-    assert soak.run(replace(scenario, seed=2)).digest != one.digest
+    assert soak.run(replace(scenario, seed=3)).digest != one.digest
 
 
 def test_listed_faults_are_those_that_were_drawn(soak):
@@ -178,6 +178,7 @@ def test_draws_have_everything():
     lanes = Counter(scenario.lanes for scenario in drawn)
     assert lanes[Scenario(0).lanes] > 300
     assert {8, 64, 256} <= set(lanes)
+    assert {each.pools for each in drawn} == {1, 2, 3, 4}
     assert all(scenario.slots * 32 >= 8 * scenario.lanes for scenario in drawn)
     # Of one fragment, of several, and with a last one that is narrower.
     cut = {words_of(each.width, each.lanes) for each in drawn if each.lanes == 64}

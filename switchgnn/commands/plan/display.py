@@ -68,8 +68,8 @@ def as_json(report: PlanReport) -> dict[str, Any]:
         "slots": manifest.slots,
         "memory_bytes": manifest.slots * SLOT_BYTES,
         "features": made.features,
-        "fragments": report.frames.fragments,
-        "frame_bytes": report.frames.size,
+        "fragments": len(report.frames),
+        "frame_bytes": report.frames[0],
         "lanes": manifest.lanes,
         "pools": manifest.pools,
         "traffic_fraction": plan.traffic_fraction,
@@ -137,7 +137,7 @@ def facts(report: PlanReport) -> str:
             f"{manifest.lanes} numbers at",
             f"a time uses {pools and 'one of '}them, for {manifest.room:,} sums; "
             f"{report.made.features:,} features are "
-            f"{report.frames.fragments} fragment{'s' if report.frames.fragments != 1 else ''}",
+            f"{len(report.frames)} fragment{'s' if len(report.frames) != 1 else ''}",
             *(line for why in reasons for line in wrap(why, COLUMNS)),
         )
     )

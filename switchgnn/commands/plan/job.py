@@ -3,7 +3,7 @@
 """The options and steps of `switchgnn plan`: load and plan, then compare."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -27,7 +27,7 @@ from switchgnn.commands.shared.options import (
     workers_option,
 )
 from switchgnn.host.direct.framing import Framing
-from switchgnn.host.wire.header import BARRIER_FRAME_BYTES, WIDEST, feature_frame_bytes
+from switchgnn.host.wire.header import BARRIER_FRAME_BYTES, WIDEST
 from switchgnn.p4src import load_program
 from switchgnn.planner.blocks.mlgp import MIN_SLOTS
 from switchgnn.planner.build import build_resolved
@@ -48,7 +48,6 @@ from switchgnn.planner.costs.forecast import (
 from switchgnn.planner.costs.host_seconds import packed_frames
 from switchgnn.planner.costs.report import (
     DirectionReport,
-    Frames,
     LeafSpineDirection,
     report_direction,
     report_leaf_spine_direction,
@@ -59,7 +58,7 @@ from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.boundary import BoundaryEdges, boundary_edges
 from switchgnn.planner.graphs.graph import Graph
 from switchgnn.planner.graphs.load import load_graph
-from switchgnn.planner.lanes import BANK_LANES, fragment_lanes
+from switchgnn.planner.lanes import BANK_LANES, fragment_lanes, frame_bytes
 from switchgnn.planner.partition.leaf_spine import LeafSpine
 from switchgnn.planner.partition.workers import partition_workers
 from switchgnn.planner.plan.leaf_spine import LeafSpineParts, split_for_leaf_spine
@@ -140,7 +139,7 @@ def outlook_of(
     plan: Plan,
     boundary: BoundaryEdges,
     forecast: StarForecast,
-    frames: Frames,
+    frames: Sequence[int],
     known: Mapping[str, float] | None,
     *,
     star: bool,
@@ -179,12 +178,14 @@ def outlook_of(
     )
 
 
-def _of_plan(plan: Plan, left: Rows, forecast: StarForecast, frames: Frames) -> TransportLoad:
+def _of_plan(
+    plan: Plan, left: Rows, forecast: StarForecast, frames: Sequence[int]
+) -> TransportLoad:
     up, down = _packed(left, forecast)
     for direction in forecast.directions:
         said = plan.manifest.direction(direction).prediction
-        up = up + np.array(said.packets_up) * frames.feature_bytes
-        down = down + np.array(said.packets_down) * frames.feature_bytes
+        up = up + np.array(said.packets_up) * sum(frames)
+        down = down + np.array(said.packets_down) * sum(frames)
     return _load(up, down)
 
 
@@ -301,7 +302,7 @@ class PlanReport:
 
     made: MadePlan
     directions: dict[str, DirectionReport]  # the numbers, by direction
-    frames: Frames
+    frames: Sequence[int]
     outlook: Outlook
     # the links between leaves and spines, by direction; None in a star
     leaf_spine: dict[str, LeafSpineDirection] | None
@@ -310,7 +311,7 @@ class PlanReport:
     def loop_seconds(self) -> float | None:
         """The least time of the loop for one exchange in each direction; None: no rate."""
         rate = self.made.context.recirculation_rate
-        return None if rate is None else self.made.memory.loop_passes * self.frames.fragments / rate
+        return None if rate is None else self.made.memory.loop_passes * len(self.frames) / rate
 
 
 def make_plan(options: PlanOptions, name: str, workers: int, tell: Progress) -> MadePlan:
@@ -356,7 +357,7 @@ def make_plan(options: PlanOptions, name: str, workers: int, tell: Progress) -> 
         request, graph, context, exchange, options.seed, network=network
     )
     if options.link_rate is None:
-        size = feature_frame_bytes(context.lanes)
+        size = frame_bytes(context.lanes)
         context = replace(context, link_rate=limits.frames_per_second(size))
     strategies = resolve_strategies(request, graph, context)
     settings: dict[str, Any] = {
@@ -396,7 +397,7 @@ def make_plan(options: PlanOptions, name: str, workers: int, tell: Progress) -> 
 def report_plan(made: MadePlan, tell: Progress) -> PlanReport:
     """Count the costs of the plan and of other ways."""
     widths = fragment_lanes(made.features, made.plan.manifest.lanes)
-    frames = Frames(feature_frame_bytes(widths[0]), len(widths), feature_frame_bytes(widths[-1]))
+    frames = tuple(map(frame_bytes, widths))
     boundary = boundary_edges(made.graph, made.plan.assignment)
     directions = _report(made.graph, made.plan, boundary, frames, tell)
     leaf_spine = None
@@ -410,7 +411,7 @@ def report_plan(made: MadePlan, tell: Progress) -> PlanReport:
 
 
 def _leaf_spine(
-    plan: Plan, boundary: BoundaryEdges, parts: LeafSpineParts, frames: Frames
+    plan: Plan, boundary: BoundaryEdges, parts: LeafSpineParts, frames: Sequence[int]
 ) -> dict[str, LeafSpineDirection]:
     """Count the packets between leaves and spines, by direction."""
     return {
@@ -426,7 +427,7 @@ def _leaf_spine(
 
 
 def _report(
-    graph: Graph, plan: Plan, boundary: BoundaryEdges, frames: Frames, tell: Progress
+    graph: Graph, plan: Plan, boundary: BoundaryEdges, frames: Sequence[int], tell: Progress
 ) -> dict[str, DirectionReport]:
     """Return the numbers of each direction; directions with the same edges share them."""
     shared: dict[tuple[int, int], DirectionReport] = {}

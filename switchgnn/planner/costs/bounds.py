@@ -81,38 +81,29 @@ def _count(owner: NDArray[np.integer], workers: int) -> NDArray[np.int64]:
     return np.bincount(owner, minlength=workers).astype(np.int64)
 
 
-@dataclass(frozen=True, eq=False)
-class PoolResult:
-    """One exchange with the strawman, per fragment."""
-
-    packets: PacketCounts  # sources up; sums and overflowed contributions down
-    sums: int  # those that had a slot
-    overflowed: int  # contributions without a free slot, which pass unchanged
-
-
-def simulate_pool(boundary: BoundaryEdges, slots: int, workers: int, seed: int) -> PoolResult:
+def simulate_pool(boundary: BoundaryEdges, slots: int, workers: int, seed: int) -> PacketCounts:
     """Simulate one exchange: sources in a random order, destinations compete for the slots.
 
     The contributions of a source arrive together, by ascending destination. The first one that
     finds a free slot takes it for its destination; the last one frees it. Contributions without a
     slot go to the worker of their destination. The product has a pool for each bank and overflows
-    slightly more than this single pool.
+    slightly more than this single pool. Sums and overflows count as packets down.
     """
     sources, source = number_ids(boundary.source)
     destinations, destination = number_ids(boundary.destination)
     holder = holders(destination, boundary.destination_worker)
     sender = holders(source, boundary.source_worker)
     fan_in = np.bincount(destination, minlength=len(destinations)).astype(np.int64)
-    sums, overflowed = _play(
+    sent = _play(
         arrival_order(len(sources), seed),
         indptr_of_keys(source, len(sources)),
         destination,
         fan_in,
         slots,
     )
-    down = np.bincount(holder, weights=sums + overflowed, minlength=workers).astype(np.int64)
+    down = np.bincount(holder, weights=sent, minlength=workers).astype(np.int64)
     up = np.bincount(sender, minlength=workers)
-    return PoolResult(PacketCounts(up, down), int(sums.sum()), int(overflowed.sum()))
+    return PacketCounts(up, down)
 
 
 def arrival_order(sources: int, seed: int) -> NDArray[np.int64]:
@@ -127,21 +118,22 @@ def _play(
     destination: NDArray[np.int32],
     fan_in: NDArray[np.int64],
     slots: int,
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the sums of each destination that leave the switch, 0 or 1, and the overflows."""
-    sums = np.zeros(len(fan_in), dtype=np.int64)
-    overflowed = np.zeros(len(fan_in), dtype=np.int64)
+) -> NDArray[np.int64]:
+    """Return what leaves the switch for each destination: its sum, and overflows."""
+    held = np.zeros(len(fan_in), dtype=np.bool_)
+    sent = np.zeros(len(fan_in), dtype=np.int64)
     left = fan_in.copy()
     free = slots
     for source in order:
         for at in range(indptr[source], indptr[source + 1]):
             who = destination[at]
             left[who] -= 1
-            if sums[who] == 0 and free > 0:
-                sums[who] = 1
+            if not held[who] and free > 0:
+                held[who] = True
                 free -= 1
-            if sums[who] == 0:
-                overflowed[who] += 1
+            if not held[who]:
+                sent[who] += 1
             elif left[who] == 0:
+                sent[who] += 1
                 free += 1
-    return sums, overflowed
+    return sent

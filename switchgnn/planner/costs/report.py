@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The costs of a plan beside those of other transports: numbers only."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,21 +25,6 @@ from switchgnn.planner.plan.plan import Plan
 
 # The names of the rows of a report, beside those that the caller adds.
 PLAN, HOST, STRAWMAN, ONCE, COVER = "plan", "host", "strawman", "once", "cover-bound"
-
-
-@dataclass(frozen=True)
-class Frames:
-    """The bytes of a feature on the wire."""
-
-    size: int  # bytes of a frame that carries one fragment
-    fragments: int  # frames that carry one feature
-    last_size: int | None = None  # bytes of the frame with the last fragment; None: as the others
-
-    @property
-    def feature_bytes(self) -> int:
-        """Bytes of all frames that carry one feature."""
-        last = self.size if self.last_size is None else self.last_size
-        return self.size * (self.fragments - 1) + last
 
 
 @dataclass(frozen=True)
@@ -104,15 +89,15 @@ def report_direction(
     plan: Plan,
     direction: Direction,
     boundary: BoundaryEdges,
-    frames: Frames,
+    frames: Sequence[int],
     others: Mapping[str, PacketCounts | None],
 ) -> DirectionReport:
-    """Report one direction of a plan."""
+    """Report one direction of a plan; `frames` are the bytes of those that carry a feature."""
     manifest, workers = plan.manifest, plan.manifest.workers
     record = manifest.direction(direction)
     said = record.prediction
     host = host_based(boundary, workers)
-    pool = simulate_pool(boundary, manifest.slots, workers, manifest.strategy.seed).packets
+    pool = simulate_pool(boundary, manifest.slots, workers, manifest.strategy.seed)
     candidates: dict[str, PacketCounts | None] = {
         PLAN: PacketCounts(np.array(said.packets_up), np.array(said.packets_down)),
         HOST: host,
@@ -137,7 +122,7 @@ def report_direction(
         slots_used_max=int(used.max(initial=0)),
         slots_used_mean=_ratio(int(used.sum()), len(used)),
         ways={
-            name: _transport_cost(packets, host, frames)
+            name: _transport_cost(packets, host, sum(frames))
             for name, packets in candidates.items()
             if packets is not None
         },
@@ -166,16 +151,15 @@ def _occupancy(flow: Flow, slots: int) -> Occupancy:
     )
 
 
-def _transport_cost(packets: PacketCounts, host: PacketCounts, frames: Frames) -> TransportCost:
+def _transport_cost(packets: PacketCounts, host: PacketCounts, weight: int) -> TransportCost:
     return TransportCost(
-        up=_load(packets.up, frames),
-        down=_load(packets.down, frames),
+        up=_load(packets.up, weight),
+        down=_load(packets.down, weight),
         traffic_fraction=_ratio(packets.total, host.total),
     )
 
 
-def _load(packets: NDArray[np.int64], frames: Frames) -> Load:
-    weight = frames.feature_bytes
+def _load(packets: NDArray[np.int64], weight: int) -> Load:
     total, largest, mean = int(packets.sum()), int(packets.max()), float(packets.mean())
     return Load(
         packets=total,
@@ -224,7 +208,7 @@ def report_leaf_spine_direction(
     parts: LeafSpineParts,
     record: DirectionRecord,
     boundary: BoundaryEdges,
-    frames: Frames,
+    frames: Sequence[int],
     barrier_bytes: int,
 ) -> LeafSpineDirection:
     """Report one direction of a plan on a leaf-spine."""
@@ -236,13 +220,13 @@ def report_leaf_spine_direction(
         SINGLE: (sum(record.prediction.packets_up), sum(record.prediction.packets_down)),
         HOST: (copies, copies),
     }
-    weight = frames.feature_bytes
+    weight = sum(frames)
     ways = {
         name: LeafSpineLoad(up, down, up * weight, down * weight)
         for name, (up, down) in packets.items()
     }
     # Each leaf reports each fragment of a block once, and the scale; the spine answers each.
-    meetings = 1 + len(record.block_numbers) * frames.fragments
+    meetings = 1 + len(record.block_numbers) * len(frames)
     control = 2 * meetings * leaf_spine.leaves * barrier_bytes
     data = ways[PLAN].bytes_up + ways[PLAN].bytes_down
     return LeafSpineDirection(

@@ -104,7 +104,7 @@ def study_memory(
             name: _packets(graph, assignment, preset, slots, seed)
             for name, preset in presets.items()
         }
-        packets["strawman"] = simulate_pool(boundary, slots, workers, seed).packets.total
+        packets["strawman"] = simulate_pool(boundary, slots, workers, seed).total
         fractions = {name: number / (2 * copies) for name, number in packets.items()}
         points.append(MemoryPoint(slots, fractions))
     return points

@@ -6,7 +6,6 @@ G3 (Wan et al., SIGMOD 2023, section 4.2) has two stages: METIS balances vertice
 swaps between the worker with the most remote neighbours and one with few even these out.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -154,54 +153,6 @@ def g3(graph: Graph, workers: int, seed: int) -> NDArray[np.int32]:
     DEGREE_TOLERANCE (or within those of stage 1), and neither vertex has moved before. It ends when
     no pair among the candidates helps, or at GAMMA.
     """
-    return _two_stages(graph, workers, seed, swap_while_better)
-
-
-def g3_literal(graph: Graph, workers: int, seed: int) -> NDArray[np.int32]:
-    """Partition as G3 does, with its Algorithm 1 as second stage.
-
-    The result may be worse than stage 1: each swap takes the vertex with the most remote
-    neighbours, regardless of the counts and the sums of degrees.
-    """
-    return _two_stages(graph, workers, seed, swap_literally)
-
-
-def swap_literally(counts: RemoteCounts) -> int:
-    """Run Algorithm 1 of G3, and return the number of swaps.
-
-    The vertex with the most outside neighbours moves from the worker with the largest remote count
-    to the one with the smallest; the vertex with the fewest neighbours outside its new worker comes
-    back. Ends at GAMMA, at a repeated pair, or after as many swaps as there are vertices.
-    """
-    swapped: set[tuple[int, int]] = set()
-    while len(swapped) < len(counts.assignment):
-        high, low = int(counts.remote.argmax()), int(counts.remote.argmin())
-        if _even(counts, high, low):
-            break
-        ours = np.flatnonzero(counts.assignment == high)
-        theirs = np.flatnonzero(counts.assignment == low)
-        leaves = int(ours[_outside(counts, ours, high).argmax()])
-        comes = int(theirs[_outside(counts, theirs, high).argmin()])
-        pair = min(leaves, comes), max(leaves, comes)
-        if pair in swapped:
-            break
-        swapped.add(pair)
-        counts.swap(leaves, comes)
-    return len(swapped)
-
-
-def swap_while_better(counts: RemoteCounts) -> int:
-    """Run the second stage of :func:`g3`, and return the number of swaps."""
-    swapper = _Swapper(counts)
-    swaps = 0
-    while swapper.improve():
-        swaps += 1
-    return swaps
-
-
-def _two_stages(
-    graph: Graph, workers: int, seed: int, second: Callable[[RemoteCounts], int]
-) -> NDArray[np.int32]:
     check_workers(graph, workers)
     source, destination = graph.edges()
     indptr, indices = symmetric_rows(source, destination, graph.vertices)
@@ -215,8 +166,17 @@ def _two_stages(
         volume=len(indices) <= MOST_VOLUME_EDGES,
     )
     counts = RemoteCounts(indptr, indices, fill_empty(first, workers, graph), workers)
-    second(counts)
+    swap_while_better(counts)
     return counts.assignment
+
+
+def swap_while_better(counts: RemoteCounts) -> int:
+    """Run the second stage of :func:`g3`, and return the number of swaps."""
+    swapper = _Swapper(counts)
+    swaps = 0
+    while swapper.improve():
+        swaps += 1
+    return swaps
 
 
 def _weights(degree: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -226,15 +186,6 @@ def _weights(degree: NDArray[np.int64]) -> NDArray[np.int64]:
     its degree plus the mean degree: both sums count alike, but neither need be balanced by itself.
     """
     return degree + max(1, round(float(degree.mean())))
-
-
-def _outside(counts: RemoteCounts, vertices: NDArray[np.int64], worker: int) -> NDArray[np.int64]:
-    outside: NDArray[np.int64] = counts.degree[vertices] - counts.inside[vertices, worker]
-    return outside
-
-
-def _even(counts: RemoteCounts, high: int, low: int) -> bool:
-    return bool(counts.remote[low] >= (1 - GAMMA) * counts.remote[high])
 
 
 class _Swapper:
@@ -255,7 +206,7 @@ class _Swapper:
         ours = self._lowest(high, high, -1)
         own = counts.leaving(ours)
         for low in np.argsort(counts.remote, kind="stable").tolist():
-            if low == high or _even(counts, high, low):
+            if low == high or counts.remote[low] >= (1 - GAMMA) * counts.remote[high]:
                 return False
             theirs = self._lowest(low, high, 1)
             pair = self._swap_pair(

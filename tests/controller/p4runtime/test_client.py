@@ -3,11 +3,8 @@
 """The connection to a switch, and its errors as sentences."""
 
 import os
-import shutil
-import subprocess
 import threading
 
-import grpc
 import pytest
 from finsy.proto import rpc_code
 
@@ -22,7 +19,6 @@ from switchgnn.controller.errors import (
 )
 from switchgnn.controller.p4runtime.rows import INSERT, row_update
 from switchgnn.softswitch import SoftSwitch
-from tests.controller.fake_server import FakeSwitch
 from tests.controller.plans import make_plan
 from tests.support.markers import needs_root
 from tests.support.speed import seconds_here
@@ -154,40 +150,6 @@ def test_reasons_in_words(fake, loaded, updates, code, words):
     fake.arm(fail_at=1, fail_code=code)
     with pytest.raises(WriteRefusedError, match=words):
         loaded.write(updates)
-
-
-@pytest.fixture
-def certificate(tmp_path):
-    """A self-signed certificate for this machine, and its key."""
-    if shutil.which("openssl") is None:
-        pytest.skip("openssl is not on the PATH")
-    certificate, key = tmp_path / "certificate.pem", tmp_path / "key.pem"
-    subprocess.run(
-        [
-            *("openssl", "req", "-x509", "-nodes", "-days", "1", "-subj", "/CN=switch"),
-            *("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"),
-            *("-addext", "subjectAltName=IP:127.0.0.1"),
-            *("-keyout", str(key), "-out", str(certificate)),
-        ],
-        check=True,
-        capture_output=True,
-    )
-    return certificate, key
-
-
-def test_an_encrypted_connection_with_certificates_on_both_sides(certificate):
-    path, key = certificate
-    pair = [(key.read_bytes(), path.read_bytes())]
-    fake = FakeSwitch(grpc.ssl_server_credentials(pair, path.read_bytes(), True)).start()
-    try:
-        with P4RuntimeClient(
-            fake.address, tls=TlsOptions(path, path, key), deadline=seconds_here(5)
-        ) as client:
-            assert client.get_pipeline_cookie() is None
-        with pytest.raises(SwitchUnreachableError, match="without TLS"):
-            P4RuntimeClient(fake.address, deadline=0.3).open()
-    finally:
-        fake.stop()
 
 
 @pytest.mark.parametrize(

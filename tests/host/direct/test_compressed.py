@@ -174,34 +174,6 @@ def test_both_ends_hold_the_same_rows(method, bits, number):
     assert sum(each.savings.skipped for each in transports) == rule.skipped > 0
 
 
-@pytest.mark.whole
-@pytest.mark.parametrize("bits", [8, 16])
-def test_rounded_changes_do_not_drift(bits):
-    """What receivers hold stays as close as the first time, over 1,000 steps of a random walk.
-
-    A step of at most d and a residual of at most r have a range of 2·(d + r), so the next residual
-    is at most (d + r)/(2^B - 1), which settles at d/(2^B - 2).
-    """
-    graph, assignment = random_case(20, 60, 2, 1, directed=True)
-    schedules = copy_schedules(graph, assignment, 2)
-    transports = on_hub(schedules, compression=Compression(bits, cache=True))
-    most, rng = 1.0, np.random.default_rng(1)
-    steps = rng.uniform(-most, most, (1000, graph.vertices, 3)).astype(np.float32)
-    calls = [Call(features) for features in np.cumsum(steps, axis=0, dtype=np.float32)]
-    parts, off = parts_of(assignment, 2), []
-
-    def compare(worker, call):
-        (tables,) = transports[worker]._compressed._tables.values()
-        other = 1 - worker
-        copied = call.features[parts[other]][schedules[other].send.column]
-        off.append(np.abs(copied - tables.held).max())
-
-    exchange_all(transports, parts, calls, compare)
-    assert len(off) == 2 * len(calls)
-    rounding = 2.0**-22 * max(np.abs(call.features).max() for call in calls)
-    assert np.max(off) <= most / (2**bits - 2) + rounding
-
-
 @pytest.mark.parametrize("feedback", [False, True])
 def test_feedback_makes_up_for_rounding(feedback):
     """The sum of all that was received is off by one rounding; without feedback by one a round."""

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rows fed bit by bit give the sums of the whole graph, whatever the bits and the network."""
 
-import threading
 from collections import Counter
 from types import SimpleNamespace
 
@@ -39,10 +38,8 @@ from tests.host.direct.crew import (
     random_case,
     sizes_of_frames,
     stream_all,
-    together,
     wrong,
 )
-from tests.support.speed import seconds_here
 
 
 def calls_of(graph, width, turns):
@@ -182,58 +179,6 @@ def test_fed_in_the_order_of_computing_rows_leave_at_once_and_in_full_groups(dir
     assert numbers == sorted(numbers)
     assert len(numbers) > 4 * bins
     assert transports[1].counters.acks_sent <= len(numbers) // 8 + bins
-
-
-def test_what_depends_on_nobody_late_is_done_before():
-    """Worker 2 sends nothing; the sums without it are there, and their rows go out."""
-    graph, assignment = random_case(90, 200, 3, 8, directed=False)
-    parts = parts_of(assignment, 3)
-    hub = Hub(3)
-    transports = binned_on_hub(binned_schedules(graph, assignment, 3), hub=hub)
-    features, _ = calls_of(graph, 3, 1)[0]
-    rows = features[parts[0]]
-    source, destination = graph.edges()
-    late = np.unique(destination[(assignment[source] == 2) & (assignment[destination] == 0)])
-    boundary = (assignment[source] != 0) & (assignment[destination] == 0)
-    early = np.setdiff1d(destination[boundary], late)
-    assert len(late)
-    assert len(early)
-    bins = [np.searchsorted(parts[0], each) for each in (late, early)]
-    reached = threading.Event()
-
-    def work(worker):
-        stop = reached.wait if worker else reached.set
-        with transports[worker].in_background():
-            if worker == 2:
-                assert reached.wait(seconds_here())
-            first = transports[worker].begin(3, BOTH[0])
-            first.feed(np.arange(len(parts[worker])), features[parts[worker]])
-            second = None
-            if worker == 0:
-                # The late ones come first, and are not waited for.
-                assert first.wait_any([first.needs(each) for each in bins]) == 1
-                sums = first.sums(bins[1])
-                second = transports[0].begin(3, BOTH[0])
-                second.feed(bins[1], rows[bins[1]])
-                assert not first._round.incoming.done
-            stop()
-            rest = np.setdiff1d(np.arange(len(parts[worker])), bins[1] if second else [])
-            first.sums(np.arange(len(parts[worker])))
-            second = second or transports[worker].begin(3, BOTH[0])
-            second.feed(rest, features[parts[worker]][rest])
-            transports[worker].finish()
-        transports[worker].close()
-        return sums if worker == 0 else None
-
-    sums = together(work, 3)[0]
-    whole = np.zeros_like(features)
-    whole[early] = sums
-    picked = np.isin(assignment, [0]) & np.isin(np.arange(graph.vertices), early)
-    keep = np.isin(destination, np.flatnonzero(picked))
-    only = graph_from_edges(
-        source[keep], destination[keep], name="early", vertices=graph.vertices, directed=True
-    )
-    assert wrong(only, assignment, features, whole) == 0
 
 
 @pytest.fixture

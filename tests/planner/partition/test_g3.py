@@ -5,16 +5,12 @@
 import numpy as np
 from hypothesis import strategies as st
 
-from switchgnn.planner import (
-    partition_workers,
-)
+from switchgnn.planner import partition_workers
 from switchgnn.planner.partition import g3 as partition_g3
 from switchgnn.planner.partition.g3 import (
     DEGREE_TOLERANCE,
-    GAMMA,
     RemoteCounts,
     g3,
-    swap_literally,
     swap_while_better,
 )
 from switchgnn.planner.partition.metis import partition_vertices, symmetric_rows
@@ -50,13 +46,11 @@ class Recounted(RemoteCounts):
         super().__init__(*rows, np.asarray(assignment, dtype=np.int32), workers)
         self.near = neighbour_sets(graph)
         self.workers = workers
-        self.swaps = []
         self.check()
 
     def swap(self, one, other):
         assert self.assignment[one] != self.assignment[other]
         super().swap(one, other)
-        self.swaps.append((one, other))
         self.check()
 
     def check(self):
@@ -103,34 +97,6 @@ def test_the_better_swaps_only_improve(split):
     assert counts.degree_sum.max() <= max(DEGREE_TOLERANCE * degrees.mean(), degrees.max())
     moved = np.count_nonzero(counts.assignment != assignment)
     assert moved == 2 * swaps
-
-
-@given(split_graphs())
-def test_literal_swaps_are_those_of_algorithm_1(split):
-    graph, workers, assignment = split
-    counts = Recounted(graph, assignment, workers)
-    swap_literally(counts)
-    assert counts.swaps == algorithm_1(neighbour_sets(graph), assignment.tolist(), workers)
-
-
-def algorithm_1(near, owner, workers):
-    """Algorithm 1 of G3 with sets, recounting everything."""
-    swaps, seen = [], set()
-    while len(swaps) < len(owner):
-        sizes = [len(each) for each in remote_sets(near, owner, workers)]
-        high, low = sizes.index(max(sizes)), sizes.index(min(sizes))
-        if sizes[low] >= (1 - GAMMA) * sizes[high]:
-            break
-        members = {p: [v for v, w in enumerate(owner) if w == p] for p in (high, low)}
-        outside = [sum(owner[w] != high for w in each) for each in near]
-        x = max(members[high], key=lambda v: (outside[v], -v))
-        y = min(members[low], key=lambda v: (outside[v], v))
-        if frozenset((x, y)) in seen:
-            break
-        seen.add(frozenset((x, y)))
-        swaps.append((x, y))
-        owner[x], owner[y] = low, high
-    return swaps
 
 
 def test_large_graphs_are_cut_for_few_edges(monkeypatch):

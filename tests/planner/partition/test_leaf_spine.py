@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from switchgnn.host.wire.header import BARRIER_FRAME_BYTES, FEATURE_FRAME_BYTES
 from switchgnn.planner import Direction, load_graph
-from switchgnn.planner.costs.report import Frames, report_leaf_spine_direction
+from switchgnn.planner.costs.report import report_leaf_spine_direction
 from switchgnn.planner.partition import metis_leaf_spine as module
 from switchgnn.planner.partition.cdfgnn import (
     GAMMA,
@@ -183,7 +183,7 @@ def test_the_report_counts_what_crosses(direction, send, leaves, spines):
     boundary = boundary_of(graph, plan.assignment)
     edges = boundary.towards(direction)
     record = plan.manifest.direction(direction)
-    frames = Frames(FEATURE_FRAME_BYTES, 3)
+    frames = (FEATURE_FRAME_BYTES,) * 3
     found = report_leaf_spine_direction(parts, record, edges, frames, BARRIER_FRAME_BYTES)
 
     played = replay_leaf_spine(plan, parts, random_features(graph), direction)

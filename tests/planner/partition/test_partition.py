@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from switchgnn.planner import build_plan, partition_workers
 from switchgnn.planner.partition import metis
 from switchgnn.planner.partition import simple as partition_boundary
-from switchgnn.planner.partition.g3 import g3, g3_literal
+from switchgnn.planner.partition.g3 import g3
 from switchgnn.planner.partition.metis import partition_vertices, symmetric_rows
 from switchgnn.planner.partition.simple import (
     balanced_boundary,
@@ -46,7 +46,7 @@ from tests.support.waiting import wait_until
 
 @pytest.mark.parametrize(
     "strategy",
-    [partition_workers, metis_volume, shuffled, chunk, balanced_boundary, g3, g3_literal],
+    [partition_workers, metis_volume, shuffled, chunk, balanced_boundary, g3],
 )
 def test_every_worker_gets_a_vertex(strategy):
     @given(graphs(), st.integers(1, 9), st.integers(0, 3))

@@ -169,13 +169,15 @@ class DoneIsDone(ScaledCheck):
             return
         if scaled is None or scaled.void:
             return
-        units = self._units[self.scene.job.rounds[scaled.exchange][1]]
+        direction = self.scene.job.rounds[scaled.exchange][1]
+        blocks = self.scene.subject.plan.manifest.direction(direction).block_numbers
+        units = self._units[direction]
         here = packet.block, packet.fragment
         now = units.index(here) + 1 if here in units else 0
         known = self._known[worker, packet.unit.round]
         for block, word in units[known:now]:
             unit = CheckedUnit.of(packet.unit.round, block, word)
-            features = self._features[worker][block]
+            features = self._features[worker][block] if block in blocks else 0
             acknowledged = self._acknowledged[worker, unit].total()
             if acknowledged < features:
                 self.tell(

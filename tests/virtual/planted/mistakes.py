@@ -253,7 +253,7 @@ MISTAKES = (
     ),
     in_text(
         "reported_out_of_order",
-        0,
+        1,
         UNITS,
         "        return next((unit for unit in self._in_flight if unit.meeting is None), None)\n",
         "        left = [unit for unit in self._in_flight if unit.meeting is None]\n"

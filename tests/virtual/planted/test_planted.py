@@ -16,7 +16,7 @@ QUICK = {
     *("groups_not_sent_again", "next_turn_at_once", "rows_of_the_last_round", "fetched_once"),
     *("void_rounds_not_left", "installed_once", "session_not_remembered", "turns_not_forgotten"),
     *("the_living_are_named", "no_heartbeat", "refuse_a_partial_sum", "keep_the_part"),
-    *("silent_in_a_block", "done_not_said_again"),
+    *("silent_in_a_block", "done_not_said_again", "share_the_last_tags", "more_units_than_pools"),
 }
 
 
