@@ -21,15 +21,14 @@ from switchgnn.controller.change import (
 )
 from switchgnn.controller.check import check_plan
 from switchgnn.controller.controls import KEYED
-from switchgnn.controller.controls.banks import SlotLimits, hands_out_slots
+from switchgnn.controller.controls.banks import Reduce, SlotLimits, hands_out_slots
 from switchgnn.controller.controls.congestion import (
     BMV2_QUEUE,
     DEFAULT_ECN_THRESHOLD,
     Congestion,
     marking,
 )
-from switchgnn.controller.controls.loop import Loop
-from switchgnn.controller.controls.reduce import Reduce
+from switchgnn.controller.controls.loop import multicast_groups
 from switchgnn.controller.controls.session import Session, SessionEntry, Tier
 from switchgnn.controller.errors import (
     ControllerError,
@@ -62,7 +61,7 @@ def desired_state(
     return SwitchContents(
         rows={**empty.rows, **{rows.table.name: rows for rows in tables}},
         defaults={**empty.defaults, **settings},
-        groups=Loop().groups(plan, network),
+        groups=multicast_groups(plan, network),
     )
 
 

@@ -77,9 +77,7 @@ class SwitchInstall:
 
     def served_plan(self) -> int:
         """Return the number of the plan that the switch serves, of any program; 0: none."""
-        if self._runs_program:
-            return self.session.plan
-        return 0 if self._cookie is None else served_plan(self.client)
+        return self.session.plan if self._runs_program else served_plan(self.client)
 
     def load(self, *, anew: bool = False) -> None:
         """Load the program unless it runs; then what was there cannot be restored."""

@@ -29,21 +29,18 @@ def result_group(neighbour: _Number) -> _Number:
     return FIRST_RESULT_GROUP + neighbour * LOOP_LANES
 
 
-class Loop:
-    """The multicast groups."""
-
-    def groups(self, plan: SwitchPlan, network: Network) -> dict[int, tuple[int, ...]]:
-        """Return the sorted ports of each group by its number."""
-        ports = plan.ports(network)
-        below = len(plan.below)
-        groups = {ALL_WORKERS_GROUP: tuple(sorted(ports[:below]))}
-        if plan.above:
-            # One spine passes broadcasts on.
-            groups[ALL_STATIONS_GROUP] = tuple(sorted(ports[: below + 1]))
-        for neighbour, port in enumerate(ports):
-            for lane in range(LOOP_LANES):
-                groups[result_group(neighbour) + lane] = (port, FIRST_LOOP_PORT + lane)
-        return groups
+def multicast_groups(plan: SwitchPlan, network: Network) -> dict[int, tuple[int, ...]]:
+    """Return the sorted ports of each group by its number."""
+    ports = plan.ports(network)
+    below = len(plan.below)
+    groups = {ALL_WORKERS_GROUP: tuple(sorted(ports[:below]))}
+    if plan.above:
+        # One spine passes broadcasts on.
+        groups[ALL_STATIONS_GROUP] = tuple(sorted(ports[: below + 1]))
+    for neighbour, port in enumerate(ports):
+        for lane in range(LOOP_LANES):
+            groups[result_group(neighbour) + lane] = (port, FIRST_LOOP_PORT + lane)
+    return groups
 
 
 class Result(Keyed):

@@ -15,7 +15,6 @@ from switchgnn.controller.p4runtime.rows import (
     decode_default,
     encode_default,
     make_rows,
-    records,
 )
 from switchgnn.controller.plan import SwitchPlan
 
@@ -67,8 +66,11 @@ class Keyed(_NamedTable, ABC):
         """Return each entry for people: its key, and its parameters as of the usual action."""
         usual = self.table.action(self.action)
         columns = rows.key_columns() | rows.param_columns(usual)
-        found = records({name: each for name, each in columns.items() if name not in self.hidden})
-        for record, action in zip(found, rows.action_ids, strict=True):
+        shown = {name: each for name, each in columns.items() if name not in self.hidden}
+        found: list[Record] = []
+        for *values, action in zip(*shown.values(), rows.action_ids, strict=True):
+            record: Record = dict(zip(shown, map(int, values), strict=True))
+            found.append(record)
             for name, text in self.formats.items():
                 record[name] = text(int(record[name]))
             if self.otherwise is not None and action != usual.id:

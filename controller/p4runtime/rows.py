@@ -172,15 +172,6 @@ def _column(data: Bytes, start: int, field: Field) -> Column:
 
 
 Record = dict[str, int | str]
-
-
-def records(columns: Mapping[str, Column]) -> list[Record]:
-    """Return one record per entry from columns of equal length."""
-    names = list(columns)
-    values = zip(*columns.values(), strict=True)
-    return [dict(zip(names, map(int, row), strict=True)) for row in values]
-
-
 INSERT = p4r.Update.INSERT
 MODIFY = p4r.Update.MODIFY
 DELETE = p4r.Update.DELETE

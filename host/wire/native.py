@@ -153,11 +153,10 @@ def hosts_run_as() -> str:
 
 def _source() -> LibrarySource:
     """Return the C++ of the library: the constants of the header, and the files that use them."""
-    offsets = {name.upper(): HEADER_AT + span.at for name, span in spans().items()}
-    masks = {name.upper(): span.mask for name, span in spans().items() if span.mask}
+    places = {name.upper(): span for name, span in spans().items()}
     numbers = {
-        **{f"{name}_AT": at for name, at in offsets.items()},
-        **{f"{name}_MASK": mask for name, mask in masks.items()},
+        **{f"{name}_AT": HEADER_AT + span.at for name, span in places.items()},
+        **{f"{name}_MASK": span.mask for name, span in places.items() if span.mask},
         **{f"KIND_{kind.name}": int(kind) for kind in Kind},
         "HEADER_AT": HEADER_AT,
         "CHECKED_BYTES": CHECKED_BYTES,

@@ -14,16 +14,16 @@ from switchgnn.controller import (
 )
 from switchgnn.controller.cli import app
 from switchgnn.controller.controls.access import Destination, Partial, Source
+from switchgnn.controller.controls.banks import Reduce
 from switchgnn.controller.controls.fanout import Fanout
 from switchgnn.controller.controls.forward import Forward
 from switchgnn.controller.controls.loop import (
     ALL_STATIONS_GROUP,
     ALL_WORKERS_GROUP,
-    Loop,
     Result,
+    multicast_groups,
     result_group,
 )
-from switchgnn.controller.controls.reduce import Reduce
 from switchgnn.controller.controls.rewrite import Rewrite
 from switchgnn.controller.controls.session import Session, Tier, WorkerPorts
 from switchgnn.planner.build import build_plan
@@ -80,7 +80,7 @@ def test_a_leaf_has_workers_below_and_spines_above(plans, layout):
         "elsewhere": 0b00111,
         "leaves": 0,
     }
-    groups = Loop().groups(leaf, network)
+    groups = multicast_groups(leaf, network)
     assert groups[ALL_WORKERS_GROUP] == (1, 2)
     assert groups[ALL_STATIONS_GROUP] == (1, 2, 3)
     assert groups[result_group(3)] == (4, 256)
@@ -98,7 +98,7 @@ def test_a_spine_has_leaves_with_their_workers(plans, layout):
     tier = Tier(layout)
     values = {"above": 0, "number": 0, "elsewhere": 0, "leaves": 1}
     assert tier.decode_values(tier.encode(spine, network)) == values
-    assert ALL_STATIONS_GROUP not in Loop().groups(spine, network)
+    assert ALL_STATIONS_GROUP not in multicast_groups(spine, network)
 
 
 def test_a_spine_that_hears_no_barrier_takes_all_turns(plans, layout):

@@ -11,12 +11,11 @@ import pytest
 from switchgnn.base.network import Station
 from switchgnn.controller import Network, install, read_counters, star_network
 from switchgnn.controller.controls.access import Destination, Partial, Source
-from switchgnn.controller.controls.banks import SlotLimits
+from switchgnn.controller.controls.banks import Reduce, SlotLimits
 from switchgnn.controller.controls.congestion import Congestion, Marking, marking
 from switchgnn.controller.controls.fanout import Fanout
 from switchgnn.controller.controls.forward import Forward
-from switchgnn.controller.controls.loop import Loop, Result
-from switchgnn.controller.controls.reduce import Reduce
+from switchgnn.controller.controls.loop import Result, multicast_groups
 from switchgnn.controller.controls.rewrite import Rewrite
 from switchgnn.controller.controls.session import Session, SessionEntry, WorkerPorts
 from switchgnn.controller.errors import PlanRefusedError
@@ -147,7 +146,7 @@ def test_results_go_to_the_port_and_first_group_of_their_worker(layout, network)
 
 
 def test_groups_join_each_worker_with_each_loop_port(network):
-    groups = Loop().groups(PLAN, network)
+    groups = multicast_groups(PLAN, network)
     assert groups[1] == (1, 2, 3)
     assert groups[16] == (1, 256)
     assert groups[16 + 2 * 32 + 31] == (3, 287)
