@@ -227,7 +227,8 @@ class UnitExchange:
             self._take(kept, self._clock.now())
 
     def _fast_path(self, schedule: BlockSchedule, unit: Unit) -> SumFastPath | None:
-        if self._native is None:
+        # An empty unit may have the number of a block of the other direction.
+        if self._native is None or not len(schedule.receive_vertex):
             return None
         key = unit.block, pool_of(unit.fragment)
         if key not in self._fast_paths:

@@ -14,7 +14,7 @@ from switchgnn.host.innetwork.barrier import Barrier
 from switchgnn.host.innetwork.endpoint import Endpoint
 from switchgnn.host.innetwork.receiver import SumReceiver
 from switchgnn.host.innetwork.responder import Inbox, Notifier, Responder
-from switchgnn.host.innetwork.schedule import block_schedules
+from switchgnn.host.innetwork.schedule import block_schedules, empty_schedule
 from switchgnn.host.innetwork.sender import FeatureSender
 from switchgnn.host.innetwork.units import UnitExchange, _InFlight
 from switchgnn.host.pace import Pace
@@ -213,6 +213,13 @@ def test_frames_of_any_length_are_no_danger(schedule):
     batch.sizes[:2] = 9000, 0
     assert FastPaths(native_frames().take_sums).take_plain(batch, [fast_path]) == [0, 1]
     assert not half.receiver.done
+
+
+def test_an_empty_unit_has_none(schedule):
+    """It may have the number of a block: native code would write where it has no room."""
+    units = Half(schedule, None).units
+    assert units._fast_path(schedule, UNIT) is not None
+    assert units._fast_path(empty_schedule(ADDRESSES, SESSION), UNIT) is None
 
 
 def test_a_compiler_gives_native_code():
