@@ -106,7 +106,7 @@ class SlotIsReusedWithoutClearing(SwitchTest):
     def runTest(self) -> None:
         for block in (1, 2):
             self.add_sum(900 + block, SOURCES, slot=7, block=block, known=block == 2)
-        tags = [(1, 1, 0), (1, 1, 2), (1, 2, 0), (2, 1, 0), (2, 2, 4), (3, 1, 0)]
+        tags = [(1, 1, 0), (1, 2, 1), (1, 1, 3), (2, 1, 0), (2, 2, 4), (3, 1, 0)]
         for round_, block, fragment in tags:
             tag = {"round_": round_, "block": block}
             with self.counted(Outcome.AGGREGATED, 2, passes={1: 2}, completed={0: 1}):

@@ -47,7 +47,7 @@ class OlderTagsOfASourceAreStale(SwitchTest):
             {"round_": 8},
             {"round_": 8, "block": 6, "fragment": 4},
             {"block": 4},
-            {"block": 4, "fragment": LAST_FRAGMENT},
+            {"block": 6, "fragment": 2},
             {"fragment": 2},
             {"round_": 1, "block": 4, "fragment": 0},
         )
@@ -70,8 +70,8 @@ class TagsReachTheEnd(SwitchTest):
             self.add_sum(900, {101: 0}, slot=7, block=block, known=block == top)
         tags = [
             {"round_": 0, "block": 0, "fragment": 0},
-            {"round_": 0, "block": 0, "fragment": LAST_FRAGMENT},
             {"round_": 0, "block": top, "fragment": 0},
+            {"round_": 0, "block": 0, "fragment": LAST_FRAGMENT},
             {"round_": 0xFFFFFFFF, "block": 0, "fragment": 0},
             {"round_": 0xFFFFFFFF, "block": top, "fragment": LAST_FRAGMENT},
         ]
@@ -161,7 +161,7 @@ class OlderTagChangesNothing(AcceptedTest):
 
     def runTest(self) -> None:
         self.add_sources(*range(101, 110), blocks=(1, 2))
-        older = ({"fragment": 1}, {"block": 1, "fragment": 9}, {"round_": 1, "fragment": 9})
+        older = ({"fragment": 1}, {"block": 1}, {"round_": 1, "fragment": 9})
         for number, change in enumerate(older):
             old = {"round_": 2, "block": 2, "fragment": 2, **change}
             new = {"round_": 2, "block": 2, "fragment": 2}
@@ -183,8 +183,8 @@ class TagsStartAnew(AcceptedTest):
         tags = [
             {"round_": round_, "block": block, "fragment": fragment}
             for round_ in (1, 2)
-            for block in (1, 2)
             for fragment in (0, 1)
+            for block in (1, 2)
         ]
         for _ in range(2):
             for tag in tags:
