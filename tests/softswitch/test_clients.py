@@ -24,6 +24,8 @@ from switchgnn.softswitch.p4runtime.arbitration import (
     StreamLimits,
 )
 from tests.softswitch.harness import DEADLINE, Controller, exact, insert
+from tests.support.listeners import refused_to_nobody
+from tests.support.markers import needs_root
 from tests.support.speed import seconds_here
 from tests.support.waiting import wait_until
 
@@ -102,6 +104,19 @@ def test_a_socket_is_for_its_owner(tmp_path):
     finally:
         os.umask(before)
     assert not path.exists()
+
+
+@needs_root
+def test_another_user_cannot_connect(tmp_path):
+    path = tmp_path / "p4runtime.sock"
+    with SoftSwitch(grpc=f"unix:{path}"):
+        # The folder is open to all; the socket is not.
+        for folder in path.parents:
+            if not folder.stat().st_mode & stat.S_IXOTH:
+                folder.chmod(folder.stat().st_mode | stat.S_IXOTH)
+        assert refused_to_nobody(socket.AF_UNIX, str(path))
+        path.chmod(0o666)
+        assert not refused_to_nobody(socket.AF_UNIX, str(path))
 
 
 def test_a_socket_in_use_is_not_taken_away(tmp_path):
