@@ -79,7 +79,7 @@ class Flood:
     """NOTICEs of one worker, as many as its processor can send."""
 
     def __init__(self, team):
-        endpoint = team.exchanges[EVIL]._block._endpoint
+        endpoint = team.exchanges[EVIL]._endpoint
         header = Header(kind=Kind.NOTICE, src_id=EVIL, count=0xFFFF, block_id=1, round=1)
         self._frame = endpoint.frame(header)
         self._link = endpoint.link

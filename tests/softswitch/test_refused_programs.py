@@ -160,6 +160,7 @@ def test_incomplete_programs(program, change, words):
         load(document)
 
 
+MARK = "planted_mark"
 ALL = os.environ.get("SWITCHGNN_LEVEL") == "all"
 
 
@@ -170,6 +171,20 @@ def changed(document, path, value):
         place = place[step]
     place[path[-1]] = value
     return json.dumps(changed).encode()
+
+
+CRAFTED = {
+    "the id of a field list": ("fates", ("field_lists", 0, "id"), f"0(x): {MARK}()\ndef keep_1"),
+    "the value of an error": ("headers", ("errors", 0, 1), f"{MARK}()"),
+    "the bits of a field": ("headers", ("header_types", 0, "fields", 0, 1), f"1, {MARK}()"),
+}
+
+
+@pytest.mark.parametrize("name", CRAFTED)
+def test_a_crafted_program_is_refused(name):
+    program, path, value = CRAFTED[name]
+    with pytest.raises(MalformedProgramError):
+        lower_program(load_program(changed(json.loads(config_bytes(program)), path, value)))
 
 
 def test_deep_nesting_is_refused():
