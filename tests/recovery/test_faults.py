@@ -27,7 +27,7 @@ def test_every_sum_is_exact(team):
 
 @pytest.mark.parametrize("which", [*STARS, *of_topology("star", [TARGET_ON_PYTHON])])
 def test_partial_sums_are_exact(which, tmp_path, stack):
-    with made_bed(which, tmp_path, send="cover") as made:
+    with made_bed(which, tmp_path, send="cover", slots=32, pools=2) as made:
         assert max(made.plan.switch.entry_count) > 1
         made.install()
         with ExitStack() as stack:

@@ -59,7 +59,7 @@ def those_of_few_edges(graph):
 
 @pytest.fixture(params=TARGETS)
 def own_bed(request, tmp_path):
-    with bed(request.param, WORKERS, tmp_path) as made:
+    with bed(request.param, WORKERS, tmp_path, slots=32, pools=2) as made:
         made.install()
         yield made
 
