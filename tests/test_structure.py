@@ -310,7 +310,7 @@ def lines_of(root: Path) -> dict[str, int]:
 
 
 # Until it reaches its number, a room does not grow beyond these; lower them as it shrinks.
-MOST_FOR_NOW = {"product": 74_500, "core": 15_550, "tests": 65_050}
+MOST_FOR_NOW = {"product": 74_300, "core": 15_530, "tests": 64_800}
 MOST_FILES = {"product": 405, "core": 96}
 
 
