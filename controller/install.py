@@ -21,7 +21,7 @@ from switchgnn.controller.change import (
 )
 from switchgnn.controller.check import check_plan
 from switchgnn.controller.controls import KEYED
-from switchgnn.controller.controls.banks import Reduce, SlotLimits, hands_out_slots
+from switchgnn.controller.controls.banks import SlotLimits, hands_out_slots
 from switchgnn.controller.controls.congestion import (
     BMV2_QUEUE,
     DEFAULT_ECN_THRESHOLD,
@@ -29,6 +29,7 @@ from switchgnn.controller.controls.congestion import (
     marking,
 )
 from switchgnn.controller.controls.loop import multicast_groups
+from switchgnn.controller.controls.reduce import Reduce
 from switchgnn.controller.controls.session import Session, SessionEntry, Tier
 from switchgnn.controller.errors import (
     ControllerError,

@@ -10,8 +10,8 @@ from rich.table import Table
 
 from switchgnn.base.names import no_such
 from switchgnn.controller.controls import KEYED
-from switchgnn.controller.controls.banks import Reduce
 from switchgnn.controller.controls.congestion import Congestion, Marking
+from switchgnn.controller.controls.reduce import Reduce
 from switchgnn.controller.controls.session import Session, SessionEntry
 from switchgnn.controller.counters import Counters, read_counters
 from switchgnn.controller.errors import ControllerError

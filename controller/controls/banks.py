@@ -1,13 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""banks.p4 and reduce.p4: the banks, the strawman's limits, and the sums of the all-reduce."""
+"""banks.p4: the sizes and counters of the banks, and the limits of the strawman's."""
 
 from dataclasses import dataclass
 
 from switchgnn.controller.controls.tables import Setting
 from switchgnn.controller.errors import OtherProgramError
 from switchgnn.controller.p4runtime.layout import Layout
-from switchgnn.controller.plan import SwitchPlan
 
 PASSES_COUNTER = "passes"
 # One cell for each slot of the all-reduce.
@@ -102,22 +101,3 @@ class SlotLimits(Setting):
         banks = len(self.table.action(self.action).params)
         limits = {f"limit{bank}": slots // banks + (bank < slots % banks) for bank in range(banks)}
         return self.encode_values(limits)
-
-
-class Reduce(Setting):
-    """The table of reduce.p4: how many contributions make a sum of the all-reduce."""
-
-    name, action = "reduce", "set_reduce"
-
-    def __init__(self, layout: Layout) -> None:
-        super().__init__(layout)
-        self._slots = reduce_slots(layout)
-
-    def encode(self, plan: SwitchPlan) -> bytes:
-        """Return the default action for the workers behind a switch; 0 of them for a strawman."""
-        expected = sum(plan.members).bit_count() if self._slots else 0
-        return self.encode_values({"expected": expected})
-
-    def decode(self, default: bytes) -> int:
-        """Return the contributions to a sum in a default action; 0: there is no all-reduce."""
-        return self.decode_values(default)["expected"]

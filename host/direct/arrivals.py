@@ -16,7 +16,6 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.host.direct.counters import DirectCounters
 from switchgnn.host.direct.frames import (
     ALL_OF_A_GROUP,
     GROUP,
@@ -27,6 +26,7 @@ from switchgnn.host.direct.frames import (
     join_rows,
 )
 from switchgnn.host.direct.framing import Runs
+from switchgnn.host.status import DirectCounters
 from switchgnn.host.wire.batches import FrameBatch
 from switchgnn.host.wire.header import Header, Kind
 from switchgnn.host.wire.link import Link

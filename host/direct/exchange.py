@@ -12,7 +12,6 @@ from switchgnn.base.clock import SYSTEM_CLOCK, Clock
 from switchgnn.base.network import Station
 from switchgnn.host.congestion import CongestionWindow
 from switchgnn.host.direct.arrivals import MOST_OPEN, Arrivals, Incoming
-from switchgnn.host.direct.counters import DirectCounters
 from switchgnn.host.direct.errors import SilentWorkerError
 from switchgnn.host.direct.frames import (
     CONTROL_FRAME_BYTES,
@@ -28,6 +27,7 @@ from switchgnn.host.direct.outbox import Cargo, Outbox, asking_frames
 from switchgnn.host.errors import LinkError, named_workers
 from switchgnn.host.pace import Pace
 from switchgnn.host.round_trip import RoundTrip
+from switchgnn.host.status import DirectCounters
 from switchgnn.host.wire.header import Header, Kind
 from switchgnn.host.wire.link import Link, Traffic
 

@@ -21,7 +21,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.host.congestion import CongestionWindow
-from switchgnn.host.direct.counters import DirectCounters
 from switchgnn.host.direct.frames import (
     ALL_OF_A_GROUP,
     GROUP,
@@ -32,6 +31,7 @@ from switchgnn.host.direct.frames import (
 )
 from switchgnn.host.pace import Pace
 from switchgnn.host.round_trip import RoundTrip
+from switchgnn.host.status import DirectCounters
 from switchgnn.host.wire.batches import FrameRows
 from switchgnn.host.wire.header import Header, Kind
 from switchgnn.host.wire.link import Link

@@ -14,7 +14,6 @@ from switchgnn.base.clock import SYSTEM_CLOCK, Clock
 from switchgnn.base.network import Station
 from switchgnn.host.compression import NO_COMPRESSION, Compression, Savings
 from switchgnn.host.direct.compressed import CompressedRows
-from switchgnn.host.direct.counters import DirectCounters
 from switchgnn.host.direct.errors import DirectError
 from switchgnn.host.direct.exchange import DirectExchange, Round
 from switchgnn.host.direct.frames import PROTOCOL
@@ -23,6 +22,7 @@ from switchgnn.host.direct.sampling import Sampling, sample_rows
 from switchgnn.host.direct.schedule import DirectSchedule, read_schedule
 from switchgnn.host.direct.stream import Driver, Side, Stream, Waiter, make_side
 from switchgnn.host.pace import Pace
+from switchgnn.host.status import DirectCounters
 from switchgnn.host.transport import Transport, WorkerEnd, check_rows, traffic_since
 from switchgnn.host.wire.link import Link, Traffic, check_packets_fit
 from switchgnn.planner.direction import Direction

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from switchgnn.host.errors import named_workers
+from switchgnn.host.heartbeat import HeartbeatBit, SignsOfLife
 from switchgnn.host.innetwork.endpoint import Endpoint
 from switchgnn.host.innetwork.errors import (
     BarrierError,
@@ -18,7 +19,6 @@ from switchgnn.host.innetwork.errors import (
     check_plan,
 )
 from switchgnn.host.innetwork.fixed_point import Largest, magnitude_from_bits
-from switchgnn.host.innetwork.heartbeat import HeartbeatBit, SignsOfLife
 from switchgnn.host.wire.header import (
     OPENING_BLOCK,
     SESSION_MASK,

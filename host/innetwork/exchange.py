@@ -340,7 +340,7 @@ class InNetworkExchange(Transport):
                 early = frozenset()
             else:
                 state.outgoing = self._outgoing(work, scale)
-        each = UnitRound(
+        current = UnitRound(
             self._round,
             work.units,
             early,
@@ -349,9 +349,9 @@ class InNetworkExchange(Transport):
             payloads=partial(self._payloads, work, state),
             following=partial(self._following, work),
             take=partial(self._take, work, state),
-            passed=self._passed,
+            passed=partial(self._passed, work),
         )
-        if self._units.run(each, work.own):
+        if self._units.run(current, work.own):
             self._round += 1
             self._rounds += 1
             return self._kept(work, state)
@@ -393,7 +393,10 @@ class InNetworkExchange(Transport):
             rows = self._schedule(work, unit).receive_row
             state.sums[in_pool(unit.fragment, 0)][rows] += sums
 
-    def _passed(self, unit: Following) -> None:
+    def _passed(self, work: _Work, unit: Following) -> None:
+        # A round without a block counts as one.
+        if unit.block not in work.blocks and unit != work.units[0]:
+            return
         self._blocks += 1
         if self._on_block is not None:
             self._on_block(self._round, unit.block, fragment_number(unit.fragment))
@@ -415,9 +418,8 @@ class InNetworkExchange(Transport):
         """Return what follows a unit in its pool, in this round or in the next one."""
         if index + self._pools < len(work.units):
             return work.units[index + self._pools]
-        first = self._foresee() if index + 1 >= len(work.units) - self._pools else ()
         pool = index % self._pools
-        if first:
+        if first := self._foresee():
             self._early |= {pool}
             return first[pool]._replace(early=True)
         return opening(pool)

@@ -121,7 +121,7 @@ class UnitExchange:
         self._newest = Unit(0, 0, 0)
         self._open = self._void = False
 
-    def run(self, each: UnitRound, magnitude: int) -> bool:
+    def run(self, current: UnitRound, magnitude: int) -> bool:
         """Exchange a round; return False if it was void.
 
         `magnitude`: float32 bits of the largest feature of this worker.
@@ -129,20 +129,20 @@ class UnitExchange:
         Raises:
             ExchangeTimeoutError: the switch or a worker does not answer.
         """
-        self._barrier.open_round(each.number, magnitude, each.units[: self._pools])
-        self._counters.barriers += not each.early
+        self._barrier.open_round(current.number, magnitude, current.units[: self._pools])
+        self._counters.barriers += not current.early
         self._in_flight, self._begun, self._open, self._void = [], 0, False, False
-        self._newest = Unit(each.number, OPENING_BLOCK, 0)
+        self._newest = Unit(current.number, OPENING_BLOCK, 0)
         try:
-            self._drive(each)
+            self._drive(current)
         finally:
             self._endpoint.stall.stop()
         return not self._void
 
-    def _drive(self, each: UnitRound) -> None:
+    def _drive(self, current: UnitRound) -> None:
         now = self._clock.now()
         deadline, heartbeat_at = now + self._pace.timeout, now + self._heartbeat_interval
-        while self._goes_on(each):
+        while self._goes_on(current):
             unfinished = self._unfinished()
             pending = self._barrier.tend()
             more = self._send_some(now)
@@ -166,48 +166,48 @@ class UnitExchange:
                 if unfinished is not None and self._on_share is not None:
                     self._on_share((unfinished.sender.share + unfinished.receiver.share) / 2)
 
-    def _goes_on(self, each: UnitRound) -> bool:
+    def _goes_on(self, current: UnitRound) -> bool:
         """Bring the round forward as far as it is known; return whether something is left."""
         if not self._open and not self._barrier.pending:
-            self._opened(each)
+            self._opened(current)
         for unit in [unit for unit in self._in_flight if unit.passed]:
             self._in_flight.remove(unit)
-            each.passed(each.units[unit.index])
-        while self._may_begin(each):
-            self._begin(each)
+            current.passed(current.units[unit.index])
+        while self._may_begin(current):
+            self._begin(current)
         while self._open and (oldest := self._unfinished()) is not None and oldest.done:
-            self._report(each, oldest)
-        rest = self._begun < len(each.units) or self._in_flight or self._barrier.pending
+            self._report(current, oldest)
+        rest = self._begun < len(current.units) or self._in_flight or self._barrier.pending
         return bool(rest)
 
-    def _opened(self, each: UnitRound) -> None:
+    def _opened(self, current: UnitRound) -> None:
         """Go on after all workers have opened the round; close it if it is void."""
         self._open = True
-        if each.opened(self._barrier.agreed()):
+        if current.opened(self._barrier.agreed()):
             # The time until all workers were in the round is no part of the units'.
             for unit in self._in_flight:
                 unit.receiver.begin_again(self._clock.now())
             return
-        self._void, self._in_flight, self._begun = True, [], len(each.units)
+        self._void, self._in_flight, self._begun = True, [], len(current.units)
         self._counters.barriers += 1
-        for pool, step in enumerate(each.units[: self._pools]):
-            self._barrier.report(Unit(each.number, step.block, step.fragment), opening(pool))
+        for pool, step in enumerate(current.units[: self._pools]):
+            self._barrier.report(Unit(current.number, step.block, step.fragment), opening(pool))
 
-    def _may_begin(self, each: UnitRound) -> bool:
+    def _may_begin(self, current: UnitRound) -> bool:
         """Return whether the barrier of the last unit in the next one's pool has passed."""
-        if self._begun == len(each.units):
+        if self._begun == len(current.units):
             return False
         oldest = self._in_flight[0].index if self._in_flight else self._begun
         free = self._begun - oldest < self._pools
-        return free and (self._open or self._begun in each.early)
+        return free and (self._open or self._begun in current.early)
 
-    def _begin(self, each: UnitRound) -> None:
-        step = each.units[self._begun]
-        unit, schedule = Unit(each.number, step.block, step.fragment), each.schedule(step)
+    def _begin(self, current: UnitRound) -> None:
+        step = current.units[self._begun]
+        unit, schedule = Unit(current.number, step.block, step.fragment), current.schedule(step)
         sender = FeatureSender(
             self._endpoint,
             schedule.frames.fill(
-                each.number, step.fragment, each.payloads(step), narrow=self._endpoint.narrow
+                current.number, step.fragment, current.payloads(step), narrow=self._endpoint.narrow
             ),
         )
         per_sum = self._endpoint.per_sum
@@ -216,7 +216,7 @@ class UnitExchange:
             schedule,
             unit=unit,
             began=self._clock.now(),
-            fetched=None if per_sum else self._fetched.of(each.number, step.fragment),
+            fetched=None if per_sum else self._fetched.of(current.number, step.fragment),
         )
         fast_path = self._fast_path(schedule, unit)
         if fast_path is not None:
@@ -236,11 +236,11 @@ class UnitExchange:
             self._fast_paths[key] = SumFastPath(schedule.receive_vertex, counts)
         return self._fast_paths[key]
 
-    def _report(self, each: UnitRound, unit: _InFlight) -> None:
+    def _report(self, current: UnitRound, unit: _InFlight) -> None:
         """Report a unit as done, and begin to wait for the next one."""
-        each.take(each.units[unit.index], unit.receiver.sums())
+        current.take(current.units[unit.index], unit.receiver.sums())
         self._counters.barriers += 1
-        unit.meeting = self._barrier.report(unit.unit, each.following(unit.index))
+        unit.meeting = self._barrier.report(unit.unit, current.following(unit.index))
         if (following := self._unfinished()) is not None:
             # What other workers have sent of it so far is not late.
             following.receiver.begin_again(self._clock.now())

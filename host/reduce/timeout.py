@@ -3,8 +3,8 @@
 """How long a worker waits for sums, and the error that says for whom it has waited in vain."""
 
 from switchgnn.host.errors import named_workers
+from switchgnn.host.heartbeat import SignsOfLife
 from switchgnn.host.innetwork.errors import ExchangeTimeoutError
-from switchgnn.host.innetwork.heartbeat import SignsOfLife
 
 # The share of the timeout for which a worker may do nothing, and still have waited.
 _OWN_PAUSE = 0.25

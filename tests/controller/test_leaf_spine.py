@@ -14,7 +14,6 @@ from switchgnn.controller import (
 )
 from switchgnn.controller.cli import app
 from switchgnn.controller.controls.access import Destination, Partial, Source
-from switchgnn.controller.controls.banks import Reduce
 from switchgnn.controller.controls.fanout import Fanout
 from switchgnn.controller.controls.forward import Forward
 from switchgnn.controller.controls.loop import (
@@ -24,6 +23,7 @@ from switchgnn.controller.controls.loop import (
     multicast_groups,
     result_group,
 )
+from switchgnn.controller.controls.reduce import Reduce
 from switchgnn.controller.controls.rewrite import Rewrite
 from switchgnn.controller.controls.session import Session, Tier, WorkerPorts
 from switchgnn.planner.build import build_plan

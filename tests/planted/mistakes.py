@@ -631,7 +631,7 @@ MISTAKES = (
         "the_living_are_named",
         "tests/recovery",
         "who waits in vain names those that are done",
-        "host/innetwork/heartbeat.py",
+        "host/heartbeat.py",
         "if not done >> worker & 1",
         "if done >> worker & 1",
         (f"{TIMEOUTS}::TestSigns::test_who_is_done_is_not_awaited",),

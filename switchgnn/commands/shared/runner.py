@@ -80,7 +80,7 @@ class NetworkJob:
     """The network of a run or a training."""
 
     workers: int
-    slots: int  # the aggregators that a block may use
+    slots: int  # the aggregators that the blocks of all pools may use
     # a choice or `auto`
     target: str
     fabric: str

@@ -11,11 +11,12 @@ import pytest
 from switchgnn.base.network import Station
 from switchgnn.controller import Network, install, read_counters, star_network
 from switchgnn.controller.controls.access import Destination, Partial, Source
-from switchgnn.controller.controls.banks import Reduce, SlotLimits
+from switchgnn.controller.controls.banks import SlotLimits
 from switchgnn.controller.controls.congestion import Congestion, Marking, marking
 from switchgnn.controller.controls.fanout import Fanout
 from switchgnn.controller.controls.forward import Forward
 from switchgnn.controller.controls.loop import Result, multicast_groups
+from switchgnn.controller.controls.reduce import Reduce
 from switchgnn.controller.controls.rewrite import Rewrite
 from switchgnn.controller.controls.session import Session, SessionEntry, WorkerPorts
 from switchgnn.controller.errors import PlanRefusedError

@@ -153,6 +153,18 @@ def test_frames_of_every_width_carry_rows_of_every_width(graph, lanes):
         check_rounds(team, graph, width, rounds=1)
 
 
+@every_number_of_pools
+def test_an_empty_unit_is_no_block(graph, pools):
+    """Pools without a fragment have one, which is neither counted nor told."""
+    told = []
+    plan = plan_of(graph, 2, slots=64 * pools, pools=pools)
+    team = Team(plan, on_block=lambda *unit: told.append(unit))
+    check_rounds(team, graph, 4, rounds=1)
+    assert plan.manifest.blocks == 1
+    assert told == [(1, 1, 0)] * 2
+    assert [exchange.status.blocks for exchange in team.exchanges] == [1, 1]
+
+
 def test_a_row_of_more_fragments_than_a_header_counts_is_refused(graph):
     team = Team(plan_of(graph, 2, lanes=8))
     team.aggregate(np.zeros((graph.vertices, 8 * 2**11 + 1), dtype=np.float32))

@@ -8,10 +8,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from switchgnn.host.heartbeat import HeartbeatBit, SignsOfLife
 from switchgnn.host.innetwork.barrier import Barrier, opening
 from switchgnn.host.innetwork.endpoint import Endpoint
 from switchgnn.host.innetwork.errors import ExchangeTimeoutError
-from switchgnn.host.innetwork.heartbeat import HeartbeatBit, SignsOfLife
 from switchgnn.host.innetwork.receiver import SumReceiver
 from switchgnn.host.innetwork.responder import Inbox
 from switchgnn.host.innetwork.schedule import FeatureFrames, block_schedules

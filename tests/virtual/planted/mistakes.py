@@ -105,7 +105,7 @@ def in_program(name, seed):
 
 
 INSTALL = "controller/install.py"
-BARRIER, HEARTBEAT = "host/innetwork/barrier.py", "host/innetwork/heartbeat.py"
+BARRIER, HEARTBEAT = "host/innetwork/barrier.py", "host/heartbeat.py"
 EXCHANGE, OUTGOING = "host/innetwork/exchange.py", "host/innetwork/outgoing.py"
 RECEIVER, RESPONDER = "host/innetwork/receiver.py", "host/innetwork/responder.py"
 SENDER, UNITS = "host/innetwork/sender.py", "host/innetwork/units.py"
