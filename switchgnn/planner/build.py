@@ -18,7 +18,7 @@ from switchgnn.planner.direction import Direction, find_directions
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.boundary import BoundaryEdges, boundary_edges
 from switchgnn.planner.graphs.graph import FIRST_RESERVED_ID, Graph
-from switchgnn.planner.lanes import BANK_LANES, LANES, banks_of_slot
+from switchgnn.planner.lanes import BANK_LANES, banks_of_slot
 from switchgnn.planner.partition.workers import check_assignment, check_workers
 from switchgnn.planner.plan.banks import (
     BANKS,
@@ -43,7 +43,7 @@ from switchgnn.planner.plan.manifest import (
 )
 from switchgnn.planner.plan.parts import awaited_sums, switch_part, worker_part
 from switchgnn.planner.plan.plan import Plan, SwitchPart, WorkerPart
-from switchgnn.planner.presets import GIVEN, PlanContext, ResolvedStrategies
+from switchgnn.planner.presets import GIVEN, PlanContext, ResolvedStrategies, check_lanes
 from switchgnn.planner.sending.order import quickest_first
 from switchgnn.planner.sending.packets import make_packets, make_sends
 from switchgnn.planner.strategies import (
@@ -254,21 +254,16 @@ def _check_switch(context: PlanContext, *, strawman: bool) -> None:
         raise PlannerError(f"A switch with {banks} banks cannot be planned for; known: {known}.")
     if not 1 <= context.pools <= MOST_POOLS:
         raise PlannerError(f"{context.pools} pools are not possible: give 1 to {MOST_POOLS}.")
-    wide = banks_of_slot(lanes)
-    if lanes not in LANES or wide > banks:
-        known = ", ".join(str(each) for each in LANES if banks_of_slot(each) <= banks)
-        raise PlannerError(
-            f"Frames of {lanes} numbers cannot be planned for a switch with {banks} banks; "
-            f"possible: {known}."
-        )
+    check_lanes(context)
     if context.room < 1:
+        each = f" in each of {context.pools} pools" * (context.pools > 1)
         raise PlannerError(
-            f"{slots} slots of {BANK_LANES} numbers have no room for one sum of {lanes} in each of "
-            f"{context.pools} pools: give at least {wide * context.pools}."
+            f"{slots} slots of {BANK_LANES} numbers have no room for one sum of {lanes}{each}: "
+            f"give at least {banks_of_slot(lanes) * context.pools}."
         )
     if strawman and context.pools > 1:
         raise PlannerError("The strawman's switch hands out its slots itself: it has one pool.")
-    if strawman and wide > 1:
+    if strawman and banks_of_slot(lanes) > 1:
         raise PlannerError(
             f"The strawman's switch adds frames of at most {BANK_LANES} numbers, not {lanes}."
         )

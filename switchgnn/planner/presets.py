@@ -19,7 +19,7 @@ from switchgnn.planner.blocks.hypergraph import has_mtkahypar
 from switchgnn.planner.blocks.leaf_spine import name_over
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.graph import Graph
-from switchgnn.planner.lanes import BANK_LANES, banks_of_slot
+from switchgnn.planner.lanes import BANK_LANES, LANES, banks_of_slot
 from switchgnn.planner.partition.leaf_spine import LeafSpine
 from switchgnn.planner.partition.simple import load_assignment
 from switchgnn.planner.plan.banks import BANKS, room_of
@@ -231,6 +231,17 @@ def preset_strategies(name: str, graph: Graph, context: PlanContext) -> Resolved
     return preset(graph, context)
 
 
+def check_lanes(context: PlanContext) -> None:
+    """Refuse frames that no slot of the switch can hold."""
+    lanes, banks = context.lanes, context.banks
+    if lanes not in LANES or banks_of_slot(lanes) > banks:
+        known = ", ".join(str(each) for each in LANES if banks_of_slot(each) <= banks)
+        raise PlannerError(
+            f"Frames of {lanes} numbers cannot be planned for a switch with {banks} banks; "
+            f"possible: {known}."
+        )
+
+
 def resolve_strategies(
     request: PlanRequest, graph: Graph, context: PlanContext
 ) -> ResolvedStrategies:
@@ -248,6 +259,7 @@ def resolve_strategies(
         PlannerError: a name that is not known, pools for `paper`, or a rate that is not above 0.
     """
     request.checked()
+    check_lanes(context)
     if request.preset == PAPER and context.pools > 1:
         raise PlannerError(
             f"The paper's switch has one pool of slots, not {context.pools}: choose the strategy "

@@ -227,14 +227,18 @@ def choose_lanes(
 
     widths = LANES if request.lanes is None else (request.lanes,)
     candidates = [
-        replace(context, lanes=lanes, pools=pools)
-        for pools, lanes in product(numbers, widths)
-        if lanes <= widest and banks_of_slot(lanes) <= context.banks
+        replace(context, lanes=lanes, pools=pools) for pools, lanes in product(numbers, widths)
     ]
-    # The last one asked for has room, or is refused where the plan is made.
-    candidates = [at for at in candidates if at.room >= MIN_SLOTS] or candidates[:1]
-    most = _NEAR * min(map(picoseconds, candidates))
-    return next(at for at in candidates if picoseconds(at) <= most), owner
+    fit = [
+        at
+        for at in candidates
+        if at.lanes <= widest and banks_of_slot(at.lanes) <= at.banks and at.room >= MIN_SLOTS
+    ]
+    if not fit:
+        # What was asked for has little room, or is refused where the plan is made.
+        return candidates[0], owner
+    most = _NEAR * min(map(picoseconds, fit))
+    return next(at for at in fit if picoseconds(at) <= most), owner
 
 
 # The most boundary edges with which a second plan is made that serves nearly all of them.
