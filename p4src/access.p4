@@ -152,14 +152,12 @@ control Passage(inout headers_t hdr,
 // can no longer complete, and so no sum follows a fetch. The owner's answer, a feature with
 // `resend`, bypasses the slots.
 //
-// A recall and a fetch touch their slot as a contribution of zero lanes, with a count of 0
-// or of RELEASED.
+// A recall and a fetch touch their slot as a contribution without lanes, which are zeros, with a
+// count of 0 or of RELEASED.
 // Must be applied after the sender was found to own what it names.
 control Recovery(inout headers_t hdr,
                  inout metadata_t meta,
                  inout standard_metadata_t standard_metadata) {
-    Zeros() zeros;
-
     action relay_to(port_t port, outcome_t outcome) {
         meta.outcome = outcome;
         standard_metadata.egress_spec = port;
@@ -186,7 +184,6 @@ control Recovery(inout headers_t hdr,
                 meta.outcome = RECALLED;
                 touch(0);
             }
-            zeros.apply(hdr);
         }
     }
 }

@@ -4,7 +4,7 @@
 // The aggregator memory: eight banks of slots, each bank touched at most once per pass. Here it
 // is decided what is added; addition.p4 adds.
 //
-// A slot of 64, 128 or 256 lanes has two, four or eight banks side by side: its state is in
+// A slot of more than 32, 64 or 128 lanes has two, four or eight banks side by side: its state is in
 // the first one, and the others follow its decision.
 #pragma once
 
@@ -61,8 +61,8 @@ control Aggregator(in headers_t hdr,
 // The bank holds the beginning of a slot.
 #define BEGIN(b) \
     bank##b.apply(hdr, meta, meta.slots.slot##b, meta.slots.expected##b); \
-    if (meta.addition != NO_ADDITION) { \
-        lanes##b.apply(meta.addition, meta.index, meta.first, meta.sum.lanes.chunk0); \
+    if (meta.addition != NO_ADDITION && hdr.chunk0.isValid()) { \
+        lanes##b.apply(meta.addition, meta.index, hdr.chunk0.lanes, meta.sum.lanes.chunk0); \
     }
 // The bank holds chunk c of a slot that begins in an earlier bank.
 #define GO_ON(b, c) \

@@ -236,7 +236,7 @@ control Barrier(inout headers_t hdr,
     action move_window() {
         following_tag = meta.tag[79:56]
             ++ (meta.tag[55:32] + (next[32:32] == 1 || next[31:16] == 0 ? 24w1 : 24w0))
-            ++ next[15:5] ++ next[31:16] ++ next[4:0];
+            ++ next[15:7] ++ next[31:16] ++ next[6:0];
         opened_round.write(0, ROUND_OF(meta.tag));
         barrier_tag.write(pool, next[32:32] == 1 ? START_OF(following_tag) : following_tag);
         feature_tag.write(pool, following_tag);

@@ -58,7 +58,7 @@ typedef bit<128>  worker_set_t;
 typedef bit<8>    session_t;
 typedef bit<1024> lanes_t;  // of one bank
 typedef bit<2>    pool_t;
-typedef bit<3>    width_t;
+typedef bit<5>    width_t;
 typedef bit<2>    bits_t;  // of a lane in a body
 typedef bit<8>    exponent_t;  // of a group of fragments of an all-reduce
 // session ++ round ++ fragment ++ block ++ pool ++ width: one number that only grows, as a round has
@@ -69,7 +69,7 @@ typedef bit<48>   round_t;  // session ++ round
 #define ROUND_OF(tag)   tag[79:32]
 #define NUMBER_OF(tag)  tag[63:32]  // the round alone
 // The tag of block 0 of the same round, in the same pool.
-#define START_OF(tag) (tag[79:32] ++ 27w0 ++ tag[4:3] ++ 3w0)
+#define START_OF(tag) (tag[79:32] ++ 25w0 ++ tag[6:5] ++ 5w0)
 
 const bit<16> ETHERTYPE_IPV4         = 0x0800;
 const bit<16> ETHERTYPE_VLAN         = 0x8100;
@@ -84,16 +84,19 @@ const bit<6>  DSCP_CONTROL = 48;
 // The bits of the largest finite float32; above it are infinity, NaN, and negatives.
 const bit<32> LARGEST_FLOAT      = 0x7f7fffff;
 
-// A frame carries 8 << width lanes. A bank holds 32; more take several banks side by side.
+// A frame carries 1 + width groups of 8 lanes. A bank holds 32 lanes; more take 2, 4 or 8 banks side
+// by side.
 const width_t LANES_8 = 0;
 const width_t LANES_16 = 1;
-const width_t LANES_32 = 2;
-const width_t LANES_64 = 3;
-const width_t LANES_128 = 4;
-const width_t LANES_256 = 5;
+const width_t LANES_32 = 3;
+const width_t LANES_64 = 7;
+const width_t LANES_128 = 15;
+const width_t LANES_256 = 31;
+// The groups of 8 words in a body.
+#define GROUPS(width, bits) (((bit<6>) width + (6w1 << bits)) >> bits)
 
-// The bits of each lane of a FEATURE or SUM; without a body all lanes are 0. A body has at least 32
-// bytes. In a RECALL, other bits than 32 allow the sum to have fewer.
+// The bits of each lane of a FEATURE or SUM; without a body all lanes are 0. Fewer bits make a body
+// shorter, or are not used. In a RECALL, other bits than 32 allow the sum to have fewer.
 const bits_t BITS_32 = 0;
 const bits_t BITS_16 = 1;
 const bits_t BITS_8 = 2;
@@ -177,7 +180,7 @@ header switchgnn_t {
     bits_t   bits;
     bit<1>   level;
     bit<1>   echo;
-    bit<11>  fragment;
+    bit<9>   fragment;
     pool_t   pool;
     width_t  width;
     bit<16>  feature_group;  // features that are acknowledged together
@@ -186,7 +189,11 @@ header switchgnn_t {
     bit<32>  checksum;
 }
 
-// Follow the SwitchGNN header in FEATURE, SUM, REDUCE and REDUCED: one chunk per bank, or less.
+// Follow the SwitchGNN header in FEATURE, SUM, REDUCE and REDUCED: chunks, and the rest.
+header chunk_t {
+    lanes_t lanes;
+}
+
 header lanes8_t {
     bit<256> lanes;
 }
@@ -195,8 +202,8 @@ header lanes16_t {
     bit<512> lanes;
 }
 
-header chunk_t {
-    lanes_t lanes;
+header lanes24_t {
+    bit<768> lanes;
 }
 
 // Follows the SwitchGNN header in DONE, ADVANCE, WAITING and REDUCING.
@@ -228,8 +235,6 @@ struct headers_t {
     ethernet_t  ethernet;
     ipv4_t      ipv4;
     switchgnn_t switchgnn;
-    lanes8_t    lanes8;
-    lanes16_t   lanes16;
     chunk_t     chunk0;
     chunk_t     chunk1;
     chunk_t     chunk2;
@@ -238,6 +243,9 @@ struct headers_t {
     chunk_t     chunk5;
     chunk_t     chunk6;
     chunk_t     chunk7;
+    lanes8_t    lanes8;
+    lanes16_t   lanes16;
+    lanes24_t   lanes24;
     barrier_t   barrier;
     waiting_t   waiting;
 }

@@ -43,7 +43,7 @@ control SwitchIngress(inout headers_t hdr,
     Accepted()  accepted;
     Outcome()   outcome;
     Widen()     widen;
-    FirstChunk() first_chunk;
+    Pad()       pad;
     Banks()     banks;
     Result()    result;
     Loop()      loop;
@@ -116,7 +116,7 @@ control SwitchIngress(inout headers_t hdr,
         }
         if (meta.touches_slots == 1) {
             widen.apply(hdr, meta);
-            first_chunk.apply(hdr, meta);
+            pad.apply(hdr);
             banks.apply(hdr, meta);
             if (!IS_REDUCE(hdr.switchgnn)) {
                 result.apply(hdr, meta);

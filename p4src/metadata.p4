@@ -123,8 +123,6 @@ struct metadata_t {
     // Recovery, Reduce and Ingress
     bit<1>       touches_slots;  // whether this pass goes through the banks
     bit<1>       adds;           // a feature on its way through its slots
-    // FirstChunk
-    lanes_t      first;
     // Banks
     bit<96>      oldest;  // the least and the largest state of a slot of this tag
     bit<96>      newest;

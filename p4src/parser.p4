@@ -11,6 +11,8 @@ parser SwitchParser(packet_in packet,
                     out headers_t hdr,
                     inout metadata_t meta,
                     inout standard_metadata_t standard_metadata) {
+    bit<6> groups;
+
     state start {
         packet.extract(hdr.ethernet);
         transition select(hdr.ethernet.ether_type) {
@@ -51,23 +53,11 @@ parser SwitchParser(packet_in packet,
 
     state parse_payload {
         transition select(hdr.switchgnn.bits, hdr.switchgnn.width) {
-            (BITS_32, LANES_8):   parse_lanes8;
-            (BITS_32, LANES_16):  parse_lanes16;
-            (BITS_32, LANES_32):  parse_chunk0;
-            (BITS_32, LANES_64):  parse_chunk1;
-            (BITS_32, LANES_128): parse_chunk3;
-            (BITS_32, LANES_256): parse_chunk7;
-            (BITS_16, LANES_16):  parse_lanes8;
-            (BITS_16, LANES_32):  parse_lanes16;
-            (BITS_16, LANES_64):  parse_chunk0;
-            (BITS_16, LANES_128): parse_chunk1;
-            (BITS_16, LANES_256): parse_chunk3;
-            (BITS_8, LANES_32):   parse_lanes8;
-            (BITS_8, LANES_64):   parse_lanes16;
-            (BITS_8, LANES_128):  parse_chunk0;
-            (BITS_8, LANES_256):  parse_chunk1;
             (NO_BODY, _):         accept;
-            default: parse_nothing;
+            (BITS_16, LANES_8):   parse_nothing;
+            (BITS_8, LANES_8):    parse_nothing;
+            (BITS_8, LANES_16):   parse_nothing;
+            default: parse_body;
         }
     }
 
@@ -75,6 +65,84 @@ parser SwitchParser(packet_in packet,
     state parse_nothing {
         verify(false, error.NoMatch);
         transition accept;
+    }
+
+    state parse_body {
+        groups = GROUPS(hdr.switchgnn.width, hdr.switchgnn.bits);
+        transition select(groups[5:2]) {
+            0: parse_rest;
+            default: parse_chunk0;
+        }
+    }
+
+    state parse_chunk0 {
+        packet.extract(hdr.chunk0);
+        transition select(groups[5:2]) {
+            1: parse_rest;
+            default: parse_chunk1;
+        }
+    }
+
+    state parse_chunk1 {
+        packet.extract(hdr.chunk1);
+        transition select(groups[5:2]) {
+            2: parse_rest;
+            default: parse_chunk2;
+        }
+    }
+
+    state parse_chunk2 {
+        packet.extract(hdr.chunk2);
+        transition select(groups[5:2]) {
+            3: parse_rest;
+            default: parse_chunk3;
+        }
+    }
+
+    state parse_chunk3 {
+        packet.extract(hdr.chunk3);
+        transition select(groups[5:2]) {
+            4: parse_rest;
+            default: parse_chunk4;
+        }
+    }
+
+    state parse_chunk4 {
+        packet.extract(hdr.chunk4);
+        transition select(groups[5:2]) {
+            5: parse_rest;
+            default: parse_chunk5;
+        }
+    }
+
+    state parse_chunk5 {
+        packet.extract(hdr.chunk5);
+        transition select(groups[5:2]) {
+            6: parse_rest;
+            default: parse_chunk6;
+        }
+    }
+
+    state parse_chunk6 {
+        packet.extract(hdr.chunk6);
+        transition select(groups[5:2]) {
+            7: parse_rest;
+            default: parse_chunk7;
+        }
+    }
+
+    state parse_chunk7 {
+        packet.extract(hdr.chunk7);
+        transition accept;
+    }
+
+    state parse_rest {
+        transition select(groups[1:0]) {
+            1: parse_lanes8;
+            2: parse_lanes16;
+            3: parse_lanes24;
+            default: accept;
+        }
     }
 
     state parse_lanes8 {
@@ -87,34 +155,8 @@ parser SwitchParser(packet_in packet,
         transition accept;
     }
 
-    state parse_chunk0 {
-        packet.extract(hdr.chunk0);
-        transition accept;
-    }
-
-    state parse_chunk1 {
-        packet.extract(hdr.chunk0);
-        packet.extract(hdr.chunk1);
-        transition accept;
-    }
-
-    state parse_chunk3 {
-        packet.extract(hdr.chunk0);
-        packet.extract(hdr.chunk1);
-        packet.extract(hdr.chunk2);
-        packet.extract(hdr.chunk3);
-        transition accept;
-    }
-
-    state parse_chunk7 {
-        packet.extract(hdr.chunk0);
-        packet.extract(hdr.chunk1);
-        packet.extract(hdr.chunk2);
-        packet.extract(hdr.chunk3);
-        packet.extract(hdr.chunk4);
-        packet.extract(hdr.chunk5);
-        packet.extract(hdr.chunk6);
-        packet.extract(hdr.chunk7);
+    state parse_lanes24 {
+        packet.extract(hdr.lanes24);
         transition accept;
     }
 
@@ -150,39 +192,17 @@ control SwitchDeparser(packet_out packet, in headers_t hdr) {
     hdr.switchgnn.width, hdr.switchgnn.feature_group,                       \
     hdr.switchgnn.session, hdr.switchgnn.round
 
-#define BARRIER_FIELDS                                                      \
-    hdr.barrier.magnitude, hdr.barrier.plan, hdr.barrier.round,             \
-    hdr.barrier.workers
-
-#define CHUNKS_1 hdr.chunk0.lanes
-#define CHUNKS_2 CHUNKS_1, hdr.chunk1.lanes
-#define CHUNKS_4 CHUNKS_2, hdr.chunk2.lanes, hdr.chunk3.lanes
-#define CHUNKS_8 \
-    CHUNKS_4, hdr.chunk4.lanes, hdr.chunk5.lanes, hdr.chunk6.lanes, hdr.chunk7.lanes
-
-// DO(condition, fields) for each kind of body.
-#define EACH_BODY(DO) \
-    DO(hdr.lanes8.isValid(), SWITCHGNN_FIELDS, hdr.lanes8.lanes) \
-    DO(hdr.lanes16.isValid(), SWITCHGNN_FIELDS, hdr.lanes16.lanes) \
-    DO(hdr.chunk0.isValid() && !hdr.chunk1.isValid(), SWITCHGNN_FIELDS, CHUNKS_1) \
-    DO(hdr.chunk1.isValid() && !hdr.chunk2.isValid(), SWITCHGNN_FIELDS, CHUNKS_2) \
-    DO(hdr.chunk3.isValid() && !hdr.chunk4.isValid(), SWITCHGNN_FIELDS, CHUNKS_4) \
-    DO(hdr.chunk7.isValid(), SWITCHGNN_FIELDS, CHUNKS_8) \
-    DO(hdr.barrier.isValid() && !hdr.waiting.isValid(), SWITCHGNN_FIELDS, BARRIER_FIELDS) \
-    DO(hdr.waiting.isValid(), SWITCHGNN_FIELDS, BARRIER_FIELDS, hdr.waiting.heartbeats) \
-    DO(hdr.switchgnn.isValid() && !hdr.lanes8.isValid() && !hdr.lanes16.isValid() \
-       && !hdr.chunk0.isValid() && !hdr.barrier.isValid(), SWITCHGNN_FIELDS)
-
-#define VERIFY(condition, ...) \
-    verify_checksum(meta.loop.pass_number == 0 && condition, { __VA_ARGS__ }, \
-                    hdr.switchgnn.checksum, HashAlgorithm.crc32);
-#define UPDATE(condition, ...) \
-    update_checksum(meta.seal == 1 && condition, { __VA_ARGS__ }, \
-                    hdr.switchgnn.checksum, HashAlgorithm.crc32);
+// BMv2 leaves out headers that are not valid:
+// https://github.com/p4lang/behavioral-model/blob/main/src/bm_sim/calculations.cpp
+#define CHECKED                                                                          \
+    { SWITCHGNN_FIELDS, hdr.chunk0, hdr.chunk1, hdr.chunk2, hdr.chunk3, hdr.chunk4,      \
+      hdr.chunk5, hdr.chunk6, hdr.chunk7, hdr.lanes8, hdr.lanes16, hdr.lanes24,          \
+      hdr.barrier, hdr.waiting }
 
 control VerifyChecksums(inout headers_t hdr, inout metadata_t meta) {
     apply {
-        EACH_BODY(VERIFY)
+        verify_checksum(meta.loop.pass_number == 0 && hdr.switchgnn.isValid(), CHECKED,
+                        hdr.switchgnn.checksum, HashAlgorithm.crc32);
     }
 }
 
@@ -194,6 +214,6 @@ control ComputeChecksums(inout headers_t hdr, inout metadata_t meta) {
               hdr.ipv4.frag_offset, hdr.ipv4.ttl, hdr.ipv4.protocol,
               hdr.ipv4.src_addr, hdr.ipv4.dst_addr },
             hdr.ipv4.hdr_checksum, HashAlgorithm.csum16);
-        EACH_BODY(UPDATE)
+        update_checksum(meta.seal == 1, CHECKED, hdr.switchgnn.checksum, HashAlgorithm.crc32);
     }
 }

@@ -1,69 +1,115 @@
 // SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The body of a packet with lanes: one header per bank that they are added to, or one for
-// less than a bank, as Width specifies.
+// The body of a packet with lanes: one header for each 32, which a bank adds, and one for the rest.
 #pragma once
 
 #include "metadata.p4"
 
-// The lanes for the first bank, padded with 0 where the frame is narrower.
-control FirstChunk(in headers_t hdr, inout metadata_t meta) {
-    apply {
-        if (hdr.chunk0.isValid()) {
-            meta.first = hdr.chunk0.lanes;
-        } else if (hdr.lanes16.isValid()) {
-            meta.first = hdr.lanes16.lanes ++ 512w0;
-        } else if (hdr.lanes8.isValid()) {
-            meta.first = hdr.lanes8.lanes ++ 768w0;
-        }
-    }
-}
+#define REST_IS_VALID(hdr) (hdr.lanes8.isValid() || hdr.lanes16.isValid() || hdr.lanes24.isValid())
 
 #define MAKE(b, bank) \
     hdr.chunk##b.setValid(); \
     hdr.chunk##b.lanes = bank;
 
-// Makes the body of a sum, or of a contribution of zeros, for `size` lanes of 32 bits.
-control Payload(inout headers_t hdr, in chunks_t lanes, in width_t size) {
+// Makes one more chunk of the rest, with zeros behind it, so that banks add whole chunks.
+control Pad(inout headers_t hdr) {
+    lanes_t last;
+
     apply {
-        if (size == LANES_8) {
-            hdr.lanes8.setValid();
-            hdr.lanes8.lanes = lanes.chunk0[1023:768];
-            hdr.ipv4.total_len = BARE_LENGTH + 32;
-        } else if (size == LANES_16) {
-            hdr.lanes16.setValid();
-            hdr.lanes16.lanes = lanes.chunk0[1023:512];
-            hdr.ipv4.total_len = BARE_LENGTH + 64;
-        } else {
-            MAKE(0, lanes.chunk0)
-            hdr.ipv4.total_len = BARE_LENGTH + 128;
-            if (size >= LANES_64) {
-                MAKE(1, lanes.chunk1)
-                hdr.ipv4.total_len = BARE_LENGTH + 256;
-                if (size >= LANES_128) {
-                    MAKE(2, lanes.chunk2)
-                    MAKE(3, lanes.chunk3)
-                    hdr.ipv4.total_len = BARE_LENGTH + 512;
-                    if (size == LANES_256) {
-                        MAKE(4, lanes.chunk4)
-                        MAKE(5, lanes.chunk5)
-                        MAKE(6, lanes.chunk6)
-                        MAKE(7, lanes.chunk7)
-                        hdr.ipv4.total_len = BARE_LENGTH + 1024;
-                    }
-                }
+        if (REST_IS_VALID(hdr)) {
+            if (hdr.lanes8.isValid()) {
+                last = hdr.lanes8.lanes ++ 768w0;
+            } else if (hdr.lanes16.isValid()) {
+                last = hdr.lanes16.lanes ++ 512w0;
+            } else {
+                last = hdr.lanes24.lanes ++ 256w0;
+            }
+            if (!hdr.chunk0.isValid()) {
+                MAKE(0, last)
+            } else if (!hdr.chunk1.isValid()) {
+                MAKE(1, last)
+            } else if (!hdr.chunk2.isValid()) {
+                MAKE(2, last)
+            } else if (!hdr.chunk3.isValid()) {
+                MAKE(3, last)
+            } else if (!hdr.chunk4.isValid()) {
+                MAKE(4, last)
+            } else if (!hdr.chunk5.isValid()) {
+                MAKE(5, last)
+            } else if (!hdr.chunk6.isValid()) {
+                MAKE(6, last)
+            } else {
+                MAKE(7, last)
             }
         }
     }
 }
 
-// Makes the body of a contribution that adds nothing.
-control Zeros(inout headers_t hdr) {
-    Payload() payload;
+// Removes what Pad has made, if it has, as the packet on the wire has only the rest.
+control Unpad(inout headers_t hdr) {
+    apply {
+        if (REST_IS_VALID(hdr)) {
+            if (hdr.switchgnn.width[4:2] == 0) {
+                hdr.chunk0.setInvalid();
+            } else if (hdr.switchgnn.width[4:2] == 1) {
+                hdr.chunk1.setInvalid();
+            } else if (hdr.switchgnn.width[4:2] == 2) {
+                hdr.chunk2.setInvalid();
+            } else if (hdr.switchgnn.width[4:2] == 3) {
+                hdr.chunk3.setInvalid();
+            } else if (hdr.switchgnn.width[4:2] == 4) {
+                hdr.chunk4.setInvalid();
+            } else if (hdr.switchgnn.width[4:2] == 5) {
+                hdr.chunk5.setInvalid();
+            } else if (hdr.switchgnn.width[4:2] == 6) {
+                hdr.chunk6.setInvalid();
+            } else {
+                hdr.chunk7.setInvalid();
+            }
+        }
+    }
+}
+
+#define CHUNK_OF(c) \
+    if (groups[5:2] > c) { \
+        MAKE(c, lanes.chunk##c) \
+    } else if (groups[5:2] == c) { \
+        last = lanes.chunk##c; \
+    }
+
+// Makes the body of a sum, or of a contribution, of `groups` times 8 lanes of 32 bits. There must be
+// no other body, unless of the same size.
+control Payload(inout headers_t hdr, in chunks_t lanes, in bit<6> groups) {
+    lanes_t last;
 
     apply {
-        payload.apply(hdr, { 0, 0, 0, 0, 0, 0, 0, 0 }, hdr.switchgnn.width);
+        last = 0;
+        CHUNK_OF(0)
+        if (groups >= 4) {
+            CHUNK_OF(1)
+            if (groups >= 8) {
+                CHUNK_OF(2)
+                CHUNK_OF(3)
+                if (groups >= 16) {
+                    CHUNK_OF(4)
+                    CHUNK_OF(5)
+                    CHUNK_OF(6)
+                    CHUNK_OF(7)
+                }
+            }
+        }
+        if (groups[1:0] == 1) {
+            hdr.lanes8.setValid();
+            hdr.lanes8.lanes = last[1023:768];
+        } else if (groups[1:0] == 2) {
+            hdr.lanes16.setValid();
+            hdr.lanes16.lanes = last[1023:512];
+        } else if (groups[1:0] == 3) {
+            hdr.lanes24.setValid();
+            hdr.lanes24.lanes = last[1023:256];
+        }
+        hdr.ipv4.total_len = BARE_LENGTH + ((bit<16>) groups << 5);
     }
 }
 
@@ -72,6 +118,7 @@ control NoPayload(inout headers_t hdr) {
     apply {
         hdr.lanes8.setInvalid();
         hdr.lanes16.setInvalid();
+        hdr.lanes24.setInvalid();
         hdr.chunk0.setInvalid();
         hdr.chunk1.setInvalid();
         hdr.chunk2.setInvalid();
@@ -85,29 +132,28 @@ control NoPayload(inout headers_t hdr) {
 }
 
 // Lanes of 16 or 8 bits, or none, on the wire. In the switch all lanes have 32: Widen converts a
-// feature that is to be added, Narrow a sum that leaves. A word on the wire holds one lane of each
-// half or quarter of a bank, the first in its upper bits, with a bias of half its range.
+// feature that is to be added, Narrow a sum that leaves. Two or four groups of 8 lanes become one of 8
+// words: a word has the lanes at its place in each, the first in its upper bits, with a bias of half
+// their range.
 
-// The same word in 8 or 16 lanes, or in all 32 of a bank.
+// The same word in 8 lanes, or in all 32 of a bank.
 #define EIGHT(w) (w ++ w ++ w ++ w ++ w ++ w ++ w ++ w)
-#define SIXTEEN(w) (EIGHT(w) ++ EIGHT(w))
-#define ALL(w) (SIXTEEN(w) ++ SIXTEEN(w))
+#define ALL(w) (EIGHT(w) ++ EIGHT(w) ++ EIGHT(w) ++ EIGHT(w))
 
 // A lane becomes its number without the bias: no lane carries into the next one, as its top bit is
 // 0 before the addition.
-#define WITHOUT_BIAS_16(lanes, EACH) (((lanes) + EACH(32w0x7fff8000)) ^ EACH(32w0x80000000))
-#define WITHOUT_BIAS_8(lanes, EACH) (((lanes) + EACH(32w0x7fffff80)) ^ EACH(32w0x80000000))
+#define WITHOUT_BIAS_16(lanes) (((lanes) + ALL(32w0x7fff8000)) ^ ALL(32w0x80000000))
+#define WITHOUT_BIAS_8(lanes) (((lanes) + ALL(32w0x7fffff80)) ^ ALL(32w0x80000000))
 // The number in the lower bits of a lane gets its bias, as the top bit of a signed number is the
 // complement of that of a biased one.
-#define WITH_BIAS_16(words, EACH) ((words) ^ EACH(32w0x80008000))
-#define WITH_BIAS_8(words, EACH) ((words) ^ EACH(32w0x80808080))
+#define WITH_BIAS_16(words) ((words) ^ EIGHT(32w0x80008000))
+#define WITH_BIAS_8(words) ((words) ^ EIGHT(32w0x80808080))
 
-// Words with two lanes each, and the lanes; EACH(w) is w in all of the words.
-#define WIDE_16(words, EACH) \
-    ((((words) >> 16) & EACH(32w0x0000ffff)) ++ ((words) & EACH(32w0x0000ffff)))
-#define NARROW_16(upper, lower, EACH) \
-    WITH_BIAS_16((((upper) << 16) & EACH(32w0xffff0000)) | ((lower) & EACH(32w0x0000ffff)), EACH)
-// The same with four lanes of a bank in each word.
+// 8 words with 2 or 4 lanes each, and the lanes.
+#define WIDE_16(words) \
+    ((((words) >> 16) & EIGHT(32w0x0000ffff)) ++ ((words) & EIGHT(32w0x0000ffff)))
+#define NARROW_16(upper, lower) \
+    WITH_BIAS_16((((upper) << 16) & EIGHT(32w0xffff0000)) | ((lower) & EIGHT(32w0x0000ffff)))
 #define WIDE_8(words) \
     ((((words) >> 24) & EIGHT(32w0xff)) ++ (((words) >> 16) & EIGHT(32w0xff)) \
      ++ (((words) >> 8) & EIGHT(32w0xff)) ++ ((words) & EIGHT(32w0xff)))
@@ -115,67 +161,62 @@ control NoPayload(inout headers_t hdr) {
     WITH_BIAS_8((((lanes)[1023:768] << 24) & EIGHT(32w0xff000000)) \
                 | (((lanes)[767:512] << 16) & EIGHT(32w0x00ff0000)) \
                 | (((lanes)[511:256] << 8) & EIGHT(32w0x0000ff00)) \
-                | ((lanes)[255:0] & EIGHT(32w0x000000ff)), EIGHT)
+                | ((lanes)[255:0] & EIGHT(32w0x000000ff)))
 
 // A bank of half or a quarter of its bytes, and the bank.
-#define BANK_OF_16(half) WITHOUT_BIAS_16(WIDE_16(half, SIXTEEN), ALL)
-#define BANK_OF_8(quarter) WITHOUT_BIAS_8(WIDE_8(quarter), ALL)
-#define HALF_OF(bank) NARROW_16((bank)[1023:512], (bank)[511:0], SIXTEEN)
+#define BANK_OF_16(half) WITHOUT_BIAS_16(WIDE_16((half)[511:256]) ++ WIDE_16((half)[255:0]))
+#define BANK_OF_8(quarter) WITHOUT_BIAS_8(WIDE_8(quarter))
+#define HALF_OF(bank) \
+    (NARROW_16((bank)[1023:768], (bank)[767:512]) ++ NARROW_16((bank)[511:256], (bank)[255:0]))
 #define QUARTER_OF(bank) NARROW_8(bank)
 
-// Gives a feature lanes of 32 bits, from the last bank to the first, so that no part is lost.
-// Remembers of each packet whether its sum may be narrow.
-// Must be applied before FirstChunk. A feature is wide after its first pass.
+#define SET(b, bank) lanes.chunk##b = bank;
+#define BANKS_OF_16(c, b, d) \
+    SET(b, BANK_OF_16(hdr.chunk##c.lanes[1023:512])) \
+    SET(d, BANK_OF_16(hdr.chunk##c.lanes[511:0]))
+#define BANKS_OF_8(c, b, d, e, f) \
+    SET(b, BANK_OF_8(hdr.chunk##c.lanes[1023:768])) \
+    SET(d, BANK_OF_8(hdr.chunk##c.lanes[767:512])) \
+    SET(e, BANK_OF_8(hdr.chunk##c.lanes[511:256])) \
+    SET(f, BANK_OF_8(hdr.chunk##c.lanes[255:0]))
+
+// Gives a contribution lanes of 32 bits, zeros if it has no body. Remembers of each packet whether
+// its sum may be narrow. Must be applied before Pad. A feature is wide after its first pass.
 control Widen(inout headers_t hdr, inout metadata_t meta) {
-    Zeros() zeros;
+    Pad()       pad;
+    NoPayload() no_payload;
+    Payload()   payload;
+
+    chunks_t lanes;
 
     apply {
         if (hdr.switchgnn.bits != BITS_32) {
             meta.loop.narrow = 1;
-            if (hdr.switchgnn.kind == kind_t.FEATURE) {
-                if (hdr.switchgnn.bits == NO_BODY) {
-                    zeros.apply(hdr);
-                } else if (hdr.switchgnn.bits == BITS_16 && hdr.switchgnn.width == LANES_16) {
-                    hdr.lanes16.setValid();
-                    hdr.lanes16.lanes = WITHOUT_BIAS_16(WIDE_16(hdr.lanes8.lanes, EIGHT), SIXTEEN);
-                    hdr.lanes8.setInvalid();
-                } else if (hdr.switchgnn.bits == BITS_16 && hdr.switchgnn.width == LANES_32) {
-                    MAKE(0, BANK_OF_16(hdr.lanes16.lanes))
-                    hdr.lanes16.setInvalid();
-                } else if (hdr.switchgnn.bits == BITS_16) {
-                    if (hdr.switchgnn.width >= LANES_128) {
-                        if (hdr.switchgnn.width == LANES_256) {
-                            MAKE(7, BANK_OF_16(hdr.chunk3.lanes[511:0]))
-                            MAKE(6, BANK_OF_16(hdr.chunk3.lanes[1023:512]))
-                            MAKE(5, BANK_OF_16(hdr.chunk2.lanes[511:0]))
-                            MAKE(4, BANK_OF_16(hdr.chunk2.lanes[1023:512]))
+        }
+        if ((hdr.switchgnn.kind == kind_t.FEATURE && hdr.switchgnn.bits != BITS_32)
+                || (!hdr.chunk0.isValid() && !REST_IS_VALID(hdr))) {
+            lanes = { 0, 0, 0, 0, 0, 0, 0, 0 };
+            pad.apply(hdr);
+            if (hdr.chunk0.isValid() && hdr.switchgnn.bits == BITS_16) {
+                BANKS_OF_16(0, 0, 1)
+                if (hdr.chunk1.isValid()) {
+                    BANKS_OF_16(1, 2, 3)
+                    if (hdr.chunk2.isValid()) {
+                        BANKS_OF_16(2, 4, 5)
+                        if (hdr.chunk3.isValid()) {
+                            BANKS_OF_16(3, 6, 7)
                         }
-                        MAKE(3, BANK_OF_16(hdr.chunk1.lanes[511:0]))
-                        MAKE(2, BANK_OF_16(hdr.chunk1.lanes[1023:512]))
                     }
-                    MAKE(1, BANK_OF_16(hdr.chunk0.lanes[511:0]))
-                    MAKE(0, BANK_OF_16(hdr.chunk0.lanes[1023:512]))
-                } else if (hdr.switchgnn.bits == BITS_8 && hdr.switchgnn.width == LANES_32) {
-                    MAKE(0, BANK_OF_8(hdr.lanes8.lanes))
-                    hdr.lanes8.setInvalid();
-                } else if (hdr.switchgnn.bits == BITS_8 && hdr.switchgnn.width == LANES_64) {
-                    MAKE(1, BANK_OF_8(hdr.lanes16.lanes[255:0]))
-                    MAKE(0, BANK_OF_8(hdr.lanes16.lanes[511:256]))
-                    hdr.lanes16.setInvalid();
-                } else if (hdr.switchgnn.bits == BITS_8) {
-                    if (hdr.switchgnn.width == LANES_256) {
-                        MAKE(7, BANK_OF_8(hdr.chunk1.lanes[255:0]))
-                        MAKE(6, BANK_OF_8(hdr.chunk1.lanes[511:256]))
-                        MAKE(5, BANK_OF_8(hdr.chunk1.lanes[767:512]))
-                        MAKE(4, BANK_OF_8(hdr.chunk1.lanes[1023:768]))
-                    }
-                    MAKE(3, BANK_OF_8(hdr.chunk0.lanes[255:0]))
-                    MAKE(2, BANK_OF_8(hdr.chunk0.lanes[511:256]))
-                    MAKE(1, BANK_OF_8(hdr.chunk0.lanes[767:512]))
-                    MAKE(0, BANK_OF_8(hdr.chunk0.lanes[1023:768]))
                 }
-                hdr.switchgnn.bits = BITS_32;
+            } else if (hdr.chunk0.isValid()) {
+                BANKS_OF_8(0, 0, 1, 2, 3)
+                if (hdr.chunk1.isValid()) {
+                    BANKS_OF_8(1, 4, 5, 6, 7)
+                }
             }
+            no_payload.apply(hdr);
+            payload.apply(hdr, lanes, GROUPS(hdr.switchgnn.width, BITS_32));
+            hdr.switchgnn.bits = BITS_32;
         }
     }
 }
@@ -205,12 +246,12 @@ control Narrow(inout headers_t hdr, inout metadata_t meta) {
     apply {
         hdr.switchgnn.bits = NO_BODY;
         NEED(0)
-        if (hdr.switchgnn.width >= LANES_64) {
+        if (hdr.switchgnn.width > LANES_32) {
             NEED(1)
-            if (hdr.switchgnn.width >= LANES_128) {
+            if (hdr.switchgnn.width > LANES_64) {
                 NEED(2)
                 NEED(3)
-                if (hdr.switchgnn.width == LANES_256) {
+                if (hdr.switchgnn.width > LANES_128) {
                     NEED(4)
                     NEED(5)
                     NEED(6)
@@ -218,26 +259,24 @@ control Narrow(inout headers_t hdr, inout metadata_t meta) {
                 }
             }
         }
-        if (hdr.switchgnn.bits == BITS_8 && hdr.switchgnn.width < LANES_32) {
+        if (hdr.switchgnn.bits == BITS_8 && hdr.switchgnn.width <= LANES_16) {
             hdr.switchgnn.bits = BITS_16;
         }
         if (hdr.switchgnn.bits == BITS_16 && hdr.switchgnn.width == LANES_8) {
             hdr.switchgnn.bits = BITS_32;
         }
-        if (hdr.switchgnn.bits == BITS_16 && hdr.switchgnn.width == LANES_16) {
-            BANK(0) = NARROW_16(BANK(0)[1023:768], BANK(0)[767:512], EIGHT) ++ 768w0;
-        } else if (hdr.switchgnn.bits == BITS_16) {
+        if (hdr.switchgnn.bits == BITS_16) {
             BANK(0) = HALVES(0, 1);
-            if (hdr.switchgnn.width >= LANES_128) {
+            if (hdr.switchgnn.width > LANES_64) {
                 BANK(1) = HALVES(2, 3);
-                if (hdr.switchgnn.width == LANES_256) {
+                if (hdr.switchgnn.width > LANES_128) {
                     BANK(2) = HALVES(4, 5);
                     BANK(3) = HALVES(6, 7);
                 }
             }
         } else if (hdr.switchgnn.bits == BITS_8) {
             BANK(0) = QUARTERS(0, 1, 2, 3);
-            if (hdr.switchgnn.width == LANES_256) {
+            if (hdr.switchgnn.width > LANES_128) {
                 BANK(1) = QUARTERS(4, 5, 6, 7);
             }
         }

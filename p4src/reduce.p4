@@ -18,7 +18,7 @@
 control Reduce(inout headers_t hdr,
                inout metadata_t meta,
                inout standard_metadata_t standard_metadata) {
-    Zeros() zeros;
+    NoPayload() no_payload;
 
     // Of each slot: its fragment, who has contributed, and their largest exponent.
     register<tag_t>(REDUCE_SLOTS) fragment_tag;
@@ -124,7 +124,7 @@ control Reduce(inout headers_t hdr,
                 } else {
                     meta.outcome = REDUCE_REPEATED;
                     hdr.switchgnn.count = 0;
-                    zeros.apply(hdr);
+                    no_payload.apply(hdr);
                 }
             }
         }
@@ -145,7 +145,7 @@ control Reduction(inout headers_t hdr,
         hdr.barrier.setValid();
         hdr.barrier.magnitude = (bit<32>) meta.newest_fragment[55:48];
         hdr.barrier.plan = meta.plan;
-        hdr.barrier.round = meta.newest_fragment[47:32] ++ meta.newest_fragment[20:5];
+        hdr.barrier.round = meta.newest_fragment[47:32] ++ meta.newest_fragment[22:7];
         hdr.barrier.workers = meta.contributors;
         hdr.waiting.setValid();
         hdr.waiting.heartbeats = meta.heartbeats;

@@ -113,9 +113,8 @@ control Rewrite(inout headers_t hdr, inout metadata_t meta, in port_t egress_por
                 no_payload.apply(hdr);
             }
             if (hdr.switchgnn.bits != NO_BODY) {
-                // Half or a quarter of the bits take half or a quarter of the room.
                 payload.apply(hdr, meta.sum.lanes,
-                              hdr.switchgnn.width - (width_t) hdr.switchgnn.bits);
+                              GROUPS(hdr.switchgnn.width, hdr.switchgnn.bits));
             }
         } else if (meta.send_ack == 1 || meta.send_missing == 1
                    || hdr.switchgnn.kind == kind_t.FETCH) {

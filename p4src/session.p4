@@ -118,8 +118,7 @@ control Admission(in headers_t hdr,
             meta.outcome = MALFORMED;
         } else if (hdr.switchgnn.isValid()) {
             if (hdr.switchgnn.version != SWITCHGNN_VERSION
-                    || (hdr.switchgnn.width > meta.loop.width
-                        && (!IS_REDUCE(hdr.switchgnn) || hdr.switchgnn.width > LANES_256))
+                    || (hdr.switchgnn.width > meta.loop.width && !IS_REDUCE(hdr.switchgnn))
                     || (IS_REDUCE(hdr.switchgnn) && hdr.switchgnn.pool != 0)
                     || (hdr.barrier.isValid() && hdr.barrier.magnitude > LARGEST_FLOAT)) {
                 meta.outcome = MALFORMED;

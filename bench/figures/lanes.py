@@ -15,15 +15,14 @@ from switchgnn.planner.lanes import BANK_LANES, LANES
 NAME = "lanes"
 _RATIO = 3.0
 _WIDEST = LANES[-1]
+_WIDTHS = (8, 16, 48, 64, 128, _WIDEST)
 missing = lacks
 
 
 def run(settings: Settings) -> Iterator[ResultLine]:
     """Measure each width on each switch of the machine; the goal is for the widest frames."""
     for target in installed_targets():
-        for lanes in LANES:
-            if lanes == BANK_LANES:
-                continue
+        for lanes in _WIDTHS:
             ratio = _RATIO if lanes == _WIDEST else 0.0
             with (
                 Testbed(target, Served.whole(wide_plan(lanes))) as a,

@@ -14,7 +14,7 @@
     DO(16) DO(17) DO(18) DO(19) DO(20) DO(21) DO(22) DO(23) \
     DO(24) DO(25) DO(26) DO(27) DO(28) DO(29) DO(30) DO(31)
 
-#define LANE(n) meta.first[32 * (n) + 31:32 * (n)]
+#define LANE(n) lanes[32 * (n) + 31:32 * (n)]
 #define DECLARE_REGISTER(n) register<bit<32>>(SLOTS_PER_BANK * BANKS) value##n;
 #define DECLARE_SUM(n) bit<32> sum##n;
 #define OVERWRITE(n) \
@@ -27,6 +27,7 @@
 
 control PlainAggregator(in headers_t hdr,
                         inout metadata_t meta,
+                        in lanes_t lanes,
                         in slot_t slot,
                         in count_t expected)
                        (bit<4> bank) {
@@ -101,7 +102,9 @@ control Banks(in headers_t hdr, inout metadata_t meta) {
     apply {
         meta.oldest = meta.tag ++ 16w0;
         meta.newest = meta.tag ++ 16w0xffff;
-        bank0.apply(hdr, meta, meta.slots.slot0, meta.slots.expected0);
+        if (hdr.chunk0.isValid()) {
+            bank0.apply(hdr, meta, hdr.chunk0.lanes, meta.slots.slot0, meta.slots.expected0);
+        }
         if (meta.adds == 1) {
             passes.count((bit<32>) meta.contributions);
         }

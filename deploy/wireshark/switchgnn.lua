@@ -25,12 +25,11 @@ local KINDS = {
 local REFUSALS = {
     [0] = "none", [1] = "incarnation", [2] = "magnitude", [3] = "tag", [4] = "next",
 }
--- By Width. Of kinds with lanes it tells the length.
-local LANES = { [0] = 8, [1] = 16, [2] = 32, [3] = 64, [4] = 128, [5] = 256 }
 -- Of a number, by Bits; 0: there is no body.
 local BITS = { [0] = 32, [1] = 16, [2] = 8, [3] = 0 }
 local BITS_NAMES = { [0] = "32", [1] = "16", [2] = "8", [3] = "none" }
-local LEAST_NARROW_BYTES, BANK_LANES = 32, 32
+-- A body is groups of 8 words.
+local GROUP_LANES, GROUP_BYTES = 8, 32
 local BODY_BYTES = {
     [DONE] = BARRIER_BYTES, [ADVANCE] = BARRIER_BYTES, [WAITING] = WAITING_BYTES, [ACK] = 0,
     [RECALL] = 0, [MISSING] = 0, [FETCH] = 0, [NOTICE] = 0, [REDUCING] = WAITING_BYTES,
@@ -60,9 +59,9 @@ local HEADER = {
     { "Bits", 13, 1, 0x0c },
     { "Level", 13, 1, 0x02 },
     { "Echo", 13, 1, 0x01 },
-    { "Fragment", 14, 2, 0xffe0 },
-    { "Pool", 15, 1, 0x18 },
-    { "Width", 15, 1, 0x07 },
+    { "Fragment", 14, 2, 0xff80 },
+    { "Pool", 15, 1, 0x60 },
+    { "Width", 15, 1, 0x1f },
     { "Feature_group", 16, 2 },
     { "Session", 18, 1 },
     { "Round", 19, 3 },
@@ -178,8 +177,9 @@ local function kind_of(buffer)
     return band(buffer(12, 1):uint(), 0x0f)
 end
 
-local function width_of(buffer)
-    return band(buffer(15, 1):uint(), 0x07)
+-- Of kinds with lanes it tells the length.
+local function lanes_of(buffer)
+    return GROUP_LANES * (1 + band(buffer(15, 1):uint(), 0x1f))
 end
 
 local function bits_of(buffer)
@@ -191,18 +191,19 @@ local function has_width(kind, direct)
     return not direct and WITH_LANES[kind] or false
 end
 
--- The bytes of lanes; nil if there are none of that width, or with so few bits.
-local function lane_bytes_of(buffer, kind)
-    local lanes, bits = LANES[width_of(buffer)], bits_of(buffer)
-    if lanes == nil or bits == 32 then
-        return lanes and 4 * lanes
-    end
-    local bytes = lanes * bits / 8
-    local known = NARROW[kind] and (bits == 0 or bytes >= LEAST_NARROW_BYTES)
-    return known and math.floor(bytes) or nil
+local function lane_bytes(lanes, bits)
+    return GROUP_BYTES * math.ceil(lanes * bits / (8 * GROUP_BYTES))
 end
 
--- The bytes of the body; nil if kind or width is not known here, or it cannot have that many.
+-- The bytes of lanes; nil if there are none with so few bits.
+local function lane_bytes_of(buffer, kind)
+    local lanes, bits = lanes_of(buffer), bits_of(buffer)
+    local bytes = lane_bytes(lanes, bits)
+    local shorter = bits == 0 or bytes < lane_bytes(lanes, 2 * bits)
+    return (bits == 32 or NARROW[kind] and shorter) and bytes or nil
+end
+
+-- The bytes of the body; nil if the kind is not known here, or it cannot have that many.
 local function body_bytes_of(buffer, direct)
     local kind = kind_of(buffer)
     if has_width(kind, direct) then
@@ -233,12 +234,9 @@ local function problem_of(buffer, direct)
         return string.format("version %d, not %d", version, VERSION)
     end
     local bytes = body_bytes_of(buffer, direct)
-    local lanes = LANES[width_of(buffer)]
-    if bytes == nil and has_width(kind, direct) and lanes ~= nil then
-        return string.format("%d bits are not known here for %d lanes", bits_of(buffer), lanes)
-    end
     if bytes == nil and has_width(kind, direct) then
-        return string.format("width %d is not known here", width_of(buffer))
+        return string.format(
+            "%d bits are not known here for %d lanes", bits_of(buffer), lanes_of(buffer))
     end
     if bytes == nil and direct and kind == FEATURE then
         return "no rows: IPv4 tells of another length"
@@ -341,7 +339,7 @@ local function add_header(tree, buffer, direct)
         tree:add(f.refusal, buffer(10, 2))
     end
     if not direct then
-        tree:add(f.lanes, buffer(14, 2), LANES[width_of(buffer)] or 0):set_generated()
+        tree:add(f.lanes, buffer(14, 2), lanes_of(buffer)):set_generated()
     end
 end
 
@@ -361,19 +359,19 @@ local function add_reduce(tree, buffer)
     tree:add(f.reduce_code, buffer(16, 2))
     return string.format(
         "%s session %d number %s lanes %d code %d src %d count %d", KINDS[kind_of(buffer)],
-        buffer(18, 1):uint(), number, LANES[width_of(buffer)] or 0, buffer(16, 2):uint(),
+        buffer(18, 1):uint(), number, lanes_of(buffer), buffer(16, 2):uint(),
         buffer(0, 4):uint(), buffer(10, 2):uint())
 end
 
 local function header_words(buffer)
     local kind, bits = kind_of(buffer), bits_of(buffer)
-    local pool = band(rshift(buffer(15, 1):uint(), 3), 3)
+    local pool = band(rshift(buffer(15, 1):uint(), 5), 3)
     return string.format(
         "%s session %d round %d block %d fragment %d%s lanes %d%s group %d src %d dst %d " ..
             "count %d level %d",
         KINDS[kind] or kind, buffer(18, 1):uint(), buffer(19, 3):uint(), buffer(8, 2):uint(),
-        rshift(buffer(14, 2):uint(), 5), pool == 0 and "" or " pool " .. pool,
-        LANES[width_of(buffer)] or 0, bits == 32 and "" or " bits " .. bits, buffer(16, 2):uint(), buffer(0, 4):uint(),
+        rshift(buffer(14, 2):uint(), 7), pool == 0 and "" or " pool " .. pool,
+        lanes_of(buffer), bits == 32 and "" or " bits " .. bits, buffer(16, 2):uint(), buffer(0, 4):uint(),
         buffer(4, 4):uint(), buffer(10, 2):uint(), band(rshift(buffer(13, 1):uint(), 1), 1))
 end
 
@@ -400,13 +398,13 @@ local function flag_words(buffer)
     return #names > 0 and " [" .. table.concat(names, " ") .. "]" or ""
 end
 
--- A word holds a number of each part of its bank, that of the first part in its upper bits.
+-- A word holds a number of each of some groups of lanes, that of the first in its upper bits.
 local function add_narrow_lanes(tree, buffer, lanes, bits)
-    local of_bank, parts = math.min(lanes, BANK_LANES), 32 / bits
-    local places = of_bank / parts
+    local parts = 32 / bits
     for lane = 0, lanes - 1 do
-        local bank, part = math.floor(lane / of_bank), math.floor(lane % of_bank / places)
-        local at = HEADER_BYTES + 4 * (bank * places + lane % places) + part * bits / 8
+        local group, place = math.floor(lane / GROUP_LANES), lane % GROUP_LANES
+        local words = HEADER_BYTES + GROUP_BYTES * math.floor(group / parts)
+        local at = words + 4 * place + group % parts * bits / 8
         local range = buffer(math.floor(at), math.floor(bits / 8))
         tree:add(f.lane, range, range:uint() - math.floor(2 ^ (bits - 1)))
     end
@@ -423,7 +421,7 @@ local function add_body(tree, buffer, direct)
     end
     local lanes = tree:add(buffer(HEADER_BYTES, bytes), "Lanes")
     if not direct and bits_of(buffer) < 32 then
-        add_narrow_lanes(lanes, buffer, LANES[width_of(buffer)], bits_of(buffer))
+        add_narrow_lanes(lanes, buffer, lanes_of(buffer), bits_of(buffer))
         return ""
     end
     for lane = 0, bytes / 4 - 1 do

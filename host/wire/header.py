@@ -14,7 +14,7 @@ from typing import NamedTuple, cast
 
 import numpy as np
 
-from switchgnn.planner.lanes import BANK_LANES, fragment_lanes
+from switchgnn.planner.lanes import BANK_LANES, WIDEST_ANSWER, fragment_lanes
 from switchgnn.planner.lanes import LANES as PLANNED_LANES
 
 
@@ -49,8 +49,8 @@ class Refusal(IntEnum):
 VERSION = 5
 # Bits of a number in a body, by their code in the header; 0: all are 0, and there is no body.
 BITS = (32, 16, 8, 0)
-# A shorter body of narrow numbers does not exist: they go with more bits.
-LEAST_NARROW_BYTES = 32
+# A body is groups of 8 words.
+GROUP_BYTES = 32
 
 
 class HeaderField(NamedTuple):
@@ -80,9 +80,9 @@ HEADER_FIELDS = _fields(
     Bits=2,
     Level=1,
     Echo=1,
-    Fragment=11,
+    Fragment=9,
     Pool=2,
-    Width=3,
+    Width=5,
     Feature_group=16,
     Session=8,
     Round=24,
@@ -125,9 +125,9 @@ def spans() -> dict[str, Span]:
 
 ETHERTYPE_IPV4 = 0x0800
 PROTOCOL = 253
-# A frame carries 8 << code numbers; the code is in the lower bits of the word of the fragment, and
-# the pool of its slots before it.
-_CODE_BITS = 3
+# A frame carries 1 + code groups of 8 numbers; the code is in the lower bits of the word of the
+# fragment, and the pool of its slots before it.
+_CODE_BITS = 5
 _CODE_MASK = (1 << _CODE_BITS) - 1
 _NUMBER_AT = _CODE_BITS + 2
 _POOL_MASK = (1 << _NUMBER_AT) - 1 - _CODE_MASK
@@ -136,8 +136,8 @@ _LANE_BYTES = 4
 LANES = BANK_LANES
 FRAGMENT_BYTES = _LANE_BYTES * LANES
 LAST_FRAGMENT = (1 << 16 - _NUMBER_AT) - 1
-# The widest row in frames of a bank.
-WIDEST = LANES * (LAST_FRAGMENT + 1)
+# The widest row in frames that every switch can make.
+WIDEST = WIDEST_ANSWER * (LAST_FRAGMENT + 1)
 
 ETHERNET_BYTES = 14
 IPV4_BYTES = 20
@@ -207,25 +207,28 @@ def width_code(word: int) -> int:
 
 
 def lanes_of(word: int) -> int:
-    """Return how many numbers a fragment carries; 0 for an invalid word."""
-    code = width_code(word)
-    return PLANNED_LANES[code] if code < len(PLANNED_LANES) else 0
+    """Return how many numbers a fragment carries."""
+    return PLANNED_LANES[width_code(word)]
 
 
 def payload_bytes(word: int, bits: int = 32) -> int:
     """Return the bytes of a fragment's numbers of some bits each."""
-    return lanes_of(word) * bits // 8
+    return _body_bytes(lanes_of(word), bits)
 
 
 def allowed_bits(lanes: int) -> tuple[int, ...]:
     """Return the bits that each number of a fragment may have, ascending."""
-    narrow = (8, 16)
-    return (0, *(bits for bits in narrow if lanes * bits // 8 >= LEAST_NARROW_BYTES), 32)
+    narrow = (bits for bits in (8, 16) if _body_bytes(lanes, bits) < _body_bytes(lanes, 2 * bits))
+    return (0, *narrow, 32)
 
 
 def feature_frame_bytes(lanes: int, bits: int = 32) -> int:
     """Return the bytes of a FEATURE or SUM with that many numbers of some bits each."""
-    return BODY_AT + lanes * bits // 8
+    return BODY_AT + _body_bytes(lanes, bits)
+
+
+def _body_bytes(lanes: int, bits: int) -> int:
+    return GROUP_BYTES * -(-lanes * bits // (8 * GROUP_BYTES))
 
 
 def session_and_round(session: int, round_number: int) -> int:
@@ -377,7 +380,7 @@ def body_bytes(header: Header) -> int | None:
     lanes = lanes_of(header.fragment)
     narrow = header.kind in (Kind.FEATURE, Kind.SUM)
     known = allowed_bits(lanes) if narrow else (32,)
-    return payload_bytes(header.fragment, header.bits) if lanes and header.bits in known else None
+    return payload_bytes(header.fragment, header.bits) if header.bits in known else None
 
 
 def frame_checksum(frame: bytes | memoryview, body_bytes: int) -> int:

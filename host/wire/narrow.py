@@ -3,17 +3,18 @@
 """Numbers in fewer bits on the wire: those that fit in 16 or 8 bits, and rows of zeros.
 
 Nothing is lost: a frame gets the fewest bits that hold all its numbers. With b bits, x is sent as
-the unsigned number x + 2^(b-1). The lanes of a bank (32, or all of a narrower frame) are cut into
-32 / b parts, and each word holds the lanes with the same index in all parts, the first part in its
-upper bits. The switch widens them with masks, and needs no sign extension.
+the unsigned number x + 2^(b-1). 32 / b groups of 8 lanes, the last filled with zeros, become one
+group of 8 words: a word has the lanes at its place in each, the first in its upper bits. The
+switch widens them with masks, and needs no sign extension.
 """
 
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.host.wire.header import LANES, allowed_bits
+from switchgnn.host.wire.header import GROUP_BYTES, allowed_bits
 
 _WORD_BITS = 32
+_GROUP = GROUP_BYTES * 8 // _WORD_BITS
 
 
 def bits_needed(values: NDArray[np.int32]) -> NDArray[np.uint8]:
@@ -31,23 +32,24 @@ def bits_needed(values: NDArray[np.int32]) -> NDArray[np.uint8]:
 
 
 def pack_lanes(values: NDArray[np.int32], bits: int) -> NDArray[np.uint8]:
-    """Return uint8[K, W bits / 8], the bodies of rows int32[K, W] that fit in these bits."""
+    """Return uint8[K, B], the bodies of rows int32[K, W] that fit in these bits."""
     rows, lanes = values.shape
     if bits == 0:
         return np.zeros((rows, 0), dtype=np.uint8)
     if bits == _WORD_BITS:
         words = np.ascontiguousarray(values, dtype=">i4")
         return words.view(np.uint8).reshape(rows, 4 * lanes)
-    biased = (values + np.int32(1 << (bits - 1))).astype(np.uint32)
-    parts = biased.reshape(rows, *_parts(lanes, bits))
-    packed = np.zeros((rows, parts.shape[1], parts.shape[3]), dtype=np.uint32)
-    for part in range(parts.shape[2]):
-        packed |= parts[:, :, part] << np.uint32(_WORD_BITS - bits * (part + 1))
-    return packed.astype(">u4").view(np.uint8).reshape(rows, lanes * bits // 8)
+    parts = _WORD_BITS // bits
+    groups = -(-lanes // (parts * _GROUP))
+    padded = np.zeros((rows, groups, parts, _GROUP), dtype=np.int32)
+    padded.reshape(rows, groups * parts * _GROUP)[:, :lanes] = values
+    biased = (padded + np.int32(1 << (bits - 1))).astype(np.uint32) << _shifts(bits)
+    packed: NDArray[np.uint8] = np.bitwise_or.reduce(biased, axis=2).astype(">u4").view(np.uint8)
+    return packed.reshape(rows, groups * GROUP_BYTES)
 
 
 def unpack_lanes(bodies: NDArray[np.uint8], lanes: int, bits: int) -> NDArray[np.int32]:
-    """Return int32[K, W], the numbers of bodies uint8[K, W bits / 8]."""
+    """Return int32[K, W], the numbers of bodies uint8[K, B]."""
     rows = len(bodies)
     if bits == 0:
         return np.zeros((rows, lanes), dtype=np.int32)
@@ -55,16 +57,13 @@ def unpack_lanes(bodies: NDArray[np.uint8], lanes: int, bits: int) -> NDArray[np
     if bits == _WORD_BITS:
         whole: NDArray[np.int32] = words.view(np.int32)
         return whole
-    banks, parts, words_of_bank = _parts(lanes, bits)
-    packed = words.reshape(rows, banks, 1, words_of_bank)
-    shifts = _WORD_BITS - bits * np.arange(1, parts + 1, dtype=np.uint32)
-    biased = packed >> shifts[:, np.newaxis] & np.uint32((1 << bits) - 1)
-    numbers: NDArray[np.int32] = biased.astype(np.int32).reshape(rows, lanes)
-    numbers -= np.int32(1 << (bits - 1))
-    return numbers
+    groups, shifts = words.shape[1] // _GROUP, _shifts(bits)
+    biased = words.reshape(rows, groups, 1, _GROUP) >> shifts & np.uint32((1 << bits) - 1)
+    numbers = biased.astype(np.int32).reshape(rows, groups * len(shifts) * _GROUP)
+    unbiased: NDArray[np.int32] = numbers[:, :lanes] - np.int32(1 << (bits - 1))
+    return unbiased
 
 
-def _parts(lanes: int, bits: int) -> tuple[int, int, int]:
-    """Return the banks of a row, the parts of each, and the lanes of a part."""
-    of_bank, parts = min(lanes, LANES), _WORD_BITS // bits
-    return lanes // of_bank, parts, of_bank // parts
+def _shifts(bits: int) -> NDArray[np.uint32]:
+    """Return uint32[P, 1]: where each part of a word begins."""
+    return np.arange(_WORD_BITS - bits, -1, -bits, dtype=np.uint32)[:, np.newaxis]

@@ -25,8 +25,8 @@ from switchgnn.host.wire.header import (
     CHECKED_BYTES,
     ETHERNET_BYTES,
     FRAGMENT_BYTES,
+    GROUP_BYTES,
     HEADER_AT,
-    LEAST_NARROW_BYTES,
     PROTOCOL,
     VERSION,
     Kind,
@@ -165,7 +165,7 @@ def _source() -> LibrarySource:
         "IPV4_LENGTH_AT": ETHERNET_BYTES + 2,
         "FRAGMENT_BYTES": FRAGMENT_BYTES,
         "VERSION": VERSION,
-        "LEAST_NARROW_BYTES": LEAST_NARROW_BYTES,
+        "GROUP_BYTES": GROUP_BYTES,
         "PROTOCOL": PROTOCOL,
     }
     defined = "".join(f"#define {name} {number}\n" for name, number in numbers.items())

@@ -51,6 +51,7 @@ const bit<32> SHELF_EVENTS = SLOT_EVENTS + 1;
 // contribution was lost, is lost for one tag only.
 control ShelvedAggregator(in headers_t hdr,
                          inout metadata_t meta,
+                         in lanes_t lanes,
                          in slot_t destination,
                          in count_t expected,
                          in slot_t limit)
@@ -97,14 +98,14 @@ control ShelvedAggregator(in headers_t hdr,
     }
 
     action fill() {
-        value.write((bit<32>) (slot - 1), meta.first);
+        value.write((bit<32>) (slot - 1), lanes);
         added = 1;
         sources = hdr.switchgnn.src_id;
     }
 
     action add() {
         value.read(meta.sum.lanes.chunk0, (bit<32>) (slot - 1));
-        meta.sum.lanes.chunk0 = PACKED_ADD(meta.sum.lanes.chunk0, meta.first);
+        meta.sum.lanes.chunk0 = PACKED_ADD(meta.sum.lanes.chunk0, lanes);
         value.write((bit<32>) (slot - 1), meta.sum.lanes.chunk0);
         added = added + 1;
         sources = sources + hdr.switchgnn.src_id;
@@ -127,7 +128,7 @@ control ShelvedAggregator(in headers_t hdr,
     action overflow() {
         events.count(SLOT_OVERFLOWED);
         meta.sum.overflow = 1;
-        meta.sum.lanes.chunk0 = meta.first;
+        meta.sum.lanes.chunk0 = lanes;
         leave();
     }
 
@@ -169,7 +170,7 @@ control ShelvedAggregator(in headers_t hdr,
                         overflow();
                     } else if (seen == expected) {
                         // It would return its slot at once.
-                        meta.sum.lanes.chunk0 = meta.first;
+                        meta.sum.lanes.chunk0 = lanes;
                         added = 1;
                         sources = hdr.switchgnn.src_id;
                         complete();
@@ -208,14 +209,24 @@ control Banks(in headers_t hdr, inout metadata_t meta) {
 
     apply {
         slot_limits.apply(limits);
-        bank0.apply(hdr, meta, meta.slots.slot0, meta.slots.expected0, limits.limit0);
-        bank1.apply(hdr, meta, meta.slots.slot1, meta.slots.expected1, limits.limit1);
-        bank2.apply(hdr, meta, meta.slots.slot2, meta.slots.expected2, limits.limit2);
-        bank3.apply(hdr, meta, meta.slots.slot3, meta.slots.expected3, limits.limit3);
-        bank4.apply(hdr, meta, meta.slots.slot4, meta.slots.expected4, limits.limit4);
-        bank5.apply(hdr, meta, meta.slots.slot5, meta.slots.expected5, limits.limit5);
-        bank6.apply(hdr, meta, meta.slots.slot6, meta.slots.expected6, limits.limit6);
-        bank7.apply(hdr, meta, meta.slots.slot7, meta.slots.expected7, limits.limit7);
+        if (hdr.chunk0.isValid()) {
+            bank0.apply(hdr, meta, hdr.chunk0.lanes, meta.slots.slot0,
+                        meta.slots.expected0, limits.limit0);
+            bank1.apply(hdr, meta, hdr.chunk0.lanes, meta.slots.slot1,
+                        meta.slots.expected1, limits.limit1);
+            bank2.apply(hdr, meta, hdr.chunk0.lanes, meta.slots.slot2,
+                        meta.slots.expected2, limits.limit2);
+            bank3.apply(hdr, meta, hdr.chunk0.lanes, meta.slots.slot3,
+                        meta.slots.expected3, limits.limit3);
+            bank4.apply(hdr, meta, hdr.chunk0.lanes, meta.slots.slot4,
+                        meta.slots.expected4, limits.limit4);
+            bank5.apply(hdr, meta, hdr.chunk0.lanes, meta.slots.slot5,
+                        meta.slots.expected5, limits.limit5);
+            bank6.apply(hdr, meta, hdr.chunk0.lanes, meta.slots.slot6,
+                        meta.slots.expected6, limits.limit6);
+            bank7.apply(hdr, meta, hdr.chunk0.lanes, meta.slots.slot7,
+                        meta.slots.expected7, limits.limit7);
+        }
         if (meta.adds == 1) {
             passes.count((bit<32>) meta.contributions);
         }

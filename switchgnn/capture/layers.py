@@ -39,10 +39,11 @@ from switchgnn.host.wire.header import (
     allowed_bits,
     fragment_words,
     lanes_of,
+    payload_bytes,
 )
 from switchgnn.host.wire.narrow import pack_lanes, unpack_lanes
+from switchgnn.planner.lanes import LANES as PLANNED_LANES
 
-_LANES = [lanes for code in range(8) if (lanes := lanes_of(code))]
 (_BANK_WIDTH,) = fragment_words(LANES, LANES)
 _WHOLE = BITS[0]
 # Of an IP packet; without a limit of ours Scapy takes 100 numbers at most.
@@ -52,7 +53,7 @@ _MOST_ROWS_BYTES = 1 << 16
 _ENUMS = {
     "Kind": {int(kind): kind.name for kind in Kind},
     "Bits": {code: f"{bits} bits" for code, bits in enumerate(BITS)},
-    "Width": {code: f"{lanes} lanes" for code, lanes in enumerate(_LANES)},
+    "Width": {code: f"{lanes} lanes" for code, lanes in enumerate(PLANNED_LANES)},
 }
 _DEFAULTS = {"Kind": int(Kind.FEATURE), "Version": VERSION, "Width": _BANK_WIDTH}
 
@@ -133,7 +134,7 @@ class Fragment(Packet):
             [0] * LANES,  # type: ignore[list-item]
             SignedIntField("lane", 0),
             count_from=lambda packet: lanes_of(cast(Any, packet.underlayer).Width),
-            max_count=_LANES[-1],
+            max_count=PLANNED_LANES[-1],
         )
     ]
 
@@ -146,7 +147,7 @@ class _NarrowLanes(Field[list[int], bytes]):
     def getfield(self, pkt: Any, s: bytes) -> tuple[bytes, list[int]]:  # noqa: ANN401
         """Return what follows the numbers, and the numbers."""
         lanes, bits = _shape(pkt)
-        size = lanes * bits // 8
+        size = payload_bytes(pkt.underlayer.Width, bits)
         if len(s) < size or bits not in allowed_bits(lanes):
             raise Scapy_Exception(f"{len(s)} bytes are no {lanes} numbers of {bits} bits.")
         body = np.frombuffer(s[:size], dtype=np.uint8)[np.newaxis]

@@ -33,7 +33,6 @@ from switchgnn.host.wire.header import (
     frame_checksum,
     lanes_of,
     parse_header,
-    width_code,
 )
 
 # The limit of tcpdump and Wireshark.
@@ -203,9 +202,7 @@ def _unknown(header: Header, *, direct: bool) -> str:
     if direct and header.kind == Kind.FEATURE:
         return "no rows: IPv4 tells of another length"
     if not direct and header.kind in LANE_KINDS:
-        if lanes := lanes_of(header.fragment):
-            return f"{header.bits} bits are not known here for {lanes} lanes"
-        return f"width {width_code(header.fragment)} is not known here"
+        return f"{header.bits} bits are not known here for {lanes_of(header.fragment)} lanes"
     return f"kind {kind_name(header)} is not known here"
 
 

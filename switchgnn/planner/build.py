@@ -109,7 +109,7 @@ def build_plan(
             where they have the same edges they share their blocks.
         assignment: integers[V], the worker of each vertex; None lets `partition` choose.
         banks: one of BANKS_OF_SWITCHES, the slots that one pass of the switch can add to.
-        lanes: one of LANES, the numbers of the widest frame. A destination takes as many
+        lanes: the numbers of the widest frame, a multiple of 8. A destination takes as many
             aggregators as they need.
         pools: that the slots are divided into, from 1 to MOST_POOLS; a block fits into one.
         left: bool[V], the destinations that are left to the hosts, for both directions or by

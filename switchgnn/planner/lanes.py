@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The numbers in a frame, and the width that needs the fewest bytes."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from switchgnn.planner.errors import PlannerError
 
-# The widths that the switch adds, narrowest first.
-LANES = (8, 16, 32, 64, 128, 256)
-# The lanes of one slot of a bank. A wider fragment takes slots of several banks.
+# The widths that the switch adds, narrowest first: groups of 8.
+LANES = tuple(range(8, 257, 8))
+# The lanes of one slot of a bank. A wider fragment takes slots of 2, 4 or 8 banks.
 BANK_LANES = 32
 # The widest frame that BMv2 can make of one without a body: a packet may grow by 512 bytes in it
 # (behavioral-model, targets/simple_switch/simple_switch.cpp).
@@ -25,20 +25,33 @@ _NUMBER_BYTES = 4
 def fragment_lanes(width: int, lanes: int) -> tuple[int, ...]:
     """Return the numbers of each fragment of a feature; the last is as narrow as possible."""
     full, rest = divmod(width, lanes)
-    last = [next(least for least in LANES if least >= rest)] if rest else []
-    return (lanes,) * full + tuple(last)
+    return (lanes,) * full + ((_in_groups(rest),) if rest else ())
+
+
+def widest_lanes(widths: Iterable[int]) -> tuple[int, ...]:
+    """Return the widest frame of each size of a slot, ascending; no wider than the widest row.
+
+    A narrower one would have no more room, and as many fragments or more.
+    """
+    row, most = _in_groups(max(widths)), LANES[-1] // BANK_LANES
+    return tuple(
+        dict.fromkeys(
+            min(BANK_LANES * banks, row) for banks in range(1, most + 1) if banks & banks - 1 == 0
+        )
+    )
 
 
 def parse_lanes(text: str, widths: Sequence[int]) -> int:
     """Parse the width of frames in `--lanes`; AUTO: that of the fewest bytes, the narrowest."""
     if text == AUTO:
         return min(
-            LANES,
+            widest_lanes(widths),
             key=lambda it: sum(frame_bytes(each) for w in widths for each in fragment_lanes(w, it)),
         )
     if text not in map(str, LANES):
         raise PlannerError(
-            f"No frames of {text!r} numbers: give {AUTO}, or one of {', '.join(map(str, LANES))}."
+            f"No frames of {text!r} numbers: give {AUTO}, or a multiple of {LANES[0]} up to "
+            f"{LANES[-1]}."
         )
     return int(text)
 
@@ -50,4 +63,8 @@ def frame_bytes(lanes: int) -> int:
 
 def banks_of_slot(lanes: int) -> int:
     """Return the banks that a slot of that many numbers spans."""
-    return max(1, lanes // BANK_LANES)
+    return 1 << (-(-lanes // BANK_LANES) - 1).bit_length()
+
+
+def _in_groups(numbers: int) -> int:
+    return -(-numbers // LANES[0]) * LANES[0]

@@ -67,7 +67,7 @@ class PlanRequest:
     send: str | None = None
     order: str | None = None
     assignment: Path | None = None  # a file for load_assignment that replaces any partition
-    # numbers of the widest frame, one of LANES; None: with the least predicted time
+    # numbers of the widest frame, a multiple of 8; None: with the least predicted time
     lanes: int | None = None
     pools: int | None = None  # of the switch's slots; None: 1
 
@@ -104,7 +104,7 @@ class PlanContext:
         leaf_spine: the leaves that the workers are attached to; None: a star around one switch.
         banks: of the switch, one of BANKS_OF_SWITCHES: additions that one pass can make.
         within: plan for the least time within these rates.
-        lanes: of the widest frame, one of LANES.
+        lanes: of the widest frame, a multiple of 8.
         pools: that the slots are divided into, from 1 to MOST_POOLS.
         leaves_complete: leaves of destinations complete sums, not spines; simulator only.
     """
@@ -235,10 +235,10 @@ def check_lanes(context: PlanContext) -> None:
     """Refuse frames that no slot of the switch can hold."""
     lanes, banks = context.lanes, context.banks
     if lanes not in LANES or banks_of_slot(lanes) > banks:
-        known = ", ".join(str(each) for each in LANES if banks_of_slot(each) <= banks)
+        most = max(each for each in LANES if banks_of_slot(each) <= banks)
         raise PlannerError(
             f"Frames of {lanes} numbers cannot be planned for a switch with {banks} banks; "
-            f"possible: {known}."
+            f"possible: multiples of {LANES[0]} up to {most}."
         )
 
 

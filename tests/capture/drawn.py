@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random valid packets of all kinds, with their headers."""
 
+import math
+
 from hypothesis import strategies as st
 
 from switchgnn.base.network import star_network
@@ -23,14 +25,14 @@ packed_rows = st.builds(
 
 
 # The word of the first fragment of 32 numbers.
-WORD = 2
+WORD = 3
 
 
 def bodies(header):
     """A body that fits a header."""
     kind = header.kind
     if kind in (Kind.FEATURE, Kind.SUM, Kind.REDUCE, Kind.REDUCED):
-        size = (8 << (header.fragment & 7)) * header.bits // 8
+        size = 32 * math.ceil(((header.fragment & 31) + 1) * header.bits / 32)
         return st.binary(min_size=32, max_size=32).map(lambda some: (some * 32)[:size])
     if kind not in (Kind.DONE, Kind.ADVANCE, Kind.WAITING, Kind.REDUCING):
         return st.just(b"")
@@ -69,7 +71,7 @@ def frame_of(header, body, sender, receiver, protocol=PROTOCOL):
 
 def feature(worker=0, *, fragment=0, **fields):
     """A FEATURE of a worker: 32 numbers."""
-    word = fragment << 3 | WORD
+    word = fragment << 7 | WORD
     header = Header(Kind.FEATURE, count=1, session=1, fragment=word, **fields)
     return frame_of(header, bytes(128), WORKERS[worker], SWITCH)
 

@@ -108,7 +108,6 @@ def test_anything_may_come(frame, more):
         ({HEADER_AT + 13: 0x10}, "version 1, not 5"),
         ({HEADER_AT + 12: 0x0E}, "kind 14 is not known here"),
         ({HEADER_AT + 13: 0x58, HEADER_AT + 15: 1}, "8 bits are not known here for 16 lanes"),
-        ({HEADER_AT + 15: 6}, "width 6 is not known here"),
         ({HEADER_AT + 3: 9}, "checksum 0x"),
         ({20: 0x20}, "a fragment of IPv4"),
         ({14: 0x46}, "IPv4 options before it"),
@@ -125,7 +124,7 @@ def test_a_packet_that_is_too_short():
     assert "short: 127 bytes of a body of 128" in description(decoded(feature()[:-1]))
     assert "short: 25 bytes of a header of 26" in description(decoded(feature()[: BODY_AT - 1]))
     frame = frame_of(
-        Header(Kind.SUM, fragment=1 << 5 | 2 << 3 | 5), bytes(1024), SWITCH, WORKERS[0]
+        Header(Kind.SUM, fragment=1 << 7 | 2 << 5 | 31), bytes(1024), SWITCH, WORKERS[0]
     )
     assert "fragment 1 pool 2 lanes 256" in description(decoded(frame))
     assert "short: 1023 bytes of a body of 1024" in description(decoded(frame[:-1]))
@@ -150,7 +149,7 @@ def test_the_line_of_a_packet():
 
 
 def test_the_line_of_a_narrow_packet():
-    header = Header(Kind.SUM, dst_id=9, count=2, fragment=3, bits=16, session=1, round=5)
+    header = Header(Kind.SUM, dst_id=9, count=2, fragment=7, bits=16, session=1, round=5)
     words = "sum session 1 round 5 block 0 fragment 0 lanes 64 bits {} group 0 src 0 dst 9 count 2"
     for bits in (16, 8, 0):
         frame = frame_of(header._replace(bits=bits), bytes(8 * bits), SWITCH, WORKERS[0])
@@ -161,7 +160,7 @@ def test_the_line_of_a_narrow_packet():
 
 def test_the_lines_of_an_all_reduce():
     header = Header(
-        Kind.REDUCE, 2, block_id=9, count=1, fragment=5, feature_group=130, session=1, round=3
+        Kind.REDUCE, 2, block_id=9, count=1, fragment=31, feature_group=130, session=1, round=3
     )
     frame = frame_of(header, bytes(1024), WORKERS[2], SWITCH)
     number = 3 * 2**16 + 9

@@ -39,10 +39,11 @@ def test_numbers():
 
 
 def test_widths():
-    found = re.findall(r"const width_t LANES_(\d+) = (\d);", HEADERS)
+    found = re.findall(r"const width_t LANES_(\d+) = (\d+);", HEADERS)
     assert {int(lanes): int(code) for lanes, code in found} == {
-        header.lanes_of(code): code for code in range(6)
+        8 * groups: groups - 1 for groups in (1, 2, 4, 8, 16, 32)
     }
+    assert [header.lanes_of(code) for code in range(32)] == [*range(8, 257, 8)]
 
 
 def test_bits():
@@ -52,24 +53,18 @@ def test_bits():
 
 
 def test_bodies_of_lanes():
-    """The parser takes as many bytes as the bits say, and Payload makes as many."""
+    """The groups of 8 words that the parser takes and Payload makes are those of hosts."""
+    (text,) = re.findall(r"#define GROUPS\(width, bits\) (.*)", HEADERS)
+    expression = text.replace("(bit<6>) ", "").replace("6w1", "1")
     parser = (SOURCE_FOLDER / "parser.p4").read_text()
-    found = re.findall(r"\(BITS_(\d+), LANES_(\d+)\):\s+parse_(\w+);", parser)
-    bodies = {"lanes8": 32, "lanes16": 64, "chunk0": 128, "chunk1": 256, "chunk3": 512}
-    bodies["chunk7"] = 1024
-    assert {(int(bits), int(lanes)): bodies[body] for bits, lanes, body in found} == {
-        (bits, lanes): lanes * bits // 8
-        for lanes in (header.lanes_of(code) for code in range(6))
-        for bits in header.allowed_bits(lanes)
-        if bits
-    }
-    payload = (SOURCE_FOLDER / "payload.p4").read_text()
-    made = [int(size) for size in re.findall(r"total_len = BARE_LENGTH \+ (\d+);", payload)]
-    assert made == [header.payload_bytes(code) for code in range(6)]
-    # Fewer bits have the body of narrower lanes: Rewrite subtracts the codes.
-    for code in range(6):
-        for bits in filter(None, header.allowed_bits(header.lanes_of(code))):
-            assert header.payload_bytes(code, bits) == made[code - header.BITS.index(bits)]
+    refused = re.findall(r"\(BITS_(\d+), LANES_(\d+)\): +parse_nothing;", parser)
+    for width in range(32):
+        lanes = header.lanes_of(width)
+        allowed = {32, 16, 8} - {int(bits) for bits, of in refused if int(of) == lanes}
+        assert allowed == set(header.allowed_bits(lanes)) - {0}
+        for bits in allowed:
+            groups = eval(expression, {"width": width, "bits": header.BITS.index(bits)})  # noqa: S307
+            assert 32 * groups == header.payload_bytes(width, bits)
 
 
 def test_lengths_that_the_switch_writes():

@@ -179,12 +179,11 @@ FIELDS = {
     "group": (HEADER_AT + 16, 2),
     "round": (ROUND_AT, 4),
 }
-_WIDTH_BITS, _NARROWEST, _WIDEST_CODE = 3, 8, 5
+_WIDTH_BITS, _GROUP_LANES, _GROUP_BYTES = 5, 8, 32
 _POOL_BITS = 2
 _NUMBER_AT = _WIDTH_BITS + _POOL_BITS
 # Bits of a number by their code.
 _BITS = (32, 16, 8, 0)
-_LEAST_NARROW_BYTES, _BANK_LANES = 32, 32
 # Plain numbers, as checks ask for each frame.
 LANE_KINDS = (int(Kind.FEATURE), int(Kind.SUM), int(Kind.REDUCE), int(Kind.REDUCED))
 _BODY_BYTES: dict[int, int] = {
@@ -199,20 +198,19 @@ def bits_in(extension: int) -> int:
 
 
 def body_bytes(kind: int, word: int, bits: int = _BITS[0]) -> int:
-    """Return the bytes of a body; 0 for unknown kinds and widths."""
+    """Return the bytes of a body; 0 for unknown kinds."""
     if kind not in LANE_KINDS:
         return _BODY_BYTES.get(kind, 0)
-    code = word & (1 << _WIDTH_BITS) - 1
-    return (_NARROWEST << code) * bits // 8 if code <= _WIDEST_CODE else 0
+    groups = (word & (1 << _WIDTH_BITS) - 1) + 1
+    return _GROUP_BYTES * math.ceil(groups * bits / 32)
 
 
 def has_body_of(kind: int, word: int, bits: int) -> bool:
     """Return whether a kind with numbers may have those of a word with these bits each."""
-    size = body_bytes(kind, word)
     if bits == _BITS[0]:
-        return size > 0
-    narrow = kind in (Kind.FEATURE, Kind.SUM) and size > 0
-    return narrow and (bits == 0 or body_bytes(kind, word, bits) >= _LEAST_NARROW_BYTES)
+        return kind in LANE_KINDS
+    shorter = bits == 0 or body_bytes(kind, word, bits) < body_bytes(kind, word, 2 * bits)
+    return kind in (Kind.FEATURE, Kind.SUM) and shorter
 
 
 def widened(body: bytes, word: int, bits: int) -> bytes:
@@ -222,11 +220,13 @@ def widened(body: bytes, word: int, bits: int) -> bytes:
     lanes = body_bytes(Kind.FEATURE, word) // 4
     if bits == 0:
         return bytes(4 * lanes)
-    # Words of one number of each part of a bank.
-    numbers = np.frombuffer(body, dtype=f">u{bits // 8}", count=lanes)
-    parts = numbers.reshape(-1, min(lanes, _BANK_LANES) * bits // 32, 32 // bits).swapaxes(1, 2)
+    # Words of one number of each of some groups.
+    numbers = np.frombuffer(
+        body, dtype=f">u{bits // 8}", count=body_bytes(Kind.FEATURE, word, bits) * 8 // bits
+    )
+    parts = numbers.reshape(-1, _GROUP_LANES, 32 // bits).swapaxes(1, 2)
     wide: bytes = (parts.astype(np.int32) - (1 << (bits - 1))).astype(">i4").tobytes()
-    return wide
+    return wide[: 4 * lanes]
 
 
 def body_end(frame: bytes | bytearray) -> int:
@@ -238,7 +238,7 @@ def body_end(frame: bytes | bytearray) -> int:
 def words_of(width: int, lanes: int) -> tuple[int, ...]:
     """Return the words of the fragments of a row in pool 0."""
     sizes = [min(lanes, width - begin) for begin in range(0, width, lanes)]
-    codes = [max(0, (size - 1).bit_length() - _WIDTH_BITS) for size in sizes]
+    codes = [math.ceil(size / _GROUP_LANES) - 1 for size in sizes]
     return tuple(number << _NUMBER_AT | code for number, code in enumerate(codes))
 
 

@@ -9,6 +9,7 @@ which it is drawn. The name of a file says what has to hold.
 import re
 from collections import Counter
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from random import Random
 
@@ -17,7 +18,6 @@ import pytest
 
 from switchgnn.controller.p4runtime.wire import decode_rows
 from switchgnn.host.wire.header import fragment_words, lanes_of, payload_bytes
-from switchgnn.planner.lanes import LANES
 from tests.controller.p4runtime.test_wire import LAYOUT, random_rows, response
 from tests.simulation.checks import CHECKS
 from tests.simulation.draw import Wish, draw_scenario
@@ -220,19 +220,18 @@ def test_what_is_no_scenario_is_refused(text):
         read_scenario(text)
 
 
-@pytest.mark.parametrize("lanes", LANES)
+@pytest.mark.parametrize("lanes", [8, 16, 24, 32, 64, 104, 256])
 def test_rows_are_cut_as_hosts_cut_them(lanes):
     """The checks count for themselves; both must have the same layout."""
     for width in range(1, 3 * lanes + 2):
         words = words_of(width, lanes)
         assert words == fragment_words(width, lanes)
         assert sum(map(lanes_of, words)) >= width > sum(map(lanes_of, words[:-1]))
-    assert [body_bytes(1, code) for code in range(8)] == [
-        payload_bytes(code) for code in range(8)
-    ] == [32, 64, 128, 256, 512, 1024, 0, 0]  # fmt: skip
+    sizes = [[of(code) for code in range(32)] for of in (partial(body_bytes, 1), payload_bytes)]
+    assert sizes == [[*range(32, 1025, 32)]] * 2
 
 
-@pytest.mark.parametrize("lanes", LANES)
+@pytest.mark.parametrize("lanes", [8, 16, 24, 32, 64, 104, 256])
 def test_every_width_sums_exactly(soak, lanes):
     scenario = Scenario(lanes, lanes=lanes, width=2 * lanes + 9, up=BAD, down=BAD, send="cover")
     outcome = soak.run(scenario)

@@ -11,7 +11,7 @@ enum Awaiting { HERE = 0, PLAINLY = 1 };
 
 // Bits of a number by their code in the header, as BITS of header.py.
 static const u32 BITS_OF[4] = {32, 16, 8, 0};
-static const u32 WORD = 4, LANES_OF_BANK = FRAGMENT_BYTES / WORD;
+static const u32 WORD = 4, GROUP = GROUP_BYTES / WORD;
 
 // Writes narrow numbers as words, as unpack_lanes of narrow.py reads them.
 static inline void widen(const u8* body, u8* out, u32 lanes, u32 bits) {
@@ -19,14 +19,17 @@ static inline void widen(const u8* body, u8* out, u32 lanes, u32 bits) {
         memset(out, 0, (size_t)lanes * WORD);
         return;
     }
-    const u32 bank = lanes < LANES_OF_BANK ? lanes : LANES_OF_BANK, parts = 32 / bits, words = bank / parts;
-    const u32 mask = (1u << bits) - 1, bias = 1u << (bits - 1);
-    for (u32 first = 0; first < lanes; first += bank, body += words * WORD)
-        for (u32 i = 0; i < words; i++) {
-            const u32 word = load32(body + i * WORD);
-            for (u32 part = 0; part < parts; part++)
-                store32(out + (size_t)(first + part * words + i) * WORD, (word >> (32 - bits * (part + 1)) & mask) - bias);
-        }
+    const u32 parts = 32 / bits, mask = (1u << bits) - 1, bias = 1u << (bits - 1);
+    for (u32 first = 0; first < lanes; first += GROUP) {
+        const u32 group = first / GROUP, shift = 32 - bits * (group % parts + 1);
+        const u8* words = body + group / parts * GROUP_BYTES;
+        for (u32 i = 0; i < GROUP; i++)
+            store32(out + (size_t)(first + i) * WORD, (load32(words + i * WORD) >> shift & mask) - bias);
+    }
+}
+// The bytes of a body of narrow numbers.
+static inline u32 narrow_bytes(u32 bytes, u32 bits) {
+    return (bytes * bits / 32 + GROUP_BYTES - 1) / GROUP_BYTES * GROUP_BYTES;
 }
 
 struct SumFastPath : SumFields {
@@ -54,8 +57,8 @@ struct SumFastPath : SumFields {
     bool take_plain(const u8* frame, size_t size) {
         if (size < BODY_AT || !here(frame)) return false;
         Fields f;
-        const u32 bits = BITS_OF[(frame[BITS_AT] & BITS_MASK) >> 2], body = body_bytes / 32 * bits;
-        if ((bits == 32 || bits == 0 || body >= LEAST_NARROW_BYTES) && unpack(frame, size, PROTOCOL, KIND_SUM, body, f))
+        const u32 bits = BITS_OF[(frame[BITS_AT] & BITS_MASK) >> 2], body = narrow_bytes(body_bytes, bits);
+        if ((bits == 32 || bits == 0 || body < narrow_bytes(body_bytes, 2 * bits)) && unpack(frame, size, PROTOCOL, KIND_SUM, body, f))
             return take(f, frame + BODY_AT, bits);
         if (unpack(frame, size, PROTOCOL, KIND_ACK, 0, f) && !f.ecn) {
             groups[acknowledgements] = f.group;

@@ -30,11 +30,11 @@ from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.boundary import BoundaryEdges, boundary_edges
 from switchgnn.planner.graphs.graph import Graph
 from switchgnn.planner.lanes import (
-    LANES,
     WIDEST_ANSWER,
     banks_of_slot,
     fragment_lanes,
     frame_bytes,
+    widest_lanes,
 )
 from switchgnn.planner.partition.workers import check_assignment, check_workers
 from switchgnn.planner.plan.plan import Plan
@@ -225,7 +225,7 @@ def choose_lanes(
 
         return sum(times * exchange(width) for width, times in exchanges.items())
 
-    widths = LANES if request.lanes is None else (request.lanes,)
+    widths = widest_lanes(exchanges) if request.lanes is None else (request.lanes,)
     candidates = [
         replace(context, lanes=lanes, pools=pools) for pools, lanes in product(numbers, widths)
     ]

@@ -174,7 +174,7 @@ def test_session_and_threshold_read_back(layout):
     limit = np.uint32(entry.magnitude_limit).view(np.float32)
     assert limit <= most < np.nextafter(limit, np.float32(np.inf)) * (1 + 1e-6)
     assert entry == SessionEntry(
-        *(7, PLAN.number, 0b111, entry.magnitude_limit), width=2, pool_slots=64
+        *(7, PLAN.number, 0b111, entry.magnitude_limit), width=3, pool_slots=64
     )
     assert session.entry(7, PLAN, 1.5).magnitude_limit < np.float32(1.5).view(np.uint32)
     assert session.decode(session.encode(entry)) == entry

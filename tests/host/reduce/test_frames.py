@@ -41,12 +41,12 @@ def test_frames_carry_lanes_in_the_order_of_their_numbers(first):
     frames.write(first, values, 200)
     frames.send(wire, first, 5)
     for index, frame in enumerate(wire.frames):
-        assert unpack_header(frame) == expected(first + index, 5, 200)
+        assert unpack_header(frame) == expected(first + index, 31, 200)
         assert lanes_in(frame) == values[256 * index : 256 * index + 256].tolist()
     assert len(wire.frames) == 5
 
 
-WIDTHS = [(1, 0), (8, 0), (9, 1), (16, 1), (17, 2), (33, 3), (65, 4), (128, 4), (129, 5), (255, 5)]
+WIDTHS = [(1, 0), (8, 0), (9, 1), (16, 1), (17, 2), (33, 4), (128, 15), (129, 16), (255, 31)]
 
 
 @pytest.mark.parametrize(("rest", "width"), WIDTHS)
@@ -57,17 +57,17 @@ def test_the_last_frame_is_as_narrow_as_possible_and_padded_with_zeros(rest, wid
     frames.write(16, np.arange(256 + rest, dtype=np.int32), 3)
     frames.write(18, np.full(256, 5, dtype=np.int32), 4)
     frames.send(wire, 16, 3)
-    codes = [(16, 5, 3), (17, width, 3), (18, 5, 4)]
+    codes = [(16, 31, 3), (17, width, 3), (18, 31, 4)]
     assert list(map(unpack_header, wire.frames)) == [expected(*each) for each in codes]
     narrow = lanes_in(wire.frames[1])
-    assert narrow == [*range(256, 256 + rest), *[0] * ((8 << width) - rest)]
-    assert len(wire.frames[1]) == BODY_AT + (32 << width)
+    assert narrow == [*range(256, 256 + rest), *[0] * (8 * (width + 1) - rest)]
+    assert len(wire.frames[1]) == BODY_AT + 32 * (width + 1)
 
 
 def test_a_question_is_the_same_fragment_with_resend():
     frames = fragment_frames()
     frames.write(8, np.arange(300, dtype=np.int32), 9)
-    for number, width in ((8, 5), (9, 3)):
+    for number, width in ((8, 31), (9, 5)):
         asking = frames.question(number)
         assert unpack_header(asking) == expected(number, width, 9, resend=True)
         assert lanes_in(asking)[:2] == [(number - 8) * 256, (number - 8) * 256 + 1]
@@ -78,8 +78,8 @@ def test_sums_are_held_until_their_slot_is_used_again():
     sums = SumRing(frames, 3, SESSION, 16)
     frames.write(16, np.zeros(300, dtype=np.int32), 9)
     sums.await_sums(16, 2)
-    total = expected(17, 3, 50)._replace(kind=Kind.REDUCED, src_id=0, count=3)
-    frame = addresses_of(WORKER).frame(total.pack(np.arange(64, dtype=">i4").tobytes()))
+    total = expected(17, 5, 50)._replace(kind=Kind.REDUCED, src_id=0, count=3)
+    frame = addresses_of(WORKER).frame(total.pack(np.arange(48, dtype=">i4").tobytes()))
     assert sums.awaits(17)
     assert sums.take(total, memoryview(frame))
     assert not sums.awaits(17)

@@ -331,7 +331,7 @@ def test_a_timeout_is_a_time_without_sums():
 @pytest.mark.usefixtures("parser")
 def test_frames_of_other_kinds_are_ignored():
     table = bench(1)
-    other = addresses_of(0).frame(Header(Kind.SUM, session=SESSION, fragment=5).pack(bytes(1024)))
+    other = addresses_of(0).frame(Header(Kind.SUM, session=SESSION, fragment=31).pack(bytes(1024)))
     table.network.inboxes[0].extend([other] * 3)
     table.submit([np.zeros(300, dtype=np.int32)])
     table.run()
@@ -558,7 +558,7 @@ def test_sums_that_do_not_fit_are_ignored(field):
 
     def instead(header, body):
         forged = header._replace(**{field: wrong[field]})
-        return original(forged, (body * 16)[: 32 << forged.fragment])
+        return original(forged, (body * 16)[: 32 * (1 + forged.fragment)])
 
     table.network.switch.to_all = instead
     values = tensors(np.random.default_rng(1), 2, 512, floats)

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """payload.p4: features and sums with lanes of fewer than 32 bits, or without a body."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -39,7 +40,10 @@ from tests.ptf.switchgnn_ptf.packets import (
 PAIR = {101: 0, 102: 1}
 QUIET: dict[str, Any] = {"passes": {}, "completed": {}}
 # Bits of the lanes, by their number.
-NARROW = {lanes: (*(bits for bits in (8, 16) if lanes * bits >= 256), 0) for lanes in FRAME_BYTES}
+NARROW = {
+    lanes: (*(bits for bits, least in ((8, 24), (16, 16)) if lanes >= least), 0)
+    for lanes in FRAME_BYTES
+}
 
 
 def lanes_of(bits: int, number: int = 32, seed: int = 1) -> Lanes:
@@ -58,9 +62,16 @@ def with_one(value: int, at: int, number: int = 32) -> Lanes:
     return lanes
 
 
+def body_bytes(lanes: int, bits: int) -> int:
+    """Return the bytes of a body: groups of 8 words."""
+    return 32 * math.ceil(lanes * bits / 256)
+
+
 def too_wide_for_bmv2(lanes: int, bits: int) -> bool:
     """Return whether BMv2 cannot widen a frame that far."""
-    return 4 * lanes - lanes * bits // 8 > 4 * WIDEST_ANSWER.get(test_param_get("setting"), 256)
+    return 4 * lanes - body_bytes(lanes, bits) > 4 * WIDEST_ANSWER.get(
+        test_param_get("setting"), 256
+    )
 
 
 class NarrowTest(RecoveryTest, WidthTest):
@@ -96,7 +107,7 @@ class WideAndNarrowMeetInOneSlot(NarrowTest):
                     for bits in (first, last)
                 ]
                 packet = feature(101, features[0][0], port=1, bits=first)
-                self.assertEqual(len(packet), BODY_AT + lanes * first // 8)
+                self.assertEqual(len(packet), BODY_AT + body_bytes(lanes, first))
                 self.add_up(*features, round_=round_)
 
 
@@ -225,7 +236,7 @@ class RecallAsks(NarrowTest):
 
 
 class NoSuchBits(NarrowTest):
-    """A body of less than 32 bytes does not exist, and those of an all-reduce have 32 bits."""
+    """Fewer bits make a body shorter, or do not exist; those of an all-reduce have 32."""
 
     def runTest(self) -> None:
         self.entries.set_expected(2)
@@ -243,9 +254,6 @@ class NoSuchBits(NarrowTest):
                     whole = reduce_(0, 1, random_lanes(1, 256))
                     fields = {"Width": WIDTHS[lanes], "Kind": int(kind), "Resend": 1}
                     frames.append(resigned(whole, Bits=code, **fields))
-        # Of an unknown width, even without a body.
-        bare = feature(101, lanes_of(0), port=1, bits=0)
-        frames += [resigned(bare, Width=width) for width in (6, 7)]
         for bits in (8, 16):
             packet = feature(101, lanes_of(bits), port=1, bits=bits)
             self.stamp(packet)
@@ -263,7 +271,7 @@ def _truly_signed(frame: Packet | bytes) -> Packet | bytes:
     if isinstance(frame, bytes) or Fragment not in frame:
         return frame
     header = frame[SwitchGNN]
-    size = (8 << header.Width) * (32, 16, 8, 0)[header.Bits] // 8
+    size = body_bytes(8 * (header.Width + 1), (32, 16, 8, 0)[header.Bits])
     body = bytes(header.payload)[:size]
     header.remove_payload()
     return frame / Raw(body)

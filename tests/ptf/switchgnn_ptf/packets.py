@@ -28,7 +28,7 @@ NEXT_ROUND = (0, 0)  # what comes behind the last block of a round
 PARTIAL = 2**31 + 77  # the id of some partial sum
 REDUCE_SLOTS = 512  # of headers.p4
 RELEASED = 0xFFFF  # the count of a slot that was given back
-WIDTHS = {8 << code: code for code in range(6)}  # by the lanes of a frame
+WIDTHS = {8 * (code + 1): code for code in range(32)}  # by the lanes of a frame
 BITS = {32: 0, 16: 1, 8: 2, 0: 3}  # codes by the bits of a lane
 BANK = 32
 
@@ -123,7 +123,7 @@ def done(
         Dst_id=incarnation,
         Block_id=block,
         Count=next_block,
-        Feature_group=next_fragment << 5 | pool << 3 | (width if next_block else 0),
+        Feature_group=next_fragment << 7 | pool << 5 | (width if next_block else 0),
         Echo=int(early),
         Round=round_,
         Fragment=fragment,
@@ -342,12 +342,12 @@ def _fragment(lanes: Lanes, bits: int = 32) -> Packet:
 
 
 def fewest_bits(lanes: Lanes) -> int:
-    """Return the fewest bits that hold all lanes in a body of at least 32 bytes, or none."""
+    """Return the fewest bits that hold all lanes, and make the body shorter, or none."""
     if not lanes.any():
         return 0
-    for bits in (8, 16):
+    for bits, least in ((8, 24), (16, 16)):
         low, high = -(2 ** (bits - 1)), 2 ** (bits - 1) - 1
-        if len(lanes) * bits >= 256 and all(low <= lane <= high for lane in lanes):
+        if len(lanes) >= least and all(low <= lane <= high for lane in lanes):
             return bits
     return 32
 
@@ -355,13 +355,14 @@ def fewest_bits(lanes: Lanes) -> int:
 def narrow_body(lanes: Lanes, bits: int) -> bytes:
     """Return lanes of 16 or 8 bits as ``docs/protocol.md`` describes them; of 0 bits nothing."""
     body = b""
-    for bank in range(0, len(lanes) if bits else 0, BANK):
-        numbers = [int(lane) + 2 ** (bits - 1) for lane in lanes[bank : bank + BANK]]
-        words = len(numbers) * bits // 32
-        for first in range(words):
+    together = 8 * 32 // bits if bits else 1  # lanes in a group of words
+    for begin in range(0, len(lanes) if bits else 0, together):
+        numbers = [int(lane) for lane in lanes[begin : begin + together]]
+        numbers += [0] * (together - len(numbers))
+        for place in range(8):
             word = 0
-            for number in numbers[first::words]:
-                word = word << bits | number
+            for number in numbers[place::8]:
+                word = word << bits | number + 2 ** (bits - 1)
             body += word.to_bytes(4, "big")
     return body
 
