@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from switchgnn.softswitch import ir
 from switchgnn.softswitch.lowering.arithmetic import bit_or, constant, shift_left, wrap
-from switchgnn.softswitch.native.render import WORD, Renderer, flag
+from switchgnn.softswitch.native.render import WORD, Renderer, flag, is_wide
 from switchgnn.softswitch.program import LoadedProgram
 
 _REST = "if (pos < size) { memcpy(o, data + pos, size - pos); o += size - pos; }"
@@ -45,7 +45,10 @@ class FunctionRenderer:
         render = self._renderer
         match statement:
             case ir.Assign(variable=variable, value=value):
-                yield f"{variable.name} = {render.as_variable(value, variable)};"
+                if is_wide(variable) and value.constant == 0:
+                    yield f"{variable.name}.set = false;"
+                else:
+                    yield f"{variable.name} = {render.as_variable(value, variable)};"
             case ir.Let(variable=variable, value=value):
                 code = render.value(value)
                 yield f"const {code.type} {variable.name} = {code.text};"

@@ -56,7 +56,14 @@ def type_of_variable(variable: Variable) -> str:
     """Return the C++ type of a variable."""
     if variable.raw_bytes:
         return f"Raw<{variable.raw_bytes}>"
+    if is_wide(variable):
+        return f"Lazy<{words_for(variable.low, variable.high)}>"
     return type_of(words_for(variable.low, variable.high), variable.low < 0)
+
+
+def is_wide(variable: Variable) -> bool:
+    """Return whether a variable has more than two words."""
+    return not variable.raw_bytes and words_for(variable.low, variable.high) > 2
 
 
 def literal(number: int, words: int) -> str:
@@ -176,8 +183,9 @@ class Renderer:
         return Code(f"(i{64 * words}){text}" if signed and words <= 2 else text, words, signed)
 
     def _variable(self, of: Expr, _need: int | None) -> Code:
+        words = words_for(of.low, of.high)
         name = of.variable.name if of.variable else ""
-        return Code(name, words_for(of.low, of.high), of.low < 0)
+        return Code(f"{name}.get()" if words > 2 else name, words, of.low < 0)
 
     def _binary(self, of: Expr, need: int | None) -> Code:
         words, signed = _fitting(of, need)

@@ -23,14 +23,14 @@ from switchgnn.softswitch.program import LoadedProgram
 
 _INGRESS = (
     "void ingress(const u8* data, u64 n, u64 port, u64 itype, u64 now, const Kept* kept, "
-    "Fate& fate, State& state)"
+    "Fate& fate, State& __restrict state)"
 )
 _EGRESS = (
-    "void egress(const State& state, const u8* data, i64 size, u64 pos, u64 port, i64 rid, "
+    "void egress(State& __restrict state, const u8* data, i64 size, u64 pos, u64 port, i64 rid, "
     "u64 itype, i64 pl, i64 tr, u64 n, u64 now, u64 enq_time, u64 enq_depth, u64 deq_depth, "
-    "u8* out, Fate& fate, State& after)"
+    "u8* out, Fate& fate)"
 )
-_REPARSE = "void reparse(const u8* data, u64 n, u64 port, Fate& fate, State& state)"
+_REPARSE = "void reparse(const u8* data, u64 n, u64 port, Fate& fate, State& __restrict state)"
 
 
 # The parameters of each function.
@@ -109,7 +109,7 @@ class _Writer:
         for name, variables in (("State", lowered.state), ("Kept", lowered.kept)):
             yield f"struct {name} {{"
             for each in variables:
-                yield f"{type_of_variable(each)} {each.name};"
+                yield f"{type_of_variable(each)} {each.name}{{}};"
             yield "};"
 
     def _function(
@@ -119,7 +119,7 @@ class _Writer:
         yield f"{signature} {{"
         yield from self._variables(block, _GIVEN[name])
         if name == "egress":
-            yield f"u8* o = out; {_copied('', 'state.', self._lowered.state)}"
+            yield "u8* o = out;"
         else:
             yield "const i64 size = n; (void)size;"
         yield "Entry* entry = nullptr; CountsOf counts; u64 digest = 0; Bits input(host.scratch);"
@@ -134,8 +134,10 @@ class _Writer:
         hits = {each.hit for each in ir.statements_in(block) if isinstance(each, ir.Lookup)}
         results = {each.variable for each in self._lowered.results if each.variable}
         used = ir.variables_read(block) | ir.variables_set(block) | hits | results
-        used |= set(self._lowered.state)
-        for each in sorted(used - lets, key=lambda each: each.name):
+        in_state = used & set(self._lowered.state)
+        for each in sorted(in_state, key=lambda each: each.name):
+            yield f"auto& {each.name} = state.{each.name};"
+        for each in sorted(used - in_state - lets, key=lambda each: each.name):
             if each.name not in given:
                 yield f"{type_of_variable(each)} {each.name}{{}};"
 
@@ -148,10 +150,8 @@ class _Writer:
 
     def _after_parser(self) -> Iterator[str]:
         yield "fate.pos = pos;"
-        yield _copied("state.", "", self._lowered.state)
 
     def _after_egress(self) -> Iterator[str]:
-        yield f"if (cs >= 0 || rc) {{ {_copied('after.', '', self._lowered.state)} }}"
         yield "fate.session = cs; fate.clone_list = cl; fate.again = rc;"
         yield "fate.length = pl; fate.cut = tr; fate.out = o ? o - out : -1;"
 
@@ -160,8 +160,11 @@ class _Writer:
         yield "static void keep(i64 list, const State& state, Kept& kept) {"
         yield "switch (list) {"
         for ident, listed in lowered.lists.items():
-            values = [(v.name, f"state.{v.name}" if v in listed else "{}") for v in lowered.kept]
-            assigned = " ".join(f"kept.{name} = {value};" for name, value in values)
+            held = {v.name: f"state.{v.name}" for v in lowered.kept if v in listed}
+            assigned = " ".join(
+                f"kept.{v.name} = {held.get(v.name, f'{type_of_variable(v)}{{}}')};"
+                for v in lowered.kept
+            )
             yield f"case {ident}: {assigned} break;"
         yield "}}"
         yield "static void clone(i64 list, const State& original, State& state) {"
@@ -172,13 +175,9 @@ class _Writer:
                 if each in listed:
                     yield f"state.{each.name} = original.{each.name};"
                 elif each in lowered.metadata:
-                    yield f"state.{each.name} = {{}};"
+                    yield f"state.{each.name} = {type_of_variable(each)}{{}};"
             yield "break;"
         yield "}}"
-
-
-def _copied(to: str, begin: str, variables: Iterable[ir.Variable]) -> str:
-    return " ".join(f"{to}{each.name} = {begin}{each.name};" for each in variables)
 
 
 def _tables(shapes: Mapping[str, TableShape]) -> Iterator[str]:

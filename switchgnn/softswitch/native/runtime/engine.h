@@ -255,19 +255,18 @@ template <class Program> struct Engine : Host {
         }
     }
 
-    void egress(u64 port, const State& state, Source& source, i64 pos, i64 type, i64 length, i64 cut,
+    void egress(u64 port, State& state, Source& source, i64 pos, i64 type, i64 length, i64 cut,
                 i64 arrived, i64 instance, i64 since, i64 depth, i64 left) {
         Fate fate;
-        State after;
         const size_t most = Program::header_bytes + source.length + 64;
         if (out_room.size() < most) out_room.resize(most * 2);
         program.egress(state, source.data, (i64)source.length, pos, port, instance, type, length, cut, arrived,
-                       micros(), since, depth, left, out_room.data(), fate, after);
+                       micros(), since, depth, left, out_room.data(), fate);
         if (fate.session >= 0) {
             const auto found = sessions.find((u64)fate.session);
             if (found != sessions.end()) {
-                State cloned = after;
-                Program::clone(fate.clone_list, after, cloned);
+                State cloned = state;
+                Program::clone(fate.clone_list, state, cloned);
                 Fate copy;
                 copy.pos = pos, copy.length = fate.length;
                 replicate(found->second, cloned, source, copy, EGRESS_CLONE, arrived);
@@ -279,7 +278,7 @@ template <class Program> struct Engine : Host {
         } else if (fate.again) {
             counts.recirculated++;
             Kept values;
-            Program::keep(fate.again, after, values);
+            Program::keep(fate.again, state, values);
             enter_again(Frame::make(out_room.data(), (size_t)fate.out), RECIRCULATED, values);
         } else {
             transmit(port, out_room.data(), (size_t)(fate.cut < fate.out ? (fate.cut < 0 ? 0 : fate.cut) : fate.out));

@@ -18,10 +18,13 @@ typedef long long i64;
 typedef unsigned __int128 u128;
 typedef __int128 i128;
 
-// Four words, aligned as one.
-typedef u64 Words4 __attribute__((vector_size(32), aligned(8), may_alias));
+// Four words, anywhere in memory. All wide numbers are read and written in these pieces: a processor
+// passes a stored piece on to a load only if the load is not larger.
+typedef u64 Words4 __attribute__((vector_size(32), aligned(1), may_alias));
+typedef u8 Bytes32 __attribute__((vector_size(32), aligned(1), may_alias));
 
 #define INLINE static inline __attribute__((always_inline))
+#define INLINE_MEMBER inline __attribute__((always_inline))
 
 // Words, the least significant first; negative numbers are two's complements.
 template <int N> struct W {
@@ -36,6 +39,7 @@ template <int N> struct W {
         copy(other);
         return *this;
     }
+    INLINE_MEMBER const W& get() const { return *this; }
 
   private:
     // Compilers copy structs of more than 64 bytes with `rep movs`, whose startup alone is slower than
@@ -51,6 +55,28 @@ template <int N> struct W {
             memcpy(w, other.w, sizeof w);
         }
     }
+};
+
+// A wide variable, which is 0 until it is set: most are not in most passes, and their zeros are neither
+// written nor copied.
+template <int N> struct Lazy {
+    bool set = false;
+    W<N> value;
+
+    static constexpr u64 none[N] = {};
+
+    INLINE_MEMBER Lazy() {}
+    INLINE_MEMBER Lazy(const Lazy& other) { *this = other; }
+    INLINE_MEMBER Lazy& operator=(const Lazy& other) {
+        set = other.set;
+        if (set) value = other.value;
+        return *this;
+    }
+    INLINE_MEMBER void operator=(const W<N>& number) {
+        value = number;
+        set = true;
+    }
+    INLINE_MEMBER const W<N>& get() const { return set ? value : *(const W<N>*)none; }
 };
 
 template <int N> struct TypeOf { typedef W<N> type; };
@@ -85,25 +111,28 @@ template <int N, bool S, class X> INLINE T<N> ext(const X& x) {
 
 INLINE u128 pair(u64 high, u64 low) { return (u128)high << 64 | low; }
 
-template <int N> INLINE W<N> operator&(const W<N>& a, const W<N>& b) {
+// f of each word of both, or of four words at once.
+template <int N, class F> INLINE W<N> by_words(const W<N>& a, const W<N>& b, const F& f) {
     W<N> r;
-    for (int i = 0; i < N; i++) r.w[i] = a.w[i] & b.w[i];
+    if constexpr (N % 4 == 0) {
+#pragma GCC unroll 16
+        for (int i = 0; i < N; i += 4) *(Words4*)(r.w + i) = f(*(const Words4*)(a.w + i), *(const Words4*)(b.w + i));
+    } else {
+        for (int i = 0; i < N; i++) r.w[i] = f(a.w[i], b.w[i]);
+    }
     return r;
+}
+template <int N> INLINE W<N> operator&(const W<N>& a, const W<N>& b) {
+    return by_words(a, b, [](auto x, auto y) { return x & y; });
 }
 template <int N> INLINE W<N> operator|(const W<N>& a, const W<N>& b) {
-    W<N> r;
-    for (int i = 0; i < N; i++) r.w[i] = a.w[i] | b.w[i];
-    return r;
+    return by_words(a, b, [](auto x, auto y) { return x | y; });
 }
 template <int N> INLINE W<N> operator^(const W<N>& a, const W<N>& b) {
-    W<N> r;
-    for (int i = 0; i < N; i++) r.w[i] = a.w[i] ^ b.w[i];
-    return r;
+    return by_words(a, b, [](auto x, auto y) { return x ^ y; });
 }
 template <int N> INLINE W<N> operator~(const W<N>& a) {
-    W<N> r;
-    for (int i = 0; i < N; i++) r.w[i] = ~a.w[i];
-    return r;
+    return by_words(a, a, [](auto x, auto) { return ~x; });
 }
 template <int N> INLINE W<N> operator+(const W<N>& a, const W<N>& b) {
     W<N> r;
@@ -127,9 +156,7 @@ template <int N> INLINE W<N> operator-(const W<N>& a, const W<N>& b) {
 }
 // The sum of two numbers whose words have no carry between them: vector code.
 template <int N> INLINE W<N> add_by_words(const W<N>& a, const W<N>& b) {
-    W<N> r;
-    for (int i = 0; i < N; i++) r.w[i] = a.w[i] + b.w[i];
-    return r;
+    return by_words(a, b, [](auto x, auto y) { return x + y; });
 }
 template <int N> static __attribute__((noinline)) W<N> operator*(const W<N>& a, const W<N>& b) {
     W<N> r = {};
@@ -248,10 +275,22 @@ template <class X> static Division<X> divided_down(const X& a, const X& b) {
     return r;
 }
 
+// The same bytes from the last to the first.
+INLINE Bytes32 reversed(Bytes32 x) {
+    const Bytes32 order = {31, 30, 29, 28, 27, 26, 25, 24, 23, 22, 21, 20, 19, 18, 17, 16,
+                           15, 14, 13, 12, 11, 10, 9,  8,  7,  6,  5,  4,  3,  2,  1,  0};
+    return __builtin_shuffle(x, order);
+}
+
 // Big-endian numbers of B bytes.
 template <int B> INLINE T<(B + 7) / 8> load_wire(const u8* p) {
     constexpr int N = (B + 7) / 8, rest = B % 8;
     W<N> r;
+    if constexpr (B % 32 == 0) {
+#pragma GCC unroll 16
+        for (int i = 0; i < B; i += 32) *(Bytes32*)((u8*)r.w + i) = reversed(*(const Bytes32*)(p + B - 32 - i));
+        return r;
+    }
     for (int i = 0; i < B / 8; i++) {
         u64 x;
         memcpy(&x, p + B - 8 * (i + 1), 8);
@@ -268,6 +307,11 @@ template <int B> INLINE T<(B + 7) / 8> load_wire(const u8* p) {
 }
 template <int B, class X> INLINE void store_wire(u8* p, const X& x) {
     constexpr int rest = B % 8;
+    if constexpr (B % 32 == 0 && sizeof(X) == B) {
+#pragma GCC unroll 16
+        for (int i = 0; i < B; i += 32) *(Bytes32*)(p + B - 32 - i) = reversed(*(const Bytes32*)((const u8*)x.w + i));
+        return;
+    }
     for (int i = 0; i < B / 8; i++) {
         const u64 swapped = __builtin_bswap64(word(x, i));
         memcpy(p + B - 8 * (i + 1), &swapped, 8);
@@ -296,11 +340,25 @@ template <class X> INLINE void store_some(u8* p, const X& x, u64 bytes) {
 
 // Numbers of B bytes in native byte order.
 template <int B> INLINE T<(B + 7) / 8> load_here(const u8* p) {
-    T<(B + 7) / 8> r{};
-    memcpy(&r, p, B);
-    return r;
+    if constexpr (B % 32 == 0) {
+        T<B / 8> r;
+#pragma GCC unroll 16
+        for (int i = 0; i < B; i += 32) *(Words4*)((u8*)r.w + i) = *(const Words4*)(p + i);
+        return r;
+    } else {
+        T<(B + 7) / 8> r{};
+        memcpy(&r, p, B);
+        return r;
+    }
 }
-template <int B, class X> INLINE void store_here(u8* p, const X& x) { memcpy(p, &x, B); }
+template <int B, class X> INLINE void store_here(u8* p, const X& x) {
+    if constexpr (B % 32 == 0 && sizeof(X) == B) {
+#pragma GCC unroll 16
+        for (int i = 0; i < B; i += 32) *(Words4*)(p + i) = *(const Words4*)((const u8*)x.w + i);
+    } else {
+        memcpy(p, &x, B);
+    }
+}
 
 template <int B> struct Raw {
     u8 bytes[B];
