@@ -25,6 +25,10 @@ _CURE = (
 )
 
 
+# The folder of headers for all native code.
+SHARED = Path(__file__).parent
+
+
 class CompilerError(SwitchGNNError):
     """There is no C++ compiler, or it fails, or its output cannot be kept."""
 
@@ -230,11 +234,12 @@ def compiled_library(source: LibrarySource) -> Path:
     """Return the path of a library, compiling it unless it is cached."""
     compiler = needed_compiler(source.who)
     contents = [(source.folder / name).read_bytes() for name in source.files]
+    contents.append((SHARED / "crc32.h").read_bytes())
     made_of: tuple[str | bytes, ...] = (compiler, *_FLAGS, source.unit, *contents)
     compile_to = partial(_compile, compiler, source)
     return compiled_once(cache_folder(source.part), source.name, made_of, compile_to)
 
 
 def _compile(compiler: str, source: LibrarySource, library: Path) -> None:
-    command = (compiler, *_FLAGS, "-I", str(source.folder), "-x", "c++", "-")
+    command = (compiler, *_FLAGS, "-I", str(source.folder), "-I", str(SHARED), "-x", "c++", "-")
     compile_unit(command, source.unit, source.who, library)

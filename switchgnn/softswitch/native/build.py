@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 
 from switchgnn.base.native import (
+    SHARED,
     CompilerError,
     cache_folder,
     compile_unit,
@@ -50,6 +51,7 @@ def compiled_library(document: bytes, translate: Callable[[], str]) -> Path:
     made_of = (
         *(compiler, _version(compiler), processor(), *_FLAGS, document),
         *(sys.version, *_translator(), *sources_in(RUNTIME)),
+        (SHARED / "crc32.h").read_bytes(),
     )
     compile_to = partial(_compile, compiler, translate)
     try:
@@ -83,7 +85,7 @@ def _compile(compiler: str, translate: Callable[[], str], library: Path) -> None
     program = library.with_suffix(".h")
     program.write_text(translate())
     unit = f'#include "{program.name}"\n#include "interface.h"\n'
-    command = (compiler, *_FLAGS, "-I", str(RUNTIME), "-x", "c++", "-")
+    command = (compiler, *_FLAGS, "-I", str(RUNTIME), "-I", str(SHARED), "-x", "c++", "-")
     compile_unit(command, unit, "the program", library)
 
 

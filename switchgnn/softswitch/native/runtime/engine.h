@@ -33,18 +33,36 @@ struct Counts {
 
 // Bytes shared by copies of a packet.
 struct Frame {
-    u32 users;
-    u32 length;
+    u32 users, length, room;
     u8 data[];
-    static Frame* make(const u8* from, size_t length) {
-        Frame* frame = (Frame*)malloc(sizeof(Frame) + length + 8);
-        frame->users = 0;
-        frame->length = (u32)length;
-        memcpy(frame->data, from, length);
+};
+
+struct Frames {
+    std::vector<Frame*> spare;
+
+    ~Frames() {
+        for (Frame* frame : spare) free(frame);
+    }
+    // A frame of one user, with room for some bytes and a few more.
+    Frame* take(size_t room) {
+        if (!spare.empty()) {
+            Frame* const frame = spare.back();
+            spare.pop_back();
+            if (frame->room >= room) {
+                frame->users = 1;
+                return frame;
+            }
+            free(frame);
+        }
+        const size_t whole = (room + 2047) / 2048 * 2048;
+        Frame* const frame = (Frame*)malloc(sizeof(Frame) + whole + 8);
+        frame->users = 1, frame->room = (u32)whole;
         return frame;
     }
-    void release() {
-        if (--users == 0) free(this);
+    void release(Frame* frame) {
+        if (--frame->users) return;
+        if (spare.size() < AGAIN_LIMIT) spare.push_back(frame);
+        else free(frame);
     }
 };
 
@@ -74,7 +92,8 @@ template <class Program> struct Engine : Host {
     std::vector<Packet*> spare;
     std::vector<int> to_flush;
     std::deque<std::pair<int, std::string>> captured;
-    std::vector<u8> scratch_room, out_room;
+    std::vector<u8> scratch_room;
+    Frames frames;
     Arrivals arrivals;
     bool waiting = false;
     int held = 0;
@@ -93,7 +112,7 @@ template <class Program> struct Engine : Host {
     std::deque<Notice> notices;
     bool notices_end = false;
 
-    Engine() : program(*this), scratch_room((1 << 17) + Program::hash_bytes), out_room(1 << 17) {
+    Engine() : program(*this), scratch_room((1 << 17) + Program::hash_bytes) {
         scratch = scratch_room.data();
         wake = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
         epoll = epoll_create1(EPOLL_CLOEXEC);
@@ -113,7 +132,7 @@ template <class Program> struct Engine : Host {
     void clear() {
         queues.clear([this](Packet* packet) { drop(packet); });
         for (Port& port : ports) port.queued = 0;
-        for (Again& item : again) item.frame->release();
+        for (Again& item : again) frames.release(item.frame);
         again.clear();
         waiting = false;
     }
@@ -151,19 +170,22 @@ template <class Program> struct Engine : Host {
 
     // Copies the bytes only of packets that have to wait.
     struct Source {
+        Frames& frames;
         const u8* data;
         size_t length;
         Frame* frame = nullptr;
-        Source(const u8* d, size_t n) : data(d), length(n) {}
-        explicit Source(Frame* f) : data(f->data), length(f->length), frame(f) { f->users++; }
+        Source(Frames& all, const u8* d, size_t n) : frames(all), data(d), length(n) {}
+        // Takes over one user.
+        Source(Frames& all, Frame* f) : frames(all), data(f->data), length(f->length), frame(f) {}
         Source(const Source&) = delete;
         ~Source() {
-            if (frame) frame->release();
+            if (frame) frames.release(frame);
         }
         Frame* kept() {
             if (!frame) {
-                frame = Frame::make(data, length);
-                frame->users = 1;
+                frame = frames.take(length);
+                frame->length = (u32)length;
+                memcpy(frame->data, data, length);
             }
             return frame;
         }
@@ -184,7 +206,7 @@ template <class Program> struct Engine : Host {
         return packet;
     }
     void drop(Packet* packet) {
-        packet->frame->release();
+        frames.release(packet->frame);
         spare.push_back(packet);
     }
     void enqueue(u64 port, Packet* packet, u64 priority) {
@@ -193,19 +215,20 @@ template <class Program> struct Engine : Host {
         packet->of_class = (u8)(priority % CLASSES);
         if (!queues.push((int)port, packet, clock())) drop(packet);
     }
-    void enter_again(Frame* frame, i64 type, const Kept& kept) {
+    // Takes over one user of the frame.
+    void enter_again(Frame* frame, i64 type, i64 list, const State& state) {
         if (again.size() >= AGAIN_LIMIT) {
             counts.again_drops++;
-            if (frame->users == 0) free(frame);
+            frames.release(frame);
             return;
         }
-        frame->users++;
-        again.push_back({frame, type, kept});
+        again.push_back({frame, type, {}});
+        Program::keep(list, state, again.back().kept);
     }
 
     void receive(int port, const u8* data, size_t length) {
         counts.received[port]++;
-        Source source(data, length);
+        Source source(frames, data, length);
         pass(source, (u64)port, NORMAL, nullptr);
     }
 
@@ -217,9 +240,8 @@ template <class Program> struct Engine : Host {
         if (fate.session >= 0) clone_ingress(fate, source, port, state);
         if (fate.again) {
             counts.resubmitted++;
-            Kept values;
-            Program::keep(fate.again, state, values);
-            enter_again(source.kept(), RESUBMITTED, values);
+            source.kept()->users++;
+            enter_again(source.frame, RESUBMITTED, fate.again, state);
         } else if (fate.group) {
             const auto found = groups.find(fate.group);
             if (found != groups.end())
@@ -258,10 +280,9 @@ template <class Program> struct Engine : Host {
     void egress(u64 port, State& state, Source& source, i64 pos, i64 type, i64 length, i64 cut,
                 i64 arrived, i64 instance, i64 since, i64 depth, i64 left) {
         Fate fate;
-        const size_t most = Program::header_bytes + source.length + 64;
-        if (out_room.size() < most) out_room.resize(most * 2);
+        Frame* const out = frames.take(Program::header_bytes + source.length + 64);
         program.egress(state, source.data, (i64)source.length, pos, port, instance, type, length, cut, arrived,
-                       micros(), since, depth, left, out_room.data(), fate);
+                       micros(), since, depth, left, out->data, fate);
         if (fate.session >= 0) {
             const auto found = sessions.find((u64)fate.session);
             if (found != sessions.end()) {
@@ -277,17 +298,19 @@ template <class Program> struct Engine : Host {
             counts.egress_drops++;
         } else if (fate.again) {
             counts.recirculated++;
-            Kept values;
-            Program::keep(fate.again, state, values);
-            enter_again(Frame::make(out_room.data(), (size_t)fate.out), RECIRCULATED, values);
+            out->length = (u32)fate.out;
+            enter_again(out, RECIRCULATED, fate.again, state);
+            return;
         } else {
-            transmit(port, out_room.data(), (size_t)(fate.cut < fate.out ? (fate.cut < 0 ? 0 : fate.cut) : fate.out));
+            transmit(port, out->data, (size_t)(fate.cut < fate.out ? (fate.cut < 0 ? 0 : fate.cut) : fate.out));
         }
+        frames.release(out);
     }
 
     void drain() {
         while (Packet* p = queues.pop(clock())) {
-            Source source(p->frame);
+            p->frame->users++;
+            Source source(frames, p->frame);
             egress(p->port, p->state, source, p->pos, p->type, p->length, p->cut, p->arrived, p->instance,
                    p->since, p->depth, queues.lengths[p->port][p->of_class]);
             drop(p);
@@ -298,8 +321,7 @@ template <class Program> struct Engine : Host {
         while (!again.empty() && limit--) {
             Again item = again.front();
             again.pop_front();
-            Source source(item.frame);
-            item.frame->release();
+            Source source(frames, item.frame);
             pass(source, 0, item.type, &item.kept);
         }
     }

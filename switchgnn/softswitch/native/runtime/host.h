@@ -4,6 +4,7 @@
 // The switch as a program sees it: hashes, cells of registers and counters, the log.
 #pragma once
 
+#include "crc32.h"
 #include "tables.h"
 #include "wide.h"
 
@@ -12,43 +13,23 @@
 #include <sys/mman.h>
 #include <sys/random.h>
 
-struct HashTables {
-    u32 crc32[8][256];
+struct HashTable {
     u16 crc16[256];
-    HashTables() {
+    HashTable() {
         for (u32 byte = 0; byte < 256; byte++) {
-            u32 value = byte, small = byte;
-            for (int i = 0; i < 8; i++) {
-                value = value >> 1 ^ (value & 1 ? 0xEDB88320u : 0);
-                small = small >> 1 ^ (small & 1 ? 0xA001u : 0);
-            }
-            crc32[0][byte] = value;
+            u32 small = byte;
+            for (int i = 0; i < 8; i++) small = small >> 1 ^ (small & 1 ? 0xA001u : 0);
             crc16[byte] = (u16)small;
         }
-        for (u32 byte = 0; byte < 256; byte++)
-            for (int i = 1; i < 8; i++)
-                crc32[i][byte] = crc32[i - 1][byte] >> 8 ^ crc32[0][crc32[i - 1][byte] & 255];
     }
 };
-static const HashTables hash_tables;
+static const HashTable hash_table;
 
-static u64 hash_crc32(const u8* p, size_t n) {
-    const auto& t = hash_tables.crc32;
-    u32 crc = ~0u;
-    for (; n >= 8; n -= 8, p += 8) {
-        u64 x;
-        memcpy(&x, p, 8);
-        x ^= crc;
-        crc = t[7][x & 255] ^ t[6][x >> 8 & 255] ^ t[5][x >> 16 & 255] ^ t[4][x >> 24 & 255] ^
-              t[3][x >> 32 & 255] ^ t[2][x >> 40 & 255] ^ t[1][x >> 48 & 255] ^ t[0][x >> 56];
-    }
-    for (; n; n--, p++) crc = crc >> 8 ^ t[0][(crc ^ *p) & 255];
-    return ~crc;
-}
+static u64 hash_crc32(const u8* p, size_t n) { return crc32(0, p, n); }
 
 static u64 hash_crc16(const u8* p, size_t n) {
     u32 value = 0;
-    for (; n; n--, p++) value = value >> 8 ^ hash_tables.crc16[(value ^ *p) & 255];
+    for (; n; n--, p++) value = value >> 8 ^ hash_table.crc16[(value ^ *p) & 255];
     return value;
 }
 

@@ -96,7 +96,9 @@ template <class X> INLINE u64 word(const X& x, int i) {
 // x modulo 2^(64 N), sign-extended if S.
 template <int N, bool S, class X> INLINE T<N> ext(const X& x) {
     constexpr int M = words_of<X>;
-    if constexpr (N == 1) {
+    if constexpr (N == M && N > 2) {
+        return x;
+    } else if constexpr (N == 1) {
         return word(x, 0);
     } else if constexpr (N == 2) {
         if constexpr (M == 1) return S ? (u128)(i128)(i64)x : (u128)(u64)x;
