@@ -63,7 +63,8 @@ class FunctionRenderer:
             case ir.Continue():
                 yield "continue;"
             case ir.Exchange(one=one, other=other):
-                yield f"std::swap({one.name}, {other.name});"
+                yield f"{{ const auto held = {one.name}; "
+                yield f"{one.name} = {other.name}; {other.name} = held; }}"
             case ir.WriteCell(register=name, index=index, value=value):
                 number, size = render.registers[name]
                 cell = f"reg{number} + {size} * {render.index(index)}"

@@ -61,6 +61,15 @@ def type_of_variable(variable: Variable) -> str:
     return type_of(words_for(variable.low, variable.high), variable.low < 0)
 
 
+def type_in_packet(variable: Variable) -> str:
+    """Return the smallest C++ type of a variable, for records of packets."""
+    if variable.low >= 0 and not variable.raw_bytes:
+        for bits in (8, 16, 32):
+            if variable.high < 1 << bits:
+                return f"u{bits}"
+    return type_of_variable(variable)
+
+
 def is_wide(variable: Variable) -> bool:
     """Return whether a variable has more than two words."""
     return not variable.raw_bytes and words_for(variable.low, variable.high) > 2
@@ -183,9 +192,11 @@ class Renderer:
         return Code(f"(i{64 * words}){text}" if signed and words <= 2 else text, words, signed)
 
     def _variable(self, of: Expr, _need: int | None) -> Code:
-        words = words_for(of.low, of.high)
+        words, signed = words_for(of.low, of.high), of.low < 0
         name = of.variable.name if of.variable else ""
-        return Code(f"{name}.get()" if words > 2 else name, words, of.low < 0)
+        # Records of packets have smaller types, in which sums would overflow.
+        text = f"{name}.get()" if words > 2 else f"({type_of(words, signed)}){name}"
+        return Code(text, words, signed)
 
     def _binary(self, of: Expr, need: int | None) -> Code:
         words, signed = _fitting(of, need)

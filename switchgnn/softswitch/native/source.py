@@ -18,7 +18,13 @@ from switchgnn.softswitch.lowering.arithmetic import (
 from switchgnn.softswitch.lowering.program import LoweredProgram
 from switchgnn.softswitch.native.functions import FunctionRenderer
 from switchgnn.softswitch.native.library import TableShape, cell_bytes, table_shapes
-from switchgnn.softswitch.native.render import Renderer, flag, type_of, type_of_variable
+from switchgnn.softswitch.native.render import (
+    Renderer,
+    flag,
+    type_in_packet,
+    type_of,
+    type_of_variable,
+)
 from switchgnn.softswitch.program import LoadedProgram
 
 _INGRESS = (
@@ -109,7 +115,7 @@ class _Writer:
         for name, variables in (("State", lowered.state), ("Kept", lowered.kept)):
             yield f"struct {name} {{"
             for each in variables:
-                yield f"{type_of_variable(each)} {each.name}{{}};"
+                yield f"{type_in_packet(each)} {each.name}{{}};"
             yield "};"
 
     def _function(
