@@ -17,11 +17,11 @@ from switchgnn.softswitch.lowering.arithmetic import (
     wrap,
 )
 from switchgnn.softswitch.lowering.control import ControlLowering
-from switchgnn.softswitch.lowering.digests import lower_digest
 from switchgnn.softswitch.lowering.expressions import EGRESS, INGRESS, FunctionContext
 from switchgnn.softswitch.lowering.layout import FieldLayout
 from switchgnn.softswitch.lowering.parser import ParserLowering
-from switchgnn.softswitch.lowering.wire import HeaderCodec, header_codecs
+from switchgnn.softswitch.lowering.primitives import lower_digest
+from switchgnn.softswitch.lowering.wire import Codec, header_codecs
 from switchgnn.softswitch.program import DROP_PORT, Checksum, LoadedProgram
 
 _TIMES = (
@@ -76,7 +76,7 @@ def lower_program(program: LoadedProgram) -> LoweredProgram:
 class _Bodies:
     """The functions as lowered with one choice of codecs."""
 
-    def __init__(self, layout: FieldLayout, codecs: Mapping[str, HeaderCodec]) -> None:
+    def __init__(self, layout: FieldLayout, codecs: Mapping[str, Codec]) -> None:
         program = layout.program
         self.parser = FunctionContext(layout, INGRESS)
         ParserLowering(self.parser, codecs).lower()
@@ -140,12 +140,13 @@ def _applies(ctx: FunctionContext, checksum: Checksum, conditions: list[ir.Expr]
     return all_of(conditions)
 
 
-def _deparse(ctx: FunctionContext, codecs: Mapping[str, HeaderCodec]) -> None:
+def _deparse(ctx: FunctionContext, codecs: Mapping[str, Codec]) -> None:
     """Emit the valid headers in order, then what the parser has left."""
     for header in ctx.layout.program.deparse_order:
         if header in codecs:
             with ctx.when(ctx.layout.valid(header)):
-                codecs[header].emit(ctx)
+                for run in codecs[header]:
+                    run.emit(ctx)
     ctx.add(ir.EmitRest())
 
 
@@ -163,7 +164,7 @@ def _lower(program: LoadedProgram) -> LoweredProgram:
     codecs = header_codecs(layout, touched | layout.metadata_variables)
     bodies = _Bodies(layout, codecs)
     # A packet may have a header more than once.
-    emitted = [codecs[name] for name in program.deparse_order if name in codecs]
+    emitted = [program.headers[name].width for name in program.deparse_order if name in codecs]
     clones = var.CLONE_SESSION in ir.variables_set(bodies.ingress.statements)
     results = [layout.standard(name) for name in _RESULTS]
     used = {slot.variable for slot in results if slot is not None}
@@ -179,7 +180,7 @@ def _lower(program: LoadedProgram) -> LoweredProgram:
         kept=_sorted(kept),
         lists=lists,
         metadata=layout.metadata_variables,
-        header_bytes=sum(codec.most_bytes for codec in emitted),
+        header_bytes=sum(emitted) // 8,
         uses_time=any(s.variable in touched for s in map(layout.standard, _TIMES) if s is not None),
     )
 

@@ -197,9 +197,6 @@ class _NativeTable(EntryTable):
         return int(self._switch.call("table_length", self._number))
 
 
-_MOST_FIELDS = 64  # bits of the set of seen fields in runtime/batches.h
-
-
 class NativeBatches:
     """Reads entries of exact tables from Write requests and writes Read responses."""
 
@@ -291,7 +288,7 @@ def _fits(table: TableSchema, shape: TableShape) -> bool:
             == shape.parameter_widths[action.number]
             for action in actions
         )
-        and all(len({part.id for part in each}) == len(each) <= _MOST_FIELDS for each in lists)
+        and all(len({part.id for part in each}) == len(each) for each in lists)
         and table.size >= 0
     )
 

@@ -303,7 +303,7 @@ def test_updates_without_contents_take_no_memory():
     "wrong",
     [
         ("if (known == NOWHERE || records.entry(known)->marks)", "if (known == NOWHERE)"),
-        ("|| seen >> place & 1", ""),
+        (" && value == expected", ""),
     ],
 )
 def test_a_mistake_of_the_reader_is_noticed(wrong, monkeypatch, tmp_path):
