@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from typing import NamedTuple
 
-from switchgnn.softswitch.interpreter import Ingress, Interpreter, Values
+from switchgnn.softswitch.interpreter import Interpreter, Values
 from switchgnn.softswitch.lowering import variables as var
 from switchgnn.softswitch.program import DROP_PORT
 from switchgnn.softswitch.queues import CLASSES
@@ -54,9 +54,7 @@ class _Packet(NamedTuple):
 
     state: Values
     data: bytes
-    position: int
     instance_type: int
-    length: int
     cut: int = var.NEVER_TRUNCATED
     instance: int = -1
     queued_at: int = 0
@@ -121,23 +119,26 @@ class Forwarder:
 
     def _pass(self, data: bytes, port: int, instance_type: int, kept: Values | None) -> None:
         now = self._now() if instance_type == NORMAL else 0
-        done = self._functions.ingress(data, port, instance_type, now, kept)
-        packet = _Packet(done.state, data, done.position, REPLICATED, done.length)
-        if done.session >= 0:
-            self._clone_ingress(done, packet, port)
-        if done.resubmit:
+        found = self._functions.ingress(data, port, instance_type, now, kept)
+        state, spec, group, priority = found
+        packet = _Packet(state, data, REPLICATED)
+        session = self._replication.sessions.get(state[var.CLONE_SESSION.name])
+        if session is not None:
+            parsed = self._functions.reparse(data, port)
+            cloned = self._functions.clone(state[var.CLONE_LIST.name], parsed, state)
+            self._clone(session, _Packet(cloned, data, INGRESS_CLONE))
+        resubmit = state[var.RESUBMIT.name]
+        if resubmit:
             self._counts.resubmitted += 1
-            kept = self._functions.keep(done.resubmit, done.state)
-            self._enter_again((data, RESUBMITTED, kept))
-        elif done.group:
+            self._enter_again((data, RESUBMITTED, self._functions.keep(resubmit, state)))
+        elif group:
             # Copies are new packets: truncating the original does not truncate them.
-            replicas = self._replication.groups.get(done.group, ())
-            self._replicate(replicas, packet, done.priority)
-        elif done.port == DROP_PORT:
+            self._replicate(self._replication.groups.get(group, ()), packet, priority)
+        elif spec == DROP_PORT:
             self._counts.ingress_drops += 1
         else:
-            alone = packet._replace(instance_type=NORMAL, cut=done.cut)
-            self._enqueue(done.port, alone, done.priority)
+            cut = state[var.KEPT_BYTES.name]
+            self._enqueue(spec, packet._replace(instance_type=NORMAL, cut=cut), priority)
         self._drain()
 
     def _enter_again(self, item: tuple[bytes, int, Values]) -> None:
@@ -159,26 +160,15 @@ class Forwarder:
         for replica in replicas:
             self._enqueue(replica.port, packet._replace(instance=replica.instance), priority)
 
-    def _clone_ingress(self, done: Ingress, packet: _Packet, port: int) -> None:
-        session = self._replication.sessions.get(done.session)
-        if session is None:
-            return
-        position, parsed = self._functions.reparse(packet.data, port)
-        state = self._functions.clone(done.clone_list, parsed, done.state)
-        arrived = _Packet(state, packet.data, position, INGRESS_CLONE, len(packet.data))
-        self._clone(session, arrived)
-
     def _clone(self, session: CloneSession, packet: _Packet) -> None:
         cut = session.max_length or var.NEVER_TRUNCATED
         self._replicate(session.replicas, packet._replace(cut=cut))
 
     def _egress(self, port: int, packet: _Packet, found: int, left: int) -> None:
         inputs = {
-            var.POSITION.name: packet.position,
             var.INPUT_PORT.name: port,
             var.INSTANCE.name: packet.instance,
             var.INSTANCE_TYPE.name: packet.instance_type,
-            var.LENGTH.name: packet.length,
             var.KEPT_BYTES.name: packet.cut,
             var.PACKET_BYTES.name: len(packet.data),
             var.NOW.name: self._now(),
@@ -186,20 +176,19 @@ class Forwarder:
             var.DEPTH_BEFORE.name: found,
             var.DEPTH_AFTER.name: left,
         }
-        done = self._functions.egress(packet.state, packet.data, inputs)
-        session = self._replication.sessions.get(done.session)
+        state, out = self._functions.egress(packet.state, packet.data, inputs)
+        session = self._replication.sessions.get(state[var.CLONE_SESSION.name])
         if session is not None:
-            state = self._functions.clone(done.clone_list, done.state, done.state)
-            copy = packet._replace(state=state, instance_type=EGRESS_CLONE, length=done.length)
-            self._clone(session, copy)
-        if done.out is None:
+            cloned = self._functions.clone(state[var.CLONE_LIST.name], state, state)
+            self._clone(session, packet._replace(state=cloned, instance_type=EGRESS_CLONE))
+        recirculate = state[var.RECIRCULATE.name]
+        if out is None:
             self._counts.egress_drops += 1
-        elif done.recirculate:
+        elif recirculate:
             self._counts.recirculated += 1
-            kept = self._functions.keep(done.recirculate, done.state)
-            self._enter_again((done.out, RECIRCULATED, kept))
+            self._enter_again((out, RECIRCULATED, self._functions.keep(recirculate, state)))
         else:
-            self._transmit(port, done.out[: done.cut])
+            self._transmit(port, out[: state[var.KEPT_BYTES.name]])
 
     def _transmit(self, port: int, frame: bytes) -> None:
         sender = self._senders.get(port)

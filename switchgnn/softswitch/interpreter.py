@@ -6,14 +6,14 @@ import operator
 import random
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
-from typing import Any, NamedTuple
+from typing import Any
 
 from switchgnn.softswitch import ir
 from switchgnn.softswitch.hashing import ALGORITHMS
 from switchgnn.softswitch.lowering import variables as var
 from switchgnn.softswitch.lowering.arithmetic import constant
 from switchgnn.softswitch.lowering.program import LoweredProgram
-from switchgnn.softswitch.state import PythonState, log_message
+from switchgnn.softswitch.state import ProgramState, log_message
 
 Values = dict[str, int]
 Value = Callable[["Frame"], int]
@@ -46,33 +46,6 @@ class Frame:
         self.digest = 0
 
 
-class Ingress(NamedTuple):
-    """What ingress decides; `state` goes on to egress."""
-
-    state: Values
-    port: int
-    group: int
-    priority: int
-    session: int
-    clone_list: int
-    resubmit: int
-    position: int
-    length: int
-    cut: int
-
-
-class Egress(NamedTuple):
-    """What egress decides; `out` is None for a dropped packet."""
-
-    state: Values
-    out: bytes | None
-    session: int
-    clone_list: int
-    recirculate: int
-    length: int
-    cut: int
-
-
 def _shifted_left(number: int, by: int) -> int:
     return number << by if by <= ir.WIDEST_SHIFT else 0
 
@@ -103,7 +76,7 @@ _OPERATORS: Mapping[str, Callable[..., int]] = {
 class Closures:
     """Turns statements and expressions over one state into Python functions."""
 
-    def __init__(self, state: PythonState) -> None:
+    def __init__(self, state: ProgramState) -> None:
         self._state = state
 
     def block(self, block: ir.Block) -> Step:
@@ -286,7 +259,7 @@ class Closures:
 class Interpreter:
     """The functions of a program over one state."""
 
-    def __init__(self, lowered: LoweredProgram, state: PythonState) -> None:
+    def __init__(self, lowered: LoweredProgram, state: ProgramState) -> None:
         self.uses_time = lowered.uses_time
         self._lowered = lowered
         closures = Closures(state)
@@ -297,8 +270,12 @@ class Interpreter:
 
     def ingress(
         self, data: bytes, port: int, instance_type: int, now: int, kept: Values | None
-    ) -> Ingress:
-        """Parse a packet and run ingress; `now`: microseconds."""
+    ) -> tuple[Values, int, int, int]:
+        """Parse a packet and run ingress; `now`: microseconds.
+
+        Returns:
+            the variables, the egress port, the multicast group and the priority.
+        """
         values = Zeros(
             {
                 var.PACKET_BYTES.name: len(data),
@@ -310,36 +287,23 @@ class Interpreter:
         frame = Frame(values, data, kept)
         self._ingress(frame)
         spec, group, priority = (int(each(frame)) for each in self._results)
-        results = (
-            var.CLONE_SESSION,
-            var.CLONE_LIST,
-            var.RESUBMIT,
-            var.POSITION,
-            var.LENGTH,
-            var.KEPT_BYTES,
-        )
-        return Ingress(values, spec, group, priority, *(int(values[v.name]) for v in results))
+        return values, spec, group, priority
 
-    def egress(self, state: Values, data: bytes, inputs: Values) -> Egress:
-        """Run egress and the deparser; `inputs`: the variables that the switch gives."""
+    def egress(self, state: Values, data: bytes, inputs: Values) -> tuple[Values, bytes | None]:
+        """Run egress and the deparser; `inputs`: the variables that the switch gives.
+
+        Returns:
+            the variables, and what leaves; None for a dropped packet.
+        """
         frame = Frame(Zeros(state | inputs), data)
         self._egress(frame)
-        values = frame.values
-        results = (
-            var.CLONE_SESSION,
-            var.CLONE_LIST,
-            var.RECIRCULATE,
-            var.LENGTH,
-            var.KEPT_BYTES,
-        )
-        out = None if frame.out is None else bytes(frame.out)
-        return Egress(values, out, *(int(values[v.name]) for v in results))
+        return frame.values, None if frame.out is None else bytes(frame.out)
 
-    def reparse(self, data: bytes, port: int) -> tuple[int, Values]:
-        """Parse a packet again and return the position and the fields."""
+    def reparse(self, data: bytes, port: int) -> Values:
+        """Parse a packet again and return the variables."""
         frame = Frame(Zeros({var.PACKET_BYTES.name: len(data), var.INPUT_PORT.name: port}), data)
         self._reparse(frame)
-        return frame.values[var.POSITION.name], frame.values
+        return frame.values
 
     def keep(self, field_list: int, state: Values) -> Values:
         """Return what a resubmitted or recirculated packet keeps."""

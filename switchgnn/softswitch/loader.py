@@ -11,9 +11,7 @@ from switchgnn.softswitch.lowering.program import LoweredProgram, lower_program
 from switchgnn.softswitch.program import (
     MOST_PRIORITY,
     PORT_BITS,
-    ActionCall,
     ActionSpec,
-    ConstEntry,
     Control,
     FieldRef,
     FieldType,
@@ -25,7 +23,7 @@ from switchgnn.softswitch.program import (
     Stack,
     TableSpec,
 )
-from switchgnn.softswitch.tables import Exact, Match, Prefix, Range, Ternary
+from switchgnn.softswitch.tables import Entry, Exact, Match, Prefix, Range, Target, Ternary
 
 # The first parser of a program for another architecture, as p4c names it.
 _ARCHITECTURES = {"ingress_parser": "PSA", "main_parser": "PNA"}
@@ -229,7 +227,7 @@ class _Table:
         headers: Mapping[str, HeaderSpec],
     ) -> None:
         _refuse_unsupported_table(item)
-        self._name = item.name
+        self._item = item
         kinds = [field.match_type for field in item.key]
         if not set(kinds) <= _KINDS.get(item.match_type, set()) or (
             item.match_type == "lpm" and kinds.count("lpm") != 1
@@ -245,28 +243,34 @@ class _Table:
             actions=dict(zip(item.actions, item.action_ids, strict=True)),
             next_tables=item.next_tables,
             base_default_next=item.base_default_next,
-            default=None if default is None else self._call(default),
+            default=(-1, (), None) if default is None else self._target(default),
             default_is_const=default is not None and default.action_const,
             entries=tuple(map(self._entry, item.entries)),
             with_counters=item.with_counters,
         )
 
     def _malformed(self, what: str) -> MalformedProgramError:
-        return MalformedProgramError(f"Table '{self._name}' {what}: compile the program again.")
+        return MalformedProgramError(
+            f"Table '{self._item.name}' {what}: compile the program again."
+        )
 
-    def _call(self, item: bmv2.JsonDefault) -> ActionCall:
+    def _target(self, item: bmv2.JsonDefault) -> Target:
         action, data = self._actions.get(item.action_id), item.action_data
         if action is None or len(data) != len(action.parameters):
             called = f"action {item.action_id} with {len(data)} parameters"
             raise self._malformed(f"has no {called}, which an entry calls")
-        return ActionCall(action.ident, tuple(map(self._number, data, action.parameter_widths)))
+        values = tuple(map(self._number, data, action.parameter_widths))
+        return self._item.action_ids.index(item.action_id), values, None
 
-    def _entry(self, item: bmv2.JsonEntry) -> ConstEntry:
+    def _entry(self, item: bmv2.JsonEntry) -> Entry:
         kinds = [match.match_type for match in item.match_key]
         if item.priority > MOST_PRIORITY or kinds != [field.match_type for field in self._key]:
             raise self._malformed(f"has an entry of priority {item.priority} with the key {kinds}")
         matches = tuple(map(self._match, item.match_key, self._key))
-        return ConstEntry(matches, self._call(item.action_entry), item.priority)
+        prioritised = self._item.match_type in {"ternary", "range"}
+        # The smallest priority wins in the JSON, the largest in P4Runtime.
+        priority = MOST_PRIORITY - item.priority if prioritised else 0
+        return Entry(matches, priority, self._target(item.action_entry), constant=True)
 
     def _match(self, item: bmv2.JsonMatch, field: KeyField) -> Match:
         kind, width = field.match_type, field.width

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
-from switchgnn.softswitch.tables import Match
+from switchgnn.softswitch.tables import Entry, Target
 
 PORT_BITS = 9
 DROP_PORT = 511  # the egress port of dropped packets
@@ -142,25 +142,11 @@ class KeyField:
 
 
 @dataclass(frozen=True)
-class ActionCall:
-    """An action with the values of its parameters."""
-
-    action: int
-    data: tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class ConstEntry:
-    """An entry fixed by the program; smaller ``priority`` wins, as in the JSON."""
-
-    match: tuple[Match, ...]
-    call: ActionCall
-    priority: int
-
-
-@dataclass(frozen=True)
 class TableSpec:
-    """A match-action table and where each action leads."""
+    """A match-action table and where each action leads.
+
+    Entries name actions by their place in ``actions``; the default one is -1 if there is none.
+    """
 
     name: str
     match_type: str
@@ -168,9 +154,9 @@ class TableSpec:
     actions: Mapping[str, int]
     next_tables: Mapping[str, str | None]
     base_default_next: str | None
-    default: ActionCall | None
+    default: Target
     default_is_const: bool
-    entries: tuple[ConstEntry, ...]
+    entries: tuple[Entry, ...]
     with_counters: bool
 
 

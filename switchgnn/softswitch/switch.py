@@ -6,11 +6,10 @@ import logging
 import os
 import select
 import threading
-from collections import deque
-from collections.abc import Callable, Mapping
-from concurrent.futures import Future
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from switchgnn.base.native import find_compiler
 from switchgnn.softswitch.errors import PortError, SoftSwitchError, UnsupportedProgramError
@@ -27,7 +26,7 @@ from switchgnn.softswitch.ports import Port, PortSpec, open_ports
 from switchgnn.softswitch.program import DROP_PORT
 from switchgnn.softswitch.queues import QueueSettings
 from switchgnn.softswitch.replication import ReplicationEngine
-from switchgnn.softswitch.state import ProgramState, PythonState
+from switchgnn.softswitch.state import ProgramState
 
 Result = TypeVar("Result")
 
@@ -40,76 +39,65 @@ _AGAIN_PER_TURN = 256
 
 
 class EventLoop:
-    """Waits for frames and requests; ``forwarder`` is None until a program is loaded."""
+    """Waits for frames and forwards them; ``forwarder`` is None until a program is loaded."""
 
     def __init__(self, ports: Mapping[int, Port], counts: ForwardingCounts) -> None:
         self.forwarder: Forwarder | None = None
         self._counts = counts
         self._ports = {port.fileno(): (number, port) for number, port in ports.items()}
-        self._requests: deque[tuple[Callable[[], Any], Future[Any]]] = deque()
-        self._guard = threading.Lock()
-        self._accepting = False
+        # Whoever waits for a turn holds the other lock, so that turns alternate.
+        self._waiting, self._turn = threading.Lock(), threading.Lock()
         self._stopping = False
-        self._thread: threading.Thread | None = None
+        self._thread = threading.Thread(target=self._run, name="softswitch-loop", daemon=True)
         self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self._epoll = select.epoll()
-        self._epoll.register(self._wake, select.EPOLLIN)
-        for descriptor in self._ports:
+        for descriptor in (self._wake, *self._ports):
             self._epoll.register(descriptor, select.EPOLLIN)
 
     def start(self) -> None:
         """Start the thread."""
-        self._accepting = True
-        self._thread = threading.Thread(target=self._run, name="softswitch-loop", daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
-        """Run pending requests, end the thread and close the descriptors."""
-        if self._thread is not None:
-            self._stopping = True
-            os.eventfd_write(self._wake, 1)
-            self._thread.join()
-            self._thread = None
+        """End the thread and close the descriptors."""
+        self._stopping = True
+        os.eventfd_write(self._wake, 1)
+        self._thread.join()
         self._epoll.close()
         os.close(self._wake)
 
     def call(self, function: Callable[[], Result]) -> Result:
         """Run a function between two packets and return its result or raise its error."""
-        with self._guard:
-            waiting = self._accepting and threading.current_thread() is not self._thread
-            if waiting:
-                future: Future[Result] = Future()
-                self._requests.append((function, future))
-                os.eventfd_write(self._wake, 1)
-        return future.result() if waiting else function()
+        with self._alone():
+            result = function()
+        # It may have left recirculated packets.
+        os.eventfd_write(self._wake, 1)
+        return result
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        with self._waiting:
+            self._turn.acquire()
+        try:
+            yield
+        finally:
+            self._turn.release()
 
     def _run(self) -> None:
-        try:
-            while not self._stopping:
-                self._turn()
-        finally:
-            with self._guard:
-                self._accepting = False
-            self._run_requests()
+        while not self._stopping:
+            busy = self.forwarder is not None and self.forwarder.busy
+            ready = self._epoll.poll(0.0 if busy else -1.0)
+            with self._alone():
+                self._serve([descriptor for descriptor, _ in ready])
 
-    def _turn(self) -> None:
-        busy = self.forwarder is not None and self.forwarder.busy
-        for descriptor, _ in self._epoll.poll(0.0 if busy else -1.0):
+    def _serve(self, ready: Sequence[int]) -> None:
+        for descriptor in ready:
             if descriptor == self._wake:
                 os.eventfd_read(self._wake)
             else:
                 self._read_port(*self._ports[descriptor])
-        self._run_requests()
         if self.forwarder is not None and self.forwarder.busy:
             self._guarded(self.forwarder.run_again, _AGAIN_PER_TURN)
-
-    def _run_requests(self) -> None:
-        while self._requests:
-            function, future = self._requests.popleft()
-            try:
-                future.set_result(function())
-            except BaseException as error:  # the caller's thread raises it
-                future.set_exception(error)
 
     def _read_port(self, number: int, port: Port) -> None:
         forwarder = self.forwarder
@@ -256,7 +244,7 @@ class SoftSwitch:
         if self._engine is not None:
             return NativeLoop(self._engine, self._ports, self._cpu_port, self._packet_in)
         loop = EventLoop(self._ports, self._counts)
-        if self.given is not None and isinstance(self.state, PythonState):
+        if self.given is not None and self.state is not None:
             loop.forwarder = self._forwarder(self.given.lowered, self.state)
         return loop
 
@@ -322,7 +310,9 @@ class SoftSwitch:
             SoftSwitchError: the back end cannot run the program.
         """
         engine = self._native_engine(given)
-        state: ProgramState = PythonState(given.lowered.program) if engine is None else engine.state
+        state: ProgramState = (
+            ProgramState(given.lowered.program) if engine is None else engine.state
+        )
         return PreparedProgram(state, partial(self._install, given, engine, state))
 
     def _install(
@@ -370,7 +360,7 @@ class SoftSwitch:
                 "do not use --backend python."
             )
 
-    def _forwarder(self, lowered: LoweredProgram, state: PythonState) -> Forwarder:
+    def _forwarder(self, lowered: LoweredProgram, state: ProgramState) -> Forwarder:
         return Forwarder(
             Interpreter(lowered, state),
             replication=self.replication,

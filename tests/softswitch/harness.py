@@ -18,7 +18,7 @@ from switchgnn.softswitch.loader import GivenProgram
 from switchgnn.softswitch.native.engine import Attachment, NativeEngine, PortKind, load_native
 from switchgnn.softswitch.queues import QueueSettings
 from switchgnn.softswitch.replication import ReplicationEngine
-from switchgnn.softswitch.state import PythonState
+from switchgnn.softswitch.state import ProgramState
 from tests.support.speed import seconds_here
 
 PROGRAMS = Path(__file__).parent / "programs"
@@ -42,12 +42,18 @@ def free_address():
         return sock.getsockname()
 
 
+def action_target(table, action, data):
+    """What an entry of a table does: an action by its id, with fresh counters if there are any."""
+    number = list(table.actions.values()).index(action)
+    return number, data, [0, 0] if table.with_counters else None
+
+
 class Rig:
     """A program in Python; all sent frames are in a list of (port, bytes)."""
 
     def __init__(self, config, queues=None, attached=range(510), clock=time.monotonic):
         self.program = GivenProgram(config).lowered
-        self.state = PythonState(self.program.program)
+        self.state = ProgramState(self.program.program)
         self.sent = []
         self.replication = ReplicationEngine()
         self.counts = ForwardingCounts()

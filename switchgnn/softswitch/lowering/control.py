@@ -11,7 +11,6 @@ from switchgnn.softswitch.lowering.expressions import FunctionContext
 from switchgnn.softswitch.lowering.primitives import lower_primitive
 from switchgnn.softswitch.lowering.structure import LoopVariables, Structurer, lower_graph
 from switchgnn.softswitch.program import (
-    ActionCall,
     ActionSpec,
     Conditional,
     Control,
@@ -138,12 +137,9 @@ class ControlLowering:
             targets = (node.true_next, node.false_next)
             _lower_branch(self._ctx, condition, targets, join, structurer)
         elif isinstance(node, DirectCall):
-            self._lower_call(ActionCall(node.action, ()))
+            self._run(self._actions[node.action], [])
         else:
             self._lower_table(node, join, structurer)
-
-    def _lower_call(self, call: ActionCall) -> None:
-        self._run(self._actions[call.action], [constant(value) for value in call.data])
 
     def _run(self, action: ActionSpec, parameters: Sequence[ir.Expr]) -> None:
         lower_action(self._ctx, action, parameters)
@@ -152,8 +148,10 @@ class ControlLowering:
 
     def _lower_table(self, table: TableSpec, join: str | None, structurer: Structurer) -> None:
         self._ctx.where = f"table '{table.name}'"
-        if not table.key and table.default is not None and table.default_is_const:
-            self._lower_call(table.default)
+        if _always_default(table):
+            number, data, _ = table.default
+            action = self._actions[list(table.actions.values())[number]]
+            self._run(action, [constant(value) for value in data])
             following = _after_default(table)
             if following != join:
                 structurer.region(following, join)
@@ -181,7 +179,7 @@ class ControlLowering:
                         structurer.region(following, join)
                 is_this = compare("==", variable(var.ACTION), constant(number))
                 branches.append((is_this, tuple(block)))
-        if not by_hit and table.default is None and table.base_default_next != join:
+        if not by_hit and table.default[0] < 0 and table.base_default_next != join:
             with self._ctx.block() as block:
                 structurer.region(table.base_default_next, join)
             branches.append((compare("<", variable(var.ACTION), constant(0)), tuple(block)))
@@ -216,12 +214,14 @@ def _after_action(table: TableSpec, action: str) -> str | None:
     return table.next_tables.get(action, table.base_default_next)
 
 
+def _always_default(table: TableSpec) -> bool:
+    return not table.key and table.default[0] >= 0 and table.default_is_const
+
+
 def _after_default(table: TableSpec) -> str | None:
     if _by_hit(table):
         return _miss_next(table)
-    names = {ident: name for name, ident in table.actions.items()}
-    name = names.get(table.default.action) if table.default is not None else None
-    return table.base_default_next if name is None else _after_action(table, name)
+    return _after_action(table, list(table.actions)[table.default[0]])
 
 
 def _next_nodes(node: Node) -> tuple[str | None, ...]:
@@ -229,11 +229,11 @@ def _next_nodes(node: Node) -> tuple[str | None, ...]:
         return (node.true_next, node.false_next)
     if isinstance(node, DirectCall):
         return (node.next_node,)
-    if not node.key and node.default is not None and node.default_is_const:
+    if _always_default(node):
         return (_after_default(node),)
     if _by_hit(node):
         return (_hit_next(node), _miss_next(node))
     nexts = [_after_action(node, name) for name in node.actions]
-    if node.default is None:
+    if node.default[0] < 0:
         nexts.append(node.base_default_next)
     return tuple(nexts)

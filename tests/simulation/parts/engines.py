@@ -20,7 +20,7 @@ from switchgnn.softswitch.native.engine import (
 )
 from switchgnn.softswitch.queues import QueueSettings
 from switchgnn.softswitch.replication import ReplicationEngine
-from switchgnn.softswitch.state import ProgramState, PythonState
+from switchgnn.softswitch.state import ProgramState
 from tests.simulation.timing import SECOND, Scheduler
 
 Sent = list[tuple[int, bytes]]
@@ -124,7 +124,7 @@ class PythonEngine:
         self._scheduler = scheduler
         self._sent: Sent = []
         self._senders: Mapping[int, Sender] = {port: self._sender(port) for port in attached}
-        self._state = PythonState(lowered.program)
+        self._state = ProgramState(lowered.program)
         self.counts = ForwardingCounts()
         self._forwarder = self._new_forwarder()
 

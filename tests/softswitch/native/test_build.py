@@ -132,13 +132,14 @@ def registers():
 def test_arrays_have_their_own_memory(registers):
     for register in registers.values():
         assert not any(register.cells[:1]), "fresh, and nobody else has written here"
-        for place in (register.size - 1, register.size // 2):
+        size = len(register.cells)
+        for place in (size - 1, size // 2):
             register.cells[place] = (1 << register.width) - 1
         register.cells[0] = 1
     for register in registers.values():
         assert register.cells[0] == 1
-        if register.size > 1:
-            assert register.cells[register.size - 1] == (1 << register.width) - 1
+        if len(register.cells) > 1:
+            assert register.cells[-1] == (1 << register.width) - 1
 
 
 # Of 64-bit words, on vectors of 16 to 64 bytes.
