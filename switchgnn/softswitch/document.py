@@ -191,15 +191,6 @@ class JsonFieldList(Struct):
     name: Name | None = None
 
 
-class JsonRefused(Struct):
-    """The sections that must be empty."""
-
-    meter_arrays: list[JsonNamed] = []
-    learn_lists: list[JsonNamed] = []
-    extern_instances: list[JsonNamed] = []
-    parse_vsets: list[JsonNamed] = []
-
-
 class Document(Struct):
     """A whole program."""
 
@@ -238,9 +229,8 @@ def read_document(config: bytes) -> Document:
             "The program lacks 'headers' and 'pipelines': compile it for the v1model architecture."
         )
     try:
-        refused = convert(decoded, JsonRefused)
         for section, (feature, hint) in _SECTIONS.items():
-            for item in getattr(refused, section):
+            for item in convert(decoded.get(section, []), list[JsonNamed]):
                 raise UnsupportedProgramError(feature, f"'{item.name}'", hint)
         document = convert(decoded, Document, strict=True, dec_hook=_number)
     except MsgspecError as error:

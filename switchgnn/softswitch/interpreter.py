@@ -20,6 +20,9 @@ Value = Callable[["Frame"], int]
 Step = Callable[["Frame"], "Signal | None"]
 
 
+_POSITION, _PACKET_BYTES = var.POSITION.name, var.PACKET_BYTES.name
+
+
 class Signal(Enum):
     """Why a block ends before its last statement."""
 
@@ -41,7 +44,8 @@ class Frame:
         self.values = values
         self.data = data
         self.kept = kept
-        self.out: bytearray | None = bytearray()
+        self.out = bytearray()
+        self.dropped = False
         self.entry: tuple[Any, ...] = ()
         self.digest = 0
 
@@ -104,10 +108,13 @@ class Closures:
                 return lambda _: Signal.BREAK
             case ir.Continue():
                 return lambda _: Signal.CONTINUE
-            case ir.Exchange(one=one, other=other):
-                return _swap(one.name, other.name)
+            case ir.Exchange(one=ir.Variable(name=one), other=ir.Variable(name=other)):
+                return lambda frame: frame.values.update(
+                    {one: frame.values[other], other: frame.values[one]}
+                )
             case ir.WriteCell(register=name, index=index, value=value):
-                return self._write_cell(name, self.value(index), self.value(value))
+                cells, at, written = self._cells(name), self.value(index), self.value(value)
+                return lambda frame: cells.__setitem__(at(frame), written(frame))
             case ir.Count(counter=name, index=index):
                 return self._count(name, self.value(index))
             case ir.Lookup():
@@ -118,16 +125,16 @@ class Closures:
             case ir.Emit(value=value, size=size):
                 return self._emit(self.value(value), self.value(size))
             case ir.EmitRest():
-                return _emit_rest
+                return lambda frame: frame.out.extend(frame.data[frame.values[_POSITION] :])
             case ir.Drop():
-                return _drop
+                return lambda frame: setattr(frame, "dropped", True)
             case ir.Digest():
                 return self._digest(statement)
             case ir.Log(text=text, values=values):
                 logged = [self.value(each) for each in values]
                 return lambda frame: log_message(text, tuple(int(v(frame)) for v in logged))
             case ir.RestoreKept():
-                return _restore_kept
+                return lambda frame: frame.values.update(frame.kept or {})
 
     def value(self, of: ir.Expr) -> Value:  # noqa: PLR0911  a case for each
         """Return the function that evaluates an expression."""
@@ -140,7 +147,8 @@ class Closures:
                 name = of.variable.name
                 return lambda frame: frame.values[name]
             case "cell":
-                return self._cell(of.name, args[0])
+                cells, index = self._cells(of.name), args[0]
+                return lambda frame: cells[index(frame)]
             case "wire":
                 return self._wire(*of.args)
             case "action":
@@ -151,16 +159,22 @@ class Closures:
             case "digest":
                 return lambda frame: frame.digest
             case "?":
-                return _choice(*args)
+                test, then, otherwise = args
+                return lambda frame: then(frame) if test(frame) else otherwise(frame)
             case "and":
                 return lambda frame: all(each(frame) for each in args)
             case "or":
                 return lambda frame: any(each(frame) for each in args)
-        function, right = _OPERATORS[of.op], of.args[-1].constant
-        if right is not None and len(args) == 2:
-            left = args[0]
-            return lambda frame: function(left(frame), right)
-        return _applied(function, args)
+        function, first, right = _OPERATORS[of.op], args[0], of.args[-1].constant
+        if len(args) == 1:
+            return lambda frame: function(first(frame))
+        if right is not None:
+            return lambda frame: function(first(frame), right)
+        second = args[1]
+        return lambda frame: function(first(frame), second(frame))
+
+    def _cells(self, register: str) -> Any:  # noqa: ANN401  as in RegisterCells
+        return self._state.registers[register].cells
 
     def _assign(self, name: str, value: Value) -> Step:
         def run(frame: Frame) -> None:
@@ -179,24 +193,12 @@ class Closures:
 
         return run
 
-    def _cell(self, name: str, index: Value) -> Value:
-        cells = self._state.registers[name].cells
-        return lambda frame: cells[index(frame)]
-
-    def _write_cell(self, name: str, index: Value, value: Value) -> Step:
-        cells = self._state.registers[name].cells
-
-        def run(frame: Frame) -> None:
-            cells[index(frame)] = value(frame)
-
-        return run
-
     def _count(self, name: str, index: Value) -> Step:
         counter = self._state.counters[name]
 
         def run(frame: Frame) -> None:
             counter.packets[index(frame)] += 1
-            counter.bytes[index(frame)] += frame.values[var.PACKET_BYTES.name]
+            counter.bytes[index(frame)] += frame.values[_PACKET_BYTES]
 
         return run
 
@@ -212,7 +214,7 @@ class Closures:
             frame.entry = default[0] if found is None else found
             if found is not None and found[2] is not None:
                 found[2][0] += 1
-                found[2][1] += frame.values[var.PACKET_BYTES.name]
+                found[2][1] += frame.values[_PACKET_BYTES]
 
         return run
 
@@ -229,8 +231,7 @@ class Closures:
         def run(frame: Frame) -> None:
             length = size(frame)
             number = value(frame) & ((1 << 8 * length) - 1)
-            if frame.out is not None:
-                frame.out += number.to_bytes(length, "big")
+            frame.out.extend(number.to_bytes(length, "big"))
 
         return run
 
@@ -249,7 +250,7 @@ class Closures:
                     number, bits = number << added | value(frame), bits + added
             data = (number << -bits % 8).to_bytes((bits + 7) // 8, "big")
             if statement.payload:
-                begin = frame.values[var.POSITION.name]
+                begin = frame.values[_POSITION]
                 data += frame.data[begin : begin + frame.values[var.KEPT_BYTES.name]]
             frame.digest = algorithm(data)
 
@@ -278,7 +279,7 @@ class Interpreter:
         """
         values = Zeros(
             {
-                var.PACKET_BYTES.name: len(data),
+                _PACKET_BYTES: len(data),
                 var.INPUT_PORT.name: port,
                 var.INSTANCE_TYPE.name: instance_type,
                 var.NOW.name: now,
@@ -297,11 +298,11 @@ class Interpreter:
         """
         frame = Frame(Zeros(state | inputs), data)
         self._egress(frame)
-        return frame.values, None if frame.out is None else bytes(frame.out)
+        return frame.values, None if frame.dropped else bytes(frame.out)
 
     def reparse(self, data: bytes, port: int) -> Values:
         """Parse a packet again and return the variables."""
-        frame = Frame(Zeros({var.PACKET_BYTES.name: len(data), var.INPUT_PORT.name: port}), data)
+        frame = Frame(Zeros({_PACKET_BYTES: len(data), var.INPUT_PORT.name: port}), data)
         self._reparse(frame)
         return frame.values
 
@@ -318,43 +319,9 @@ class Interpreter:
         return Zeros(cloned | {each.name: original[each.name] for each in listed})
 
 
-def _applied(function: Callable[..., int], args: Sequence[Value]) -> Value:
-    if len(args) == 1:
-        only = args[0]
-        return lambda frame: function(only(frame))
-    left, right = args
-    return lambda frame: function(left(frame), right(frame))
-
-
-def _choice(condition: Value, left: Value, right: Value) -> Value:
-    return lambda frame: left(frame) if condition(frame) else right(frame)
-
-
 def _loop(body: Step) -> Step:
     def run(frame: Frame) -> None:
         while body(frame) is not Signal.BREAK:
             pass
 
     return run
-
-
-def _swap(one: str, other: str) -> Step:
-    def run(frame: Frame) -> None:
-        values = frame.values
-        values[one], values[other] = values[other], values[one]
-
-    return run
-
-
-def _emit_rest(frame: Frame) -> None:
-    if frame.out is not None:
-        frame.out += frame.data[frame.values[var.POSITION.name] :]
-
-
-def _drop(frame: Frame) -> None:
-    frame.out = None
-
-
-def _restore_kept(frame: Frame) -> None:
-    if frame.kept is not None:
-        frame.values.update(frame.kept)

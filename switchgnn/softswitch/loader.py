@@ -12,15 +12,14 @@ from switchgnn.softswitch.program import (
     MOST_PRIORITY,
     PORT_BITS,
     ActionSpec,
+    Conditional,
     Control,
+    DirectCall,
     FieldRef,
     FieldType,
     HeaderSpec,
-    HeaderUnion,
     KeyField,
     LoadedProgram,
-    Parser,
-    Stack,
     TableSpec,
 )
 from switchgnn.softswitch.tables import Entry, Exact, Match, Prefix, Range, Target, Ternary
@@ -104,19 +103,16 @@ def _program(document: bmv2.Document) -> LoadedProgram:
     }
     headers = {header.name: header for header in by_ident.values()}
     _refuse_wide_ports(headers)
-    unions = _unions(document, by_ident)
+    parser = document.parsers[0] if document.parsers else bmv2.JsonParser(None, [])
     actions = {item.ident: item for item in document.actions}
     controls = {item.name: _control(item, actions, headers) for item in document.pipelines}
     return LoadedProgram(
         headers=headers,
-        stacks={
-            item.name: Stack(item.name, tuple(by_ident[ident].name for ident in item.header_ids))
-            for item in document.header_stacks
-        },
-        unions={union.name: union for union in unions.values()},
-        union_stacks=_union_stacks(document, unions),
+        stacks=_stacks(document, by_ident),
+        unions=_unions(document, by_ident),
         errors=dict(document.errors),
-        parser=_parser(document),
+        parser_start=parser.init_state,
+        parser_states={state.name: state for state in parser.parse_states},
         deparse_order=tuple(document.deparsers[0].order) if document.deparsers else (),
         actions=actions,
         ingress=controls["ingress"],
@@ -162,7 +158,9 @@ def _fields(kind: bmv2.JsonHeaderType) -> tuple[FieldType, ...]:
     )
 
 
-def _unions(document: bmv2.Document, headers: dict[int, HeaderSpec]) -> dict[int, HeaderUnion]:
+def _unions(
+    document: bmv2.Document, headers: Mapping[int, HeaderSpec]
+) -> dict[str, dict[str, str]]:
     types = {item.name: item for item in document.header_union_types}
     unions = {}
     seen: set[int] = set()
@@ -178,25 +176,24 @@ def _unions(document: bmv2.Document, headers: dict[int, HeaderSpec]) -> dict[int
                 )
             seen.add(ident)
             members[name] = header.name
-        unions[item.id] = HeaderUnion(item.name, item.union_type, members)
+        unions[item.name] = members
     return unions
 
 
-def _union_stacks(document: bmv2.Document, unions: dict[int, HeaderUnion]) -> dict[str, Stack]:
-    stacks = {}
+def _stacks(
+    document: bmv2.Document, headers: Mapping[int, HeaderSpec]
+) -> dict[str, tuple[str, ...]]:
+    stacks = {
+        item.name: tuple(headers[ident].name for ident in item.header_ids)
+        for item in document.header_stacks
+    }
+    unions = {item.id: item for item in document.header_unions}
     for item in document.header_union_stacks:
         elements = [unions[ident] for ident in item.header_union_ids]
-        if any(union.type_name != item.union_type for union in elements):
+        if any(union.union_type != item.union_type for union in elements):
             raise MalformedProgramError(f"Stack '{item.name}' has unions of several types.")
-        stacks[item.name] = Stack(item.name, tuple(u.name for u in elements))
+        stacks[item.name] = tuple(union.name for union in elements)
     return stacks
-
-
-def _parser(document: bmv2.Document) -> Parser:
-    if not document.parsers:
-        return Parser(None, {})
-    parser = document.parsers[0]
-    return Parser(parser.init_state, {state.name: state for state in parser.parse_states})
 
 
 def _control(
@@ -208,13 +205,9 @@ def _control(
             f"'{profile.name}'",
             "put the actions into the table itself",
         )
-    return Control(
-        item.name,
-        item.init_table,
-        {table.name: _Table(table, actions, headers).spec for table in item.tables},
-        {branch.name: branch for branch in item.conditionals},
-        {call.name: call for call in item.action_calls},
-    )
+    tables = {table.name: _Table(table, actions, headers).spec for table in item.tables}
+    others: list[Conditional | DirectCall] = [*item.conditionals, *item.action_calls]
+    return Control(item.init_table, tables, {**tables, **{each.name: each for each in others}})
 
 
 class _Table:

@@ -58,23 +58,6 @@ class HeaderSpec:
         return sum(field.width for field in self.fields if not field.varbit)
 
 
-@dataclass(frozen=True)
-class Stack:
-    """A stack of headers or unions: the names of its elements, first to last."""
-
-    name: str
-    elements: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class HeaderUnion:
-    """A header union: header names by member."""
-
-    name: str
-    type_name: str
-    members: Mapping[str, str]
-
-
 class Primitive(Struct, frozen=True):
     """One call inside an action or a parser state."""
 
@@ -120,14 +103,6 @@ class ParserState(
     operations: tuple[Primitive, ...]
     key: tuple[Json, ...]
     transitions: tuple[Transition, ...]
-
-
-@dataclass(frozen=True)
-class Parser:
-    """A parser; ``initial`` is None when it extracts nothing."""
-
-    initial: str | None
-    states: Mapping[str, ParserState]
 
 
 @dataclass(frozen=True)
@@ -177,15 +152,16 @@ class DirectCall(Struct, frozen=True, rename={"action": "action_id"}):
     next_node: Name | None = None
 
 
+Node = TableSpec | Conditional | DirectCall
+
+
 @dataclass(frozen=True)
 class Control:
     """Ingress or egress: its nodes by name and the first one."""
 
-    name: str
     initial: str | None
     tables: Mapping[str, TableSpec]
-    conditionals: Mapping[str, Conditional]
-    calls: Mapping[str, DirectCall]
+    nodes: Mapping[str, Node]
 
 
 class RegisterArray(Struct, frozen=True, rename={"width": "bitwidth"}):
@@ -228,11 +204,11 @@ class LoadedProgram:
     """A program, as the code generators read it."""
 
     headers: Mapping[str, HeaderSpec]
-    stacks: Mapping[str, Stack]
-    unions: Mapping[str, HeaderUnion]
-    union_stacks: Mapping[str, Stack]
+    stacks: Mapping[str, tuple[str, ...]]  # the names of headers or unions, first to last
+    unions: Mapping[str, Mapping[str, str]]  # the names of headers by member
     errors: Mapping[str, int]
-    parser: Parser
+    parser_start: str | None  # None: it extracts nothing
+    parser_states: Mapping[str, ParserState]
     deparse_order: tuple[str, ...]
     actions: Mapping[int, ActionSpec]
     ingress: Control
@@ -248,11 +224,6 @@ class LoadedProgram:
     def tables(self) -> dict[str, TableSpec]:
         """Tables of both controls by name."""
         return {**self.ingress.tables, **self.egress.tables}
-
-    def stack_size(self, name: str) -> int:
-        """Return the number of elements of a stack of headers or unions."""
-        stack = self.stacks.get(name) or self.union_stacks[name]
-        return len(stack.elements)
 
     def standard_field(self, name: str) -> FieldRef | None:
         """Return the field with a name such as ``intrinsic_metadata.mcast_grp``, or None."""

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Lower a control's tables and conditions, and the actions that they call."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from switchgnn.softswitch import ir
 from switchgnn.softswitch.lowering import variables as var
@@ -16,6 +16,7 @@ from switchgnn.softswitch.program import (
     Control,
     DirectCall,
     KeyField,
+    Node,
     Primitive,
     TableSpec,
 )
@@ -83,21 +84,13 @@ def _lower_branch(
         ctx.add(ir.either(condition, *blocks))
 
 
-Node = TableSpec | Conditional | DirectCall
-
-
 class ControlLowering:
     """Lowers one control."""
 
     def __init__(self, ctx: FunctionContext, control: Control) -> None:
         self._ctx = ctx
         self._actions = ctx.layout.program.actions
-        self._nodes: Mapping[str, Node] = {
-            **control.tables,
-            **control.conditionals,
-            **control.calls,
-        }
-        self._initial = control.initial
+        self._control = control
         self._exits = any(
             primitive.op == "exit"
             for table in control.tables.values()
@@ -118,18 +111,18 @@ class ControlLowering:
         self._ctx.add(ir.Repeat(tuple(body)))
 
     def _lower_nodes(self) -> None:
-        successors = {name: _next_nodes(node) for name, node in self._nodes.items()}
+        successors = {name: _next_nodes(node) for name, node in self._control.nodes.items()}
         self._ctx.where = f"control {self._ctx.stage}"
         lower_graph(
             self._ctx,
             successors,
-            self._initial,
+            self._control.initial,
             self._emit,
             LoopVariables(var.STATE, var.TURNS),
         )
 
     def _emit(self, name: str, structurer: Structurer) -> None:
-        node = self._nodes[name]
+        node = self._control.nodes[name]
         join = structurer.join(name)
         if isinstance(node, Conditional):
             self._ctx.where = f"condition '{node.name}'"

@@ -150,9 +150,8 @@ class FunctionContext:
         """Return the headers in a stack; of unions: those of a member of each."""
         program = self.layout.program
         if member is None:
-            return list(program.stacks[stack].elements)
-        unions = program.union_stacks[stack].elements
-        return [program.unions[name].members[member] for name in unions]
+            return list(program.stacks[stack])
+        return [program.unions[name][member] for name in program.stacks[stack]]
 
     def _operation(self, node: Json) -> ir.Expr:
         operator = node["op"]
@@ -233,7 +232,7 @@ class FunctionContext:
 
     def _equal_unions(self, left: str, right: str) -> ir.Expr:
         unions = self.layout.program.unions
-        pairs = zip(unions[left].members.values(), unions[right].members.values(), strict=True)
+        pairs = zip(unions[left].values(), unions[right].values(), strict=True)
         return any_of([self._equal_headers(one, other) for one, other in pairs])
 
     def _valid_operation(self, node: Json) -> ir.Expr:
@@ -241,7 +240,7 @@ class FunctionContext:
         return self._chosen([self.layout.valid(name) for name in headers], index)
 
     def _valid_union(self, node: Json) -> ir.Expr:
-        members = self.layout.program.unions[self.union(node["right"])].members.values()
+        members = self.layout.program.unions[self.union(node["right"])].values()
         return any_of([self.layout.valid(name) for name in members])
 
     def _saturated(self, node: Json, *, signed: bool) -> ir.Expr:

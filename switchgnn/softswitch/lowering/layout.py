@@ -34,10 +34,10 @@ class FieldLayout:
         self.others: dict[str, tuple[Variable, ...]] = {}
         for number, header in enumerate(program.headers.values()):
             self._add_header(number, header)
-        for number, name in enumerate((*program.stacks, *program.union_stacks)):
-            self.next_index[name] = Variable(f"next{number}", 0, program.stack_size(name))
+        for number, (name, elements) in enumerate(program.stacks.items()):
+            self.next_index[name] = Variable(f"next{number}", 0, len(elements))
         for union in program.unions.values():
-            members = list(union.members.values())
+            members = list(union.values())
             for name in members:
                 self.others[name] = tuple(self.valid_bit[m] for m in members if m != name)
         slots = self.slots.values()

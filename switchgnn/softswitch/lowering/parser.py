@@ -21,24 +21,23 @@ class ParserLowering:
     def __init__(self, ctx: FunctionContext, codecs: Mapping[str, Codec]) -> None:
         self._ctx = ctx
         self._codecs = codecs
-        self._parser = ctx.layout.program.parser
-        self._errors = ctx.layout.program.errors
+        self._program = ctx.layout.program
 
     def lower(self) -> None:
         """Append the parser."""
         self._ctx.set(var.PARSER_ERROR, self._error("NoError"))
-        if self._parser.initial is None:
+        if self._program.parser_start is None:
             return
         successors = {
             name: tuple({case.next_state: None for case in _cases(state)})
-            for name, state in self._parser.states.items()
+            for name, state in self._program.parser_states.items()
         }
         # Errors leave the loop from any depth.
         with self._ctx.block() as body:
             lower_graph(
                 self._ctx,
                 successors,
-                self._parser.initial,
+                self._program.parser_start,
                 self._lower_state,
                 LoopVariables(var.STATE, var.TURNS),
             )
@@ -46,10 +45,10 @@ class ParserLowering:
         self._ctx.add(ir.Repeat(tuple(body)))
 
     def _error(self, name: str) -> ir.Expr:
-        return constant(self._errors.get(name, 0))
+        return constant(self._program.errors.get(name, 0))
 
     def _lower_state(self, name: str, structurer: Structurer) -> None:
-        state, join = self._parser.states[name], structurer.join(name)
+        state, join = self._program.parser_states[name], structurer.join(name)
         self._ctx.where = f"parser state '{state.name}'"
         for operation in state.operations:
             self._lower_operation(operation)
@@ -109,7 +108,7 @@ class ParserLowering:
                     "extracting a length that does not fit the header",
                     "give one for headers with a varbit",
                 )
-            fixed = constant(self._ctx.layout.program.headers[name].fixed_width // 8)
+            fixed = constant(self._program.headers[name].fixed_width // 8)
             if varbit is None or varbit.length is None:
                 self._need(fixed)
             else:

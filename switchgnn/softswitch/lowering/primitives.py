@@ -49,14 +49,15 @@ def _copy_union(ctx: FunctionContext, target: str, source: str) -> None:
 
 def _members(ctx: FunctionContext, one: str, other: str) -> Iterator[tuple[str, str]]:
     unions = ctx.layout.program.unions
-    yield from zip(unions[one].members.values(), unions[other].members.values(), strict=True)
+    yield from zip(unions[one].values(), unions[other].values(), strict=True)
 
 
 def _copy_stack(ctx: FunctionContext, parameters: Parameters) -> None:
     target, source = (node["value"] for node in parameters[:2])
-    pairs = zip(_elements(ctx, target), _elements(ctx, source), strict=True)
-    copy = _copy_union if target in ctx.layout.program.union_stacks else _copy_header
+    stacks = ctx.layout.program.stacks
+    pairs = zip(stacks[target], stacks[source], strict=True)
     for one, other in pairs:
+        copy = _copy_union if one in ctx.layout.program.unions else _copy_header
         copy(ctx, one, other)
     ctx.set(ctx.layout.next_index[target], variable(ctx.layout.next_index[source]))
 
@@ -64,7 +65,7 @@ def _copy_stack(ctx: FunctionContext, parameters: Parameters) -> None:
 def _move_stack(ctx: FunctionContext, parameters: Parameters, *, op: str) -> None:
     """Move the elements of a stack: push makes the first ones invalid, pop the last ones."""
     stack, count = parameters[0]["value"], _constant(ctx, parameters[1], op)
-    elements = _elements(ctx, stack)
+    elements = ctx.layout.program.stacks[stack]
     ordered = elements if op == "pop" else elements[::-1]
     kept = max(len(elements) - count, 0)
     for index in range(kept):
@@ -75,11 +76,6 @@ def _move_stack(ctx: FunctionContext, parameters: Parameters, *, op: str) -> Non
     following = ctx.layout.next_index[stack]
     moved = arithmetic.add(variable(following), constant(-count if op == "pop" else count))
     ctx.set(following, arithmetic.clamp(moved, following.low, following.high))
-
-
-def _elements(ctx: FunctionContext, stack: str) -> tuple[str, ...]:
-    program = ctx.layout.program
-    return (program.stacks.get(stack) or program.union_stacks[stack]).elements
 
 
 # BMv2 moves unions by swapping them, without invalidating the new ones:

@@ -255,21 +255,12 @@ class NativeBatch:
         """Apply updates from ``begin`` on; return the place of the first left to Python, or end."""
         return int(self._switch.call("batch_apply", self._pointer, begin, end))
 
-    def is_read(self, place: int) -> bool:
-        """Return whether an update was read natively, so that it is not in the rest."""
-        return not self._item(place)[2]
-
-    def update(self, place: int) -> bytes:
-        """Return the bytes of an update."""
-        begin, length, _ = self._item(place)
-        return self._request[begin : begin + length]
-
-    def _item(self, place: int) -> tuple[int, int, bool]:
+    def update(self, place: int) -> bytes | None:
+        """Return the bytes of an update that was read natively; None if it is in the rest."""
         begin, length, odd = c_uint64(), c_uint64(), c_int()
-        self._switch.call(
-            "batch_item", self._pointer, place, byref(begin), byref(length), byref(odd)
-        )
-        return begin.value, length.value, bool(odd.value)
+        places = (byref(begin), byref(length), byref(odd))
+        self._switch.call("batch_item", self._pointer, place, *places)
+        return None if odd.value else self._request[begin.value : begin.value + length.value]
 
     def __del__(self) -> None:
         self._switch.call("batch_free", self._pointer)

@@ -69,10 +69,8 @@ def apply_updates(
                 place = batch.apply(place, end)
             if place == end:
                 return
-            if batch is not None and batch.is_read(place):
-                update = p4r.Update.FromString(batch.update(place))
-            else:
-                update = next(others)
+            given = None if batch is None else batch.update(place)
+            update = next(others) if given is None else p4r.Update.FromString(given)
             error = _apply(device, pipeline, update)
             if error.canonical_code != rpc_code.OK:
                 errors[place] = error
