@@ -5,7 +5,7 @@
 import re
 from typing import Annotated, Literal
 
-from msgspec import Meta, MsgspecError, Struct, convert, json
+from msgspec import Meta, MsgspecError, Struct, convert, defstruct, json
 
 from switchgnn.softswitch.errors import MalformedProgramError, UnsupportedProgramError
 from switchgnn.softswitch.program import (
@@ -191,6 +191,9 @@ class JsonFieldList(Struct):
     name: Name | None = None
 
 
+_Refused = defstruct("_Refused", [(section, list[JsonNamed], []) for section in _SECTIONS])
+
+
 class Document(Struct):
     """A whole program."""
 
@@ -229,8 +232,9 @@ def read_document(config: bytes) -> Document:
             "The program lacks 'headers' and 'pipelines': compile it for the v1model architecture."
         )
     try:
+        refused = convert(decoded, _Refused)
         for section, (feature, hint) in _SECTIONS.items():
-            for item in convert(decoded.get(section, []), list[JsonNamed]):
+            for item in getattr(refused, section):
                 raise UnsupportedProgramError(feature, f"'{item.name}'", hint)
         document = convert(decoded, Document, strict=True, dec_hook=_number)
     except MsgspecError as error:

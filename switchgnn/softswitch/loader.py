@@ -27,12 +27,7 @@ from switchgnn.softswitch.tables import Entry, Exact, Match, Prefix, Range, Targ
 # The first parser of a program for another architecture, as p4c names it.
 _ARCHITECTURES = {"ingress_parser": "PSA", "main_parser": "PNA"}
 _KEY_KINDS = {"exact", "lpm", "ternary", "range"}
-_KINDS = {
-    "exact": {"exact"},
-    "lpm": {"exact", "lpm"},
-    "ternary": _KEY_KINDS,
-    "range": _KEY_KINDS,
-}
+_KINDS = {"exact": {"exact"}, "lpm": {"exact", "lpm"}, "ternary": _KEY_KINDS, "range": _KEY_KINDS}
 
 
 def _refuse_other_architectures(document: bmv2.Document) -> None:

@@ -220,12 +220,7 @@ def _before_ingress(given: _GivenNumbers) -> Iterator[ir.Statement]:
         ("standard_metadata.packet_length", wrap(variable(var.PACKET_BYTES), 32)),
     )
     for each, value in (
-        *(
-            (var.POSITION, 0),
-            (var.CLONE_LIST, 0),
-            (var.RESUBMIT, 0),
-            (var.CLONE_SESSION, -1),
-        ),
+        *((var.POSITION, 0), (var.CLONE_LIST, 0), (var.RESUBMIT, 0), (var.CLONE_SESSION, -1)),
         (var.KEPT_BYTES, var.NEVER_TRUNCATED),
     ):
         yield ir.Assign(each, constant(value))
@@ -266,9 +261,5 @@ def _before_egress(given: _GivenNumbers) -> Iterator[ir.Statement]:
         ("queueing_metadata.deq_timedelta", wrap(waited, 32)),
         ("queueing_metadata.deq_qdepth", wrap(variable(var.DEPTH_AFTER), 19)),
     )
-    for each, value in (
-        (var.CLONE_SESSION, -1),
-        (var.CLONE_LIST, 0),
-        (var.RECIRCULATE, 0),
-    ):
+    for each, value in ((var.CLONE_SESSION, -1), (var.CLONE_LIST, 0), (var.RECIRCULATE, 0)):
         yield ir.Assign(each, constant(value))

@@ -20,9 +20,7 @@ _EMITTED_NODES_LIMIT = 20_000
 _NOWHERE = ""  # no node has this name
 
 
-def join_points(
-    successors: Mapping[Node, Sequence[Node | None]],
-) -> dict[Node, Node | None] | None:
+def join_points(successors: Mapping[Node, Sequence[Node | None]]) -> dict[Node, Node | None] | None:
     """Return each node's immediate post-dominator (None: the end), or None for a cyclic graph."""
     graph = {node: [n for n in nexts if n is not None] for node, nexts in successors.items()}
     try:

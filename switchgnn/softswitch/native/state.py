@@ -9,12 +9,7 @@ from typing import Any
 from switchgnn.softswitch.native.library import Switch, TableShape, byte_size, cell_bytes, numbers
 from switchgnn.softswitch.program import LoadedProgram, RegisterArray
 from switchgnn.softswitch.schema import TableSchema
-from switchgnn.softswitch.state import (
-    CounterCells,
-    ProgramState,
-    RegisterCells,
-    fresh_entries,
-)
+from switchgnn.softswitch.state import CounterCells, ProgramState, RegisterCells, fresh_entries
 from switchgnn.softswitch.tables import (
     Entry,
     EntryKey,

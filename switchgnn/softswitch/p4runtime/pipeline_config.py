@@ -17,13 +17,7 @@ from switchgnn.softswitch.errors import MalformedProgramError, RequestError, Sof
 from switchgnn.softswitch.loader import GivenProgram
 from switchgnn.softswitch.native.state import NativeBatches, NativeState
 from switchgnn.softswitch.replication import ReplicationEngine
-from switchgnn.softswitch.schema import (
-    Schema,
-    build_schema,
-    invalid,
-    precondition,
-    unimplemented,
-)
+from switchgnn.softswitch.schema import Schema, build_schema, invalid, precondition, unimplemented
 from switchgnn.softswitch.state import ProgramState
 
 Result = TypeVar("Result")

@@ -209,7 +209,5 @@ def _credentials(tls: ServerTls) -> grpc.ServerCredentials:
     except OSError as error:
         raise GrpcAddressError(f"A TLS file cannot be read: {error}.") from None
     return grpc.ssl_server_credentials(
-        [(key, certificate)],
-        root_certificates=client_ca,
-        require_client_auth=client_ca is not None,
+        [(key, certificate)], root_certificates=client_ca, require_client_auth=client_ca is not None
     )

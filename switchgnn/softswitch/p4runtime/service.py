@@ -196,11 +196,7 @@ class P4RuntimeService:
     """Serves one device; methods run in any thread. ``changed`` is set after every change."""
 
     def __init__(
-        self,
-        device: Device,
-        device_id: int,
-        cpu_port: int | None,
-        give: Give = GivenProgram,
+        self, device: Device, device_id: int, cpu_port: int | None, give: Give = GivenProgram
     ) -> None:
         self._device = device
         self._cpu_port = cpu_port
