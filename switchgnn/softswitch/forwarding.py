@@ -4,15 +4,17 @@
 
 import time
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import NamedTuple
 
 from switchgnn.softswitch.interpreter import Interpreter, Values
 from switchgnn.softswitch.lowering import variables as var
+from switchgnn.softswitch.lowering.program import LoweredProgram
 from switchgnn.softswitch.program import DROP_PORT
 from switchgnn.softswitch.queues import CLASSES
 from switchgnn.softswitch.replication import CloneSession, Replica, ReplicationEngine
+from switchgnn.softswitch.state import ProgramState
 
 NORMAL = 0
 INGRESS_CLONE = 1
@@ -69,25 +71,38 @@ class Forwarder:
 
     def __init__(
         self,
-        functions: Interpreter,
+        lowered: LoweredProgram,
         *,
-        replication: ReplicationEngine,
         depth: int,
-        senders: dict[int, Sender],
-        counts: ForwardingCounts,
+        senders: Mapping[int, Sender],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._functions = functions
-        self._replication = replication
+        self.state = ProgramState(lowered.program)
+        self.counts = ForwardingCounts()
+        self._functions = Interpreter(lowered, self.state)
+        self._replication = ReplicationEngine()
         self._depth = depth
         self._senders = senders
-        self._counts = counts
         self._again: deque[tuple[bytes, int, Values]] = deque()
         # By arrival: port, class, packet, and how many of them it found.
         self._queue: deque[tuple[int, int, _Packet, int]] = deque()
         self._lengths: Counter[tuple[int, int]] = Counter()
         self._clock = clock
         self._started = clock()
+
+    def publish(self, replication: ReplicationEngine) -> None:
+        """Use these multicast groups and clone sessions."""
+        replication.groups.subscribe(None)
+        replication.sessions.subscribe(None)
+        self._replication = replication
+
+    def clear(self) -> None:
+        """Drop all recirculated and resubmitted packets."""
+        self._again.clear()
+
+    def length(self, port: int) -> int:
+        """Return the number of packets queued for a port."""
+        return sum(self._lengths[port, of_class] for of_class in range(CLASSES))
 
     @property
     def busy(self) -> bool:
@@ -96,7 +111,7 @@ class Forwarder:
 
     def receive(self, port: int, data: bytes) -> None:
         """Process a packet that arrived on a port."""
-        self._counts.received[port] += 1
+        self.counts.received[port] += 1
         self._pass(data, port, NORMAL, None)
 
     def run_again(self, limit: int) -> None:
@@ -129,13 +144,13 @@ class Forwarder:
             self._clone(session, _Packet(cloned, data, INGRESS_CLONE))
         resubmit = state[var.RESUBMIT.name]
         if resubmit:
-            self._counts.resubmitted += 1
+            self.counts.resubmitted += 1
             self._enter_again((data, RESUBMITTED, self._functions.keep(resubmit, state)))
         elif group:
             # Copies are new packets: truncating the original does not truncate them.
             self._replicate(self._replication.groups.get(group, ()), packet, priority)
         elif spec == DROP_PORT:
-            self._counts.ingress_drops += 1
+            self.counts.ingress_drops += 1
         else:
             cut = state[var.KEPT_BYTES.name]
             self._enqueue(spec, packet._replace(instance_type=NORMAL, cut=cut), priority)
@@ -143,7 +158,7 @@ class Forwarder:
 
     def _enter_again(self, item: tuple[bytes, int, Values]) -> None:
         if len(self._again) >= AGAIN_LIMIT:
-            self._counts.again_drops += 1
+            self.counts.again_drops += 1
         else:
             self._again.append(item)
 
@@ -151,7 +166,7 @@ class Forwarder:
         of_class = priority % CLASSES
         found = self._lengths[port, of_class]
         if found >= self._depth:
-            self._counts.tail_drops[port] += 1
+            self.counts.tail_drops[port] += 1
             return
         self._lengths[port, of_class] += 1
         self._queue.append((port, of_class, packet._replace(queued_at=self._now()), found))
@@ -183,9 +198,9 @@ class Forwarder:
             self._clone(session, packet._replace(state=cloned, instance_type=EGRESS_CLONE))
         recirculate = state[var.RECIRCULATE.name]
         if out is None:
-            self._counts.egress_drops += 1
+            self.counts.egress_drops += 1
         elif recirculate:
-            self._counts.recirculated += 1
+            self.counts.recirculated += 1
             self._enter_again((out, RECIRCULATED, self._functions.keep(recirculate, state)))
         else:
             self._transmit(port, out[: state[var.KEPT_BYTES.name]])
@@ -193,8 +208,8 @@ class Forwarder:
     def _transmit(self, port: int, frame: bytes) -> None:
         sender = self._senders.get(port)
         if sender is None:
-            self._counts.unattached[port] += 1
+            self.counts.unattached[port] += 1
         elif sender(frame):
-            self._counts.sent[port] += 1
+            self.counts.sent[port] += 1
         else:
-            self._counts.send_errors[port] += 1
+            self.counts.send_errors[port] += 1

@@ -14,9 +14,7 @@ from typing import TypeVar
 from switchgnn.base.native import find_compiler
 from switchgnn.softswitch.errors import PortError, SoftSwitchError, UnsupportedProgramError
 from switchgnn.softswitch.forwarding import Forwarder, ForwardingCounts, Sender
-from switchgnn.softswitch.interpreter import Interpreter
 from switchgnn.softswitch.loader import GivenProgram
-from switchgnn.softswitch.lowering.program import LoweredProgram
 from switchgnn.softswitch.native.build import Backend, NoCompilerError
 from switchgnn.softswitch.native.engine import NativeEngine, NativeLoop, load_native
 from switchgnn.softswitch.p4runtime.pipeline_config import PreparedProgram
@@ -39,10 +37,12 @@ _AGAIN_PER_TURN = 256
 
 
 class EventLoop:
-    """Waits for frames and forwards them; ``forwarder`` is None until a program is loaded."""
+    """Waits for frames and forwards them, if there is a program."""
 
-    def __init__(self, ports: Mapping[int, Port], counts: ForwardingCounts) -> None:
-        self.forwarder: Forwarder | None = None
+    def __init__(
+        self, ports: Mapping[int, Port], counts: ForwardingCounts, forwarder: Forwarder | None
+    ) -> None:
+        self._forwarder = forwarder
         self._counts = counts
         self._ports = {port.fileno(): (number, port) for number, port in ports.items()}
         # Whoever waits for a turn holds the other lock, so that turns alternate.
@@ -85,7 +85,7 @@ class EventLoop:
 
     def _run(self) -> None:
         while not self._stopping:
-            busy = self.forwarder is not None and self.forwarder.busy
+            busy = self._forwarder is not None and self._forwarder.busy
             ready = self._epoll.poll(0.0 if busy else -1.0)
             with self._alone():
                 self._serve([descriptor for descriptor, _ in ready])
@@ -96,11 +96,11 @@ class EventLoop:
                 os.eventfd_read(self._wake)
             else:
                 self._read_port(*self._ports[descriptor])
-        if self.forwarder is not None and self.forwarder.busy:
-            self._guarded(self.forwarder.run_again, _AGAIN_PER_TURN)
+        if self._forwarder is not None and self._forwarder.busy:
+            self._guarded(self._forwarder.run_again, _AGAIN_PER_TURN)
 
     def _read_port(self, number: int, port: Port) -> None:
-        forwarder = self.forwarder
+        forwarder = self._forwarder
         for _ in range(_FRAMES_PER_TURN):
             # Recirculated packets go first, within a limit: they may never end.
             if forwarder is not None and forwarder.busy:
@@ -170,8 +170,6 @@ class SoftSwitch:
         if self._interprets:
             self._refuse_limits()
         self.replication = ReplicationEngine()
-        self.given: GivenProgram | None = None
-        self.state: ProgramState | None = None
         self._port_specs = dict(ports or {})
         self._counts = ForwardingCounts()
         self._grpc = grpc
@@ -180,7 +178,7 @@ class SoftSwitch:
         self._senders: dict[int, Sender] = {}
         self._ports: dict[int, Port] = {}
         self._loop: EventLoop | NativeLoop | None = None
-        self._engine: NativeEngine | None = None
+        self._engine: NativeEngine | Forwarder | None = None
         # Held while the loop is in use, so that it is not replaced.
         self._swapping = threading.RLock()
         self._packet_in: Sender | None = None
@@ -189,7 +187,7 @@ class SoftSwitch:
     @property
     def counts(self) -> ForwardingCounts:
         """Packet counts since the switch was created."""
-        return self._counts if self._engine is None else self._counts + self._engine.counts()
+        return self._counts if self._engine is None else self._counts + self._engine.counts
 
     def queued(self, port: int) -> int:
         """Return the number of packets queued for a port."""
@@ -241,12 +239,10 @@ class SoftSwitch:
             self._server.start()
 
     def _new_loop(self) -> EventLoop | NativeLoop:
-        if self._engine is not None:
-            return NativeLoop(self._engine, self._ports, self._cpu_port, self._packet_in)
-        loop = EventLoop(self._ports, self._counts)
-        if self.given is not None and self.state is not None:
-            loop.forwarder = self._forwarder(self.given.lowered, self.state)
-        return loop
+        engine = self._engine
+        if isinstance(engine, NativeEngine):
+            return NativeLoop(engine, self._ports, self._cpu_port, self._packet_in)
+        return EventLoop(self._ports, self._counts if engine is None else engine.counts, engine)
 
     def _attach(self) -> P4RuntimeService | None:
         self._senders.update({number: port.send for number, port in self._ports.items()})
@@ -309,27 +305,20 @@ class SoftSwitch:
         Raises:
             SoftSwitchError: the back end cannot run the program.
         """
-        engine = self._native_engine(given)
-        state: ProgramState = (
-            ProgramState(given.lowered.program) if engine is None else engine.state
+        engine = self._native_engine(given) or Forwarder(
+            given.lowered, depth=self._queue_settings.depth, senders=self._senders
         )
-        return PreparedProgram(state, partial(self._install, given, engine, state))
+        return PreparedProgram(engine.state, partial(self._install, engine))
 
-    def _install(
-        self, given: GivenProgram, engine: NativeEngine | None, state: ProgramState
-    ) -> None:
+    def _install(self, engine: NativeEngine | Forwarder) -> None:
         with self._swapping:
             running = self._loop is not None
             if self._loop is not None:
                 self._loop.stop()
             self._counts = self.counts
             self.replication.reset()
-            self._engine, self.given, self.state = engine, given, state
-            if engine is not None:
-                engine.publish(self.replication)
-            else:
-                self.replication.groups.subscribe(None)
-                self.replication.sessions.subscribe(None)
+            self._engine = engine
+            engine.publish(self.replication)
             if running:
                 self._loop = self._new_loop()
                 self._loop.start()
@@ -360,15 +349,6 @@ class SoftSwitch:
                 "do not use --backend python."
             )
 
-    def _forwarder(self, lowered: LoweredProgram, state: ProgramState) -> Forwarder:
-        return Forwarder(
-            Interpreter(lowered, state),
-            replication=self.replication,
-            depth=self._queue_settings.depth,
-            senders=self._senders,
-            counts=self._counts,
-        )
-
     def inject(self, port: int, frame: bytes) -> None:
         """Process a frame as if it had arrived at a port, attached or not.
 
@@ -379,13 +359,9 @@ class SoftSwitch:
             raise PortError(f"There is no port {port}: ports are 0 to {DROP_PORT - 1}.")
 
         def receive() -> None:
-            if self._engine is not None:
-                self._engine.receive(port, frame)
-                return
-            forwarder = self._loop.forwarder if isinstance(self._loop, EventLoop) else None
-            if forwarder is None:
+            if self._engine is None:
                 self._counts.without_program += 1
             else:
-                forwarder.receive(port, frame)
+                self._engine.receive(port, frame)
 
         self.call(receive)

@@ -12,7 +12,6 @@ from dataclasses import dataclass, fields
 from enum import IntEnum
 from functools import cached_property, partial
 from pathlib import Path
-from struct import Struct
 from typing import NamedTuple, TypeVar
 
 from switchgnn.base.native import find_compiler
@@ -38,10 +37,6 @@ Result = TypeVar("Result")
 
 PORTS = 512
 _SCALARS = [each.name for each in fields(ForwardingCounts) if each.default == 0]
-# Captured frames, each after its port and length.
-_FRAME_HEAD = Struct("=II")
-_LONGEST = _FRAME_HEAD.size + (1 << 17)
-_ROOM = 2 * _LONGEST
 
 
 class PortKind(IntEnum):
@@ -102,9 +97,6 @@ class NativeEngine:
         self._counts = array(c_uint64, 4 * PORTS + len(_SCALARS), call("switch_counts"))
         self._tail_drops = array(c_uint64, PORTS, call("switch_tail_drops"))
         self._lengths = array(c_int64, PORTS * CLASSES, call("switch_lengths"))
-        self._captured = self.switch.bound("switch_captured")
-        self._room = create_string_buffer(_ROOM)
-        self._moved = memoryview(self._room).cast("B")
 
     def _set_limits(self, queues: QueueSettings) -> None:
         self.switch.call("switch_limits", queues.depth, queues.rate or 0.0, queues.bandwidth or 0.0)
@@ -146,23 +138,9 @@ class NativeEngine:
         """Process recirculated and resubmitted packets; return whether more wait."""
         return bool(self.switch.call("switch_again", limit))
 
-    def captured(self) -> list[tuple[int, bytes]]:
-        """Return the frames sent to captured ports since the last call, as (port, frame)."""
-        frames: list[tuple[int, bytes]] = []
-        used = _ROOM
-        # More frames remain only if another of the longest would not fit.
-        while used > _ROOM - _LONGEST:
-            used = self._captured(self._room, _ROOM)
-            end = 0
-            while end < used:
-                port, length = _FRAME_HEAD.unpack_from(self._moved, end)
-                begin = end + _FRAME_HEAD.size
-                end = begin + length
-                frames.append((port, self._moved[begin:end].tobytes()))
-        return frames
-
+    @property
     def counts(self) -> ForwardingCounts:
-        """Return the packet counts."""
+        """The packet counts."""
         values = list(self._counts)
         received, sent, unattached, errors = (
             _by_port(values[i * PORTS : (i + 1) * PORTS]) for i in range(4)

@@ -117,11 +117,11 @@ def test_more_frames_leave_than_are_moved_at_once():
     for number, size in enumerate(sizes):
         frame = bytes([unicast, 0, 0, 0, 0, 1 + number % 9]) + bytes([number]) * size
         rig.engine.receive(0, frame)
-    left = rig.engine.captured()
+    left = rig.captured()
     assert [(port, frame[-size:]) for (port, frame), size in zip(left, sizes, strict=True)] == [
         (1 + number % 9, bytes([number]) * size) for number, size in enumerate(sizes)
     ]
-    assert rig.engine.captured() == []
+    assert rig.captured() == []
 
 
 @pytest.fixture(scope="module")
