@@ -60,24 +60,16 @@ def _refuse_wide_ports(headers: Mapping[str, HeaderSpec]) -> None:
 
 
 def _refuse_unsupported_table(table: bmv2.JsonTable) -> None:
-    where = f"table '{table.name}'"
-    if table.type != "simple":
-        raise UnsupportedProgramError(
-            f"tables of type {table.type}", where, "put the actions into the table itself"
-        )
-    if table.direct_meters:
-        raise UnsupportedProgramError("direct meters", where, "remove the table's meters property")
-    if table.support_timeout:
-        raise UnsupportedProgramError(
-            "idle timeouts", where, "remove the table's support_timeout property"
-        )
-    for field in table.key:
-        if field.match_type not in _KEY_KINDS:
-            raise UnsupportedProgramError(
-                f"match kind {field.match_type}",
-                where,
-                "use exact, lpm, ternary, range or optional",
-            )
+    kinds = [field.match_type for field in table.key if field.match_type not in _KEY_KINDS]
+    other_type = table.type != "simple"
+    for refused, feature, hint in (
+        (other_type, f"tables of type {table.type}", "put the actions into the table itself"),
+        (table.direct_meters, "direct meters", "remove the table's meters property"),
+        (table.support_timeout, "idle timeouts", "remove the table's support_timeout property"),
+        (kinds, f"match kind {''.join(kinds[:1])}", "use exact, lpm, ternary, range or optional"),
+    ):
+        if refused:
+            raise UnsupportedProgramError(feature, f"table '{table.name}'", hint)
 
 
 def load_program(config: bytes) -> LoadedProgram:

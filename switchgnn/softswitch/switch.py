@@ -12,11 +12,17 @@ from functools import partial
 from typing import TypeVar
 
 from switchgnn.base.native import find_compiler
-from switchgnn.softswitch.errors import PortError, SoftSwitchError, UnsupportedProgramError
+from switchgnn.softswitch.errors import PortError, SoftSwitchError
 from switchgnn.softswitch.forwarding import Forwarder, ForwardingCounts, Sender
 from switchgnn.softswitch.loader import GivenProgram
 from switchgnn.softswitch.native.build import Backend, NoCompilerError
-from switchgnn.softswitch.native.engine import NativeEngine, NativeLoop, load_native
+from switchgnn.softswitch.native.engine import (
+    NativeEngine,
+    NativeLoop,
+    NativeProgram,
+    load_native,
+    made_natively,
+)
 from switchgnn.softswitch.p4runtime.pipeline_config import PreparedProgram
 from switchgnn.softswitch.p4runtime.server import P4RuntimeServer, ServerTls
 from switchgnn.softswitch.p4runtime.service import P4RuntimeService
@@ -126,9 +132,6 @@ class EventLoop:
             _LOG.exception("A packet was lost to an error in the program.")
 
 
-_SWITCH_LOG = logging.getLogger("softswitch.switch")
-
-
 class SoftSwitch:
     """A switch that runs programs compiled by p4c for BMv2's simple_switch.
 
@@ -167,7 +170,7 @@ class SoftSwitch:
             )
         self.device_id = device_id
         self.backend = backend
-        if self._interprets:
+        if backend is Backend.PYTHON or find_compiler() is None:
             self._refuse_limits()
         self.replication = ReplicationEngine()
         self._port_specs = dict(ports or {})
@@ -305,9 +308,14 @@ class SoftSwitch:
         Raises:
             SoftSwitchError: the back end cannot run the program.
         """
-        engine = self._native_engine(given) or Forwarder(
-            given.lowered, depth=self._queue_settings.depth, senders=self._senders
-        )
+        native = made_natively(given, self.backend, load_native)
+        engine: NativeEngine | Forwarder
+        if isinstance(native, NativeProgram):
+            engine = NativeEngine(native, self._queue_settings)
+        else:
+            self._refuse_limits()
+            depth = self._queue_settings.depth
+            engine = Forwarder(given.lowered, depth=depth, senders=self._senders)
         return PreparedProgram(engine.state, partial(self._install, engine))
 
     def _install(self, engine: NativeEngine | Forwarder) -> None:
@@ -322,25 +330,6 @@ class SoftSwitch:
             if running:
                 self._loop = self._new_loop()
                 self._loop.start()
-
-    def _native_engine(self, given: GivenProgram) -> NativeEngine | None:
-        if self._interprets:
-            return None
-        try:
-            native = load_native(given)
-        except (NoCompilerError, UnsupportedProgramError) as error:
-            if self.backend is Backend.NATIVE:
-                raise
-            self._refuse_limits()
-            given.check()
-            _SWITCH_LOG.warning("The program is interpreted: %s", error)
-            return None
-        return NativeEngine(native, self._queue_settings)
-
-    @property
-    def _interprets(self) -> bool:
-        without = self.backend is Backend.AUTO and find_compiler() is None
-        return without or self.backend is Backend.PYTHON
 
     def _refuse_limits(self) -> None:
         if self._queue_settings.limited:

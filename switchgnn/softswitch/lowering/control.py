@@ -9,7 +9,7 @@ from switchgnn.softswitch.lowering import variables as var
 from switchgnn.softswitch.lowering.arithmetic import bit_and, compare, constant, variable, wrap
 from switchgnn.softswitch.lowering.expressions import FunctionContext
 from switchgnn.softswitch.lowering.primitives import lower_primitive
-from switchgnn.softswitch.lowering.structure import LoopVariables, Structurer, lower_graph
+from switchgnn.softswitch.lowering.structure import Structurer, lower_graph
 from switchgnn.softswitch.program import (
     ActionSpec,
     Conditional,
@@ -22,6 +22,7 @@ from switchgnn.softswitch.program import (
 )
 
 _JUMPS = frozenset(("_jump", "_jump_if_zero"))
+_HIT, _MISS = "__HIT__", "__MISS__"
 
 
 def lower_action(ctx: FunctionContext, action: ActionSpec, parameters: Sequence[ir.Expr]) -> None:
@@ -48,7 +49,7 @@ def _lower_with_jumps(ctx: FunctionContext, action: ActionSpec) -> None:
         elif primitive.op != "_jump":
             lower_primitive(ctx, primitive)
 
-    lower_graph(ctx, successors, "0", emit, LoopVariables(var.STEP, var.STEPS))
+    lower_graph(ctx, successors, "0", emit, (var.STEP, var.STEPS))
 
 
 def _successors(
@@ -113,13 +114,8 @@ class ControlLowering:
     def _lower_nodes(self) -> None:
         successors = {name: _next_nodes(node) for name, node in self._control.nodes.items()}
         self._ctx.where = f"control {self._ctx.stage}"
-        lower_graph(
-            self._ctx,
-            successors,
-            self._control.initial,
-            self._emit,
-            LoopVariables(var.STATE, var.TURNS),
-        )
+        counters = (var.STATE, var.TURNS)
+        lower_graph(self._ctx, successors, self._control.initial, self._emit, counters)
 
     def _emit(self, name: str, structurer: Structurer) -> None:
         node = self._control.nodes[name]
@@ -153,7 +149,7 @@ class ControlLowering:
         self._ctx.add(ir.Lookup(table.name, key, var.HIT))
         self._lower_dispatch(table, join, structurer)
         if _by_hit(table):
-            targets = (_hit_next(table), _miss_next(table))
+            targets = (_after(table, _HIT), _after(table, _MISS))
             _lower_branch(self._ctx, variable(var.HIT), targets, join, structurer)
 
     def _key_part(self, field: KeyField) -> ir.Expr:
@@ -164,7 +160,7 @@ class ControlLowering:
         by_hit = _by_hit(table)
         branches: list[tuple[ir.Expr, tuple[ir.Statement, ...]]] = []
         for number, (name, ident) in enumerate(table.actions.items()):
-            action, following = self._actions[ident], _after_action(table, name)
+            action, following = self._actions[ident], _after(table, name)
             if action.primitives or (not by_hit and following != join):
                 with self._ctx.block() as block:
                     self._run(action, self._parameters(table, number, action))
@@ -192,19 +188,12 @@ class ControlLowering:
 
 
 def _by_hit(table: TableSpec) -> bool:
-    return "__HIT__" in table.next_tables or "__MISS__" in table.next_tables
+    return not {_HIT, _MISS}.isdisjoint(table.next_tables)
 
 
-def _hit_next(table: TableSpec) -> str | None:
-    return table.next_tables.get("__HIT__", table.base_default_next)
-
-
-def _miss_next(table: TableSpec) -> str | None:
-    return table.next_tables.get("__MISS__", table.base_default_next)
-
-
-def _after_action(table: TableSpec, action: str) -> str | None:
-    return table.next_tables.get(action, table.base_default_next)
+def _after(table: TableSpec, outcome: str) -> str | None:
+    """Return the node after an action, a hit or a miss."""
+    return table.next_tables.get(outcome, table.base_default_next)
 
 
 def _always_default(table: TableSpec) -> bool:
@@ -213,8 +202,8 @@ def _always_default(table: TableSpec) -> bool:
 
 def _after_default(table: TableSpec) -> str | None:
     if _by_hit(table):
-        return _miss_next(table)
-    return _after_action(table, list(table.actions)[table.default[0]])
+        return _after(table, _MISS)
+    return _after(table, list(table.actions)[table.default[0]])
 
 
 def _next_nodes(node: Node) -> tuple[str | None, ...]:
@@ -225,8 +214,8 @@ def _next_nodes(node: Node) -> tuple[str | None, ...]:
     if _always_default(node):
         return (_after_default(node),)
     if _by_hit(node):
-        return (_hit_next(node), _miss_next(node))
-    nexts = [_after_action(node, name) for name in node.actions]
+        return (_after(node, _HIT), _after(node, _MISS))
+    nexts = [_after(node, name) for name in node.actions]
     if node.default[0] < 0:
         nexts.append(node.base_default_next)
     return tuple(nexts)

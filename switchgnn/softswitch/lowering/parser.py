@@ -10,7 +10,7 @@ from switchgnn.softswitch.lowering import variables as var
 from switchgnn.softswitch.lowering.arithmetic import all_of, compare, constant, variable
 from switchgnn.softswitch.lowering.expressions import FunctionContext
 from switchgnn.softswitch.lowering.primitives import lower_primitive
-from switchgnn.softswitch.lowering.structure import LoopVariables, Structurer, lower_graph
+from switchgnn.softswitch.lowering.structure import Structurer, lower_graph
 from switchgnn.softswitch.lowering.wire import Codec, packet_bytes, read_header
 from switchgnn.softswitch.program import MOST_BITS, Json, ParserState, Primitive, Transition
 
@@ -34,13 +34,8 @@ class ParserLowering:
         }
         # Errors leave the loop from any depth.
         with self._ctx.block() as body:
-            lower_graph(
-                self._ctx,
-                successors,
-                self._program.parser_start,
-                self._lower_state,
-                LoopVariables(var.STATE, var.TURNS),
-            )
+            start, counters = self._program.parser_start, (var.STATE, var.TURNS)
+            lower_graph(self._ctx, successors, start, self._lower_state, counters)
             self._ctx.add(ir.Break())
         self._ctx.add(ir.Repeat(tuple(body)))
 

@@ -24,7 +24,7 @@ from switchgnn.softswitch.native.build import (
     backend_here,
     compiled_library,
 )
-from switchgnn.softswitch.native.library import Library, TableShape, numbers, table_shapes
+from switchgnn.softswitch.native.library import Library, Switch, TableShape, numbers, table_shapes
 from switchgnn.softswitch.native.source import program_source
 from switchgnn.softswitch.native.state import NativeState
 from switchgnn.softswitch.ports import EthernetPort, Port
@@ -89,7 +89,7 @@ class NativeEngine:
     """The packet path of a native program; callers must serialize their calls."""
 
     def __init__(self, native: NativeProgram, queues: QueueSettings) -> None:
-        self.switch = native.library.new()
+        self.switch = Switch(native.library)
         self.state = NativeState(native.program, self.switch, native.shapes)
         self.messages = native.library.messages()
         self._set_limits(queues)
@@ -260,7 +260,7 @@ def _logged_numbers(data: bytes) -> tuple[int, ...]:
     return tuple(numbers)
 
 
-_LOG = logging.getLogger(__name__)
+_LOG = logging.getLogger("softswitch.switch")
 
 
 @dataclass(frozen=True)
@@ -274,19 +274,29 @@ class Ahead:
 
 def compile_ahead(config: bytes, asked: Backend | None = None) -> Ahead:
     """Compile a program before switches are started, which then find it in the cache."""
-    chosen = backend_here(asked)
-    begin = time.monotonic()
+    chosen, begin = backend_here(asked), time.monotonic()
+    made = made_natively(GivenProgram(config), chosen, native_library)
+    backend = Backend.NATIVE if isinstance(made, Path) else Backend.PYTHON
+    return Ahead(backend, time.monotonic() - begin, made if isinstance(made, str) else None)
+
+
+def made_natively(
+    given: GivenProgram, chosen: Backend, make: Callable[[GivenProgram], Result]
+) -> Result | str | None:
+    """Return what is made of a program as native code, or why it is interpreted, if not asked.
+
+    Raises:
+        SoftSwitchError: the back end cannot run the program.
+    """
     if chosen is Backend.PYTHON:
-        return Ahead(Backend.PYTHON, 0.0)
+        return None
     if chosen is Backend.AUTO and find_compiler() is None:
-        return Ahead(Backend.PYTHON, 0.0, "There is no C++ compiler")
-    given = GivenProgram(config)
+        return "There is no C++ compiler"
     try:
-        native_library(given)
+        return make(given)
     except (NoCompilerError, UnsupportedProgramError) as error:
         if chosen is Backend.NATIVE:
             raise
         given.check()
         _LOG.warning("The program is interpreted: %s", error)
-        return Ahead(Backend.PYTHON, time.monotonic() - begin, str(error))
-    return Ahead(Backend.NATIVE, time.monotonic() - begin)
+        return str(error)

@@ -21,7 +21,8 @@ from google.protobuf.message import Message
 from switchgnn.base.files import read_regular
 from switchgnn.base.udp_socket import why_not_bound
 from switchgnn.softswitch.errors import GrpcAddressError
-from switchgnn.softswitch.p4runtime.service import P4RuntimeService, Request, aborting, decoded
+from switchgnn.softswitch.p4runtime.service import P4RuntimeService, aborting
+from switchgnn.softswitch.schema import Request, decoded
 
 _SCHEME = "unix:"
 _OWNER_ONLY = 0o177  # umask of mode 0600

@@ -23,6 +23,7 @@ from switchgnn.softswitch.schema import (
     COUNT_MASK,
     decode,
     decode_counts,
+    decoded,
     encode,
     invalid,
     not_found,
@@ -46,10 +47,10 @@ class WriteRequest:
 
 
 def read_request(pipeline: InstalledPipeline | None, data: bytes) -> WriteRequest:
-    """Read a Write request, natively as far as possible; raise DecodeError."""
+    """Read a Write request, natively as far as possible."""
     batches = None if pipeline is None else pipeline.batches
     batch = None if batches is None else batches.read(data)
-    return WriteRequest(p4r.WriteRequest.FromString(batch.rest if batch else data), batch)
+    return WriteRequest(decoded(p4r.WriteRequest, batch.rest if batch else data), batch)
 
 
 def apply_updates(

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from finsy.proto import p4i, p4r
 from google.protobuf import text_format
-from google.protobuf.message import DecodeError
 
 from switchgnn.base.native import find_compiler
 from switchgnn.softswitch import Backend, SoftSwitch
+from switchgnn.softswitch.errors import RequestError
 from switchgnn.softswitch.loader import load_program
 from switchgnn.softswitch.lowering.program import lower_program
 from switchgnn.softswitch.native import build
@@ -188,7 +188,7 @@ class Answering:
         """The request without its updates, and their errors."""
         try:
             request = read_request(self.pipeline, data)
-        except DecodeError:
+        except RequestError:
             return UNDECODED
         head = p4r.WriteRequest.FromString(request.message.SerializeToString())
         head.ClearField("updates")
