@@ -5,7 +5,7 @@
 import re
 from typing import Annotated, Literal
 
-from msgspec import Meta, MsgspecError, Struct, convert, json
+from msgspec import Meta, MsgspecError, Struct, convert, defstruct, json
 
 from switchgnn.softswitch.errors import MalformedProgramError, UnsupportedProgramError
 from switchgnn.softswitch.program import (
@@ -191,13 +191,7 @@ class JsonFieldList(Struct):
     name: Name | None = None
 
 
-class JsonRefused(Struct):
-    """The sections that must be empty."""
-
-    meter_arrays: list[JsonNamed] = []
-    learn_lists: list[JsonNamed] = []
-    extern_instances: list[JsonNamed] = []
-    parse_vsets: list[JsonNamed] = []
+_Refused = defstruct("_Refused", [(section, list[JsonNamed], []) for section in _SECTIONS])
 
 
 class Document(Struct):
@@ -238,7 +232,7 @@ def read_document(config: bytes) -> Document:
             "The program lacks 'headers' and 'pipelines': compile it for the v1model architecture."
         )
     try:
-        refused = convert(decoded, JsonRefused)
+        refused = convert(decoded, _Refused)
         for section, (feature, hint) in _SECTIONS.items():
             for item in getattr(refused, section):
                 raise UnsupportedProgramError(feature, f"'{item.name}'", hint)

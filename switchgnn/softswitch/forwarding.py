@@ -4,15 +4,17 @@
 
 import time
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import NamedTuple
 
-from switchgnn.softswitch.interpreter import Ingress, Interpreter, Values
+from switchgnn.softswitch.interpreter import Interpreter, Values
 from switchgnn.softswitch.lowering import variables as var
+from switchgnn.softswitch.lowering.program import LoweredProgram
 from switchgnn.softswitch.program import DROP_PORT
 from switchgnn.softswitch.queues import CLASSES
 from switchgnn.softswitch.replication import CloneSession, Replica, ReplicationEngine
+from switchgnn.softswitch.state import ProgramState
 
 NORMAL = 0
 INGRESS_CLONE = 1
@@ -54,9 +56,7 @@ class _Packet(NamedTuple):
 
     state: Values
     data: bytes
-    position: int
     instance_type: int
-    length: int
     cut: int = var.NEVER_TRUNCATED
     instance: int = -1
     queued_at: int = 0
@@ -71,25 +71,38 @@ class Forwarder:
 
     def __init__(
         self,
-        functions: Interpreter,
+        lowered: LoweredProgram,
         *,
-        replication: ReplicationEngine,
         depth: int,
-        senders: dict[int, Sender],
-        counts: ForwardingCounts,
+        senders: Mapping[int, Sender],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._functions = functions
-        self._replication = replication
+        self.state = ProgramState(lowered.program)
+        self.counts = ForwardingCounts()
+        self._functions = Interpreter(lowered, self.state)
+        self._replication = ReplicationEngine()
         self._depth = depth
         self._senders = senders
-        self._counts = counts
         self._again: deque[tuple[bytes, int, Values]] = deque()
         # By arrival: port, class, packet, and how many of them it found.
         self._queue: deque[tuple[int, int, _Packet, int]] = deque()
         self._lengths: Counter[tuple[int, int]] = Counter()
         self._clock = clock
         self._started = clock()
+
+    def publish(self, replication: ReplicationEngine) -> None:
+        """Use these multicast groups and clone sessions."""
+        replication.groups.subscribe(None)
+        replication.sessions.subscribe(None)
+        self._replication = replication
+
+    def clear(self) -> None:
+        """Drop all recirculated and resubmitted packets."""
+        self._again.clear()
+
+    def length(self, port: int) -> int:
+        """Return the number of packets queued for a port."""
+        return sum(self._lengths[port, of_class] for of_class in range(CLASSES))
 
     @property
     def busy(self) -> bool:
@@ -98,7 +111,7 @@ class Forwarder:
 
     def receive(self, port: int, data: bytes) -> None:
         """Process a packet that arrived on a port."""
-        self._counts.received[port] += 1
+        self.counts.received[port] += 1
         self._pass(data, port, NORMAL, None)
 
     def run_again(self, limit: int) -> None:
@@ -121,28 +134,31 @@ class Forwarder:
 
     def _pass(self, data: bytes, port: int, instance_type: int, kept: Values | None) -> None:
         now = self._now() if instance_type == NORMAL else 0
-        done = self._functions.ingress(data, port, instance_type, now, kept)
-        packet = _Packet(done.state, data, done.position, REPLICATED, done.length)
-        if done.session >= 0:
-            self._clone_ingress(done, packet, port)
-        if done.resubmit:
-            self._counts.resubmitted += 1
-            kept = self._functions.keep(done.resubmit, done.state)
-            self._enter_again((data, RESUBMITTED, kept))
-        elif done.group:
+        found = self._functions.ingress(data, port, instance_type, now, kept)
+        state, spec, group, priority = found
+        packet = _Packet(state, data, REPLICATED)
+        session = self._replication.sessions.get(state[var.CLONE_SESSION.name])
+        if session is not None:
+            parsed = self._functions.reparse(data, port)
+            cloned = self._functions.clone(state[var.CLONE_LIST.name], parsed, state)
+            self._clone(session, _Packet(cloned, data, INGRESS_CLONE))
+        resubmit = state[var.RESUBMIT.name]
+        if resubmit:
+            self.counts.resubmitted += 1
+            self._enter_again((data, RESUBMITTED, self._functions.keep(resubmit, state)))
+        elif group:
             # Copies are new packets: truncating the original does not truncate them.
-            replicas = self._replication.groups.get(done.group, ())
-            self._replicate(replicas, packet, done.priority)
-        elif done.port == DROP_PORT:
-            self._counts.ingress_drops += 1
+            self._replicate(self._replication.groups.get(group, ()), packet, priority)
+        elif spec == DROP_PORT:
+            self.counts.ingress_drops += 1
         else:
-            alone = packet._replace(instance_type=NORMAL, cut=done.cut)
-            self._enqueue(done.port, alone, done.priority)
+            cut = state[var.KEPT_BYTES.name]
+            self._enqueue(spec, packet._replace(instance_type=NORMAL, cut=cut), priority)
         self._drain()
 
     def _enter_again(self, item: tuple[bytes, int, Values]) -> None:
         if len(self._again) >= AGAIN_LIMIT:
-            self._counts.again_drops += 1
+            self.counts.again_drops += 1
         else:
             self._again.append(item)
 
@@ -150,7 +166,7 @@ class Forwarder:
         of_class = priority % CLASSES
         found = self._lengths[port, of_class]
         if found >= self._depth:
-            self._counts.tail_drops[port] += 1
+            self.counts.tail_drops[port] += 1
             return
         self._lengths[port, of_class] += 1
         self._queue.append((port, of_class, packet._replace(queued_at=self._now()), found))
@@ -159,26 +175,15 @@ class Forwarder:
         for replica in replicas:
             self._enqueue(replica.port, packet._replace(instance=replica.instance), priority)
 
-    def _clone_ingress(self, done: Ingress, packet: _Packet, port: int) -> None:
-        session = self._replication.sessions.get(done.session)
-        if session is None:
-            return
-        position, parsed = self._functions.reparse(packet.data, port)
-        state = self._functions.clone(done.clone_list, parsed, done.state)
-        arrived = _Packet(state, packet.data, position, INGRESS_CLONE, len(packet.data))
-        self._clone(session, arrived)
-
     def _clone(self, session: CloneSession, packet: _Packet) -> None:
         cut = session.max_length or var.NEVER_TRUNCATED
         self._replicate(session.replicas, packet._replace(cut=cut))
 
     def _egress(self, port: int, packet: _Packet, found: int, left: int) -> None:
         inputs = {
-            var.POSITION.name: packet.position,
             var.INPUT_PORT.name: port,
             var.INSTANCE.name: packet.instance,
             var.INSTANCE_TYPE.name: packet.instance_type,
-            var.LENGTH.name: packet.length,
             var.KEPT_BYTES.name: packet.cut,
             var.PACKET_BYTES.name: len(packet.data),
             var.NOW.name: self._now(),
@@ -186,26 +191,25 @@ class Forwarder:
             var.DEPTH_BEFORE.name: found,
             var.DEPTH_AFTER.name: left,
         }
-        done = self._functions.egress(packet.state, packet.data, inputs)
-        session = self._replication.sessions.get(done.session)
+        state, out = self._functions.egress(packet.state, packet.data, inputs)
+        session = self._replication.sessions.get(state[var.CLONE_SESSION.name])
         if session is not None:
-            state = self._functions.clone(done.clone_list, done.state, done.state)
-            copy = packet._replace(state=state, instance_type=EGRESS_CLONE, length=done.length)
-            self._clone(session, copy)
-        if done.out is None:
-            self._counts.egress_drops += 1
-        elif done.recirculate:
-            self._counts.recirculated += 1
-            kept = self._functions.keep(done.recirculate, done.state)
-            self._enter_again((done.out, RECIRCULATED, kept))
+            cloned = self._functions.clone(state[var.CLONE_LIST.name], state, state)
+            self._clone(session, packet._replace(state=cloned, instance_type=EGRESS_CLONE))
+        recirculate = state[var.RECIRCULATE.name]
+        if out is None:
+            self.counts.egress_drops += 1
+        elif recirculate:
+            self.counts.recirculated += 1
+            self._enter_again((out, RECIRCULATED, self._functions.keep(recirculate, state)))
         else:
-            self._transmit(port, done.out[: done.cut])
+            self._transmit(port, out[: state[var.KEPT_BYTES.name]])
 
     def _transmit(self, port: int, frame: bytes) -> None:
         sender = self._senders.get(port)
         if sender is None:
-            self._counts.unattached[port] += 1
+            self.counts.unattached[port] += 1
         elif sender(frame):
-            self._counts.sent[port] += 1
+            self.counts.sent[port] += 1
         else:
-            self._counts.send_errors[port] += 1
+            self.counts.send_errors[port] += 1

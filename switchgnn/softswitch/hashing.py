@@ -29,11 +29,6 @@ def crc16(data: bytes) -> int:
     return value
 
 
-def crc32(data: bytes) -> int:
-    """Compute the CRC-32 of Ethernet."""
-    return zlib.crc32(data)
-
-
 def csum16(data: bytes) -> int:
     """Compute the Internet checksum; an odd last byte is the high byte of a word."""
     if len(data) & 1:
@@ -62,7 +57,7 @@ def identity(data: bytes) -> int:
 
 ALGORITHMS: dict[str, Callable[[bytes], int]] = {
     "crc16": crc16,
-    "crc32": crc32,
+    "crc32": zlib.crc32,
     "csum16": csum16,
     "cksum16": csum16,
     "xor16": xor16,

@@ -6,18 +6,21 @@ import operator
 import random
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
-from typing import Any, NamedTuple
+from typing import Any
 
 from switchgnn.softswitch import ir
 from switchgnn.softswitch.hashing import ALGORITHMS
 from switchgnn.softswitch.lowering import variables as var
 from switchgnn.softswitch.lowering.arithmetic import constant
 from switchgnn.softswitch.lowering.program import LoweredProgram
-from switchgnn.softswitch.state import PythonState, log_message
+from switchgnn.softswitch.state import ProgramState, log_message
 
 Values = dict[str, int]
 Value = Callable[["Frame"], int]
 Step = Callable[["Frame"], "Signal | None"]
+
+
+_POSITION, _PACKET_BYTES = var.POSITION.name, var.PACKET_BYTES.name
 
 
 class Signal(Enum):
@@ -41,36 +44,10 @@ class Frame:
         self.values = values
         self.data = data
         self.kept = kept
-        self.out: bytearray | None = bytearray()
+        self.out = bytearray()
+        self.dropped = False
         self.entry: tuple[Any, ...] = ()
         self.digest = 0
-
-
-class Ingress(NamedTuple):
-    """What ingress decides; `state` goes on to egress."""
-
-    state: Values
-    port: int
-    group: int
-    priority: int
-    session: int
-    clone_list: int
-    resubmit: int
-    position: int
-    length: int
-    cut: int
-
-
-class Egress(NamedTuple):
-    """What egress decides; `out` is None for a dropped packet."""
-
-    state: Values
-    out: bytes | None
-    session: int
-    clone_list: int
-    recirculate: int
-    length: int
-    cut: int
 
 
 def _shifted_left(number: int, by: int) -> int:
@@ -103,7 +80,7 @@ _OPERATORS: Mapping[str, Callable[..., int]] = {
 class Closures:
     """Turns statements and expressions over one state into Python functions."""
 
-    def __init__(self, state: PythonState) -> None:
+    def __init__(self, state: ProgramState) -> None:
         self._state = state
 
     def block(self, block: ir.Block) -> Step:
@@ -131,10 +108,13 @@ class Closures:
                 return lambda _: Signal.BREAK
             case ir.Continue():
                 return lambda _: Signal.CONTINUE
-            case ir.Exchange(one=one, other=other):
-                return _swap(one.name, other.name)
+            case ir.Exchange(one=ir.Variable(name=one), other=ir.Variable(name=other)):
+                return lambda frame: frame.values.update(
+                    {one: frame.values[other], other: frame.values[one]}
+                )
             case ir.WriteCell(register=name, index=index, value=value):
-                return self._write_cell(name, self.value(index), self.value(value))
+                cells, at, written = self._cells(name), self.value(index), self.value(value)
+                return lambda frame: cells.__setitem__(at(frame), written(frame))
             case ir.Count(counter=name, index=index):
                 return self._count(name, self.value(index))
             case ir.Lookup():
@@ -145,16 +125,16 @@ class Closures:
             case ir.Emit(value=value, size=size):
                 return self._emit(self.value(value), self.value(size))
             case ir.EmitRest():
-                return _emit_rest
+                return lambda frame: frame.out.extend(frame.data[frame.values[_POSITION] :])
             case ir.Drop():
-                return _drop
+                return lambda frame: setattr(frame, "dropped", True)
             case ir.Digest():
                 return self._digest(statement)
             case ir.Log(text=text, values=values):
                 logged = [self.value(each) for each in values]
                 return lambda frame: log_message(text, tuple(int(v(frame)) for v in logged))
             case ir.RestoreKept():
-                return _restore_kept
+                return lambda frame: frame.values.update(frame.kept or {})
 
     def value(self, of: ir.Expr) -> Value:  # noqa: PLR0911  a case for each
         """Return the function that evaluates an expression."""
@@ -167,7 +147,8 @@ class Closures:
                 name = of.variable.name
                 return lambda frame: frame.values[name]
             case "cell":
-                return self._cell(of.name, args[0])
+                cells, index = self._cells(of.name), args[0]
+                return lambda frame: cells[index(frame)]
             case "wire":
                 return self._wire(*of.args)
             case "action":
@@ -178,16 +159,22 @@ class Closures:
             case "digest":
                 return lambda frame: frame.digest
             case "?":
-                return _choice(*args)
+                test, then, otherwise = args
+                return lambda frame: then(frame) if test(frame) else otherwise(frame)
             case "and":
                 return lambda frame: all(each(frame) for each in args)
             case "or":
                 return lambda frame: any(each(frame) for each in args)
-        function, right = _OPERATORS[of.op], of.args[-1].constant
-        if right is not None and len(args) == 2:
-            left = args[0]
-            return lambda frame: function(left(frame), right)
-        return _applied(function, args)
+        function, first, right = _OPERATORS[of.op], args[0], of.args[-1].constant
+        if len(args) == 1:
+            return lambda frame: function(first(frame))
+        if right is not None:
+            return lambda frame: function(first(frame), right)
+        second = args[1]
+        return lambda frame: function(first(frame), second(frame))
+
+    def _cells(self, register: str) -> Any:  # noqa: ANN401  as in RegisterCells
+        return self._state.registers[register].cells
 
     def _assign(self, name: str, value: Value) -> Step:
         def run(frame: Frame) -> None:
@@ -206,24 +193,12 @@ class Closures:
 
         return run
 
-    def _cell(self, name: str, index: Value) -> Value:
-        cells = self._state.registers[name].cells
-        return lambda frame: cells[index(frame)]
-
-    def _write_cell(self, name: str, index: Value, value: Value) -> Step:
-        cells = self._state.registers[name].cells
-
-        def run(frame: Frame) -> None:
-            cells[index(frame)] = value(frame)
-
-        return run
-
     def _count(self, name: str, index: Value) -> Step:
         counter = self._state.counters[name]
 
         def run(frame: Frame) -> None:
             counter.packets[index(frame)] += 1
-            counter.bytes[index(frame)] += frame.values[var.PACKET_BYTES.name]
+            counter.bytes[index(frame)] += frame.values[_PACKET_BYTES]
 
         return run
 
@@ -239,7 +214,7 @@ class Closures:
             frame.entry = default[0] if found is None else found
             if found is not None and found[2] is not None:
                 found[2][0] += 1
-                found[2][1] += frame.values[var.PACKET_BYTES.name]
+                found[2][1] += frame.values[_PACKET_BYTES]
 
         return run
 
@@ -256,8 +231,7 @@ class Closures:
         def run(frame: Frame) -> None:
             length = size(frame)
             number = value(frame) & ((1 << 8 * length) - 1)
-            if frame.out is not None:
-                frame.out += number.to_bytes(length, "big")
+            frame.out.extend(number.to_bytes(length, "big"))
 
         return run
 
@@ -276,7 +250,7 @@ class Closures:
                     number, bits = number << added | value(frame), bits + added
             data = (number << -bits % 8).to_bytes((bits + 7) // 8, "big")
             if statement.payload:
-                begin = frame.values[var.POSITION.name]
+                begin = frame.values[_POSITION]
                 data += frame.data[begin : begin + frame.values[var.KEPT_BYTES.name]]
             frame.digest = algorithm(data)
 
@@ -286,7 +260,7 @@ class Closures:
 class Interpreter:
     """The functions of a program over one state."""
 
-    def __init__(self, lowered: LoweredProgram, state: PythonState) -> None:
+    def __init__(self, lowered: LoweredProgram, state: ProgramState) -> None:
         self.uses_time = lowered.uses_time
         self._lowered = lowered
         closures = Closures(state)
@@ -297,11 +271,15 @@ class Interpreter:
 
     def ingress(
         self, data: bytes, port: int, instance_type: int, now: int, kept: Values | None
-    ) -> Ingress:
-        """Parse a packet and run ingress; `now`: microseconds."""
+    ) -> tuple[Values, int, int, int]:
+        """Parse a packet and run ingress; `now`: microseconds.
+
+        Returns:
+            the variables, the egress port, the multicast group and the priority.
+        """
         values = Zeros(
             {
-                var.PACKET_BYTES.name: len(data),
+                _PACKET_BYTES: len(data),
                 var.INPUT_PORT.name: port,
                 var.INSTANCE_TYPE.name: instance_type,
                 var.NOW.name: now,
@@ -310,36 +288,23 @@ class Interpreter:
         frame = Frame(values, data, kept)
         self._ingress(frame)
         spec, group, priority = (int(each(frame)) for each in self._results)
-        results = (
-            var.CLONE_SESSION,
-            var.CLONE_LIST,
-            var.RESUBMIT,
-            var.POSITION,
-            var.LENGTH,
-            var.KEPT_BYTES,
-        )
-        return Ingress(values, spec, group, priority, *(int(values[v.name]) for v in results))
+        return values, spec, group, priority
 
-    def egress(self, state: Values, data: bytes, inputs: Values) -> Egress:
-        """Run egress and the deparser; `inputs`: the variables that the switch gives."""
+    def egress(self, state: Values, data: bytes, inputs: Values) -> tuple[Values, bytes | None]:
+        """Run egress and the deparser; `inputs`: the variables that the switch gives.
+
+        Returns:
+            the variables, and what leaves; None for a dropped packet.
+        """
         frame = Frame(Zeros(state | inputs), data)
         self._egress(frame)
-        values = frame.values
-        results = (
-            var.CLONE_SESSION,
-            var.CLONE_LIST,
-            var.RECIRCULATE,
-            var.LENGTH,
-            var.KEPT_BYTES,
-        )
-        out = None if frame.out is None else bytes(frame.out)
-        return Egress(values, out, *(int(values[v.name]) for v in results))
+        return frame.values, None if frame.dropped else bytes(frame.out)
 
-    def reparse(self, data: bytes, port: int) -> tuple[int, Values]:
-        """Parse a packet again and return the position and the fields."""
-        frame = Frame(Zeros({var.PACKET_BYTES.name: len(data), var.INPUT_PORT.name: port}), data)
+    def reparse(self, data: bytes, port: int) -> Values:
+        """Parse a packet again and return the variables."""
+        frame = Frame(Zeros({_PACKET_BYTES: len(data), var.INPUT_PORT.name: port}), data)
         self._reparse(frame)
-        return frame.values[var.POSITION.name], frame.values
+        return frame.values
 
     def keep(self, field_list: int, state: Values) -> Values:
         """Return what a resubmitted or recirculated packet keeps."""
@@ -354,43 +319,9 @@ class Interpreter:
         return Zeros(cloned | {each.name: original[each.name] for each in listed})
 
 
-def _applied(function: Callable[..., int], args: Sequence[Value]) -> Value:
-    if len(args) == 1:
-        only = args[0]
-        return lambda frame: function(only(frame))
-    left, right = args
-    return lambda frame: function(left(frame), right(frame))
-
-
-def _choice(condition: Value, left: Value, right: Value) -> Value:
-    return lambda frame: left(frame) if condition(frame) else right(frame)
-
-
 def _loop(body: Step) -> Step:
     def run(frame: Frame) -> None:
         while body(frame) is not Signal.BREAK:
             pass
 
     return run
-
-
-def _swap(one: str, other: str) -> Step:
-    def run(frame: Frame) -> None:
-        values = frame.values
-        values[one], values[other] = values[other], values[one]
-
-    return run
-
-
-def _emit_rest(frame: Frame) -> None:
-    if frame.out is not None:
-        frame.out += frame.data[frame.values[var.POSITION.name] :]
-
-
-def _drop(frame: Frame) -> None:
-    frame.out = None
-
-
-def _restore_kept(frame: Frame) -> None:
-    if frame.kept is not None:
-        frame.values.update(frame.kept)

@@ -211,42 +211,27 @@ def statements_in(block: Block) -> Iterator[Statement]:
             yield from statements_in(statement.body)
 
 
-def expressions_of(statement: Statement) -> Iterator[Expr]:
-    """Yield the outermost expressions of a statement itself."""
-    match statement:
-        case Assign(value=value) | Let(value=value):
-            yield value
-        case If(branches=branches):
-            yield from (condition for condition, _ in branches)
-        case WriteCell(index=index, value=value):
-            yield from (index, value)
-        case Count(index=index):
-            yield index
-        case Lookup(key=key):
-            yield from key
-        case ReadRaw(offset=offset):
-            yield offset
-        case Emit(value=value, size=size):
-            yield from (value, size)
-        case Log(values=values):
-            yield from values
-        case Digest(pieces=pieces):
-            for piece in pieces:
-                yield from (piece.value, piece.bits, piece.valid)
+def _expressions_in(part: object) -> Iterator[Expr]:
+    """Yield the expressions in a part of a statement, but not those of blocks inside it."""
+    if isinstance(part, Expr):
+        yield part
+        part = part.args
+    elif isinstance(part, Piece):
+        part = (part.value, part.bits, part.valid)
+    if isinstance(part, tuple):
+        for each in part:
+            yield from _expressions_in(each)
 
 
 def variables_read(block: Block) -> set[Variable]:
     """Return the variables whose values a block uses."""
     found: set[Variable] = set()
     for statement in statements_in(block):
-        left = list(expressions_of(statement))
-        while left:
-            expression = left.pop()
-            left += expression.args
-            if expression.variable is not None:
-                found.add(expression.variable)
         if isinstance(statement, Exchange):
             found.update((statement.one, statement.other))
+        for expression in _expressions_in(tuple(vars(statement).values())):
+            if expression.variable is not None:
+                found.add(expression.variable)
     return found
 
 

@@ -11,31 +11,23 @@ from switchgnn.softswitch.lowering.program import LoweredProgram, lower_program
 from switchgnn.softswitch.program import (
     MOST_PRIORITY,
     PORT_BITS,
-    ActionCall,
     ActionSpec,
-    ConstEntry,
+    Conditional,
     Control,
+    DirectCall,
     FieldRef,
     FieldType,
     HeaderSpec,
-    HeaderUnion,
     KeyField,
     LoadedProgram,
-    Parser,
-    Stack,
     TableSpec,
 )
-from switchgnn.softswitch.tables import Exact, Match, Prefix, Range, Ternary
+from switchgnn.softswitch.tables import Entry, Exact, Match, Prefix, Range, Target, Ternary
 
 # The first parser of a program for another architecture, as p4c names it.
 _ARCHITECTURES = {"ingress_parser": "PSA", "main_parser": "PNA"}
 _KEY_KINDS = {"exact", "lpm", "ternary", "range"}
-_KINDS = {
-    "exact": {"exact"},
-    "lpm": {"exact", "lpm"},
-    "ternary": _KEY_KINDS,
-    "range": _KEY_KINDS,
-}
+_KINDS = {"exact": {"exact"}, "lpm": {"exact", "lpm"}, "ternary": _KEY_KINDS, "range": _KEY_KINDS}
 
 
 def _refuse_other_architectures(document: bmv2.Document) -> None:
@@ -68,24 +60,16 @@ def _refuse_wide_ports(headers: Mapping[str, HeaderSpec]) -> None:
 
 
 def _refuse_unsupported_table(table: bmv2.JsonTable) -> None:
-    where = f"table '{table.name}'"
-    if table.type != "simple":
-        raise UnsupportedProgramError(
-            f"tables of type {table.type}", where, "put the actions into the table itself"
-        )
-    if table.direct_meters:
-        raise UnsupportedProgramError("direct meters", where, "remove the table's meters property")
-    if table.support_timeout:
-        raise UnsupportedProgramError(
-            "idle timeouts", where, "remove the table's support_timeout property"
-        )
-    for field in table.key:
-        if field.match_type not in _KEY_KINDS:
-            raise UnsupportedProgramError(
-                f"match kind {field.match_type}",
-                where,
-                "use exact, lpm, ternary, range or optional",
-            )
+    kinds = [field.match_type for field in table.key if field.match_type not in _KEY_KINDS]
+    other_type = table.type != "simple"
+    for refused, feature, hint in (
+        (other_type, f"tables of type {table.type}", "put the actions into the table itself"),
+        (table.direct_meters, "direct meters", "remove the table's meters property"),
+        (table.support_timeout, "idle timeouts", "remove the table's support_timeout property"),
+        (kinds, f"match kind {''.join(kinds[:1])}", "use exact, lpm, ternary, range or optional"),
+    ):
+        if refused:
+            raise UnsupportedProgramError(feature, f"table '{table.name}'", hint)
 
 
 def load_program(config: bytes) -> LoadedProgram:
@@ -106,19 +90,16 @@ def _program(document: bmv2.Document) -> LoadedProgram:
     }
     headers = {header.name: header for header in by_ident.values()}
     _refuse_wide_ports(headers)
-    unions = _unions(document, by_ident)
+    parser = document.parsers[0] if document.parsers else bmv2.JsonParser(None, [])
     actions = {item.ident: item for item in document.actions}
     controls = {item.name: _control(item, actions, headers) for item in document.pipelines}
     return LoadedProgram(
         headers=headers,
-        stacks={
-            item.name: Stack(item.name, tuple(by_ident[ident].name for ident in item.header_ids))
-            for item in document.header_stacks
-        },
-        unions={union.name: union for union in unions.values()},
-        union_stacks=_union_stacks(document, unions),
+        stacks=_stacks(document, by_ident),
+        unions=_unions(document, by_ident),
         errors=dict(document.errors),
-        parser=_parser(document),
+        parser_start=parser.init_state,
+        parser_states={state.name: state for state in parser.parse_states},
         deparse_order=tuple(document.deparsers[0].order) if document.deparsers else (),
         actions=actions,
         ingress=controls["ingress"],
@@ -164,7 +145,9 @@ def _fields(kind: bmv2.JsonHeaderType) -> tuple[FieldType, ...]:
     )
 
 
-def _unions(document: bmv2.Document, headers: dict[int, HeaderSpec]) -> dict[int, HeaderUnion]:
+def _unions(
+    document: bmv2.Document, headers: Mapping[int, HeaderSpec]
+) -> dict[str, dict[str, str]]:
     types = {item.name: item for item in document.header_union_types}
     unions = {}
     seen: set[int] = set()
@@ -180,25 +163,24 @@ def _unions(document: bmv2.Document, headers: dict[int, HeaderSpec]) -> dict[int
                 )
             seen.add(ident)
             members[name] = header.name
-        unions[item.id] = HeaderUnion(item.name, item.union_type, members)
+        unions[item.name] = members
     return unions
 
 
-def _union_stacks(document: bmv2.Document, unions: dict[int, HeaderUnion]) -> dict[str, Stack]:
-    stacks = {}
+def _stacks(
+    document: bmv2.Document, headers: Mapping[int, HeaderSpec]
+) -> dict[str, tuple[str, ...]]:
+    stacks = {
+        item.name: tuple(headers[ident].name for ident in item.header_ids)
+        for item in document.header_stacks
+    }
+    unions = {item.id: item for item in document.header_unions}
     for item in document.header_union_stacks:
         elements = [unions[ident] for ident in item.header_union_ids]
-        if any(union.type_name != item.union_type for union in elements):
+        if any(union.union_type != item.union_type for union in elements):
             raise MalformedProgramError(f"Stack '{item.name}' has unions of several types.")
-        stacks[item.name] = Stack(item.name, tuple(u.name for u in elements))
+        stacks[item.name] = tuple(union.name for union in elements)
     return stacks
-
-
-def _parser(document: bmv2.Document) -> Parser:
-    if not document.parsers:
-        return Parser(None, {})
-    parser = document.parsers[0]
-    return Parser(parser.init_state, {state.name: state for state in parser.parse_states})
 
 
 def _control(
@@ -210,13 +192,9 @@ def _control(
             f"'{profile.name}'",
             "put the actions into the table itself",
         )
-    return Control(
-        item.name,
-        item.init_table,
-        {table.name: _Table(table, actions, headers).spec for table in item.tables},
-        {branch.name: branch for branch in item.conditionals},
-        {call.name: call for call in item.action_calls},
-    )
+    tables = {table.name: _Table(table, actions, headers).spec for table in item.tables}
+    others: list[Conditional | DirectCall] = [*item.conditionals, *item.action_calls]
+    return Control(item.init_table, tables, {**tables, **{each.name: each for each in others}})
 
 
 class _Table:
@@ -229,7 +207,7 @@ class _Table:
         headers: Mapping[str, HeaderSpec],
     ) -> None:
         _refuse_unsupported_table(item)
-        self._name = item.name
+        self._item = item
         kinds = [field.match_type for field in item.key]
         if not set(kinds) <= _KINDS.get(item.match_type, set()) or (
             item.match_type == "lpm" and kinds.count("lpm") != 1
@@ -245,28 +223,34 @@ class _Table:
             actions=dict(zip(item.actions, item.action_ids, strict=True)),
             next_tables=item.next_tables,
             base_default_next=item.base_default_next,
-            default=None if default is None else self._call(default),
+            default=(-1, (), None) if default is None else self._target(default),
             default_is_const=default is not None and default.action_const,
             entries=tuple(map(self._entry, item.entries)),
             with_counters=item.with_counters,
         )
 
     def _malformed(self, what: str) -> MalformedProgramError:
-        return MalformedProgramError(f"Table '{self._name}' {what}: compile the program again.")
+        return MalformedProgramError(
+            f"Table '{self._item.name}' {what}: compile the program again."
+        )
 
-    def _call(self, item: bmv2.JsonDefault) -> ActionCall:
+    def _target(self, item: bmv2.JsonDefault) -> Target:
         action, data = self._actions.get(item.action_id), item.action_data
         if action is None or len(data) != len(action.parameters):
             called = f"action {item.action_id} with {len(data)} parameters"
             raise self._malformed(f"has no {called}, which an entry calls")
-        return ActionCall(action.ident, tuple(map(self._number, data, action.parameter_widths)))
+        values = tuple(map(self._number, data, action.parameter_widths))
+        return self._item.action_ids.index(item.action_id), values, None
 
-    def _entry(self, item: bmv2.JsonEntry) -> ConstEntry:
+    def _entry(self, item: bmv2.JsonEntry) -> Entry:
         kinds = [match.match_type for match in item.match_key]
         if item.priority > MOST_PRIORITY or kinds != [field.match_type for field in self._key]:
             raise self._malformed(f"has an entry of priority {item.priority} with the key {kinds}")
         matches = tuple(map(self._match, item.match_key, self._key))
-        return ConstEntry(matches, self._call(item.action_entry), item.priority)
+        prioritised = self._item.match_type in {"ternary", "range"}
+        # The smallest priority wins in the JSON, the largest in P4Runtime.
+        priority = MOST_PRIORITY - item.priority if prioritised else 0
+        return Entry(matches, priority, self._target(item.action_entry), constant=True)
 
     def _match(self, item: bmv2.JsonMatch, field: KeyField) -> Match:
         kind, width = field.match_type, field.width

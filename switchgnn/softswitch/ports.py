@@ -70,7 +70,9 @@ def parse_port(text: str) -> tuple[int, PortSpec]:
     number, _, target = text.partition("=")
     kind, *parts = target.split(":")
     try:
-        port = _port_number(int(number), text)
+        port = int(number)
+        if not 0 <= port < DROP_PORT:
+            raise PortError(f"Port '{text}' needs a number from 0 to {DROP_PORT - 1}.")
         if kind == "eth" and len(parts) == 1 and parts[0]:
             return port, EthernetSpec(parts[0])
         if kind == "udp" and len(parts) == 4:
@@ -84,12 +86,6 @@ def parse_port(text: str) -> tuple[int, PortSpec]:
         f"Invalid port '{text}': write NUMBER=eth:INTERFACE or "
         "NUMBER=udp:LOCAL_IP:PORT:PEER_IP:PORT."
     )
-
-
-def _port_number(number: int, text: str) -> int:
-    if not 0 <= number < DROP_PORT:
-        raise PortError(f"Port '{text}' needs a number from 0 to {DROP_PORT - 1}.")
-    return number
 
 
 class Port:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
-from switchgnn.softswitch.tables import Match
+from switchgnn.softswitch.tables import Entry, Target
 
 PORT_BITS = 9
 DROP_PORT = 511  # the egress port of dropped packets
@@ -56,23 +56,6 @@ class HeaderSpec:
     def fixed_width(self) -> int:
         """Bits of all fields but the ``varbit``."""
         return sum(field.width for field in self.fields if not field.varbit)
-
-
-@dataclass(frozen=True)
-class Stack:
-    """A stack of headers or unions: the names of its elements, first to last."""
-
-    name: str
-    elements: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class HeaderUnion:
-    """A header union: header names by member."""
-
-    name: str
-    type_name: str
-    members: Mapping[str, str]
 
 
 class Primitive(Struct, frozen=True):
@@ -123,14 +106,6 @@ class ParserState(
 
 
 @dataclass(frozen=True)
-class Parser:
-    """A parser; ``initial`` is None when it extracts nothing."""
-
-    initial: str | None
-    states: Mapping[str, ParserState]
-
-
-@dataclass(frozen=True)
 class KeyField:
     """One field of a table key of ``width`` bits; ``mask`` is applied before the match."""
 
@@ -142,25 +117,11 @@ class KeyField:
 
 
 @dataclass(frozen=True)
-class ActionCall:
-    """An action with the values of its parameters."""
-
-    action: int
-    data: tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class ConstEntry:
-    """An entry fixed by the program; smaller ``priority`` wins, as in the JSON."""
-
-    match: tuple[Match, ...]
-    call: ActionCall
-    priority: int
-
-
-@dataclass(frozen=True)
 class TableSpec:
-    """A match-action table and where each action leads."""
+    """A match-action table and where each action leads.
+
+    Entries name actions by their place in ``actions``; the default one is -1 if there is none.
+    """
 
     name: str
     match_type: str
@@ -168,9 +129,9 @@ class TableSpec:
     actions: Mapping[str, int]
     next_tables: Mapping[str, str | None]
     base_default_next: str | None
-    default: ActionCall | None
+    default: Target
     default_is_const: bool
-    entries: tuple[ConstEntry, ...]
+    entries: tuple[Entry, ...]
     with_counters: bool
 
 
@@ -191,15 +152,16 @@ class DirectCall(Struct, frozen=True, rename={"action": "action_id"}):
     next_node: Name | None = None
 
 
+Node = TableSpec | Conditional | DirectCall
+
+
 @dataclass(frozen=True)
 class Control:
     """Ingress or egress: its nodes by name and the first one."""
 
-    name: str
     initial: str | None
     tables: Mapping[str, TableSpec]
-    conditionals: Mapping[str, Conditional]
-    calls: Mapping[str, DirectCall]
+    nodes: Mapping[str, Node]
 
 
 class RegisterArray(Struct, frozen=True, rename={"width": "bitwidth"}):
@@ -242,11 +204,11 @@ class LoadedProgram:
     """A program, as the code generators read it."""
 
     headers: Mapping[str, HeaderSpec]
-    stacks: Mapping[str, Stack]
-    unions: Mapping[str, HeaderUnion]
-    union_stacks: Mapping[str, Stack]
+    stacks: Mapping[str, tuple[str, ...]]  # the names of headers or unions, first to last
+    unions: Mapping[str, Mapping[str, str]]  # the names of headers by member
     errors: Mapping[str, int]
-    parser: Parser
+    parser_start: str | None  # None: it extracts nothing
+    parser_states: Mapping[str, ParserState]
     deparse_order: tuple[str, ...]
     actions: Mapping[int, ActionSpec]
     ingress: Control
@@ -262,11 +224,6 @@ class LoadedProgram:
     def tables(self) -> dict[str, TableSpec]:
         """Tables of both controls by name."""
         return {**self.ingress.tables, **self.egress.tables}
-
-    def stack_size(self, name: str) -> int:
-        """Return the number of elements of a stack of headers or unions."""
-        stack = self.stacks.get(name) or self.union_stacks[name]
-        return len(stack.elements)
 
     def standard_field(self, name: str) -> FieldRef | None:
         """Return the field with a name such as ``intrinsic_metadata.mcast_grp``, or None."""

@@ -5,8 +5,10 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
+from typing import TypeVar
 
 from finsy.proto import p4i, p4r, rpc_code
+from google.protobuf.message import DecodeError, Message
 
 from switchgnn.softswitch.errors import RequestError
 from switchgnn.softswitch.program import LoadedProgram, TableSpec
@@ -45,6 +47,20 @@ denied = partial(RequestError, rpc_code.PERMISSION_DENIED)
 exhausted = partial(RequestError, rpc_code.RESOURCE_EXHAUSTED)
 precondition = partial(RequestError, rpc_code.FAILED_PRECONDITION)
 unimplemented = partial(RequestError, rpc_code.UNIMPLEMENTED)
+
+
+Request = TypeVar("Request", bound=Message)
+
+
+def decoded(kind: type[Request], data: bytes) -> Request:
+    """Return a serialized request; raise RequestError."""
+    try:
+        return kind.FromString(data)
+    except DecodeError:
+        name = kind.DESCRIPTOR.full_name
+        raise invalid(
+            f"The request is not a {name}: send one that is serialized as protobuf."
+        ) from None
 
 
 @dataclass(frozen=True)
@@ -117,51 +133,39 @@ _KINDS = {
 _PRIORITISED = frozenset((p4i.MatchField.TERNARY, p4i.MatchField.RANGE, p4i.MatchField.OPTIONAL))
 
 
+_Named = p4i.Table | p4i.Register | p4i.Counter
+
+
 def build_schema(p4info: p4i.P4Info, program: LoadedProgram) -> Schema:
     """Build the schema of a program."""
+    removed: dict[int, str] = {}
+
+    def present(infos: Iterable[_Named], names: Mapping[str, object]) -> dict[int, str]:
+        given = {info.preamble.id: info.preamble.name for info in infos}
+        removed.update({ident: name for ident, name in given.items() if name not in names})
+        return {ident: name for ident, name in given.items() if name in names}
+
+    tables = present(p4info.tables, program.tables)
     # Tables that p4c adds have no key or constant entries.
     filled = {name for name, table in program.tables.items() if table.key and not table.entries}
-    if filled and filled.isdisjoint(_names(p4info.tables)):
+    if filled and filled.isdisjoint(tables.values()):
         raise invalid(
             "None of the program's tables is in the P4Info: give the P4Info and the JSON of one "
             "compilation."
         )
     actions = {action.preamble.id: action for action in p4info.actions}
     headers = {header.preamble.name: header for header in p4info.controller_packet_metadata}
-    tables = [table for table in p4info.tables if table.preamble.name in program.tables]
-    kept = {table.preamble.id for table in tables}
+    counters = {each.preamble.id: each.direct_table_id for each in p4info.direct_counters}
+    infos = [table for table in p4info.tables if table.preamble.id in tables]
     return Schema(
-        {table.preamble.id: _table(table, actions, program) for table in tables},
-        _present(p4info.registers, program.registers),
-        _present(p4info.counters, program.counters),
-        {
-            c.preamble.id: c.direct_table_id
-            for c in p4info.direct_counters
-            if c.direct_table_id in kept
-        },
+        {info.preamble.id: _table(info, actions, program) for info in infos},
+        present(p4info.registers, program.registers),
+        present(p4info.counters, program.counters),
+        {ident: table for ident, table in counters.items() if table in tables},
         _header(headers.get("packet_in")),
         _header(headers.get("packet_out")),
-        {
-            **_absent(p4info.tables, program.tables),
-            **_absent(p4info.registers, program.registers),
-            **_absent(p4info.counters, program.counters),
-        },
+        removed,
     )
-
-
-_Named = Iterable[p4i.Table | p4i.Register | p4i.Counter]
-
-
-def _names(infos: _Named) -> set[str]:
-    return {info.preamble.name for info in infos}
-
-
-def _present(infos: _Named, names: Mapping[str, object]) -> dict[int, str]:
-    return {i.preamble.id: i.preamble.name for i in infos if i.preamble.name in names}
-
-
-def _absent(infos: _Named, names: Mapping[str, object]) -> dict[int, str]:
-    return {i.preamble.id: i.preamble.name for i in infos if i.preamble.name not in names}
 
 
 def _table(

@@ -6,20 +6,23 @@ import logging
 import os
 import select
 import threading
-from collections import deque
-from collections.abc import Callable, Mapping
-from concurrent.futures import Future
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from switchgnn.base.native import find_compiler
-from switchgnn.softswitch.errors import PortError, SoftSwitchError, UnsupportedProgramError
+from switchgnn.softswitch.errors import PortError, SoftSwitchError
 from switchgnn.softswitch.forwarding import Forwarder, ForwardingCounts, Sender
-from switchgnn.softswitch.interpreter import Interpreter
 from switchgnn.softswitch.loader import GivenProgram
-from switchgnn.softswitch.lowering.program import LoweredProgram
 from switchgnn.softswitch.native.build import Backend, NoCompilerError
-from switchgnn.softswitch.native.engine import NativeEngine, NativeLoop, load_native
+from switchgnn.softswitch.native.engine import (
+    NativeEngine,
+    NativeLoop,
+    NativeProgram,
+    load_native,
+    made_natively,
+)
 from switchgnn.softswitch.p4runtime.pipeline_config import PreparedProgram
 from switchgnn.softswitch.p4runtime.server import P4RuntimeServer, ServerTls
 from switchgnn.softswitch.p4runtime.service import P4RuntimeService
@@ -27,7 +30,7 @@ from switchgnn.softswitch.ports import Port, PortSpec, open_ports
 from switchgnn.softswitch.program import DROP_PORT
 from switchgnn.softswitch.queues import QueueSettings
 from switchgnn.softswitch.replication import ReplicationEngine
-from switchgnn.softswitch.state import ProgramState, PythonState
+from switchgnn.softswitch.state import ProgramState
 
 Result = TypeVar("Result")
 
@@ -40,79 +43,70 @@ _AGAIN_PER_TURN = 256
 
 
 class EventLoop:
-    """Waits for frames and requests; ``forwarder`` is None until a program is loaded."""
+    """Waits for frames and forwards them, if there is a program."""
 
-    def __init__(self, ports: Mapping[int, Port], counts: ForwardingCounts) -> None:
-        self.forwarder: Forwarder | None = None
+    def __init__(
+        self, ports: Mapping[int, Port], counts: ForwardingCounts, forwarder: Forwarder | None
+    ) -> None:
+        self._forwarder = forwarder
         self._counts = counts
         self._ports = {port.fileno(): (number, port) for number, port in ports.items()}
-        self._requests: deque[tuple[Callable[[], Any], Future[Any]]] = deque()
-        self._guard = threading.Lock()
-        self._accepting = False
+        # Whoever waits for a turn holds the other lock, so that turns alternate.
+        self._waiting, self._turn = threading.Lock(), threading.Lock()
         self._stopping = False
-        self._thread: threading.Thread | None = None
+        self._thread = threading.Thread(target=self._run, name="softswitch-loop", daemon=True)
         self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self._epoll = select.epoll()
-        self._epoll.register(self._wake, select.EPOLLIN)
-        for descriptor in self._ports:
+        for descriptor in (self._wake, *self._ports):
             self._epoll.register(descriptor, select.EPOLLIN)
 
     def start(self) -> None:
         """Start the thread."""
-        self._accepting = True
-        self._thread = threading.Thread(target=self._run, name="softswitch-loop", daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
-        """Run pending requests, end the thread and close the descriptors."""
-        if self._thread is not None:
-            self._stopping = True
-            os.eventfd_write(self._wake, 1)
-            self._thread.join()
-            self._thread = None
+        """End the thread and close the descriptors."""
+        self._stopping = True
+        os.eventfd_write(self._wake, 1)
+        self._thread.join()
         self._epoll.close()
         os.close(self._wake)
 
     def call(self, function: Callable[[], Result]) -> Result:
         """Run a function between two packets and return its result or raise its error."""
-        with self._guard:
-            waiting = self._accepting and threading.current_thread() is not self._thread
-            if waiting:
-                future: Future[Result] = Future()
-                self._requests.append((function, future))
-                os.eventfd_write(self._wake, 1)
-        return future.result() if waiting else function()
+        with self._alone():
+            result = function()
+        # It may have left recirculated packets.
+        os.eventfd_write(self._wake, 1)
+        return result
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        with self._waiting:
+            self._turn.acquire()
+        try:
+            yield
+        finally:
+            self._turn.release()
 
     def _run(self) -> None:
-        try:
-            while not self._stopping:
-                self._turn()
-        finally:
-            with self._guard:
-                self._accepting = False
-            self._run_requests()
+        while not self._stopping:
+            busy = self._forwarder is not None and self._forwarder.busy
+            ready = self._epoll.poll(0.0 if busy else -1.0)
+            with self._alone():
+                self._serve([descriptor for descriptor, _ in ready])
 
-    def _turn(self) -> None:
-        busy = self.forwarder is not None and self.forwarder.busy
-        for descriptor, _ in self._epoll.poll(0.0 if busy else -1.0):
+    def _serve(self, ready: Sequence[int]) -> None:
+        for descriptor in ready:
             if descriptor == self._wake:
                 os.eventfd_read(self._wake)
             else:
                 self._read_port(*self._ports[descriptor])
-        self._run_requests()
-        if self.forwarder is not None and self.forwarder.busy:
-            self._guarded(self.forwarder.run_again, _AGAIN_PER_TURN)
-
-    def _run_requests(self) -> None:
-        while self._requests:
-            function, future = self._requests.popleft()
-            try:
-                future.set_result(function())
-            except BaseException as error:  # the caller's thread raises it
-                future.set_exception(error)
+        if self._forwarder is not None and self._forwarder.busy:
+            self._guarded(self._forwarder.run_again, _AGAIN_PER_TURN)
 
     def _read_port(self, number: int, port: Port) -> None:
-        forwarder = self.forwarder
+        forwarder = self._forwarder
         for _ in range(_FRAMES_PER_TURN):
             # Recirculated packets go first, within a limit: they may never end.
             if forwarder is not None and forwarder.busy:
@@ -136,9 +130,6 @@ class EventLoop:
             # A packet on which the program fails is lost; the switch continues with the next.
             self._counts.failures += 1
             _LOG.exception("A packet was lost to an error in the program.")
-
-
-_SWITCH_LOG = logging.getLogger("softswitch.switch")
 
 
 class SoftSwitch:
@@ -179,11 +170,9 @@ class SoftSwitch:
             )
         self.device_id = device_id
         self.backend = backend
-        if self._interprets:
+        if backend is Backend.PYTHON or find_compiler() is None:
             self._refuse_limits()
         self.replication = ReplicationEngine()
-        self.given: GivenProgram | None = None
-        self.state: ProgramState | None = None
         self._port_specs = dict(ports or {})
         self._counts = ForwardingCounts()
         self._grpc = grpc
@@ -192,7 +181,7 @@ class SoftSwitch:
         self._senders: dict[int, Sender] = {}
         self._ports: dict[int, Port] = {}
         self._loop: EventLoop | NativeLoop | None = None
-        self._engine: NativeEngine | None = None
+        self._engine: NativeEngine | Forwarder | None = None
         # Held while the loop is in use, so that it is not replaced.
         self._swapping = threading.RLock()
         self._packet_in: Sender | None = None
@@ -201,7 +190,7 @@ class SoftSwitch:
     @property
     def counts(self) -> ForwardingCounts:
         """Packet counts since the switch was created."""
-        return self._counts if self._engine is None else self._counts + self._engine.counts()
+        return self._counts if self._engine is None else self._counts + self._engine.counts
 
     def queued(self, port: int) -> int:
         """Return the number of packets queued for a port."""
@@ -253,12 +242,10 @@ class SoftSwitch:
             self._server.start()
 
     def _new_loop(self) -> EventLoop | NativeLoop:
-        if self._engine is not None:
-            return NativeLoop(self._engine, self._ports, self._cpu_port, self._packet_in)
-        loop = EventLoop(self._ports, self._counts)
-        if self.given is not None and isinstance(self.state, PythonState):
-            loop.forwarder = self._forwarder(self.given.lowered, self.state)
-        return loop
+        engine = self._engine
+        if isinstance(engine, NativeEngine):
+            return NativeLoop(engine, self._ports, self._cpu_port, self._packet_in)
+        return EventLoop(self._ports, self._counts if engine is None else engine.counts, engine)
 
     def _attach(self) -> P4RuntimeService | None:
         self._senders.update({number: port.send for number, port in self._ports.items()})
@@ -321,47 +308,28 @@ class SoftSwitch:
         Raises:
             SoftSwitchError: the back end cannot run the program.
         """
-        engine = self._native_engine(given)
-        state: ProgramState = PythonState(given.lowered.program) if engine is None else engine.state
-        return PreparedProgram(state, partial(self._install, given, engine, state))
+        native = made_natively(given, self.backend, load_native)
+        engine: NativeEngine | Forwarder
+        if isinstance(native, NativeProgram):
+            engine = NativeEngine(native, self._queue_settings)
+        else:
+            self._refuse_limits()
+            depth = self._queue_settings.depth
+            engine = Forwarder(given.lowered, depth=depth, senders=self._senders)
+        return PreparedProgram(engine.state, partial(self._install, engine))
 
-    def _install(
-        self, given: GivenProgram, engine: NativeEngine | None, state: ProgramState
-    ) -> None:
+    def _install(self, engine: NativeEngine | Forwarder) -> None:
         with self._swapping:
             running = self._loop is not None
             if self._loop is not None:
                 self._loop.stop()
             self._counts = self.counts
             self.replication.reset()
-            self._engine, self.given, self.state = engine, given, state
-            if engine is not None:
-                engine.publish(self.replication)
-            else:
-                self.replication.groups.subscribe(None)
-                self.replication.sessions.subscribe(None)
+            self._engine = engine
+            engine.publish(self.replication)
             if running:
                 self._loop = self._new_loop()
                 self._loop.start()
-
-    def _native_engine(self, given: GivenProgram) -> NativeEngine | None:
-        if self._interprets:
-            return None
-        try:
-            native = load_native(given)
-        except (NoCompilerError, UnsupportedProgramError) as error:
-            if self.backend is Backend.NATIVE:
-                raise
-            self._refuse_limits()
-            given.check()
-            _SWITCH_LOG.warning("The program is interpreted: %s", error)
-            return None
-        return NativeEngine(native, self._queue_settings)
-
-    @property
-    def _interprets(self) -> bool:
-        without = self.backend is Backend.AUTO and find_compiler() is None
-        return without or self.backend is Backend.PYTHON
 
     def _refuse_limits(self) -> None:
         if self._queue_settings.limited:
@@ -369,15 +337,6 @@ class SoftSwitch:
                 "Rates and bandwidths of ports need the native back end: apt-get install g++, and "
                 "do not use --backend python."
             )
-
-    def _forwarder(self, lowered: LoweredProgram, state: PythonState) -> Forwarder:
-        return Forwarder(
-            Interpreter(lowered, state),
-            replication=self.replication,
-            depth=self._queue_settings.depth,
-            senders=self._senders,
-            counts=self._counts,
-        )
 
     def inject(self, port: int, frame: bytes) -> None:
         """Process a frame as if it had arrived at a port, attached or not.
@@ -389,13 +348,9 @@ class SoftSwitch:
             raise PortError(f"There is no port {port}: ports are 0 to {DROP_PORT - 1}.")
 
         def receive() -> None:
-            if self._engine is not None:
-                self._engine.receive(port, frame)
-                return
-            forwarder = self._loop.forwarder if isinstance(self._loop, EventLoop) else None
-            if forwarder is None:
+            if self._engine is None:
                 self._counts.without_program += 1
             else:
-                forwarder.receive(port, frame)
+                self._engine.receive(port, frame)
 
         self.call(receive)

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Match tables: exact, longest prefix, and prioritised ternary and range."""
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, MutableSequence
 from dataclasses import dataclass, replace
 
@@ -67,6 +66,11 @@ class Entry:
         """Matches and priority, unique in a table."""
         return self.matches, self.priority
 
+    def copied(self, counts: Iterable[int] | None) -> "Entry":
+        """Return the entry with its own copy of counts."""
+        number, data, _ = self.target
+        return replace(self, target=(number, data, None if counts is None else list(counts)))
+
 
 def matches(match: Match, value: int) -> bool:
     """Return whether a value satisfies one match field."""
@@ -77,63 +81,32 @@ def matches(match: Match, value: int) -> bool:
     return value & match.mask == match.value & match.mask
 
 
-class EntryTable(ABC):
-    """The entries of one table; the interpreter holds the list ``default``."""
-
-    def __init__(self, initial: Target, constants: tuple[Entry, ...]) -> None:
-        self.initial_default = initial
-        self.default: list[Target] = [initial]
-        self.set_default(initial)
-        for entry in constants:
-            self.put(entry)
-
-    @abstractmethod
-    def find(self, key: EntryKey) -> Entry | None:
-        """Return the entry with this key, if there is one."""
-
-    @abstractmethod
-    def put(self, entry: Entry) -> None:
-        """Add an entry, or replace the one with the same key."""
-
-    @abstractmethod
-    def remove(self, key: EntryKey) -> None:
-        """Remove the entry with this key."""
-
-    @abstractmethod
-    def clear(self) -> None:
-        """Remove every entry."""
-
-    @abstractmethod
-    def set_counts(self, key: EntryKey, counts: tuple[int, int]) -> None:
-        """Set the packet and byte counts of an entry with direct counters."""
-
-    @abstractmethod
-    def snapshot(self) -> Iterable[Entry]:
-        """Return a copy of the entries with their counts."""
-
-    @abstractmethod
-    def __len__(self) -> int: ...
-
-    def set_default(self, target: Target) -> None:
-        """Replace the default entry."""
-        self.default[0] = target
-
-
 # Cached answers per table; the cache is cleared when full.
 _REMEMBERED = 4096
 
 
-class MatchTable(EntryTable):
-    """A table of an interpreted program, which calls ``lookup``."""
+class EntryTable:
+    """The entries of one table; the interpreter calls ``lookup`` and holds the list ``default``."""
 
-    def __init__(self, exact: bool, initial: Target, constants: tuple[Entry, ...]) -> None:
+    def __init__(self, exact: bool, initial: Target, constants: Iterable[Entry]) -> None:
         self._exact = exact
         self._entries: dict[EntryKey, Entry] = {}
         # The targets of all keys of an exact table, otherwise those of recent keys.
         self._targets: dict[Key, Target | None] = {}
         self._ranked: list[Entry] | None = None
         self.lookup: Callable[[Key], Target | None] = self._targets.get if exact else self._lookup
-        super().__init__(initial, constants)
+        self._fill(initial, constants)
+
+    def _fill(self, initial: Target, constants: Iterable[Entry]) -> None:
+        self.initial_default = initial
+        self.default: list[Target] = [initial]
+        self.set_default(initial)
+        for entry in constants:
+            self.put(entry)
+
+    def set_default(self, target: Target) -> None:
+        """Replace the default entry."""
+        self.default[0] = target
 
     def find(self, key: EntryKey) -> Entry | None:
         """Return the entry with this key, if there is one."""
@@ -188,7 +161,7 @@ class MatchTable(EntryTable):
 
     def snapshot(self) -> Iterable[Entry]:
         """Return a copy of the entries with their counts."""
-        return [_copied(entry) for entry in self._entries.values()]
+        return [each.copied(each.target[2]) for each in self._entries.values()]
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -203,8 +176,3 @@ def _rank(entry: Entry) -> tuple[int, int]:
     """Return what orders entries: their priority, or the length of their prefix."""
     lengths = [match.length for match in entry.matches if isinstance(match, Prefix)]
     return entry.priority, sum(lengths)
-
-
-def _copied(entry: Entry) -> Entry:
-    number, data, counts = entry.target
-    return entry if counts is None else replace(entry, target=(number, data, list(counts)))

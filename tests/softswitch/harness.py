@@ -12,13 +12,12 @@ import grpc
 from finsy.proto import U128, p4d, p4i, p4r, p4r_grpc, rpc_status
 from google.protobuf import text_format
 
-from switchgnn.softswitch.forwarding import Forwarder, ForwardingCounts
-from switchgnn.softswitch.interpreter import Interpreter
+from switchgnn.softswitch.forwarding import Forwarder
 from switchgnn.softswitch.loader import GivenProgram
 from switchgnn.softswitch.native.engine import Attachment, NativeEngine, PortKind, load_native
 from switchgnn.softswitch.queues import QueueSettings
 from switchgnn.softswitch.replication import ReplicationEngine
-from switchgnn.softswitch.state import PythonState
+from tests.support.captured import Captured
 from tests.support.speed import seconds_here
 
 PROGRAMS = Path(__file__).parent / "programs"
@@ -42,23 +41,27 @@ def free_address():
         return sock.getsockname()
 
 
+def action_target(table, action, data):
+    """What an entry of a table does: an action by its id, with fresh counters if there are any."""
+    number = list(table.actions.values()).index(action)
+    return number, data, [0, 0] if table.with_counters else None
+
+
 class Rig:
     """A program in Python; all sent frames are in a list of (port, bytes)."""
 
     def __init__(self, config, queues=None, attached=range(510), clock=time.monotonic):
         self.program = GivenProgram(config).lowered
-        self.state = PythonState(self.program.program)
         self.sent = []
         self.replication = ReplicationEngine()
-        self.counts = ForwardingCounts()
         self.forwarder = Forwarder(
-            Interpreter(self.program, self.state),
-            replication=self.replication,
+            self.program,
             depth=(queues or QueueSettings()).depth,
             senders={port: self._sender(port) for port in attached},
-            counts=self.counts,
             clock=clock,
         )
+        self.forwarder.publish(self.replication)
+        self.state, self.counts = self.forwarder.state, self.forwarder.counts
 
     def _sender(self, port):
         def send(frame):
@@ -98,28 +101,29 @@ class NativeRig:
             self.engine.switch.call("switch_clock", clock)
         self.engine.attach(dict.fromkeys(attached, Attachment(PortKind.CAPTURED)))
         self.forwarder = NativeForwarder(self.engine)
+        self.captured = Captured(self.engine)
 
     @property
     def sent(self):
-        self._sent += self.engine.captured()
+        self._sent += self.captured()
         return self._sent
 
     @property
     def counts(self):
-        return self.engine.counts()
+        return self.engine.counts
 
     def run(self, port, frame):
         self.engine.receive(port, frame)
         while self.engine.run_again(100):
             pass
-        self._sent = self.engine.captured()
+        self._sent = self.captured()
         return list(self._sent)
 
     def step(self, port, frame, limit):
         """Run with limited recirculations."""
         self.engine.receive(port, frame)
         self.engine.run_again(limit)
-        return self.engine.captured()
+        return self.captured()
 
 
 class NativeForwarder:

@@ -14,7 +14,7 @@ from switchgnn.softswitch.errors import SoftSwitchError
 from switchgnn.softswitch.interpreter import Interpreter
 from switchgnn.softswitch.loader import GivenProgram
 from switchgnn.softswitch.native.source import program_source
-from switchgnn.softswitch.state import PythonState
+from switchgnn.softswitch.state import ProgramState
 from tests.softswitch.harness import config_bytes
 
 MARK = "planted_mark"
@@ -79,7 +79,7 @@ def changes(document, kind, chosen):
 def make(config):
     """Do all that installing a program does, except compiling C++."""
     given = GivenProgram(config)
-    Interpreter(given.lowered, PythonState(given.program))
+    Interpreter(given.lowered, ProgramState(given.program))
     return program_source(given.lowered).text
 
 

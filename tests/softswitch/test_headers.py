@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 from switchgnn.softswitch.errors import MalformedProgramError, UnsupportedProgramError
 from switchgnn.softswitch.loader import load_program
 from switchgnn.softswitch.lowering.program import lower_program
-from switchgnn.softswitch.state import action_target
 from switchgnn.softswitch.tables import Entry, Exact
-from tests.softswitch.harness import Rig, config_bytes
+from tests.softswitch.harness import Rig, action_target, config_bytes
 
 
 @cache

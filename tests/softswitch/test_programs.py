@@ -12,9 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from switchgnn.softswitch.replication import CloneSession, Replica
-from switchgnn.softswitch.state import action_target
 from switchgnn.softswitch.tables import Entry, Exact, Prefix, Range, Ternary, matches
-from tests.softswitch.harness import Rig, config_bytes
+from tests.softswitch.harness import Rig, action_target, config_bytes
 
 NOTHING, DROP, UNICAST, MULTICAST, CLONE, RESUBMIT, NO_GROUP = range(7)
 CLONE_UNLISTED, DROP_PORT, TRUNCATE, EXIT, UNKNOWN_GROUP = 7, 8, 9, 10, 11

@@ -154,7 +154,7 @@ class Lines:
         """Return the ports and sizes of the frames that leave after some seconds."""
         self._now += seconds
         self.due = self.rig.engine.switch.call("switch_tick", self._now)
-        return self._note(self.rig.engine.captured())
+        return self._note(self.rig.captured())
 
     def _note(self, frames):
         self.left += frames

@@ -31,9 +31,7 @@ class SwitchOptions:
         _P4RUNTIME, "ADDRESS", "Serve P4Runtime at this address: unix:PATH or HOST:PORT."
     )
     port: list[str] | None = option(
-        _PORTS,
-        "N=WHAT",
-        "Attach port N to eth:INTERFACE or udp:IP:PORT:PEER_IP:PORT; repeatable.",
+        _PORTS, "N=WHAT", "Attach port N to eth:INTERFACE or udp:IP:PORT:PEER_IP:PORT; repeatable."
     )
     state: Path | None = option(
         _SERVICE,
@@ -56,11 +54,7 @@ class SwitchOptions:
         max=510,
     )
     queue_depth: int = option(
-        _PORTS,
-        "N",
-        "An egress queue holds N packets of one class.",
-        default=DEFAULT_DEPTH,
-        min=1,
+        _PORTS, "N", "An egress queue holds N packets of one class.", default=DEFAULT_DEPTH, min=1
     )
     port_rate: float | None = option(
         _PORTS, "NUMBER", "Limit each port to this many packets per second.", shown="any", min=0.001

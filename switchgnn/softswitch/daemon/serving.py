@@ -175,11 +175,7 @@ def restore(
 
 
 def _restore_entries(
-    path: Path,
-    device: Device,
-    pipeline: InstalledPipeline,
-    messages: Iterator[bytes],
-    amend: Amend,
+    path: Path, device: Device, pipeline: InstalledPipeline, messages: Iterator[bytes], amend: Amend
 ) -> Restored:
     # The file also has the initial entries that controllers may change.
     for schema in pipeline.schema.tables.values():

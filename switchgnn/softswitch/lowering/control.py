@@ -2,26 +2,27 @@
 # SPDX-License-Identifier: Apache-2.0
 """Lower a control's tables and conditions, and the actions that they call."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from switchgnn.softswitch import ir
 from switchgnn.softswitch.lowering import variables as var
 from switchgnn.softswitch.lowering.arithmetic import bit_and, compare, constant, variable, wrap
 from switchgnn.softswitch.lowering.expressions import FunctionContext
 from switchgnn.softswitch.lowering.primitives import lower_primitive
-from switchgnn.softswitch.lowering.structure import LoopVariables, Structurer, lower_graph
+from switchgnn.softswitch.lowering.structure import Structurer, lower_graph
 from switchgnn.softswitch.program import (
-    ActionCall,
     ActionSpec,
     Conditional,
     Control,
     DirectCall,
     KeyField,
+    Node,
     Primitive,
     TableSpec,
 )
 
 _JUMPS = frozenset(("_jump", "_jump_if_zero"))
+_HIT, _MISS = "__HIT__", "__MISS__"
 
 
 def lower_action(ctx: FunctionContext, action: ActionSpec, parameters: Sequence[ir.Expr]) -> None:
@@ -48,7 +49,7 @@ def _lower_with_jumps(ctx: FunctionContext, action: ActionSpec) -> None:
         elif primitive.op != "_jump":
             lower_primitive(ctx, primitive)
 
-    lower_graph(ctx, successors, "0", emit, LoopVariables(var.STEP, var.STEPS))
+    lower_graph(ctx, successors, "0", emit, (var.STEP, var.STEPS))
 
 
 def _successors(
@@ -84,21 +85,13 @@ def _lower_branch(
         ctx.add(ir.either(condition, *blocks))
 
 
-Node = TableSpec | Conditional | DirectCall
-
-
 class ControlLowering:
     """Lowers one control."""
 
     def __init__(self, ctx: FunctionContext, control: Control) -> None:
         self._ctx = ctx
         self._actions = ctx.layout.program.actions
-        self._nodes: Mapping[str, Node] = {
-            **control.tables,
-            **control.conditionals,
-            **control.calls,
-        }
-        self._initial = control.initial
+        self._control = control
         self._exits = any(
             primitive.op == "exit"
             for table in control.tables.values()
@@ -119,18 +112,13 @@ class ControlLowering:
         self._ctx.add(ir.Repeat(tuple(body)))
 
     def _lower_nodes(self) -> None:
-        successors = {name: _next_nodes(node) for name, node in self._nodes.items()}
+        successors = {name: _next_nodes(node) for name, node in self._control.nodes.items()}
         self._ctx.where = f"control {self._ctx.stage}"
-        lower_graph(
-            self._ctx,
-            successors,
-            self._initial,
-            self._emit,
-            LoopVariables(var.STATE, var.TURNS),
-        )
+        counters = (var.STATE, var.TURNS)
+        lower_graph(self._ctx, successors, self._control.initial, self._emit, counters)
 
     def _emit(self, name: str, structurer: Structurer) -> None:
-        node = self._nodes[name]
+        node = self._control.nodes[name]
         join = structurer.join(name)
         if isinstance(node, Conditional):
             self._ctx.where = f"condition '{node.name}'"
@@ -138,12 +126,9 @@ class ControlLowering:
             targets = (node.true_next, node.false_next)
             _lower_branch(self._ctx, condition, targets, join, structurer)
         elif isinstance(node, DirectCall):
-            self._lower_call(ActionCall(node.action, ()))
+            self._run(self._actions[node.action], [])
         else:
             self._lower_table(node, join, structurer)
-
-    def _lower_call(self, call: ActionCall) -> None:
-        self._run(self._actions[call.action], [constant(value) for value in call.data])
 
     def _run(self, action: ActionSpec, parameters: Sequence[ir.Expr]) -> None:
         lower_action(self._ctx, action, parameters)
@@ -152,8 +137,10 @@ class ControlLowering:
 
     def _lower_table(self, table: TableSpec, join: str | None, structurer: Structurer) -> None:
         self._ctx.where = f"table '{table.name}'"
-        if not table.key and table.default is not None and table.default_is_const:
-            self._lower_call(table.default)
+        if _always_default(table):
+            number, data, _ = table.default
+            action = self._actions[list(table.actions.values())[number]]
+            self._run(action, [constant(value) for value in data])
             following = _after_default(table)
             if following != join:
                 structurer.region(following, join)
@@ -162,7 +149,7 @@ class ControlLowering:
         self._ctx.add(ir.Lookup(table.name, key, var.HIT))
         self._lower_dispatch(table, join, structurer)
         if _by_hit(table):
-            targets = (_hit_next(table), _miss_next(table))
+            targets = (_after(table, _HIT), _after(table, _MISS))
             _lower_branch(self._ctx, variable(var.HIT), targets, join, structurer)
 
     def _key_part(self, field: KeyField) -> ir.Expr:
@@ -173,7 +160,7 @@ class ControlLowering:
         by_hit = _by_hit(table)
         branches: list[tuple[ir.Expr, tuple[ir.Statement, ...]]] = []
         for number, (name, ident) in enumerate(table.actions.items()):
-            action, following = self._actions[ident], _after_action(table, name)
+            action, following = self._actions[ident], _after(table, name)
             if action.primitives or (not by_hit and following != join):
                 with self._ctx.block() as block:
                     self._run(action, self._parameters(table, number, action))
@@ -181,7 +168,7 @@ class ControlLowering:
                         structurer.region(following, join)
                 is_this = compare("==", variable(var.ACTION), constant(number))
                 branches.append((is_this, tuple(block)))
-        if not by_hit and table.default is None and table.base_default_next != join:
+        if not by_hit and table.default[0] < 0 and table.base_default_next != join:
             with self._ctx.block() as block:
                 structurer.region(table.base_default_next, join)
             branches.append((compare("<", variable(var.ACTION), constant(0)), tuple(block)))
@@ -201,27 +188,22 @@ class ControlLowering:
 
 
 def _by_hit(table: TableSpec) -> bool:
-    return "__HIT__" in table.next_tables or "__MISS__" in table.next_tables
+    return not {_HIT, _MISS}.isdisjoint(table.next_tables)
 
 
-def _hit_next(table: TableSpec) -> str | None:
-    return table.next_tables.get("__HIT__", table.base_default_next)
+def _after(table: TableSpec, outcome: str) -> str | None:
+    """Return the node after an action, a hit or a miss."""
+    return table.next_tables.get(outcome, table.base_default_next)
 
 
-def _miss_next(table: TableSpec) -> str | None:
-    return table.next_tables.get("__MISS__", table.base_default_next)
-
-
-def _after_action(table: TableSpec, action: str) -> str | None:
-    return table.next_tables.get(action, table.base_default_next)
+def _always_default(table: TableSpec) -> bool:
+    return not table.key and table.default[0] >= 0 and table.default_is_const
 
 
 def _after_default(table: TableSpec) -> str | None:
     if _by_hit(table):
-        return _miss_next(table)
-    names = {ident: name for name, ident in table.actions.items()}
-    name = names.get(table.default.action) if table.default is not None else None
-    return table.base_default_next if name is None else _after_action(table, name)
+        return _after(table, _MISS)
+    return _after(table, list(table.actions)[table.default[0]])
 
 
 def _next_nodes(node: Node) -> tuple[str | None, ...]:
@@ -229,11 +211,11 @@ def _next_nodes(node: Node) -> tuple[str | None, ...]:
         return (node.true_next, node.false_next)
     if isinstance(node, DirectCall):
         return (node.next_node,)
-    if not node.key and node.default is not None and node.default_is_const:
+    if _always_default(node):
         return (_after_default(node),)
     if _by_hit(node):
-        return (_hit_next(node), _miss_next(node))
-    nexts = [_after_action(node, name) for name in node.actions]
-    if node.default is None:
+        return (_after(node, _HIT), _after(node, _MISS))
+    nexts = [_after(node, name) for name in node.actions]
+    if node.default[0] < 0:
         nexts.append(node.base_default_next)
     return tuple(nexts)

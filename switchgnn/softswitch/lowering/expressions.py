@@ -4,6 +4,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 
 from switchgnn.softswitch import ir
 from switchgnn.softswitch.errors import UnsupportedProgramError
@@ -106,8 +107,8 @@ class FunctionContext:
 
     def set_valid(self, header: str) -> None:
         """Mark a header valid, and the other members of its union invalid."""
-        self.set(self.layout.valid_bit(header), constant(1))
-        for other in self.layout.others(header):
+        self.set(self.layout.valid_bit[header], constant(1))
+        for other in self.layout.others.get(header, ()):
             self.set(other, constant(0))
 
     def slot(self, header: str, field: str) -> Slot:
@@ -142,16 +143,15 @@ class FunctionContext:
         """Return a field of the last element of a stack; of unions: of a member of it."""
         stack, *member, field = content
         headers = self.headers_in(stack, *member)
-        last = arithmetic.subtract(variable(self.layout.next_index(stack)), constant(1))
+        last = arithmetic.subtract(variable(self.layout.next_index[stack]), constant(1))
         return arithmetic.pick([self.field(name, field) for name in headers], last)
 
     def headers_in(self, stack: str, member: str | None = None) -> list[str]:
         """Return the headers in a stack; of unions: those of a member of each."""
         program = self.layout.program
         if member is None:
-            return list(program.stacks[stack].elements)
-        unions = program.union_stacks[stack].elements
-        return [program.unions[name].members[member] for name in unions]
+            return list(program.stacks[stack])
+        return [program.unions[name][member] for name in program.stacks[stack]]
 
     def _operation(self, node: Json) -> ir.Expr:
         operator = node["op"]
@@ -162,6 +162,8 @@ class FunctionContext:
             return _BINARY[operator](left, right)
         if operator in _COMPARE:
             return self._comparison(operator, node["left"], node["right"])
+        if operator in _UNARY:
+            return _UNARY[operator](self.value(node["right"]))
         handler = _OTHER.get(operator)
         if handler is None:
             raise self.refuse(f"operator '{operator}'", "rewrite the expression without it")
@@ -230,40 +232,21 @@ class FunctionContext:
 
     def _equal_unions(self, left: str, right: str) -> ir.Expr:
         unions = self.layout.program.unions
-        pairs = zip(unions[left].members.values(), unions[right].members.values(), strict=True)
+        pairs = zip(unions[left].values(), unions[right].values(), strict=True)
         return any_of([self._equal_headers(one, other) for one, other in pairs])
-
-    def _logic(self, node: Json) -> ir.Expr:
-        join = all_of if node["op"] == "and" else any_of
-        return join([self.value(node["left"]), self.value(node["right"])])
-
-    def _negation(self, node: Json) -> ir.Expr:
-        return arithmetic.negation(self.value(node["right"]))
 
     def _valid_operation(self, node: Json) -> ir.Expr:
         headers, index = self._header_alternatives(node["right"])
         return self._chosen([self.layout.valid(name) for name in headers], index)
 
     def _valid_union(self, node: Json) -> ir.Expr:
-        members = self.layout.program.unions[self.union(node["right"])].members.values()
+        members = self.layout.program.unions[self.union(node["right"])].values()
         return any_of([self.layout.valid(name) for name in members])
 
-    def _complement(self, node: Json) -> ir.Expr:
-        return arithmetic.bit_not(self.value(node["right"]))
-
-    def _negative(self, node: Json) -> ir.Expr:
-        return arithmetic.subtract(constant(0), self.value(node["right"]))
-
-    def _two_complement(self, node: Json) -> ir.Expr:
-        return arithmetic.wrap(self.value(node["left"]), self._width(node), signed=True)
-
-    def _saturate_signed(self, node: Json) -> ir.Expr:
-        limit = 1 << (self._width(node) - 1)
-        return arithmetic.clamp(self.let(self.value(node["left"])), -limit, limit - 1)
-
-    def _saturate_unsigned(self, node: Json) -> ir.Expr:
-        most = (1 << self._width(node)) - 1
-        return arithmetic.clamp(self.let(self.value(node["left"])), 0, most)
+    def _saturated(self, node: Json, *, signed: bool) -> ir.Expr:
+        value, width = self.let(self.value(node["left"])), self._width(node)
+        lowest = -1 << (width - 1) if signed else 0
+        return arithmetic.clamp(value, lowest, lowest + (1 << width) - 1)
 
     def _width(self, node: Json) -> int:
         width = self.value(node["right"]).constant
@@ -271,22 +254,8 @@ class FunctionContext:
             raise self.refuse(f"'{node['op']}' with such a width", "use a constant width")
         return width
 
-    def _choice(self, node: Json) -> ir.Expr:
-        condition = self.value(node["cond"])
-        return arithmetic.if_else(condition, self.value(node["left"]), self.value(node["right"]))
-
-    def _data_to_bool(self, node: Json) -> ir.Expr:
-        value = self.value(node["right"])
-        return value if value.within(0, 1) else compare("!=", value, constant(0))
-
-    def _bool_to_data(self, node: Json) -> ir.Expr:
-        return self.value(node["right"])
-
-    def _last_index(self, node: Json) -> ir.Expr:
-        return arithmetic.subtract(self._stack_size(node), constant(1))
-
     def _stack_size(self, node: Json) -> ir.Expr:
-        return variable(self.layout.next_index(str(node["right"]["value"])))
+        return variable(self.layout.next_index[str(node["right"]["value"])])
 
 
 def _innermost(node: Json) -> Json:
@@ -296,21 +265,32 @@ def _innermost(node: Json) -> Json:
     return node
 
 
+def _truth(value: ir.Expr) -> ir.Expr:
+    return value if value.within(0, 1) else compare("!=", value, constant(0))
+
+
+# Operators of one operand, which is on the right.
+_UNARY: dict[str, Callable[[ir.Expr], ir.Expr]] = {
+    "not": arithmetic.negation,
+    "~": arithmetic.bit_not,
+    "-": lambda value: arithmetic.subtract(constant(0), value),
+    "d2b": _truth,
+    "b2d": lambda value: value,
+}
 _OTHER: dict[str, Callable[[FunctionContext, Json], ir.Expr]] = {
-    "and": FunctionContext._logic,
-    "or": FunctionContext._logic,
-    "not": FunctionContext._negation,
+    "and": lambda ctx, node: all_of([ctx.value(node["left"]), ctx.value(node["right"])]),
+    "or": lambda ctx, node: any_of([ctx.value(node["left"]), ctx.value(node["right"])]),
+    "?": lambda ctx, node: arithmetic.if_else(
+        *(ctx.value(node[each]) for each in ("cond", "left", "right"))
+    ),
+    "two_comp_mod": lambda ctx, node: arithmetic.wrap(
+        ctx.value(node["left"]), ctx._width(node), signed=True
+    ),
+    "sat_cast": partial(FunctionContext._saturated, signed=True),
+    "usat_cast": partial(FunctionContext._saturated, signed=False),
     "valid": FunctionContext._valid_operation,
     "valid_union": FunctionContext._valid_union,
-    "~": FunctionContext._complement,
-    "-": FunctionContext._negative,
-    "two_comp_mod": FunctionContext._two_complement,
-    "sat_cast": FunctionContext._saturate_signed,
-    "usat_cast": FunctionContext._saturate_unsigned,
-    "?": FunctionContext._choice,
-    "d2b": FunctionContext._data_to_bool,
-    "b2d": FunctionContext._bool_to_data,
     "access_field": FunctionContext._access_field,
-    "last_stack_index": FunctionContext._last_index,
     "size_stack": FunctionContext._stack_size,
+    "last_stack_index": lambda ctx, node: arithmetic.subtract(ctx._stack_size(node), constant(1)),
 }

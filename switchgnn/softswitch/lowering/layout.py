@@ -19,37 +19,35 @@ class Slot:
     signed: bool
     length: Variable | None = None  # the variable with the bytes of a `varbit`, or None
 
-    @property
-    def mask(self) -> int:
-        """All ones over the width."""
-        return (1 << self.width) - 1
-
 
 class FieldLayout:
     """The variables of one program. Its names never become names of variables."""
 
     def __init__(self, program: LoadedProgram) -> None:
         self.program = program
-        self._slots: dict[FieldRef, Slot] = {}
-        self._valid: dict[str, Variable] = {}
-        self._next: dict[str, Variable] = {}
-        self._others: dict[str, tuple[Variable, ...]] = {}
+        self.slots: dict[FieldRef, Slot] = {}
+        # By header, unless it is metadata: whether it is valid.
+        self.valid_bit: dict[str, Variable] = {}
+        # By stack: the number of pushed elements.
+        self.next_index: dict[str, Variable] = {}
+        # By header in a union: whether the other members are valid.
+        self.others: dict[str, tuple[Variable, ...]] = {}
         for number, header in enumerate(program.headers.values()):
             self._add_header(number, header)
-        for number, name in enumerate((*program.stacks, *program.union_stacks)):
-            self._next[name] = Variable(f"next{number}", 0, program.stack_size(name))
+        for number, (name, elements) in enumerate(program.stacks.items()):
+            self.next_index[name] = Variable(f"next{number}", 0, len(elements))
         for union in program.unions.values():
-            members = list(union.members.values())
+            members = list(union.values())
             for name in members:
-                self._others[name] = tuple(self._valid[m] for m in members if m != name)
-        slots = self._slots.values()
+                self.others[name] = tuple(self.valid_bit[m] for m in members if m != name)
+        slots = self.slots.values()
         held = (*(slot.variable for slot in slots), *(slot.length for slot in slots))
-        packet = (*held, *self._valid.values(), *self._next.values())
+        packet = (*held, *self.valid_bit.values(), *self.next_index.values())
         # The names of all variables of a packet.
         self.names = frozenset(each.name for each in packet if each is not None)
         self.metadata_variables = frozenset(
             variable
-            for (header, _), slot in self._slots.items()
+            for (header, _), slot in self.slots.items()
             if program.headers[header].metadata
             for variable in (slot.variable, slot.length)
             if variable is not None
@@ -57,33 +55,29 @@ class FieldLayout:
 
     def _add_header(self, number: int, header: HeaderSpec) -> None:
         if not header.metadata:
-            self._valid[header.name] = Variable(f"ok{number}", 0, 1)
+            self.valid_bit[header.name] = Variable(f"ok{number}", 0, 1)
         for index, field in enumerate(header.fields):
             sign = 1 << (field.width - 1)
             low, high = (-sign, sign - 1) if field.signed else (0, 2 * sign - 1)
             length = Variable(f"vl{number}", 0, field.width // 8) if field.varbit else None
             held = Variable(f"h{number}_{index}", low, high)
-            self._slots[header.name, field.name] = Slot(held, field.width, field.signed, length)
+            self.slots[header.name, field.name] = Slot(held, field.width, field.signed, length)
 
     def slot(self, header: str, field: str, where: str) -> Slot:
         """Return the slot of ``header.field``; ``$valid$`` is the validity bit."""
-        if field == "$valid$" and header in self._valid:
-            return Slot(self._valid[header], 1, False)
+        if field == "$valid$" and header in self.valid_bit:
+            return Slot(self.valid_bit[header], 1, False)
         try:
-            return self._slots[header, field]
+            return self.slots[header, field]
         except KeyError:
             raise UnsupportedProgramError(
                 f"field {header}.{field}", where, "declare it in the header's type"
             ) from None
 
-    def has(self, header: str, field: str) -> bool:
-        """Return whether a header has a field."""
-        return (header, field) in self._slots
-
     def standard(self, name: str) -> Slot | None:
         """Return the slot of a standard metadata field, or None when the program has none."""
         reference = self.program.standard_field(name)
-        slot = None if reference is None else self._slots[reference]
+        slot = None if reference is None else self.slots[reference]
         if slot is not None and (slot.signed or slot.length):
             raise UnsupportedProgramError(
                 "a signed field for a number of the switch", name, "declare it as bit<>"
@@ -92,27 +86,15 @@ class FieldLayout:
 
     def valid(self, header: str) -> Expr:
         """Return whether a header is valid; metadata always is."""
-        bit = self._valid.get(header)
+        bit = self.valid_bit.get(header)
         return constant(1) if bit is None else variable(bit)
-
-    def valid_bit(self, header: str) -> Variable:
-        """Return the validity bit of a header that is not metadata."""
-        return self._valid[header]
-
-    def others(self, header: str) -> tuple[Variable, ...]:
-        """Return the validity of the other members of a header's union, if it is in one."""
-        return self._others.get(header, ())
 
     def varbit(self, header: str) -> Slot | None:
         """Return the slot of a header's ``varbit``, or None where it has none."""
         return next((slot for slot in self.fields(header) if slot.length), None)
 
-    def next_index(self, stack: str) -> Variable:
-        """Return the variable that counts the pushed elements of a stack."""
-        return self._next[stack]
-
     def fields(self, header: str) -> tuple[Slot, ...]:
         """Return the slots of a header in wire order."""
         return tuple(
-            self._slots[header, field.name] for field in self.program.headers[header].fields
+            self.slots[header, field.name] for field in self.program.headers[header].fields
         )

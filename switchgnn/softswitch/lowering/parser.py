@@ -10,89 +10,49 @@ from switchgnn.softswitch.lowering import variables as var
 from switchgnn.softswitch.lowering.arithmetic import all_of, compare, constant, variable
 from switchgnn.softswitch.lowering.expressions import FunctionContext
 from switchgnn.softswitch.lowering.primitives import lower_primitive
-from switchgnn.softswitch.lowering.structure import (
-    LoopVariables,
-    Structurer,
-    join_points,
-    lower_graph,
-)
-from switchgnn.softswitch.lowering.wire import HeaderCodec, packet_bytes
+from switchgnn.softswitch.lowering.structure import Structurer, lower_graph
+from switchgnn.softswitch.lowering.wire import Codec, packet_bytes, read_header
 from switchgnn.softswitch.program import MOST_BITS, Json, ParserState, Primitive, Transition
-
-Goto = Callable[[str | None], None]
 
 
 class ParserLowering:
     """Lowers one parser, which leaves its error in PARSER_ERROR and its end in POSITION."""
 
-    def __init__(self, ctx: FunctionContext, codecs: Mapping[str, HeaderCodec]) -> None:
+    def __init__(self, ctx: FunctionContext, codecs: Mapping[str, Codec]) -> None:
         self._ctx = ctx
         self._codecs = codecs
-        self._parser = ctx.layout.program.parser
-        self._errors = ctx.layout.program.errors
+        self._program = ctx.layout.program
 
     def lower(self) -> None:
         """Append the parser."""
         self._ctx.set(var.PARSER_ERROR, self._error("NoError"))
-        if self._parser.initial is None:
+        if self._program.parser_start is None:
             return
         successors = {
             name: tuple({case.next_state: None for case in _cases(state)})
-            for name, state in self._parser.states.items()
+            for name, state in self._program.parser_states.items()
         }
-        cyclic = join_points(successors) is None
-        numbers = {name: number for number, name in enumerate(self._parser.states)}
-        if cyclic:
-            self._ctx.set(var.STATE, constant(numbers[self._parser.initial]))
         # Errors leave the loop from any depth.
         with self._ctx.block() as body:
-            if cyclic:
-                self._lower_states(numbers)
-            else:
-                self._lower_nested(successors)
+            start, counters = self._program.parser_start, (var.STATE, var.TURNS)
+            lower_graph(self._ctx, successors, start, self._lower_state, counters)
+            self._ctx.add(ir.Break())
         self._ctx.add(ir.Repeat(tuple(body)))
 
     def _error(self, name: str) -> ir.Expr:
-        return constant(self._errors.get(name, 0))
+        return constant(self._program.errors.get(name, 0))
 
-    def _lower_nested(self, successors: Mapping[str, tuple[str | None, ...]]) -> None:
-        def emit(name: str, structurer: Structurer) -> None:
-            join = structurer.join(name)
-            self._lower_state(
-                self._parser.states[name], lambda target: structurer.region(target, join)
-            )
-
-        initial = self._parser.initial
-        lower_graph(self._ctx, successors, initial, emit, LoopVariables(var.STATE, var.TURNS))
-        self._ctx.add(ir.Break())
-
-    def _lower_states(self, numbers: Mapping[str, int]) -> None:
-        """Lower states that form a loop, each under its number."""
-
-        def goto(target: str | None) -> None:
-            if target is None:
-                self._ctx.add(ir.Break())
-            else:
-                self._ctx.add(ir.Assign(var.STATE, constant(numbers[target])), ir.Continue())
-
-        for name, number in numbers.items():
-            with self._ctx.when(compare("==", variable(var.STATE), constant(number))):
-                self._lower_state(self._parser.states[name], goto)
-
-    def _lower_state(self, state: ParserState, goto: Goto) -> None:
+    def _lower_state(self, name: str, structurer: Structurer) -> None:
+        state, join = self._program.parser_states[name], structurer.join(name)
         self._ctx.where = f"parser state '{state.name}'"
         for operation in state.operations:
             self._lower_operation(operation)
         key = [self._key_part(node) for node in state.key]
-        self._lower_cases(_cases(state), key, goto)
-
-    def _lower_cases(
-        self, cases: list[Transition], key: list[tuple[ir.Expr, int]], goto: Goto
-    ) -> None:
         branches = []
-        for case in cases:
+        for case in _cases(state):
             with self._ctx.block() as block:
-                goto(case.next_state)
+                if case.next_state != join:
+                    structurer.region(case.next_state, join)
             condition = _condition(case, key)
             if condition.constant:
                 break
@@ -137,22 +97,24 @@ class ParserLowering:
     def _extract_header(self, name: str, length: Json | None) -> None:
         codec = self._codecs.get(name)
         if codec is not None:
-            if (codec.length is None) != (length is None):
+            varbit = self._ctx.layout.varbit(name)
+            if (varbit is None) != (length is None):
                 raise self._ctx.refuse(
                     "extracting a length that does not fit the header",
                     "give one for headers with a varbit",
                 )
-            if codec.length is None:
-                self._need(constant(codec.fixed_bytes))
+            fixed = constant(self._program.headers[name].fixed_width // 8)
+            if varbit is None or varbit.length is None:
+                self._need(fixed)
             else:
-                self._take_length(codec, codec.length, length)
-            codec.read(self._ctx)
+                self._take_length(fixed, varbit.length, length)
+            read_header(self._ctx, codec)
         elif length is not None:
             # The first round, which finds the used fields, has no codecs.
             self._ctx.value(length)
         self._ctx.set_valid(name)
 
-    def _take_length(self, codec: HeaderCodec, length: ir.Variable, node: Json) -> None:
+    def _take_length(self, fixed: ir.Expr, length: ir.Variable, node: Json) -> None:
         """Check the length of a ``varbit`` against the packet and its maximum, and keep it."""
         # extract() takes a bit<32>; BMv2 has no length whose top bit is one.
         bits = self._ctx.let(arithmetic.wrap(self._ctx.value(node), 32))
@@ -162,13 +124,13 @@ class ParserLowering:
         # https://github.com/p4lang/behavioral-model/blob/main/src/bm_sim/parser.cpp
         taken = self._ctx.let(arithmetic.shift_right(bits, constant(3)))
         longer = self._ctx.let(arithmetic.add(variable(length), taken))
-        self._need(arithmetic.add(constant(codec.fixed_bytes), longer))
+        self._need(arithmetic.add(fixed, longer))
         fits = compare("<=", longer, constant(length.high))
         self._fail_unless(fits, "HeaderTooShort")
         self._ctx.set(length, taken)
 
     def _extract_next(self, stack: str, elements: list[str], length: Json | None) -> None:
-        following = self._ctx.layout.next_index(stack)
+        following = self._ctx.layout.next_index[stack]
         index = self._ctx.let(variable(following))
         has_room = compare("<", index, constant(len(elements)))
         self._fail_unless(has_room, "StackOutOfBounds")

@@ -3,16 +3,19 @@
 """Lower the primitives of BMv2 actions."""
 
 from collections.abc import Callable, Iterator
+from functools import partial
 
 from switchgnn.softswitch import ir
 from switchgnn.softswitch.errors import MalformedProgramError
+from switchgnn.softswitch.hashing import ALGORITHMS
 from switchgnn.softswitch.lowering import arithmetic
 from switchgnn.softswitch.lowering import variables as var
 from switchgnn.softswitch.lowering.arithmetic import all_of, compare, constant, variable
-from switchgnn.softswitch.lowering.digests import lower_digest
 from switchgnn.softswitch.lowering.expressions import EGRESS, INGRESS, FunctionContext
 from switchgnn.softswitch.lowering.layout import Slot
-from switchgnn.softswitch.program import DROP_PORT, Json, Primitive
+from switchgnn.softswitch.program import DROP_PORT, MOST_BITS, Json, Primitive
+
+Parameters = tuple[Json, ...]
 
 
 def _add_to_length(ctx: FunctionContext, header: str, sign: int) -> None:
@@ -25,94 +28,113 @@ def _add_to_length(ctx: FunctionContext, header: str, sign: int) -> None:
     ctx.set(var.LENGTH, change(variable(var.LENGTH), size))
 
 
-def copy_header(ctx: FunctionContext, target: str, source: str) -> None:
+def _copy_header(ctx: FunctionContext, target: str, source: str) -> None:
     """Assign one header to another of the same type; an invalid source invalidates it."""
-    pairs = list(zip(ctx.layout.fields(target), ctx.layout.fields(source), strict=True))
-    if ctx.layout.program.headers[target].metadata:
-        for slot, origin in pairs:
-            ctx.copy_slot(slot, origin)
-        return
     with ctx.block() as then:
-        ctx.set_valid(target)
-        for slot, origin in pairs:
+        if not ctx.layout.program.headers[target].metadata:
+            ctx.set_valid(target)
+        for slot, origin in zip(ctx.layout.fields(target), ctx.layout.fields(source), strict=True):
             ctx.copy_slot(slot, origin)
-    invalid = ir.Assign(ctx.layout.valid_bit(target), constant(0))
-    ctx.add(ir.either(ctx.layout.valid(source), tuple(then), (invalid,)))
+    if ctx.layout.program.headers[target].metadata:
+        ctx.add(*then)
+    else:
+        invalid = ir.Assign(ctx.layout.valid_bit[target], constant(0))
+        ctx.add(ir.either(ctx.layout.valid(source), tuple(then), (invalid,)))
 
 
-def copy_union(ctx: FunctionContext, target: str, source: str) -> None:
-    """Assign one union to another of the same type."""
+def _copy_union(ctx: FunctionContext, target: str, source: str) -> None:
     for one, other in _members(ctx, target, source):
-        copy_header(ctx, one, other)
+        _copy_header(ctx, one, other)
 
 
 def _members(ctx: FunctionContext, one: str, other: str) -> Iterator[tuple[str, str]]:
     unions = ctx.layout.program.unions
-    yield from zip(unions[one].members.values(), unions[other].members.values(), strict=True)
+    yield from zip(unions[one].values(), unions[other].values(), strict=True)
 
 
-def push_stack(ctx: FunctionContext, stack: str, count: int) -> None:
-    """Move the elements of a stack towards the end; the first ``count`` become invalid."""
-    elements = _elements(ctx, stack)
-    for index in reversed(range(count, len(elements))):
-        _move(ctx, elements[index], elements[index - count])
-    for name in elements[:count]:
-        _leave_invalid(ctx, name)
-    _move_next(ctx, stack, count)
+def _copy_stack(ctx: FunctionContext, parameters: Parameters) -> None:
+    target, source = (node["value"] for node in parameters[:2])
+    stacks = ctx.layout.program.stacks
+    pairs = zip(stacks[target], stacks[source], strict=True)
+    for one, other in pairs:
+        copy = _copy_union if one in ctx.layout.program.unions else _copy_header
+        copy(ctx, one, other)
+    ctx.set(ctx.layout.next_index[target], variable(ctx.layout.next_index[source]))
 
 
-def pop_stack(ctx: FunctionContext, stack: str, count: int) -> None:
-    """Move the elements of a stack towards the front; the last ``count`` become invalid."""
-    elements = _elements(ctx, stack)
+def _move_stack(ctx: FunctionContext, parameters: Parameters, *, op: str) -> None:
+    """Move the elements of a stack: push makes the first ones invalid, pop the last ones."""
+    stack, count = parameters[0]["value"], _constant(ctx, parameters[1], op)
+    elements = ctx.layout.program.stacks[stack]
+    ordered = elements if op == "pop" else elements[::-1]
     kept = max(len(elements) - count, 0)
     for index in range(kept):
-        _move(ctx, elements[index], elements[index + count])
-    for name in elements[kept:]:
-        _leave_invalid(ctx, name)
-    _move_next(ctx, stack, -count)
-
-
-def _move_next(ctx: FunctionContext, stack: str, by: int) -> None:
-    following = ctx.layout.next_index(stack)
-    moved = arithmetic.add(variable(following), constant(by))
+        _move(ctx, ordered[index], ordered[index + count])
+    for name in elements[kept:] if op == "pop" else elements[:count]:
+        if name not in ctx.layout.program.unions:
+            ctx.set(ctx.layout.valid_bit[name], constant(0))
+    following = ctx.layout.next_index[stack]
+    moved = arithmetic.add(variable(following), constant(-count if op == "pop" else count))
     ctx.set(following, arithmetic.clamp(moved, following.low, following.high))
-
-
-def copy_stack(ctx: FunctionContext, target: str, source: str) -> None:
-    """Assign one stack to another of the same type."""
-    pairs = zip(_elements(ctx, target), _elements(ctx, source), strict=True)
-    copy = copy_union if target in ctx.layout.program.union_stacks else copy_header
-    for one, other in pairs:
-        copy(ctx, one, other)
-    ctx.set(ctx.layout.next_index(target), variable(ctx.layout.next_index(source)))
-
-
-def _elements(ctx: FunctionContext, stack: str) -> tuple[str, ...]:
-    program = ctx.layout.program
-    return (program.stacks.get(stack) or program.union_stacks[stack]).elements
 
 
 # BMv2 moves unions by swapping them, without invalidating the new ones:
 # https://github.com/p4lang/behavioral-model/blob/main/include/bm/bm_sim/header_unions.h
 def _move(ctx: FunctionContext, target: str, source: str) -> None:
     if target not in ctx.layout.program.unions:
-        copy_header(ctx, target, source)
+        _copy_header(ctx, target, source)
         return
+    valid = ctx.layout.valid_bit
     for one, other in _members(ctx, target, source):
-        _exchange(ctx, one, other)
+        ctx.add(ir.Exchange(valid[one], valid[other]))
+        for slot, counterpart in zip(ctx.layout.fields(one), ctx.layout.fields(other), strict=True):
+            ctx.add(ir.Exchange(slot.variable, counterpart.variable))
+            if slot.length and counterpart.length:
+                ctx.add(ir.Exchange(slot.length, counterpart.length))
 
 
-def _exchange(ctx: FunctionContext, one: str, other: str) -> None:
-    ctx.add(ir.Exchange(ctx.layout.valid_bit(one), ctx.layout.valid_bit(other)))
-    for slot, counterpart in zip(ctx.layout.fields(one), ctx.layout.fields(other), strict=True):
-        ctx.add(ir.Exchange(slot.variable, counterpart.variable))
-        if slot.length and counterpart.length:
-            ctx.add(ir.Exchange(slot.length, counterpart.length))
+# The bits of a result, where they are not 16.
+_DIGEST_BITS = {"crc32": 32, "identity": 64}
 
 
-def _leave_invalid(ctx: FunctionContext, element: str) -> None:
-    if element not in ctx.layout.program.unions:
-        ctx.set(ctx.layout.valid_bit(element), constant(0))
+def lower_digest(ctx: FunctionContext, name: str) -> ir.Expr:
+    """Compute a calculation and return its result."""
+    calculation = ctx.layout.program.calculations[name]
+    algorithm = calculation.algorithm
+    if algorithm not in ALGORITHMS:
+        raise ctx.refuse(
+            f"hash algorithm {algorithm}", f"use one of {', '.join(sorted(ALGORITHMS))}"
+        )
+    pieces = [piece for item in calculation.inputs for piece in _pieces(ctx, item)]
+    payload = any(item["type"] == "payload" for item in calculation.inputs)
+    ctx.add(ir.Digest(algorithm, tuple(pieces), payload))
+    most = (1 << _DIGEST_BITS.get(algorithm, 16)) - 1
+    return ctx.let(ir.Expr("digest", 0, most, ones=most))
+
+
+def _pieces(ctx: FunctionContext, item: Json) -> list[ir.Piece]:
+    kind, content = item["type"], item.get("value")
+    if kind == "payload":
+        return []
+    if kind == "hexstr":
+        width = item["bitwidth"]
+        if not 0 < width <= MOST_BITS:
+            raise ctx.refuse(f"a constant of {width} bits", f"use at most {MOST_BITS}")
+        value = constant(int(content, 16) & ((1 << width) - 1))
+        return [ir.Piece(value, constant(width), constant(1))]
+    if kind == "header":
+        return [_piece(ctx, content, slot) for slot in ctx.layout.fields(content)]
+    if kind == "field":
+        return [_piece(ctx, content[0], ctx.slot(content[0], content[1]))]
+    raise ctx.refuse(f"a {kind} in a checksum or hash", "use fields and constants")
+
+
+def _piece(ctx: FunctionContext, header: str, slot: Slot) -> ir.Piece:
+    value = arithmetic.wrap(variable(slot.variable), slot.width)
+    bits = constant(slot.width)
+    if slot.length is not None:
+        bits = arithmetic.multiply(constant(8), variable(slot.length))
+    return ir.Piece(value, bits, ctx.layout.valid(header))
 
 
 _HINT = "leave the call out or express it with registers, tables and assignments"
@@ -126,9 +148,6 @@ def lower_primitive(ctx: FunctionContext, primitive: Primitive) -> None:
     if handler is None:
         raise ctx.refuse(f"primitive '{primitive.op}'", _HINT)
     handler(ctx, primitive.parameters)
-
-
-Parameters = tuple[Json, ...]
 
 
 def _assign(ctx: FunctionContext, parameters: Parameters) -> None:
@@ -179,18 +198,6 @@ def _named(ctx: FunctionContext, node: Json) -> Slot:
     return ctx.slot(header, field)
 
 
-def _assign_header(ctx: FunctionContext, parameters: Parameters) -> None:
-    copy_header(ctx, ctx.header(parameters[0]), ctx.header(parameters[1]))
-
-
-def _assign_stack(ctx: FunctionContext, parameters: Parameters) -> None:
-    copy_stack(ctx, parameters[0]["value"], parameters[1]["value"])
-
-
-def _assign_union(ctx: FunctionContext, parameters: Parameters) -> None:
-    copy_union(ctx, ctx.union(parameters[0]), ctx.union(parameters[1]))
-
-
 def _add_header(ctx: FunctionContext, parameters: Parameters) -> None:
     name = ctx.header(parameters[0])
     with ctx.when(arithmetic.negation(ctx.layout.valid(name))):
@@ -203,16 +210,8 @@ def _add_header(ctx: FunctionContext, parameters: Parameters) -> None:
 def _remove_header(ctx: FunctionContext, parameters: Parameters) -> None:
     name = ctx.header(parameters[0])
     with ctx.when(ctx.layout.valid(name)):
-        ctx.set(ctx.layout.valid_bit(name), constant(0))
+        ctx.set(ctx.layout.valid_bit[name], constant(0))
         _add_to_length(ctx, name, -1)
-
-
-def _push(ctx: FunctionContext, parameters: Parameters) -> None:
-    push_stack(ctx, parameters[0]["value"], _constant(ctx, parameters[1], "push"))
-
-
-def _pop(ctx: FunctionContext, parameters: Parameters) -> None:
-    pop_stack(ctx, parameters[0]["value"], _constant(ctx, parameters[1], "pop"))
 
 
 def _constant(ctx: FunctionContext, node: Json, op: str) -> int:
@@ -231,7 +230,7 @@ def _mark_to_drop(ctx: FunctionContext, parameters: Parameters) -> None:
     ):
         if header == _STANDARD:
             ctx.set_standard(alias, value)
-        elif ctx.layout.has(header, name):
+        elif (header, name) in ctx.layout.slots:
             ctx.set_slot(ctx.slot(header, name), value)
 
 
@@ -280,24 +279,18 @@ def _random(ctx: FunctionContext, parameters: Parameters) -> None:
         ctx.set_slot(_slot(ctx, parameters[0]), drawn)
 
 
-def _clone(stage: str) -> Callable[[FunctionContext, Parameters], None]:
-    def lower(ctx: FunctionContext, parameters: Parameters) -> None:
-        _only_in(ctx, stage, "clone")
-        mask = constant(_CLONE_SESSION_MASK)
-        ctx.set(var.CLONE_SESSION, arithmetic.bit_and(ctx.value(parameters[0]), mask))
-        ctx.set(var.CLONE_LIST, _field_list(ctx, parameters[1]))
-
-    return lower
+def _clone(ctx: FunctionContext, parameters: Parameters, *, stage: str) -> None:
+    _only_in(ctx, stage, "clone")
+    mask = constant(_CLONE_SESSION_MASK)
+    ctx.set(var.CLONE_SESSION, arithmetic.bit_and(ctx.value(parameters[0]), mask))
+    ctx.set(var.CLONE_LIST, _field_list(ctx, parameters[1]))
 
 
 def _again(
-    stage: str, call: str, which: ir.Variable
-) -> Callable[[FunctionContext, Parameters], None]:
-    def lower(ctx: FunctionContext, parameters: Parameters) -> None:
-        _only_in(ctx, stage, call)
-        ctx.set(which, _field_list(ctx, parameters[0]))
-
-    return lower
+    ctx: FunctionContext, parameters: Parameters, *, stage: str, call: str, which: ir.Variable
+) -> None:
+    _only_in(ctx, stage, call)
+    ctx.set(which, _field_list(ctx, parameters[0]))
 
 
 def _only_in(ctx: FunctionContext, stage: str, call: str) -> None:
@@ -323,37 +316,29 @@ def _log(ctx: FunctionContext, parameters: Parameters) -> None:
     ctx.add(ir.Log(str(template), tuple(ctx.value(value) for value in values)))
 
 
-def _exit(ctx: FunctionContext, _parameters: Parameters) -> None:
-    ctx.set(var.EXITED, constant(1))
-
-
-def _nothing(_ctx: FunctionContext, _parameters: Parameters) -> None:
-    return
-
-
 _HANDLERS: dict[str, Callable[[FunctionContext, Parameters], None]] = {
     "assign": _assign,
-    "assign_header": _assign_header,
-    "assign_header_stack": _assign_stack,
-    "assign_union": _assign_union,
-    "assign_union_stack": _assign_stack,
+    "assign_header": lambda ctx, nodes: _copy_header(ctx, *map(ctx.header, nodes[:2])),
+    "assign_header_stack": _copy_stack,
+    "assign_union": lambda ctx, nodes: _copy_union(ctx, *map(ctx.union, nodes[:2])),
+    "assign_union_stack": _copy_stack,
     "assign_VL": _assign_varbit,
     "add_header": _add_header,
     "remove_header": _remove_header,
-    "push": _push,
-    "pop": _pop,
+    "push": partial(_move_stack, op="push"),
+    "pop": partial(_move_stack, op="pop"),
     "mark_to_drop": _mark_to_drop,
     "register_read": _register_read,
     "register_write": _register_write,
     "count": _count,
     "modify_field_with_hash_based_offset": _hash,
     "modify_field_rng_uniform": _random,
-    "clone_ingress_pkt_to_egress": _clone(INGRESS),
-    "clone_egress_pkt_to_egress": _clone(EGRESS),
-    "resubmit": _again(INGRESS, "resubmit", var.RESUBMIT),
-    "recirculate": _again(EGRESS, "recirculate", var.RECIRCULATE),
+    "clone_ingress_pkt_to_egress": partial(_clone, stage=INGRESS),
+    "clone_egress_pkt_to_egress": partial(_clone, stage=EGRESS),
+    "resubmit": partial(_again, stage=INGRESS, call="resubmit", which=var.RESUBMIT),
+    "recirculate": partial(_again, stage=EGRESS, call="recirculate", which=var.RECIRCULATE),
     "truncate": _truncate,
     "log_msg": _log,
-    "exit": _exit,
-    "no_op": _nothing,
+    "exit": lambda ctx, _: ctx.set(var.EXITED, constant(1)),
+    "no_op": lambda ctx, _: None,
 }

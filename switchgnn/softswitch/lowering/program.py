@@ -17,11 +17,11 @@ from switchgnn.softswitch.lowering.arithmetic import (
     wrap,
 )
 from switchgnn.softswitch.lowering.control import ControlLowering
-from switchgnn.softswitch.lowering.digests import lower_digest
 from switchgnn.softswitch.lowering.expressions import EGRESS, INGRESS, FunctionContext
 from switchgnn.softswitch.lowering.layout import FieldLayout
 from switchgnn.softswitch.lowering.parser import ParserLowering
-from switchgnn.softswitch.lowering.wire import HeaderCodec, header_codecs
+from switchgnn.softswitch.lowering.primitives import lower_digest
+from switchgnn.softswitch.lowering.wire import Codec, header_codecs
 from switchgnn.softswitch.program import DROP_PORT, Checksum, LoadedProgram
 
 _TIMES = (
@@ -74,9 +74,9 @@ def lower_program(program: LoadedProgram) -> LoweredProgram:
 
 
 class _Bodies:
-    """The functions as lowered with one choice of codecs."""
+    """The functions as lowered with one choice of codecs, and the variables that they use."""
 
-    def __init__(self, layout: FieldLayout, codecs: Mapping[str, HeaderCodec]) -> None:
+    def __init__(self, layout: FieldLayout, codecs: Mapping[str, Codec]) -> None:
         program = layout.program
         self.parser = FunctionContext(layout, INGRESS)
         ParserLowering(self.parser, codecs).lower()
@@ -91,21 +91,11 @@ class _Bodies:
         _update(self.deparser)
         _deparse(self.deparser, codecs)
 
-    def touched(self) -> frozenset[ir.Variable]:
-        """Return the variables that any function uses."""
-        return self.read() | frozenset().union(*map(ir.variables_set, self._blocks()))
-
-    def read(self) -> frozenset[ir.Variable]:
-        """Return the variables whose values any function uses."""
-        return frozenset().union(*map(ir.variables_read, self._blocks()))
-
-    def _blocks(self) -> list[ir.Block]:
         contexts = (self.parser, self.ingress, self.egress, self.deparser)
-        return [each.statements for each in contexts]
-
-    def egress_reads(self) -> set[ir.Variable]:
-        """Return the variables whose values egress needs from ingress."""
-        return ir.variables_read((*self.egress.statements, *self.deparser.statements))
+        blocks = [each.statements for each in contexts]
+        # The variables whose values any function uses, and also those that any function sets.
+        self.read = frozenset().union(*map(ir.variables_read, blocks))
+        self.touched = self.read.union(*map(ir.variables_set, blocks))
 
 
 def _verify(ctx: FunctionContext) -> None:
@@ -140,12 +130,13 @@ def _applies(ctx: FunctionContext, checksum: Checksum, conditions: list[ir.Expr]
     return all_of(conditions)
 
 
-def _deparse(ctx: FunctionContext, codecs: Mapping[str, HeaderCodec]) -> None:
+def _deparse(ctx: FunctionContext, codecs: Mapping[str, Codec]) -> None:
     """Emit the valid headers in order, then what the parser has left."""
     for header in ctx.layout.program.deparse_order:
         if header in codecs:
             with ctx.when(ctx.layout.valid(header)):
-                codecs[header].emit(ctx)
+                for run in codecs[header]:
+                    run.emit(ctx)
     ctx.add(ir.EmitRest())
 
 
@@ -159,15 +150,16 @@ def _lower(program: LoadedProgram) -> LoweredProgram:
     kept = frozenset().union(*lists.values())
     # The first round finds the header fields that are used in computations; the
     # others then stay undecoded between parser and deparser.
-    touched = _Bodies(layout, {}).touched() | kept
+    touched = _Bodies(layout, {}).touched | kept
     codecs = header_codecs(layout, touched | layout.metadata_variables)
     bodies = _Bodies(layout, codecs)
     # A packet may have a header more than once.
-    emitted = [codecs[name] for name in program.deparse_order if name in codecs]
+    emitted = [program.headers[name].width for name in program.deparse_order if name in codecs]
+    egress_reads = ir.variables_read((*bodies.egress.statements, *bodies.deparser.statements))
     clones = var.CLONE_SESSION in ir.variables_set(bodies.ingress.statements)
     results = [layout.standard(name) for name in _RESULTS]
     used = {slot.variable for slot in results if slot is not None}
-    given = _GivenNumbers(layout, bodies.read() | kept | used)
+    given = _GivenNumbers(layout, bodies.read | kept | used)
     spec, group, priority = (constant(0) if s is None else variable(s.variable) for s in results)
     return LoweredProgram(
         program=program,
@@ -175,11 +167,11 @@ def _lower(program: LoadedProgram) -> LoweredProgram:
         egress=_egress(layout, given, bodies),
         reparse=(*_before_parser(given), *bodies.parser.statements) if clones else None,
         results=(spec, group, priority),
-        state=_sorted(each for each in bodies.egress_reads() | kept if each.name in layout.names),
+        state=_sorted(each for each in egress_reads | kept if each.name in layout.names),
         kept=_sorted(kept),
         lists=lists,
         metadata=layout.metadata_variables,
-        header_bytes=sum(codec.most_bytes for codec in emitted),
+        header_bytes=sum(emitted) // 8,
         uses_time=any(s.variable in touched for s in map(layout.standard, _TIMES) if s is not None),
     )
 
@@ -201,38 +193,48 @@ class _GivenNumbers:
         self._layout = layout
         self._read = read
 
-    def __call__(self, *values: tuple[str, ir.Expr]) -> Iterator[ir.Statement]:
-        for name, value in values:
+    def __call__(self, numbers: Mapping[str, ir.Expr]) -> Iterator[ir.Statement]:
+        for name, value in numbers.items():
             slot = self._layout.standard(name)
             if slot is not None and slot.variable in self._read:
                 yield ir.Assign(slot.variable, wrap(value, slot.width))
 
 
+_NOW = wrap(variable(var.NOW), 48)
+_INGRESS_PORT = {"standard_metadata.ingress_port": variable(var.INPUT_PORT)}
+_AT_INGRESS = {
+    "standard_metadata.instance_type": variable(var.INSTANCE_TYPE),
+    "standard_metadata.packet_length": wrap(variable(var.PACKET_BYTES), 32),
+}
+_AT_EGRESS = {
+    "standard_metadata.egress_port": variable(var.INPUT_PORT),
+    "standard_metadata.instance_type": variable(var.INSTANCE_TYPE),
+    "standard_metadata.packet_length": wrap(variable(var.LENGTH), 32),
+    "intrinsic_metadata.egress_global_timestamp": _NOW,
+    "queueing_metadata.enq_timestamp": wrap(variable(var.ENQUEUED_AT), 32),
+    "queueing_metadata.enq_qdepth": wrap(variable(var.DEPTH_BEFORE), 19),
+    "queueing_metadata.deq_timedelta": wrap(
+        subtract(variable(var.NOW), variable(var.ENQUEUED_AT)), 32
+    ),
+    "queueing_metadata.deq_qdepth": wrap(variable(var.DEPTH_AFTER), 19),
+}
+
+
+def _set(values: Mapping[ir.Variable, int]) -> Iterator[ir.Statement]:
+    yield from (ir.Assign(each, constant(value)) for each, value in values.items())
+
+
 def _before_ingress(given: _GivenNumbers) -> Iterator[ir.Statement]:
-    yield from given(
-        ("standard_metadata.ingress_port", variable(var.INPUT_PORT)),
-        ("intrinsic_metadata.ingress_global_timestamp", wrap(variable(var.NOW), 48)),
-    )
+    yield from given({**_INGRESS_PORT, "intrinsic_metadata.ingress_global_timestamp": _NOW})
     yield ir.RestoreKept()
-    yield from given(
-        ("standard_metadata.instance_type", variable(var.INSTANCE_TYPE)),
-        ("standard_metadata.packet_length", wrap(variable(var.PACKET_BYTES), 32)),
-    )
-    for each, value in (
-        *(
-            (var.POSITION, 0),
-            (var.CLONE_LIST, 0),
-            (var.RESUBMIT, 0),
-            (var.CLONE_SESSION, -1),
-        ),
-        (var.KEPT_BYTES, var.NEVER_TRUNCATED),
-    ):
-        yield ir.Assign(each, constant(value))
+    yield from given(_AT_INGRESS)
+    yield from _set({var.POSITION: 0, var.CLONE_LIST: 0, var.RESUBMIT: 0})
+    yield from _set({var.CLONE_SESSION: -1, var.KEPT_BYTES: var.NEVER_TRUNCATED})
     yield ir.Assign(var.LENGTH, variable(var.PACKET_BYTES))
 
 
 def _before_parser(given: _GivenNumbers) -> Iterator[ir.Statement]:
-    yield from given(("standard_metadata.ingress_port", variable(var.INPUT_PORT)))
+    yield from given(_INGRESS_PORT)
     yield ir.Assign(var.POSITION, constant(0))
     yield ir.Assign(var.LENGTH, variable(var.PACKET_BYTES))
 
@@ -251,23 +253,8 @@ def _egress(layout: FieldLayout, given: _GivenNumbers, bodies: _Bodies) -> ir.Bl
 
 def _before_egress(given: _GivenNumbers) -> Iterator[ir.Statement]:
     # simple_switch writes the drop port plus one here, which is 0 in nine bits.
-    yield from given((_SPEC, constant(0)))
-    copied = tuple(given(("intrinsic_metadata.egress_rid", wrap(variable(var.INSTANCE), 32))))
+    yield from given({_SPEC: constant(0)})
+    copied = tuple(given({"intrinsic_metadata.egress_rid": wrap(variable(var.INSTANCE), 32)}))
     yield ir.either(compare(">=", variable(var.INSTANCE), constant(0)), copied)
-    waited = subtract(variable(var.NOW), variable(var.ENQUEUED_AT))
-    yield from given(
-        ("standard_metadata.egress_port", variable(var.INPUT_PORT)),
-        ("standard_metadata.instance_type", variable(var.INSTANCE_TYPE)),
-        ("standard_metadata.packet_length", wrap(variable(var.LENGTH), 32)),
-        ("intrinsic_metadata.egress_global_timestamp", wrap(variable(var.NOW), 48)),
-        ("queueing_metadata.enq_timestamp", wrap(variable(var.ENQUEUED_AT), 32)),
-        ("queueing_metadata.enq_qdepth", wrap(variable(var.DEPTH_BEFORE), 19)),
-        ("queueing_metadata.deq_timedelta", wrap(waited, 32)),
-        ("queueing_metadata.deq_qdepth", wrap(variable(var.DEPTH_AFTER), 19)),
-    )
-    for each, value in (
-        (var.CLONE_SESSION, -1),
-        (var.CLONE_LIST, 0),
-        (var.RECIRCULATE, 0),
-    ):
-        yield ir.Assign(each, constant(value))
+    yield from given(_AT_EGRESS)
+    yield from _set({var.CLONE_SESSION: -1, var.CLONE_LIST: 0, var.RECIRCULATE: 0})

@@ -4,7 +4,6 @@
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from typing import Protocol, TypeVar
 
@@ -20,9 +19,7 @@ _EMITTED_NODES_LIMIT = 20_000
 _NOWHERE = ""  # no node has this name
 
 
-def join_points(
-    successors: Mapping[Node, Sequence[Node | None]],
-) -> dict[Node, Node | None] | None:
+def join_points(successors: Mapping[Node, Sequence[Node | None]]) -> dict[Node, Node | None] | None:
     """Return each node's immediate post-dominator (None: the end), or None for a cyclic graph."""
     graph = {node: [n for n in nexts if n is not None] for node, nexts in successors.items()}
     try:
@@ -68,12 +65,8 @@ class Structurer(Protocol):
 Emit = Callable[[str, Structurer], None]
 
 
-@dataclass(frozen=True)
-class LoopVariables:
-    """The variables of a loop over parts: the next part, and the turns so far."""
-
-    part: ir.Variable
-    turns: ir.Variable
+# The variables of a loop over parts: the next part, and the turns so far.
+LoopVariables = tuple[ir.Variable, ir.Variable]
 
 
 def lower_graph(
@@ -139,7 +132,7 @@ class _Looping:
         entered = Counter(node for nexts in self._successors.values() for node in nexts)
         shared = [n for n, count in entered.items() if count > 1 and n != initial]
         self._parts = {n: number for number, n in enumerate((initial, *filter(None, shared)))}
-        ctx, part, turns = self._ctx, self._counters.part, self._counters.turns
+        ctx, (part, turns) = self._ctx, self._counters
         ctx.set(part, constant(0))
         ctx.set(turns, constant(0))
         with ctx.block() as body:
@@ -161,7 +154,7 @@ class _Looping:
         if start is None:
             self._ctx.add(ir.Break())
         elif start in self._parts:
-            self._ctx.set(self._counters.part, constant(self._parts[start]))
+            self._ctx.set(self._counters[0], constant(self._parts[start]))
             self._ctx.add(ir.Continue())
         elif start != stop:
             self._lower_from(start)

@@ -96,49 +96,26 @@ class Run:
         yield from reversed(pairs)
 
 
-@dataclass(frozen=True)
-class HeaderCodec:
-    """The runs of one header."""
-
-    runs: tuple[Run, ...]
-
-    @cached_property
-    def fixed_bytes(self) -> int:
-        """Bytes of the header on the wire without a ``varbit``."""
-        return sum(run.fixed_bytes for run in self.runs)
-
-    @cached_property
-    def most_bytes(self) -> int:
-        """Bytes of the header on the wire, at most."""
-        return sum(run.most_bytes for run in self.runs)
-
-    @cached_property
-    def length(self) -> ir.Variable | None:
-        """The variable with the bytes of its ``varbit``, if it has one."""
-        return next((run.length for run in self.runs if run.length), None)
-
-    def read(self, ctx: FunctionContext) -> None:
-        """Read the header where the parser is, and move on."""
-        position = variable(POSITION)
-        passed = constant(0)
-        for run in self.runs:
-            run.read(ctx, arithmetic.add(position, passed))
-            passed = arithmetic.add(passed, run.size)
-        ctx.set(POSITION, arithmetic.add(position, passed))
-
-    def emit(self, ctx: FunctionContext) -> None:
-        """Append the header to the outgoing packet."""
-        for run in self.runs:
-            run.emit(ctx)
+# The runs of a header, which together are all of it.
+Codec = tuple[Run, ...]
 
 
-def header_codecs(layout: FieldLayout, touched: frozenset[ir.Variable]) -> dict[str, HeaderCodec]:
+def read_header(ctx: FunctionContext, codec: Codec) -> None:
+    """Read a header where the parser is, and move on."""
+    position = variable(POSITION)
+    passed = constant(0)
+    for run in codec:
+        run.read(ctx, arithmetic.add(position, passed))
+        passed = arithmetic.add(passed, run.size)
+    ctx.set(POSITION, arithmetic.add(position, passed))
+
+
+def header_codecs(layout: FieldLayout, touched: frozenset[ir.Variable]) -> dict[str, Codec]:
     """Return the codecs of all headers that can be on the wire."""
-    headers = [header for header in layout.program.headers.values() if not header.metadata]
     return {
-        header.name: HeaderCodec(tuple(_runs(layout, header.name, touched)))
-        for header in headers
-        if header.fields
+        header.name: tuple(_runs(layout, header.name, touched))
+        for header in layout.program.headers.values()
+        if header.fields and not header.metadata
     }
 
 

@@ -12,7 +12,6 @@ from dataclasses import dataclass, fields
 from enum import IntEnum
 from functools import cached_property, partial
 from pathlib import Path
-from struct import Struct
 from typing import NamedTuple, TypeVar
 
 from switchgnn.base.native import find_compiler
@@ -25,7 +24,7 @@ from switchgnn.softswitch.native.build import (
     backend_here,
     compiled_library,
 )
-from switchgnn.softswitch.native.library import Library, TableShape, numbers, table_shapes
+from switchgnn.softswitch.native.library import Library, Switch, TableShape, numbers, table_shapes
 from switchgnn.softswitch.native.source import program_source
 from switchgnn.softswitch.native.state import NativeState
 from switchgnn.softswitch.ports import EthernetPort, Port
@@ -38,10 +37,6 @@ Result = TypeVar("Result")
 
 PORTS = 512
 _SCALARS = [each.name for each in fields(ForwardingCounts) if each.default == 0]
-# Captured frames, each after its port and length.
-_FRAME_HEAD = Struct("=II")
-_LONGEST = _FRAME_HEAD.size + (1 << 17)
-_ROOM = 2 * _LONGEST
 
 
 class PortKind(IntEnum):
@@ -94,7 +89,7 @@ class NativeEngine:
     """The packet path of a native program; callers must serialize their calls."""
 
     def __init__(self, native: NativeProgram, queues: QueueSettings) -> None:
-        self.switch = native.library.new()
+        self.switch = Switch(native.library)
         self.state = NativeState(native.program, self.switch, native.shapes)
         self.messages = native.library.messages()
         self._set_limits(queues)
@@ -102,9 +97,6 @@ class NativeEngine:
         self._counts = array(c_uint64, 4 * PORTS + len(_SCALARS), call("switch_counts"))
         self._tail_drops = array(c_uint64, PORTS, call("switch_tail_drops"))
         self._lengths = array(c_int64, PORTS * CLASSES, call("switch_lengths"))
-        self._captured = self.switch.bound("switch_captured")
-        self._room = create_string_buffer(_ROOM)
-        self._moved = memoryview(self._room).cast("B")
 
     def _set_limits(self, queues: QueueSettings) -> None:
         self.switch.call("switch_limits", queues.depth, queues.rate or 0.0, queues.bandwidth or 0.0)
@@ -146,23 +138,9 @@ class NativeEngine:
         """Process recirculated and resubmitted packets; return whether more wait."""
         return bool(self.switch.call("switch_again", limit))
 
-    def captured(self) -> list[tuple[int, bytes]]:
-        """Return the frames sent to captured ports since the last call, as (port, frame)."""
-        frames: list[tuple[int, bytes]] = []
-        used = _ROOM
-        # More frames remain only if another of the longest would not fit.
-        while used > _ROOM - _LONGEST:
-            used = self._captured(self._room, _ROOM)
-            end = 0
-            while end < used:
-                port, length = _FRAME_HEAD.unpack_from(self._moved, end)
-                begin = end + _FRAME_HEAD.size
-                end = begin + length
-                frames.append((port, self._moved[begin:end].tobytes()))
-        return frames
-
+    @property
     def counts(self) -> ForwardingCounts:
-        """Return the packet counts."""
+        """The packet counts."""
         values = list(self._counts)
         received, sent, unattached, errors = (
             _by_port(values[i * PORTS : (i + 1) * PORTS]) for i in range(4)
@@ -282,7 +260,7 @@ def _logged_numbers(data: bytes) -> tuple[int, ...]:
     return tuple(numbers)
 
 
-_LOG = logging.getLogger(__name__)
+_LOG = logging.getLogger("softswitch.switch")
 
 
 @dataclass(frozen=True)
@@ -296,19 +274,29 @@ class Ahead:
 
 def compile_ahead(config: bytes, asked: Backend | None = None) -> Ahead:
     """Compile a program before switches are started, which then find it in the cache."""
-    chosen = backend_here(asked)
-    begin = time.monotonic()
+    chosen, begin = backend_here(asked), time.monotonic()
+    made = made_natively(GivenProgram(config), chosen, native_library)
+    backend = Backend.NATIVE if isinstance(made, Path) else Backend.PYTHON
+    return Ahead(backend, time.monotonic() - begin, made if isinstance(made, str) else None)
+
+
+def made_natively(
+    given: GivenProgram, chosen: Backend, make: Callable[[GivenProgram], Result]
+) -> Result | str | None:
+    """Return what is made of a program as native code, or why it is interpreted, if not asked.
+
+    Raises:
+        SoftSwitchError: the back end cannot run the program.
+    """
     if chosen is Backend.PYTHON:
-        return Ahead(Backend.PYTHON, 0.0)
+        return None
     if chosen is Backend.AUTO and find_compiler() is None:
-        return Ahead(Backend.PYTHON, 0.0, "There is no C++ compiler")
-    given = GivenProgram(config)
+        return "There is no C++ compiler"
     try:
-        native_library(given)
+        return make(given)
     except (NoCompilerError, UnsupportedProgramError) as error:
         if chosen is Backend.NATIVE:
             raise
         given.check()
         _LOG.warning("The program is interpreted: %s", error)
-        return Ahead(Backend.PYTHON, time.monotonic() - begin, str(error))
-    return Ahead(Backend.NATIVE, time.monotonic() - begin)
+        return str(error)

@@ -4,7 +4,7 @@
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from ctypes import (
     CDLL,
     PyDLL,
@@ -37,13 +37,6 @@ _TYPES: dict[str, Any] = {
 }
 
 
-def _signatures() -> Iterator[tuple[str, Any, list[Any]]]:
-    """Yield the name, result and arguments of each function of interface.h."""
-    for result, name, arguments in _FUNCTION.findall(_INTERFACE.read_text()):
-        kinds = [each.strip() for each in arguments.split(",") if each.strip()]
-        yield name, _type(result), [_type(each) for each in kinds]
-
-
 def _type(text: str) -> Any:  # noqa: ANN401  ctypes types
     return c_void_p if "*" in text else _TYPES[text.split(maxsplit=1)[0]]
 
@@ -53,28 +46,25 @@ class Library:
 
     def __init__(self, path: Path) -> None:
         # PyDLL keeps the GIL, for short calls; CDLL releases it, for calls that may wait.
-        self._short, self._waiting = PyDLL(str(path)), CDLL(str(path))
-        for name, result, arguments in _signatures():
-            for library in (self._short, self._waiting):
+        self.short, self.waiting = PyDLL(str(path)), CDLL(str(path))
+        for result, name, arguments in _FUNCTION.findall(_INTERFACE.read_text()):
+            for library in (self.short, self.waiting):
                 function = getattr(library, name)
-                function.restype, function.argtypes = result, arguments
-        self._short.program_messages.restype = c_char_p
+                function.restype = _type(result)
+                function.argtypes = [_type(each.strip()) for each in arguments.split(",") if each]
+        self.short.program_messages.restype = c_char_p
 
     def messages(self) -> tuple[str, ...]:
         """Return the log messages of the program, by number."""
-        return tuple(json.loads(self._short.program_messages()))
-
-    def new(self) -> "Switch":
-        """Return a new switch that runs the program."""
-        return Switch(self._short, self._waiting)
+        return tuple(json.loads(self.short.program_messages()))
 
 
 class Switch:
-    """A switch in native memory."""
+    """A switch in native memory, which runs the program of a library."""
 
-    def __init__(self, short: PyDLL, waiting: CDLL) -> None:
-        self._short, self._waiting = short, waiting
-        self._pointer: int | None = short.switch_new()
+    def __init__(self, library: Library) -> None:
+        self._short, self._waiting = library.short, library.waiting
+        self._pointer = self._short.switch_new()
 
     def call(self, name: str, *arguments: object) -> Any:  # noqa: ANN401  as declared
         """Call a function that does not wait."""
@@ -95,9 +85,7 @@ class Switch:
         return array
 
     def __del__(self) -> None:
-        if self._pointer is not None:
-            self._short.switch_free(self._pointer)
-            self._pointer = None
+        self._short.switch_free(self._pointer)
 
 
 def numbers(kind: Any, values: Sequence[int]) -> Any:  # noqa: ANN401  ctypes arrays

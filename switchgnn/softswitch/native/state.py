@@ -2,20 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """ProgramState and its tables in native memory."""
 
-from collections.abc import Iterable, Iterator, Mapping, MutableSequence, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from ctypes import byref, c_int, c_uint8, c_uint16, c_uint32, c_uint64, string_at
 from typing import Any
 
 from switchgnn.softswitch.native.library import Switch, TableShape, byte_size, cell_bytes, numbers
-from switchgnn.softswitch.program import CounterArray, LoadedProgram, RegisterArray, TableSpec
+from switchgnn.softswitch.program import LoadedProgram, RegisterArray
 from switchgnn.softswitch.schema import TableSchema
-from switchgnn.softswitch.state import (
-    CounterCells,
-    ProgramState,
-    RegisterCells,
-    constant_entries,
-    default_target,
-)
+from switchgnn.softswitch.state import CounterCells, ProgramState, RegisterCells, fresh_entries
 from switchgnn.softswitch.tables import (
     Entry,
     EntryKey,
@@ -136,12 +130,12 @@ class _Rows:
 class _NativeTable(EntryTable):
     """A table whose entries native code looks up."""
 
-    def __init__(self, records: _Records, initial: Target, constants: tuple[Entry, ...]) -> None:
+    def __init__(self, records: _Records, initial: Target, constants: Iterable[Entry]) -> None:
         self._records = records
         self._switch, self._number = records.switch, records.number
         # Of the few entries with metadata; in native memory they are marked.
         self._notes: dict[EntryKey, bytes] = {}
-        super().__init__(initial, constants)
+        self._fill(initial, constants)
 
     def _place(self, key: EntryKey) -> int:
         return int(self._switch.call("table_find", self._number, self._records.key(key)))
@@ -195,9 +189,6 @@ class _NativeTable(EntryTable):
 
     def __len__(self) -> int:
         return int(self._switch.call("table_length", self._number))
-
-
-_MOST_FIELDS = 64  # bits of the set of seen fields in runtime/batches.h
 
 
 class NativeBatches:
@@ -259,21 +250,12 @@ class NativeBatch:
         """Apply updates from ``begin`` on; return the place of the first left to Python, or end."""
         return int(self._switch.call("batch_apply", self._pointer, begin, end))
 
-    def is_read(self, place: int) -> bool:
-        """Return whether an update was read natively, so that it is not in the rest."""
-        return not self._item(place)[2]
-
-    def update(self, place: int) -> bytes:
-        """Return the bytes of an update."""
-        begin, length, _ = self._item(place)
-        return self._request[begin : begin + length]
-
-    def _item(self, place: int) -> tuple[int, int, bool]:
+    def update(self, place: int) -> bytes | None:
+        """Return the bytes of an update that was read natively; None if it is in the rest."""
         begin, length, odd = c_uint64(), c_uint64(), c_int()
-        self._switch.call(
-            "batch_item", self._pointer, place, byref(begin), byref(length), byref(odd)
-        )
-        return begin.value, length.value, bool(odd.value)
+        places = (byref(begin), byref(length), byref(odd))
+        self._switch.call("batch_item", self._pointer, place, *places)
+        return None if odd.value else self._request[begin.value : begin.value + length.value]
 
     def __del__(self) -> None:
         self._switch.call("batch_free", self._pointer)
@@ -291,7 +273,7 @@ def _fits(table: TableSchema, shape: TableShape) -> bool:
             == shape.parameter_widths[action.number]
             for action in actions
         )
-        and all(len({part.id for part in each}) == len(each) <= _MOST_FIELDS for each in lists)
+        and all(len({part.id for part in each}) == len(each) for each in lists)
         and table.size >= 0
     )
 
@@ -326,77 +308,51 @@ class NativeState(ProgramState):
     ) -> None:
         self.switch = switch
         self.shapes = shapes
-        self._registers = list(program.registers)
-        self._counters = list(program.counters)
-        super().__init__(program)
+        self.tables = {
+            name: _NativeTable(_Records(switch, shapes[name]), table.default, fresh_entries(table))
+            for name, table in program.tables.items()
+        }
+        self.registers = {
+            name: RegisterCells(array.width, _cells(switch, number, array))
+            for number, (name, array) in enumerate(program.registers.items())
+        }
+        self.counters = {
+            name: CounterCells(
+                *(
+                    switch.array(c_uint64, array.size, switch.call(part, number))
+                    for part in ("counter_packets", "counter_bytes")
+                )
+            )
+            for number, (name, array) in enumerate(program.counters.items())
+            if not array.is_direct
+        }
 
-    def _table(self, table: TableSpec) -> _NativeTable:
-        records = _Records(self.switch, self.shapes[table.name])
-        return _NativeTable(records, default_target(table), constant_entries(table))
 
-    def _register(self, array: RegisterArray) -> RegisterCells:
-        number = self._registers.index(array.name)
-        return _NativeRegister(self.switch, number, array.size, array.width)
-
-    def _counter(self, array: CounterArray) -> CounterCells:
-        return _NativeCounter(self.switch, self._counters.index(array.name), array.size)
+def _cells(switch: Switch, number: int, array: RegisterArray) -> Any:  # noqa: ANN401  ctypes arrays
+    each, address = cell_bytes(array.width), switch.call("register_cells", number)
+    if each in _CELLS:
+        return switch.array(_CELLS[each], array.size, address)
+    memory = switch.array(c_uint8, array.size * each, address)
+    return _WideCells(memoryview(memory).cast("B"), each)
 
 
-class _WideCells(MutableSequence[int]):
+class _WideCells(Sequence[int]):
     """Cells of several words."""
 
     def __init__(self, memory: memoryview, size: int) -> None:
         self._bytes = memory
         self._size = size
-        self._places = range(len(memory) // size)
+        self._begins = range(0, len(memory), size)
 
     def __len__(self) -> int:
-        return len(self._places)
+        return len(self._begins)
 
     def __getitem__(self, index: Any) -> Any:  # noqa: ANN401  as in its base class
-        places = self._places[index]
-        if isinstance(places, range):
-            return [self[place] for place in places]
-        begin = places * self._size
+        if isinstance(index, slice):
+            return [self[place] for place in range(len(self))[index]]
+        begin = self._begins[index]
         return int.from_bytes(self._bytes[begin : begin + self._size], "little")
 
-    def __setitem__(self, index: Any, value: Any) -> None:  # noqa: ANN401  as in its base class
-        places = self._places[index]
-        if isinstance(places, range):
-            for place, number in zip(places, value, strict=True):
-                self[place] = number
-            return
-        begin = places * self._size
+    def __setitem__(self, index: int, value: int) -> None:
+        begin = self._begins[index]
         self._bytes[begin : begin + self._size] = value.to_bytes(self._size, "little")
-
-    def __delitem__(self, index: Any) -> None:  # noqa: ANN401  as in its base class
-        raise TypeError
-
-    def insert(self, _index: int, _value: int) -> None:
-        """Refuse: the size is fixed."""
-        raise TypeError
-
-
-class _NativeRegister(RegisterCells):
-    def __init__(self, switch: Switch, number: int, size: int, width: int) -> None:
-        self.size = size
-        self.width = width
-        self._each = cell_bytes(width)
-        address = switch.call("register_cells", number)
-        self._bytes = memoryview(switch.array(c_uint8, size * self._each, address)).cast("B")
-        kind = _CELLS.get(self._each)
-        if kind is not None:
-            self.cells = switch.array(kind, size, address)
-        else:
-            self.cells = _WideCells(self._bytes, self._each)
-
-    def image(self, number: int) -> bytes:
-        """Return a comparable copy of the first cells."""
-        return self._bytes[: number * self._each].tobytes()
-
-
-class _NativeCounter(CounterCells):
-    def __init__(self, switch: Switch, number: int, size: int) -> None:
-        self.size = size
-        self.packets = switch.array(c_uint64, size, switch.call("counter_packets", number))
-        self.bytes = switch.array(c_uint64, size, switch.call("counter_bytes", number))

@@ -10,13 +10,7 @@ from contextlib import contextmanager
 from finsy.proto import U128, p4r, rpc_code, rpc_status
 
 from switchgnn.softswitch.errors import RequestError
-from switchgnn.softswitch.schema import (
-    denied,
-    exhausted,
-    invalid,
-    not_found,
-    unimplemented,
-)
+from switchgnn.softswitch.schema import denied, exhausted, invalid, not_found, unimplemented
 
 
 class StreamClient:

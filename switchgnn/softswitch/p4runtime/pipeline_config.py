@@ -3,8 +3,7 @@
 """The switch as the P4Runtime service sees it, and the configurations of its pipeline."""
 
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
@@ -17,13 +16,7 @@ from switchgnn.softswitch.errors import MalformedProgramError, RequestError, Sof
 from switchgnn.softswitch.loader import GivenProgram
 from switchgnn.softswitch.native.state import NativeBatches, NativeState
 from switchgnn.softswitch.replication import ReplicationEngine
-from switchgnn.softswitch.schema import (
-    Schema,
-    build_schema,
-    invalid,
-    precondition,
-    unimplemented,
-)
+from switchgnn.softswitch.schema import Schema, build_schema, invalid, precondition, unimplemented
 from switchgnn.softswitch.state import ProgramState
 
 Result = TypeVar("Result")
@@ -126,10 +119,14 @@ class PipelineConfigs:
         self._saved = None
 
     def _reconcile(self, request: p4r.SetForwardingPipelineConfigRequest) -> None:
-        if self._installed is None:
-            self._install(self._verify(request.config))
-        elif _same_program(self._installed.config, request.config):
-            self._installed.config.CopyFrom(request.config)
+        new, installed = request.config, self._installed
+        if installed is None:
+            self._install(self._verify(new))
+        elif (new.p4_device_config, new.p4info) == (
+            installed.config.p4_device_config,
+            installed.config.p4info,
+        ):
+            installed.config.CopyFrom(new)
         else:
             raise unimplemented(
                 "Another program cannot take over the entries: use VERIFY_AND_COMMIT."
@@ -160,9 +157,15 @@ class PipelineConfigs:
         copy = p4r.ForwardingPipelineConfig()
         copy.CopyFrom(config)
         given = self._give(_program_in(config.p4_device_config))
-        with _refusals():
+        try:
             schema = build_schema(copy.p4info, given.program)
             prepared = self._device.prepare(given)
+        except RequestError:
+            raise
+        except MalformedProgramError as error:
+            raise invalid(str(error)) from error
+        except SoftSwitchError as error:
+            raise unimplemented(str(error)) from error
         state = prepared.state
         batches = None
         if isinstance(state, NativeState):
@@ -185,20 +188,3 @@ def _program_in(config: bytes) -> bytes:
     found = {fields[n].field_number: fields[n].data for n in range(len(fields))}
     program = found.get(_DEVICE_DATA)
     return program if isinstance(program, bytes) else config
-
-
-def _same_program(one: p4r.ForwardingPipelineConfig, other: p4r.ForwardingPipelineConfig) -> bool:
-    return one.p4_device_config == other.p4_device_config and one.p4info == other.p4info
-
-
-@contextmanager
-def _refusals() -> Iterator[None]:
-    """Convert errors in a program to request errors."""
-    try:
-        yield
-    except MalformedProgramError as error:
-        raise invalid(str(error)) from error
-    except RequestError:
-        raise
-    except SoftSwitchError as error:
-        raise unimplemented(str(error)) from error

@@ -11,16 +11,18 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Any
 from urllib.parse import quote
 
 import grpc
 from finsy.proto import p4r
+from google.protobuf.message import Message
 
 from switchgnn.base.files import read_regular
 from switchgnn.base.udp_socket import why_not_bound
 from switchgnn.softswitch.errors import GrpcAddressError
-from switchgnn.softswitch.p4runtime.service import P4RuntimeService, Request, aborting, decoded
+from switchgnn.softswitch.p4runtime.service import P4RuntimeService, aborting
+from switchgnn.softswitch.schema import Request, decoded
 
 _SCHEME = "unix:"
 _OWNER_ONLY = 0o177  # umask of mode 0600
@@ -30,7 +32,7 @@ _THREADS = 64
 _MESSAGE_BYTES = 256 << 20
 _LAST_PORT = 65_535
 _GRACE, _LONGEST_STOP = 0.5, 4.0  # seconds until calls are cancelled, and then abandoned
-Answer = TypeVar("Answer")
+_Method = Callable[[Request, grpc.ServicerContext], Any]
 
 
 def socket_path(address: str) -> Path | None:
@@ -111,48 +113,42 @@ class P4RuntimeServer:
 
 
 def _handlers(service: P4RuntimeService) -> grpc.GenericRpcHandler:
-    """Return the service for gRPC, which gets and returns bytes where messages may be large.
+    """Return the service for gRPC, which gets bytes, and returns them where they may be many.
 
     gRPC's own deserializers never release a request that they refuse, and its stream never ends.
     """
-    unary, stream = grpc.unary_unary_rpc_method_handler, grpc.unary_stream_rpc_method_handler
-    pipe = grpc.stream_stream_rpc_method_handler
-    read = _decoding(p4r.ReadRequest, service.Read)
-    load = _decoding(p4r.SetForwardingPipelineConfigRequest, service.SetForwardingPipelineConfig)
-    get = _decoding(p4r.GetForwardingPipelineConfigRequest, service.GetForwardingPipelineConfig)
-    describe = _decoding(p4r.CapabilitiesRequest, service.Capabilities)
+
+    def decoding(kind: type[Request], method: _Method[Request]) -> Callable[..., Any]:
+        def handle(data: bytes, context: grpc.ServicerContext) -> Any:  # noqa: ANN401  an answer
+            with aborting(context):
+                request = decoded(kind, data)
+            return method(request, context)
+
+        return handle
+
+    def unary(handle: Callable[..., Message]) -> grpc.RpcMethodHandler:
+        return grpc.unary_unary_rpc_method_handler(handle, None, _serialized)
+
+    def stream(messages: Iterator[bytes], context: grpc.ServicerContext) -> Iterator[Message]:
+        requests = (decoded(p4r.StreamMessageRequest, data) for data in messages)
+        return service.StreamChannel(requests, context)
+
+    load, get = service.SetForwardingPipelineConfig, service.GetForwardingPipelineConfig
     return grpc.method_handlers_generic_handler(
         "p4.v1.P4Runtime",
         {
-            "Write": unary(service.Write, None, p4r.WriteResponse.SerializeToString),
-            "Read": stream(read),
-            "SetForwardingPipelineConfig": unary(
-                load, None, p4r.SetForwardingPipelineConfigResponse.SerializeToString
-            ),
-            "GetForwardingPipelineConfig": unary(
-                get, None, p4r.GetForwardingPipelineConfigResponse.SerializeToString
-            ),
-            "StreamChannel": pipe(
-                lambda messages, context: service.StreamChannel(
-                    (decoded(p4r.StreamMessageRequest, data) for data in messages), context
-                ),
-                None,
-                p4r.StreamMessageResponse.SerializeToString,
-            ),
-            "Capabilities": unary(describe, None, p4r.CapabilitiesResponse.SerializeToString),
+            "Write": unary(service.Write),
+            "Read": grpc.unary_stream_rpc_method_handler(decoding(p4r.ReadRequest, service.Read)),
+            load.__name__: unary(decoding(p4r.SetForwardingPipelineConfigRequest, load)),
+            get.__name__: unary(decoding(p4r.GetForwardingPipelineConfigRequest, get)),
+            "StreamChannel": grpc.stream_stream_rpc_method_handler(stream, None, _serialized),
+            "Capabilities": unary(decoding(p4r.CapabilitiesRequest, service.Capabilities)),
         },
     )
 
 
-def _decoding(
-    kind: type[Request], method: Callable[[Request, grpc.ServicerContext], Answer]
-) -> Callable[[bytes, grpc.ServicerContext], Answer]:
-    def handle(data: bytes, context: grpc.ServicerContext) -> Answer:
-        with aborting(context):
-            request = decoded(kind, data)
-        return method(request, context)
-
-    return handle
+def _serialized(message: Message) -> bytes:
+    return message.SerializeToString()
 
 
 def _bind(server: grpc.Server, address: str, tls: ServerTls | None) -> str:
@@ -214,7 +210,5 @@ def _credentials(tls: ServerTls) -> grpc.ServerCredentials:
     except OSError as error:
         raise GrpcAddressError(f"A TLS file cannot be read: {error}.") from None
     return grpc.ssl_server_credentials(
-        [(key, certificate)],
-        root_certificates=client_ca,
-        require_client_auth=client_ca is not None,
+        [(key, certificate)], root_certificates=client_ca, require_client_auth=client_ca is not None
     )

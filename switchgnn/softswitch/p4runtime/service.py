@@ -7,12 +7,11 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from itertools import chain
-from typing import NoReturn, TypeVar
+from typing import NoReturn
 
 import grpc
 from finsy.proto import p4r, rpc_code, rpc_status
 from google.protobuf.any_pb2 import Any as AnyMessage
-from google.protobuf.message import DecodeError, Message
 
 from switchgnn.softswitch.errors import RequestError
 from switchgnn.softswitch.loader import GivenProgram
@@ -161,7 +160,6 @@ _HANDLERS: dict[str, Callable[[Device, InstalledPipeline, p4r.Entity], Iterable[
 
 API_VERSION = "1.4.1"
 
-Request = TypeVar("Request", bound=Message)
 _STATUS = {status.value[0]: status for status in grpc.StatusCode}
 
 
@@ -174,33 +172,11 @@ def aborting(context: grpc.ServicerContext) -> Iterator[None]:
         context.abort(_STATUS[error.code], str(error))
 
 
-def decoded(kind: type[Request], data: bytes) -> Request:
-    """Return a serialized request; raise RequestError."""
-    with undecodable(kind):
-        return kind.FromString(data)
-
-
-@contextmanager
-def undecodable(kind: type[Message]) -> Iterator[None]:
-    """Refuse what is not a message of a kind."""
-    try:
-        yield
-    except DecodeError:
-        name = kind.DESCRIPTOR.full_name
-        raise invalid(
-            f"The request is not a {name}: send one that is serialized as protobuf."
-        ) from None
-
-
 class P4RuntimeService:
     """Serves one device; methods run in any thread. ``changed`` is set after every change."""
 
     def __init__(
-        self,
-        device: Device,
-        device_id: int,
-        cpu_port: int | None,
-        give: Give = GivenProgram,
+        self, device: Device, device_id: int, cpu_port: int | None, give: Give = GivenProgram
     ) -> None:
         self._device = device
         self._cpu_port = cpu_port
@@ -239,8 +215,7 @@ class P4RuntimeService:
         """Apply a serialized WriteRequest; a failure reports one error per update."""
         with aborting(context):
             pipeline = self.configs.current
-            with undecodable(p4r.WriteRequest):
-                request = read_request(pipeline, data)
+            request = read_request(pipeline, data)
             message = request.message
             self.arbiter.check_primary(message.device_id, message.election_id)
             if message.atomicity != p4r.WriteRequest.CONTINUE_ON_ERROR:

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Convert table entries, groups and sessions between P4Runtime messages and the switch."""
 
-from collections.abc import Iterable, Iterator, MutableSequence
+from collections.abc import Iterable, Iterator
 
 from finsy.proto import p4i, p4r
 
@@ -62,50 +62,47 @@ def absent(schema: Schema, ident: int, kind: str) -> RequestError:
 
 def write_entry(schema: TableSchema, table: EntryTable, kind: int, message: p4r.TableEntry) -> None:
     """Apply one INSERT, MODIFY or DELETE of a table entry."""
-    _refuse_unsupported(message)
+    if message.idle_timeout_ns:
+        raise unimplemented("Idle timeouts are not supported: leave idle_timeout_ns at 0.")
+    if message.HasField("meter_config"):
+        raise unimplemented("Direct meters are not supported: leave meter_config out.")
     if message.is_default_action:
         _write_default(schema, table, kind, message)
         return
+    name = f"Table '{schema.name}'"
     if schema.constant:
-        raise denied(f"Table '{schema.name}' has constant entries and cannot be changed.")
+        raise denied(f"{name} has constant entries and cannot be changed.")
     key = (decode_matches(schema, message), _priority(schema, message))
     known = table.find(key)
     _check_entry(schema, kind, known is not None, len(table))
     if kind == p4r.Update.DELETE:
         table.remove(key)
         return
-    given = _counts(schema, message)
+    given = None
+    if message.HasField("counter_data"):
+        if not schema.table.with_counters:
+            raise invalid(f"{name} has no direct counter.")
+        given = decode_counts(message.counter_data)
+    action, data = _action(schema, message)
+    if not action.for_entries:
+        raise denied(f"Action '{action.name}' is only allowed as a default action.")
     fresh = [0, 0] if schema.table.with_counters else None
     counts = fresh if known is None else known.target[2]
-    table.put(Entry(*key, _target(schema, message, counts), message.metadata))
+    table.put(Entry(*key, (action.number, data, counts), message.metadata))
     if given is not None:
         table.set_counts(key, given)
 
 
 def _check_entry(schema: TableSchema, kind: int, known: bool, entries: int) -> None:
+    name = f"Table '{schema.name}'"
     if kind == p4r.Update.INSERT and known:
-        raise exists(f"Table '{schema.name}' already has this entry: modify it instead.")
+        raise exists(f"{name} already has this entry: modify it instead.")
     if kind == p4r.Update.INSERT and schema.size and entries >= schema.size:
-        raise exhausted(f"Table '{schema.name}' is full with {schema.size} entries.")
+        raise exhausted(f"{name} is full with {schema.size} entries.")
     if kind == p4r.Update.MODIFY and not known:
-        raise not_found(f"Table '{schema.name}' has no such entry to modify: insert it first.")
+        raise not_found(f"{name} has no such entry to modify: insert it first.")
     if kind == p4r.Update.DELETE and not known:
-        raise not_found(f"Table '{schema.name}' has no such entry to delete.")
-
-
-def _refuse_unsupported(message: p4r.TableEntry) -> None:
-    if message.idle_timeout_ns:
-        raise unimplemented("Idle timeouts are not supported: leave idle_timeout_ns at 0.")
-    if message.HasField("meter_config"):
-        raise unimplemented("Direct meters are not supported: leave meter_config out.")
-
-
-def _counts(schema: TableSchema, message: p4r.TableEntry) -> tuple[int, int] | None:
-    if not message.HasField("counter_data"):
-        return None
-    if not schema.table.with_counters:
-        raise invalid(f"Table '{schema.name}' has no direct counter.")
-    return decode_counts(message.counter_data)
+        raise not_found(f"{name} has no such entry to delete.")
 
 
 def _write_default(
@@ -124,15 +121,6 @@ def _write_default(
     table.set_default((action.number, data, None))
 
 
-def _target(
-    schema: TableSchema, message: p4r.TableEntry, counts: MutableSequence[int] | None
-) -> Target:
-    action, data = _action(schema, message)
-    if not action.for_entries:
-        raise denied(f"Action '{action.name}' is only allowed as a default action.")
-    return action.number, data, counts
-
-
 def _action(schema: TableSchema, message: p4r.TableEntry) -> tuple[ActionSchema, tuple[int, ...]]:
     if message.action.WhichOneof("type") != "action":
         raise invalid(f"An entry of table '{schema.name}' needs an action.")
@@ -143,12 +131,12 @@ def _action(schema: TableSchema, message: p4r.TableEntry) -> tuple[ActionSchema,
     values = {parameter.param_id: parameter.value for parameter in given.params}
     if len(given.params) != len(action.parameters) or len(values) != len(action.parameters):
         raise invalid(f"Action '{action.name}' takes {len(action.parameters)} parameters.")
-    try:
-        return action, tuple(
-            decode(values[p.id], p.bitwidth, f"Parameter '{p.name}'") for p in action.parameters
-        )
-    except KeyError as error:
-        raise invalid(f"Action '{action.name}' misses the parameter with id {error}.") from None
+    for each in action.parameters:
+        if each.id not in values:
+            raise invalid(f"Action '{action.name}' misses the parameter with id {each.id}.")
+    return action, tuple(
+        decode(values[p.id], p.bitwidth, f"Parameter '{p.name}'") for p in action.parameters
+    )
 
 
 def _priority(schema: TableSchema, message: p4r.TableEntry) -> int:
@@ -172,23 +160,49 @@ def decode_matches(schema: TableSchema, message: p4r.TableEntry) -> tuple[Match,
 
 
 def _match(field: p4i.MatchField, given: p4r.FieldMatch | None) -> Match:
-    what = f"Match field '{field.name}'"
+    what, wanted = f"Match field '{field.name}'", _KIND_NAMES[field.match_type]
     if given is None:
-        return _wildcard(field, what)
+        anything = _wildcard(field)
+        if anything is None:
+            raise invalid(f"{what} is exact and must be given.")
+        return anything
     kind = given.WhichOneof("field_match_type")
-    if kind != _KIND_NAMES[field.match_type]:
-        raise invalid(f"{what} needs a match of kind {_KIND_NAMES[field.match_type]}, not {kind}.")
-    if field.match_type == _MatchField.EXACT:
-        return Exact(decode(given.exact.value, field.bitwidth, what))
-    if field.match_type == _MatchField.OPTIONAL:
-        return Ternary(
-            decode(given.optional.value, field.bitwidth, what), (1 << field.bitwidth) - 1
-        )
-    if field.match_type == _MatchField.LPM:
-        return _prefix(field, given.lpm, what)
-    if field.match_type == _MatchField.TERNARY:
-        return _ternary(field, given.ternary, what)
-    return _range(field, given.range, what)
+    if kind != wanted:
+        raise invalid(f"{what} needs a match of kind {wanted}, not {kind}.")
+
+    def number(data: bytes) -> int:
+        return decode(data, field.bitwidth, what)
+
+    if kind == "exact":
+        return Exact(number(given.exact.value))
+    if kind == "optional":
+        return Ternary(number(given.optional.value), (1 << field.bitwidth) - 1)
+    if kind == "range":
+        return _range(field, Range(number(given.range.low), number(given.range.high)), what)
+    if kind == "ternary":
+        match: Prefix | Ternary = Ternary(number(given.ternary.value), number(given.ternary.mask))
+        if not match.mask:
+            raise invalid(f"{what} has an empty mask: leave the field out to match anything.")
+        outside = "outside its mask"
+    else:
+        bits = given.lpm.prefix_len
+        if not 0 < bits <= field.bitwidth:
+            raise invalid(
+                f"{what} needs a prefix of 1 to {field.bitwidth} bits; leave it out for any."
+            )
+        match = Prefix(number(given.lpm.value), bits, field.bitwidth)
+        outside = f"after its prefix of {bits} bits"
+    if match.value & ~match.mask:
+        raise invalid(f"{what} has ones {outside}.")
+    return match
+
+
+def _range(field: p4i.MatchField, match: Range, what: str) -> Range:
+    if match.low > match.high:
+        raise invalid(f"{what} has a range that ends before it starts.")
+    if match == _wildcard(field):
+        raise invalid(f"{what} has a range of all values: leave the field out to match anything.")
+    return match
 
 
 _KIND_NAMES: dict[int, str] = {
@@ -200,43 +214,15 @@ _KIND_NAMES: dict[int, str] = {
 }
 
 
-def _wildcard(field: p4i.MatchField, what: str) -> Match:
+def _wildcard(field: p4i.MatchField) -> Match | None:
+    """Return the match of anything, which messages leave out; None: no match is left out."""
     if field.match_type == _MatchField.EXACT:
-        raise invalid(f"{what} is exact and must be given.")
+        return None
     if field.match_type == _MatchField.LPM:
         return Prefix(0, 0, field.bitwidth)
     if field.match_type == _MatchField.RANGE:
         return Range(0, (1 << field.bitwidth) - 1)
     return Ternary(0, 0)
-
-
-def _prefix(field: p4i.MatchField, lpm: p4r.FieldMatch.LPM, what: str) -> Match:
-    if not 0 < lpm.prefix_len <= field.bitwidth:
-        raise invalid(f"{what} needs a prefix of 1 to {field.bitwidth} bits; leave it out for any.")
-    match = Prefix(decode(lpm.value, field.bitwidth, what), lpm.prefix_len, field.bitwidth)
-    if match.value & ~match.mask:
-        raise invalid(f"{what} has ones after its prefix of {lpm.prefix_len} bits.")
-    return match
-
-
-def _ternary(field: p4i.MatchField, ternary: p4r.FieldMatch.Ternary, what: str) -> Match:
-    match = Ternary(
-        decode(ternary.value, field.bitwidth, what), decode(ternary.mask, field.bitwidth, what)
-    )
-    if not match.mask:
-        raise invalid(f"{what} has an empty mask: leave the field out to match anything.")
-    if match.value & ~match.mask:
-        raise invalid(f"{what} has ones outside its mask.")
-    return match
-
-
-def _range(field: p4i.MatchField, given: p4r.FieldMatch.Range, what: str) -> Match:
-    match = Range(decode(given.low, field.bitwidth, what), decode(given.high, field.bitwidth, what))
-    if match.low > match.high:
-        raise invalid(f"{what} has a range that ends before it starts.")
-    if match == _wildcard(field, what):
-        raise invalid(f"{what} has a range of all values: leave the field out to match anything.")
-    return match
 
 
 def snapshot(schema: TableSchema, table: EntryTable, message: p4r.TableEntry) -> Iterable[Entry]:
@@ -317,7 +303,7 @@ def _encode_action(schema: TableSchema, target: Target, message: p4r.TableEntry)
 
 def _encode_matches(schema: TableSchema, entry: Entry, message: p4r.TableEntry) -> None:
     for field, match in zip(schema.fields, entry.matches, strict=True):
-        if field.match_type != _MatchField.EXACT and match == _wildcard(field, field.name):
+        if match == _wildcard(field):
             continue
         encoded = message.match.add(field_id=field.id)
         if isinstance(match, Exact):
@@ -347,10 +333,16 @@ def write_replication(
         ident, highest, what = session.session_id, _MAX_SESSION, "Clone session"
     else:
         raise invalid("A replication entry is a multicast group or a clone session.")
-    _check(kind, ident, highest, (which, ident) in pipeline.replication, what)
+    known = (which, ident) in pipeline.replication
+    if not 0 < ident <= highest:
+        raise invalid(f"{what} {ident} is outside 1 to {highest}.")
+    if kind == p4r.Update.INSERT and known:
+        raise exists(f"{what} {ident} exists already: modify it instead.")
+    if kind != p4r.Update.INSERT and not known:
+        raise not_found(f"{what} {ident} does not exist.")
     if kind == p4r.Update.DELETE:
         del pipeline.replication[which, ident]
-        if message.HasField("clone_session_entry"):
+        if which == "clone_session_entry":
             del engine.sessions[ident]
         else:
             del engine.groups[ident]
@@ -365,15 +357,6 @@ def write_replication(
     kept = p4r.PacketReplicationEngineEntry()
     kept.CopyFrom(message)
     pipeline.replication[which, ident] = kept
-
-
-def _check(kind: int, ident: int, highest: int, known: bool, what: str) -> None:
-    if not 0 < ident <= highest:
-        raise invalid(f"{what} {ident} is outside 1 to {highest}.")
-    if kind == p4r.Update.INSERT and known:
-        raise exists(f"{what} {ident} exists already: modify it instead.")
-    if kind != p4r.Update.INSERT and not known:
-        raise not_found(f"{what} {ident} does not exist.")
 
 
 def _replicas(messages: Iterable[p4r.Replica]) -> tuple[Replica, ...]:

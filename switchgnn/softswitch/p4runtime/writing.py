@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Apply the updates of a Write request; convert registers and counters of messages."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import starmap
+from itertools import repeat, starmap
+from typing import Any
 
 from finsy.proto import p4d, p4r, rpc_code
 
@@ -22,6 +23,7 @@ from switchgnn.softswitch.schema import (
     COUNT_MASK,
     decode,
     decode_counts,
+    decoded,
     encode,
     invalid,
     not_found,
@@ -45,10 +47,10 @@ class WriteRequest:
 
 
 def read_request(pipeline: InstalledPipeline | None, data: bytes) -> WriteRequest:
-    """Read a Write request, natively as far as possible; raise DecodeError."""
+    """Read a Write request, natively as far as possible."""
     batches = None if pipeline is None else pipeline.batches
     batch = None if batches is None else batches.read(data)
-    return WriteRequest(p4r.WriteRequest.FromString(batch.rest if batch else data), batch)
+    return WriteRequest(decoded(p4r.WriteRequest, batch.rest if batch else data), batch)
 
 
 def apply_updates(
@@ -68,10 +70,8 @@ def apply_updates(
                 place = batch.apply(place, end)
             if place == end:
                 return
-            if batch is not None and batch.is_read(place):
-                update = p4r.Update.FromString(batch.update(place))
-            else:
-                update = next(others)
+            given = None if batch is None else batch.update(place)
+            update = next(others) if given is None else p4r.Update.FromString(given)
             error = _apply(device, pipeline, update)
             if error.canonical_code != rpc_code.OK:
                 errors[place] = error
@@ -132,7 +132,7 @@ def write_register(pipeline: InstalledPipeline, kind: int, message: p4r.Register
     if message.data.WhichOneof("data") != "bitstring":
         raise invalid("Register data is a bitstring.")
     value = decode(message.data.bitstring, register.width, "Register data")
-    for index in _indices(message, register.size):
+    for index in _indices(message, len(register.cells)):
         register.cells[index] = value
 
 
@@ -143,30 +143,39 @@ def _register(pipeline: InstalledPipeline, ident: int) -> RegisterCells:
     return pipeline.state.registers[name]
 
 
+def _read_cells(
+    device: Device,
+    message: p4r.RegisterEntry | p4r.CounterEntry,
+    arrays: Mapping[int, Sequence[Any]],
+) -> list[tuple[int, ...]]:
+    """Copy the requested cells of arrays between two packets: the id, the index and its values."""
+
+    def copy() -> list[tuple[int, ...]]:
+        copied: list[tuple[int, ...]] = []
+        for ident, columns in arrays.items():
+            indices = _indices(message, len(columns[0]))
+            cells = (column[indices.start : indices.stop] for column in columns)
+            copied += zip(repeat(ident), indices, *cells)
+        return copied
+
+    return device.call(copy)
+
+
 def read_registers(
     device: Device, pipeline: InstalledPipeline, message: p4r.RegisterEntry
 ) -> Iterable[p4r.Entity]:
     """Copy the requested cells between two packets, and return their messages."""
     idents = [message.register_id] if message.register_id else list(pipeline.schema.registers)
-
-    def copy() -> list[tuple[int, int, int]]:
-        copied = []
-        for ident in idents:
-            register = _register(pipeline, ident)
-            indices = _indices(message, register.size)
-            cells = register.cells[indices.start : indices.stop]
-            copied += [(ident, *each) for each in zip(indices, cells, strict=True)]
-        return copied
-
+    arrays = {ident: [_register(pipeline, ident).cells] for ident in idents}
     return (
         p4r.Entity(
             register_entry=p4r.RegisterEntry(
                 register_id=ident,
                 index=p4r.Index(index=index),
-                data=p4d.P4Data(bitstring=encode(int(value))),
+                data=p4d.P4Data(bitstring=encode(value)),
             )
         )
-        for ident, index, value in device.call(copy)
+        for ident, index, value in _read_cells(device, message, arrays)
     )
 
 
@@ -175,7 +184,7 @@ def write_counter(pipeline: InstalledPipeline, kind: int, message: p4r.CounterEn
     _only_modify(kind)
     counter = _counter(pipeline, message.counter_id)
     packets, total = decode_counts(message.data)
-    for index in _indices(message, counter.size):
+    for index in _indices(message, len(counter.packets)):
         counter.packets[index] = packets
         counter.bytes[index] = total
 
@@ -192,18 +201,9 @@ def counter_entities(
 ) -> Iterable[p4r.Entity]:
     """Copy the requested counts between two packets, and return their messages."""
     idents = [message.counter_id] if message.counter_id else list(pipeline.schema.counters)
-
-    def copy() -> list[tuple[int, int, int, int]]:
-        copied = []
-        for ident in idents:
-            counter = _counter(pipeline, ident)
-            indices = _indices(message, counter.size)
-            some = slice(indices.start, indices.stop)
-            counts = zip(indices, counter.packets[some], counter.bytes[some], strict=True)
-            copied += [(ident, *each) for each in counts]
-        return copied
-
-    return starmap(_counter_entity, device.call(copy))
+    counters = {ident: _counter(pipeline, ident) for ident in idents}
+    arrays = {ident: [counter.packets, counter.bytes] for ident, counter in counters.items()}
+    return starmap(_counter_entity, _read_cells(device, message, arrays))
 
 
 def _counter_entity(ident: int, index: int, packets: int, total: int) -> p4r.Entity:

@@ -95,7 +95,7 @@ class TurnsGrow(SwitchCheck):
             self._known[switch.number] = registers, [], self._contents(registers)
             return
         registers, before_images, before = self._known[switch.number]
-        images = [register.image(self._pools) for register in registers.values()]
+        images = [register.cells[: self._pools] for register in registers.values()]
         if images == before_images:
             return
         now = self._contents(registers)
@@ -117,7 +117,7 @@ class TurnsGrow(SwitchCheck):
             {
                 name: register.cells[pool]
                 for name, register in registers.items()
-                if pool < register.size
+                if pool < len(register.cells)
             }
             for pool in range(self._pools)
         ]

@@ -3,11 +3,10 @@
 
 """The embedded switch's engines, without threads and sockets."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from switchgnn.base.native import find_compiler
 from switchgnn.softswitch.forwarding import Forwarder, ForwardingCounts, Sender
-from switchgnn.softswitch.interpreter import Interpreter
 from switchgnn.softswitch.loader import GivenProgram
 from switchgnn.softswitch.lowering.program import LoweredProgram
 from switchgnn.softswitch.native.build import Backend
@@ -20,8 +19,9 @@ from switchgnn.softswitch.native.engine import (
 )
 from switchgnn.softswitch.queues import QueueSettings
 from switchgnn.softswitch.replication import ReplicationEngine
-from switchgnn.softswitch.state import ProgramState, PythonState
+from switchgnn.softswitch.state import ProgramState
 from tests.simulation.timing import SECOND, Scheduler
+from tests.support.captured import Captured
 
 Sent = list[tuple[int, bytes]]
 
@@ -84,7 +84,7 @@ class EngineFrames:
         self._take, self._tick = switch.bound("switch_take"), switch.bound("switch_tick")
         switch.call("switch_clock", scheduler.now / SECOND)
         self.go_around = self._engine.run_again
-        self.sent = self._engine.captured
+        self.sent = Captured(self._engine)
 
     @property
     def state(self) -> ProgramState:
@@ -92,7 +92,7 @@ class EngineFrames:
 
     @property
     def counts(self) -> ForwardingCounts:
-        return self._engine.counts()
+        return self._engine.counts
 
     def take(self, port: int, frame: bytes, most: int) -> bool:
         return bool(self._take(port, frame, len(frame), most))
@@ -117,26 +117,15 @@ class PythonEngine:
         ports: Iterable[int],
         scheduler: Scheduler,
     ) -> None:
-        attached = tuple(ports)
-        self._lowered = lowered
-        self._replication = replication
-        self._settings = queues
-        self._scheduler = scheduler
         self._sent: Sent = []
-        self._senders: Mapping[int, Sender] = {port: self._sender(port) for port in attached}
-        self._state = PythonState(lowered.program)
-        self.counts = ForwardingCounts()
-        self._forwarder = self._new_forwarder()
-
-    def _new_forwarder(self) -> Forwarder:
-        return Forwarder(
-            Interpreter(self._lowered, self._state),
-            replication=self._replication,
-            depth=self._settings.depth,
-            senders=dict(self._senders),
-            counts=self.counts,
-            clock=lambda: self._scheduler.now / SECOND,
+        self._forwarder = Forwarder(
+            lowered,
+            depth=queues.depth,
+            senders={port: self._sender(port) for port in ports},
+            clock=lambda: scheduler.now / SECOND,
         )
+        self._forwarder.publish(replication)
+        self.state, self.counts = self._forwarder.state, self._forwarder.counts
 
     def _sender(self, port: int) -> Sender:
         def send(frame: bytes) -> bool:
@@ -144,10 +133,6 @@ class PythonEngine:
             return True
 
         return send
-
-    @property
-    def state(self) -> ProgramState:
-        return self._state
 
     def take(self, port: int, frame: bytes, most: int) -> bool:
         self._forwarder.receive(port, frame)
@@ -165,7 +150,7 @@ class PythonEngine:
         return 0.0
 
     def spill(self) -> None:
-        self._forwarder = self._new_forwarder()
+        self._forwarder.clear()
 
 
 Engine = EngineFrames | PythonEngine

@@ -18,9 +18,8 @@ from switchgnn.softswitch.loader import GivenProgram
 from switchgnn.softswitch.native import build, engine
 from switchgnn.softswitch.native.source import program_source
 from switchgnn.softswitch.replication import CloneSession, Replica
-from switchgnn.softswitch.state import action_target
 from switchgnn.softswitch.tables import Entry, Exact, Prefix, Range, Ternary
-from tests.softswitch.harness import PROGRAMS, NativeRig, Rig
+from tests.softswitch.harness import PROGRAMS, NativeRig, Rig, action_target
 from tests.softswitch.test_headers import UNIONS, VARBITS, label, magic
 from tests.softswitch.test_programs import order, probe
 from tests.support.native import needs_compiler

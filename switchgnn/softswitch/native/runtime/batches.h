@@ -8,7 +8,6 @@
 
 #include "tables.h"
 
-
 struct FieldFormat {
     u32 id, width, shift;  // shift: its lowest bit in the key or in the parameters
 };
@@ -25,11 +24,6 @@ struct TableFormat {
     std::vector<FieldFormat> fields;
     std::vector<ActionFormat> actions;
 
-    const ActionFormat* by_id(u32 ident) const {
-        for (const ActionFormat& each : actions)
-            if (each.id == ident) return &each;
-        return nullptr;
-    }
     const ActionFormat* by_number(i32 number) const {
         for (const ActionFormat& each : actions)
             if (each.number == number) return &each;
@@ -37,15 +31,13 @@ struct TableFormat {
     }
 };
 
-struct Formats {
-    std::vector<TableFormat> tables;
+struct Formats { std::vector<TableFormat> tables; };
 
-    const TableFormat* by_id(u32 ident) const {
-        for (const TableFormat& each : tables)
-            if (each.id == ident) return &each;
-        return nullptr;
-    }
-};
+template <class Format> const Format* by_id(const std::vector<Format>& formats, u32 ident) {
+    for (const Format& each : formats)
+        if (each.id == ident) return &each;
+    return nullptr;
+}
 
 // Reads formats as format_numbers in native/state.py writes them.
 struct FormatNumbers {
@@ -121,12 +113,115 @@ struct Span {
         at += length;
         return true;
     }
-    // A message with exactly one part.
-    bool only(u32 tag, Span& inner) {
+};
+
+// Reads a message whose fields are in the order of the P4Info; others are left to Python, which has
+// all rules. Functions return false for what is not as expected.
+struct Reader {
+    Span left;
+
+    bool any_number(u32 tag, u32& value) {
         u32 found;
-        return number(found) && found == tag && part(inner) && empty();
+        return left.number(found) && found == tag && left.number(value);
+    }
+    bool number(u32 tag, u32 expected) {
+        u32 value;
+        return any_number(tag, value) && value == expected;
+    }
+    template <class Body> bool message(u32 tag, const Body& body) {
+        u32 found;
+        Span inner;
+        if (!left.number(found) || found != tag || !left.part(inner)) return false;
+        std::swap(left, inner);
+        const bool good = body() && left.empty();
+        left = inner;
+        return good;
+    }
+    // Stores a big-endian value; it may have leading zeros but not be empty.
+    bool value(u32 tag, const FieldFormat& field, u8* place) {
+        u32 found;
+        Span value;
+        if (!left.number(found) || found != tag || !left.part(value) || value.empty()) return false;
+        while (!value.empty() && !*value.at) value.at++;
+        const size_t size = value.size(), width = field.width;
+        if (size > (width + 7) / 8) return false;
+        if (size * 8 > width && *value.at >> (8 - (size * 8 - width))) return false;
+        u8* to = place + field.shift / 8;
+        const u32 rest = field.shift % 8;
+        for (size_t i = size; i--; to++) {
+            const u32 bits = (u32)value.at[i] << rest;
+            to[0] |= (u8)bits;
+            if (bits >> 8) to[1] |= (u8)(bits >> 8);
+        }
+        return true;
     }
 };
+
+// Writes messages one after the other.
+struct Writer {
+    std::vector<u8> bytes;
+
+    void varint(u32 value) {
+        for (; value >= 0x80; value >>= 7) bytes.push_back((u8)(value | 0x80));
+        bytes.push_back((u8)value);
+    }
+    bool number(u32 tag, u32 value) {
+        varint(tag);
+        varint(value);
+        return true;
+    }
+    // A length is written after its message, whose place assumes two bytes for it.
+    template <class Body> bool message(u32 tag, const Body& body) {
+        varint(tag);
+        bytes.insert(bytes.end(), 2, 0);
+        const size_t begin = bytes.size();
+        body();
+        u32 rest = (u32)(bytes.size() - begin), needed = 1;
+        for (u32 more = rest; more >= 0x80; more >>= 7) needed++;
+        if (needed > 2) bytes.insert(bytes.begin() + (long)begin, needed - 2, 0);
+        else if (needed < 2) bytes.erase(bytes.begin() + (long)begin - 1);
+        u8* to = bytes.data() + begin - 2;
+        for (; rest >= 0x80; rest >>= 7) *to++ = (u8)(rest | 0x80);
+        *to = (u8)rest;
+        return true;
+    }
+    bool value(u32 tag, const FieldFormat& field, const u8* from) {
+        u32 size = (field.width + 7) / 8;
+        while (size > 1 && !byte(field, from, size - 1)) size--;
+        number(tag, size);
+        for (u32 i = size; i--;) bytes.push_back(byte(field, from, i));
+        return true;
+    }
+    // Byte i of a field, from the least significant one.
+    static u8 byte(const FieldFormat& field, const u8* from, u32 i) {
+        const u32 bit = field.shift + 8 * i, left = field.width - 8 * i;
+        const u32 rest = bit % 8, wanted = left < 8 ? left : 8;
+        u32 bits = from[bit / 8] >> rest;
+        if (rest + wanted > 8) bits |= (u32)from[bit / 8 + 1] << (8 - rest);
+        return (u8)(bits & ((1u << wanted) - 1));
+    }
+};
+
+// The match fields of an entry, for a Reader or a Writer.
+template <class Io, class Bytes> bool matches(Io& io, const TableFormat& format, Bytes* key) {
+    for (const FieldFormat& field : format.fields) {
+        const auto exact = [&] { return io.value(wire::EXACT_VALUE, field, key); };
+        const auto match = [&] { return io.number(wire::FIELD_ID, field.id) && io.message(wire::EXACT, exact); };
+        if (!io.message(wire::MATCH, match)) return false;
+    }
+    return true;
+}
+
+// The parameters of an action, for a Reader or a Writer.
+template <class Io, class Bytes> bool parameters(Io& io, const ActionFormat& format, Bytes* data) {
+    for (const FieldFormat& field : format.parameters) {
+        const auto parameter = [&] {
+            return io.number(wire::PARAMETER_ID, field.id) && io.value(wire::PARAMETER_VALUE, field, data);
+        };
+        if (!io.message(wire::PARAMETER, parameter)) return false;
+    }
+    return true;
+}
 
 struct Batch {
     // `odd` updates are left to Python, which has all rules; the key and data of others are `staged`.
@@ -206,191 +301,58 @@ private:
     }
 
     bool update(Span s, Item& item) {
-        Span entity = {}, entry;
-        u32 kind = 0;
-        while (!s.empty()) {
-            u32 tag;
-            if (!s.number(tag)) return false;
-            if (tag == wire::TYPE && !kind) {
-                if (!s.number(kind) || kind < wire::INSERT || kind > wire::DELETE) return false;
-            } else if (tag != wire::ENTITY || entity.at || !s.part(entity)) {
-                return false;
-            }
-        }
+        Reader in{s};
+        u32 kind, ident;
+        if (!in.any_number(wire::TYPE, kind) || kind < wire::INSERT || kind > wire::DELETE) return false;
         item.kind = (u8)kind;
-        return kind && entity.at && entity.only(wire::TABLE_ENTRY, entry) && table_entry(entry, item);
-    }
-
-    bool table_entry(Span s, Item& item) {
-        u32 tag, ident;
-        if (!s.number(tag) || tag != wire::TABLE_ID || !s.number(ident)) return false;
-        const TableFormat* const format = item.format = formats.by_id(ident);
-        if (!format || !format->writable) return false;
-        const Records& records = format->table->records;
-        item.place = staged.size();
-        staged.resize(item.place + records.key_bytes + records.data_bytes);
-        u8* const key = staged.data() + item.place;
-        u64 seen = 0;
-        Span action = {};
-        while (!s.empty()) {
-            Span inner;
-            if (!s.number(tag) || !s.part(inner)) return false;
-            if (tag == wire::MATCH) {
-                if (!match(inner, *format, seen, key)) return false;
-            } else if (tag == wire::ACTION && !action.at) {
-                action = inner;
-            } else {
-                return false;
-            }
-        }
-        if (!all(seen, format->fields.size())) return false;
-        if (!action.at) return item.kind == wire::DELETE;
-        return table_action(action, item, key + records.key_bytes);
-    }
-
-    static bool match(Span s, const TableFormat& format, u64& seen, u8* key) {
-        u32 tag, ident;
-        Span exact, value;
-        if (!s.number(tag) || tag != wire::FIELD_ID || !s.number(ident) || !s.only(wire::EXACT, exact)) return false;
-        const FieldFormat* const field = find(format.fields, ident, seen);
-        return field && exact.only(wire::EXACT_VALUE, value) && put(value, *field, key);
-    }
-
-    static bool table_action(Span s, Item& item, u8* data) {
-        Span action;
-        u32 tag, ident;
-        if (!s.only(wire::TABLE_ACTION, action)) return false;
-        if (!action.number(tag) || tag != wire::ACTION_ID || !action.number(ident)) return false;
-        const ActionFormat* const format = item.format->by_id(ident);
-        if (!format) return false;
-        item.action = format->number;
-        u64 seen = 0;
-        while (!action.empty()) {
-            Span parameter, value;
-            if (!action.number(tag) || tag != wire::PARAMETER || !action.part(parameter)) return false;
-            if (!parameter.number(tag) || tag != wire::PARAMETER_ID || !parameter.number(ident)) return false;
-            const FieldFormat* const field = find(format->parameters, ident, seen);
-            if (!field || !parameter.only(wire::PARAMETER_VALUE, value) || !put(value, *field, data)) return false;
-        }
-        return all(seen, format->parameters.size());
-    }
-
-    static bool all(u64 seen, size_t count) { return seen == (count < 64 ? (1ull << count) - 1 : ~0ull); }
-
-    // The field with an id, unless already seen; fields mostly come in order.
-    static const FieldFormat* find(const std::vector<FieldFormat>& fields, u32 ident, u64& seen) {
-        size_t place = (size_t)__builtin_popcountll(seen);
-        if (place >= fields.size() || fields[place].id != ident)
-            for (place = 0; place < fields.size() && fields[place].id != ident;) place++;
-        if (place == fields.size() || seen >> place & 1) return nullptr;
-        seen |= 1ull << place;
-        return &fields[place];
-    }
-
-    // Stores a big-endian value; it may have leading zeros but not be empty.
-    static bool put(Span value, const FieldFormat& field, u8* place) {
-        if (value.empty()) return false;
-        while (!value.empty() && !*value.at) value.at++;
-        const size_t size = value.size(), width = field.width;
-        if (size > (width + 7) / 8) return false;
-        if (size * 8 > width && *value.at >> (8 - (size * 8 - width))) return false;
-        u8* to = place + field.shift / 8;
-        const u32 rest = field.shift % 8;
-        for (size_t i = size; i--; to++) {
-            const u32 bits = (u32)value.at[i] << rest;
-            to[0] |= (u8)bits;
-            if (bits >> 8) to[1] |= (u8)(bits >> 8);
-        }
-        return true;
+        u8* data = nullptr;
+        const auto action = [&] {
+            if (!in.any_number(wire::ACTION_ID, ident)) return false;
+            const ActionFormat* const format = by_id(item.format->actions, ident);
+            if (!format) return false;
+            item.action = format->number;
+            return parameters(in, *format, data);
+        };
+        const auto table_entry = [&] {
+            if (!in.any_number(wire::TABLE_ID, ident)) return false;
+            const TableFormat* const format = item.format = by_id(formats.tables, ident);
+            if (!format || !format->writable) return false;
+            const Records& records = format->table->records;
+            item.place = staged.size();
+            staged.resize(item.place + records.key_bytes + records.data_bytes);
+            u8* const key = staged.data() + item.place;
+            data = key + records.key_bytes;
+            if (!matches(in, *format, key)) return false;
+            if (in.left.empty()) return kind == wire::DELETE;
+            return in.message(wire::ACTION, [&] { return in.message(wire::TABLE_ACTION, action); });
+        };
+        const auto entity = [&] { return in.message(wire::TABLE_ENTRY, table_entry); };
+        return in.message(wire::ENTITY, entity) && in.left.empty();
     }
 };
 
 struct Answer {
-    std::vector<u8> bytes;
+    Writer out;
 
     void entries(const TableFormat& format, const u8* rows, u64 count) {
-        bytes.clear();
+        out.bytes.clear();
         for (; count; count--, rows += format.table->records.stride) entry(format, rows);
     }
 
 private:
-    void number(u32 value) {
-        for (; value >= 0x80; value >>= 7) bytes.push_back((u8)(value | 0x80));
-        bytes.push_back((u8)value);
-    }
-    static u32 length(u32 value) {
-        u32 size = 1;
-        for (; value >= 0x80; value >>= 7) size++;
-        return size;
-    }
-    // A length is written after its message, whose place assumes two bytes for it.
-    size_t open(u32 tag) {
-        number(tag);
-        bytes.insert(bytes.end(), 2, 0);
-        return bytes.size();
-    }
-    void close(size_t begin) {
-        const u32 size = (u32)(bytes.size() - begin), needed = length(size);
-        if (needed > 2) bytes.insert(bytes.begin() + (long)begin, needed - 2, 0);
-        else if (needed < 2) bytes.erase(bytes.begin() + (long)begin - 1);
-        u8* to = bytes.data() + begin - 2;
-        for (u32 rest = size; ; rest >>= 7) {
-            *to++ = (u8)(rest & 0x7F) | (rest >= 0x80 ? 0x80 : 0);
-            if (rest < 0x80) break;
-        }
-    }
-
     void entry(const TableFormat& format, const u8* row) {
         const Records& records = format.table->records;
         const Entry* const entry = (const Entry*)(row + records.key_bytes + records.counts_bytes);
-        const size_t entity = open(wire::ENTITIES), table_entry = open(wire::TABLE_ENTRY);
-        number(wire::TABLE_ID);
-        number(format.id);
-        for (const FieldFormat& field : format.fields) match(field, row);
-        if (const ActionFormat* action = format.by_number(entry->action)) table_action(*action, entry->data);
-        if (entry->marks & CONSTANT) {
-            number(wire::IS_CONST);
-            number(1);
-        }
-        close(table_entry);
-        close(entity);
-    }
-    void match(const FieldFormat& field, const u8* key) {
-        const size_t match = open(wire::MATCH);
-        number(wire::FIELD_ID);
-        number(field.id);
-        const size_t exact = open(wire::EXACT);
-        value(wire::EXACT_VALUE, field, key);
-        close(exact);
-        close(match);
-    }
-    void table_action(const ActionFormat& format, const u8* data) {
-        const size_t table_action = open(wire::ACTION), action = open(wire::TABLE_ACTION);
-        number(wire::ACTION_ID);
-        number(format.id);
-        for (const FieldFormat& field : format.parameters) {
-            const size_t parameter = open(wire::PARAMETER);
-            number(wire::PARAMETER_ID);
-            number(field.id);
-            value(wire::PARAMETER_VALUE, field, data);
-            close(parameter);
-        }
-        close(action);
-        close(table_action);
-    }
-    void value(u32 tag, const FieldFormat& field, const u8* from) {
-        u32 size = (field.width + 7) / 8;
-        while (size > 1 && !byte(field, from, size - 1)) size--;
-        number(tag);
-        number(size);
-        for (u32 i = size; i--;) bytes.push_back(byte(field, from, i));
-    }
-    // Byte i of a field, from the least significant one.
-    static u8 byte(const FieldFormat& field, const u8* from, u32 i) {
-        const u32 bit = field.shift + 8 * i, left = field.width - 8 * i;
-        const u32 rest = bit % 8, wanted = left < 8 ? left : 8;
-        u32 bits = from[bit / 8] >> rest;
-        if (rest + wanted > 8) bits |= (u32)from[bit / 8 + 1] << (8 - rest);
-        return (u8)(bits & ((1u << wanted) - 1));
+        const ActionFormat* const action = format.by_number(entry->action);
+        const auto call = [&] {
+            return out.number(wire::ACTION_ID, action->id) && parameters(out, *action, entry->data);
+        };
+        const auto table_entry = [&] {
+            out.number(wire::TABLE_ID, format.id);
+            matches(out, format, row);
+            if (action) out.message(wire::ACTION, [&] { return out.message(wire::TABLE_ACTION, call); });
+            if (entry->marks & CONSTANT) out.number(wire::IS_CONST, 1);
+        };
+        out.message(wire::ENTITIES, [&] { out.message(wire::TABLE_ENTRY, table_entry); });
     }
 };

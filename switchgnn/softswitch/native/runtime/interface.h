@@ -171,10 +171,10 @@ void answer_free(Switch*, Answer* answer) { delete answer; }
 // A ReadResponse with some of the copied records of a table, valid until the next call.
 const u8* answer_entries(Switch*, Answer* answer, const Formats* formats, u32 table, const u8* records, u64 from,
                          u64 count, u64* size) {
-    const TableFormat& format = *formats->by_id(table);
+    const TableFormat& format = *by_id(formats->tables, table);
     answer->entries(format, records + from * format.table->records.stride, count);
-    *size = answer->bytes.size();
-    return answer->bytes.data();
+    *size = answer->out.bytes.size();
+    return answer->out.bytes.data();
 }
 void* register_cells(Switch* s, int array) { return s->program.cells(array); }
 u64* counter_packets(Switch* s, int array) { return s->program.packets(array); }
