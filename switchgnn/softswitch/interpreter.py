@@ -102,6 +102,8 @@ class Closures:
                 return self._assign(variable.name, self.value(value))
             case ir.If(branches=branches, otherwise=otherwise):
                 return self._if(branches, self.block(otherwise))
+            case ir.Parse(body=body) | ir.Deparse(body=body):
+                return self.block(body)
             case ir.Repeat(body=body):
                 return _loop(self.block(body))
             case ir.Break():

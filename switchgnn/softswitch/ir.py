@@ -92,6 +92,20 @@ class Repeat:
 
 
 @dataclass(frozen=True)
+class Parse:
+    """Parses the packet; may be left out for one whose headers are still those of its bytes."""
+
+    body: "Block"
+
+
+@dataclass(frozen=True)
+class Deparse:
+    """Writes the packet; may be left out for one that stays in the switch as it is."""
+
+    body: "Block"
+
+
+@dataclass(frozen=True)
 class Break:
     """Leaves the innermost loop."""
 
@@ -188,7 +202,7 @@ class RestoreKept:
 
 
 Statement = (
-    Assign | Let | Exchange | If | Repeat | Break | Continue | WriteCell | Count | Lookup | ReadRaw
+    Assign | Let | Exchange | If | Repeat | Parse | Deparse | Break | Continue | WriteCell | Count | Lookup | ReadRaw
     | Emit | EmitRest | Drop | Digest | Log | RestoreKept
 )  # fmt: skip
 Block = tuple[Statement, ...]
@@ -207,7 +221,7 @@ def statements_in(block: Block) -> Iterator[Statement]:
             for _, inside in statement.branches:
                 yield from statements_in(inside)
             yield from statements_in(statement.otherwise)
-        elif isinstance(statement, Repeat):
+        elif isinstance(statement, (Repeat, Parse, Deparse)):
             yield from statements_in(statement.body)
 
 

@@ -50,6 +50,8 @@ class LoweredProgram:
     lists: Mapping[int, frozenset[ir.Variable]]  # by field list, the variables in it
     # the variables of metadata, which a clone loses unless they are in its list
     metadata: frozenset[ir.Variable]
+    # whether a packet that has not changed needs no parser when it recirculates
+    stays_parsed: bool
     header_bytes: int  # bytes of all headers that leave together, at most
     uses_time: bool  # whether the program reads a timestamp
 
@@ -81,7 +83,9 @@ class _Bodies:
         self.parser = FunctionContext(layout, INGRESS)
         ParserLowering(self.parser, codecs).lower()
         self.ingress = FunctionContext(layout, INGRESS)
-        ParserLowering(self.ingress, codecs).lower()
+        with self.ingress.block() as parser:
+            ParserLowering(self.ingress, codecs).lower()
+        self.ingress.add(ir.Parse(tuple(parser)))
         self.ingress.set_standard("standard_metadata.parser_error", variable(var.PARSER_ERROR))
         _verify(self.ingress)
         ControlLowering(self.ingress, program.ingress).lower()
@@ -132,12 +136,14 @@ def _applies(ctx: FunctionContext, checksum: Checksum, conditions: list[ir.Expr]
 
 def _deparse(ctx: FunctionContext, codecs: Mapping[str, Codec]) -> None:
     """Emit the valid headers in order, then what the parser has left."""
-    for header in ctx.layout.program.deparse_order:
-        if header in codecs:
-            with ctx.when(ctx.layout.valid(header)):
-                for run in codecs[header]:
-                    run.emit(ctx)
-    ctx.add(ir.EmitRest())
+    with ctx.block() as body:
+        for header in ctx.layout.program.deparse_order:
+            if header in codecs:
+                with ctx.when(ctx.layout.valid(header)):
+                    for run in codecs[header]:
+                        run.emit(ctx)
+        ctx.add(ir.EmitRest())
+    ctx.add(ir.Deparse(tuple(body)))
 
 
 def _lower(program: LoadedProgram) -> LoweredProgram:
@@ -171,9 +177,74 @@ def _lower(program: LoadedProgram) -> LoweredProgram:
         kept=_sorted(kept),
         lists=lists,
         metadata=layout.metadata_variables,
+        stays_parsed=_stays_parsed(layout, bodies, kept),
         header_bytes=sum(emitted) // 8,
         uses_time=any(s.variable in touched for s in map(layout.standard, _TIMES) if s is not None),
     )
+
+
+_OF_PARSER = frozenset((var.PACKET_BYTES, var.POSITION, var.PARSER_ERROR, var.STATE, var.TURNS))
+
+
+def _stays_parsed(
+    layout: FieldLayout, bodies: "_Bodies", kept: frozenset[ir.Variable]
+) -> bool:
+    """Return whether what leaves is parsed into the same headers, unless these have changed.
+
+    So it is if the parser extracts headers in the order in which they leave, depends on nothing
+    else, and decides nothing else.
+    """
+    parser, headers = bodies.parser.statements, layout.names - _names(layout.metadata_variables)
+    own = {each for each in ir.variables_set(parser) - _OF_PARSER if each.name not in headers}
+    read = {each for each in ir.variables_read(parser) - _OF_PARSER if each.name not in headers}
+    lets = {each.variable for each in ir.statements_in(parser) if isinstance(each, ir.Let)}
+    later = (each for each in bodies.ingress.statements if not isinstance(each, ir.Parse))
+    others = (*later, *bodies.egress.statements, *bodies.deparser.statements)
+    elsewhere = ir.variables_read(others) | ir.variables_set(others) | kept
+    return (
+        not (layout.program.stacks or layout.program.unions)
+        and not any(slot.length for slot in layout.slots.values())
+        and layout.program.errors.get("NoError", 0) == 0
+        and read - lets <= own
+        and not own & elsewhere
+        and _in_order(layout.program)
+    )
+
+
+def _names(variables: Iterable[ir.Variable]) -> frozenset[str]:
+    return frozenset(each.name for each in variables)
+
+
+def _in_order(program: LoadedProgram) -> bool:
+    """Return whether each header is extracted before all that leave after it, on every path."""
+    places = {name: place for place, name in enumerate(program.deparse_order)}
+    taken: dict[str, list[int]] = {}
+    for name, state in program.parser_states.items():
+        operations = [each for each in state.operations if each.op not in {"set", "verify"}]
+        targets = [each.parameters[0] for each in operations if each.op == "extract"]
+        known = [places.get(str(each["value"])) for each in targets if each["type"] == "regular"]
+        taken[name] = [each for each in known if each is not None]
+        if len(taken[name]) != len(operations) or sorted(set(taken[name])) != taken[name]:
+            return False
+    return len(places) == len(program.deparse_order) and all(
+        before < after
+        for name in taken
+        for later in _reachable(program, name)
+        for before in taken[name]
+        for after in taken[later]
+    )
+
+
+def _reachable(program: LoadedProgram, begin: str) -> set[str]:
+    """Return the parser states that may come after one."""
+    found: set[str] = set()
+    left = [begin]
+    while left:
+        for case in program.parser_states[left.pop()].transitions:
+            if case.next_state is not None and case.next_state not in found:
+                found.add(case.next_state)
+                left.append(case.next_state)
+    return found
 
 
 def _refuse_varbits(layout: FieldLayout) -> None:

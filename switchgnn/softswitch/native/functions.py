@@ -5,6 +5,7 @@
 from collections.abc import Iterator, Sequence
 
 from switchgnn.softswitch import ir
+from switchgnn.softswitch.lowering import variables as var
 from switchgnn.softswitch.lowering.arithmetic import bit_or, constant, shift_left, wrap
 from switchgnn.softswitch.native.render import WORD, Renderer, flag, is_wide
 from switchgnn.softswitch.program import LoadedProgram
@@ -21,6 +22,7 @@ class FunctionRenderer:
 
     Args:
         kept: the variables in field lists.
+        headers: the variables whose changes are noted.
         messages: the log messages of the program so far, by number.
     """
 
@@ -29,12 +31,14 @@ class FunctionRenderer:
         program: LoadedProgram,
         renderer: Renderer,
         kept: Sequence[ir.Variable],
+        headers: frozenset[ir.Variable],
         messages: list[str],
     ) -> None:
         self._renderer = renderer
         self._counters = {name: number for number, name in enumerate(program.counters)}
         self._kept = kept
         self._messages = messages
+        self._headers = headers
 
     def block(self, block: ir.Block) -> Iterator[str]:
         """Yield the lines of a block."""
@@ -45,10 +49,11 @@ class FunctionRenderer:
         render = self._renderer
         match statement:
             case ir.Assign(variable=variable, value=value):
+                changed = self._changed(variable)
                 if is_wide(variable) and value.constant == 0:
-                    yield f"{variable.name}.set = false;"
+                    yield f"{variable.name}.set = false;{changed}"
                 else:
-                    yield f"{variable.name} = {render.as_variable(value, variable)};"
+                    yield f"{variable.name} = {render.as_variable(value, variable)};{changed}"
             case ir.Let(variable=variable, value=value):
                 code = render.value(value)
                 yield f"const {code.type} {variable.name} = {code.text};"
@@ -63,8 +68,20 @@ class FunctionRenderer:
             case ir.Continue():
                 yield "continue;"
             case ir.Exchange(one=one, other=other):
-                yield f"{{ const auto held = {one.name}; "
-                yield f"{one.name} = {other.name}; {other.name} = held; }}"
+                yield f"{{ const auto held = {one.name}; {one.name} = {other.name};"
+                yield f"{other.name} = held; }}{self._changed(one)}{self._changed(other)}"
+            case ir.Parse(body=body):
+                yield "if (parsed < 0) {"
+                headers, self._headers = self._headers, frozenset()
+                yield from self.block(body)
+                self._headers = headers
+                yield f"state.changed = {var.PARSER_ERROR.name} != 0;"
+                yield f"}} else {{ {var.POSITION.name} = parsed; }}"
+            case ir.Deparse(body=body):
+                yield "fate.stays = Program::stays_parsed && rc && !state.changed && tr >= size;"
+                yield "if (!fate.stays) {"
+                yield from self.block(body)
+                yield "}"
             case ir.WriteCell(register=name, index=index, value=value):
                 number, size = render.registers[name]
                 cell = f"reg{number} + {size} * {render.index(index)}"
@@ -90,6 +107,9 @@ class FunctionRenderer:
             case ir.RestoreKept():
                 restored = " ".join(f"{v.name} = kept->{v.name};" for v in self._kept)
                 yield f"if (kept) {{ {restored} }}"
+
+    def _changed(self, variable: ir.Variable) -> str:
+        return " state.changed = true;" if variable in self._headers else ""
 
     def _if(self, statement: ir.If) -> Iterator[str]:
         keyword = "if"

@@ -29,7 +29,7 @@ from switchgnn.softswitch.program import LoadedProgram
 
 _INGRESS = (
     "void ingress(const u8* data, u64 n, u64 port, u64 itype, u64 now, const Kept* kept, "
-    "Fate& fate, State& __restrict state)"
+    "Fate& fate, State& __restrict state, i64 parsed)"
 )
 _EGRESS = (
     "void egress(State& __restrict state, const u8* data, i64 size, u64 pos, u64 port, i64 rid, "
@@ -73,7 +73,7 @@ class _Writer:
         self._messages: list[str] = []
         self._renderer = Renderer(lowered.program, self._shapes)
         self._functions = FunctionRenderer(
-            lowered.program, self._renderer, lowered.kept, self._messages
+            lowered.program, self._renderer, lowered.kept, self._headers(), self._messages
         )
 
     def source(self) -> ProgramSource:
@@ -101,12 +101,18 @@ class _Writer:
         else:
             yield from self._function("reparse", _REPARSE, block, self._after_parser())
 
+    def _headers(self) -> frozenset[ir.Variable]:
+        """Return the variables of headers, if packets stay parsed until one changes."""
+        changeable = set(self._lowered.state) - self._lowered.metadata
+        return frozenset(changeable if self._lowered.stays_parsed else ())
+
     def _structures(self) -> Iterator[str]:
         program, lowered = self._program, self._lowered
         bits = sum(header.width for header in program.headers.values())
         yield "struct Program {"
         yield "Host& host;"
         yield f"static constexpr bool uses_time = {flag(lowered.uses_time)};"
+        yield f"static constexpr bool stays_parsed = {flag(lowered.stays_parsed)};"
         yield f"static constexpr bool has_reparse = {flag(lowered.reparse is not None)};"
         yield f"static constexpr size_t header_bytes = {lowered.header_bytes + 64};"
         # A calculation may have a header more than once.
@@ -116,7 +122,7 @@ class _Writer:
             yield f"struct {name} {{"
             for each in variables:
                 yield f"{type_in_packet(each)} {each.name}{{}};"
-            yield "};"
+            yield "bool changed = false; };" if name == "State" else "};"
 
     def _function(
         self, name: str, signature: str, block: ir.Block, results: Iterable[str]
@@ -173,6 +179,10 @@ class _Writer:
             )
             yield f"case {ident}: {assigned} break;"
         yield "}}"
+        yield "static void renew(State& state) {"
+        metadata = (each for each in lowered.state if each in lowered.metadata)
+        yield " ".join(f"state.{v.name} = {type_in_packet(v)}{{}};" for v in metadata)
+        yield "}"
         yield "static void clone(i64 list, const State& original, State& state) {"
         yield "switch (list) {"
         for ident, listed in lowered.lists.items():

@@ -80,7 +80,8 @@ template <class Program> struct Engine : Host {
         u64 port;
         u8 of_class;
     };
-    struct Again { Frame* frame; i64 type; Kept kept; };
+    // A packet whose headers are still those of its frame, or any frame.
+    struct Again { Packet* packet; Frame* frame; i64 type; Kept kept; };
 
     Program program;
     Queues<Packet> queues;
@@ -88,7 +89,7 @@ template <class Program> struct Engine : Host {
     Counts counts = {};
     std::unordered_map<u64, std::vector<Replica>> groups;
     std::unordered_map<u64, Session> sessions;
-    std::deque<Again> again;
+    Fifo<Again> again;
     std::vector<Packet*> spare;
     std::vector<int> to_flush;
     std::deque<std::pair<int, std::string>> captured;
@@ -132,8 +133,10 @@ template <class Program> struct Engine : Host {
     void clear() {
         queues.clear([this](Packet* packet) { drop(packet); });
         for (Port& port : ports) port.queued = 0;
-        for (Again& item : again) frames.release(item.frame);
-        again.clear();
+        for (; !again.empty(); again.pop_front()) {
+            const Again& item = again.front();
+            item.packet ? drop(item.packet) : frames.release(item.frame);
+        }
         waiting = false;
     }
 
@@ -143,6 +146,8 @@ template <class Program> struct Engine : Host {
         return now.tv_sec * 1000000000ll + now.tv_nsec;
     }
     double clock() const { return fixed_clock >= 0 ? fixed_clock : (double)nanoseconds() * 1e-9; }
+    // Of queues that wait for a line.
+    double line_clock() const { return queues.has_lines ? clock() : 0; }
     i64 micros() const {
         if (!Program::uses_time) return 0;
         return fixed_clock >= 0 ? (i64)(fixed_clock * 1e6) - started / 1000 : (nanoseconds() - started) / 1000;
@@ -190,15 +195,18 @@ template <class Program> struct Engine : Host {
             return frame;
         }
     };
+    Packet* fresh() {
+        if (spare.empty()) return new Packet;
+        Packet* const packet = spare.back();
+        spare.pop_back();
+        return packet;
+    }
     Packet* make(const State& state, Source& source, const Fate& fate, i64 type, i64 cut, i64 instance) {
-        Packet* packet;
-        if (spare.empty()) {
-            packet = new Packet;
-        } else {
-            packet = spare.back();
-            spare.pop_back();
-        }
+        Packet* const packet = fresh();
         packet->state = state;
+        return fill(packet, source, fate, type, cut, instance);
+    }
+    Packet* fill(Packet* packet, Source& source, const Fate& fate, i64 type, i64 cut, i64 instance) {
         packet->frame = source.kept();
         packet->frame->users++;
         packet->pos = fate.pos, packet->type = type, packet->length = fate.length, packet->cut = cut;
@@ -213,7 +221,7 @@ template <class Program> struct Engine : Host {
         waiting = true;
         packet->port = port;
         packet->of_class = (u8)(priority % CLASSES);
-        if (!queues.push((int)port, packet, clock())) drop(packet);
+        if (!queues.push((int)port, packet, line_clock())) drop(packet);
     }
     // Takes over one user of the frame.
     void enter_again(Frame* frame, i64 type, i64 list, const State& state) {
@@ -222,21 +230,45 @@ template <class Program> struct Engine : Host {
             frames.release(frame);
             return;
         }
-        again.push_back({frame, type, {}});
-        Program::keep(list, state, again.back().kept);
+        Again& item = again.add();
+        item.packet = nullptr, item.frame = frame, item.type = type;
+        Program::keep(list, state, item.kept);
+    }
+    // Takes over a packet whose headers are still those of its bytes.
+    void enter_parsed(Packet* packet, Source& source, i64 pos, i64 list) {
+        packet->frame = source.kept();
+        packet->frame->users++;
+        packet->pos = pos;
+        if (again.size() < AGAIN_LIMIT) {
+            Again& item = again.add();
+            item.packet = packet, item.frame = packet->frame, item.type = RECIRCULATED;
+            Program::keep(list, packet->state, item.kept);
+            return;
+        }
+        counts.again_drops++;
+        drop(packet);
     }
 
     void receive(int port, const u8* data, size_t length) {
         counts.received[port]++;
         Source source(frames, data, length);
-        pass(source, (u64)port, NORMAL, nullptr);
+        Packet* const packet = fresh();
+        packet->state = State();
+        pass(packet, -1, source, (u64)port, NORMAL, nullptr);
     }
 
-    void pass(Source& source, u64 port, i64 type, const Kept* kept) {
-        State state;
+    // Takes over a packet with an empty state, or one whose headers have been parsed up to a position.
+    void pass(Packet* packet, i64 parsed, Source& source, u64 port, i64 type, const Kept* kept) {
+        State& state = packet->state;
         Fate fate;
         const i64 length = (i64)source.length;
-        program.ingress(source.data, length, port, type, type == NORMAL ? micros() : 0, kept, fate, state);
+        program.ingress(source.data, length, port, type, type == NORMAL ? micros() : 0, kept, fate, state, parsed);
+        if (!leave_ingress(packet, source, fate, port)) spare.push_back(packet);
+        if (waiting) drain();
+    }
+    // Whether the packet itself goes on.
+    bool leave_ingress(Packet* packet, Source& source, const Fate& fate, u64 port) {
+        const State& state = packet->state;
         if (fate.session >= 0) clone_ingress(fate, source, port, state);
         if (fate.again) {
             counts.resubmitted++;
@@ -244,18 +276,26 @@ template <class Program> struct Engine : Host {
             enter_again(source.frame, RESUBMITTED, fate.again, state);
         } else if (fate.group) {
             const auto found = groups.find(fate.group);
-            if (found != groups.end())
-                for (const Replica& r : found->second)
-                    enqueue((u64)r.port, make(state, source, fate, REPLICATED, NEVER_TRUNCATED, r.instance), fate.priority);
+            if (found == groups.end() || found->second.empty()) return false;
+            const Replica last = found->second.back();
+            for (size_t i = 0; i + 1 < found->second.size(); i++) {
+                const Replica& r = found->second[i];
+                enqueue((u64)r.port, make(state, source, fate, REPLICATED, NEVER_TRUNCATED, r.instance), fate.priority);
+            }
+            fill(packet, source, fate, REPLICATED, NEVER_TRUNCATED, last.instance);
+            enqueue((u64)last.port, packet, fate.priority);
+            return true;
         } else if (fate.spec == DROP_PORT) {
             counts.ingress_drops++;
         } else if (!queues.settings.limited && !held && !waiting) {
-            const i64 now = micros();
-            egress(fate.spec, state, source, fate.pos, NORMAL, fate.length, fate.cut, length, -1, now, 0, 0);
+            const i64 length = (i64)source.length, now = micros();
+            egress(fate.spec, packet, source, fate.pos, NORMAL, fate.length, fate.cut, length, -1, now, 0, 0);
+            return true;
         } else {
-            enqueue(fate.spec, make(state, source, fate, NORMAL, fate.cut, -1), fate.priority);
+            enqueue(fate.spec, fill(packet, source, fate, NORMAL, fate.cut, -1), fate.priority);
+            return true;
         }
-        if (waiting) drain();
+        return false;
     }
     void clone_ingress(const Fate& fate, Source& source, u64 port, const State& state) {
         const auto found = sessions.find((u64)fate.session);
@@ -277,9 +317,11 @@ template <class Program> struct Engine : Host {
         }
     }
 
-    void egress(u64 port, State& state, Source& source, i64 pos, i64 type, i64 length, i64 cut,
+    // Takes over the packet.
+    void egress(u64 port, Packet* packet, Source& source, i64 pos, i64 type, i64 length, i64 cut,
                 i64 arrived, i64 instance, i64 since, i64 depth, i64 left) {
         Fate fate;
+        State& state = packet->state;
         Frame* const out = frames.take(Program::header_bytes + source.length + 64);
         program.egress(state, source.data, (i64)source.length, pos, port, instance, type, length, cut, arrived,
                        micros(), since, depth, left, out->data, fate);
@@ -294,35 +336,43 @@ template <class Program> struct Engine : Host {
             }
             waiting = true;
         }
+        if (fate.stays && fate.out >= 0) {
+            counts.recirculated++;
+            frames.release(out);
+            enter_parsed(packet, source, pos, fate.again);
+            return;
+        }
         if (fate.out < 0) {
             counts.egress_drops++;
         } else if (fate.again) {
             counts.recirculated++;
             out->length = (u32)fate.out;
+            out->users++;
             enter_again(out, RECIRCULATED, fate.again, state);
-            return;
         } else {
             transmit(port, out->data, (size_t)(fate.cut < fate.out ? (fate.cut < 0 ? 0 : fate.cut) : fate.out));
         }
         frames.release(out);
+        spare.push_back(packet);
     }
 
     void drain() {
-        while (Packet* p = queues.pop(clock())) {
-            p->frame->users++;
+        while (Packet* p = queues.pop(line_clock())) {
             Source source(frames, p->frame);
-            egress(p->port, p->state, source, p->pos, p->type, p->length, p->cut, p->arrived, p->instance,
+            egress(p->port, p, source, p->pos, p->type, p->length, p->cut, p->arrived, p->instance,
                    p->since, p->depth, queues.lengths[p->port][p->of_class]);
-            drop(p);
         }
         waiting = false;
     }
     void run_again(size_t limit) {
         while (!again.empty() && limit--) {
-            Again item = again.front();
+            const Again item = again.front();
             again.pop_front();
             Source source(frames, item.frame);
-            pass(source, 0, item.type, &item.kept);
+            Packet* const packet = item.packet ? item.packet : fresh();
+            if (item.packet) Program::renew(packet->state);
+            else packet->state = State();
+            pass(packet, item.packet ? packet->pos : -1, source, 0, item.type, &item.kept);
         }
     }
 

@@ -171,6 +171,7 @@ struct Fate {
     i64 session = -1, clone_list = 0, again = 0;  // again: the list of a resubmission or recirculation
     i64 pos = 0, length = 0, cut = 0;
     i64 out = -1;  // the bytes that leave; -1: the packet was dropped
+    bool stays = false;  // it recirculates as it came, and no bytes were written
 };
 
 constexpr u64 DROP_PORT = 511;

@@ -201,10 +201,37 @@ constexpr int CLASSES = 8;  // three bits
 
 // Egress queues: a depth per port and class with tail drop, and optional speed limits, see
 // queues.py.
+// A queue in a ring of a power of two of places, which grows.
+template <class X> struct Fifo {
+    std::vector<X> ring = std::vector<X>(16);
+    size_t first = 0, count = 0;
+
+    bool empty() const { return count == 0; }
+    size_t size() const { return count; }
+    X& at(size_t i) { return ring[(first + i) & (ring.size() - 1)]; }
+    X& front() { return at(0); }
+    // A place at the end, with what was there before.
+    X& add() {
+        if (count == ring.size()) {
+            std::vector<X> wider(2 * count);
+            for (size_t i = 0; i < count; i++) wider[i] = at(i);
+            wider.swap(ring);
+            first = 0;
+        }
+        return at(count++);
+    }
+    void push_back(const X& x) { add() = x; }
+    void pop_front() {
+        first = (first + 1) & (ring.size() - 1);
+        count--;
+    }
+    void clear() { first = count = 0; }
+};
+
 template <class Packet> struct Queues {
     static constexpr double SHARE = 0.1, BURST = 500, AHEAD = 0.001;
     struct PortLine {
-        std::deque<Packet*> classes[CLASSES];
+        Fifo<Packet*> classes[CLASSES];
         double credits[CLASSES];
         u64 count = 0;
         int last = 0;        // of the last popped packet: its class,
@@ -249,9 +276,9 @@ template <class Packet> struct Queues {
     u64 tail_drops[PORTS] = {};
     i64 lengths[PORTS][CLASSES] = {};
     bool has_lines = false;
-    std::deque<Packet*> ready;
+    Fifo<Packet*> ready;
     PortLine* lines[PORTS] = {};
-    std::deque<int> turns;
+    Fifo<int> turns;
     typedef std::pair<double, int> Due;
     std::priority_queue<Due, std::vector<Due>, std::greater<Due>> timed;
 
@@ -335,12 +362,12 @@ template <class Packet> struct Queues {
         if (!line) {
             line = lines[port] = new PortLine;
             has_lines = true;
-            std::deque<Packet*> others;
-            for (Packet* packet : ready) {
+            for (size_t left = ready.size(); left--;) {
+                Packet* const packet = ready.front();
+                ready.pop_front();
                 if ((int)packet->port == port) line->push(packet);
-                else others.push_back(packet);
+                else ready.push_back(packet);
             }
-            ready.swap(others);
         }
         line->blocked = true;
     }
@@ -358,12 +385,11 @@ template <class Packet> struct Queues {
         return timed.empty() ? -1 : timed.top().first;
     }
     template <class Drop> void clear(Drop drop) {
-        for (Packet* packet : ready) drop(packet);
-        ready.clear();
+        for (; !ready.empty(); ready.pop_front()) drop(ready.front());
         for (PortLine*& line : lines) {
             if (!line) continue;
             for (auto& each : line->classes)
-                for (Packet* packet : each) drop(packet);
+                for (; !each.empty(); each.pop_front()) drop(each.front());
             delete line;
             line = nullptr;
         }
