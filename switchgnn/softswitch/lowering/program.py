@@ -186,9 +186,7 @@ def _lower(program: LoadedProgram) -> LoweredProgram:
 _OF_PARSER = frozenset((var.PACKET_BYTES, var.POSITION, var.PARSER_ERROR, var.STATE, var.TURNS))
 
 
-def _stays_parsed(
-    layout: FieldLayout, bodies: "_Bodies", kept: frozenset[ir.Variable]
-) -> bool:
+def _stays_parsed(layout: FieldLayout, bodies: "_Bodies", kept: frozenset[ir.Variable]) -> bool:
     """Return whether what leaves is parsed into the same headers, unless these have changed.
 
     So it is if the parser extracts headers in the order in which they leave, depends on nothing
