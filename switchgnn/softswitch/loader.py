@@ -5,6 +5,8 @@
 from collections.abc import Mapping
 from functools import cached_property
 
+from msgspec.structs import replace
+
 from switchgnn.softswitch import document as bmv2
 from switchgnn.softswitch.errors import MalformedProgramError, UnsupportedProgramError, inconsistent
 from switchgnn.softswitch.lowering.program import LoweredProgram, lower_program
@@ -275,11 +277,10 @@ class _Table:
         return value & ((1 << width) - 1)
 
 
-def _key_field(field: bmv2.JsonKey, headers: Mapping[str, HeaderSpec]) -> KeyField:
+def _key_field(field: KeyField, headers: Mapping[str, HeaderSpec]) -> KeyField:
     header, name = field.target
     widths = {each.name: each.width for each in headers[header].fields} | {"$valid$": 1}
-    named = field.name or f"{header}.{name}"
-    return KeyField(field.match_type, named, field.target, field.mask, widths[name])
+    return replace(field, width=widths[name])
 
 
 def _field_list(item: bmv2.JsonFieldList) -> tuple[FieldRef, ...]:
