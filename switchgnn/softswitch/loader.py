@@ -24,7 +24,7 @@ from switchgnn.softswitch.program import (
     LoadedProgram,
     TableSpec,
 )
-from switchgnn.softswitch.tables import Entry, Exact, Match, Prefix, Range, Target, Ternary
+from switchgnn.softswitch.tables import EVERY_BIT, Entry, Match, Range, Target, Ternary, prefix_mask
 
 # The first parser of a program for another architecture, as p4c names it.
 _ARCHITECTURES = {"ingress_parser": "PSA", "main_parser": "PNA"}
@@ -259,15 +259,15 @@ class _Table:
         if kind == "range":
             return Range(self._number(item.start, width), self._number(item.end, width))
         value = self._number(item.key, width)
-        if kind == "lpm":
-            if item.prefix_length is None or item.prefix_length > width:
-                raise self._malformed("has an entry without a prefix")
-            prefix = Prefix(value, item.prefix_length, width)
-            return Prefix(value & prefix.mask, prefix.length, width)
+        if kind == "exact":
+            return Ternary(value, EVERY_BIT)
         if kind == "ternary":
             mask = self._number(item.mask, width)
-            return Ternary(value & mask, mask)
-        return Exact(value)
+        elif item.prefix_length is None or item.prefix_length > width:
+            raise self._malformed("has an entry without a prefix")
+        else:
+            mask = prefix_mask(item.prefix_length, width)
+        return Ternary(value & mask, mask)
 
     def _number(self, value: int | None, width: int) -> int:
         if value is None:

@@ -12,12 +12,11 @@ from switchgnn.softswitch.program import LoadedProgram, RegisterArray
 from switchgnn.softswitch.schema import TableSchema
 from switchgnn.softswitch.state import CounterCells, ProgramState, RegisterCells, fresh_entries
 from switchgnn.softswitch.tables import (
+    EVERY_BIT,
     Entry,
     EntryKey,
     EntryTable,
-    Exact,
     Match,
-    Prefix,
     Range,
     Target,
     Ternary,
@@ -45,20 +44,19 @@ class _Records:
     def key(self, key: EntryKey) -> bytes:
         """Return an entry's key as in runtime/tables.h."""
         matches, priority = key
-        value = mask = low = high = rank = 0
+        value = mask = low = high = 0
         for match, width in zip(matches, self.shape.widths, strict=True):
             full = (1 << width) - 1
             value, mask, low, high = (each << width for each in (value, mask, low, high))
             if isinstance(match, Range):
                 low, high = low | match.low & full, high | match.high & full
                 continue
-            match_mask = getattr(match, "mask", full) & full
+            match_mask = match.mask & full
             value, mask = value | match.value & match_mask, mask | match_mask
-            if isinstance(match, Prefix):
-                rank = match.length
         numbers = (value, mask, low, high)[: self._numbers]
         words = b"".join(number.to_bytes(self._word_bytes, "little") for number in numbers)
-        rank = priority if self.shape.kind == "priority" else rank
+        # Of prefixes the longest wins.
+        rank = priority if self.shape.kind == "priority" else mask.bit_count()
         return (words + rank.to_bytes(8, "little"))[: self.key_bytes]
 
     def parameters(self, number: int, data: tuple[int, ...]) -> bytes:
@@ -100,9 +98,7 @@ class _Records:
         kind = self.shape.table.key[field].match_type
         if kind == "range":
             return Range(others[1], others[2])
-        if kind == "lpm":
-            return Prefix(value, others[0].bit_count(), width)
-        return Exact(value) if kind == "exact" else Ternary(value, others[0])
+        return Ternary(value, EVERY_BIT if kind == "exact" else others[0])
 
 
 class _Rows:
