@@ -216,7 +216,9 @@ control Widen(inout headers_t hdr, inout metadata_t meta) {
             }
             no_payload.apply(hdr);
             payload.apply(hdr, lanes, GROUPS(hdr.switchgnn.width, BITS_32));
-            hdr.switchgnn.bits = BITS_32;
+            if (hdr.switchgnn.kind == kind_t.FEATURE) {
+                hdr.switchgnn.bits = BITS_32;
+            }
         }
     }
 }

@@ -25,7 +25,7 @@ class SessionEntry:
     members: int  # one bit for each worker of the plan
     # the largest magnitude, as the bits of a float32, that a worker may report
     magnitude_limit: int
-    width: int = 0  # of the slots, and of the widest frames: 8 << width numbers
+    width: int = 0  # of the slots, and of the widest frames: 8 * (width + 1) numbers
     # 1 where the switch may have forgotten its window of tags, or never hears of one
     any_tag: int = 0
     # the number of the last pool, and the slots of each in a bank

@@ -128,9 +128,9 @@ PROTOCOL = 253
 # A frame carries 1 + code groups of 8 numbers; the code is in the lower bits of the word of the
 # fragment, and the pool of its slots before it.
 _CODE_BITS = 5
-_CODE_MASK = (1 << _CODE_BITS) - 1
+LAST_WIDTH = (1 << _CODE_BITS) - 1
 _NUMBER_AT = _CODE_BITS + 2
-_POOL_MASK = (1 << _NUMBER_AT) - 1 - _CODE_MASK
+_POOL_MASK = (1 << _NUMBER_AT) - 1 - LAST_WIDTH
 _LANE_BYTES = 4
 # Of a whole bank; what a fragment of one row has between hosts that do not pack.
 LANES = BANK_LANES
@@ -203,7 +203,7 @@ def in_pool(word: int, pool: int) -> int:
 
 def width_code(word: int) -> int:
     """Return the code of a fragment's width."""
-    return word & _CODE_MASK
+    return word & LAST_WIDTH
 
 
 def lanes_of(word: int) -> int:

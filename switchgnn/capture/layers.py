@@ -32,6 +32,7 @@ from switchgnn.host.wire.header import (
     HEARTBEAT_KINDS,
     LANE_KINDS,
     LANES,
+    LAST_WIDTH,
     PROTOCOL,
     VERSION,
     WAITING_FIELDS,
@@ -42,7 +43,6 @@ from switchgnn.host.wire.header import (
     payload_bytes,
 )
 from switchgnn.host.wire.narrow import pack_lanes, unpack_lanes
-from switchgnn.planner.lanes import LANES as PLANNED_LANES
 
 (_BANK_WIDTH,) = fragment_words(LANES, LANES)
 _WHOLE = BITS[0]
@@ -53,7 +53,9 @@ _MOST_ROWS_BYTES = 1 << 16
 _ENUMS = {
     "Kind": {int(kind): kind.name for kind in Kind},
     "Bits": {code: f"{bits} bits" for code, bits in enumerate(BITS)},
-    "Width": {code: f"{lanes} lanes" for code, lanes in enumerate(PLANNED_LANES)},
+    "Width": {
+        code: f"{lanes} lanes" for code, lanes in enumerate(map(lanes_of, range(LAST_WIDTH + 1)))
+    },
 }
 _DEFAULTS = {"Kind": int(Kind.FEATURE), "Version": VERSION, "Width": _BANK_WIDTH}
 
@@ -134,7 +136,7 @@ class Fragment(Packet):
             [0] * LANES,  # type: ignore[list-item]
             SignedIntField("lane", 0),
             count_from=lambda packet: lanes_of(cast(Any, packet.underlayer).Width),
-            max_count=PLANNED_LANES[-1],
+            max_count=lanes_of(LAST_WIDTH),
         )
     ]
 

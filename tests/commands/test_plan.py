@@ -200,7 +200,7 @@ def test_every_command_can_ignore_weights(monkeypatch, tmp_path, loader, words):
     [
         (["--memory", "10 parsec"], "write it as 10MB"),
         (["--memory", "127B"], "127 bytes hold no slot"),
-        (["--slots", 2, "--pools", 4, "--strategy", "best"], "8 in each of 4 pools: give"),
+        (["--slots", 2, "--pools", 4, "--strategy", "best"], "32 in each of 4 pools: give"),
         (["--slots", 4, "--lanes", 256, "--strategy", "best"], "one sum of 256: give at least 8."),
         (["--switch", "tofino2", "--lanes", 64, "--strategy", "best"], "Frames of 64 numbers"),
         (["--memory", "10MB", "--slots", 7], "not both"),

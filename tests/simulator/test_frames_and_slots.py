@@ -205,7 +205,7 @@ def test_a_pass_adds_to_as_many_slots_as_there_are_groups_of_banks(lanes, banks)
 @pytest.mark.parametrize(
     ("arguments", "error", "said"),
     [
-        (("--system", "paper", "--lanes", 24), PlannerError, "No frames of '24' numbers"),
+        (("--system", "paper", "--lanes", 12), PlannerError, "No frames of '12' numbers"),
         (("--system", "bns-gcn", "--lanes", 64), SimulatorError, "leave --lanes and --pools out"),
         (("--system", "g3", "--pools", 2), SimulatorError, "leave --lanes and --pools out"),
     ],
