@@ -21,6 +21,7 @@ from switchgnn.softswitch.program import (
     FieldRef,
     Hex,
     Json,
+    KeyField,
     Name,
     Number,
     ParserState,
@@ -118,15 +119,6 @@ class JsonDeparser(Struct):
     order: list[Name]
 
 
-class JsonKey(Struct):
-    """A field of a table's key."""
-
-    match_type: Name
-    target: FieldRef
-    name: Name | None = None
-    mask: Hex | None = None
-
-
 class JsonDefault(Struct):
     """A table's default entry, or what a constant entry calls."""
 
@@ -159,7 +151,7 @@ class JsonTable(Struct):
 
     name: Name
     match_type: Name
-    key: list[JsonKey]
+    key: list[KeyField]
     actions: list[Name]
     action_ids: list[Number]
     next_tables: dict[Name, Name | None]

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import NamedTuple
 
-from switchgnn.softswitch.interpreter import Interpreter, Values
+from switchgnn.softswitch.interpreter import Closures, Frame, Values, Zeros
 from switchgnn.softswitch.lowering import variables as var
 from switchgnn.softswitch.lowering.program import LoweredProgram
 from switchgnn.softswitch.program import DROP_PORT
@@ -79,7 +79,12 @@ class Forwarder:
     ) -> None:
         self.state = ProgramState(lowered.program)
         self.counts = ForwardingCounts()
-        self._functions = Interpreter(lowered, self.state)
+        closures = Closures(self.state)
+        self._run_ingress = closures.block(lowered.ingress)
+        self._run_egress = closures.block(lowered.egress)
+        self._run_parser = closures.block(lowered.reparse or ())
+        self._results = [closures.value(each) for each in lowered.results]
+        self._lowered = lowered
         self._replication = ReplicationEngine()
         self._depth = depth
         self._senders = senders
@@ -130,22 +135,30 @@ class Forwarder:
 
     def _now(self) -> int:
         """Return the microseconds since the program was loaded; 0 if it reads no time."""
-        return int((self._clock() - self._started) * 1e6) if self._functions.uses_time else 0
+        return int((self._clock() - self._started) * 1e6) if self._lowered.uses_time else 0
 
     def _pass(self, data: bytes, port: int, instance_type: int, kept: Values | None) -> None:
-        now = self._now() if instance_type == NORMAL else 0
-        found = self._functions.ingress(data, port, instance_type, now, kept)
-        state, spec, group, priority = found
+        given = {
+            var.PACKET_BYTES.name: len(data),
+            var.INPUT_PORT.name: port,
+            var.INSTANCE_TYPE.name: instance_type,
+            var.NOW.name: self._now() if instance_type == NORMAL else 0,
+        }
+        frame = Frame(Zeros(given), data, kept)
+        self._run_ingress(frame)
+        state = frame.values
+        spec, group, priority = (int(each(frame)) for each in self._results)
         packet = _Packet(state, data, REPLICATED)
         session = self._replication.sessions.get(state[var.CLONE_SESSION.name])
         if session is not None:
-            parsed = self._functions.reparse(data, port)
-            cloned = self._functions.clone(state[var.CLONE_LIST.name], parsed, state)
+            parsed = Frame(Zeros(given), data)
+            self._run_parser(parsed)
+            cloned = self._cloned(state[var.CLONE_LIST.name], parsed.values, state)
             self._clone(session, _Packet(cloned, data, INGRESS_CLONE))
         resubmit = state[var.RESUBMIT.name]
         if resubmit:
             self.counts.resubmitted += 1
-            self._enter_again((data, RESUBMITTED, self._functions.keep(resubmit, state)))
+            self._enter_again((data, RESUBMITTED, self._kept(resubmit, state)))
         elif group:
             # Copies are new packets: truncating the original does not truncate them.
             self._replicate(self._replication.groups.get(group, ()), packet, priority)
@@ -155,6 +168,18 @@ class Forwarder:
             cut = state[var.KEPT_BYTES.name]
             self._enqueue(spec, packet._replace(instance_type=NORMAL, cut=cut), priority)
         self._drain()
+
+    def _kept(self, field_list: int, state: Values) -> Values:
+        """Return what a resubmitted or recirculated packet keeps."""
+        listed = self._lowered.lists[field_list]
+        return {v.name: state[v.name] if v in listed else 0 for v in self._lowered.kept}
+
+    def _cloned(self, field_list: int, state: Values, original: Values) -> Values:
+        """Return the state of a clone: that of its packet, with the listed metadata."""
+        lost = {each.name for each in self._lowered.metadata}
+        cloned = {name: value for name, value in state.items() if name not in lost}
+        listed = self._lowered.lists[field_list]
+        return Zeros(cloned | {each.name: original[each.name] for each in listed})
 
     def _enter_again(self, item: tuple[bytes, int, Values]) -> None:
         if len(self._again) >= AGAIN_LIMIT:
@@ -191,19 +216,21 @@ class Forwarder:
             var.DEPTH_BEFORE.name: found,
             var.DEPTH_AFTER.name: left,
         }
-        state, out = self._functions.egress(packet.state, packet.data, inputs)
+        frame = Frame(Zeros(packet.state | inputs), packet.data)
+        self._run_egress(frame)
+        state = frame.values
         session = self._replication.sessions.get(state[var.CLONE_SESSION.name])
         if session is not None:
-            cloned = self._functions.clone(state[var.CLONE_LIST.name], state, state)
+            cloned = self._cloned(state[var.CLONE_LIST.name], state, state)
             self._clone(session, packet._replace(state=cloned, instance_type=EGRESS_CLONE))
         recirculate = state[var.RECIRCULATE.name]
-        if out is None:
+        if frame.dropped:
             self.counts.egress_drops += 1
         elif recirculate:
             self.counts.recirculated += 1
-            self._enter_again((out, RECIRCULATED, self._functions.keep(recirculate, state)))
+            self._enter_again((bytes(frame.out), RECIRCULATED, self._kept(recirculate, state)))
         else:
-            self._transmit(port, out[: state[var.KEPT_BYTES.name]])
+            self._transmit(port, bytes(frame.out[: state[var.KEPT_BYTES.name]]))
 
     def _transmit(self, port: int, frame: bytes) -> None:
         sender = self._senders.get(port)

@@ -4,6 +4,10 @@
 
 import zlib
 from collections.abc import Callable
+from functools import reduce
+from itertools import chain
+from operator import xor
+from struct import iter_unpack
 
 _CRC16_POLYNOMIAL = 0xA001  # 0x8005 with its bits in reverse order
 
@@ -29,11 +33,14 @@ def crc16(data: bytes) -> int:
     return value
 
 
+def _padded(data: bytes) -> bytes:
+    """Return whole 16-bit words; an odd last byte is the high byte of a word."""
+    return data + bytes(len(data) & 1)
+
+
 def csum16(data: bytes) -> int:
-    """Compute the Internet checksum; an odd last byte is the high byte of a word."""
-    if len(data) & 1:
-        data += b"\0"
-    value = int.from_bytes(data, "big")
+    """Compute the Internet checksum."""
+    value = int.from_bytes(_padded(data), "big")
     # 65536 is 1 modulo 65535, so the remainder is the folded sum of the words; a sum
     # that is a positive multiple of 65535 folds to 65535 and not to 0.
     folded = value % 0xFFFF or (0xFFFF if value else 0)
@@ -41,13 +48,8 @@ def csum16(data: bytes) -> int:
 
 
 def xor16(data: bytes) -> int:
-    """Compute the exclusive or of the 16-bit words; an odd last byte is the high byte of a word."""
-    if len(data) & 1:
-        data += b"\0"
-    value = 0
-    for index in range(0, len(data), 2):
-        value ^= data[index] << 8 | data[index + 1]
-    return value
+    """Compute the exclusive or of the 16-bit words."""
+    return reduce(xor, chain.from_iterable(iter_unpack(">H", _padded(data))), 0)
 
 
 def identity(data: bytes) -> int:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Run a program without a compiler: its functions as nested Python closures."""
+"""The functions of a program as nested Python closures, to run it without a compiler."""
 
 import operator
 import random
@@ -12,7 +12,6 @@ from switchgnn.softswitch import ir
 from switchgnn.softswitch.hashing import ALGORITHMS
 from switchgnn.softswitch.lowering import variables as var
 from switchgnn.softswitch.lowering.arithmetic import constant
-from switchgnn.softswitch.lowering.program import LoweredProgram
 from switchgnn.softswitch.state import ProgramState, log_message
 
 Values = dict[str, int]
@@ -257,68 +256,6 @@ class Closures:
             frame.digest = algorithm(data)
 
         return run
-
-
-class Interpreter:
-    """The functions of a program over one state."""
-
-    def __init__(self, lowered: LoweredProgram, state: ProgramState) -> None:
-        self.uses_time = lowered.uses_time
-        self._lowered = lowered
-        closures = Closures(state)
-        self._ingress = closures.block(lowered.ingress)
-        self._egress = closures.block(lowered.egress)
-        self._reparse = closures.block(lowered.reparse or ())
-        self._results = [closures.value(each) for each in lowered.results]
-
-    def ingress(
-        self, data: bytes, port: int, instance_type: int, now: int, kept: Values | None
-    ) -> tuple[Values, int, int, int]:
-        """Parse a packet and run ingress; `now`: microseconds.
-
-        Returns:
-            the variables, the egress port, the multicast group and the priority.
-        """
-        values = Zeros(
-            {
-                _PACKET_BYTES: len(data),
-                var.INPUT_PORT.name: port,
-                var.INSTANCE_TYPE.name: instance_type,
-                var.NOW.name: now,
-            }
-        )
-        frame = Frame(values, data, kept)
-        self._ingress(frame)
-        spec, group, priority = (int(each(frame)) for each in self._results)
-        return values, spec, group, priority
-
-    def egress(self, state: Values, data: bytes, inputs: Values) -> tuple[Values, bytes | None]:
-        """Run egress and the deparser; `inputs`: the variables that the switch gives.
-
-        Returns:
-            the variables, and what leaves; None for a dropped packet.
-        """
-        frame = Frame(Zeros(state | inputs), data)
-        self._egress(frame)
-        return frame.values, None if frame.dropped else bytes(frame.out)
-
-    def reparse(self, data: bytes, port: int) -> Values:
-        """Parse a packet again and return the variables."""
-        frame = Frame(Zeros({_PACKET_BYTES: len(data), var.INPUT_PORT.name: port}), data)
-        self._reparse(frame)
-        return frame.values
-
-    def keep(self, field_list: int, state: Values) -> Values:
-        """Return what a resubmitted or recirculated packet keeps."""
-        listed = self._lowered.lists[field_list]
-        return {v.name: state[v.name] if v in listed else 0 for v in self._lowered.kept}
-
-    def clone(self, field_list: int, state: Values, original: Values) -> Values:
-        """Return the state of a clone: that of its packet, with the listed metadata."""
-        listed, metadata = self._lowered.lists[field_list], self._lowered.metadata
-        lost = {each.name for each in metadata}
-        cloned = {name: value for name, value in state.items() if name not in lost}
-        return Zeros(cloned | {each.name: original[each.name] for each in listed})
 
 
 def _loop(body: Step) -> Step:

@@ -5,6 +5,8 @@
 from collections.abc import Mapping
 from functools import cached_property
 
+from msgspec.structs import replace
+
 from switchgnn.softswitch import document as bmv2
 from switchgnn.softswitch.errors import MalformedProgramError, UnsupportedProgramError, inconsistent
 from switchgnn.softswitch.lowering.program import LoweredProgram, lower_program
@@ -22,7 +24,7 @@ from switchgnn.softswitch.program import (
     LoadedProgram,
     TableSpec,
 )
-from switchgnn.softswitch.tables import Entry, Exact, Match, Prefix, Range, Target, Ternary
+from switchgnn.softswitch.tables import EVERY_BIT, Entry, Match, Range, Target, Ternary, prefix_mask
 
 # The first parser of a program for another architecture, as p4c names it.
 _ARCHITECTURES = {"ingress_parser": "PSA", "main_parser": "PNA"}
@@ -257,15 +259,15 @@ class _Table:
         if kind == "range":
             return Range(self._number(item.start, width), self._number(item.end, width))
         value = self._number(item.key, width)
-        if kind == "lpm":
-            if item.prefix_length is None or item.prefix_length > width:
-                raise self._malformed("has an entry without a prefix")
-            prefix = Prefix(value, item.prefix_length, width)
-            return Prefix(value & prefix.mask, prefix.length, width)
+        if kind == "exact":
+            return Ternary(value, EVERY_BIT)
         if kind == "ternary":
             mask = self._number(item.mask, width)
-            return Ternary(value & mask, mask)
-        return Exact(value)
+        elif item.prefix_length is None or item.prefix_length > width:
+            raise self._malformed("has an entry without a prefix")
+        else:
+            mask = prefix_mask(item.prefix_length, width)
+        return Ternary(value & mask, mask)
 
     def _number(self, value: int | None, width: int) -> int:
         if value is None:
@@ -275,11 +277,10 @@ class _Table:
         return value & ((1 << width) - 1)
 
 
-def _key_field(field: bmv2.JsonKey, headers: Mapping[str, HeaderSpec]) -> KeyField:
+def _key_field(field: KeyField, headers: Mapping[str, HeaderSpec]) -> KeyField:
     header, name = field.target
     widths = {each.name: each.width for each in headers[header].fields} | {"$valid$": 1}
-    named = field.name or f"{header}.{name}"
-    return KeyField(field.match_type, named, field.target, field.mask, widths[name])
+    return replace(field, width=widths[name])
 
 
 def _field_list(item: bmv2.JsonFieldList) -> tuple[FieldRef, ...]:

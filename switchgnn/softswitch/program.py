@@ -105,15 +105,13 @@ class ParserState(
     transitions: tuple[Transition, ...]
 
 
-@dataclass(frozen=True)
-class KeyField:
+class KeyField(Struct, frozen=True):
     """One field of a table key of ``width`` bits; ``mask`` is applied before the match."""
 
-    match_type: str
-    name: str
+    match_type: Name
     target: FieldRef
-    mask: int | None
-    width: int
+    mask: Hex | None = None
+    width: int = 0  # not from the JSON
 
 
 @dataclass(frozen=True)

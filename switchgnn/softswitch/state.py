@@ -35,7 +35,7 @@ class ProgramState:
 
     def __init__(self, program: LoadedProgram) -> None:
         self.tables: Mapping[str, EntryTable] = {
-            name: EntryTable(table.match_type == "exact", table.default, fresh_entries(table))
+            name: EntryTable(table.match_type, table.default, fresh_entries(table))
             for name, table in program.tables.items()
         }
         self.registers: Mapping[str, RegisterCells] = {

@@ -4,36 +4,25 @@
 
 from collections.abc import Callable, Iterable, MutableSequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 
 Key = int | tuple[int, ...]
 # For generated code: action number, parameters, and [packets, bytes] or None.
 Target = tuple[int, tuple[int, ...], MutableSequence[int] | None]
 
 
-@dataclass(frozen=True)
-class Exact:
-    """Matches one value."""
-
-    value: int
+# The mask of a match that has to be exact, whatever the width.
+EVERY_BIT = -1
 
 
-@dataclass(frozen=True)
-class Prefix:
-    """Matches values that share the first ``length`` of ``width`` bits."""
-
-    value: int
-    length: int
-    width: int
-
-    @property
-    def mask(self) -> int:
-        """Ones over the prefix."""
-        return ((1 << self.length) - 1) << (self.width - self.length)
+def prefix_mask(length: int, width: int) -> int:
+    """Return the mask of a prefix of ``length`` of ``width`` bits."""
+    return ((1 << length) - 1) << (width - length)
 
 
 @dataclass(frozen=True)
 class Ternary:
-    """Matches values equal to ``value`` where ``mask`` has ones."""
+    """Matches values equal to ``value`` where ``mask`` has ones; also exact ones and prefixes."""
 
     value: int
     mask: int
@@ -47,7 +36,7 @@ class Range:
     high: int
 
 
-Match = Exact | Prefix | Ternary | Range
+Match = Ternary | Range
 EntryKey = tuple[tuple[Match, ...], int]  # matches and priority
 
 
@@ -74,11 +63,9 @@ class Entry:
 
 def matches(match: Match, value: int) -> bool:
     """Return whether a value satisfies one match field."""
-    if isinstance(match, Exact):
-        return value == match.value
     if isinstance(match, Range):
         return match.low <= value <= match.high
-    return value & match.mask == match.value & match.mask
+    return value & match.mask == match.value
 
 
 # Cached answers per table; the cache is cleared when full.
@@ -88,8 +75,9 @@ _REMEMBERED = 4096
 class EntryTable:
     """The entries of one table; the interpreter calls ``lookup`` and holds the list ``default``."""
 
-    def __init__(self, exact: bool, initial: Target, constants: Iterable[Entry]) -> None:
-        self._exact = exact
+    def __init__(self, match_type: str, initial: Target, constants: Iterable[Entry]) -> None:
+        exact = self._exact = match_type == "exact"
+        self._rank = prefix_bits if match_type == "lpm" else attrgetter("priority")
         self._entries: dict[EntryKey, Entry] = {}
         # The targets of all keys of an exact table, otherwise those of recent keys.
         self._targets: dict[Key, Target | None] = {}
@@ -147,7 +135,7 @@ class EntryTable:
     def _search(self, key: tuple[int, ...]) -> Target | None:
         if self._ranked is None:
             # Of equals the oldest entry comes first.
-            self._ranked = sorted(self._entries.values(), key=_rank, reverse=True)
+            self._ranked = sorted(self._entries.values(), key=self._rank, reverse=True)
         for entry in self._ranked:
             if all(map(matches, entry.matches, key)):
                 return entry.target
@@ -168,11 +156,10 @@ class EntryTable:
 
 
 def _exact_key(entry: Entry) -> Key:
-    values = tuple(match.value for match in entry.matches if isinstance(match, Exact))
+    values = tuple(match.value for match in entry.matches if isinstance(match, Ternary))
     return values[0] if len(values) == 1 else values
 
 
-def _rank(entry: Entry) -> tuple[int, int]:
-    """Return what orders entries: their priority, or the length of their prefix."""
-    lengths = [match.length for match in entry.matches if isinstance(match, Prefix)]
-    return entry.priority, sum(lengths)
+def prefix_bits(entry: Entry) -> int:
+    """Return what orders the entries of a table with a prefix: the bits that they compare."""
+    return sum(match.mask.bit_count() for match in entry.matches if isinstance(match, Ternary))

@@ -130,7 +130,7 @@ def check_hosts_alone(report, graph, assignment, mtu=1500):
 def frame_sizes(features, lanes):
     """Bytes of the frames of a feature; the last one has the smallest sufficient width."""
     whole, left = divmod(features, lanes)
-    narrow = [min(each for each in (8, 16, 32, 64, 128, 256) if each >= left)] if left else []
+    narrow = [-(-left // 8) * 8] if left else []
     return [60 + 4 * each for each in [lanes] * whole + narrow]
 
 

@@ -17,6 +17,7 @@ from switchgnn.softswitch.loader import GivenProgram
 from switchgnn.softswitch.native.engine import Attachment, NativeEngine, PortKind, load_native
 from switchgnn.softswitch.queues import QueueSettings
 from switchgnn.softswitch.replication import ReplicationEngine
+from switchgnn.softswitch.tables import EVERY_BIT, Ternary
 from tests.support.captured import Captured
 from tests.support.speed import seconds_here
 
@@ -39,6 +40,10 @@ def udp_socket():
 def free_address():
     with udp_socket() as sock:
         return sock.getsockname()
+
+
+def exactly(value):
+    return Ternary(value, EVERY_BIT)
 
 
 def action_target(table, action, data):

@@ -11,10 +11,9 @@ from pathlib import Path
 import pytest
 
 from switchgnn.softswitch.errors import SoftSwitchError
-from switchgnn.softswitch.interpreter import Interpreter
+from switchgnn.softswitch.forwarding import Forwarder
 from switchgnn.softswitch.loader import GivenProgram
 from switchgnn.softswitch.native.source import program_source
-from switchgnn.softswitch.state import ProgramState
 from tests.softswitch.harness import config_bytes
 
 MARK = "planted_mark"
@@ -79,7 +78,7 @@ def changes(document, kind, chosen):
 def make(config):
     """Do all that installing a program does, except compiling C++."""
     given = GivenProgram(config)
-    Interpreter(given.lowered, ProgramState(given.program))
+    Forwarder(given.lowered, depth=1, senders={})
     return program_source(given.lowered).text
 
 

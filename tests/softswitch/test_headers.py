@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from switchgnn.softswitch.errors import MalformedProgramError, UnsupportedProgramError
 from switchgnn.softswitch.loader import load_program
 from switchgnn.softswitch.lowering.program import lower_program
-from switchgnn.softswitch.tables import Entry, Exact
-from tests.softswitch.harness import Rig, action_target, config_bytes
+from switchgnn.softswitch.tables import Entry
+from tests.softswitch.harness import Rig, action_target, config_bytes, exactly
 
 
 @cache
@@ -178,7 +178,7 @@ def test_validity_of_members_is_looked_up():
     actions = {program.actions[i].name: i for i in program.tables["Enter.kinds"].actions.values()}
 
     def put(one, two, three, name, *data):
-        key = tuple(map(Exact, (one, two, three, 0)))
+        key = tuple(map(exactly, (one, two, three, 0)))
         target = action_target(program.tables["Enter.kinds"], actions[f"Enter.{name}"], data)
         table.put(Entry(key, 0, target))
 

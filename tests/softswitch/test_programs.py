@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from switchgnn.softswitch.replication import CloneSession, Replica
-from switchgnn.softswitch.tables import Entry, Exact, Prefix, Range, Ternary, matches
-from tests.softswitch.harness import Rig, action_target, config_bytes
+from switchgnn.softswitch.tables import Entry, Range, Ternary, matches, prefix_mask
+from tests.softswitch.harness import Rig, action_target, config_bytes, exactly
 
 NOTHING, DROP, UNICAST, MULTICAST, CLONE, RESUBMIT, NO_GROUP = range(7)
 CLONE_UNLISTED, DROP_PORT, TRUNCATE, EXIT, UNKNOWN_GROUP = 7, 8, 9, 10, 11
@@ -252,7 +252,9 @@ class Tables(Rig):
 # Few values, so that entries overlap and keys hit.
 A = st.integers(0, 15).map(lambda n: n << 12 | n << 4)
 B = st.integers(0, 3)
-PREFIX_A = st.builds(lambda a, n: Prefix(a >> (16 - n) << (16 - n), n, 16), A, st.integers(0, 16))
+PREFIX_A = st.builds(
+    lambda a, n: Ternary(a & prefix_mask(n, 16), prefix_mask(n, 16)), A, st.integers(0, 16)
+)
 TERNARY_A = st.builds(
     lambda a, m: Ternary(a & m, m), A, st.sampled_from([0, 0xF000, 0x00F0, 0xFFFF])
 )
@@ -261,8 +263,8 @@ OPTIONAL_A = st.one_of(st.just(Ternary(0, 0)), A.map(lambda a: Ternary(a, 0xFFFF
 OPTIONAL_B = st.one_of(st.just(Ternary(0, 0)), B.map(lambda b: Ternary(b, 0xFFF)))
 RANGE_A = st.builds(lambda x, y: Range(min(x, y), max(x, y)), A, A)
 KINDS = {
-    0: ("exact_table", "counted", st.tuples(A.map(Exact), B.map(Exact)), False),
-    1: ("lpm_table", "answer", st.tuples(B.map(Exact), PREFIX_A), False),
+    0: ("exact_table", "counted", st.tuples(A.map(exactly), B.map(exactly)), False),
+    1: ("lpm_table", "answer", st.tuples(B.map(exactly), PREFIX_A), False),
     2: ("single_lpm_table", "answer", st.tuples(PREFIX_A), False),
     3: ("ternary_table", "answer", st.tuples(TERNARY_A, TERNARY_B), True),
     4: ("range_table", "answer", st.tuples(RANGE_A, TERNARY_B), True),
@@ -271,8 +273,8 @@ KINDS = {
 
 
 def _rank(entry):
-    prefixes = [match.length for match in entry.matches if isinstance(match, Prefix)]
-    return entry.priority, sum(prefixes)
+    masks = [match.mask for match in entry.matches if isinstance(match, Ternary)]
+    return entry.priority, sum(mask.bit_count() for mask in masks)
 
 
 def _oracle(entries, key):
@@ -330,18 +332,18 @@ def test_ways_after_a_table():
     rig = Tables()
     assert rig.answer(8, 5) == (1, 2, MISS)
     for value in (76, 77):
-        rig.add("hit_table", (Exact(5),), "answer", (value,))
+        rig.add("hit_table", (exactly(5),), "answer", (value,))
         assert rig.answer(8, 5) == (1, 1, value)
     assert rig.answer(9, 1) == (1, 5, MISS)
-    rig.add("switch_table", (Exact(1),), "answer", (11,))
-    rig.add("switch_table", (Exact(2),), "refuse")
+    rig.add("switch_table", (exactly(1),), "answer", (11,))
+    rig.add("switch_table", (exactly(2),), "refuse")
     assert rig.answer(9, 1) == (1, 3, 11)
     assert rig.answer(9, 2) == (4, 0, MISS)
 
 
 def test_direct_counters_count_hits_only():
     rig = Tables()
-    entry = rig.add("exact_table", (Exact(1), Exact(2)), "counted", (3,))
+    entry = rig.add("exact_table", (exactly(1), exactly(2)), "counted", (3,))
     for a in (1, 1, 9):
         rig.answer(0, a, 2)
     found = rig.state.tables["Enter.exact_table"].find(entry.key)

@@ -20,7 +20,7 @@ from google.protobuf.message import DecodeError
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.options import with_groups
 from switchgnn.softswitch.daemon.options import SwitchOptions
-from switchgnn.softswitch.daemon.state_file import Keeper, open_state, unusable
+from switchgnn.softswitch.daemon.state_file import Keeper, open_state, part_of, unusable
 from switchgnn.softswitch.errors import PortError, RequestError, SoftSwitchError
 from switchgnn.softswitch.p4runtime.pipeline_config import (
     Device,
@@ -93,25 +93,19 @@ def notify(state: str) -> None:
 
 def forget_ready(path: Path) -> None:
     """Remove the ready file of an earlier switch, and check that one can be created."""
-    try:
+    with _explaining(path):
         path.unlink(missing_ok=True)
-        part = _part_of(path)
-        part.touch()
-        part.unlink()
-    except OSError as error:
-        raise _cannot(path, error) from None
+        part_of(path).touch()
+        part_of(path).unlink()
 
 
 @contextmanager
 def ready(address: str, path: Path | None) -> Iterator[None]:
     """Report the switch as ready inside the block."""
     if path is not None:
-        part = _part_of(path)
-        try:
-            part.write_text(f"{address}\n")
-            part.replace(path)
-        except OSError as error:
-            raise _cannot(path, error) from None
+        with _explaining(path):
+            part_of(path).write_text(f"{address}\n")
+            part_of(path).replace(path)
     notify(f"READY=1\nSTATUS=Serves P4Runtime on {address}")
     try:
         yield
@@ -121,14 +115,15 @@ def ready(address: str, path: Path | None) -> Iterator[None]:
             path.unlink(missing_ok=True)
 
 
-def _part_of(path: Path) -> Path:
-    return path.with_name(f".{path.name}.part")
-
-
-def _cannot(path: Path, error: OSError) -> SoftSwitchError:
-    return SoftSwitchError(
-        f"Cannot write {path}: {error.strerror or error}; choose another file (--ready-file)."
-    )
+@contextmanager
+def _explaining(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        why = error.strerror or error
+        raise SoftSwitchError(
+            f"Cannot write {path}: {why}; choose another file (--ready-file)."
+        ) from None
 
 
 _Set = p4r.SetForwardingPipelineConfigRequest

@@ -45,9 +45,14 @@ _CHUNK = 1 << 20
 _OWNER_ONLY = 0o600
 
 
+def part_of(path: Path) -> Path:
+    """Return the file that is written first and then moved to a path."""
+    return path.with_name(f".{path.name}.part")
+
+
 def write_state(path: Path, config: bytes, responses: Iterable[bytes]) -> None:
     """Write the file atomically, with mode 0600."""
-    part = path.with_name(f".{path.name}.part")
+    part = part_of(path)
     try:
         with _new_file(part) as file:
             _fill(file, config, responses)
@@ -63,7 +68,7 @@ def write_state(path: Path, config: bytes, responses: Iterable[bytes]) -> None:
 
 def check_place(path: Path) -> None:
     """Raise StateFileError if the file cannot be written."""
-    part = path.with_name(f".{path.name}.part")
+    part = part_of(path)
     try:
         _new_file(part).close()
         part.unlink()

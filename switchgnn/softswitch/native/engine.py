@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from ctypes import byref, c_int32, c_int64, c_uint32, c_uint64, create_string_buffer
 from dataclasses import dataclass, fields
 from enum import IntEnum
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
@@ -24,7 +24,7 @@ from switchgnn.softswitch.native.build import (
     backend_here,
     compiled_library,
 )
-from switchgnn.softswitch.native.library import Library, Switch, TableShape, numbers, table_shapes
+from switchgnn.softswitch.native.library import Library, Switch, numbers, table_shapes
 from switchgnn.softswitch.native.source import program_source
 from switchgnn.softswitch.native.state import NativeState
 from switchgnn.softswitch.ports import EthernetPort, Port
@@ -58,17 +58,11 @@ class Attachment(NamedTuple):
     may_refuse: bool = False
 
 
-@dataclass(frozen=True)
-class NativeProgram:
+class NativeProgram(NamedTuple):
     """A program and its native code."""
 
     program: LoadedProgram
     library: Library
-
-    @cached_property
-    def shapes(self) -> Mapping[str, TableShape]:
-        """The layouts of its tables, by name."""
-        return table_shapes(self.program)
 
 
 def native_library(given: GivenProgram) -> Path:
@@ -90,7 +84,7 @@ class NativeEngine:
 
     def __init__(self, native: NativeProgram, queues: QueueSettings) -> None:
         self.switch = Switch(native.library)
-        self.state = NativeState(native.program, self.switch, native.shapes)
+        self.state = NativeState(native.program, self.switch, table_shapes(native.program))
         self.messages = native.library.messages()
         self._set_limits(queues)
         array, call = self.switch.array, self.switch.call

@@ -4,6 +4,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from ctypes import byref, c_int, c_uint8, c_uint16, c_uint32, c_uint64, string_at
+from struct import Struct
 from typing import Any
 
 from switchgnn.softswitch.native.library import Switch, TableShape, byte_size, cell_bytes, numbers
@@ -11,12 +12,11 @@ from switchgnn.softswitch.program import LoadedProgram, RegisterArray
 from switchgnn.softswitch.schema import TableSchema
 from switchgnn.softswitch.state import CounterCells, ProgramState, RegisterCells, fresh_entries
 from switchgnn.softswitch.tables import (
+    EVERY_BIT,
     Entry,
     EntryKey,
     EntryTable,
-    Exact,
     Match,
-    Prefix,
     Range,
     Target,
     Ternary,
@@ -24,7 +24,8 @@ from switchgnn.softswitch.tables import (
 
 # As in runtime/tables.h.
 _CONSTANT, _NOTED = 1, 2
-_MARK_SHIFT, _ACTION_BYTES, _COUNTS_BYTES = 24, 4, 16
+_MARK_SHIFT = 24
+_HEAD, _COUNTS = Struct("<I"), Struct("<QQ")
 
 
 class _Records:
@@ -43,20 +44,19 @@ class _Records:
     def key(self, key: EntryKey) -> bytes:
         """Return an entry's key as in runtime/tables.h."""
         matches, priority = key
-        value = mask = low = high = rank = 0
+        value = mask = low = high = 0
         for match, width in zip(matches, self.shape.widths, strict=True):
             full = (1 << width) - 1
             value, mask, low, high = (each << width for each in (value, mask, low, high))
             if isinstance(match, Range):
                 low, high = low | match.low & full, high | match.high & full
                 continue
-            match_mask = getattr(match, "mask", full) & full
+            match_mask = match.mask & full
             value, mask = value | match.value & match_mask, mask | match_mask
-            if isinstance(match, Prefix):
-                rank = match.length
         numbers = (value, mask, low, high)[: self._numbers]
         words = b"".join(number.to_bytes(self._word_bytes, "little") for number in numbers)
-        rank = priority if self.shape.kind == "priority" else rank
+        # Of prefixes the longest wins.
+        rank = priority if self.shape.kind == "priority" else mask.bit_count()
         return (words + rank.to_bytes(8, "little"))[: self.key_bytes]
 
     def parameters(self, number: int, data: tuple[int, ...]) -> bytes:
@@ -71,28 +71,25 @@ class _Records:
 
     def entry(self, record: bytes) -> Entry:
         """Return the entry in a record, without its metadata."""
-        key = record[: self.key_bytes]
-        place = self.key_bytes
-        counts: list[int] | None = None
-        if self.counted:
-            counted = record[place : place + _COUNTS_BYTES]
-            counts = [int.from_bytes(half, "little") for half in (counted[:8], counted[8:])]
-            place += _COUNTS_BYTES
-        head = int.from_bytes(record[place : place + _ACTION_BYTES], "little")
+        counts = list(_COUNTS.unpack_from(record, self.key_bytes)) if self.counted else None
+        place = self.key_bytes + _COUNTS.size * self.counted
+        (head,) = _HEAD.unpack_from(record, place)
         number, marks = head & ((1 << _MARK_SHIFT) - 1), head >> _MARK_SHIFT
-        data = self._data(number, record[place + _ACTION_BYTES :])
-        constant = bool(marks & _CONSTANT)
-        return Entry(*self._matches(key), (number, data, counts), constant=constant)
-
-    def _data(self, number: int, data: bytes) -> tuple[int, ...]:
+        data = record[place + _HEAD.size :]
         sizes = map(byte_size, self.shape.parameter_widths[number])
         places = zip(self.shape.offsets(number), sizes, strict=True)
-        return tuple(int.from_bytes(data[at : at + size], "little") for at, size in places)
+        values = tuple(int.from_bytes(data[at : at + size], "little") for at, size in places)
+        target = (number, values, counts)
+        return Entry(*self._matches(record), target, constant=bool(marks & _CONSTANT))
 
     def _matches(self, key: bytes) -> EntryKey:
         size, end = self._word_bytes, self._word_bytes * self._numbers
         words = [int.from_bytes(key[at : at + size], "little") for at in range(0, end, size)]
-        rank = int.from_bytes(key[end:], "little") if self.shape.kind == "priority" else 0
+        rank = (
+            int.from_bytes(key[end : self.key_bytes], "little")
+            if self.shape.kind == "priority"
+            else 0
+        )
         return tuple(self._match(field, words) for field in range(len(self.shape.widths))), rank
 
     def _match(self, field: int, words: list[int]) -> Match:
@@ -101,9 +98,7 @@ class _Records:
         kind = self.shape.table.key[field].match_type
         if kind == "range":
             return Range(others[1], others[2])
-        if kind == "lpm":
-            return Prefix(value, others[0].bit_count(), width)
-        return Exact(value) if kind == "exact" else Ternary(value, others[0])
+        return Ternary(value, EVERY_BIT if kind == "exact" else others[0])
 
 
 class _Rows:

@@ -26,14 +26,14 @@ from switchgnn.softswitch.schema import (
     unimplemented,
 )
 from switchgnn.softswitch.tables import (
+    EVERY_BIT,
     Entry,
     EntryTable,
-    Exact,
     Match,
-    Prefix,
     Range,
     Target,
     Ternary,
+    prefix_mask,
 )
 
 _MatchField = p4i.MatchField
@@ -174,13 +174,13 @@ def _match(field: p4i.MatchField, given: p4r.FieldMatch | None) -> Match:
         return decode(data, field.bitwidth, what)
 
     if kind == "exact":
-        return Exact(number(given.exact.value))
+        return Ternary(number(given.exact.value), EVERY_BIT)
     if kind == "optional":
         return Ternary(number(given.optional.value), (1 << field.bitwidth) - 1)
     if kind == "range":
         return _range(field, Range(number(given.range.low), number(given.range.high)), what)
     if kind == "ternary":
-        match: Prefix | Ternary = Ternary(number(given.ternary.value), number(given.ternary.mask))
+        match = Ternary(number(given.ternary.value), number(given.ternary.mask))
         if not match.mask:
             raise invalid(f"{what} has an empty mask: leave the field out to match anything.")
         outside = "outside its mask"
@@ -190,7 +190,7 @@ def _match(field: p4i.MatchField, given: p4r.FieldMatch | None) -> Match:
             raise invalid(
                 f"{what} needs a prefix of 1 to {field.bitwidth} bits; leave it out for any."
             )
-        match = Prefix(number(given.lpm.value), bits, field.bitwidth)
+        match = Ternary(number(given.lpm.value), prefix_mask(bits, field.bitwidth))
         outside = f"after its prefix of {bits} bits"
     if match.value & ~match.mask:
         raise invalid(f"{what} has ones {outside}.")
@@ -218,8 +218,6 @@ def _wildcard(field: p4i.MatchField) -> Match | None:
     """Return the match of anything, which messages leave out; None: no match is left out."""
     if field.match_type == _MatchField.EXACT:
         return None
-    if field.match_type == _MatchField.LPM:
-        return Prefix(0, 0, field.bitwidth)
     if field.match_type == _MatchField.RANGE:
         return Range(0, (1 << field.bitwidth) - 1)
     return Ternary(0, 0)
@@ -306,12 +304,12 @@ def _encode_matches(schema: TableSchema, entry: Entry, message: p4r.TableEntry) 
         if match == _wildcard(field):
             continue
         encoded = message.match.add(field_id=field.id)
-        if isinstance(match, Exact):
-            encoded.exact.value = encode(match.value)
-        elif isinstance(match, Prefix):
-            encoded.lpm.value, encoded.lpm.prefix_len = encode(match.value), match.length
-        elif isinstance(match, Range):
+        if isinstance(match, Range):
             encoded.range.low, encoded.range.high = encode(match.low), encode(match.high)
+        elif field.match_type == _MatchField.EXACT:
+            encoded.exact.value = encode(match.value)
+        elif field.match_type == _MatchField.LPM:
+            encoded.lpm.value, encoded.lpm.prefix_len = encode(match.value), match.mask.bit_count()
         elif field.match_type == _MatchField.OPTIONAL:
             encoded.optional.value = encode(match.value)
         else:

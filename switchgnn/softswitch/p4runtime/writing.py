@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Apply the updates of a Write request; convert registers and counters of messages."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import repeat, starmap
 from typing import Any
@@ -94,26 +94,19 @@ def _dispatch(device: Device, pipeline: InstalledPipeline, update: p4r.Update) -
     kind, entity = update.type, update.entity
     if kind not in _KINDS:
         raise invalid("An update needs a type: INSERT, MODIFY or DELETE.")
-    what = entity.WhichOneof("entity")
+    what = entity.WhichOneof("entity") or "missing entity"
     if what == "table_entry":
         schema = find_table(pipeline.schema, entity.table_entry.table_id)
         write_entry(schema, pipeline.state.tables[schema.name], kind, entity.table_entry)
-    elif what == "register_entry":
-        write_register(pipeline, kind, entity.register_entry)
-    elif what == "counter_entry":
-        write_counter(pipeline, kind, entity.counter_entry)
-    elif what == "direct_counter_entry":
-        write_direct_counter(pipeline, kind, entity.direct_counter_entry)
+    elif what in _WRITERS:
+        if kind != p4r.Update.MODIFY:
+            raise invalid("Registers and counters are only changed by MODIFY.")
+        _WRITERS[what](pipeline, getattr(entity, what))
     elif what == "packet_replication_engine_entry":
         entry = entity.packet_replication_engine_entry
         write_replication(pipeline, device.replication, kind, entry)
     else:
-        raise unimplemented(f"Writing a {what or 'missing entity'} is not supported.")
-
-
-def _only_modify(kind: int) -> None:
-    if kind != p4r.Update.MODIFY:
-        raise invalid("Registers and counters are only changed by MODIFY.")
+        raise unimplemented(f"Writing a {what} is not supported.")
 
 
 def _indices(message: p4r.RegisterEntry | p4r.CounterEntry, size: int) -> range:
@@ -125,9 +118,7 @@ def _indices(message: p4r.RegisterEntry | p4r.CounterEntry, size: int) -> range:
     return range(index, index + 1)
 
 
-def write_register(pipeline: InstalledPipeline, kind: int, message: p4r.RegisterEntry) -> None:
-    """Set one cell, or every cell when no index is given."""
-    _only_modify(kind)
+def _write_register(pipeline: InstalledPipeline, message: p4r.RegisterEntry) -> None:
     register = _register(pipeline, message.register_id)
     if message.data.WhichOneof("data") != "bitstring":
         raise invalid("Register data is a bitstring.")
@@ -179,9 +170,7 @@ def read_registers(
     )
 
 
-def write_counter(pipeline: InstalledPipeline, kind: int, message: p4r.CounterEntry) -> None:
-    """Set the counts of one index, or of every index when none is given."""
-    _only_modify(kind)
+def _write_counter(pipeline: InstalledPipeline, message: p4r.CounterEntry) -> None:
     counter = _counter(pipeline, message.counter_id)
     packets, total = decode_counts(message.data)
     for index in _indices(message, len(counter.packets)):
@@ -217,11 +206,7 @@ def _counter_entity(ident: int, index: int, packets: int, total: int) -> p4r.Ent
     return entity
 
 
-def write_direct_counter(
-    pipeline: InstalledPipeline, kind: int, message: p4r.DirectCounterEntry
-) -> None:
-    """Set the counts of one table entry."""
-    _only_modify(kind)
+def _write_direct_counter(pipeline: InstalledPipeline, message: p4r.DirectCounterEntry) -> None:
     schema = find_table(pipeline.schema, message.table_entry.table_id)
     table = pipeline.state.tables[schema.name]
     key = (decode_matches(schema, message.table_entry), message.table_entry.priority)
@@ -230,3 +215,10 @@ def write_direct_counter(
     if not schema.table.with_counters:
         raise invalid(f"Table '{schema.name}' has no direct counter.")
     table.set_counts(key, decode_counts(message.data))
+
+
+_WRITERS: dict[str, Callable[[InstalledPipeline, Any], None]] = {
+    "register_entry": _write_register,
+    "counter_entry": _write_counter,
+    "direct_counter_entry": _write_direct_counter,
+}

@@ -18,8 +18,8 @@ from switchgnn.softswitch.loader import GivenProgram
 from switchgnn.softswitch.native import build, engine
 from switchgnn.softswitch.native.source import program_source
 from switchgnn.softswitch.replication import CloneSession, Replica
-from switchgnn.softswitch.tables import Entry, Exact, Prefix, Range, Ternary
-from tests.softswitch.harness import PROGRAMS, NativeRig, Rig, action_target
+from switchgnn.softswitch.tables import Entry, Range, Ternary, prefix_mask
+from tests.softswitch.harness import PROGRAMS, NativeRig, Rig, action_target, exactly
 from tests.softswitch.test_headers import UNIONS, VARBITS, label, magic
 from tests.softswitch.test_programs import order, probe
 from tests.support.native import needs_compiler
@@ -99,10 +99,10 @@ def target(program, table, rng):
 
 def _match(rng, kind, width, value):
     if kind == "exact":
-        return Exact(value)
+        return exactly(value)
     if kind == "lpm":
-        match = Prefix(value, rng.randrange(width + 1), width)
-        return Prefix(value & match.mask, match.length, width)
+        mask = prefix_mask(rng.randrange(width + 1), width)
+        return Ternary(value & mask, mask)
     if kind == "range":
         return Range(*sorted((value, number(rng, width))))
     mask = rng.choice([0, (1 << width) - 1, value, number(rng, width)])
