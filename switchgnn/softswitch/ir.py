@@ -202,8 +202,8 @@ class RestoreKept:
 
 
 Statement = (
-    Assign | Let | Exchange | If | Repeat | Parse | Deparse | Break | Continue | WriteCell | Count | Lookup | ReadRaw
-    | Emit | EmitRest | Drop | Digest | Log | RestoreKept
+    Assign | Let | Exchange | If | Repeat | Parse | Deparse | Break | Continue | WriteCell | Count
+    | Lookup | ReadRaw | Emit | EmitRest | Drop | Digest | Log | RestoreKept
 )  # fmt: skip
 Block = tuple[Statement, ...]
 

@@ -11,12 +11,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from switchgnn.softswitch.loader import GivenProgram
 from switchgnn.softswitch.replication import CloneSession, Replica
 from switchgnn.softswitch.tables import Entry, Range, Ternary, matches, prefix_mask
 from tests.softswitch.harness import Rig, action_target, config_bytes, exactly
 
 NOTHING, DROP, UNICAST, MULTICAST, CLONE, RESUBMIT, NO_GROUP = range(7)
 CLONE_UNLISTED, DROP_PORT, TRUNCATE, EXIT, UNKNOWN_GROUP = 7, 8, 9, 10, 11
+CHANGE = STAY = 12  # first: change a header in the second pass; second: in no other
 REPORT = struct.Struct(">HHIHIHHI")
 
 
@@ -126,6 +128,55 @@ def test_egress_clone_has_the_headers_of_egress(rig):
     assert clone[1][3] == 1
     # Also of a packet that is dropped.
     assert ports(rig.run(9, order(egress=3))) == [6]
+
+
+@pytest.mark.parametrize(("first", "argument"), [(NOTHING, 5), (CHANGE, 6)])
+def test_a_packet_whose_headers_stay_recirculates_as_it_is(rig, first, argument):
+    """It need not be parsed again; one of its passes may change a header."""
+    ((_, frame),) = rig.run(9, order(first, STAY, egress=4, argument=5))
+    assert rig.counts.recirculated == 3
+    assert (frame[3], frame[4:6], frame[-7:]) == (0, argument.to_bytes(2, "big"), b"payload")
+    assert report(frame) == (0, 2, 0, 0, 13, 0x44, 0x22, 0)
+
+
+def told_by_the_parser(document):
+    """The parser sets metadata that ingress reads."""
+    field, number = {"type": "field", "value": ["scalars", "metadata.lost"]}, "0x0005"
+    state = document["parsers"][0]["parse_states"][0]
+    parameters = [field, {"type": "hexstr", "value": number}]
+    state["parser_ops"].append({"op": "set", "parameters": parameters})
+
+
+def told_of_metadata(document):
+    """The parser reads what a packet keeps."""
+    state = document["parsers"][0]["parse_states"][0]
+    state["transition_key"] = [{"type": "field", "value": ["scalars", "metadata.kept"]}]
+    state["transitions"].insert(
+        0, {"type": "hexstr", "value": "0x0011", "mask": None, "next_state": "start"}
+    )
+
+
+def skipping(document):
+    state = document["parsers"][0]["parse_states"][0]
+    parameters = [{"type": "hexstr", "value": "0x00000008"}]
+    state["parser_ops"].append({"op": "advance", "parameters": parameters})
+
+
+def extracting_twice(document):
+    state = document["parsers"][0]["parse_states"][0]
+    report = {"type": "regular", "value": "report"}
+    state["parser_ops"].insert(0, {"op": "extract", "parameters": [report]})
+
+
+CHANGES = [told_by_the_parser, told_of_metadata, skipping, extracting_twice]
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_parser_may_have_to_run_again(change):
+    document = json.loads(config_bytes("fates"))
+    assert GivenProgram(json.dumps(document).encode()).lowered.stays_parsed
+    change(document)
+    assert not GivenProgram(json.dumps(document).encode()).lowered.stays_parsed
 
 
 def test_recirculation_keeps_listed_fields_and_the_deparsed_packet(rig):

@@ -45,7 +45,7 @@ class FunctionRenderer:
         for statement in block:
             yield from self._statement(statement)
 
-    def _statement(self, statement: ir.Statement) -> Iterator[str]:  # noqa: PLR0912  a case for each
+    def _statement(self, statement: ir.Statement) -> Iterator[str]:  # noqa: PLR0912, PLR0915  each case
         render = self._renderer
         match statement:
             case ir.Assign(variable=variable, value=value):

@@ -47,8 +47,8 @@ CORPUS = {
     "controller": [b"hello", bytes(40)],
     "fates": [
         order(first, second, egress, 3)
-        for first in range(12)
-        for second in (0, 2, 3)
+        for first in range(13)
+        for second in (0, 2, 3, 12)
         for egress in range(5)
     ],
     "headers": [

@@ -46,8 +46,9 @@ control Enter(inout headers h, inout metadata m, inout standard_metadata_t s) {
         }
         s.egress_spec = 2;
         m.kept = m.kept + 0x11;
-        m.lost = 0x22;
-        h.order.round = h.order.round + 1;
+        m.lost = m.lost + 0x22;
+        if (h.order.second != 12) { h.order.round = h.order.round + 1; }
+        if (h.order.first == 12 && m.kept == 0x22) { h.order.argument = h.order.argument + 1; }
         first.apply(h, m, s, h.order.first);
         if (h.order.second == 10) { exit; }
         second.apply(h, m, s, h.order.second);
@@ -57,7 +58,7 @@ control Leave(inout headers h, inout metadata m, inout standard_metadata_t s) {
     apply {
         if (h.order.egress_order == 2) { clone_preserving_field_list(CloneType.E2E, 5, 1); h.order.egress_order = 0; }
         if (h.order.egress_order == 3) { h.order.egress_order = 0; mark_to_drop(s); clone(CloneType.E2E, 5); }
-        if (h.order.egress_order == 4 && h.order.round < 3) {
+        if (h.order.egress_order == 4 && h.order.round < 3 && m.kept < 0x44) {
             recirculate_preserving_field_list(1);
         } else {
             h.report.setValid();
