@@ -7,7 +7,7 @@ overflow in the intermediate representation: u64, u128 or W; where it may be neg
 two's complement W.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 from switchgnn.softswitch.errors import UnsupportedProgramError
@@ -75,14 +75,14 @@ def is_wide(variable: Variable) -> bool:
     return not variable.raw_bytes and words_for(variable.low, variable.high) > 2
 
 
-def literal(number: int, words: int) -> str:
-    """Return an unsigned literal of ``words`` words, modulo their bits."""
+def _literal(number: int, words: int) -> str:
+    """Return an unsigned literal of ``words`` words, modulo their bits; of many, the words."""
     parts = [f"{number >> (WORD * i) & ((1 << WORD) - 1):#x}ull" for i in range(words)]
     if words == 1:
         return parts[0]
     if words == 2:
         return f"pair({parts[1]}, {parts[0]})"
-    return f"W<{words}>{{{{{', '.join(parts)}}}}}"
+    return f"{{{{{', '.join(parts)}}}}}"
 
 
 def flag(condition: bool) -> str:
@@ -132,6 +132,17 @@ class Renderer:
             for number, (name, array) in enumerate(program.registers.items())
         }
         self.shapes = shapes
+        # The names of wide literals, by their number of words and these: they stand once.
+        self._wide: dict[tuple[int, str], str] = {}
+
+    def literals(self) -> Iterator[str]:
+        """Yield the definitions of the wide literals so far."""
+        for (words, text), name in self._wide.items():
+            yield f"static constexpr W<{words}> {name}{text};"
+
+    def _literal(self, number: int, words: int) -> str:
+        text = _literal(number, words)
+        return text if words <= 2 else self._wide.setdefault((words, text), f"k{len(self._wide)}")
 
     def value(self, of: Expr, need: int | None = None) -> Code:
         """Render an expression of which the ``need`` lowest bits matter (None: all)."""
@@ -144,7 +155,7 @@ class Renderer:
     def unsigned(self, of: Expr, words: int, need: int | None = None) -> str:
         """Render an expression as ``words`` unsigned words, modulo their bits."""
         if of.constant is not None:
-            return literal(of.constant, words)
+            return self._literal(of.constant, words)
         return extended(self.value(of, need), words)
 
     def index(self, of: Expr) -> str:
@@ -188,7 +199,7 @@ class Renderer:
 
     def _constant(self, of: Expr, need: int | None) -> Code:
         words, signed = _fitting(of, need)
-        text = literal(of.low, words)
+        text = self._literal(of.low, words)
         return Code(f"(i{64 * words}){text}" if signed and words <= 2 else text, words, signed)
 
     def _variable(self, of: Expr, _need: int | None) -> Code:

@@ -90,7 +90,11 @@ class _Writer:
             _message_array(self._messages),
         ]
         text = "\n".join(
-            ["#pragma once", '#include "host.h"', *_ranges(self._renderer), *lines, ""]
+            [
+                *("#pragma once", '#include "host.h"'),
+                *self._renderer.literals(),
+                *(*_ranges(self._renderer), *lines, ""),
+            ]
         )
         return ProgramSource(text, self._shapes)
 

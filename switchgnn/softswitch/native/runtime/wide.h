@@ -31,7 +31,7 @@ template <int N> struct W {
     u64 w[N];
 
     W() = default;
-    constexpr W(const u64 (&words)[N]) {
+    constexpr W(const u64 (&words)[N]) : w{} {
         for (int i = 0; i < N; i++) w[i] = words[i];
     }
     W(const W& other) { copy(other); }
@@ -57,13 +57,13 @@ template <int N> struct W {
     }
 };
 
+static const u64 no_words[1 << 12] = {};
+
 // A wide variable, which is 0 until it is set: most are not in most passes, and their zeros are neither
 // written nor copied.
 template <int N> struct Lazy {
     bool set = false;
     W<N> value;
-
-    static constexpr u64 none[N] = {};
 
     INLINE_MEMBER Lazy() {}
     INLINE_MEMBER Lazy(const Lazy& other) { *this = other; }
@@ -76,7 +76,7 @@ template <int N> struct Lazy {
         value = number;
         set = true;
     }
-    INLINE_MEMBER const W<N>& get() const { return set ? value : *(const W<N>*)none; }
+    INLINE_MEMBER const W<N>& get() const { return set ? value : *(const W<N>*)no_words; }
 };
 
 template <int N> struct TypeOf { typedef W<N> type; };
