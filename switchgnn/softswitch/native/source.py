@@ -89,13 +89,9 @@ class _Writer:
             "};",
             _message_array(self._messages),
         ]
-        text = "\n".join(
-            [
-                *("#pragma once", '#include "host.h"'),
-                *self._renderer.literals(),
-                *(*_ranges(self._renderer), *lines, ""),
-            ]
-        )
+        ranges = list(_ranges(self._renderer))
+        head = ("#pragma once", '#include "host.h"', *self._renderer.literals())
+        text = "\n".join([*head, *ranges, *lines, ""])
         return ProgramSource(text, self._shapes)
 
     def _reparse(self) -> Iterator[str]:
