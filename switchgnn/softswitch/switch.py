@@ -51,7 +51,7 @@ class EventLoop:
         self._forwarder = forwarder
         self._counts = counts
         self._ports = {port.fileno(): (number, port) for number, port in ports.items()}
-        # Whoever waits for a turn holds the other lock, so that turns alternate.
+        # A thread that waits for a turn holds the other lock, so that turns alternate.
         self._waiting, self._turn = threading.Lock(), threading.Lock()
         self._stopping = False
         self._thread = threading.Thread(target=self._run, name="softswitch-loop", daemon=True)
