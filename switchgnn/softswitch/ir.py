@@ -225,27 +225,24 @@ def statements_in(block: Block) -> Iterator[Statement]:
             yield from statements_in(statement.body)
 
 
-def _expressions_in(part: object) -> Iterator[Expr]:
-    """Yield the expressions in a part of a statement, but not those of blocks inside it."""
-    if isinstance(part, Expr):
-        yield part
-        part = part.args
-    elif isinstance(part, Piece):
-        part = (part.value, part.bits, part.valid)
-    if isinstance(part, tuple):
-        for each in part:
-            yield from _expressions_in(each)
-
-
 def variables_read(block: Block) -> set[Variable]:
     """Return the variables whose values a block uses."""
     found: set[Variable] = set()
     for statement in statements_in(block):
         if isinstance(statement, Exchange):
             found.update((statement.one, statement.other))
-        for expression in _expressions_in(tuple(vars(statement).values())):
-            if expression.variable is not None:
-                found.add(expression.variable)
+        # Statements in its blocks have a turn of their own.
+        left: list[object] = list(vars(statement).values())
+        while left:
+            part = left.pop()
+            if isinstance(part, Expr):
+                left += part.args
+                if part.variable is not None:
+                    found.add(part.variable)
+            elif isinstance(part, Piece):
+                left += (part.value, part.bits, part.valid)
+            elif isinstance(part, tuple):
+                left += part
     return found
 
 

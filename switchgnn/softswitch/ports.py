@@ -272,8 +272,6 @@ def open_ports(specs: Iterable[tuple[int, PortSpec]]) -> dict[int, Port]:
     ports: dict[int, Port] = {}
     try:
         for number, spec in specs:
-            if number in ports:
-                raise PortError(f"Port {number} is given twice: use each number once.")
             if isinstance(spec, EthernetSpec):
                 ports[number] = open_ethernet(number, spec)
             else:

@@ -29,26 +29,25 @@ Value = TypeVar("Value")
 class Published(dict[int, Value]):
     """A dictionary that reports changes to a listener; None reports a removal."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._listener: Callable[[int, Value | None], None] | None = None
+    _listener: Callable[[int, Value | None], None] | None = None
 
     def subscribe(self, listener: Callable[[int, Value | None], None] | None) -> None:
         """Report the present items and every later change to a listener."""
         self._listener = listener
-        if listener is not None:
-            for ident, value in self.items():
-                listener(ident, value)
+        for ident, value in self.items():
+            self._report(ident, value)
 
-    def __setitem__(self, ident: int, value: Value) -> None:
-        super().__setitem__(ident, value)
+    def _report(self, ident: int, value: Value | None) -> None:
         if self._listener is not None:
             self._listener(ident, value)
 
+    def __setitem__(self, ident: int, value: Value) -> None:
+        super().__setitem__(ident, value)
+        self._report(ident, value)
+
     def __delitem__(self, ident: int) -> None:
         super().__delitem__(ident)
-        if self._listener is not None:
-            self._listener(ident, None)
+        self._report(ident, None)
 
     def clear(self) -> None:
         """Remove everything."""

@@ -51,7 +51,7 @@ class EventLoop:
         self._forwarder = forwarder
         self._counts = counts
         self._ports = {port.fileno(): (number, port) for number, port in ports.items()}
-        # Whoever waits for a turn holds the other lock, so that turns alternate.
+        # A thread that waits for a turn holds the other lock, so that turns alternate.
         self._waiting, self._turn = threading.Lock(), threading.Lock()
         self._stopping = False
         self._thread = threading.Thread(target=self._run, name="softswitch-loop", daemon=True)
@@ -223,12 +223,10 @@ class SoftSwitch:
         if self._loop is not None:
             return
         self._ports = open_ports(self._port_specs.items())
+        self._senders.update({number: port.send for number, port in self._ports.items()})
         try:
-            service = self._attach()
-            if service is not None and self._grpc is not None:
-                self._server = P4RuntimeServer(service, self._grpc, self._tls)
-                if prepare is not None:
-                    prepare(service)
+            if self._grpc is not None:
+                self._serve(self._grpc, prepare)
         except SoftSwitchError:
             if self._server is not None:
                 self._server.stop()
@@ -247,14 +245,13 @@ class SoftSwitch:
             return NativeLoop(engine, self._ports, self._cpu_port, self._packet_in)
         return EventLoop(self._ports, self._counts if engine is None else engine.counts, engine)
 
-    def _attach(self) -> P4RuntimeService | None:
-        self._senders.update({number: port.send for number, port in self._ports.items()})
-        if self._grpc is None:
-            return None
+    def _serve(self, address: str, prepare: Callable[[P4RuntimeService], None] | None) -> None:
         service = P4RuntimeService(self, self.device_id, self._cpu_port)
         if self._cpu_port is not None:
             self._senders[self._cpu_port] = self._packet_in = service.packet_in
-        return service
+        self._server = P4RuntimeServer(service, address, self._tls)
+        if prepare is not None:
+            prepare(service)
 
     def _detach(self) -> None:
         for port in self._ports.values():

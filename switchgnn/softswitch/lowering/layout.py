@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from switchgnn.softswitch.errors import UnsupportedProgramError
 from switchgnn.softswitch.ir import Expr, Variable
-from switchgnn.softswitch.lowering.arithmetic import constant, variable
+from switchgnn.softswitch.lowering.arithmetic import constant, multiply, variable
 from switchgnn.softswitch.program import FieldRef, HeaderSpec, LoadedProgram
 
 
@@ -18,6 +18,13 @@ class Slot:
     width: int  # bits; the maximum of a `varbit`
     signed: bool
     length: Variable | None = None  # the variable with the bytes of a `varbit`, or None
+
+    @property
+    def bits(self) -> Expr:
+        """Its bits on the wire."""
+        if self.length is None:
+            return constant(self.width)
+        return multiply(constant(8), variable(self.length))
 
 
 class FieldLayout:

@@ -131,10 +131,7 @@ def _pieces(ctx: FunctionContext, item: Json) -> list[ir.Piece]:
 
 def _piece(ctx: FunctionContext, header: str, slot: Slot) -> ir.Piece:
     value = arithmetic.wrap(variable(slot.variable), slot.width)
-    bits = constant(slot.width)
-    if slot.length is not None:
-        bits = arithmetic.multiply(constant(8), variable(slot.length))
-    return ir.Piece(value, bits, ctx.layout.valid(header))
+    return ir.Piece(value, slot.bits, ctx.layout.valid(header))
 
 
 _HINT = "leave the call out or express it with registers, tables and assignments"

@@ -5,7 +5,7 @@
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from switchgnn.softswitch import ir
 from switchgnn.softswitch.errors import UnsupportedProgramError
@@ -52,19 +52,8 @@ def _meet(
     return one
 
 
-class Structurer(Protocol):
-    """Lowers a graph and calls back for each node."""
-
-    def join(self, node: str) -> str | None:
-        """Return the node at which the branches of a node meet, or None for the end."""
-
-    def region(self, start: str | None, stop: str | None) -> None:
-        """Lower the nodes from ``start`` up to, and without, ``stop``."""
-
-
-Emit = Callable[[str, Structurer], None]
-
-
+# Lowers one node of a graph; see _Nested.
+Emit = Callable[[str, "Structurer"], None]
 # The variables of a loop over parts: the next part, and the turns so far.
 LoopVariables = tuple[ir.Variable, ir.Variable]
 
@@ -94,9 +83,11 @@ class _Nested:
         self._emitted = 0
 
     def join(self, node: str) -> str | None:
+        """Return the node at which the branches of a node meet, or None for the end."""
         return self._joins[node]
 
     def region(self, start: str | None, stop: str | None) -> None:
+        """Lower the nodes from ``start`` up to, and without, ``stop``."""
         node = start
         while node is not None and node != stop:
             self._emitted += 1
@@ -164,3 +155,6 @@ class _Looping:
         following = self.join(node)
         if following != _NOWHERE:
             self.region(following, None)
+
+
+Structurer = _Nested | _Looping

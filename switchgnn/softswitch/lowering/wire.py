@@ -64,13 +64,9 @@ class Run:
         whole = ctx.let(packet_bytes(offset, self.size, self.most_bytes))
         for slot, below in self._with_shifts():
             shifted = arithmetic.shift_right(whole, below)
-            if slot.length is None:
-                ctx.set_slot(slot, shifted)
-            else:
-                bits = arithmetic.multiply(constant(8), variable(slot.length))
-                power = arithmetic.shift_left(constant(1), bits)
-                masked = arithmetic.bit_and(shifted, arithmetic.subtract(power, constant(1)))
-                ctx.set_slot(slot, masked)
+            power = arithmetic.shift_left(constant(1), slot.bits)
+            mask = arithmetic.subtract(power, constant(1))
+            ctx.set_slot(slot, arithmetic.bit_and(shifted, mask))
 
     def emit(self, ctx: FunctionContext) -> None:
         """Append the fields to the outgoing packet."""
@@ -89,10 +85,7 @@ class Run:
         pairs = []
         for slot in reversed(self.slots):
             pairs.append((slot, below))
-            width = constant(slot.width)
-            if slot.length is not None:
-                width = arithmetic.multiply(constant(8), variable(slot.length))
-            below = arithmetic.add(below, width)
+            below = arithmetic.add(below, slot.bits)
         yield from reversed(pairs)
 
 

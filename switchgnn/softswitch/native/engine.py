@@ -175,22 +175,22 @@ class NativeLoop:
         cpu_port: int | None = None,
         packet_in: Sender | None = None,
     ) -> None:
-        self.engine = engine
+        self._engine = engine
         self._switch = engine.switch
-        self._ports = ports
-        self._cpu_port = cpu_port if packet_in is not None else None
+        self._cpu_port = cpu_port
         self._packet_in = packet_in
-        self._threads: list[threading.Thread] = []
+        self._attached = {number: _attachment(port) for number, port in ports.items()}
+        if cpu_port is not None and packet_in is not None:
+            self._attached[cpu_port] = Attachment(PortKind.CONTROLLER)
+        forward = partial(self._switch.wait, "switch_run")
+        self._threads = [
+            threading.Thread(target=forward, name="softswitch-loop", daemon=True),
+            threading.Thread(target=self._hand_over, name="softswitch-notices", daemon=True),
+        ]
 
     def start(self) -> None:
         """Attach the ports and start the threads."""
-        self.engine.attach({n: _attachment(port) for n, port in self._ports.items()})
-        if self._cpu_port is not None:
-            self.engine.attach({self._cpu_port: Attachment(PortKind.CONTROLLER)})
-        self._threads = [
-            threading.Thread(target=self._forward, name="softswitch-loop", daemon=True),
-            threading.Thread(target=self._hand_over, name="softswitch-notices", daemon=True),
-        ]
+        self._engine.attach(self._attached)
         for thread in self._threads:
             thread.start()
 
@@ -200,10 +200,7 @@ class NativeLoop:
         self._switch.call("switch_end_notices")
         for thread in self._threads:
             thread.join()
-        detached = dict.fromkeys(self._ports, Attachment(PortKind.NONE))
-        if self._cpu_port is not None:
-            detached[self._cpu_port] = Attachment(PortKind.NONE)
-        self.engine.attach(detached)
+        self._engine.attach(dict.fromkeys(self._attached, Attachment(PortKind.NONE)))
 
     def call(self, function: Callable[[], Result]) -> Result:
         """Run a function between two packets and return its result or raise its error."""
@@ -212,9 +209,6 @@ class NativeLoop:
             return function()
         finally:
             self._switch.call("switch_leave")
-
-    def _forward(self) -> None:
-        self._switch.wait("switch_run")
 
     def _hand_over(self) -> None:
         """Send packet-ins and write log messages until the engine stops."""
@@ -227,14 +221,12 @@ class NativeLoop:
                 if kind.value == _FRAME:
                     self._send(notice)
                 else:
-                    log_message(self.engine.messages[number.value], _logged_numbers(notice))
+                    log_message(self._engine.messages[number.value], _logged_numbers(notice))
             except Exception:
                 _LOOP_LOG.exception("A packet-in or a log message was lost.")
 
     def _send(self, frame: bytes) -> None:
-        if self._packet_in is None or self._cpu_port is None:
-            return
-        if not self._packet_in(frame):
+        if self._packet_in is not None and not self._packet_in(frame):
             self.call(partial(self._switch.call, "switch_not_taken", self._cpu_port))
 
 

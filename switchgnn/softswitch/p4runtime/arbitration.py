@@ -72,12 +72,13 @@ class Arbiter:
     def _notify(self, clients: list[StreamClient]) -> None:
         primary = self._primary()
         for client in clients:
-            if client is primary:
-                status = rpc_status.Status(code=rpc_code.OK, message="is primary")
-            elif primary is not None:
-                status = rpc_status.Status(code=rpc_code.ALREADY_EXISTS, message="is backup")
+            if primary is None:
+                code, text = rpc_code.NOT_FOUND, "there is no primary"
+            elif client is primary:
+                code, text = rpc_code.OK, "is primary"
             else:
-                status = rpc_status.Status(code=rpc_code.NOT_FOUND, message="there is no primary")
+                code, text = rpc_code.ALREADY_EXISTS, "is backup"
+            status = rpc_status.Status(code=code, message=text)
             update = p4r.MasterArbitrationUpdate(
                 device_id=self.device_id, election_id=U128.encode(self._highest), status=status
             )
@@ -159,12 +160,11 @@ class StreamLimits:
             self._open.append((client, stream))
 
     def _end_an_idle_one(self, streams: list[StreamClient], why: str) -> None:
-        for idle in streams:
-            if not idle.has_asked:
-                idle.outbox.put(exhausted(f"{why}, and this one was idle: send a request."))
-                self._open = [(who, each) for who, each in self._open if each is not idle]
-                return
-        raise exhausted(f"{why}: close one first.")
+        idle = next((each for each in streams if not each.has_asked), None)
+        if idle is None:
+            raise exhausted(f"{why}: close one first.")
+        idle.outbox.put(exhausted(f"{why}, and this one was idle: send a request."))
+        self._open = [(who, each) for who, each in self._open if each is not idle]
 
 
 class ReadLimit:

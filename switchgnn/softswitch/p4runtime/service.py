@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from itertools import chain
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import grpc
 from finsy.proto import p4r, rpc_code, rpc_status
@@ -92,22 +92,18 @@ def read_entities(
 
 
 def _read(device: Device, pipeline: InstalledPipeline, entity: p4r.Entity) -> Iterable[_Found]:
-    what = entity.WhichOneof("entity")
-    handler = _HANDLERS.get(what or "")
-    if handler is None:
-        raise unimplemented(f"Reading a {what or 'missing entity'} is not supported.")
-    return handler(device, pipeline, entity)
+    what = entity.WhichOneof("entity") or "missing entity"
+    if what not in _HANDLERS:
+        raise unimplemented(f"Reading a {what} is not supported.")
+    return _HANDLERS[what](device, pipeline, getattr(entity, what))
 
 
 def _read_tables(
-    device: Device, pipeline: InstalledPipeline, entity: p4r.Entity
+    device: Device, pipeline: InstalledPipeline, message: p4r.TableEntry
 ) -> Iterable[_Found]:
-    message = entity.table_entry
-    schemas = (
-        [find_table(pipeline.schema, message.table_id)]
-        if message.table_id
-        else list(pipeline.schema.tables.values())
-    )
+    schemas = list(pipeline.schema.tables.values())
+    if message.table_id:
+        schemas = [find_table(pipeline.schema, message.table_id)]
     return chain.from_iterable(_read_table(device, pipeline, s, message) for s in schemas)
 
 
@@ -122,9 +118,9 @@ def _read_table(
 
 
 def _read_direct_counters(
-    device: Device, pipeline: InstalledPipeline, entity: p4r.Entity
+    device: Device, pipeline: InstalledPipeline, message: p4r.DirectCounterEntry
 ) -> Iterable[p4r.Entity]:
-    wanted = entity.direct_counter_entry.table_entry
+    wanted = message.table_entry
     idents = [wanted.table_id] if wanted.table_id else pipeline.schema.direct_counters.values()
     for schema in [find_table(pipeline.schema, ident) for ident in idents]:
         table = pipeline.state.tables[schema.name]
@@ -138,23 +134,14 @@ def _read_direct_counters(
             yield p4r.Entity(direct_counter_entry=entry)
 
 
-def _read_replication(
-    device: Device, pipeline: InstalledPipeline, entity: p4r.Entity
-) -> Iterable[p4r.Entity]:
-    entry = entity.packet_replication_engine_entry
-    return device.call(lambda: read_replication(pipeline, entry))
-
-
-_HANDLERS: dict[str, Callable[[Device, InstalledPipeline, p4r.Entity], Iterable[_Found]]] = {
+_HANDLERS: dict[str, Callable[[Device, InstalledPipeline, Any], Iterable[_Found]]] = {
     "table_entry": _read_tables,
     "direct_counter_entry": _read_direct_counters,
-    "register_entry": lambda device, pipeline, entity: read_registers(
-        device, pipeline, entity.register_entry
+    "register_entry": read_registers,
+    "counter_entry": counter_entities,
+    "packet_replication_engine_entry": lambda device, pipeline, message: device.call(
+        lambda: read_replication(pipeline, message)
     ),
-    "counter_entry": lambda device, pipeline, entity: counter_entities(
-        device, pipeline, entity.counter_entry
-    ),
-    "packet_replication_engine_entry": _read_replication,
 }
 
 
