@@ -58,7 +58,8 @@ control Leave(inout headers h, inout metadata m, inout standard_metadata_t s) {
     apply {
         if (h.order.egress_order == 2) { clone_preserving_field_list(CloneType.E2E, 5, 1); h.order.egress_order = 0; }
         if (h.order.egress_order == 3) { h.order.egress_order = 0; mark_to_drop(s); clone(CloneType.E2E, 5); }
-        if (h.order.egress_order == 4 && h.order.round < 3 && m.kept < 0x44) {
+        if (h.order.egress_order == 4 && h.order.round < 3
+            && (h.order.second != 12 || m.kept < 0x44)) {
             recirculate_preserving_field_list(1);
         } else {
             h.report.setValid();
