@@ -488,6 +488,18 @@ MISTAKES = (
         ("tests/live/test_machines.py::test_a_switch_that_is_gone_and_back_and_another_session",),
     ),
     Mistake(
+        "changed_headers_unnoticed",
+        PTF,
+        "a packet recirculates with its old bytes though a header has changed",
+        "switchgnn/softswitch/native/functions.py",
+        '" state.changed = true;" if variable in self._headers else ""',
+        '""',
+        (
+            "tests/softswitch/test_programs.py"
+            "::test_a_packet_whose_headers_stay_recirculates_as_it_is[native-12-6-22]",
+        ),
+    ),
+    Mistake(
         "checksums_believed",
         PTF,
         "the embedded switch finds every checksum right",

@@ -48,7 +48,10 @@ control Enter(inout headers h, inout metadata m, inout standard_metadata_t s) {
         m.kept = m.kept + 0x11;
         m.lost = m.lost + 0x22;
         if (h.order.second != 12) { h.order.round = h.order.round + 1; }
-        if (h.order.first == 12 && m.kept == 0x22) { h.order.argument = h.order.argument + 1; }
+        if (h.order.first == 12 && m.kept == 0x22) {
+            h.order.argument = h.order.argument + 1;
+            h.report.setValid();  // the parser takes it for payload
+        }
         first.apply(h, m, s, h.order.first);
         if (h.order.second == 10) { exit; }
         second.apply(h, m, s, h.order.second);
