@@ -262,8 +262,9 @@ def compile_ahead(config: bytes, asked: Backend | None = None) -> Ahead:
     """Compile a program before switches are started, which then find it in the cache."""
     chosen, begin = backend_here(asked), time.monotonic()
     made = made_natively(GivenProgram(config), chosen, native_library)
-    backend = Backend.NATIVE if isinstance(made, Path) else Backend.PYTHON
-    return Ahead(backend, time.monotonic() - begin, made if isinstance(made, str) else None)
+    if isinstance(made, Path):
+        return Ahead(Backend.NATIVE, time.monotonic() - begin)
+    return Ahead(Backend.PYTHON, 0.0, made)
 
 
 def made_natively(
