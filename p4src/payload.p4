@@ -12,7 +12,7 @@
     hdr.chunk##b.setValid(); \
     hdr.chunk##b.lanes = bank;
 
-// Makes one more chunk of the rest, with zeros behind it, so that banks add whole chunks.
+// Makes a chunk of the rest, filled with zeros: banks add whole chunks.
 control Pad(inout headers_t hdr) {
     lanes_t last;
 

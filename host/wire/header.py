@@ -213,21 +213,21 @@ def lanes_of(word: int) -> int:
 
 def payload_bytes(word: int, bits: int = 32) -> int:
     """Return the bytes of a fragment's numbers of some bits each."""
-    return _body_bytes(lanes_of(word), bits)
+    return _lane_bytes(lanes_of(word), bits)
 
 
 def allowed_bits(lanes: int) -> tuple[int, ...]:
     """Return the bits that each number of a fragment may have, ascending."""
-    narrow = (bits for bits in (8, 16) if _body_bytes(lanes, bits) < _body_bytes(lanes, 2 * bits))
+    narrow = (bits for bits in (8, 16) if _lane_bytes(lanes, bits) < _lane_bytes(lanes, 2 * bits))
     return (0, *narrow, 32)
 
 
 def feature_frame_bytes(lanes: int, bits: int = 32) -> int:
     """Return the bytes of a FEATURE or SUM with that many numbers of some bits each."""
-    return BODY_AT + _body_bytes(lanes, bits)
+    return BODY_AT + _lane_bytes(lanes, bits)
 
 
-def _body_bytes(lanes: int, bits: int) -> int:
+def _lane_bytes(lanes: int, bits: int) -> int:
     return GROUP_BYTES * -(-lanes * bits // (8 * GROUP_BYTES))
 
 

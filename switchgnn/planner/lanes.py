@@ -33,12 +33,9 @@ def widest_lanes(widths: Iterable[int]) -> tuple[int, ...]:
 
     A narrower one would have no more room, and as many fragments or more.
     """
-    row, most = _in_groups(max(widths)), LANES[-1] // BANK_LANES
-    return tuple(
-        dict.fromkeys(
-            min(BANK_LANES * banks, row) for banks in range(1, most + 1) if banks & banks - 1 == 0
-        )
-    )
+    full = (lanes for lanes in LANES if lanes == BANK_LANES * banks_of_slot(lanes))
+    row = _in_groups(max(widths))
+    return tuple(dict.fromkeys(min(lanes, row) for lanes in full))
 
 
 def parse_lanes(text: str, widths: Sequence[int]) -> int:

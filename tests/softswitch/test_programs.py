@@ -157,6 +157,13 @@ def told_of_metadata(document):
     )
 
 
+def setting_a_header(document):
+    field = {"type": "field", "value": ["order", "round"]}
+    state = document["parsers"][0]["parse_states"][0]
+    parameters = [field, {"type": "hexstr", "value": "0x01"}]
+    state["parser_ops"].append({"op": "set", "parameters": parameters})
+
+
 def skipping(document):
     state = document["parsers"][0]["parse_states"][0]
     parameters = [{"type": "hexstr", "value": "0x00000008"}]
@@ -169,7 +176,7 @@ def extracting_twice(document):
     state["parser_ops"].insert(0, {"op": "extract", "parameters": [report]})
 
 
-CHANGES = [told_by_the_parser, told_of_metadata, skipping, extracting_twice]
+CHANGES = [told_by_the_parser, told_of_metadata, setting_a_header, skipping, extracting_twice]
 
 
 @pytest.mark.parametrize("change", CHANGES)

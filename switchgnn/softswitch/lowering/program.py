@@ -214,15 +214,21 @@ def _names(variables: Iterable[ir.Variable]) -> frozenset[str]:
 
 
 def _in_order(program: LoadedProgram) -> bool:
-    """Return whether each header is extracted before all that leave after it, on every path."""
+    """Return whether each header is extracted before all that leave after it, on every path.
+
+    A parser that sets a field of a header makes other bytes than it has read.
+    """
     places = {name: place for place, name in enumerate(program.deparse_order)}
     taken: dict[str, list[int]] = {}
     for name, state in program.parser_states.items():
+        sets = [each.parameters[0]["value"][0] for each in state.operations if each.op == "set"]
         operations = [each for each in state.operations if each.op not in {"set", "verify"}]
         targets = [each.parameters[0] for each in operations if each.op == "extract"]
         known = [places.get(str(each["value"])) for each in targets if each["type"] == "regular"]
         taken[name] = [each for each in known if each is not None]
         if len(taken[name]) != len(operations) or sorted(set(taken[name])) != taken[name]:
+            return False
+        if not all(program.headers[each].metadata for each in sets):
             return False
     return len(places) == len(program.deparse_order) and all(
         before < after
