@@ -8,6 +8,8 @@ from switchgnn.planner.errors import PlannerError
 
 # The widths that the switch adds, narrowest first: groups of 8.
 LANES = tuple(range(8, 257, 8))
+# The rows of a frame: more than one are a bundle.
+ROWS = (1, 2, 4, 8)
 # The lanes of one slot of a bank. A wider fragment takes slots of 2, 4 or 8 banks.
 BANK_LANES = 32
 # The widest frame that BMv2 can make of one without a body: a packet may grow by 512 bytes in it
@@ -20,12 +22,17 @@ USUAL_WIDTH = 64
 # Of a frame on the wire, before its numbers (`BODY_AT` of host/wire/header.py).
 _HEADERS_BYTES = 60
 _NUMBER_BYTES = 4
+_PLACES_BYTES = 16
 
 
-def fragment_lanes(width: int, lanes: int) -> tuple[int, ...]:
-    """Return the numbers of each fragment of a feature; the last is as narrow as possible."""
+def fragment_lanes(width: int, lanes: int, rows: int = 1) -> tuple[int, ...]:
+    """Return the numbers of each fragment of a feature; the last is as narrow as possible.
+
+    Those of all `rows` of a frame together are groups of 8.
+    """
     full, rest = divmod(width, lanes)
-    return (lanes,) * full + ((_in_groups(rest),) if rest else ())
+    least = LANES[0] // rows
+    return (lanes,) * full + ((-(-rest // least) * least,) if rest else ())
 
 
 def widest_lanes(widths: Iterable[int]) -> tuple[int, ...]:
@@ -53,9 +60,14 @@ def parse_lanes(text: str, widths: Sequence[int]) -> int:
     return int(text)
 
 
-def frame_bytes(lanes: int) -> int:
-    """Return the bytes of a frame with that many numbers on the wire."""
-    return _HEADERS_BYTES + _NUMBER_BYTES * lanes
+def frame_bytes(lanes: int, rows: int = 1) -> int:
+    """Return the bytes of a feature's frame with rows of that many numbers on the wire."""
+    return _HEADERS_BYTES + _NUMBER_BYTES * lanes * rows
+
+
+def sum_frame_bytes(lanes: int, rows: int = 1) -> int:
+    """Return the bytes of a sum's frame; a bundle names its destinations."""
+    return frame_bytes(lanes, rows) + _PLACES_BYTES * (rows > 1)
 
 
 def banks_of_slot(lanes: int) -> int:
