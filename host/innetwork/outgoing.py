@@ -50,7 +50,7 @@ class ChangedRows:
     """Changes of what frames carry; 0 where too little has changed, in `skipped` rows.
 
     By the number of a block, `lanes`: int32[S · K, W] by the word of the fragment; `cached`:
-    int32[S · K, F], what the receivers hold after the round. `schedules`: of all blocks, from block 1.
+    int32[S · K, F], what the receivers hold after the round. `schedules`: of all blocks, from 1.
     """
 
     lanes: Mapping[int, Fragments]
@@ -59,7 +59,7 @@ class ChangedRows:
     skipped: int
 
     def payloads(self, schedule: BlockSchedule, fragment: int) -> NDArray[np.int32]:
-        """Return int32[S, K · W], a fragment of the changes of each frame's rows or partial sums."""
+        """Return int32[S, K · W], a fragment of the changes of each frame's rows or sums."""
         return schedule.frames_of(self.lanes[schedule.block_id][in_pool(fragment, 0)])
 
     def contribution(self, request: Header, row: int) -> NDArray[np.int32] | None:

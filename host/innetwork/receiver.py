@@ -213,9 +213,8 @@ class SumReceiver:
             self._counters.wrong += 1
             return False
         rows = self._rows_of(header, frame)
-        return any(
-            [self._take_row(int(places[at]), header, rows[at], now) for at in named.tolist()]
-        )
+        news = [self._take_row(int(places[at]), header, rows[at], now) for at in named.tolist()]
+        return any(news)
 
     def _take_row(self, index: int, header: Header, lanes: NDArray[np.int32], now: float) -> bool:
         if header.is_fetch:

@@ -146,7 +146,7 @@ class BlockSchedule:
     neighbour_owner: dict[int, int]  # The worker of each such vertex.
 
     def payloads(self, lanes: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Return int32[S · K, W], the rows of each frame in send order: a row or the sum of several.
+        """Return int32[S · K, W], the rows of each frame in send order: one or the sum of several.
 
         Sums wrap modulo 2^32 like the switch's; those of a complete block cannot. `lanes`: int32[n,
         W].
@@ -179,7 +179,7 @@ def block_schedules(
     """Prepare the blocks of a worker's part, in order; its frames have that many rows."""
     blocks = len(part.send_indptr) - 1
     return tuple(
-        _block_schedule(part, addresses, group_size, session, rows, block_id)
+        _block_schedule(part, addresses, group_size, session, block_id=block_id, rows=rows)
         for block_id in range(1, blocks + 1)
     )
 
@@ -199,8 +199,9 @@ def _block_schedule(
     addresses: Addresses,
     group_size: int,
     session: int,
-    rows: int,
+    *,
     block_id: int,
+    rows: int,
 ) -> BlockSchedule:
     sent = slice(part.send_indptr[block_id - 1], part.send_indptr[block_id])
     received = slice(part.receive_indptr[block_id - 1], part.receive_indptr[block_id])

@@ -54,8 +54,8 @@ _SHARED = {
         u8 *room; u64 message_bytes; u32 messages, most; u32 *begins, *sizes;
         u32 count; u64 bytes;
     """,
-    # What the frames must carry, and their rows; the awaited sums by ascending vertex: the index of each, and the
-    # count that it must have; by index, their states and bodies; what has come of it.
+    # What the frames must carry, and how many rows; the awaited sums by ascending vertex: the index
+    # of each, and the count that it must have; by index, their states and bodies; what has come.
     "SumFields": """
         u32 round, block, fragment, body_bytes, rows, sums;
         const u32 *vertices, *indices, *counts; u8 *awaited, *payloads;

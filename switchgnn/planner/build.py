@@ -404,7 +404,7 @@ def direction_records(
     for each in plans:
         last = first + each.blocks - 1
         record = DirectionRecord(
-            first, last, _predict(each.whole, first, last, switch, parts, rows)
+            first, last, _predict(each.whole, range(first, last + 1), switch, parts, rows)
         )
         records.update({direction.value: record for direction in each.directions})
         first = last + 1
@@ -413,12 +413,12 @@ def direction_records(
 
 def _predict(
     boundary: BoundaryEdges,
-    first: int,
-    last: int,
+    blocks: range,
     switch: SwitchPart,
     parts: Sequence[WorkerPart],
     rows: int,
 ) -> Prediction:
+    first, last = blocks.start, blocks.stop - 1
     copies_from, copies_to = boundary.host_copies()
     inside = (switch.entry_block >= first) & (switch.entry_block <= last)
     passes = int(np.count_nonzero(inside))

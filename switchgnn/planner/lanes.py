@@ -15,6 +15,8 @@ BANK_LANES = 32
 # The widest frame that BMv2 can make of one without a body: a packet may grow by 512 bytes in it
 # (behavioral-model, targets/simple_switch/simple_switch.cpp).
 WIDEST_ANSWER = 128
+# More chunks are longer than narrow rows by more.
+_MOST_NARROW_ROWS = 4
 # The name of the width that features need.
 AUTO = "auto"
 # Numbers of a feature if the model is unknown.
@@ -43,6 +45,24 @@ def widest_lanes(widths: Iterable[int]) -> tuple[int, ...]:
     full = (lanes for lanes in LANES if lanes == BANK_LANES * banks_of_slot(lanes))
     row = _in_groups(max(widths))
     return tuple(dict.fromkeys(min(lanes, row) for lanes in full))
+
+
+def fits_switch(lanes: int, rows: int, widest: int) -> bool:
+    """Return whether a switch whose widest frame is `widest` takes rows of that many numbers.
+
+    BMv2, with WIDEST_ANSWER, also makes chunks of narrow rows, and names the rows of sums.
+    """
+    if widest == LANES[-1] or rows == 1:
+        return rows * lanes <= widest
+    return rows <= _MOST_NARROW_ROWS and rows * lanes < widest
+
+
+def parse_rows(text: str) -> int:
+    """Parse the rows of a frame in `--rows`."""
+    if text not in map(str, ROWS):
+        known = ", ".join(map(str, ROWS))
+        raise PlannerError(f"No frames of {text!r} rows: give {AUTO}, or one of {known}.")
+    return int(text)
 
 
 def parse_lanes(text: str, widths: Sequence[int]) -> int:

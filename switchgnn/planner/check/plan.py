@@ -201,9 +201,7 @@ def _check_bundled(worker: int, carried: NDArray[np.int64]) -> None:
     require(not behind, f"Worker {worker} sends a bundle with a gap between its rows.")
 
 
-def _check_added_once(
-    worker: int, carried: NDArray[np.int64], carrying: NDArray[np.int64]
-) -> None:
+def _check_added_once(worker: int, carried: NDArray[np.int64], carrying: NDArray[np.int64]) -> None:
     pairs = np.sort((np.repeat(np.arange(len(carried)), carried) << 32) | carrying)
     require(np.all(np.diff(pairs) != 0), f"Worker {worker} adds a row twice to a packet.")
 

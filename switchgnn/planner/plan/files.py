@@ -116,8 +116,8 @@ def check_worker_shapes(arrays: Arrays, blocks: int, where: str, rows: int = 1) 
     if ("left_forward" in arrays) != ("left_backward" in arrays):
         raise _damaged(where, "only one direction is left to the hosts")
     for name in ("send_row", "receive_row", "left_forward", "left_backward"):
-        rows = arrays.get(name, arrays["receive_row"])
-        if rows.min(initial=0) < 0 or rows.max(initial=-1) >= len(arrays["vertices"]):
+        named = arrays.get(name, arrays["receive_row"])
+        if named.min(initial=0) < 0 or named.max(initial=-1) >= len(arrays["vertices"]):
             raise _damaged(where, f"{name} names a row that the worker does not have")
 
 

@@ -59,8 +59,8 @@ def fill_tables(
     """Make the entries of a switch for the packets of a placement.
 
     `source_vertex`: uint32[N], all Src_ids of a FEATURE, ascending; `source_worker`: uint16[N],
-    their senders; `count`: int64[C], the rows in the packet of each edge; `row`: uint8[C], the row of
-    a bundle that the edge adds; None: there are no bundles.
+    their senders; `count`: int64[C], the rows in the packet of each edge; `row`: uint8[C], the row
+    of a bundle that the edge adds; None: there are no bundles.
     """
     _check_16_bits("in-neighbours of one vertex in one block", placement.expected)
     passes = placement.packet_passes
@@ -219,8 +219,9 @@ def _fill_entries(  # noqa: PLR0917 - numba takes them by position
 ) -> tuple[NDArray[np.uint32], NDArray[np.uint16], NDArray[np.uint8]]:
     """Add the slot of each row to one entry of each of its packets.
 
-    `rows` are int64[D] in the order of their slots; `packet` is int32[E] by row, and
-    `packet_row` uint8[E] its row in a bundle; `first` is int64[N], the first entry of each packet; `entry_*` are [K, banks], at first zero.
+    `rows` are int64[D] in the order of their slots; `packet` is int32[E] by row, and `packet_row`
+    uint8[E] its row in a bundle; `first` is int64[N], the first entry of each packet; `entry_*` are
+    [K, banks], at first zero.
     """
     hop = np.zeros((len(first), banks), dtype=np.uint16)
     for row in rows:
