@@ -64,6 +64,10 @@ control Aggregator(in headers_t hdr,
     if (hdr.chunk##c.isValid()) { \
         meta.addend = hdr.chunk##c.lanes; \
     }
+#define ADDEND_IF(c) \
+    if (chunk == c) { \
+        ADDEND(c) \
+    } else
 
 // The chunk of the packet that a bank adds.
 control Addend(in headers_t hdr, inout metadata_t meta) {
@@ -71,21 +75,7 @@ control Addend(in headers_t hdr, inout metadata_t meta) {
 
     apply {
         chunk = (meta.row << meta.row_chunks) + meta.part;
-        if (chunk == 0) {
-            ADDEND(0)
-        } else if (chunk == 1) {
-            ADDEND(1)
-        } else if (chunk == 2) {
-            ADDEND(2)
-        } else if (chunk == 3) {
-            ADDEND(3)
-        } else if (chunk == 4) {
-            ADDEND(4)
-        } else if (chunk == 5) {
-            ADDEND(5)
-        } else if (chunk == 6) {
-            ADDEND(6)
-        } else {
+        BUT_THE_LAST_BANK(ADDEND_IF) {
             ADDEND(7)
         }
     }
@@ -107,6 +97,8 @@ control Addend(in headers_t hdr, inout metadata_t meta) {
 #define KEEP_6 KEEP_IF(6) KEEP_IF(2) KEEP_0
 #define KEEP_7 KEEP_IF(7) KEEP_IF(3) KEEP_IF(1) KEEP_0
 
+#define AGGREGATOR(b) Aggregator(b) bank##b;
+#define LANES(b) Lanes() lanes##b;
 // A bank holds the beginning of a slot, or a later part of one that begins in an earlier bank.
 #define ADD_TO(b) \
     meta.part = meta.last_part & b; \
@@ -124,23 +116,8 @@ control Addend(in headers_t hdr, inout metadata_t meta) {
 // The first slot that completes ends the pass: its sum leaves, and the loop resumes with the
 // next bank.
 control Banks(in headers_t hdr, inout metadata_t meta) {
-    Aggregator(0) bank0;
-    Aggregator(1) bank1;
-    Aggregator(2) bank2;
-    Aggregator(3) bank3;
-    Aggregator(4) bank4;
-    Aggregator(5) bank5;
-    Aggregator(6) bank6;
-    Aggregator(7) bank7;
-
-    Lanes() lanes0;
-    Lanes() lanes1;
-    Lanes() lanes2;
-    Lanes() lanes3;
-    Lanes() lanes4;
-    Lanes() lanes5;
-    Lanes() lanes6;
-    Lanes() lanes7;
+    EACH_BANK(AGGREGATOR)
+    EACH_BANK(LANES)
 
     // Cell n: passes that made n contributions.
     counter(BANKS + 1, CounterType.packets) passes;
@@ -150,14 +127,7 @@ control Banks(in headers_t hdr, inout metadata_t meta) {
     apply {
         meta.oldest = meta.tag ++ 16w0;
         meta.newest = meta.tag ++ 16w0xffff;
-        ADD_TO(0)
-        ADD_TO(1)
-        ADD_TO(2)
-        ADD_TO(3)
-        ADD_TO(4)
-        ADD_TO(5)
-        ADD_TO(6)
-        ADD_TO(7)
+        EACH_BANK(ADD_TO)
         if (meta.adds == 1) {
             passes.count((bit<32>) meta.contributions);
         }

@@ -205,19 +205,14 @@ control Gather(inout metadata_t meta) {
         shelf##c.read(OWN(c), index); \
     }
 
+#define SHELF(c) register<lanes_t>(MAX_POOLS * MAX_WORKERS) shelf##c;
+
 // Packs the sums of a worker in a unit, as they become complete: the last row of a bundle, or of the
 // unit, takes the others along. A recalled sum leaves alone. Must be applied after Result.
 control Bundle(in headers_t hdr, inout metadata_t meta) {
     register<bit<96>>(MAX_POOLS * MAX_WORKERS) filled;  // tag ++ complete sums
     register<bit<128>>(MAX_POOLS * MAX_WORKERS) waiting_places;
-    register<lanes_t>(MAX_POOLS * MAX_WORKERS) shelf0;
-    register<lanes_t>(MAX_POOLS * MAX_WORKERS) shelf1;
-    register<lanes_t>(MAX_POOLS * MAX_WORKERS) shelf2;
-    register<lanes_t>(MAX_POOLS * MAX_WORKERS) shelf3;
-    register<lanes_t>(MAX_POOLS * MAX_WORKERS) shelf4;
-    register<lanes_t>(MAX_POOLS * MAX_WORKERS) shelf5;
-    register<lanes_t>(MAX_POOLS * MAX_WORKERS) shelf6;
-    register<lanes_t>(MAX_POOLS * MAX_WORKERS) shelf7;
+    EACH_BANK(SHELF)
 
     bit<32> index;
     bit<96> content;

@@ -6,21 +6,15 @@
 
 #include "metadata.p4"
 
+#define SLOT_PARAMETERS(b) , slot_t slot##b, count_t expected##b, bit<3> row##b
+
 // The slots of a source's feature: for each hop of the loop at most one (slot, expected
 // count) per bank.
 control Fanout(in headers_t hdr, inout metadata_t meta) {
     // last_hop: no entry with a higher hop follows.
     // last_bank: the highest bank that the entry uses. expected 0: the bank is not used. row: of
     // the bundle, 0 if it is none.
-    action set_slots(bit<1> last_hop, bit<4> last_bank,
-                     slot_t slot0, count_t expected0, bit<3> row0,
-                     slot_t slot1, count_t expected1, bit<3> row1,
-                     slot_t slot2, count_t expected2, bit<3> row2,
-                     slot_t slot3, count_t expected3, bit<3> row3,
-                     slot_t slot4, count_t expected4, bit<3> row4,
-                     slot_t slot5, count_t expected5, bit<3> row5,
-                     slot_t slot6, count_t expected6, bit<3> row6,
-                     slot_t slot7, count_t expected7, bit<3> row7) {
+    action set_slots(bit<1> last_hop, bit<4> last_bank EACH_BANK(SLOT_PARAMETERS)) {
         meta.last_hop = last_hop;
         meta.last_bank = last_bank;
         meta.slots = { slot0, expected0, row0, slot1, expected1, row1,
@@ -70,13 +64,6 @@ control OwnSlot(inout metadata_t meta) {
                        0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 };
         meta.last_bank = meta.destination_bank;
         meta.last_hop = 1;
-        OWN_SLOT(0)
-        OWN_SLOT(1)
-        OWN_SLOT(2)
-        OWN_SLOT(3)
-        OWN_SLOT(4)
-        OWN_SLOT(5)
-        OWN_SLOT(6)
-        OWN_SLOT(7)
+        EACH_BANK(OWN_SLOT)
     }
 }

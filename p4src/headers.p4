@@ -18,6 +18,9 @@ const bit<32> SLOT_MEMORY_BYTES = 10485760;
 // A pass of a packet may touch each bank once, the rule of the hardware that
 // the paper recirculates for. Eight banks are eight additions per pass.
 const bit<32> BANKS = 8;
+// DO(b) for all banks, or chunks of a packet. A chain of conditions ends without one for the last.
+#define BUT_THE_LAST_BANK(DO) DO(0) DO(1) DO(2) DO(3) DO(4) DO(5) DO(6)
+#define EACH_BANK(DO) BUT_THE_LAST_BANK(DO) DO(7)
 const bit<32> SLOTS_PER_BANK = SLOT_MEMORY_BYTES / 128 / BANKS;
 // Slots of the all-reduce, behind those of plans; each goes across all banks. Their number is a power
 // of two, and SwitchML's for links of 100 Gbit/s.
@@ -235,30 +238,18 @@ header waiting_t {
 }
 
 // The lanes of the widest packet, by banks.
+#define CHUNK_LANES(c) lanes_t chunk##c;
 struct chunks_t {
-    lanes_t chunk0;
-    lanes_t chunk1;
-    lanes_t chunk2;
-    lanes_t chunk3;
-    lanes_t chunk4;
-    lanes_t chunk5;
-    lanes_t chunk6;
-    lanes_t chunk7;
+    EACH_BANK(CHUNK_LANES)
 }
 
+#define CHUNK_HEADER(c) chunk_t chunk##c;
 struct headers_t {
     ethernet_t  ethernet;
     ipv4_t      ipv4;
     switchgnn_t switchgnn;
     places_t    places;
-    chunk_t     chunk0;
-    chunk_t     chunk1;
-    chunk_t     chunk2;
-    chunk_t     chunk3;
-    chunk_t     chunk4;
-    chunk_t     chunk5;
-    chunk_t     chunk6;
-    chunk_t     chunk7;
+    EACH_BANK(CHUNK_HEADER)
     lanes8_t    lanes8;
     lanes16_t   lanes16;
     lanes24_t   lanes24;

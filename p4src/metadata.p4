@@ -19,31 +19,9 @@ const bit<32> SLOT_RELEASED  = 3;  // the worker sums this vertex itself
 const bit<32> SLOT_EVENTS    = 4;
 
 // The slots of one table entry, one per bank, and the rows that are added; expected 0 means none.
+#define SLOT(b) slot_t slot##b; count_t expected##b; bit<3> row##b;
 struct slots_t {
-    slot_t  slot0;
-    count_t expected0;
-    bit<3>  row0;
-    slot_t  slot1;
-    count_t expected1;
-    bit<3>  row1;
-    slot_t  slot2;
-    count_t expected2;
-    bit<3>  row2;
-    slot_t  slot3;
-    count_t expected3;
-    bit<3>  row3;
-    slot_t  slot4;
-    count_t expected4;
-    bit<3>  row4;
-    slot_t  slot5;
-    count_t expected5;
-    bit<3>  row5;
-    slot_t  slot6;
-    count_t expected6;
-    bit<3>  row6;
-    slot_t  slot7;
-    count_t expected7;
-    bit<3>  row7;
+    EACH_BANK(SLOT)
 }
 
 typedef bit<2> addition_t;

@@ -7,6 +7,15 @@
 
 #include "metadata.p4"
 
+#define PARSE_CHUNK(c, next) \
+    state parse_chunk##c { \
+        packet.extract(hdr.chunk##c); \
+        transition select(groups[5:2]) { \
+            next: parse_rest; \
+            default: parse_chunk##next; \
+        } \
+    }
+
 parser SwitchParser(packet_in packet,
                     out headers_t hdr,
                     inout metadata_t meta,
@@ -55,61 +64,13 @@ parser SwitchParser(packet_in packet,
         }
     }
 
-    state parse_chunk0 {
-        packet.extract(hdr.chunk0);
-        transition select(groups[5:2]) {
-            1: parse_rest;
-            default: parse_chunk1;
-        }
-    }
-
-    state parse_chunk1 {
-        packet.extract(hdr.chunk1);
-        transition select(groups[5:2]) {
-            2: parse_rest;
-            default: parse_chunk2;
-        }
-    }
-
-    state parse_chunk2 {
-        packet.extract(hdr.chunk2);
-        transition select(groups[5:2]) {
-            3: parse_rest;
-            default: parse_chunk3;
-        }
-    }
-
-    state parse_chunk3 {
-        packet.extract(hdr.chunk3);
-        transition select(groups[5:2]) {
-            4: parse_rest;
-            default: parse_chunk4;
-        }
-    }
-
-    state parse_chunk4 {
-        packet.extract(hdr.chunk4);
-        transition select(groups[5:2]) {
-            5: parse_rest;
-            default: parse_chunk5;
-        }
-    }
-
-    state parse_chunk5 {
-        packet.extract(hdr.chunk5);
-        transition select(groups[5:2]) {
-            6: parse_rest;
-            default: parse_chunk6;
-        }
-    }
-
-    state parse_chunk6 {
-        packet.extract(hdr.chunk6);
-        transition select(groups[5:2]) {
-            7: parse_rest;
-            default: parse_chunk7;
-        }
-    }
+    PARSE_CHUNK(0, 1)
+    PARSE_CHUNK(1, 2)
+    PARSE_CHUNK(2, 3)
+    PARSE_CHUNK(3, 4)
+    PARSE_CHUNK(4, 5)
+    PARSE_CHUNK(5, 6)
+    PARSE_CHUNK(6, 7)
 
     state parse_chunk7 {
         packet.extract(hdr.chunk7);

@@ -17,6 +17,10 @@
 #define MAKE_LAST(b) \
     MAKE(b, last) \
     hdr.ipv4.total_len = CHUNKS_LENGTH(b + 1);
+#define MAKE_LAST_IF_FREE(b) \
+    if (!hdr.chunk##b.isValid()) { \
+        MAKE_LAST(b) \
+    } else
 
 // Replaces the rest by a chunk, filled with zeros: banks add whole chunks. So the packet goes around
 // the loop.
@@ -35,21 +39,7 @@ control Pad(inout headers_t hdr) {
             hdr.lanes8.setInvalid();
             hdr.lanes16.setInvalid();
             hdr.lanes24.setInvalid();
-            if (!hdr.chunk0.isValid()) {
-                MAKE_LAST(0)
-            } else if (!hdr.chunk1.isValid()) {
-                MAKE_LAST(1)
-            } else if (!hdr.chunk2.isValid()) {
-                MAKE_LAST(2)
-            } else if (!hdr.chunk3.isValid()) {
-                MAKE_LAST(3)
-            } else if (!hdr.chunk4.isValid()) {
-                MAKE_LAST(4)
-            } else if (!hdr.chunk5.isValid()) {
-                MAKE_LAST(5)
-            } else if (!hdr.chunk6.isValid()) {
-                MAKE_LAST(6)
-            } else {
+            BUT_THE_LAST_BANK(MAKE_LAST_IF_FREE) {
                 MAKE_LAST(7)
             }
         }
@@ -98,20 +88,15 @@ control Payload(inout headers_t hdr, in chunks_t lanes, in bit<6> groups) {
     }
 }
 
+#define REMOVE_CHUNK(c) hdr.chunk##c.setInvalid();
+
 // Removes the body.
 control NoPayload(inout headers_t hdr) {
     apply {
         hdr.lanes8.setInvalid();
         hdr.lanes16.setInvalid();
         hdr.lanes24.setInvalid();
-        hdr.chunk0.setInvalid();
-        hdr.chunk1.setInvalid();
-        hdr.chunk2.setInvalid();
-        hdr.chunk3.setInvalid();
-        hdr.chunk4.setInvalid();
-        hdr.chunk5.setInvalid();
-        hdr.chunk6.setInvalid();
-        hdr.chunk7.setInvalid();
+        EACH_BANK(REMOVE_CHUNK)
         hdr.ipv4.total_len = BARE_LENGTH;
     }
 }

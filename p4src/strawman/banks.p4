@@ -9,15 +9,9 @@
 #include "../addition.p4"
 
 // The slots of each bank that may be handed out: the strawman's memory.
+#define LIMIT(b) slot_t limit##b;
 struct limits_t {
-    slot_t limit0;
-    slot_t limit1;
-    slot_t limit2;
-    slot_t limit3;
-    slot_t limit4;
-    slot_t limit5;
-    slot_t limit6;
-    slot_t limit7;
+    EACH_BANK(LIMIT)
 }
 
 control SlotLimits(out limits_t each) {
@@ -191,16 +185,14 @@ control ShelvedAggregator(in headers_t hdr,
     }
 }
 
+#define DECLARE_BANK(b) ShelvedAggregator(b) bank##b;
+#define ADD_TO(b) \
+    bank##b.apply(hdr, meta, hdr.chunk0.lanes, meta.slots.slot##b, \
+                  meta.slots.expected##b, limits.limit##b);
+
 control Banks(in headers_t hdr, inout metadata_t meta) {
     SlotLimits() slot_limits;
-    ShelvedAggregator(0) bank0;
-    ShelvedAggregator(1) bank1;
-    ShelvedAggregator(2) bank2;
-    ShelvedAggregator(3) bank3;
-    ShelvedAggregator(4) bank4;
-    ShelvedAggregator(5) bank5;
-    ShelvedAggregator(6) bank6;
-    ShelvedAggregator(7) bank7;
+    EACH_BANK(DECLARE_BANK)
 
     limits_t limits;
 
@@ -210,22 +202,7 @@ control Banks(in headers_t hdr, inout metadata_t meta) {
     apply {
         slot_limits.apply(limits);
         if (hdr.chunk0.isValid()) {
-            bank0.apply(hdr, meta, hdr.chunk0.lanes, meta.slots.slot0,
-                        meta.slots.expected0, limits.limit0);
-            bank1.apply(hdr, meta, hdr.chunk0.lanes, meta.slots.slot1,
-                        meta.slots.expected1, limits.limit1);
-            bank2.apply(hdr, meta, hdr.chunk0.lanes, meta.slots.slot2,
-                        meta.slots.expected2, limits.limit2);
-            bank3.apply(hdr, meta, hdr.chunk0.lanes, meta.slots.slot3,
-                        meta.slots.expected3, limits.limit3);
-            bank4.apply(hdr, meta, hdr.chunk0.lanes, meta.slots.slot4,
-                        meta.slots.expected4, limits.limit4);
-            bank5.apply(hdr, meta, hdr.chunk0.lanes, meta.slots.slot5,
-                        meta.slots.expected5, limits.limit5);
-            bank6.apply(hdr, meta, hdr.chunk0.lanes, meta.slots.slot6,
-                        meta.slots.expected6, limits.limit6);
-            bank7.apply(hdr, meta, hdr.chunk0.lanes, meta.slots.slot7,
-                        meta.slots.expected7, limits.limit7);
+            EACH_BANK(ADD_TO)
         }
         if (meta.adds == 1) {
             passes.count((bit<32>) meta.contributions);
