@@ -20,10 +20,7 @@ control Destination(in headers_t hdr, inout metadata_t meta) {
 
     // The sum is completed above; the slot here holds a part, or expected is 0.
     action set_distant(port_t port, bit<4> bank, slot_t slot, count_t expected, port_t above) {
-        meta.destination_port = port;
-        meta.destination_bank = bank;
-        meta.destination_slot = slot;
-        meta.destination_expected = expected;
+        set_destination(port, bank, slot, expected);
         meta.destination_above = above;
     }
 
@@ -172,18 +169,16 @@ control Recovery(inout headers_t hdr,
         if (hdr.switchgnn.kind == kind_t.FEATURE) {
             // To its worker, the worker's leaf, or a switch above.
             relay_to(meta.destination_port, RESENT);
+        } else if (hdr.switchgnn.kind == kind_t.FETCH) {
+            relay_to(meta.source_port, FETCHED);
+            touch(RELEASED);
+        } else if (hdr.switchgnn.kind == kind_t.MISSING) {
+            // Its count goes around the loop with it.
+            meta.loop.accepted = hdr.switchgnn.count;
+            touch(0);
         } else {
-            if (hdr.switchgnn.kind == kind_t.FETCH) {
-                relay_to(meta.source_port, FETCHED);
-                touch(RELEASED);
-            } else if (hdr.switchgnn.kind == kind_t.MISSING) {
-                // Its count goes around the loop with it.
-                meta.loop.accepted = hdr.switchgnn.count;
-                touch(0);
-            } else {
-                meta.outcome = RECALLED;
-                touch(0);
-            }
+            meta.outcome = RECALLED;
+            touch(0);
         }
     }
 }

@@ -14,16 +14,12 @@ control SwitchEgress(inout headers_t hdr,
     Congestion() congestion;
     Rewrite()    rewrite;
 
-    action loop_again() {
-        meta.send_sum = 0;
-        meta.send_ack = 0;
-        recirculate_preserving_field_list(1);
-    }
-
     apply {
         congestion.apply(hdr, meta, standard_metadata);
         if (standard_metadata.egress_port >= FIRST_LOOP_PORT) {
-            loop_again();
+            meta.send_sum = 0;
+            meta.send_ack = 0;
+            recirculate_preserving_field_list(1);
         } else if (hdr.switchgnn.isValid()) {
             rewrite.apply(hdr, meta, standard_metadata.egress_port);
         } else if (meta.flood == 1

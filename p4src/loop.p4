@@ -70,18 +70,14 @@ control Loop(in headers_t hdr,
     bit<1> again;
     bit<9> lane;
 
-    action rest_of_banks() {
-        again = 1;
-        meta.loop.next_bank = meta.bank + 1;
-    }
-
     apply {
         meta.loop.pass_number = meta.loop.pass_number + 1;
         if (meta.loop.finished == 1) {
             again = 0;
             meta.send_ack = 1;
         } else if (meta.completed == 1 && meta.bank < meta.last_bank) {
-            rest_of_banks();
+            again = 1;
+            meta.loop.next_bank = meta.bank + 1;
         } else if (meta.last_hop == 0) {
             again = 1;
             meta.loop.hop = meta.loop.hop + 1;
@@ -112,11 +108,6 @@ control Answer(inout headers_t hdr,
                inout standard_metadata_t standard_metadata) {
     NoPayload() no_payload;
 
-    // Asks the other leaves for their parts.
-    action recall_parts() {
-        standard_metadata.mcast_grp = ALL_WORKERS_GROUP;
-    }
-
     // The part goes up. The MISSING goes around the loop, and from there down like the
     // acknowledgement of a feature.
     action send_part() {
@@ -138,7 +129,8 @@ control Answer(inout headers_t hdr,
                 meta.send_missing = 1;
                 standard_metadata.egress_spec = meta.loop.port;
                 if (meta.leaves_below == 1 && hdr.switchgnn.resend == 1) {
-                    recall_parts();
+                    // Asks the other leaves for their parts.
+                    standard_metadata.mcast_grp = ALL_WORKERS_GROUP;
                 }
             }
         } else if (meta.look_again == 1) {

@@ -16,6 +16,12 @@
         } \
     }
 
+#define PARSE_LAST(name) \
+    state parse_##name { \
+        packet.extract(hdr.name); \
+        transition accept; \
+    }
+
 parser SwitchParser(packet_in packet,
                     out headers_t hdr,
                     inout metadata_t meta,
@@ -71,11 +77,11 @@ parser SwitchParser(packet_in packet,
     PARSE_CHUNK(4, 5)
     PARSE_CHUNK(5, 6)
     PARSE_CHUNK(6, 7)
-
-    state parse_chunk7 {
-        packet.extract(hdr.chunk7);
-        transition accept;
-    }
+    PARSE_LAST(chunk7)
+    PARSE_LAST(lanes8)
+    PARSE_LAST(lanes16)
+    PARSE_LAST(lanes24)
+    PARSE_LAST(waiting)
 
     state parse_rest {
         transition select(groups[1:0]) {
@@ -86,21 +92,6 @@ parser SwitchParser(packet_in packet,
         }
     }
 
-    state parse_lanes8 {
-        packet.extract(hdr.lanes8);
-        transition accept;
-    }
-
-    state parse_lanes16 {
-        packet.extract(hdr.lanes16);
-        transition accept;
-    }
-
-    state parse_lanes24 {
-        packet.extract(hdr.lanes24);
-        transition accept;
-    }
-
     state parse_barrier {
         packet.extract(hdr.barrier);
         transition select(hdr.switchgnn.kind) {
@@ -108,11 +99,6 @@ parser SwitchParser(packet_in packet,
             kind_t.REDUCING: parse_waiting;
             default: accept;
         }
-    }
-
-    state parse_waiting {
-        packet.extract(hdr.waiting);
-        transition accept;
     }
 }
 

@@ -19,21 +19,14 @@ from numpy.typing import NDArray
 
 from switchgnn.base.native import CompilerError, LibrarySource, compiled_library
 from switchgnn.host.errors import HostError
+from switchgnn.host.wire import header
 from switchgnn.host.wire.batches import FrameBatch
 from switchgnn.host.wire.header import (
     BODY_AT,
-    BUNDLE,
     CHECKED_BYTES,
     ETHERNET_BYTES,
-    FRAGMENT_BYTES,
-    GROUP_BYTES,
     HEADER_AT,
     LAST_WIDTH,
-    NO_PLACE,
-    PLACE_BYTES,
-    PLACES,
-    PROTOCOL,
-    VERSION,
     Kind,
     Unit,
     lanes_of,
@@ -46,7 +39,12 @@ _CHECKSUM_AT = HEADER_AT + CHECKED_BYTES
 VARIABLE = "SWITCHGNN_HOSTS"
 NATIVE, PYTHON = "native", "python"
 _SOURCES = Path(__file__).parent / "native"
-_HEADERS = ("frames.h", "arriving.h", "checksums.h", "reduced.h", "rows.h", "sums.h")
+_HEADERS = ("frames.h", "arriving.h", "reduced.h", "rows.h", "sums.h")
+# Constants of header.py that native code uses.
+_CONSTANTS = (
+    *("HEADER_AT", "CHECKED_BYTES", "BODY_AT", "ETHERNET_BYTES", "FRAGMENT_BYTES", "GROUP_BYTES"),
+    *("VERSION", "PROTOCOL", "BUNDLE", "PLACES", "PLACE_BYTES", "NO_PLACE"),
+)
 # The fields of the structs that native code and Python share, as C declares them.
 _SHARED = {
     # Room for each message, one after the other; where the frames are, and what has come.
@@ -105,34 +103,25 @@ class Arrived(Structure):
     @classmethod
     def of(cls, batch: FrameBatch) -> "Arrived":
         """Return where the frames of a batch are."""
-        return cls(
-            batch.room.ctypes.data,
-            batch.room.nbytes,
-            batch.begins.ctypes.data,
-            batch.sizes.ctypes.data,
-        )
+        begins, sizes = batch.begins.ctypes.data, batch.sizes.ctypes.data
+        return cls(batch.room.ctypes.data, batch.room.nbytes, begins, sizes)
 
 
 class NativeFrames:
     """The functions of the library."""
 
     def __init__(self, path: Path) -> None:
-        library = CDLL(str(path))
+        library, some = CDLL(str(path)), c_uint32
+        fast_path = (POINTER(c_void_p), some, c_void_p, some, some, c_void_p)
         self.write_checksums = library.write_checksums
         self.write_checksums.argtypes = (c_void_p, c_uint64, c_uint64, c_void_p)
         self.write_checksums.restype = None
-        self.take_sums = library.take_sums
-        self.take_sums.argtypes = (
-            *(POINTER(c_void_p), c_uint32, c_void_p, c_uint32, c_uint32, c_void_p),
-        )
-        self.take_sums.restype = c_uint32
+        self.take_sums, self.take_rows = library.take_sums, library.take_rows
+        for take in (self.take_sums, self.take_rows):
+            take.argtypes, take.restype = fast_path, some
         self.take_reduced = library.take_reduced
-        self.take_reduced.argtypes = (c_void_p, c_void_p, c_uint32, c_uint32)
+        self.take_reduced.argtypes = (c_void_p, c_void_p, some, some)
         self.take_reduced.restype = None
-        self.take_rows = library.take_rows
-        some = c_uint32
-        self.take_rows.argtypes = (POINTER(c_void_p), some, c_void_p, some, some, c_void_p)
-        self.take_rows.restype = c_uint32
         self.receive_frames = library.receive_frames
         self.receive_frames.argtypes = (c_void_p, c_int, c_int64)
         self.receive_frames.restype = c_int
@@ -164,19 +153,8 @@ def _source() -> LibrarySource:
         **{f"{name}_AT": HEADER_AT + span.at for name, span in places.items()},
         **{f"{name}_MASK": span.mask for name, span in places.items() if span.mask},
         **{f"KIND_{kind.name}": int(kind) for kind in Kind},
-        "HEADER_AT": HEADER_AT,
-        "CHECKED_BYTES": CHECKED_BYTES,
-        "BODY_AT": BODY_AT,
-        "ETHERNET_BYTES": ETHERNET_BYTES,
+        **{name: getattr(header, name) for name in _CONSTANTS},
         "IPV4_LENGTH_AT": ETHERNET_BYTES + 2,
-        "FRAGMENT_BYTES": FRAGMENT_BYTES,
-        "VERSION": VERSION,
-        "GROUP_BYTES": GROUP_BYTES,
-        "PROTOCOL": PROTOCOL,
-        "BUNDLE": BUNDLE,
-        "PLACES": PLACES,
-        "PLACE_BYTES": PLACE_BYTES,
-        "NO_PLACE": NO_PLACE,
         "LAST_LANES": lanes_of(LAST_WIDTH),
     }
     defined = "".join(f"#define {name} {number}\n" for name, number in numbers.items())

@@ -16,7 +16,6 @@ from switchgnn.controller import (
     show,
     show_entries,
 )
-from switchgnn.controller.__main__ import main
 from switchgnn.controller.cli import app, parts_by_number
 from switchgnn.controller.controls.congestion import Marking
 from switchgnn.controller.errors import (
@@ -127,14 +126,6 @@ def test_install_show_and_clear_from_the_command_line(fake, tmp_path, program):
     result = run("clear", "--address", fake.address)
     assert result.exit_code == 0, result.output
     assert not fake.contents.entries
-
-
-def test_the_module_prints_a_sentence_and_exits_with_2(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("sys.argv", ["controller", "install", str(tmp_path)])
-    with pytest.raises(SystemExit) as caught:
-        main()
-    assert caught.value.code == 2
-    assert "is not a plan" in capsys.readouterr().err
 
 
 @pytest.fixture(scope="module")

@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Reads and checks frames, as unpack_header of wire/header.py does. The offsets and masks are defined
-// from the table in that file before this one is compiled, and the fields of structs after it
-// (wire/native.py).
+// Reads and checks frames, as unpack_header of wire/header.py does, and seals them. The offsets and
+// masks are defined from the table in that file before this one is compiled, and the fields of
+// structs after it (wire/native.py).
 #pragma once
 
 #include "crc32.h"
@@ -58,6 +58,14 @@ static inline bool unpack(const u8* frame, size_t size, u8 protocol, u32 kind, s
     f.group = load16(frame + FEATURE_GROUP_AT);
     f.round = load32(frame + SESSION_AT);
     return true;
+}
+
+// Seals frames that are to leave: each has frame_bytes of room, and as many bytes, or those of its size.
+extern "C" void write_checksums(u8* frames, u64 frame_bytes, u64 count, const u32* sizes) {
+    for (u64 i = 0; i < count; i++) {
+        u8* frame = frames + i * frame_bytes;
+        store32(frame + CHECKSUM_AT, checksum_of(frame, (sizes ? sizes[i] : frame_bytes) - BODY_AT));
+    }
 }
 
 // Whether a queue on the way was long (RFC 3168).
