@@ -71,7 +71,7 @@ class RoundOfPlan:
         self._plain = sum(
             each.bytes_up + each.bytes_down
             for each in (
-                expected_traffic(part, blocks, width, group_size, lanes=plan.manifest.lanes)
+                expected_traffic(plan.manifest, part, direction, width, group_size)
                 for part in plan.workers
             )
         )

@@ -65,14 +65,7 @@ from switchgnn.planner.plan.plan import WorkerPart
 
 
 def expected_traffic(
-    part: WorkerPart,
-    blocks: range,
-    width: int,
-    group_size: int,
-    *,
-    lanes: int,
-    rows: int = 1,
-    pools: int = 1,
+    manifest: Manifest, part: WorkerPart, direction: Direction, width: int, group_size: int
 ) -> Traffic:
     """Count the frames of one exchange, from the plan alone.
 
@@ -80,7 +73,9 @@ def expected_traffic(
     and one ADVANCE per barrier. There is a barrier for the opening of each pool and one after each
     fragment of each block, at least one in each pool.
     """
-    widths = fragment_lanes(width, lanes, rows)
+    rows, pools = manifest.rows, manifest.pools
+    blocks = manifest.direction(direction).block_numbers
+    widths = fragment_lanes(width, manifest.lanes, rows)
     fragments = len(widths)
     up, down = (sum(size(each, rows) for each in widths) for size in (frame_bytes, sum_frame_bytes))
     inside = slice(blocks.start - 1, blocks.stop - 1)
@@ -508,14 +503,7 @@ class InNetworkExchange(Transport):
 
     def expected_traffic(self, width: int, direction: Direction = Direction.FORWARD) -> Traffic:
         """Return what one exchange of that width puts on the link when nothing is lost."""
-        blocks = self._manifest.direction(direction).block_numbers
-        manifest = self._manifest
-        return expected_traffic(
-            *(self._part, blocks, width, self._group_size),
-            lanes=manifest.lanes,
-            rows=manifest.rows,
-            pools=manifest.pools,
-        )
+        return expected_traffic(self._manifest, self._part, direction, width, self._group_size)
 
     def _check(self, features: NDArray[np.float32]) -> None:
         check_rows(features, len(self._part.vertices), self._part.worker)
@@ -557,8 +545,7 @@ def open_in_network(
 
 def packet_bytes(manifest: Manifest) -> int:
     """Return the bytes of the largest IP packet of a plan."""
-    lanes, rows = manifest.lanes, manifest.rows
-    return sum_frame_bytes(lanes, rows) - ETHERNET_BYTES
+    return sum_frame_bytes(manifest.lanes, manifest.rows) - ETHERNET_BYTES
 
 
 def plan_id(manifest: Manifest) -> int:

@@ -423,11 +423,12 @@ def _predict(
     inside = (switch.entry_block >= first) & (switch.entry_block <= last)
     passes = int(np.count_nonzero(inside))
     partial = int(np.count_nonzero(are_partial(switch.entry_source[inside])))
+    sent = [part.send_indptr for part in parts]
     receives = [np.diff(part.receive_indptr[first - 1 : last + 1]) for part in parts]
     return Prediction(
         boundary_vertices=len(boundary.vertices()),
         boundary_edges=len(boundary),
-        packets_up=tuple(_rows(part.send_indptr, first, last) for part in parts),
+        packets_up=tuple(int(each[last] - each[first - 1]) for each in sent),
         packets_down=tuple(int((-(-each // rows)).sum()) for each in receives),
         host_packets_up=_per_worker(copies_from, len(parts)),
         host_packets_down=_per_worker(copies_to, len(parts)),
@@ -435,10 +436,6 @@ def _predict(
         contributions=int(np.count_nonzero(switch.entry_expected[inside])),
         entries=passes - partial,
     )
-
-
-def _rows(indptr: NDArray[np.int64], first: int, last: int) -> int:
-    return int(indptr[last] - indptr[first - 1])
 
 
 def _per_worker(rows: NDArray[np.int32], workers: int) -> tuple[int, ...]:

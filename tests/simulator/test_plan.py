@@ -48,15 +48,13 @@ def test_what_is_sent_is_what_was_predicted(plan, fragments):
     assert run.passes >= fragments * prediction.passes
     group = NetworkOptions().pace.group_size
     expected = [
-        expected_traffic(part, said.block_numbers, 32 * fragments, group, lanes=32)
+        expected_traffic(plan.manifest, part, Direction.FORWARD, 32 * fragments, group)
         for part in plan.workers
     ]
-    # Each pool has an opening.
-    more = plan.manifest.pools - 1
-    assert run.frames_up == tuple(each.frames_up + more for each in expected)
-    assert run.bytes_up == tuple(each.bytes_up + 88 * more for each in expected)
-    assert run.frames_down == tuple(each.frames_down + more for each in expected)
-    assert run.bytes_down == tuple(each.bytes_down + 88 * more for each in expected)
+    assert run.frames_up == tuple(each.frames_up for each in expected)
+    assert run.bytes_up == tuple(each.bytes_up for each in expected)
+    assert run.frames_down == tuple(each.frames_down for each in expected)
+    assert run.bytes_down == tuple(each.bytes_down for each in expected)
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -41,12 +41,10 @@ class BoundaryEdges:
     def transposed(self) -> "BoundaryEdges":
         """Return the same edges with source and destination exchanged, sorted again."""
         _, order = sort_by_key(self.destination, self._ids())
-        return BoundaryEdges(
-            source=self.destination[order],
-            destination=self.source[order],
-            source_worker=self.destination_worker[order],
-            destination_worker=self.source_worker[order],
+        turned = BoundaryEdges(
+            self.destination, self.source, self.destination_worker, self.source_worker
         )
+        return turned.take(order)
 
     def towards(self, direction: Direction) -> "BoundaryEdges":
         """Return the edges along which that direction sums."""
@@ -57,7 +55,7 @@ class BoundaryEdges:
         return self.take(np.flatnonzero(chosen[self.destination]))
 
     def take(self, edges: NDArray[np.integer]) -> "BoundaryEdges":
-        """Return the edges at these indices, which must ascend."""
+        """Return the edges at these indices, in that order."""
         return BoundaryEdges(
             source=self.source[edges],
             destination=self.destination[edges],
@@ -100,10 +98,5 @@ def boundary_edges(graph: Graph, assignment: NDArray[np.int32]) -> BoundaryEdges
     source, destination = graph.edges()
     holder = assignment.astype(np.uint8)
     from_worker, to_worker = holder[source], holder[destination]
-    crosses = from_worker != to_worker
-    return BoundaryEdges(
-        source=source[crosses],
-        destination=destination[crosses],
-        source_worker=from_worker[crosses],
-        destination_worker=to_worker[crosses],
-    )
+    edges = BoundaryEdges(source, destination, from_worker, to_worker)
+    return edges.take(np.flatnonzero(from_worker != to_worker))

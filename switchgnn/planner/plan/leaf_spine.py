@@ -31,16 +31,22 @@ def partial_senders(switch: SwitchPart) -> tuple[NDArray[np.int64], NDArray[np.i
     Results are indices into those of the switch, ascending, and neighbours are numbered as in
     `source_worker`.
     """
-    partial = np.flatnonzero(are_partial(switch.entry_source))
-    row, bank = np.nonzero(switch.entry_expected[partial])
-    entry = partial[row]
+    _, result, neighbour = _contributions(switch, np.flatnonzero(are_partial(switch.entry_source)))
+    order = np.argsort(result, kind="stable")
+    return result[order], neighbour[order]
+
+
+def _contributions(
+    switch: SwitchPart, entries: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Return entry, result and sender, int64[C] each, of what these entries add, by entry."""
+    row, bank = np.nonzero(switch.entry_expected[entries])
+    entry = entries[row]
     slots = slot_key(switch.result_block, switch.result_bank, switch.result_slot)
     wanted = slot_key(switch.entry_block[entry], bank, switch.entry_slot[entry, bank])
     source = np.searchsorted(switch.source_vertex, switch.entry_source[entry])
-    neighbour = switch.source_worker[source].astype(np.int64)
-    result = np.searchsorted(slots, wanted)
-    order = np.argsort(result, kind="stable")
-    return result[order], neighbour[order]
+    sender = switch.source_worker[source].astype(np.int64)
+    return entry, np.searchsorted(slots, wanted), sender
 
 
 def slot_key(
@@ -136,15 +142,9 @@ class _Sums:
 
 def _find_sums(plan: Plan, leaf_spine: LeafSpine) -> _Sums:
     switch = plan.switch
-    entry, bank = np.nonzero(switch.entry_expected)
-    slots = slot_key(switch.result_block, switch.result_bank, switch.result_slot)
-    slot = slot_key(switch.entry_block[entry], bank, switch.entry_slot[entry, bank])
+    entry, result, packet_worker = _contributions(switch, np.arange(len(switch.entry_source)))
     order = np.lexsort((switch.result_vertex, switch.result_block))
-    position = np.empty(len(order), dtype=np.int64)
-    position[order] = np.arange(len(order))
-    row = position[np.searchsorted(slots, slot)]
-    source = np.searchsorted(switch.source_vertex, switch.entry_source[entry])
-    packet_worker = switch.source_worker[source].astype(np.int64)
+    row = _positions(order, len(order))[result]
     worker = switch.result_worker[order].astype(np.int64)
     leaf = np.array(leaf_spine.leaf_of_worker)
     crosses = np.zeros(len(order), dtype=np.bool_)
