@@ -145,11 +145,7 @@ class Installed:
     """How a plan comes to be on switches, once or again and again."""
 
     leaves: int = option(
-        SWITCHES,
-        "N",
-        "Take the first N switches as leaves; 0: a star.",
-        default=0,
-        min=0,
+        SWITCHES, "N", "Take the first N switches as leaves; 0: a star.", default=0, min=0
     )
     spines: int = option(
         SWITCHES, "N", "Take the other N switches as spines; with --leaves.", default=1, min=1

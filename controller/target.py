@@ -45,11 +45,7 @@ class SwitchInstall:
     """A switch, and the state of an install there."""
 
     def __init__(
-        self,
-        client: P4RuntimeClient,
-        program: Program,
-        layout: Layout,
-        clock: Clock = SYSTEM_CLOCK,
+        self, client: P4RuntimeClient, program: Program, layout: Layout, clock: Clock = SYSTEM_CLOCK
     ) -> None:
         self.client = client
         self._program = program

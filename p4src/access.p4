@@ -85,10 +85,6 @@ control Partial(in headers_t hdr, inout metadata_t meta) {
         meta.partial_senders = senders;
     }
 
-    action no_senders() {
-        meta.partial_senders = 0;
-    }
-
     table partial {
         key = {
             hdr.switchgnn.block_id: exact @name("block_id");
@@ -96,9 +92,9 @@ control Partial(in headers_t hdr, inout metadata_t meta) {
         }
         actions = {
             set_senders;
-            @defaultonly no_senders;
+            @defaultonly NoAction;
         }
-        const default_action = no_senders;
+        const default_action = NoAction;
         size = MAX_RESULTS;
     }
 

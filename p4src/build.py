@@ -53,7 +53,7 @@ def compile_program(files: ProgramFiles = SWITCHGNN, *, one_line: bool = False) 
                 f"Compiling {files.main.name} with p4c failed:\n{result.stderr.strip()}"
             )
         files.compiled.mkdir(parents=True, exist_ok=True)
-        compiled = _without_source_positions(json.loads(raw.read_text()))
+        compiled = json.loads(raw.read_text(), object_hook=_without_source_position)
         layout: dict[str, Any] = {"separators": (",", ":")} if one_line else {"indent": 1}
         files.json.write_text(json.dumps(compiled, **layout) + "\n")
         files.p4info.write_text(p4info.read_text())
@@ -75,16 +75,9 @@ def compiler_version() -> str:
     return version[0].split()[1] if version else "unknown"
 
 
-def _without_source_positions(node: Any) -> Any:  # noqa: ANN401
+def _without_source_position(node: dict[str, Any]) -> dict[str, Any]:
     # They are two thirds of the file, change with every edit, and no target reads them.
-    if isinstance(node, dict):
-        return {
-            key: _without_source_positions(value)
-            for key, value in node.items()
-            if key != "source_info"
-        }
-    if isinstance(node, list):
-        return [_without_source_positions(value) for value in node]
+    node.pop("source_info", None)
     return node
 
 

@@ -75,12 +75,7 @@ control WorkerPorts(inout metadata_t meta, in port_t ingress_port) {
     }
 
     action set_above() {
-        meta.is_worker = 0;
         meta.from_above = 1;
-    }
-
-    action no_worker() {
-        meta.is_worker = 0;
     }
 
     table worker {
@@ -90,9 +85,9 @@ control WorkerPorts(inout metadata_t meta, in port_t ingress_port) {
         actions = {
             set_worker;
             set_above;
-            @defaultonly no_worker;
+            @defaultonly NoAction;
         }
-        const default_action = no_worker;
+        const default_action = NoAction;
         size = MAX_PORTS;
     }
 

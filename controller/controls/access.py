@@ -66,7 +66,6 @@ class Destination(Keyed):
         return self.make(values, len(switch.result_block))
 
     def _leaf_spine_rows(self, part: LeafSpinePart, neighbours: list[int]) -> Rows:
-        """Return one entry for each destination that a leaf or a spine knows."""
         ports, switch, slot = np.array(neighbours, np.int64), part.switch, part.route_result
         placed = slot >= 0
         values: dict[str, Numbers] = {

@@ -212,7 +212,6 @@ def _spans_by_table(table: Table, response: bytes, length_bytes: int) -> NDArray
 
 
 def _entities(response: bytes) -> Iterator[tuple[int, int]]:
-    """Yield where each entity starts and ends."""
     at, end = 0, len(response)
     while at < end:
         if response[at] != _ENTITIES:

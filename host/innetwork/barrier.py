@@ -289,7 +289,6 @@ class Barrier:
         return (header.session - self._endpoint.session) & SESSION_MASK <= _NEWER
 
     def _check(self, header: Header, barrier: BarrierBody) -> None:
-        """Raise the error for an answer that refuses something."""
         check_plan(self._worker, self._plan_id, barrier.plan)
         session, culprit = self._endpoint.session, header.dst_id
         if (header.session - session) & SESSION_MASK:

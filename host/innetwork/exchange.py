@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.base.clock import SYSTEM_CLOCK, Clock
-from switchgnn.host.compression import NO_COMPRESSION, Compression, Savings
+from switchgnn.host.compression import NO_COMPRESSION, Compression, Savings, SkipMasks
 from switchgnn.host.errors import FeatureError, TransportError
 from switchgnn.host.innetwork.barrier import Barrier, Following, opening
 from switchgnn.host.innetwork.endpoint import Endpoint
@@ -30,10 +30,11 @@ from switchgnn.host.innetwork.outgoing import (
     ChangedRows,
     Rounding,
     RowCache,
-    RowCaches,
+    Tensor,
     WholeRows,
     changed_rows,
     cut_into_fragments,
+    forget,
 )
 from switchgnn.host.innetwork.receiver import SumReceiver
 from switchgnn.host.innetwork.responder import Inbox, Notifier, Responder
@@ -247,15 +248,17 @@ class InNetworkExchange(Transport):
         self._scales = Scales(self._part.worker, fan_in, bits, step_error)
         self._endpoint.narrow, self._endpoint.per_sum = compression.active, compression.cache
         self._foreseen = None
-        self._caches = RowCaches()
+        self._caches: dict[Tensor, RowCache] = {}
+        self._skipped = SkipMasks()
 
     def skip(self, tensor_id: int, vertices: NDArray[np.bool_] | None) -> None:
         """Take rows of a tensor as unchanged; see ``Transport.skip``."""
-        self._caches.skipped.skip(tensor_id, vertices)
+        self._skipped.skip(tensor_id, vertices)
 
     def forget(self, tensor_id: int) -> None:
         """Drop all that is kept of a tensor, as all workers must between the same exchanges."""
-        self._caches.forget(tensor_id)
+        forget(self._caches, tensor_id)
+        self._skipped.skip(tensor_id, None)
         self._rounding.forget(tensor_id)
 
     def aggregate(
@@ -310,7 +313,7 @@ class InNetworkExchange(Transport):
         self._scales.check_own(direction, own)
         kind = ExchangeKind(direction, features.shape[1])
         (foreseen, early), self._foreseen = (self._foreseen, self._early), None
-        cache = self._caches.of((tensor_id, kind)) if self._cached else None
+        cache = self._caches.setdefault((tensor_id, kind), RowCache()) if self._cached else None
         work = _Work(features, own, kind, *self._steps(kind), tensor_id, cache)
         # A lasting scale is chosen by the round's own features.
         scale = None if foreseen is None else foreseen.fixed_point
@@ -468,7 +471,7 @@ class InNetworkExchange(Transport):
             outgoing = changed_rows(
                 *(values, work.cache, self._schedules, work.blocks, words),
                 epsilon=self.epsilon,
-                to_skip=self._caches.skipped.of(work.tensor_id, work.kind.direction),
+                to_skip=self._skipped.of(work.tensor_id, work.kind.direction),
             )
         self._responder.serve(self._round, work.blocks, outgoing.contribution)
         return outgoing

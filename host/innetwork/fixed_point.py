@@ -35,11 +35,7 @@ class FixedPoint:
 
     @classmethod
     def for_exchange(
-        cls,
-        max_fan_in: int,
-        magnitude: float,
-        bits: int = WHOLE_BITS,
-        step_error: float = 0.5,
+        cls, max_fan_in: int, magnitude: float, bits: int = WHOLE_BITS, step_error: float = 0.5
     ) -> "FixedPoint":
         """Choose the scale for a fan-in and a magnitude; see ``FixedPoint``.
 

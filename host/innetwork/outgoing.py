@@ -14,7 +14,6 @@ from switchgnn.host.compression import (
     Compression,
     LeastChange,
     Savings,
-    SkipMasks,
     all_skipped,
 )
 from switchgnn.host.innetwork.fixed_point import ROOM, ExchangeKind, FixedPoint
@@ -135,24 +134,8 @@ class RowCache:
 Tensor = tuple[int, ExchangeKind]
 
 
-class RowCaches:
-    """The caches of all tensors; see ``RowCache``."""
-
-    def __init__(self) -> None:
-        self._caches: dict[Tensor, RowCache] = {}
-        self.skipped = SkipMasks()
-
-    def of(self, tensor: Tensor) -> RowCache:
-        """Return the cache of a tensor."""
-        return self._caches.setdefault(tensor, RowCache())
-
-    def forget(self, tensor_id: int) -> None:
-        """Forget the rows of a tensor, and which of them are skipped."""
-        _forget(self._caches, tensor_id)
-        self.skipped.skip(tensor_id, None)
-
-
-def _forget(tensors: dict[Tensor, Any], tensor_id: int) -> None:
+def forget(tensors: dict[Tensor, Any], tensor_id: int) -> None:
+    """Forget what is known of a tensor."""
     for key in [key for key in tensors if key[0] == tensor_id]:
         del tensors[key]
 
@@ -239,7 +222,7 @@ class Rounding:
 
     def forget(self, tensor_id: int) -> None:
         """Forget what the rows of a tensor lack."""
-        _forget(self._rests, tensor_id)
+        forget(self._rests, tensor_id)
 
 
 def cut_into_fragments(values: NDArray[np.int32], words: Sequence[int], rows: int = 1) -> Fragments:

@@ -201,7 +201,6 @@ class SumReceiver:
         return self._take_row(index, header, self._rows_of(header, frame)[0], now)
 
     def _take_bundle(self, header: Header, frame: memoryview, now: float) -> bool:
-        """Take the rows of a bundle; return whether any is news."""
         places = np.frombuffer(frame, dtype=">u2", count=PLACES, offset=BODY_AT)
         named = np.flatnonzero(places != NO_PLACE)
         last = int(places[named].max(initial=0))
@@ -338,7 +337,6 @@ class SumReceiver:
         return self._lossy or self._attempts > 1
 
     def _ask_some(self, most: int) -> None:
-        """Ask for late sums, with about ``most`` questions."""
         asked = 0
         while asked < most and self._late:
             self._late -= 1
@@ -379,7 +377,6 @@ class SumReceiver:
         return len(doubt.awaited)
 
     def _doubt(self, index: int) -> _Doubt:
-        """Return the state of a sum that needs repair."""
         self._awaited[index] = IN_DOUBT
         return self._doubts.setdefault(index, _Doubt())
 

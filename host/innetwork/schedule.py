@@ -119,7 +119,6 @@ class FeatureFrames:
 
 
 def _headers_of(frames: NDArray[np.uint8]) -> NDArray[np.void]:
-    """Return a view of the headers in whole frames."""
     return frames[:, HEADER_AT:BODY_AT].view(HEADER_WORDS)[:, 0]
 
 

@@ -140,7 +140,6 @@ class FeatureSender:
         return max(0.0, due - now)
 
     def _measure(self, group: int, now: float) -> None:
-        """Measure the round trip of a question that was asked once."""
         asked_at = self._asked_at[group]
         if asked_at:
             self._round_trip.measured(now - asked_at)
@@ -161,7 +160,6 @@ class FeatureSender:
         return min(self._total, (self._first() + _GROUPS_APART) * self._group_size)
 
     def _first(self) -> int:
-        """Return the first unacknowledged group, if there is one."""
         while self._waiting and self._first_waiting not in self._waiting:
             self._first_waiting += 1
         return self._first_waiting

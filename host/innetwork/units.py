@@ -287,7 +287,6 @@ class UnitExchange:
         return max(0.001, min(timer, self._endpoint.congestion.wait() or timer))
 
     def _take_batch(self, batch: FrameBatch, now: float) -> bool:
-        """Process a batch; return whether there is progress."""
         news, left = False, range(batch.first, batch.count)
         quick = [unit for unit in self._in_flight if unit.fast_path is not None]
         fast_paths = [unit.fast_path for unit in quick if unit.fast_path is not None]
@@ -306,7 +305,6 @@ class UnitExchange:
         return news
 
     def _take(self, packet: Packet, now: float) -> bool:
-        """Process a packet; return whether it is progress."""
         header, frame = packet
         if header.kind in (Kind.WAITING, Kind.ADVANCE):
             self._counters.late += not self._barrier.heed(header, frame)

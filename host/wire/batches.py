@@ -164,7 +164,6 @@ class FrameRows:
 
 
 def _messages(rows: NDArray[np.uint8]) -> tuple[NDArray[np.void], NDArray[np.void]]:
-    """Return a message for each row, and the vectors that they point to."""
     count, size = rows.shape
     vectors = np.zeros(count, dtype=_VECTOR)
     vectors["base"] = rows.ctypes.data + np.arange(count, dtype=np.uint64) * np.uint64(size)

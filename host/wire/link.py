@@ -205,7 +205,6 @@ class SocketLink(Link):
             self._frames_up += 1
 
     def _sender(self, _frame: bytes | memoryview) -> socket.socket:
-        """Return the socket for a frame."""
         return self._socket
 
     def send_rows(self, rows: FrameRows, first: int, count: int) -> None:
@@ -429,7 +428,6 @@ def open_link(description: str, *protocols: int) -> Link:
 
 
 def _megabits(text: str) -> float | None:
-    """Return the bandwidth in the text, or None."""
     try:
         number = float(text)
     except ValueError:

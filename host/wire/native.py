@@ -261,11 +261,7 @@ class SumFastPath:
         self._groups, self._accepted = np.zeros((2, 0), dtype=np.uint32)
 
     def open(
-        self,
-        session: int,
-        unit: Unit,
-        awaited: NDArray[np.uint8],
-        payloads: NDArray[np.uint8],
+        self, session: int, unit: Unit, awaited: NDArray[np.uint8], payloads: NDArray[np.uint8]
     ) -> None:
         """Begin a unit. `awaited`: uint8[Q], 1 for sums to take. `payloads`: uint8[Q · 4 W]."""
         round_number, block, fragment = unit

@@ -232,7 +232,7 @@ def ranges(starts: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.i
     return joined
 
 
-def indptr_of(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+def indptr_of(sizes: NDArray[np.integer]) -> NDArray[np.int64]:
     """Return where each group begins, and where the last one ends."""
     indptr = np.zeros(len(sizes) + 1, dtype=np.int64)
     np.cumsum(sizes, out=indptr[1:])

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.base.machine import require_memory
-from switchgnn.planner.arrays import are_offsets, strange_row
+from switchgnn.planner.arrays import are_offsets, indptr_of, strange_row
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.errors import PlannerError
 
@@ -161,10 +161,8 @@ def graph_from_edges(
     proper = u != v
     loops = u[~proper]
     u, v = u[proper], v[proper]
-    indptr = np.zeros(vertices + 1, dtype=np.int64)
-    np.cumsum(np.bincount(u, minlength=vertices), out=indptr[1:])
     return Graph(
-        indptr=indptr,
+        indptr=indptr_of(np.bincount(u, minlength=vertices)),
         indices=v.astype(np.int32),
         name=name,
         features=features,

@@ -134,7 +134,9 @@ def write_plan(plan: Plan, folder: str | Path) -> None:
     check_target(target)
     try:
         with replacing(target) as new:
-            _write_files(plan, new)
+            for name, data in render_parts(plan.switch, plan.workers, plan.assignment):
+                (new / name).write_bytes(data)
+            (new / MANIFEST_FILE).write_bytes(encode_manifest(plan.manifest))
     except OSError as error:
         raise PlannerError(
             f"Cannot write plan {folder}: {why_not_written(error, target)}."
@@ -212,12 +214,6 @@ def _read_file(folder: str | Path, name: str) -> tuple[bytes, str]:
     if hashlib.sha256(data).hexdigest() != manifest.files.get(name):
         raise PlannerError(f"{path} does not belong to this plan or was changed; plan again.")
     return data, str(path)
-
-
-def _write_files(plan: Plan, folder: Path) -> None:
-    for name, data in render_parts(plan.switch, plan.workers, plan.assignment):
-        (folder / name).write_bytes(data)
-    (folder / MANIFEST_FILE).write_bytes(encode_manifest(plan.manifest))
 
 
 def is_plan_file(name: str) -> bool:

@@ -22,10 +22,7 @@ MAX_16_BITS = 65534
 
 
 def switch_part(
-    boundary: BoundaryEdges,
-    packets: Packets,
-    placement: Placement,
-    bundles: Bundles | None = None,
+    boundary: BoundaryEdges, packets: Packets, placement: Placement, bundles: Bundles | None = None
 ) -> SwitchPart:
     """Make the table entries of a single switch.
 
@@ -65,8 +62,7 @@ def fill_tables(
     _check_16_bits("in-neighbours of one vertex in one block", placement.expected)
     passes = placement.packet_passes
     _check_16_bits("passes of one source in one block", passes)
-    first = np.zeros(len(passes), dtype=np.int64)
-    np.cumsum(passes[:-1], out=first[1:])
+    first = indptr_of(passes)[:-1]
     keys = np.repeat(np.arange(len(passes), dtype=np.int32), passes)
     hops = np.arange(len(keys)) - first[keys]
     counts = np.empty(len(passes), dtype=np.uint16)
@@ -82,9 +78,7 @@ def fill_tables(
         placement.indptr,
         placement.packet[placement.edges],
         first,
-        np.zeros((len(keys), BANKS), dtype=np.uint32),
-        np.zeros((len(keys), BANKS), dtype=np.uint16),
-        np.zeros((len(keys), BANKS), dtype=np.uint8),
+        len(keys),
         np.zeros(len(placement.edges), np.uint8) if row is None else row[placement.edges],
         placement.banks,
     )
@@ -211,18 +205,18 @@ def _fill_entries(  # noqa: PLR0917 - numba takes them by position
     indptr: NDArray[np.int64],
     packet: NDArray[np.int32],
     first: NDArray[np.int64],
-    entry_slot: NDArray[np.uint32],
-    entry_expected: NDArray[np.uint16],
-    entry_row: NDArray[np.uint8],
+    entries: int,
     packet_row: NDArray[np.uint8],
     banks: int,
 ) -> tuple[NDArray[np.uint32], NDArray[np.uint16], NDArray[np.uint8]]:
-    """Add the slot of each row to one entry of each of its packets.
+    """Return `entry_slot`, `entry_expected` and `entry_row`, with each row in one entry per packet.
 
     `rows` are int64[D] in the order of their slots; `packet` is int32[E] by row, and `packet_row`
-    uint8[E] its row in a bundle; `first` is int64[N], the first entry of each packet; `entry_*` are
-    [K, banks], at first zero.
+    uint8[E] its row in a bundle; `first` is int64[N], the first entry of each packet.
     """
+    entry_slot = np.zeros((entries, BANKS), dtype=np.uint32)
+    entry_expected = np.zeros((entries, BANKS), dtype=np.uint16)
+    entry_row = np.zeros((entries, BANKS), dtype=np.uint8)
     hop = np.zeros((len(first), banks), dtype=np.uint16)
     for row in rows:
         b = bank[row]

@@ -81,36 +81,25 @@ def _order_block(
     ids, ends = number_keys(np.concatenate([source, destination]), bound)
     u, v = ends[: len(source)], ends[len(source) :]
     indptr, indices = symmetric_rows(u, v, len(ids))
-    sequence = priority_bfs(indptr, indices, rng.permutation(len(ids)), by_degree=by_degree)
+    priority = np.diff(indptr) if by_degree else np.zeros(len(ids), dtype=np.int64)
+    sequence = priority_bfs(indptr, indices, rng.permutation(len(ids)), priority)
     sends = np.zeros(len(ids), dtype=bool)
     sends[u] = True
     return ids[sequence[sends[sequence]]].astype(np.int32)
 
 
-def priority_bfs(
-    indptr: NDArray[np.int64],
-    indices: NDArray[np.int32],
-    starts: NDArray[np.int64],
-    *,
-    by_degree: bool = True,
-) -> NDArray[np.int64]:
-    """Search breadth first, taking the waiting vertex with the highest degree first.
-
-    Among equal degrees the longest waiting is taken. `indptr` int64[V + 1] and `indices` int32[2E]
-    are an undirected graph; returns int64[V], the vertices as they are taken.
-    """
-    degree = np.diff(indptr) if by_degree else np.zeros(len(starts), dtype=np.int64)
-    return _search(indptr, indices, starts, degree)
-
-
 @Compiled
-def _search(
+def priority_bfs(
     indptr: NDArray[np.int64],
     indices: NDArray[np.int32],
     starts: NDArray[np.int64],
     priority: NDArray[np.int64],
 ) -> NDArray[np.int64]:
-    """Do what `priority_bfs` does, by any priority."""
+    """Search breadth first, taking the waiting vertex with the highest priority first.
+
+    Among equal ones the longest waiting is taken. `indptr` int64[V + 1] and `indices` int32[2E] are
+    an undirected graph; returns int64[V], the vertices as they are taken.
+    """
     enqueued = np.zeros(len(starts), dtype=np.bool_)
     sequence = np.empty(len(starts), dtype=np.int64)
     taken, arrivals = 0, 0

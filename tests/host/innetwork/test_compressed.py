@@ -57,7 +57,7 @@ def sums_of_sent(team, width, direction=FORWARD, tensor_id=0):
     switch, workers = team.plan.switch, team.plan.workers
     sent = {}
     for part, exchange in zip(workers, team.exchanges, strict=True):
-        cache = exchange._caches.of((tensor_id, ExchangeKind(direction, width)))
+        cache = exchange._caches[tensor_id, ExchangeKind(direction, width)]
         for block, rows in cache.sent.items():
             frames = slice(*part.send_indptr[block - 1 : block + 1])
             for source, row in zip(part.send_source[frames].tolist(), rows, strict=True):
@@ -192,7 +192,7 @@ def assert_exact(graph, team, result, features, direction):
 
 def sent_rows(part, exchange):
     """The vertices of each frame of the forward rounds, and what was sent of them last."""
-    cache = exchange._caches.of((0, ExchangeKind(FORWARD, 8)))
+    cache = exchange._caches[0, ExchangeKind(FORWARD, 8)]
     for block, rows in cache.sent.items():
         first = part.send_indptr[block - 1]
         for frame, row in enumerate(rows, first):
@@ -211,9 +211,9 @@ def test_nothing_is_kept_of_a_forgotten_tensor(graph, compression):
     for exchange in team.exchanges:
         exchange.skip(0, np.ones(len(exchange._part.vertices), dtype=np.bool_))
         exchange.forget(0)
-        kept = [*exchange._caches._caches, *exchange._rounding._rests]
+        kept = [*exchange._caches, *exchange._rounding._rests]
         assert {tensor_id for tensor_id, _ in kept} == {1}
-        assert exchange._caches.skipped.of(0, FORWARD) is None
+        assert exchange._skipped.of(0, FORWARD) is None
     assert np.array_equal(run(team, features)[1], fresh)
     assert all(each.savings.full == 5 * compression.cache for each in team.exchanges)
 

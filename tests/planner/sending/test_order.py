@@ -32,10 +32,11 @@ from tests.planner.helpers import (
 )
 
 
-def search(edges, starts, **options):
+def search(edges, starts, *, by_degree=True):
     u, v = np.array(edges, dtype=np.int64).reshape(-1, 2).T
-    rows = symmetric_rows(u, v, len(starts))
-    return priority_bfs(*rows, np.array(starts), **options).tolist()
+    indptr, indices = symmetric_rows(u, v, len(starts))
+    priority = np.diff(indptr) if by_degree else np.zeros(len(starts), dtype=np.int64)
+    return priority_bfs(indptr, indices, np.array(starts), priority).tolist()
 
 
 def literal_search(neighbours, starts, by_degree):
