@@ -31,7 +31,7 @@ from switchgnn.controller.show import print_records, print_state, show_entries
 from switchgnn.controller.show import show as show_switch
 from switchgnn.controller.target import Progress as Teller
 from switchgnn.controller.target import client_of, parts_for, parts_over
-from switchgnn.controller.watch import WATCH_DEADLINE, WatchEvent, WatchEventKind
+from switchgnn.controller.watch import WATCH_DEADLINE, WatchEventKind
 from switchgnn.controller.watch import watch as keep_installed
 from switchgnn.p4src import load_program, load_strawman
 from switchgnn.planner.check.foreign import trusted_plan
@@ -307,7 +307,7 @@ def watch(
         keep_installed(
             shares,
             installed.desired(shares),
-            on_event=_print_event,
+            on_event=lambda it: typer.echo(it.message, err=it.kind is WatchEventKind.LOST),
             stop=threading.Event(),
             interval=interval,
         )
@@ -359,10 +359,6 @@ def metrics(
 
 def _warn(sentence: str) -> None:
     typer.echo(sentence, err=True)
-
-
-def _print_event(event: WatchEvent) -> None:
-    typer.echo(event.message, err=event.kind is WatchEventKind.LOST)
 
 
 @contextmanager

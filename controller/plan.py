@@ -66,8 +66,8 @@ class SwitchPlan:
 
     @property
     def number(self) -> int:
-        """The first 32 bits of the plan's digest, by which switch and workers know it."""
-        return int(self.manifest.digest[:8], 16)
+        """See ``Manifest``."""
+        return self.manifest.number
 
 
 def leaf_spine_switch_plan(manifest: Manifest, part: LeafSpinePart) -> SwitchPlan:

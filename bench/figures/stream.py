@@ -12,7 +12,6 @@ from bench.machine import lacks
 from bench.measure import alternate
 from bench.settings import Settings
 from bench.testbeds.testbed import Served, Testbed
-from switchgnn.host.innetwork.exchange import plan_id
 from switchgnn.host.wire.link import open_link
 from switchgnn.p4src import load_program
 from switchgnn.planner import build_plan, graph_from_edges
@@ -31,7 +30,7 @@ def run(settings: Settings) -> Iterator[ResultLine]:
     graph = graph_from_edges(nothing, nothing, name="none", vertices=1, directed=False)
     program = load_program()
     plan = build_plan(graph, workers=1, slots=8, program=program.digest)
-    number = plan_id(plan.manifest)
+    number = plan.manifest.number
     with (
         Testbed(Target.EMBEDDED, Served.whole(plan)) as testbed,
         open_link(testbed.fabric.worker_link(0)) as link,

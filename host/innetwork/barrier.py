@@ -71,15 +71,12 @@ class Meeting:
         self._attempts = 0
         # -1: the first `done` is not answered while others are not done.
         self._unanswered = -1
-        self._deadline = endpoint.clock.now() + self._pace.timeout
+        # For an answer of the switch.
+        self.deadline = endpoint.clock.now() + self._pace.timeout
 
     def silent(self, now: float) -> list[int]:
         """Return the workers that are not done and gave no sign of life for too long."""
         return self._signs.silent(self.timeout, now)
-
-    def unheard(self, now: float) -> bool:
-        """Return whether the switch has not answered for too long."""
-        return now > self._deadline
 
     def asked(self, now: float) -> None:
         """Record a `done` that was sent."""
@@ -99,7 +96,7 @@ class Meeting:
             self._attempts = self._round_trip.answered(self._attempts)
             self._signs.take(barrier.workers, barrier.heartbeats or 0, now)
             if self._signs.awaited:
-                self._deadline = now + self._pace.timeout
+                self.deadline = now + self._pace.timeout
         elif self.unit.block != OPENING_BLOCK or barrier.round == self.unit.round:
             self.answer = header, barrier
 
@@ -221,7 +218,7 @@ class Barrier:
             return
         if silent := meeting.silent(now):
             raise self._no_sign_of(silent, meeting)
-        if meeting.unheard(now):
+        if now > meeting.deadline:
             raise self._no_answer(meeting.unit)
         self._link.send(self._done(meeting))
         meeting.asked(now)

@@ -211,7 +211,7 @@ class InNetworkExchange(Transport):
         inbox = Inbox(endpoint, self._responder, notifier)
         self._nothing = empty_schedule(addresses, session)
         barrier = Barrier(
-            endpoint, workers=manifest.workers, pools=self._pools, plan_id=plan_id(manifest)
+            endpoint, workers=manifest.workers, pools=self._pools, plan_id=manifest.number
         )
         self._units = UnitExchange(
             endpoint,
@@ -549,8 +549,3 @@ def open_in_network(
 def packet_bytes(manifest: Manifest) -> int:
     """Return the bytes of the largest IP packet of a plan."""
     return sum_frame_bytes(manifest.lanes, manifest.rows) - ETHERNET_BYTES
-
-
-def plan_id(manifest: Manifest) -> int:
-    """Return the first 32 bits of the plan's digest, which barrier packets carry."""
-    return int(manifest.digest[:8], 16)

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from switchgnn.base.clock import SYSTEM_CLOCK, Clock
 from switchgnn.base.tasks import task_from_json
 from switchgnn.host.errors import HostError
-from switchgnn.host.innetwork.exchange import plan_id
 from switchgnn.host.pace import Pace
 from switchgnn.host.reduce.frames import LANES
 from switchgnn.host.reduce.reducer import Reducer
@@ -89,7 +88,7 @@ def reduce_stream(
         worker=end.worker,
         workers=manifest.workers,
         session=end.session,
-        plan_id=plan_id(manifest),
+        plan_id=manifest.number,
         pace=pace,
         clock=clock,
         words=words,

@@ -7,7 +7,6 @@ Without a compiler, or when ``SWITCHGNN_HOSTS`` is ``python``, Python does the s
 
 import errno
 import os
-import zlib
 from collections.abc import Callable, Sequence
 from ctypes import CDLL, POINTER, Structure, addressof, c_int, c_int64, c_uint32, c_uint64, c_void_p
 from functools import cache
@@ -175,17 +174,14 @@ def write_checksums(frames: NDArray[np.uint8], sizes: NDArray[np.uint32] | None 
     native = native_frames()
     count, room = frames.shape
     if native is not None:
-        ends = None if sizes is None else sizes.ctypes.data
-        native.write_checksums(frames.ctypes.data, room, count, ends)
+        lengths = None if sizes is None else sizes.ctypes.data
+        native.write_checksums(frames.ctypes.data, room, count, lengths)
         return
-    lengths = [room] * count if sizes is None else sizes.tolist()
-    found = (_checksum(row[:end].data) for row, end in zip(frames, lengths, strict=True))
+    ends = [room] * count if sizes is None else sizes.tolist()
+    rows = zip(frames, ends, strict=True)
+    found = (header.frame_checksum(row.data, end - BODY_AT) for row, end in rows)
     values = np.fromiter(found, dtype=">u4", count=count)
     frames[:, _CHECKSUM_AT:BODY_AT] = values.view(np.uint8).reshape(-1, 4)
-
-
-def _checksum(frame: memoryview) -> int:
-    return zlib.crc32(frame[BODY_AT:], zlib.crc32(frame[HEADER_AT:_CHECKSUM_AT]))
 
 
 # UDP_MAX_SEGMENTS of linux/udp.h.

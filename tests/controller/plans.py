@@ -31,6 +31,10 @@ class Manifest:
     strawman: bool = False
     max_fan_in: int = 3
 
+    @property
+    def number(self):
+        return int(self.digest[:8], 16)
+
 
 def make_plan(seed=1, *, workers=3, sources=4, blocks=2, hops=2, results=5, program=None):
     """Return a plan; other seeds give other slots and another digest."""

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from itertools import chain
 from random import Random
 
-from switchgnn.host.innetwork.exchange import plan_id
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.header import (
     BARRIER_BYTES,
@@ -95,7 +94,7 @@ def facts_of(plan: Plan, width: int, more: Iterable[SwitchPart] = ()) -> Facts:
             *((OPENING_BLOCK, in_pool(0, pool)) for pool in range(manifest.pools)),
             *chain(*(units_of(blocks, words, manifest.pools) for blocks in directions)),
         ),
-        plan_id=plan_id(plan.manifest),
+        plan_id=plan.manifest.number,
         owner=dict(zip(part.source_vertex.tolist(), part.source_worker.tolist(), strict=True)),
         counts=counts,
         sums={(block, vertex): (worker, count) for block, vertex, worker, count in results},

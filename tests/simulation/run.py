@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.host.compression import Compression
-from switchgnn.host.innetwork.exchange import plan_id
 from switchgnn.host.pace import Pace
 from switchgnn.planner.direction import Direction
 from tests.simulation.checks import all_checks
@@ -263,7 +262,7 @@ class _ScenarioRun:
             scenario.reduces,
             scenario.workers,
             pace,
-            plan_id(self._scene.subject.plan.manifest),
+            self._scene.subject.plan.manifest.number,
             Agreement(scenario.workers),
         )
 

@@ -8,7 +8,6 @@ from dataclasses import asdict
 
 import numpy as np
 
-from switchgnn.host.innetwork.exchange import plan_id
 from switchgnn.host.links.faults import Faults, FaultyLink
 from switchgnn.host.links.split import kinds_from, split_link
 from switchgnn.host.reduce.reducer import Reducer
@@ -53,7 +52,7 @@ class Crew:
             worker=worker,
             workers=self.bed.workers,
             session=self.bed.session,
-            plan_id=plan_id(self.bed.plan.manifest),
+            plan_id=self.bed.plan.manifest.number,
             pace=self.pace,
         )
 

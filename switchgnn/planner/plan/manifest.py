@@ -127,6 +127,11 @@ class Manifest:
         return self.strategy.blocks == STRAWMAN
 
     @property
+    def number(self) -> int:
+        """The first 32 bits of the digest, by which switch and workers know the plan."""
+        return int(self.digest[:8], 16)
+
+    @property
     def room(self) -> int:
         """The sums that have a slot of one pool at once."""
         return room_of(self.slots, self.lanes, self.pools)

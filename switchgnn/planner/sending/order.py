@@ -85,7 +85,8 @@ def _order_block(
     sequence = priority_bfs(indptr, indices, rng.permutation(len(ids)), priority)
     sends = np.zeros(len(ids), dtype=bool)
     sends[u] = True
-    return ids[sequence[sends[sequence]]].astype(np.int32)
+    order: NDArray[np.int32] = ids[sequence[sends[sequence]]].astype(np.int32)
+    return order
 
 
 @Compiled

@@ -15,7 +15,7 @@ from switchgnn.host.innetwork.errors import (
     PlanMismatchError,
     RoundMismatchError,
 )
-from switchgnn.host.innetwork.exchange import InNetworkExchange, plan_id
+from switchgnn.host.innetwork.exchange import InNetworkExchange
 from switchgnn.host.links.faults import Faults, FaultyLink
 from switchgnn.host.pace import Pace
 from switchgnn.host.wire.header import Kind, unpack_header
@@ -68,7 +68,7 @@ class Team:
     ):
         self.plan = plan
         manifest = plan.manifest
-        number = plan_id(manifest) if plan_number is None else plan_number
+        number = manifest.number if plan_number is None else plan_number
         self.switch = ModelSwitch(plan.switch, manifest.workers, number, disturb, session)
         links = [self.switch.link(part.worker) for part in plan.workers]
         if faults:
@@ -368,7 +368,7 @@ def test_a_plan_that_is_just_being_installed_is_waited_for(graph):
         if direction == "up" and header.kind is Kind.DONE:
             asked.append(worker)
             if len(asked) == 4:
-                team.switch.plan = plan_id(plan.manifest)
+                team.switch.plan = plan.manifest.number
         return [frame]
 
     team = Team(plan, disturb=install_later, plan_number=0)

@@ -13,7 +13,6 @@ from switchgnn.host.innetwork.errors import (
     RoundMismatchError,
     SessionMismatchError,
 )
-from switchgnn.host.innetwork.exchange import plan_id
 from switchgnn.host.wire.header import LAST_ROUND, BarrierBody, Kind, unpack_header
 from switchgnn.planner.direction import Direction
 from tests.host.addresses import ADDRESSES
@@ -62,7 +61,7 @@ def test_a_block_at_another_scale_is_noticed(graph):
     def disturb(direction, worker, frame):
         header = unpack_header(frame)
         if direction == "down" and header.kind is Kind.ADVANCE and header.block_id and worker == 0:
-            raised = BarrierBody(magnitude=0x7E000000, plan=plan_id(plan.manifest), round=1)
+            raised = BarrierBody(magnitude=0x7E000000, plan=plan.manifest.number, round=1)
             return [ADDRESSES.frame(header.pack(raised.pack()))]
         return [frame]
 
@@ -79,7 +78,7 @@ def test_a_magnitude_whose_sums_overflow_has_its_worker_named(graph):
     def disturb(direction, worker, frame):
         header = unpack_header(frame)
         if direction == "down" and header.kind is Kind.ADVANCE and worker == 0:
-            told = BarrierBody(magnitude=0x7F7FFFFF, plan=plan_id(plan.manifest), round=1)
+            told = BarrierBody(magnitude=0x7F7FFFFF, plan=plan.manifest.number, round=1)
             return [ADDRESSES.frame(header._replace(dst_id=2).pack(told.pack()))]
         return [frame]
 
