@@ -13,8 +13,7 @@ from switchgnn.softswitch.lowering import variables as var
 from switchgnn.softswitch.lowering.program import LoweredProgram
 from switchgnn.softswitch.program import DROP_PORT
 from switchgnn.softswitch.queues import CLASSES
-from switchgnn.softswitch.replication import CloneSession, Replica, ReplicationEngine
-from switchgnn.softswitch.state import ProgramState
+from switchgnn.softswitch.state import ProgramState, Replicas
 
 NORMAL = 0
 INGRESS_CLONE = 1
@@ -85,7 +84,6 @@ class Forwarder:
         self._run_parser = closures.block(lowered.reparse or ())
         self._results = [closures.value(each) for each in lowered.results]
         self._lowered = lowered
-        self._replication = ReplicationEngine()
         self._depth = depth
         self._senders = senders
         self._again: deque[tuple[bytes, int, Values]] = deque()
@@ -94,12 +92,6 @@ class Forwarder:
         self._lengths: Counter[tuple[int, int]] = Counter()
         self._clock = clock
         self._started = clock()
-
-    def publish(self, replication: ReplicationEngine) -> None:
-        """Use these multicast groups and clone sessions."""
-        replication.groups.subscribe(None)
-        replication.sessions.subscribe(None)
-        self._replication = replication
 
     def clear(self) -> None:
         """Drop all recirculated and resubmitted packets."""
@@ -149,7 +141,7 @@ class Forwarder:
         state = frame.values
         spec, group, priority = (int(each(frame)) for each in self._results)
         packet = _Packet(state, data, REPLICATED)
-        session = self._replication.sessions.get(state[var.CLONE_SESSION.name])
+        session = self.state.sessions.get(state[var.CLONE_SESSION.name])
         if session is not None:
             parsed = Frame(Zeros(given), data)
             self._run_parser(parsed)
@@ -161,7 +153,7 @@ class Forwarder:
             self._enter_again((data, RESUBMITTED, self._kept(resubmit, state)))
         elif group:
             # Copies are new packets: truncating the original does not truncate them.
-            self._replicate(self._replication.groups.get(group, ()), packet, priority)
+            self._replicate(self.state.groups.get(group, ()), packet, priority)
         elif spec == DROP_PORT:
             self.counts.ingress_drops += 1
         else:
@@ -196,13 +188,13 @@ class Forwarder:
         self._lengths[port, of_class] += 1
         self._queue.append((port, of_class, packet._replace(queued_at=self._now()), found))
 
-    def _replicate(self, replicas: tuple[Replica, ...], packet: _Packet, priority: int = 0) -> None:
+    def _replicate(self, replicas: Replicas, packet: _Packet, priority: int = 0) -> None:
         for replica in replicas:
             self._enqueue(replica.port, packet._replace(instance=replica.instance), priority)
 
-    def _clone(self, session: CloneSession, packet: _Packet) -> None:
-        cut = session.max_length or var.NEVER_TRUNCATED
-        self._replicate(session.replicas, packet._replace(cut=cut))
+    def _clone(self, session: tuple[Replicas, int], packet: _Packet) -> None:
+        replicas, max_length = session
+        self._replicate(replicas, packet._replace(cut=max_length or var.NEVER_TRUNCATED))
 
     def _egress(self, port: int, packet: _Packet, found: int, left: int) -> None:
         inputs = {
@@ -219,7 +211,7 @@ class Forwarder:
         frame = Frame(Zeros(packet.state | inputs), packet.data)
         self._run_egress(frame)
         state = frame.values
-        session = self._replication.sessions.get(state[var.CLONE_SESSION.name])
+        session = self.state.sessions.get(state[var.CLONE_SESSION.name])
         if session is not None:
             cloned = self._cloned(state[var.CLONE_LIST.name], state, state)
             self._clone(session, packet._replace(state=cloned, instance_type=EGRESS_CLONE))

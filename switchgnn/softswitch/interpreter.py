@@ -206,13 +206,11 @@ class Closures:
     def _lookup(self, statement: ir.Lookup) -> Step:
         table, hit = self._state.tables[statement.table], statement.hit.name
         key = [self.value(each) for each in statement.key]
-        default = table.default
 
         def run(frame: Frame) -> None:
-            values = tuple(each(frame) for each in key)
-            found = table.lookup(values[0] if len(values) == 1 else values) if key else None
+            found = table.lookup(tuple(each(frame) for each in key)) if key else None
             frame.values[hit] = found is not None
-            frame.entry = default[0] if found is None else found
+            frame.entry = table.default if found is None else found
             if found is not None and found[2] is not None:
                 found[2][0] += 1
                 found[2][1] += frame.values[_PACKET_BYTES]

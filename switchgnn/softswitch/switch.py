@@ -29,7 +29,6 @@ from switchgnn.softswitch.p4runtime.service import P4RuntimeService
 from switchgnn.softswitch.ports import Port, PortSpec, open_ports
 from switchgnn.softswitch.program import DROP_PORT
 from switchgnn.softswitch.queues import QueueSettings
-from switchgnn.softswitch.replication import ReplicationEngine
 from switchgnn.softswitch.state import ProgramState
 
 Result = TypeVar("Result")
@@ -172,7 +171,6 @@ class SoftSwitch:
         self.backend = backend
         if backend is Backend.PYTHON or find_compiler() is None:
             self._refuse_limits()
-        self.replication = ReplicationEngine()
         self._port_specs = dict(ports or {})
         self._counts = ForwardingCounts()
         self._grpc = grpc
@@ -321,9 +319,7 @@ class SoftSwitch:
             if self._loop is not None:
                 self._loop.stop()
             self._counts = self.counts
-            self.replication.reset()
             self._engine = engine
-            engine.publish(self.replication)
             if running:
                 self._loop = self._new_loop()
                 self._loop.start()

@@ -16,7 +16,6 @@ from switchgnn.softswitch.forwarding import Forwarder
 from switchgnn.softswitch.loader import GivenProgram
 from switchgnn.softswitch.native.engine import Attachment, NativeEngine, PortKind, load_native
 from switchgnn.softswitch.queues import QueueSettings
-from switchgnn.softswitch.replication import ReplicationEngine
 from switchgnn.softswitch.tables import EVERY_BIT, Ternary
 from tests.support.captured import Captured
 from tests.support.speed import seconds_here
@@ -58,14 +57,12 @@ class Rig:
     def __init__(self, config, queues=None, attached=range(510), clock=time.monotonic):
         self.program = GivenProgram(config).lowered
         self.sent = []
-        self.replication = ReplicationEngine()
         self.forwarder = Forwarder(
             self.program,
             depth=(queues or QueueSettings()).depth,
             senders={port: self._sender(port) for port in attached},
             clock=clock,
         )
-        self.forwarder.publish(self.replication)
         self.state, self.counts = self.forwarder.state, self.forwarder.counts
 
     def _sender(self, port):
@@ -96,10 +93,8 @@ class NativeRig:
     def __init__(self, config, queues=None, attached=range(510), clock=None):
         given = GivenProgram(config)
         self.program = given.lowered
-        self.replication = ReplicationEngine()
         native = load_native(given)
         self.engine = NativeEngine(native, queues or QueueSettings())
-        self.engine.publish(self.replication)
         self._sent = []
         self.state = self.engine.state
         if clock is not None:

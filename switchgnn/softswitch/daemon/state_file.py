@@ -169,9 +169,9 @@ def kept_state(device: Device, pipeline: InstalledPipeline) -> Iterator[bytes]:
 
     def copy() -> tuple[list[p4r.Entity], list[Iterable[p4r.Entity | bytes]]]:
         changed = [
-            encode_default(each, tables[each.name].default[0])
+            encode_default(each, tables[each.name].default)
             for each in schemas
-            if tables[each.name].default[0][:2] != tables[each.name].initial_default[:2]
+            if tables[each.name].default[:2] != tables[each.name].initial_default[:2]
         ]
         changed += read_replication(pipeline, p4r.PacketReplicationEngineEntry())
         return changed, [

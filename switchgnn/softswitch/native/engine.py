@@ -7,7 +7,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
-from ctypes import byref, c_int32, c_int64, c_uint32, c_uint64, create_string_buffer
+from ctypes import byref, c_int64, c_uint32, c_uint64, create_string_buffer
 from dataclasses import dataclass, fields
 from enum import IntEnum
 from functools import partial
@@ -24,13 +24,12 @@ from switchgnn.softswitch.native.build import (
     backend_here,
     compiled_library,
 )
-from switchgnn.softswitch.native.library import Library, Switch, numbers, table_shapes
+from switchgnn.softswitch.native.library import Library, Switch, table_shapes
 from switchgnn.softswitch.native.source import program_source
 from switchgnn.softswitch.native.state import NativeState
 from switchgnn.softswitch.ports import EthernetPort, Port
 from switchgnn.softswitch.program import LoadedProgram
 from switchgnn.softswitch.queues import CLASSES, QueueSettings
-from switchgnn.softswitch.replication import CloneSession, Replica, ReplicationEngine
 from switchgnn.softswitch.state import log_message
 
 Result = TypeVar("Result")
@@ -67,7 +66,7 @@ class NativeProgram(NamedTuple):
 
 def native_library(given: GivenProgram) -> Path:
     """Return the library of a program; translate and compile it unless cached."""
-    return compiled_library(given.document, lambda: program_source(given.lowered).text)
+    return compiled_library(given.document, lambda: program_source(given.lowered))
 
 
 def load_native(given: GivenProgram) -> NativeProgram:
@@ -102,24 +101,6 @@ class NativeEngine:
         for number, port in ports.items():
             self.switch.call("switch_attach", number, *port)
 
-    def publish(self, replication: ReplicationEngine) -> None:
-        """Follow changes of the multicast groups and clone sessions."""
-        replication.groups.subscribe(self._group)
-        replication.sessions.subscribe(self._session)
-
-    def _group(self, ident: int, replicas: tuple[Replica, ...] | None) -> None:
-        if replicas is None:
-            self.switch.call("switch_no_group", ident)
-        else:
-            self.switch.call("switch_group", ident, *_arrays(replicas))
-
-    def _session(self, ident: int, session: CloneSession | None) -> None:
-        if session is None:
-            self.switch.call("switch_no_session", ident)
-        else:
-            replicas = _arrays(session.replicas)
-            self.switch.call("switch_session", ident, *replicas, session.max_length)
-
     def clear(self) -> None:
         """Drop all queued packets."""
         self.switch.call("switch_clear")
@@ -152,12 +133,6 @@ class NativeEngine:
 
 def _by_port(values: list[int]) -> Counter[int]:
     return Counter({port: count for port, count in enumerate(values) if count})
-
-
-def _arrays(replicas: tuple[Replica, ...]) -> tuple[object, object, int]:
-    ports = numbers(c_int32, [replica.port for replica in replicas])
-    instances = numbers(c_uint32, [replica.instance for replica in replicas])
-    return ports, instances, len(replicas)
 
 
 _LOOP_LOG = logging.getLogger("softswitch.loop")

@@ -4,7 +4,6 @@
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from switchgnn.softswitch import ir
 from switchgnn.softswitch.lowering.arithmetic import (
@@ -41,27 +40,14 @@ _REPARSE = "void reparse(const u8* data, u64 n, u64 port, Fate& fate, State& __r
 
 # The parameters of each function.
 _GIVEN = {
-    "ingress": frozenset(("n", "port", "itype", "now")),
-    "egress": frozenset(
-        (
-            *("pos", "port", "rid", "itype", "pl", "tr", "n"),
-            *("now", "enq_time", "enq_depth", "deq_depth"),
-        )
-    ),
-    "reparse": frozenset(("n", "port")),
+    "ingress": "n port itype now",
+    "egress": "pos port rid itype pl tr n now enq_time enq_depth deq_depth",
+    "reparse": "n port",
 }
 
 
-@dataclass(frozen=True)
-class ProgramSource:
-    """The C++ of a program, without the runtime, and the layouts of its tables."""
-
-    text: str
-    shapes: Mapping[str, TableShape]
-
-
-def program_source(lowered: LoweredProgram) -> ProgramSource:
-    """Render a program as C++."""
+def program_source(lowered: LoweredProgram) -> str:
+    """Render a program as C++, without the runtime."""
     return _Writer(lowered).source()
 
 
@@ -69,37 +55,29 @@ class _Writer:
     def __init__(self, lowered: LoweredProgram) -> None:
         self._lowered = lowered
         self._program = lowered.program
-        self._shapes = table_shapes(lowered.program)
         self._messages: list[str] = []
-        self._renderer = Renderer(lowered.program, self._shapes)
+        self._renderer = Renderer(lowered.program, table_shapes(lowered.program))
         self._functions = FunctionRenderer(
             lowered.program, self._renderer, lowered.kept, self._headers(), self._messages
         )
 
-    def source(self) -> ProgramSource:
-        lowered = self._lowered
+    def source(self) -> str:
+        lowered, shapes = self._lowered, self._renderer.shapes
+        reparsed = ["fate.pos = pos;"] if lowered.reparse else []
         lines = [
             *self._structures(),
-            *_tables(self._shapes),
-            *_arrays(self._program, self._shapes),
+            *_tables(shapes),
+            *_arrays(self._program, shapes),
             *self._function("ingress", _INGRESS, lowered.ingress, self._after_ingress()),
             *self._function("egress", _EGRESS, lowered.egress, self._after_egress()),
-            *self._reparse(),
+            *self._function("reparse", _REPARSE, lowered.reparse or (), reparsed),
             *self._field_lists(),
             "};",
             _message_array(self._messages),
         ]
         ranges = list(_ranges(self._renderer))
         head = ("#pragma once", '#include "host.h"', *self._renderer.literals())
-        text = "\n".join([*head, *ranges, *lines, ""])
-        return ProgramSource(text, self._shapes)
-
-    def _reparse(self) -> Iterator[str]:
-        block = self._lowered.reparse
-        if block is None:
-            yield f"{_REPARSE} {{}}"
-        else:
-            yield from self._function("reparse", _REPARSE, block, self._after_parser())
+        return "\n".join([*head, *ranges, *lines, ""])
 
     def _headers(self) -> frozenset[ir.Variable]:
         """Return the variables of headers, if packets stay parsed until one changes."""
@@ -129,7 +107,7 @@ class _Writer:
     ) -> Iterator[str]:
         lines = list(self._functions.block(block))
         yield f"{signature} {{"
-        yield from self._variables(block, _GIVEN[name])
+        yield from self._variables(block, _GIVEN[name].split())
         if name == "egress":
             yield "u8* o = out;"
         else:
@@ -140,7 +118,7 @@ class _Writer:
         yield from results
         yield "}"
 
-    def _variables(self, block: ir.Block, given: frozenset[str]) -> Iterator[str]:
+    def _variables(self, block: ir.Block, given: Sequence[str]) -> Iterator[str]:
         """Yield the declarations of all variables but the function's parameters and Lets."""
         lets = {each.variable for each in ir.statements_in(block) if isinstance(each, ir.Let)}
         hits = {each.hit for each in ir.statements_in(block) if isinstance(each, ir.Lookup)}
@@ -157,11 +135,7 @@ class _Writer:
         for name, value in zip(("spec", "group", "priority"), self._lowered.results, strict=True):
             yield f"fate.{name} = {self._renderer.index(value)};"
         yield "fate.session = cs; fate.clone_list = cl; fate.again = rs;"
-        yield "fate.length = pl; fate.cut = tr;"
-        yield from self._after_parser()
-
-    def _after_parser(self) -> Iterator[str]:
-        yield "fate.pos = pos;"
+        yield "fate.length = pl; fate.cut = tr; fate.pos = pos;"
 
     def _after_egress(self) -> Iterator[str]:
         yield "fate.session = cs; fate.clone_list = cl; fate.again = rc;"
@@ -205,11 +179,7 @@ def _tables(shapes: Mapping[str, TableShape]) -> Iterator[str]:
             yield f"PrefixTable<{words}> {name};"
         else:
             yield f"PriorityTable<{words}, Ranges{shape.number}> {name};"
-    yield "Table* table(int number) {"
-    yield "switch (number) {"
-    for shape in shapes.values():
-        yield f"case {shape.number}: return &tbl{shape.number};"
-    yield "} return nullptr; }"
+    yield _pointers("Table", "tables", [f"&tbl{shape.number}" for shape in shapes.values()])
 
 
 def _ranges(renderer: Renderer) -> Iterator[str]:
@@ -249,24 +219,21 @@ def _arrays(program: LoadedProgram, shapes: Mapping[str, TableShape]) -> Iterato
     yield f"Cells all_cells{{{total}}};"
     for number, (size, cell) in enumerate(sizes):
         yield f"u8* const reg{number} = all_cells.take({size * cell}ull);"
+    names = [f"reg{number}" for number in range(len(sizes))]
     for number, size in enumerate(counters):
         for kind in ("packets", "bytes"):
-            yield f"u64* const ctr{number}_{kind} = (u64*)all_cells.take({8 * size}ull);"
+            name = f"ctr{number}_{kind}"
+            names.append(f"(u8*){name}")
+            yield f"u64* const {name} = (u64*)all_cells.take({8 * size}ull);"
+    yield _pointers("u8", "arrays", names)
     yield "explicit Program(Host& h) : host(h) {"
     for shape in shapes.values():
-        counted = flag(shape.table.with_counters)
-        yield f"tbl{shape.number}.layout({shape.entry_bytes}, {counted});"
+        yield f"tbl{shape.number}.layout({shape.entry_bytes}, {flag(shape.table.with_counters)});"
     yield "}"
-    yield from _accessor("u8* cells", [f"reg{i}" for i in range(len(sizes))])
-    yield from _accessor("u64* packets", [f"ctr{i}_packets" for i in range(len(counters))])
-    yield from _accessor("u64* bytes", [f"ctr{i}_bytes" for i in range(len(counters))])
 
 
-def _accessor(name: str, cases: Sequence[str]) -> Iterator[str]:
-    yield f"{name}(int number) {{ switch (number) {{"
-    for number, each in enumerate(cases):
-        yield f"case {number}: return {each};"
-    yield "} return nullptr; }"
+def _pointers(kind: str, name: str, values: Sequence[str]) -> str:
+    return f"{kind}* const {name}[{len(values) + 1}] = {{{', '.join(values)}}};"
 
 
 def _message_array(messages: Sequence[str]) -> str:

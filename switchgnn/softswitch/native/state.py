@@ -3,14 +3,21 @@
 """ProgramState and its tables in native memory."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from ctypes import byref, c_int, c_uint8, c_uint16, c_uint32, c_uint64, string_at
+from ctypes import byref, c_int, c_int32, c_uint8, c_uint16, c_uint32, c_uint64, string_at
+from itertools import count
 from struct import Struct
 from typing import Any
 
 from switchgnn.softswitch.native.library import Switch, TableShape, byte_size, cell_bytes, numbers
 from switchgnn.softswitch.program import LoadedProgram, RegisterArray
 from switchgnn.softswitch.schema import TableSchema
-from switchgnn.softswitch.state import CounterCells, ProgramState, RegisterCells, fresh_entries
+from switchgnn.softswitch.state import (
+    CounterCells,
+    ProgramState,
+    RegisterCells,
+    Replicas,
+    fresh_entries,
+)
 from switchgnn.softswitch.tables import (
     EVERY_BIT,
     Entry,
@@ -314,17 +321,33 @@ class NativeState(ProgramState):
         self.counters = {
             name: CounterCells(
                 *(
-                    switch.array(c_uint64, array.size, switch.call(part, number))
-                    for part in ("counter_packets", "counter_bytes")
+                    switch.array(c_uint64, array.size, switch.call("program_array", number + part))
+                    for part in range(2)
                 )
             )
-            for number, (name, array) in enumerate(program.counters.items())
+            for number, (name, array) in zip(
+                count(len(program.registers), 2), program.counters.items(), strict=False
+            )
             if not array.is_direct
         }
 
+    def set_group(self, ident: int, replicas: Replicas) -> None:
+        """Set the copies that a multicast group makes in native code."""
+        self.switch.call("switch_group", ident, *_arrays(replicas))
+
+    def set_session(self, ident: int, replicas: Replicas, max_length: int = 0) -> None:
+        """Set the copies that a clone session makes in native code."""
+        self.switch.call("switch_session", ident, *_arrays(replicas), max_length)
+
+
+def _arrays(replicas: Replicas) -> tuple[object, object, int]:
+    ports = numbers(c_int32, [replica.port for replica in replicas])
+    instances = numbers(c_uint32, [replica.instance for replica in replicas])
+    return ports, instances, len(replicas)
+
 
 def _cells(switch: Switch, number: int, array: RegisterArray) -> Any:  # noqa: ANN401  ctypes arrays
-    each, address = cell_bytes(array.width), switch.call("register_cells", number)
+    each, address = cell_bytes(array.width), switch.call("program_array", number)
     if each in _CELLS:
         return switch.array(_CELLS[each], array.size, address)
     memory = switch.array(c_uint8, array.size * each, address)

@@ -15,7 +15,6 @@ from google.protobuf.unknown_fields import UnknownFieldSet
 from switchgnn.softswitch.errors import MalformedProgramError, RequestError, SoftSwitchError
 from switchgnn.softswitch.loader import GivenProgram
 from switchgnn.softswitch.native.state import NativeBatches, NativeState
-from switchgnn.softswitch.replication import ReplicationEngine
 from switchgnn.softswitch.schema import Schema, build_schema, invalid, precondition, unimplemented
 from switchgnn.softswitch.state import ProgramState
 
@@ -24,10 +23,6 @@ Result = TypeVar("Result")
 
 class Device(Protocol):
     """A switch on which programs are installed."""
-
-    @property
-    def replication(self) -> ReplicationEngine:
-        """Multicast groups and clone sessions."""
 
     def call(self, function: Callable[[], Result]) -> Result:
         """Run a function between two packets and return its result."""

@@ -112,7 +112,7 @@ def _read_table(
 ) -> Iterable[_Found]:
     table = pipeline.state.tables[schema.name]
     if message.is_default_action:
-        return [encode_default(schema, table.default[0])]
+        return [encode_default(schema, table.default)]
     entries = device.call(lambda: snapshot(schema, table, message))
     return encode_table(pipeline, schema, entries, message.HasField("counter_data"))
 

@@ -9,7 +9,6 @@ from finsy.proto import p4i, p4r
 from switchgnn.softswitch.errors import RequestError
 from switchgnn.softswitch.p4runtime.pipeline_config import InstalledPipeline
 from switchgnn.softswitch.program import DROP_PORT
-from switchgnn.softswitch.replication import CloneSession, Replica, ReplicationEngine
 from switchgnn.softswitch.schema import (
     COUNT_MASK,
     ActionSchema,
@@ -25,6 +24,7 @@ from switchgnn.softswitch.schema import (
     not_found,
     unimplemented,
 )
+from switchgnn.softswitch.state import Replica, Replicas
 from switchgnn.softswitch.tables import (
     EVERY_BIT,
     Entry,
@@ -317,10 +317,7 @@ def _encode_matches(schema: TableSchema, entry: Entry, message: p4r.TableEntry) 
 
 
 def write_replication(
-    pipeline: InstalledPipeline,
-    engine: ReplicationEngine,
-    kind: int,
-    message: p4r.PacketReplicationEngineEntry,
+    pipeline: InstalledPipeline, kind: int, message: p4r.PacketReplicationEngineEntry
 ) -> None:
     """Apply one change of a multicast group or clone session."""
     which = message.WhichOneof("type")
@@ -338,26 +335,24 @@ def write_replication(
         raise exists(f"{what} {ident} exists already: modify it instead.")
     if kind != p4r.Update.INSERT and not known:
         raise not_found(f"{what} {ident} does not exist.")
+    replicas: Replicas = ()
     if kind == p4r.Update.DELETE:
         del pipeline.replication[which, ident]
-        if which == "clone_session_entry":
-            del engine.sessions[ident]
-        else:
-            del engine.groups[ident]
-        return
-    if which == "multicast_group_entry":
-        engine.groups[ident] = _replicas(group.replicas)
-    elif session.class_of_service:
-        raise unimplemented("Classes of service are not supported: leave class_of_service at 0.")
     else:
-        replicas = _replicas(session.replicas)
-        engine.sessions[ident] = CloneSession(replicas, session.packet_length_bytes)
-    kept = p4r.PacketReplicationEngineEntry()
-    kept.CopyFrom(message)
-    pipeline.replication[which, ident] = kept
+        if session.class_of_service:
+            raise unimplemented(
+                "Classes of service are not supported: leave class_of_service at 0."
+            )
+        replicas = _replicas((*group.replicas, *session.replicas))
+        kept = pipeline.replication[which, ident] = p4r.PacketReplicationEngineEntry()
+        kept.CopyFrom(message)
+    if which == "multicast_group_entry":
+        pipeline.state.set_group(ident, replicas)
+    else:
+        pipeline.state.set_session(ident, replicas, session.packet_length_bytes)
 
 
-def _replicas(messages: Iterable[p4r.Replica]) -> tuple[Replica, ...]:
+def _replicas(messages: Iterable[p4r.Replica]) -> Replicas:
     replicas = tuple(Replica(_port(message), message.instance) for message in messages)
     if len(set(replicas)) != len(replicas):
         raise invalid("A replica with the same port and instance is given twice.")

@@ -72,7 +72,7 @@ def apply_updates(
                 return
             given = None if batch is None else batch.update(place)
             update = next(others) if given is None else p4r.Update.FromString(given)
-            error = _apply(device, pipeline, update)
+            error = _apply(pipeline, update)
             if error.canonical_code != rpc_code.OK:
                 errors[place] = error
             place += 1
@@ -82,15 +82,15 @@ def apply_updates(
     return [errors.get(each, _OK) for each in range(count)] if errors else None
 
 
-def _apply(device: Device, pipeline: InstalledPipeline, update: p4r.Update) -> p4r.Error:
+def _apply(pipeline: InstalledPipeline, update: p4r.Update) -> p4r.Error:
     try:
-        _dispatch(device, pipeline, update)
+        _dispatch(pipeline, update)
     except RequestError as error:
         return p4r.Error(canonical_code=error.code, message=str(error), space="softswitch")
     return _OK
 
 
-def _dispatch(device: Device, pipeline: InstalledPipeline, update: p4r.Update) -> None:
+def _dispatch(pipeline: InstalledPipeline, update: p4r.Update) -> None:
     kind, entity = update.type, update.entity
     if kind not in _KINDS:
         raise invalid("An update needs a type: INSERT, MODIFY or DELETE.")
@@ -103,8 +103,7 @@ def _dispatch(device: Device, pipeline: InstalledPipeline, update: p4r.Update) -
             raise invalid("Registers and counters are only changed by MODIFY.")
         _WRITERS[what](pipeline, getattr(entity, what))
     elif what == "packet_replication_engine_entry":
-        entry = entity.packet_replication_engine_entry
-        write_replication(pipeline, device.replication, kind, entry)
+        write_replication(pipeline, kind, entity.packet_replication_engine_entry)
     else:
         raise unimplemented(f"Writing a {what} is not supported.")
 

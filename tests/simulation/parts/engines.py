@@ -18,7 +18,6 @@ from switchgnn.softswitch.native.engine import (
     load_native,
 )
 from switchgnn.softswitch.queues import QueueSettings
-from switchgnn.softswitch.replication import ReplicationEngine
 from switchgnn.softswitch.state import ProgramState
 from tests.simulation.timing import SECOND, Scheduler
 from tests.support.captured import Captured
@@ -44,18 +43,17 @@ class Programs:
     def engine(
         self,
         given: GivenProgram,
-        replication: ReplicationEngine,
         *,
         queues: QueueSettings,
         ports: Iterable[int],
         scheduler: Scheduler,
     ) -> "Engine":
         if self._backend is Backend.PYTHON:
-            return PythonEngine(given.lowered, replication, queues, ports, scheduler)
+            return PythonEngine(given.lowered, queues, ports, scheduler)
         if given.document not in self._native:
             self._native[given.document] = load_native(given)
         native = self._native[given.document]
-        return EngineFrames(native, replication, queues, ports, scheduler)
+        return EngineFrames(native, queues, ports, scheduler)
 
 
 class EngineFrames:
@@ -70,13 +68,11 @@ class EngineFrames:
     def __init__(
         self,
         native: NativeProgram,
-        replication: ReplicationEngine,
         queues: QueueSettings,
         ports: Iterable[int],
         scheduler: Scheduler,
     ) -> None:
         self._engine = NativeEngine(native, queues)
-        self._engine.publish(replication)
         self._engine.attach(dict.fromkeys(ports, Attachment(PortKind.CAPTURED)))
         self._limited = queues.limited
         self._scheduler = scheduler
@@ -112,7 +108,6 @@ class PythonEngine:
     def __init__(
         self,
         lowered: LoweredProgram,
-        replication: ReplicationEngine,
         queues: QueueSettings,
         ports: Iterable[int],
         scheduler: Scheduler,
@@ -124,7 +119,6 @@ class PythonEngine:
             senders={port: self._sender(port) for port in ports},
             clock=lambda: scheduler.now / SECOND,
         )
-        self._forwarder.publish(replication)
         self.state, self.counts = self._forwarder.state, self._forwarder.counts
 
     def _sender(self, port: int) -> Sender:

@@ -31,39 +31,34 @@ struct TableFormat {
     }
 };
 
-struct Formats { std::vector<TableFormat> tables; };
-
 template <class Format> const Format* by_id(const std::vector<Format>& formats, u32 ident) {
     for (const Format& each : formats)
         if (each.id == ident) return &each;
     return nullptr;
 }
 
-// Reads formats as format_numbers in native/state.py writes them.
-struct FormatNumbers {
-    const u64* at;
+// Read from numbers as format_numbers in native/state.py writes them.
+struct Formats {
+    std::vector<TableFormat> tables;
 
-    u64 next() { return *at++; }
-    std::vector<FieldFormat> fields() {
-        std::vector<FieldFormat> read(next());
-        for (FieldFormat& each : read) each = {(u32)at[0], (u32)at[1], (u32)at[2]}, at += 3;
-        return read;
-    }
-    template <class Tables> Formats* formats(const Tables& table) {
-        Formats* const made = new Formats;
-        for (u64 tables = next(); tables; tables--) {
-            TableFormat format = {(u32)at[0], table((int)at[1]), at[2], at[3] != 0, {}, {}};
-            at += 4;
-            format.fields = fields();
-            for (u64 actions = next(); actions; actions--) {
+    Formats(const u64* at, Table* const* all) {
+        for (u64 left = *at++; left; left--) {
+            TableFormat format = {(u32)at[0], all[at[1]], at[2], at[3] != 0, {}, {}};
+            format.fields = fields(at += 4);
+            for (u64 actions = *at++; actions; actions--) {
                 ActionFormat action = {(u32)at[0], (i32)at[1], {}};
-                at += 2;
-                action.parameters = fields();
+                action.parameters = fields(at += 2);
                 format.actions.push_back(action);
             }
-            made->tables.push_back(format);
+            tables.push_back(format);
         }
-        return made;
+    }
+
+private:
+    static std::vector<FieldFormat> fields(const u64*& at) {
+        std::vector<FieldFormat> read(*at++);
+        for (FieldFormat& each : read) each = {(u32)at[0], (u32)at[1], (u32)at[2]}, at += 3;
+        return read;
     }
 };
 

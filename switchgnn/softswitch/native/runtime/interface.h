@@ -117,33 +117,31 @@ i64* switch_lengths(Switch* s) { return &s->queues.lengths[0][0]; }
 void switch_group(Switch* s, u64 group, const i32* ports, const u32* instances, u64 count) {
     s->groups[group] = replicas(ports, instances, count);
 }
-void switch_no_group(Switch* s, u64 group) { s->groups.erase(group); }
 void switch_session(Switch* s, u64 session, const i32* ports, const u32* instances, u64 count, i64 length) {
     s->sessions[session] = {replicas(ports, instances, count), length};
 }
-void switch_no_session(Switch* s, u64 session) { s->sessions.erase(session); }
 
 // Entries by key: see tables.h.
 void table_put(Switch* s, int table, const u8* key, i32 action, u32 marks, const u8* data, u64 size) {
-    s->program.table(table)->put(key, action, marks, data, size);
+    s->program.tables[table]->put(key, action, marks, data, size);
 }
 i64 table_find(Switch* s, int table, const u8* key) {
-    const u32 found = s->program.table(table)->find(key);
+    const u32 found = s->program.tables[table]->find(key);
     return found == NOWHERE ? -1 : (i64)found;
 }
-void table_remove(Switch* s, int table, u64 number) { s->program.table(table)->remove((u32)number); }
-u64 table_length(Switch* s, int table) { return s->program.table(table)->records.used; }
-u64 table_stride(Switch* s, int table) { return s->program.table(table)->records.stride; }
+void table_remove(Switch* s, int table, u64 number) { s->program.tables[table]->remove((u32)number); }
+u64 table_length(Switch* s, int table) { return s->program.tables[table]->records.used; }
+u64 table_stride(Switch* s, int table) { return s->program.tables[table]->records.stride; }
 // All records, valid until the table changes.
-u8* table_memory(Switch* s, int table) { return s->program.table(table)->records.memory; }
-void table_clear(Switch* s, int table) { s->program.table(table)->clear(); }
+u8* table_memory(Switch* s, int table) { return s->program.tables[table]->records.memory; }
+void table_clear(Switch* s, int table) { s->program.tables[table]->clear(); }
 void table_default(Switch* s, int table, i32 action, const u8* data, u64 size) {
-    s->program.table(table)->set_fallback(action, data, size);
+    s->program.tables[table]->set_fallback(action, data, size);
 }
 
 // Entries in P4Runtime messages: see batches.h.
 Formats* formats_new(Switch* s, const u64* numbers) {
-    return FormatNumbers{numbers}.formats([s](int table) { return s->program.table(table); });
+    return new Formats(numbers, s->program.tables);
 }
 void formats_free(Switch*, Formats* formats) { delete formats; }
 // Null if the request cannot be parsed; the request must outlive the batch.
@@ -176,7 +174,6 @@ const u8* answer_entries(Switch*, Answer* answer, const Formats* formats, u32 ta
     *size = answer->out.bytes.size();
     return answer->out.bytes.data();
 }
-void* register_cells(Switch* s, int array) { return s->program.cells(array); }
-u64* counter_packets(Switch* s, int array) { return s->program.packets(array); }
-u64* counter_bytes(Switch* s, int array) { return s->program.bytes(array); }
+// The cells of a register; after all registers, the packets and the bytes of each counter.
+u8* program_array(Switch* s, int number) { return s->program.arrays[number]; }
 }
