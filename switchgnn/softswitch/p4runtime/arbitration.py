@@ -12,6 +12,10 @@ from finsy.proto import U128, p4r, rpc_code, rpc_status
 from switchgnn.softswitch.errors import RequestError
 from switchgnn.softswitch.schema import denied, exhausted, invalid, not_found, unimplemented
 
+STREAMS_PER_HOST = 8
+STREAMS = 16
+READS = 16
+
 
 class StreamClient:
     """An open stream; the last item of ``outbox`` is None or the error that ends it.
@@ -19,7 +23,9 @@ class StreamClient:
     ``has_asked`` is set by the first message received.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, peer: str = "") -> None:
+        # All users of the owner's Unix socket are one host.
+        self.host = peer.rpartition(":")[0] if peer.startswith(("ipv4:", "ipv6:")) else peer
         self.outbox: queue.SimpleQueue[p4r.StreamMessageResponse | RequestError | None] = (
             queue.SimpleQueue()
         )
@@ -28,13 +34,35 @@ class StreamClient:
 
 
 class Arbiter:
-    """Election ids of connected controllers; the highest ever seen is the primary's."""
+    """The open streams, oldest first; the highest election id ever seen is the primary's.
+
+    At a limit of streams the oldest without any request ends, so that idle streams cannot keep a
+    controller out.
+    """
 
     def __init__(self, device_id: int) -> None:
         self.device_id = device_id
         self._lock = threading.Lock()
-        self._clients: list[StreamClient] = []
+        self._streams: list[StreamClient] = []
         self._highest = 0
+
+    def open(self, client: StreamClient) -> None:
+        """Count a stream as open."""
+        with self._lock:
+            own = [each for each in self._streams if each.host == client.host]
+            if len(own) >= STREAMS_PER_HOST:
+                self._end_an_idle_one(own, f"This client has {len(own)} streams open")
+            elif len(self._streams) >= STREAMS:
+                why = f"All {STREAMS} streams of this switch are open"
+                self._end_an_idle_one(self._streams, why)
+            self._streams.append(client)
+
+    def _end_an_idle_one(self, streams: list[StreamClient], why: str) -> None:
+        idle = next((each for each in streams if not each.has_asked), None)
+        if idle is None:
+            raise exhausted(f"{why}: close one first.")
+        idle.outbox.put(exhausted(f"{why}, and this one was idle: send a request."))
+        self._streams.remove(idle)
 
     def update(self, client: StreamClient, message: p4r.MasterArbitrationUpdate) -> None:
         """Register a client's election id and notify the affected clients."""
@@ -43,35 +71,33 @@ class Arbiter:
             raise unimplemented("Only the default role is supported: leave the role out.")
         election_id = U128.decode(message.election_id)
         with self._lock:
-            others = [c for c in self._clients if c is not client]
-            if election_id and any(c.election_id == election_id for c in others):
+            others = [each for each in self._streams if each is not client]
+            if election_id and any(each.election_id == election_id for each in others):
                 raise invalid(f"Election id {election_id} is used by another controller.")
             before = self._primary()
             client.election_id = election_id
-            if client not in self._clients:
-                self._clients.append(client)
             self._highest = max(self._highest, election_id)
             changed = self._primary() is not before
-            self._notify(self._clients if changed else [client])
+            self._notify(self._streams if changed else [client])
 
     def remove(self, client: StreamClient) -> None:
         """Forget a closed stream; notify the others if it was the primary."""
         with self._lock:
-            if client not in self._clients:
-                return
             was_primary = self._primary() is client
-            self._clients.remove(client)
+            self._streams = [each for each in self._streams if each is not client]
             if was_primary:
-                self._notify(self._clients)
+                self._notify(self._streams)
 
     def _primary(self) -> StreamClient | None:
         if not self._highest:
             return None
-        return next((c for c in self._clients if c.election_id == self._highest), None)
+        return next((each for each in self._streams if each.election_id == self._highest), None)
 
     def _notify(self, clients: list[StreamClient]) -> None:
         primary = self._primary()
         for client in clients:
+            if client.election_id is None:
+                continue
             if primary is None:
                 code, text = rpc_code.NOT_FOUND, "there is no primary"
             elif client is primary:
@@ -114,71 +140,16 @@ class Arbiter:
     def close(self) -> None:
         """End every stream."""
         with self._lock:
-            for client in self._clients:
+            for client in self._streams:
                 client.outbox.put(None)
 
 
-STREAMS_PER_CLIENT = 8
-STREAMS = 16
-READS = 16
-
-
-def client_of(peer: str) -> str:
-    """Return the host of a gRPC peer; all users of the owner's Unix socket are one client."""
-    return peer.rpartition(":")[0] if peer.startswith(("ipv4:", "ipv6:")) else peer
-
-
-class StreamLimits:
-    """Limits open streams, overall and per client.
-
-    At a limit the oldest stream without any request ends, so that idle streams cannot keep a
-    controller out.
-    """
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._open: list[tuple[str, StreamClient]] = []
-
-    @contextmanager
-    def place_for(self, stream: StreamClient, peer: str) -> Iterator[None]:
-        """Count a stream as open inside the block."""
-        self._enter(stream, client_of(peer))
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._open = [(who, each) for who, each in self._open if each is not stream]
-
-    def _enter(self, stream: StreamClient, client: str) -> None:
-        with self._lock:
-            own = [each for who, each in self._open if who == client]
-            if len(own) >= STREAMS_PER_CLIENT:
-                self._end_an_idle_one(own, f"This client has {len(own)} streams open")
-            elif len(self._open) >= STREAMS:
-                every = [each for _, each in self._open]
-                self._end_an_idle_one(every, f"All {STREAMS} streams of this switch are open")
-            self._open.append((client, stream))
-
-    def _end_an_idle_one(self, streams: list[StreamClient], why: str) -> None:
-        idle = next((each for each in streams if not each.has_asked), None)
-        if idle is None:
-            raise exhausted(f"{why}: close one first.")
-        idle.outbox.put(exhausted(f"{why}, and this one was idle: send a request."))
-        self._open = [(who, each) for who, each in self._open if each is not idle]
-
-
-class ReadLimit:
-    """Limits concurrent reads, which slow clients may keep open."""
-
-    def __init__(self) -> None:
-        self._places = threading.BoundedSemaphore(READS)
-
-    @contextmanager
-    def place(self) -> Iterator[None]:
-        """Count a read inside the block."""
-        if not self._places.acquire(blocking=False):
-            raise exhausted(f"{READS} reads are in progress: fetch their responses first.")
-        try:
-            yield
-        finally:
-            self._places.release()
+@contextmanager
+def place(reads: threading.Semaphore) -> Iterator[None]:
+    """Take a place for concurrent reads, which slow clients may keep, inside the block."""
+    if not reads.acquire(blocking=False):
+        raise exhausted(f"{READS} reads are in progress: fetch their responses first.")
+    try:
+        yield
+    finally:
+        reads.release()

@@ -16,10 +16,10 @@ from google.protobuf.any_pb2 import Any as AnyMessage
 from switchgnn.softswitch.errors import RequestError
 from switchgnn.softswitch.loader import GivenProgram
 from switchgnn.softswitch.p4runtime.arbitration import (
+    READS,
     Arbiter,
-    ReadLimit,
     StreamClient,
-    StreamLimits,
+    place,
 )
 from switchgnn.softswitch.p4runtime.pipeline_config import (
     Device,
@@ -170,8 +170,7 @@ class P4RuntimeService:
         self.arbiter = Arbiter(device_id)
         self.configs = PipelineConfigs(device, give)
         self.changed = threading.Event()
-        self._streams = StreamLimits()
-        self._reads = ReadLimit()
+        self._reads = threading.Semaphore(READS)
 
     def Capabilities(  # noqa: N802
         self, _request: p4r.CapabilitiesRequest, _context: grpc.ServicerContext
@@ -219,30 +218,27 @@ class P4RuntimeService:
         """Stream serialized ReadResponses."""
         with aborting(context):
             self.arbiter.check_device(request.device_id)
-            with self._reads.place():
+            with place(self._reads):
                 yield from read_entities(self._device, self.configs.installed(), request.entities)
 
     def StreamChannel(  # noqa: N802
         self, request_iterator: Iterable[p4r.StreamMessageRequest], context: grpc.ServicerContext
     ) -> Iterator[p4r.StreamMessageResponse]:
         """Exchange arbitration messages and packets with a controller."""
-        client = StreamClient()
+        client = StreamClient(context.peer())
         if not context.add_callback(lambda: client.outbox.put(None)):
             return
-        with aborting(context), self._streams.place_for(client, context.peer()):
-            yield from self._serve_stream(client, request_iterator)
-
-    def _serve_stream(
-        self, client: StreamClient, requests: Iterable[p4r.StreamMessageRequest]
-    ) -> Iterator[p4r.StreamMessageResponse]:
-        threading.Thread(target=self._read_stream, args=(client, requests), daemon=True).start()
-        try:
-            while (message := client.outbox.get()) is not None:
-                if isinstance(message, RequestError):
-                    raise message
-                yield message
-        finally:
-            self.arbiter.remove(client)
+        with aborting(context):
+            self.arbiter.open(client)
+            reading = (client, request_iterator)
+            threading.Thread(target=self._read_stream, args=reading, daemon=True).start()
+            try:
+                while (message := client.outbox.get()) is not None:
+                    if isinstance(message, RequestError):
+                        raise message
+                    yield message
+            finally:
+                self.arbiter.remove(client)
 
     def _read_stream(
         self, client: StreamClient, requests: Iterable[p4r.StreamMessageRequest]

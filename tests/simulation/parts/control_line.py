@@ -190,6 +190,7 @@ class VirtualStream:
             device_id=device_id, election_id=election_message(election_id)
         )
         try:
+            service.arbiter.open(self._client)
             service.arbiter.update(self._client, update)
         except RequestError as error:
             self._error = not_primary("virtual", str(error))
