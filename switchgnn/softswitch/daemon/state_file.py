@@ -18,11 +18,12 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
-from typing import BinaryIO
+from tempfile import TemporaryFile
+from typing import IO, BinaryIO
 
 from finsy.proto import p4r
 
-from switchgnn.base.files import open_regular
+from switchgnn.base.files import open_regular, whole_file
 from switchgnn.softswitch.errors import StateFileError
 from switchgnn.softswitch.p4runtime.pipeline_config import (
     Device,
@@ -45,48 +46,33 @@ _CHUNK = 1 << 20
 _OWNER_ONLY = 0o600
 
 
-def part_of(path: Path) -> Path:
-    """Return the file that is written first and then moved to a path."""
-    return path.with_name(f".{path.name}.part")
+@contextmanager
+def explaining(what: str, fix: str) -> Iterator[None]:
+    """Raise StateFileError for an OSError inside the block."""
+    try:
+        yield
+    except OSError as error:
+        raise StateFileError(f"{what}: {error.strerror or error}; {fix}.") from None
 
 
 def write_state(path: Path, config: bytes, responses: Iterable[bytes]) -> None:
     """Write the file atomically, with mode 0600."""
-    part = part_of(path)
-    try:
-        with _new_file(part) as file:
-            _fill(file, config, responses)
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(path)
-    except OSError as error:
-        raise StateFileError(
-            f"The state of the switch cannot be written to {path}: {error.strerror or error}; make "
-            "room there, or choose another file (--state)."
-        ) from None
+    what = f"The state of the switch cannot be written to {path}"
+    with (
+        explaining(what, "make room there, or choose another file (--state)"),
+        whole_file(path, mode=_OWNER_ONLY) as file,
+    ):
+        _fill(file, config, responses)
 
 
 def check_place(path: Path) -> None:
     """Raise StateFileError if the file cannot be written."""
-    part = part_of(path)
-    try:
-        _new_file(part).close()
-        part.unlink()
-    except OSError as error:
-        raise StateFileError(
-            f"The state of the switch cannot be kept in {path}: {error.strerror or error}; choose "
-            "a file in an existing, writable folder (--state)."
-        ) from None
+    what = f"The state of the switch cannot be kept in {path}"
+    with explaining(what, "choose a file in an existing, writable folder (--state)"):
+        TemporaryFile(dir=path.parent).close()
 
 
-def _new_file(path: Path) -> BinaryIO:
-    # The fixed name leaves at most one file after a kill; links are not followed.
-    path.unlink(missing_ok=True)
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    return os.fdopen(os.open(path, flags, _OWNER_ONLY), "wb")
-
-
-def _fill(file: BinaryIO, config: bytes, responses: Iterable[bytes]) -> None:
+def _fill(file: IO[bytes], config: bytes, responses: Iterable[bytes]) -> None:
     digest, size = hashlib.sha256(), 0
     file.write(bytes(HEAD.size))
     for message in chain([config], responses):
