@@ -7,7 +7,6 @@ from functools import cached_property
 
 from msgspec.structs import replace
 
-from switchgnn.softswitch import document as bmv2
 from switchgnn.softswitch.errors import MalformedProgramError, UnsupportedProgramError, inconsistent
 from switchgnn.softswitch.lowering.program import LoweredProgram, lower_program
 from switchgnn.softswitch.program import (
@@ -17,12 +16,22 @@ from switchgnn.softswitch.program import (
     Conditional,
     Control,
     DirectCall,
+    Document,
     FieldRef,
     FieldType,
     HeaderSpec,
+    JsonControl,
+    JsonDefault,
+    JsonEntry,
+    JsonFieldList,
+    JsonHeaderType,
+    JsonMatch,
+    JsonParser,
+    JsonTable,
     KeyField,
     LoadedProgram,
     TableSpec,
+    read_document,
 )
 from switchgnn.softswitch.tables import EVERY_BIT, Entry, Match, Range, Target, Ternary, prefix_mask
 
@@ -32,7 +41,7 @@ _KEY_KINDS = {"exact", "lpm", "ternary", "range"}
 _KINDS = {"exact": {"exact"}, "lpm": {"exact", "lpm"}, "ternary": _KEY_KINDS, "range": _KEY_KINDS}
 
 
-def _refuse_other_architectures(document: bmv2.Document) -> None:
+def _refuse_other_architectures(document: Document) -> None:
     for parser in document.parsers:
         architecture = _ARCHITECTURES.get(parser.name)
         if architecture is not None:
@@ -61,7 +70,7 @@ def _refuse_wide_ports(headers: Mapping[str, HeaderSpec]) -> None:
             )
 
 
-def _refuse_unsupported_table(table: bmv2.JsonTable) -> None:
+def _refuse_unsupported_table(table: JsonTable) -> None:
     kinds = [field.match_type for field in table.key if field.match_type not in _KEY_KINDS]
     other_type = table.type != "simple"
     for refused, feature, hint in (
@@ -76,7 +85,7 @@ def _refuse_unsupported_table(table: bmv2.JsonTable) -> None:
 
 def load_program(config: bytes) -> LoadedProgram:
     """Read a program from a BMv2 JSON document."""
-    document = bmv2.read_document(config)
+    document = read_document(config)
     _refuse_other_architectures(document)
     try:
         return _program(document)
@@ -84,7 +93,7 @@ def load_program(config: bytes) -> LoadedProgram:
         raise inconsistent(error) from error
 
 
-def _program(document: bmv2.Document) -> LoadedProgram:
+def _program(document: Document) -> LoadedProgram:
     types = {item.name: _fields(item) for item in document.header_types}
     by_ident = {
         item.id: HeaderSpec(item.name, item.metadata, types[item.header_type], item.header_type)
@@ -92,7 +101,7 @@ def _program(document: bmv2.Document) -> LoadedProgram:
     }
     headers = {header.name: header for header in by_ident.values()}
     _refuse_wide_ports(headers)
-    parser = document.parsers[0] if document.parsers else bmv2.JsonParser(None, [])
+    parser = document.parsers[0] if document.parsers else JsonParser(None, [])
     actions = {item.ident: item for item in document.actions}
     controls = {item.name: _control(item, actions, headers) for item in document.pipelines}
     return LoadedProgram(
@@ -115,7 +124,7 @@ def _program(document: bmv2.Document) -> LoadedProgram:
     )
 
 
-def _fields(kind: bmv2.JsonHeaderType) -> tuple[FieldType, ...]:
+def _fields(kind: JsonHeaderType) -> tuple[FieldType, ...]:
     where = f"header type '{kind.name}'"
     if kind.length_exp is not None:
         raise UnsupportedProgramError(
@@ -147,31 +156,24 @@ def _fields(kind: bmv2.JsonHeaderType) -> tuple[FieldType, ...]:
     )
 
 
-def _unions(
-    document: bmv2.Document, headers: Mapping[int, HeaderSpec]
-) -> dict[str, dict[str, str]]:
+def _unions(document: Document, headers: Mapping[int, HeaderSpec]) -> dict[str, dict[str, str]]:
     types = {item.name: item for item in document.header_union_types}
-    unions = {}
-    seen: set[int] = set()
+    unions: dict[str, dict[str, str]] = {}
+    free = dict(headers)
     for item in document.header_unions:
-        members = {}
+        members = unions[item.name] = {}
         wanted = types[item.union_type].headers
         for (name, kind), ident in zip(wanted, item.header_ids, strict=True):
-            header = headers[ident]
-            if header.type_name != kind or ident in seen:
+            if free.pop(ident, None) is None or headers[ident].type_name != kind:
                 raise MalformedProgramError(
-                    f"Header '{header.name}' cannot be a member of union '{item.name}': it has "
-                    "another type or is in another union."
+                    f"Header '{headers[ident].name}' cannot be a member of union '{item.name}': it "
+                    "has another type or is in another union."
                 )
-            seen.add(ident)
-            members[name] = header.name
-        unions[item.name] = members
+            members[name] = headers[ident].name
     return unions
 
 
-def _stacks(
-    document: bmv2.Document, headers: Mapping[int, HeaderSpec]
-) -> dict[str, tuple[str, ...]]:
+def _stacks(document: Document, headers: Mapping[int, HeaderSpec]) -> dict[str, tuple[str, ...]]:
     stacks = {
         item.name: tuple(headers[ident].name for ident in item.header_ids)
         for item in document.header_stacks
@@ -186,7 +188,7 @@ def _stacks(
 
 
 def _control(
-    item: bmv2.JsonControl, actions: Mapping[int, ActionSpec], headers: Mapping[str, HeaderSpec]
+    item: JsonControl, actions: Mapping[int, ActionSpec], headers: Mapping[str, HeaderSpec]
 ) -> Control:
     for profile in item.action_profiles:
         raise UnsupportedProgramError(
@@ -204,7 +206,7 @@ class _Table:
 
     def __init__(
         self,
-        item: bmv2.JsonTable,
+        item: JsonTable,
         actions: Mapping[int, ActionSpec],
         headers: Mapping[str, HeaderSpec],
     ) -> None:
@@ -236,7 +238,7 @@ class _Table:
             f"Table '{self._item.name}' {what}: compile the program again."
         )
 
-    def _target(self, item: bmv2.JsonDefault) -> Target:
+    def _target(self, item: JsonDefault) -> Target:
         action, data = self._actions.get(item.action_id), item.action_data
         if action is None or len(data) != len(action.parameters):
             called = f"action {item.action_id} with {len(data)} parameters"
@@ -244,7 +246,7 @@ class _Table:
         values = tuple(map(self._number, data, action.parameter_widths))
         return self._item.action_ids.index(item.action_id), values, None
 
-    def _entry(self, item: bmv2.JsonEntry) -> Entry:
+    def _entry(self, item: JsonEntry) -> Entry:
         kinds = [match.match_type for match in item.match_key]
         if item.priority > MOST_PRIORITY or kinds != [field.match_type for field in self._key]:
             raise self._malformed(f"has an entry of priority {item.priority} with the key {kinds}")
@@ -254,7 +256,7 @@ class _Table:
         priority = MOST_PRIORITY - item.priority if prioritised else 0
         return Entry(matches, priority, self._target(item.action_entry), constant=True)
 
-    def _match(self, item: bmv2.JsonMatch, field: KeyField) -> Match:
+    def _match(self, item: JsonMatch, field: KeyField) -> Match:
         kind, width = field.match_type, field.width
         if kind == "range":
             return Range(self._number(item.start, width), self._number(item.end, width))
@@ -283,7 +285,7 @@ def _key_field(field: KeyField, headers: Mapping[str, HeaderSpec]) -> KeyField:
     return replace(field, width=widths[name])
 
 
-def _field_list(item: bmv2.JsonFieldList) -> tuple[FieldRef, ...]:
+def _field_list(item: JsonFieldList) -> tuple[FieldRef, ...]:
     for element in item.elements:
         if element["type"] != "field":
             raise UnsupportedProgramError(

@@ -19,9 +19,8 @@ from switchgnn.softswitch.lowering.arithmetic import (
 from switchgnn.softswitch.lowering.control import ControlLowering
 from switchgnn.softswitch.lowering.expressions import EGRESS, INGRESS, FunctionContext
 from switchgnn.softswitch.lowering.layout import FieldLayout
-from switchgnn.softswitch.lowering.parser import ParserLowering
+from switchgnn.softswitch.lowering.parser import Codec, ParserLowering, header_codecs
 from switchgnn.softswitch.lowering.primitives import lower_digest
-from switchgnn.softswitch.lowering.wire import Codec, header_codecs
 from switchgnn.softswitch.program import DROP_PORT, Checksum, LoadedProgram
 
 _TIMES = (

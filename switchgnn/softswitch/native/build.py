@@ -26,7 +26,7 @@ RUNTIME = Path(__file__).parent / "runtime"
 SOFTSWITCH = Path(__file__).parent.parent
 # The sources that determine the C++ of a document.
 TRANSLATOR = (
-    *("document.py", "loader.py", "program.py", "lowering/*.py", "errors.py", "hashing.py"),
+    *("loader.py", "program.py", "lowering/*.py", "errors.py", "hashing.py"),
     *("ir.py", "tables.py"),
     *(f"native/{name}.py" for name in ("functions", "library", "render", "source")),
 )
