@@ -97,18 +97,6 @@ class TableSchema:
 
 
 @dataclass(frozen=True)
-class HeaderSchema:
-    """A packet-in or packet-out header: (metadata id, bits) in wire order."""
-
-    fields: tuple[tuple[int, int], ...]
-
-    @property
-    def size(self) -> int:
-        """The length on the wire in bytes."""
-        return sum(width for _, width in self.fields) // 8
-
-
-@dataclass(frozen=True)
 class Schema:
     """The objects of P4Runtime ids; arrays are given by their JSON names.
 
@@ -119,8 +107,8 @@ class Schema:
     registers: Mapping[int, str]
     counters: Mapping[int, str]
     direct_counters: Mapping[int, int]
-    packet_in: HeaderSchema
-    packet_out: HeaderSchema
+    packet_in: p4i.ControllerPacketMetadata
+    packet_out: p4i.ControllerPacketMetadata
     removed: Mapping[int, str]
 
 
@@ -162,8 +150,8 @@ def build_schema(p4info: p4i.P4Info, program: LoadedProgram) -> Schema:
         present(p4info.registers, program.registers),
         present(p4info.counters, program.counters),
         {ident: table for ident, table in counters.items() if table in tables},
-        _header(headers.get("packet_in")),
-        _header(headers.get("packet_out")),
+        headers.get("packet_in", p4i.ControllerPacketMetadata()),
+        headers.get("packet_out", p4i.ControllerPacketMetadata()),
         removed,
     )
 
@@ -180,15 +168,21 @@ def _table(
     ):
         raise invalid(f"The P4Info's table '{name}' has another key than the program's.")
     numbers = {action: number for number, action in enumerate(table.actions)}
-    given = [ref for ref in info.action_refs if ref.id in actions]
-    known = [ref for ref in given if actions[ref.id].preamble.name in numbers]
-    if info.action_refs and not known:
+    references = []
+    for ref in info.action_refs:
+        called = actions.get(ref.id, p4i.Action()).preamble.name
+        if called not in numbers:
+            continue
+        parameters = tuple(actions[ref.id].params)
+        if len(parameters) != len(program.actions[table.actions[called]].parameters):
+            raise invalid(f"The P4Info's action '{called}' has other parameters.")
+        for_entries = ref.scope != p4i.ActionRef.DEFAULT_ONLY
+        for_default = ref.scope != p4i.ActionRef.TABLE_ONLY
+        references.append(
+            ActionSchema(ref.id, called, numbers[called], parameters, for_entries, for_default)
+        )
+    if info.action_refs and not references:
         raise invalid(f"The P4Info's table '{name}' has other actions than the program's.")
-    references = [_action(ref, actions[ref.id], numbers) for ref in known]
-    for each in references:
-        spec = program.actions[table.actions[each.name]]
-        if len(each.parameters) != len(spec.parameter_widths):
-            raise invalid(f"The P4Info's action '{each.name}' has other parameters.")
     return TableSchema(
         info.preamble.id,
         name,
@@ -201,20 +195,3 @@ def _table(
         info.const_default_action_id != 0 or table.default_is_const,
         any(field.match_type in _PRIORITISED for field in info.match_fields),
     )
-
-
-def _action(ref: p4i.ActionRef, action: p4i.Action, numbers: Mapping[str, int]) -> ActionSchema:
-    return ActionSchema(
-        ref.id,
-        action.preamble.name,
-        numbers[action.preamble.name],
-        tuple(action.params),
-        ref.scope != p4i.ActionRef.DEFAULT_ONLY,
-        ref.scope != p4i.ActionRef.TABLE_ONLY,
-    )
-
-
-def _header(header: p4i.ControllerPacketMetadata | None) -> HeaderSchema:
-    if header is None:
-        return HeaderSchema(())
-    return HeaderSchema(tuple((field.id, field.bitwidth) for field in header.metadata))

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Split headers into runs of whole bytes, and lower how they are parsed and written."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -120,7 +120,8 @@ def _runs(layout: FieldLayout, header: str, touched: frozenset[ir.Variable]) -> 
     for slot in layout.fields(header):
         pending.append(slot)
         if sum(s.width for s in pending if not s.length) % 8 == 0:
-            yield Run(tuple(pending), _is_raw(pending, touched))
+            raw = all(s.length is None and s.variable not in touched for s in pending)
+            yield Run(tuple(pending), raw)
             pending = []
     if pending:
         raise UnsupportedProgramError(
@@ -128,10 +129,6 @@ def _runs(layout: FieldLayout, header: str, touched: frozenset[ir.Variable]) -> 
             f"header '{header}'",
             "pad the header type",
         )
-
-
-def _is_raw(slots: Sequence[Slot], touched: frozenset[ir.Variable]) -> bool:
-    return all(slot.length is None and slot.variable not in touched for slot in slots)
 
 
 class ParserLowering:

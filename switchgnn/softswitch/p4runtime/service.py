@@ -10,7 +10,7 @@ from itertools import chain
 from typing import Any, NoReturn
 
 import grpc
-from finsy.proto import p4r, rpc_code, rpc_status
+from finsy.proto import p4i, p4r, rpc_code, rpc_status
 from google.protobuf.any_pb2 import Any as AnyMessage
 
 from switchgnn.softswitch.errors import RequestError
@@ -43,7 +43,6 @@ from switchgnn.softswitch.p4runtime.writing import (
     read_request,
 )
 from switchgnn.softswitch.schema import (
-    HeaderSchema,
     TableSchema,
     decode,
     denied,
@@ -53,26 +52,33 @@ from switchgnn.softswitch.schema import (
 )
 
 
-def packet_out_frame(header: HeaderSchema, packet: p4r.PacketOut) -> bytes:
+def _header_bytes(header: p4i.ControllerPacketMetadata) -> int:
+    return sum(field.bitwidth for field in header.metadata) // 8
+
+
+def packet_out_frame(header: p4i.ControllerPacketMetadata, packet: p4r.PacketOut) -> bytes:
     """Return the packet-out header followed by the payload; as in PI, missing metadata is zero."""
     given = {metadata.metadata_id: metadata.value for metadata in packet.metadata}
     value = 0
-    for ident, width in header.fields:
-        value = value << width | decode(given.pop(ident, b"\0"), width, f"Metadata {ident}")
+    for field in header.metadata:
+        text = given.pop(field.id, b"\0")
+        value = value << field.bitwidth | decode(text, field.bitwidth, f"Metadata {field.id}")
     if given:
         raise invalid(f"The packet-out has unknown metadata with id {min(given)}.")
-    return value.to_bytes(header.size, "big") + packet.payload
+    return value.to_bytes(_header_bytes(header), "big") + packet.payload
 
 
-def packet_in_message(header: HeaderSchema, frame: bytes) -> p4r.StreamMessageResponse:
+def packet_in_message(
+    header: p4i.ControllerPacketMetadata, frame: bytes
+) -> p4r.StreamMessageResponse:
     """Return the message for a frame that left by the CPU port."""
-    packet = p4r.PacketIn(payload=frame[header.size :])
-    value = int.from_bytes(frame[: header.size], "big")
-    position = header.size * 8
-    for ident, width in header.fields:
-        position -= width
-        field = value >> position & ((1 << width) - 1)
-        packet.metadata.add(metadata_id=ident, value=encode(field))
+    size = _header_bytes(header)
+    packet = p4r.PacketIn(payload=frame[size:])
+    value, position = int.from_bytes(frame[:size], "big"), 8 * size
+    for field in header.metadata:
+        position -= field.bitwidth
+        number = value >> position & ((1 << field.bitwidth) - 1)
+        packet.metadata.add(metadata_id=field.id, value=encode(number))
     return p4r.StreamMessageResponse(packet=packet)
 
 

@@ -160,58 +160,44 @@ def decode_matches(schema: TableSchema, message: p4r.TableEntry) -> tuple[Match,
 
 
 def _match(field: p4i.MatchField, given: p4r.FieldMatch | None) -> Match:
-    what, wanted = f"Match field '{field.name}'", _KIND_NAMES[field.match_type]
+    what, width = f"Match field '{field.name}'", field.bitwidth
     if given is None:
         anything = _wildcard(field)
         if anything is None:
             raise invalid(f"{what} is exact and must be given.")
         return anything
     kind = given.WhichOneof("field_match_type")
-    if kind != wanted:
-        raise invalid(f"{what} needs a match of kind {wanted}, not {kind}.")
-
-    def number(data: bytes) -> int:
-        return decode(data, field.bitwidth, what)
-
-    if kind == "exact":
-        return Ternary(number(given.exact.value), EVERY_BIT)
-    if kind == "optional":
-        return Ternary(number(given.optional.value), (1 << field.bitwidth) - 1)
+    if kind != _kind(field):
+        raise invalid(f"{what} needs a match of kind {_kind(field)}, not {kind}.")
+    message = getattr(given, kind)
     if kind == "range":
-        return _range(field, Range(number(given.range.low), number(given.range.high)), what)
-    if kind == "ternary":
-        match = Ternary(number(given.ternary.value), number(given.ternary.mask))
-        if not match.mask:
-            raise invalid(f"{what} has an empty mask: leave the field out to match anything.")
-        outside = "outside its mask"
-    else:
-        bits = given.lpm.prefix_len
-        if not 0 < bits <= field.bitwidth:
+        match = Range(decode(message.low, width, what), decode(message.high, width, what))
+        if match.low > match.high:
+            raise invalid(f"{what} has a range that ends before it starts.")
+        if match == _wildcard(field):
             raise invalid(
-                f"{what} needs a prefix of 1 to {field.bitwidth} bits; leave it out for any."
+                f"{what} has a range of all values: leave the field out to match anything."
             )
-        match = Ternary(number(given.lpm.value), prefix_mask(bits, field.bitwidth))
-        outside = f"after its prefix of {bits} bits"
-    if match.value & ~match.mask:
+        return match
+    value, mask, outside = decode(message.value, width, what), (1 << width) - 1, ""
+    if kind == "exact":
+        return Ternary(value, EVERY_BIT)
+    if kind == "ternary":
+        mask, outside = decode(message.mask, width, what), "outside its mask"
+        if not mask:
+            raise invalid(f"{what} has an empty mask: leave the field out to match anything.")
+    elif kind == "lpm":
+        bits = message.prefix_len
+        if not 0 < bits <= width:
+            raise invalid(f"{what} needs a prefix of 1 to {width} bits; leave it out for any.")
+        mask, outside = prefix_mask(bits, width), f"after its prefix of {bits} bits"
+    if value & ~mask:
         raise invalid(f"{what} has ones {outside}.")
-    return match
+    return Ternary(value, mask)
 
 
-def _range(field: p4i.MatchField, match: Range, what: str) -> Range:
-    if match.low > match.high:
-        raise invalid(f"{what} has a range that ends before it starts.")
-    if match == _wildcard(field):
-        raise invalid(f"{what} has a range of all values: leave the field out to match anything.")
-    return match
-
-
-_KIND_NAMES: dict[int, str] = {
-    _MatchField.EXACT: "exact",
-    _MatchField.LPM: "lpm",
-    _MatchField.TERNARY: "ternary",
-    _MatchField.RANGE: "range",
-    _MatchField.OPTIONAL: "optional",
-}
+def _kind(field: p4i.MatchField) -> str:
+    return _MatchField.MatchType.Name(field.match_type).lower()
 
 
 def _wildcard(field: p4i.MatchField) -> Match | None:
@@ -306,14 +292,13 @@ def _encode_matches(schema: TableSchema, entry: Entry, message: p4r.TableEntry) 
         encoded = message.match.add(field_id=field.id)
         if isinstance(match, Range):
             encoded.range.low, encoded.range.high = encode(match.low), encode(match.high)
-        elif field.match_type == _MatchField.EXACT:
-            encoded.exact.value = encode(match.value)
-        elif field.match_type == _MatchField.LPM:
-            encoded.lpm.value, encoded.lpm.prefix_len = encode(match.value), match.mask.bit_count()
-        elif field.match_type == _MatchField.OPTIONAL:
-            encoded.optional.value = encode(match.value)
-        else:
-            encoded.ternary.value, encoded.ternary.mask = encode(match.value), encode(match.mask)
+            continue
+        kind = _kind(field)
+        getattr(encoded, kind).value = encode(match.value)
+        if kind == "ternary":
+            encoded.ternary.mask = encode(match.mask)
+        elif kind == "lpm":
+            encoded.lpm.prefix_len = match.mask.bit_count()
 
 
 def write_replication(
