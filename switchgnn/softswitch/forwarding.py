@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import NamedTuple
 
-from switchgnn.softswitch.interpreter import Closures, Frame, Values, Zeros
+from switchgnn.softswitch.interpreter import Frame, Interpreter, Values, Zeros
 from switchgnn.softswitch.lowering import variables as var
 from switchgnn.softswitch.lowering.program import LoweredProgram
 from switchgnn.softswitch.program import DROP_PORT
@@ -78,11 +78,7 @@ class Forwarder:
     ) -> None:
         self.state = ProgramState(lowered.program)
         self.counts = ForwardingCounts()
-        closures = Closures(self.state)
-        self._run_ingress = closures.block(lowered.ingress)
-        self._run_egress = closures.block(lowered.egress)
-        self._run_parser = closures.block(lowered.reparse or ())
-        self._results = [closures.value(each) for each in lowered.results]
+        self._interpreter = Interpreter(self.state)
         self._lowered = lowered
         self._depth = depth
         self._senders = senders
@@ -137,14 +133,16 @@ class Forwarder:
             var.NOW.name: self._now() if instance_type == NORMAL else 0,
         }
         frame = Frame(Zeros(given), data, kept)
-        self._run_ingress(frame)
+        self._interpreter.run(self._lowered.ingress, frame)
         state = frame.values
-        spec, group, priority = (int(each(frame)) for each in self._results)
+        spec, group, priority = (
+            self._interpreter.value(each, frame) for each in self._lowered.results
+        )
         packet = _Packet(state, data, REPLICATED)
         session = self.state.sessions.get(state[var.CLONE_SESSION.name])
         if session is not None:
             parsed = Frame(Zeros(given), data)
-            self._run_parser(parsed)
+            self._interpreter.run(self._lowered.reparse or (), parsed)
             cloned = self._cloned(state[var.CLONE_LIST.name], parsed.values, state)
             self._clone(session, _Packet(cloned, data, INGRESS_CLONE))
         resubmit = state[var.RESUBMIT.name]
@@ -209,7 +207,7 @@ class Forwarder:
             var.DEPTH_AFTER.name: left,
         }
         frame = Frame(Zeros(packet.state | inputs), packet.data)
-        self._run_egress(frame)
+        self._interpreter.run(self._lowered.egress, frame)
         state = frame.values
         session = self.state.sessions.get(state[var.CLONE_SESSION.name])
         if session is not None:
