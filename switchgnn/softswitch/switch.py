@@ -6,7 +6,7 @@ import logging
 import os
 import select
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from typing import TypeVar
@@ -93,22 +93,19 @@ class EventLoop:
             busy = self._forwarder is not None and self._forwarder.busy
             ready = self._epoll.poll(0.0 if busy else -1.0)
             with self._alone():
-                self._serve([descriptor for descriptor, _ in ready])
-
-    def _serve(self, ready: Sequence[int]) -> None:
-        for descriptor in ready:
-            if descriptor == self._wake:
-                os.eventfd_read(self._wake)
-            else:
-                self._read_port(*self._ports[descriptor])
-        if self._forwarder is not None and self._forwarder.busy:
-            self._guarded(self._forwarder.run_again, _AGAIN_PER_TURN)
+                for descriptor, _ in ready:
+                    if descriptor == self._wake:
+                        os.eventfd_read(self._wake)
+                    else:
+                        self._read_port(*self._ports[descriptor])
+                if self._forwarder is not None:
+                    self._guarded(self._forwarder.run_again, _AGAIN_PER_TURN)
 
     def _read_port(self, number: int, port: Port) -> None:
         forwarder = self._forwarder
         for _ in range(_FRAMES_PER_TURN):
             # Recirculated packets go first, within a limit: they may never end.
-            if forwarder is not None and forwarder.busy:
+            if forwarder is not None:
                 self._guarded(forwarder.run_again, _AGAIN_PER_TURN)
             try:
                 frame = port.receive(port.frame_bytes)
@@ -315,12 +312,11 @@ class SoftSwitch:
 
     def _install(self, engine: NativeEngine | Forwarder) -> None:
         with self._swapping:
-            running = self._loop is not None
-            if self._loop is not None:
-                self._loop.stop()
-            self._counts = self.counts
-            self._engine = engine
-            if running:
+            running = self._loop
+            if running is not None:
+                running.stop()
+            self._counts, self._engine = self.counts, engine
+            if running is not None:
                 self._loop = self._new_loop()
                 self._loop.start()
 
@@ -339,11 +335,8 @@ class SoftSwitch:
         """
         if not 0 <= port < DROP_PORT:
             raise PortError(f"There is no port {port}: ports are 0 to {DROP_PORT - 1}.")
-
-        def receive() -> None:
+        with self._swapping:
             if self._engine is None:
                 self._counts.without_program += 1
             else:
-                self._engine.receive(port, frame)
-
-        self.call(receive)
+                self.call(partial(self._engine.receive, port, frame))
