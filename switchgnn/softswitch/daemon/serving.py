@@ -25,6 +25,7 @@ from switchgnn.base.options import option, with_groups
 from switchgnn.softswitch.daemon.state_file import Keeper, explaining, open_state, unusable
 from switchgnn.softswitch.errors import PortError, RequestError, SoftSwitchError
 from switchgnn.softswitch.native.build import VARIABLE, Backend
+from switchgnn.softswitch.p4runtime.entities import apply_updates, read_request
 from switchgnn.softswitch.p4runtime.pipeline_config import (
     Device,
     InstalledPipeline,
@@ -32,7 +33,6 @@ from switchgnn.softswitch.p4runtime.pipeline_config import (
 )
 from switchgnn.softswitch.p4runtime.server import ServerTls, socket_path
 from switchgnn.softswitch.p4runtime.service import P4RuntimeService
-from switchgnn.softswitch.p4runtime.writing import apply_updates, read_request
 from switchgnn.softswitch.ports import PortSpec, parse_port
 from switchgnn.softswitch.queues import DEFAULT_DEPTH, QueueSettings
 from switchgnn.softswitch.switch import SoftSwitch

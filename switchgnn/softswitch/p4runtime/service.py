@@ -3,11 +3,9 @@
 """The P4Runtime service."""
 
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from functools import partial
-from itertools import chain
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import grpc
 from finsy.proto import p4i, p4r, rpc_code, rpc_status
@@ -21,35 +19,9 @@ from switchgnn.softswitch.p4runtime.arbitration import (
     StreamClient,
     place,
 )
-from switchgnn.softswitch.p4runtime.pipeline_config import (
-    Device,
-    Give,
-    InstalledPipeline,
-    PipelineConfigs,
-)
-from switchgnn.softswitch.p4runtime.table_entries import (
-    encode_default,
-    encode_entries,
-    encode_table,
-    find_table,
-    pack_responses,
-    read_replication,
-    snapshot,
-)
-from switchgnn.softswitch.p4runtime.writing import (
-    apply_updates,
-    counter_entities,
-    read_registers,
-    read_request,
-)
-from switchgnn.softswitch.schema import (
-    TableSchema,
-    decode,
-    denied,
-    encode,
-    invalid,
-    unimplemented,
-)
+from switchgnn.softswitch.p4runtime.entities import apply_updates, read_entities, read_request
+from switchgnn.softswitch.p4runtime.pipeline_config import Device, Give, PipelineConfigs
+from switchgnn.softswitch.schema import decode, denied, encode, invalid, unimplemented
 
 
 def _header_bytes(header: p4i.ControllerPacketMetadata) -> int:
@@ -80,75 +52,6 @@ def packet_in_message(
         number = value >> position & ((1 << field.bitwidth) - 1)
         packet.metadata.add(metadata_id=field.id, value=encode(number))
     return p4r.StreamMessageResponse(packet=packet)
-
-
-# An entity, or a serialized response.
-_Found = p4r.Entity | bytes
-
-
-def read_entities(
-    device: Device, pipeline: InstalledPipeline, entities: Iterable[p4r.Entity]
-) -> Iterator[bytes]:
-    """Yield serialized responses; at least an empty one."""
-    # Copy everything first, so that an unknown id fails the request before any response.
-    found = chain.from_iterable([_read(device, pipeline, entity) for entity in entities])
-    responses = pack_responses(found)
-    yield next(responses, b"")
-    yield from responses
-
-
-def _read(device: Device, pipeline: InstalledPipeline, entity: p4r.Entity) -> Iterable[_Found]:
-    what = entity.WhichOneof("entity") or "missing entity"
-    if what not in _HANDLERS:
-        raise unimplemented(f"Reading a {what} is not supported.")
-    return _HANDLERS[what](device, pipeline, getattr(entity, what))
-
-
-def _read_tables(
-    device: Device, pipeline: InstalledPipeline, message: p4r.TableEntry
-) -> Iterable[_Found]:
-    schemas = list(pipeline.schema.tables.values())
-    if message.table_id:
-        schemas = [find_table(pipeline.schema, message.table_id)]
-    return chain.from_iterable(_read_table(device, pipeline, s, message) for s in schemas)
-
-
-def _read_table(
-    device: Device, pipeline: InstalledPipeline, schema: TableSchema, message: p4r.TableEntry
-) -> Iterable[_Found]:
-    table = pipeline.state.tables[schema.name]
-    if message.is_default_action:
-        return [encode_default(schema, table.default)]
-    entries = device.call(lambda: snapshot(schema, table, message))
-    return encode_table(pipeline, schema, entries, message.HasField("counter_data"))
-
-
-def _read_direct_counters(
-    device: Device, pipeline: InstalledPipeline, message: p4r.DirectCounterEntry
-) -> Iterable[p4r.Entity]:
-    wanted = message.table_entry
-    idents = [wanted.table_id] if wanted.table_id else pipeline.schema.direct_counters.values()
-    for schema in [find_table(pipeline.schema, ident) for ident in idents]:
-        table = pipeline.state.tables[schema.name]
-        entries = device.call(partial(snapshot, schema, table, wanted))
-        for found in encode_entries(schema, entries, True):
-            entry = p4r.DirectCounterEntry(
-                table_entry=found.table_entry, data=found.table_entry.counter_data
-            )
-            entry.table_entry.ClearField("counter_data")
-            entry.table_entry.ClearField("action")
-            yield p4r.Entity(direct_counter_entry=entry)
-
-
-_HANDLERS: dict[str, Callable[[Device, InstalledPipeline, Any], Iterable[_Found]]] = {
-    "table_entry": _read_tables,
-    "direct_counter_entry": _read_direct_counters,
-    "register_entry": read_registers,
-    "counter_entry": counter_entities,
-    "packet_replication_engine_entry": lambda device, pipeline, message: device.call(
-        lambda: read_replication(pipeline, message)
-    ),
-}
 
 
 API_VERSION = "1.4.1"

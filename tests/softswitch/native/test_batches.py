@@ -20,9 +20,8 @@ from switchgnn.softswitch.native import build
 from switchgnn.softswitch.native.library import table_shapes
 from switchgnn.softswitch.native.source import program_source
 from switchgnn.softswitch.native.state import format_numbers
+from switchgnn.softswitch.p4runtime.entities import apply_updates, read_entities, read_request
 from switchgnn.softswitch.p4runtime.pipeline_config import PipelineConfigs
-from switchgnn.softswitch.p4runtime.service import read_entities
-from switchgnn.softswitch.p4runtime.writing import apply_updates, read_request
 from switchgnn.softswitch.schema import build_schema
 from tests.softswitch.harness import PROGRAMS
 from tests.softswitch.native.test_differential import ALL, P4, plant

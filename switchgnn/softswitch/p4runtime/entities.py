@@ -1,34 +1,20 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Apply the updates of a Write request; convert registers and counters of messages."""
+"""Apply the updates of Write requests and answer Read requests; registers and counters."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import repeat, starmap
+from functools import partial
+from itertools import chain, repeat, starmap
 from typing import Any
 
 from finsy.proto import p4d, p4r, rpc_code
 
+from switchgnn.softswitch import schema as p4
 from switchgnn.softswitch.errors import RequestError
 from switchgnn.softswitch.native.state import NativeBatch
+from switchgnn.softswitch.p4runtime import table_entries as tables
 from switchgnn.softswitch.p4runtime.pipeline_config import Device, InstalledPipeline
-from switchgnn.softswitch.p4runtime.table_entries import (
-    absent,
-    decode_matches,
-    find_table,
-    write_entry,
-    write_replication,
-)
-from switchgnn.softswitch.schema import (
-    COUNT_MASK,
-    decode,
-    decode_counts,
-    decoded,
-    encode,
-    invalid,
-    not_found,
-    unimplemented,
-)
 from switchgnn.softswitch.state import CounterCells, RegisterCells
 
 # Updates applied between two packets, so that long Writes do not stop forwarding.
@@ -50,7 +36,7 @@ def read_request(pipeline: InstalledPipeline | None, data: bytes) -> WriteReques
     """Read a Write request, natively as far as possible."""
     batches = None if pipeline is None else pipeline.batches
     batch = None if batches is None else batches.read(data)
-    return WriteRequest(decoded(p4r.WriteRequest, batch.rest if batch else data), batch)
+    return WriteRequest(p4.decoded(p4r.WriteRequest, batch.rest if batch else data), batch)
 
 
 def apply_updates(
@@ -93,19 +79,19 @@ def _apply(pipeline: InstalledPipeline, update: p4r.Update) -> p4r.Error:
 def _dispatch(pipeline: InstalledPipeline, update: p4r.Update) -> None:
     kind, entity = update.type, update.entity
     if kind not in _KINDS:
-        raise invalid("An update needs a type: INSERT, MODIFY or DELETE.")
+        raise p4.invalid("An update needs a type: INSERT, MODIFY or DELETE.")
     what = entity.WhichOneof("entity") or "missing entity"
     if what == "table_entry":
-        schema = find_table(pipeline.schema, entity.table_entry.table_id)
-        write_entry(schema, pipeline.state.tables[schema.name], kind, entity.table_entry)
+        schema = tables.find_table(pipeline.schema, entity.table_entry.table_id)
+        tables.write_entry(schema, pipeline.state.tables[schema.name], kind, entity.table_entry)
     elif what in _WRITERS:
         if kind != p4r.Update.MODIFY:
-            raise invalid("Registers and counters are only changed by MODIFY.")
+            raise p4.invalid("Registers and counters are only changed by MODIFY.")
         _WRITERS[what](pipeline, getattr(entity, what))
     elif what == "packet_replication_engine_entry":
-        write_replication(pipeline, kind, entity.packet_replication_engine_entry)
+        tables.write_replication(pipeline, kind, entity.packet_replication_engine_entry)
     else:
-        raise unimplemented(f"Writing a {what} is not supported.")
+        raise p4.unimplemented(f"Writing a {what} is not supported.")
 
 
 def _indices(message: p4r.RegisterEntry | p4r.CounterEntry, size: int) -> range:
@@ -113,15 +99,15 @@ def _indices(message: p4r.RegisterEntry | p4r.CounterEntry, size: int) -> range:
         return range(size)
     index = int(message.index.index)
     if not 0 <= index < size:
-        raise invalid(f"Index {index} is outside the array of {size}.")
+        raise p4.invalid(f"Index {index} is outside the array of {size}.")
     return range(index, index + 1)
 
 
 def _write_register(pipeline: InstalledPipeline, message: p4r.RegisterEntry) -> None:
     register = _register(pipeline, message.register_id)
     if message.data.WhichOneof("data") != "bitstring":
-        raise invalid("Register data is a bitstring.")
-    value = decode(message.data.bitstring, register.width, "Register data")
+        raise p4.invalid("Register data is a bitstring.")
+    value = p4.decode(message.data.bitstring, register.width, "Register data")
     for index in _indices(message, len(register.cells)):
         register.cells[index] = value
 
@@ -129,7 +115,7 @@ def _write_register(pipeline: InstalledPipeline, message: p4r.RegisterEntry) -> 
 def _register(pipeline: InstalledPipeline, ident: int) -> RegisterCells:
     name = pipeline.schema.registers.get(ident)
     if name is None:
-        raise absent(pipeline.schema, ident, "register")
+        raise tables.absent(pipeline.schema, ident, "register")
     return pipeline.state.registers[name]
 
 
@@ -162,7 +148,7 @@ def read_registers(
             register_entry=p4r.RegisterEntry(
                 register_id=ident,
                 index=p4r.Index(index=index),
-                data=p4d.P4Data(bitstring=encode(value)),
+                data=p4d.P4Data(bitstring=p4.encode(value)),
             )
         )
         for ident, index, value in _read_cells(device, message, arrays)
@@ -171,7 +157,7 @@ def read_registers(
 
 def _write_counter(pipeline: InstalledPipeline, message: p4r.CounterEntry) -> None:
     counter = _counter(pipeline, message.counter_id)
-    packets, total = decode_counts(message.data)
+    packets, total = p4.decode_counts(message.data)
     for index in _indices(message, len(counter.packets)):
         counter.packets[index] = packets
         counter.bytes[index] = total
@@ -180,7 +166,7 @@ def _write_counter(pipeline: InstalledPipeline, message: p4r.CounterEntry) -> No
 def _counter(pipeline: InstalledPipeline, ident: int) -> CounterCells:
     name = pipeline.schema.counters.get(ident)
     if name is None:
-        raise absent(pipeline.schema, ident, "counter")
+        raise tables.absent(pipeline.schema, ident, "counter")
     return pipeline.state.counters[name]
 
 
@@ -200,24 +186,93 @@ def _counter_entity(ident: int, index: int, packets: int, total: int) -> p4r.Ent
     entry = entity.counter_entry
     entry.counter_id = ident
     entry.index.index = index
-    entry.data.packet_count = packets & COUNT_MASK
-    entry.data.byte_count = total & COUNT_MASK
+    entry.data.packet_count = packets & p4.COUNT_MASK
+    entry.data.byte_count = total & p4.COUNT_MASK
     return entity
 
 
 def _write_direct_counter(pipeline: InstalledPipeline, message: p4r.DirectCounterEntry) -> None:
-    schema = find_table(pipeline.schema, message.table_entry.table_id)
+    schema = tables.find_table(pipeline.schema, message.table_entry.table_id)
     table = pipeline.state.tables[schema.name]
-    key = (decode_matches(schema, message.table_entry), message.table_entry.priority)
+    key = (tables.decode_matches(schema, message.table_entry), message.table_entry.priority)
     if table.find(key) is None:
-        raise not_found(f"Table '{schema.name}' has no such entry.")
+        raise p4.not_found(f"Table '{schema.name}' has no such entry.")
     if not schema.table.with_counters:
-        raise invalid(f"Table '{schema.name}' has no direct counter.")
-    table.set_counts(key, decode_counts(message.data))
+        raise p4.invalid(f"Table '{schema.name}' has no direct counter.")
+    table.set_counts(key, p4.decode_counts(message.data))
 
 
 _WRITERS: dict[str, Callable[[InstalledPipeline, Any], None]] = {
     "register_entry": _write_register,
     "counter_entry": _write_counter,
     "direct_counter_entry": _write_direct_counter,
+}
+
+
+# An entity, or a serialized response.
+_Found = p4r.Entity | bytes
+
+
+def read_entities(
+    device: Device, pipeline: InstalledPipeline, entities: Iterable[p4r.Entity]
+) -> Iterator[bytes]:
+    """Yield serialized responses; at least an empty one."""
+    # Copy everything first, so that an unknown id fails the request before any response.
+    found = chain.from_iterable([_read(device, pipeline, entity) for entity in entities])
+    responses = tables.pack_responses(found)
+    yield next(responses, b"")
+    yield from responses
+
+
+def _read(device: Device, pipeline: InstalledPipeline, entity: p4r.Entity) -> Iterable[_Found]:
+    what = entity.WhichOneof("entity") or "missing entity"
+    if what not in _HANDLERS:
+        raise p4.unimplemented(f"Reading a {what} is not supported.")
+    return _HANDLERS[what](device, pipeline, getattr(entity, what))
+
+
+def _read_tables(
+    device: Device, pipeline: InstalledPipeline, message: p4r.TableEntry
+) -> Iterable[_Found]:
+    schemas = list(pipeline.schema.tables.values())
+    if message.table_id:
+        schemas = [tables.find_table(pipeline.schema, message.table_id)]
+    return chain.from_iterable(_read_table(device, pipeline, s, message) for s in schemas)
+
+
+def _read_table(
+    device: Device, pipeline: InstalledPipeline, schema: p4.TableSchema, message: p4r.TableEntry
+) -> Iterable[_Found]:
+    table = pipeline.state.tables[schema.name]
+    if message.is_default_action:
+        return [tables.encode_default(schema, table.default)]
+    entries = device.call(lambda: tables.snapshot(schema, table, message))
+    return tables.encode_table(pipeline, schema, entries, message.HasField("counter_data"))
+
+
+def _read_direct_counters(
+    device: Device, pipeline: InstalledPipeline, message: p4r.DirectCounterEntry
+) -> Iterable[p4r.Entity]:
+    wanted = message.table_entry
+    idents = [wanted.table_id] if wanted.table_id else pipeline.schema.direct_counters.values()
+    for schema in [tables.find_table(pipeline.schema, ident) for ident in idents]:
+        table = pipeline.state.tables[schema.name]
+        entries = device.call(partial(tables.snapshot, schema, table, wanted))
+        for found in tables.encode_entries(schema, entries, True):
+            entry = p4r.DirectCounterEntry(
+                table_entry=found.table_entry, data=found.table_entry.counter_data
+            )
+            entry.table_entry.ClearField("counter_data")
+            entry.table_entry.ClearField("action")
+            yield p4r.Entity(direct_counter_entry=entry)
+
+
+_HANDLERS: dict[str, Callable[[Device, InstalledPipeline, Any], Iterable[_Found]]] = {
+    "table_entry": _read_tables,
+    "direct_counter_entry": _read_direct_counters,
+    "register_entry": read_registers,
+    "counter_entry": counter_entities,
+    "packet_replication_engine_entry": lambda device, pipeline, message: device.call(
+        lambda: tables.read_replication(pipeline, message)
+    ),
 }
