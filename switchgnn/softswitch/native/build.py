@@ -28,7 +28,7 @@ SOFTSWITCH = Path(__file__).parent.parent
 TRANSLATOR = (
     *("loader.py", "program.py", "lowering/*.py", "errors.py", "hashing.py"),
     *("ir.py", "tables.py"),
-    *(f"native/{name}.py" for name in ("functions", "library", "render", "source")),
+    *(f"native/{name}.py" for name in ("library", "render", "source")),
 )
 VARIABLE = "SWITCHGNN_BACKEND"  # environment variable, for want of an option
 _FLAGS = ("-std=c++17", "-O2", "-ftree-vectorize", "-march=native", "-fPIC", "-shared", "-w")
