@@ -12,24 +12,13 @@ from struct import iter_unpack
 _CRC16_POLYNOMIAL = 0xA001  # 0x8005 with its bits in reverse order
 
 
-def _crc16_table() -> tuple[int, ...]:
-    table = []
-    for byte in range(256):
-        value = byte
-        for _ in range(8):
-            value = value >> 1 ^ (_CRC16_POLYNOMIAL if value & 1 else 0)
-        table.append(value)
-    return tuple(table)
-
-
-_CRC16_TABLE = _crc16_table()
-
-
 def crc16(data: bytes) -> int:
     """Compute CRC-16/ARC, which is reflected and starts from zero."""
     value = 0
     for byte in data:
-        value = value >> 8 ^ _CRC16_TABLE[(value ^ byte) & 0xFF]
+        value ^= byte
+        for _ in range(8):
+            value = value >> 1 ^ (_CRC16_POLYNOMIAL if value & 1 else 0)
     return value
 
 

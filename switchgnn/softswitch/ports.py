@@ -7,6 +7,7 @@ import socket
 import struct
 import sys
 from collections.abc import Callable, Iterable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from ipaddress import ip_address
 
@@ -89,27 +90,49 @@ def parse_port(text: str) -> tuple[int, PortSpec]:
 
 
 class Port:
-    """An attached port over a non-blocking socket."""
+    """An attached port over a non-blocking socket.
 
-    def __init__(self, sock: socket.socket, frame_bytes: int, *, may_refuse: bool = True) -> None:
+    Args:
+        sock: the socket.
+        frame_bytes: the length of the longest frame.
+        may_refuse: whether the kernel may queue frames, or refuse them for a time. Such a port gets
+            one frame at a time, so that others wait in the egress queue, whose depth the program
+            reads.
+        is_packet: whether it is a packet socket. The kernel takes a VLAN tag out of the frame and
+            delivers it separately; the port puts it back, so that the program sees the frame as it
+            was on the wire.
+    """
+
+    def __init__(
+        self,
+        sock: socket.socket,
+        frame_bytes: int,
+        *,
+        may_refuse: bool = True,
+        is_packet: bool = False,
+    ) -> None:
         self._socket = sock
-        self._send = sock.send
-        # returns the next frame, cut to a length, or raises BlockingIOError
-        self.receive: Callable[[int], bytes] = sock.recv
-        self.frame_bytes = frame_bytes  # the length of the longest frame
-        # whether the kernel may queue frames, or refuse them for a time. Such a port gets one frame
-        # at a time, so that others wait in the egress queue, whose depth the program reads.
+        # Returns the next frame, cut to a length, or raises BlockingIOError.
+        self.receive: Callable[[int], bytes] = self._receive_tagged if is_packet else sock.recv
+        self.frame_bytes = frame_bytes
         self.may_refuse = may_refuse
+        self.is_packet = is_packet
 
     def fileno(self) -> int:
         """Return the file descriptor to wait on."""
         return self._socket.fileno()
 
+    def _receive_tagged(self, size: int) -> bytes:
+        frame, ancillary, _, _ = self._socket.recvmsg(size, socket.CMSG_SPACE(_AUXDATA.size))
+        if ancillary and ancillary[0][2][0] & _VLAN_VALID:
+            return _with_tag(frame, ancillary[0][2])
+        return frame
+
     def send(self, frame: bytes) -> bool:
         """Send a frame, when there is room for it; return False if it is lost."""
         for _ in range(_TRIES):
             try:
-                self._send(frame)
+                self._socket.send(frame)
             except BlockingIOError:
                 select.select([], [self._socket], [], _LONGEST_WAIT)
             except OSError:
@@ -123,24 +146,6 @@ class Port:
         self._socket.close()
 
 
-class EthernetPort(Port):
-    """A port over a packet socket.
-
-    The kernel takes a VLAN tag out of the frame and delivers it separately; the port puts
-    it back, so that the program sees the frame as it was on the wire.
-    """
-
-    def __init__(self, sock: socket.socket, frame_bytes: int, *, may_refuse: bool = True) -> None:
-        super().__init__(sock, frame_bytes, may_refuse=may_refuse)
-        self.receive = self._receive
-
-    def _receive(self, size: int) -> bytes:
-        frame, ancillary, _, _ = self._socket.recvmsg(size, socket.CMSG_SPACE(_AUXDATA.size))
-        if ancillary and ancillary[0][2][0] & _VLAN_VALID:
-            return _with_tag(frame, ancillary[0][2])
-        return frame
-
-
 def _with_tag(frame: bytes, auxdata: bytes) -> bytes:
     status, *_, tag, protocol = _AUXDATA.unpack_from(auxdata)
     ethertype = protocol if status & _VLAN_PROTOCOL_VALID else _ETHERTYPE_VLAN
@@ -148,7 +153,7 @@ def _with_tag(frame: bytes, auxdata: bytes) -> bytes:
     return frame[:_ADDRESSES_BYTES] + header + frame[_ADDRESSES_BYTES:]
 
 
-def open_ethernet(number: int, spec: EthernetSpec) -> EthernetPort:
+def open_ethernet(number: int, spec: EthernetSpec) -> Port:
     """Open a packet socket on an interface that is up."""
     try:
         sock = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
@@ -180,7 +185,7 @@ def open_ethernet(number: int, spec: EthernetSpec) -> EthernetPort:
         # and reports "writable" when half is free, that is with one long frame left to send.
         # https://man7.org/linux/man-pages/man7/socket.7.html
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER_FRAMES * frame_bytes)
-        return EthernetPort(sock, frame_bytes, may_refuse=interface.queues)
+        return Port(sock, frame_bytes, may_refuse=interface.queues, is_packet=True)
     except PortError:
         sock.close()
         raise
@@ -270,14 +275,12 @@ def _attributes(data: bytes) -> dict[int, bytes]:
 def open_ports(specs: Iterable[tuple[int, PortSpec]]) -> dict[int, Port]:
     """Attach every port, or none if one fails."""
     ports: dict[int, Port] = {}
-    try:
+    with ExitStack() as opened:
         for number, spec in specs:
             if isinstance(spec, EthernetSpec):
                 ports[number] = open_ethernet(number, spec)
             else:
                 ports[number] = open_udp(spec)
-    except PortError:
-        for port in ports.values():
-            port.close()
-        raise
+            opened.callback(ports[number].close)
+        opened.pop_all()
     return ports

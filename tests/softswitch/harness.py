@@ -98,7 +98,7 @@ class NativeRig:
         self._sent = []
         self.state = self.engine.state
         if clock is not None:
-            self.engine.switch.call("switch_clock", clock)
+            self.engine.switch.call("switch_tick", clock)
         self.engine.attach(dict.fromkeys(attached, Attachment(PortKind.CAPTURED)))
         self.forwarder = NativeForwarder(self.engine)
         self.captured = Captured(self.engine)
@@ -135,9 +135,6 @@ class NativeForwarder:
     @property
     def busy(self):
         return self._engine.run_again(0)
-
-    def drain(self):
-        self._engine.switch.call("switch_drain")
 
 
 RIGS = {"python": Rig, "native": NativeRig}

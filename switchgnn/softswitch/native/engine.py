@@ -7,7 +7,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
-from ctypes import byref, c_int64, c_uint32, c_uint64, create_string_buffer
+from ctypes import byref, c_double, c_int64, c_uint32, c_uint64, create_string_buffer
 from dataclasses import dataclass, fields
 from enum import IntEnum
 from functools import partial
@@ -24,10 +24,10 @@ from switchgnn.softswitch.native.build import (
     backend_here,
     compiled_library,
 )
-from switchgnn.softswitch.native.library import Library, Switch, table_shapes
+from switchgnn.softswitch.native.library import Library, Switch, numbers, table_shapes
 from switchgnn.softswitch.native.source import program_source
 from switchgnn.softswitch.native.state import NativeState
-from switchgnn.softswitch.ports import EthernetPort, Port
+from switchgnn.softswitch.ports import Port
 from switchgnn.softswitch.program import LoadedProgram
 from switchgnn.softswitch.queues import CLASSES, QueueSettings
 from switchgnn.softswitch.state import log_message
@@ -92,9 +92,9 @@ class NativeEngine:
         self._lengths = array(c_int64, PORTS * CLASSES, call("switch_lengths"))
 
     def _set_limits(self, queues: QueueSettings) -> None:
-        self.switch.call("switch_limits", queues.depth, queues.rate or 0.0, queues.bandwidth or 0.0)
-        for port, rate in queues.port_rates.items():
-            self.switch.call("switch_port_rate", port, rate)
+        rates = [queues.port_rates.get(port, queues.rate or 0.0) for port in range(PORTS)]
+        limits = (queues.depth, queues.bandwidth or 0.0, numbers(c_double, rates), queues.limited)
+        self.switch.call("switch_limits", *limits)
 
     def attach(self, ports: Mapping[int, Attachment]) -> None:
         """Attach ports by their numbers."""
@@ -206,7 +206,7 @@ class NativeLoop:
 
 
 def _attachment(port: Port) -> Attachment:
-    kind = PortKind.PACKET_SOCKET if isinstance(port, EthernetPort) else PortKind.SOCKET
+    kind = PortKind.PACKET_SOCKET if port.is_packet else PortKind.SOCKET
     return Attachment(kind, port.fileno(), port.frame_bytes, port.may_refuse)
 
 

@@ -88,7 +88,7 @@ class Switch:
         self._short.switch_free(self._pointer)
 
 
-def numbers(kind: Any, values: Sequence[int]) -> Any:  # noqa: ANN401  ctypes arrays
+def numbers(kind: Any, values: Sequence[float]) -> Any:  # noqa: ANN401  ctypes arrays
     """Return a ctypes array of numbers."""
     return (kind * len(values))(*values)
 

@@ -369,18 +369,11 @@ def _ranges(renderer: Renderer) -> Iterator[str]:
 
 def _inside_ranges(shape: TableShape) -> Iterator[ir.Expr]:
     most = (1 << (64 * shape.key_words)) - 1
+    whole = [arithmetic.variable(ir.Variable(name, 0, most)) for name in ("low", "key", "high")]
     for field, match in enumerate(shape.table.key):
         if match.match_type == "range":
-            low, value, high = (
-                wrap(
-                    arithmetic.shift_right(
-                        arithmetic.variable(ir.Variable(name, 0, most)),
-                        constant(shape.shift(field)),
-                    ),
-                    shape.widths[field],
-                )
-                for name in ("low", "key", "high")
-            )
+            shifted = (arithmetic.shift_right(each, constant(shape.shift(field))) for each in whole)
+            low, value, high = (wrap(each, shape.widths[field]) for each in shifted)
             yield arithmetic.compare("<=", low, value)
             yield arithmetic.compare("<=", value, high)
 

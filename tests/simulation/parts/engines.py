@@ -77,8 +77,8 @@ class EngineFrames:
         self._limited = queues.limited
         self._scheduler = scheduler
         switch = self._engine.switch
-        self._take, self._tick = switch.bound("switch_take"), switch.bound("switch_tick")
-        switch.call("switch_clock", scheduler.now / SECOND)
+        self._tick = switch.bound("switch_tick")
+        self._tick(scheduler.now / SECOND)
         self.go_around = self._engine.run_again
         self.sent = Captured(self._engine)
 
@@ -91,7 +91,8 @@ class EngineFrames:
         return self._engine.counts
 
     def take(self, port: int, frame: bytes, most: int) -> bool:
-        return bool(self._take(port, frame, len(frame), most))
+        self._engine.receive(port, frame)
+        return self.go_around(most)
 
     def tick(self) -> float:
         if not self._limited:

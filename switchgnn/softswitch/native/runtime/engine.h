@@ -287,7 +287,7 @@ template <class Program> struct Engine : Host {
             return true;
         } else if (fate.spec == DROP_PORT) {
             counts.ingress_drops++;
-        } else if (!queues.settings.limited && !held && !waiting) {
+        } else if (!queues.limited && !held && !waiting) {
             const i64 length = (i64)source.length, now = micros();
             egress(fate.spec, packet, source, fate.pos, NORMAL, fate.length, fate.cut, length, -1, now, 0, 0);
             return true;
@@ -488,7 +488,7 @@ template <class Program> struct Engine : Host {
                 }
             }
             run_again(AGAIN_PER_TURN);
-            if (waiting || queues.settings.limited) drain();
+            if (waiting || queues.limited) drain();
             flush_all();
             watch();
         }
@@ -498,7 +498,7 @@ template <class Program> struct Engine : Host {
     // Seconds until a queued packet may leave; negative: never.
     double next_turn() {
         if (!again.empty() || waiting) return 0;
-        if (!queues.settings.limited) return -1;
+        if (!queues.limited) return -1;
         const double due = queues.next_time();
         if (due < 0) return -1;
         const double now = clock();

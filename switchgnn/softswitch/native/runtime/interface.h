@@ -27,22 +27,12 @@ void switch_leave(Switch* s) { s->leave(); }
 void switch_attach(Switch* s, int number, int kind, int fd, u64 frame_bytes, int may_refuse) {
     s->attach(number, kind, fd, frame_bytes, may_refuse);
 }
-void switch_limits(Switch* s, i64 depth, double rate, double bandwidth) {
-    s->queues.settings.depth = depth;
-    s->queues.settings.rate = rate;
-    s->queues.settings.bandwidth = bandwidth;
-    s->queues.settings.limited |= rate != 0 || bandwidth != 0;
-    s->queues.restart();
-}
-void switch_port_rate(Switch* s, int port, double rate) {
-    s->queues.settings.has_rate[port] = true;
-    s->queues.settings.rates[port] = rate;
-    s->queues.settings.limited = true;
-    s->queues.restart();
-}
-void switch_clock(Switch* s, double seconds) {
-    if (s->fixed_clock < 0) s->started = (i64)(seconds * 1e9);
-    s->fixed_clock = seconds;
+// Limits of all ports; 0: none.
+void switch_limits(Switch* s, i64 depth, double bandwidth, const double* rates, int limited) {
+    s->queues.depth = depth;
+    s->queues.bandwidth = bandwidth;
+    memcpy(s->queues.rates, rates, sizeof s->queues.rates);
+    s->queues.limited = s->queues.has_lines = limited;
 }
 void switch_receive(Switch* s, int port, const u8* data, u64 length) {
     s->receive(port, data, length);
@@ -53,19 +43,12 @@ int switch_again(Switch* s, u64 limit) {
     s->flush_all();
     return !s->again.empty();
 }
-// Processes an arrived packet, then recirculated ones.
-int switch_take(Switch* s, int port, const u8* data, u64 length, u64 limit) {
-    s->receive(port, data, length);
-    return switch_again(s, limit);
-}
-void switch_drain(Switch* s) {
+// Sets the clock, sends what may leave then, and returns when more may, -1: never.
+double switch_tick(Switch* s, double seconds) {
+    if (s->fixed_clock < 0) s->started = (i64)(seconds * 1e9);
+    s->fixed_clock = seconds;
     s->drain();
     s->flush_all();
-}
-// Sends what may leave at a time; returns when more may, -1: never.
-double switch_tick(Switch* s, double seconds) {
-    switch_clock(s, seconds);
-    switch_drain(s);
     return s->queues.next_time();
 }
 // Moves as many captured frames into a buffer as fit, each after its port and length, four bytes
