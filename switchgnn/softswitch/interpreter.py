@@ -5,7 +5,6 @@
 import operator
 import random
 from collections.abc import Callable, Mapping
-from enum import Enum
 from typing import Any
 
 from switchgnn.softswitch import ir
@@ -15,13 +14,6 @@ from switchgnn.softswitch.state import ProgramState, log_message
 
 Values = dict[str, int]
 _POSITION, _PACKET_BYTES = var.POSITION.name, var.PACKET_BYTES.name
-
-
-class Signal(Enum):
-    """Why a block ends before its last statement."""
-
-    BREAK = 1
-    CONTINUE = 2
 
 
 class Zeros(dict[str, int]):
@@ -77,15 +69,15 @@ class Interpreter:
     def __init__(self, state: ProgramState) -> None:
         self._state = state
 
-    def run(self, block: ir.Block, frame: Frame) -> Signal | None:
-        """Run a block."""
+    def run(self, block: ir.Block, frame: Frame) -> ir.Simple | None:
+        """Run a block; return what ends it before its last statement."""
         for statement in block:
-            signal = self._step(statement, frame)
-            if signal is not None:
-                return signal
+            end = self._step(statement, frame)
+            if end is not None:
+                return end
         return None
 
-    def _step(self, statement: ir.Statement, frame: Frame) -> Signal | None:  # noqa: PLR0912  a case for each
+    def _step(self, statement: ir.Statement, frame: Frame) -> ir.Simple | None:  # noqa: PLR0912  a case for each
         values = frame.values
         match statement:
             case ir.Assign(variable=variable, value=value) | ir.Let(variable=variable, value=value):
@@ -98,12 +90,10 @@ class Interpreter:
             case ir.Parse(body=body) | ir.Deparse(body=body):
                 return self.run(body, frame)
             case ir.Repeat(body=body):
-                while self.run(body, frame) is not Signal.BREAK:
+                while self.run(body, frame) is not ir.Simple.BREAK:
                     pass
-            case ir.Break():
-                return Signal.BREAK
-            case ir.Continue():
-                return Signal.CONTINUE
+            case ir.Simple.BREAK | ir.Simple.CONTINUE:
+                return statement
             case ir.Exchange(one=ir.Variable(name=one), other=ir.Variable(name=other)):
                 values[one], values[other] = values[other], values[one]
             case ir.WriteCell(register=name, index=index, value=value):
@@ -123,15 +113,15 @@ class Interpreter:
                 length = self.value(size, frame)
                 number = self.value(value, frame) & ((1 << 8 * length) - 1)
                 frame.out += number.to_bytes(length, "big")
-            case ir.EmitRest():
+            case ir.Simple.EMIT_REST:
                 frame.out += frame.data[values[_POSITION] :]
-            case ir.Drop():
+            case ir.Simple.DROP:
                 frame.dropped = True
             case ir.Digest():
                 frame.digest = self._digest(statement, frame)
             case ir.Log(text=text, values=logged):
                 log_message(text, tuple(self.value(each, frame) for each in logged))
-            case ir.RestoreKept():
+            case ir.Simple.RESTORE_KEPT:
                 values.update(frame.kept or {})
         return None
 

@@ -101,7 +101,7 @@ class ControlLowering:
         # A loop that runs once: exit leaves it from any depth.
         with self._ctx.block() as body:
             self._lower_nodes()
-            self._ctx.add(ir.Break())
+            self._ctx.add(ir.Simple.BREAK)
         self._ctx.add(ir.Repeat(tuple(body)))
 
     def _lower_nodes(self) -> None:
@@ -126,7 +126,7 @@ class ControlLowering:
     def _run(self, action: bmv2.ActionSpec, parameters: Sequence[ir.Expr]) -> None:
         lower_action(self._ctx, action, parameters)
         if any(primitive.op == "exit" for primitive in action.primitives):
-            self._ctx.add(ir.either(variable(var.EXITED), (ir.Break(),)))
+            self._ctx.add(ir.either(variable(var.EXITED), (ir.Simple.BREAK,)))
 
     def _lower_table(self, table: bmv2.TableSpec, join: str | None, structurer: Structurer) -> None:
         self._ctx.where = f"table '{table.name}'"

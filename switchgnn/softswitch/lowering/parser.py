@@ -152,7 +152,7 @@ class ParserLowering:
         with self._ctx.block() as body:
             start, counters = self._program.parser_start, (var.STATE, var.TURNS)
             lower_graph(self._ctx, successors, start, self._lower_state, counters)
-            self._ctx.add(ir.Break())
+            self._ctx.add(ir.Simple.BREAK)
         self._ctx.add(ir.Repeat(tuple(body)))
 
     def _error(self, name: str) -> ir.Expr:
@@ -190,7 +190,7 @@ class ParserLowering:
         self._fail(arithmetic.negation(condition), self._error(error))
 
     def _fail(self, condition: ir.Expr, error: ir.Expr) -> None:
-        self._ctx.add(ir.either(condition, (ir.Assign(var.PARSER_ERROR, error), ir.Break())))
+        self._ctx.add(ir.either(condition, (ir.Assign(var.PARSER_ERROR, error), ir.Simple.BREAK)))
 
     def _need(self, size: ir.Expr) -> None:
         """Fail if fewer bytes are left."""

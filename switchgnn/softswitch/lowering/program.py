@@ -141,7 +141,7 @@ def _deparse(ctx: FunctionContext, codecs: Mapping[str, Codec]) -> None:
                 with ctx.when(ctx.layout.valid(header)):
                     for run in codecs[header]:
                         run.emit(ctx)
-        ctx.add(ir.EmitRest())
+        ctx.add(ir.Simple.EMIT_REST)
     ctx.add(ir.Deparse(tuple(body)))
 
 
@@ -300,7 +300,7 @@ def _set(values: Mapping[ir.Variable, int]) -> Iterator[ir.Statement]:
 
 def _before_ingress(given: _GivenNumbers) -> Iterator[ir.Statement]:
     yield from given({**_INGRESS_PORT, "intrinsic_metadata.ingress_global_timestamp": _NOW})
-    yield ir.RestoreKept()
+    yield ir.Simple.RESTORE_KEPT
     yield from given(_AT_INGRESS)
     yield from _set({var.POSITION: 0, var.CLONE_LIST: 0, var.RESUBMIT: 0})
     yield from _set({var.CLONE_SESSION: -1, var.KEPT_BYTES: var.NEVER_TRUNCATED})
@@ -321,7 +321,7 @@ def _egress(layout: FieldLayout, given: _GivenNumbers, bodies: _Bodies) -> ir.Bl
     return (
         *_before_egress(given),
         *bodies.egress.statements,
-        ir.either(dropped, (ir.Drop(),), bodies.deparser.statements),
+        ir.either(dropped, (ir.Simple.DROP,), bodies.deparser.statements),
     )
 
 

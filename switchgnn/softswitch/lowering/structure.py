@@ -129,12 +129,12 @@ class _Looping:
         with ctx.block() as body:
             ctx.set(turns, add(variable(turns), constant(1)))
             with ctx.when(compare(">", variable(turns), constant(ir.MOST_TURNS))):
-                ctx.add(ir.Break())
+                ctx.add(ir.Simple.BREAK)
             for node, number in self._parts.items():
                 with ctx.when(compare("==", variable(part), constant(number))):
                     self._lower_from(node)
             # Not reached.
-            ctx.add(ir.Break())
+            ctx.add(ir.Simple.BREAK)
         ctx.add(ir.Repeat(tuple(body)))
 
     def join(self, node: str) -> str | None:
@@ -143,10 +143,10 @@ class _Looping:
 
     def region(self, start: str | None, stop: str | None) -> None:
         if start is None:
-            self._ctx.add(ir.Break())
+            self._ctx.add(ir.Simple.BREAK)
         elif start in self._parts:
             self._ctx.set(self._counters[0], constant(self._parts[start]))
-            self._ctx.add(ir.Continue())
+            self._ctx.add(ir.Simple.CONTINUE)
         elif start != stop:
             self._lower_from(start)
 

@@ -67,9 +67,9 @@ class FunctionRenderer(Renderer):
                 yield "for (;;) {"
                 yield from self.block(body)
                 yield "}"
-            case ir.Break():
+            case ir.Simple.BREAK:
                 yield "break;"
-            case ir.Continue():
+            case ir.Simple.CONTINUE:
                 yield "continue;"
             case ir.Exchange(one=one, other=other):
                 yield f"{{ const auto held = {one.name}; {one.name} = {other.name};"
@@ -100,15 +100,15 @@ class FunctionRenderer(Renderer):
                 yield f"memcpy(&{variable.name}, data + {self.index(offset)}, {size});"
             case ir.Emit(value=value, size=size):
                 yield self._emit(value, size)
-            case ir.EmitRest():
+            case ir.Simple.EMIT_REST:
                 yield _REST
-            case ir.Drop():
+            case ir.Simple.DROP:
                 yield "o = nullptr;"
             case ir.Digest():
                 yield from self._hash(statement)
             case ir.Log(text=text, values=values):
                 yield from self._log(text, values)
-            case ir.RestoreKept():
+            case ir.Simple.RESTORE_KEPT:
                 restored = " ".join(f"{v.name} = kept->{v.name};" for v in self._kept)
                 yield f"if (kept) {{ {restored} }}"
 

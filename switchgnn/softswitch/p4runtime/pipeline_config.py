@@ -44,7 +44,7 @@ class PreparedProgram:
 
 @dataclass
 class InstalledPipeline:
-    """An installed program; ``batches`` needs native code.
+    """A verified program, which ``install`` installs; ``batches`` needs native code.
 
     ``replication`` has multicast groups and clone sessions by the name of their field and id.
     """
@@ -53,6 +53,7 @@ class InstalledPipeline:
     schema: Schema
     state: ProgramState
     batches: NativeBatches | None
+    install: Callable[[], None]
     replication: dict[tuple[str, int], p4r.PacketReplicationEngineEntry] = field(
         default_factory=dict
     )
@@ -64,10 +65,6 @@ _Get = p4r.GetForwardingPipelineConfigRequest
 Give = Callable[[bytes], GivenProgram]
 
 
-# A verified configuration and the function that installs its program.
-_Verified = tuple[InstalledPipeline, Callable[[], None]]
-
-
 class PipelineConfigs:
     """The saved and the installed configuration."""
 
@@ -75,7 +72,7 @@ class PipelineConfigs:
         self._device = device
         self._give = give
         self._lock = threading.Lock()
-        self._saved: _Verified | None = None
+        self._saved: InstalledPipeline | None = None
         self._installed: InstalledPipeline | None = None
 
     @property
@@ -127,25 +124,24 @@ class PipelineConfigs:
                 "Another program cannot take over the entries: use VERIFY_AND_COMMIT."
             )
 
-    def _install(self, verified: _Verified) -> None:
-        pipeline, install = verified
-        install()
+    def _install(self, pipeline: InstalledPipeline) -> None:
+        pipeline.install()
         self._installed = pipeline
         self._saved = None
 
     def get(self, response_type: int) -> p4r.ForwardingPipelineConfig:
         """Return the parts of the installed configuration selected by a response type."""
         config = self.installed().config
-        answer = p4r.ForwardingPipelineConfig(cookie=config.cookie)
+        answer = p4r.ForwardingPipelineConfig()
+        if config.HasField("cookie"):
+            answer.cookie.CopyFrom(config.cookie)
         if response_type in {_Get.ALL, _Get.P4INFO_AND_COOKIE}:
             answer.p4info.CopyFrom(config.p4info)
         if response_type in {_Get.ALL, _Get.DEVICE_CONFIG_AND_COOKIE}:
             answer.p4_device_config = config.p4_device_config
-        if not config.HasField("cookie"):
-            answer.ClearField("cookie")
         return answer
 
-    def _verify(self, config: p4r.ForwardingPipelineConfig) -> _Verified:
+    def _verify(self, config: p4r.ForwardingPipelineConfig) -> InstalledPipeline:
         """Do all that can fail, so that installing cannot."""
         if not config.HasField("p4info"):
             raise invalid("The configuration has no P4Info: send that of the program with it.")
@@ -165,8 +161,7 @@ class PipelineConfigs:
         batches = None
         if isinstance(state, NativeState):
             batches = NativeBatches(state, schema.tables.values())
-        pipeline = InstalledPipeline(copy, schema, state, batches)
-        return pipeline, prepared.install
+        return InstalledPipeline(copy, schema, state, batches, prepared.install)
 
 
 # https://github.com/p4lang/PI/blob/main/proto/p4/tmp/p4config.proto
