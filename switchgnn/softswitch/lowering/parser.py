@@ -11,8 +11,7 @@ from switchgnn.softswitch.errors import UnsupportedProgramError
 from switchgnn.softswitch.lowering import arithmetic
 from switchgnn.softswitch.lowering import variables as var
 from switchgnn.softswitch.lowering.arithmetic import all_of, compare, constant, variable
-from switchgnn.softswitch.lowering.expressions import FunctionContext
-from switchgnn.softswitch.lowering.layout import FieldLayout, Slot
+from switchgnn.softswitch.lowering.expressions import FieldLayout, FunctionContext, Slot
 from switchgnn.softswitch.lowering.primitives import lower_primitive
 from switchgnn.softswitch.lowering.structure import Structurer, lower_graph
 from switchgnn.softswitch.program import MOST_BITS, Json, ParserState, Primitive, Transition

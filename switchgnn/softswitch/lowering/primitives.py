@@ -11,8 +11,7 @@ from switchgnn.softswitch.hashing import ALGORITHMS
 from switchgnn.softswitch.lowering import arithmetic
 from switchgnn.softswitch.lowering import variables as var
 from switchgnn.softswitch.lowering.arithmetic import all_of, compare, constant, variable
-from switchgnn.softswitch.lowering.expressions import EGRESS, INGRESS, FunctionContext
-from switchgnn.softswitch.lowering.layout import Slot
+from switchgnn.softswitch.lowering.expressions import EGRESS, INGRESS, FunctionContext, Slot
 from switchgnn.softswitch.program import DROP_PORT, MOST_BITS, Json, Primitive
 
 Parameters = tuple[Json, ...]

@@ -17,8 +17,7 @@ from switchgnn.softswitch.lowering.arithmetic import (
     wrap,
 )
 from switchgnn.softswitch.lowering.control import ControlLowering
-from switchgnn.softswitch.lowering.expressions import EGRESS, INGRESS, FunctionContext
-from switchgnn.softswitch.lowering.layout import FieldLayout
+from switchgnn.softswitch.lowering.expressions import EGRESS, INGRESS, FieldLayout, FunctionContext
 from switchgnn.softswitch.lowering.parser import Codec, ParserLowering, header_codecs
 from switchgnn.softswitch.lowering.primitives import lower_digest
 from switchgnn.softswitch.program import DROP_PORT, Checksum, LoadedProgram

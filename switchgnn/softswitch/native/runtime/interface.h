@@ -140,11 +140,10 @@ const u8* batch_rest(Switch*, const Batch* batch, u64* size) {
     *size = batch->rest.size();
     return batch->rest.data();
 }
-void batch_item(Switch*, const Batch* batch, u64 place, u64* begin, u64* length, int* odd) {
+// Where an update is in the request, begin << 32 | length; -1: it is in the rest.
+i64 batch_item(Switch*, const Batch* batch, u64 place) {
     const Batch::Item& item = batch->items[place];
-    *begin = item.begin;
-    *length = item.length;
-    *odd = item.odd;
+    return item.odd ? -1 : (i64)item.begin << 32 | item.length;
 }
 u64 batch_apply(Switch*, const Batch* batch, u64 from, u64 to) { return batch->apply(from, to); }
 Answer* answer_new(Switch*) { return new Answer; }
