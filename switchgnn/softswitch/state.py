@@ -28,6 +28,11 @@ class RegisterCells:
     width: int
     cells: Any
 
+    @property
+    def columns(self) -> tuple[Any, ...]:
+        """What each index has."""
+        return (self.cells,)
+
 
 @dataclass(frozen=True)
 class CounterCells:
@@ -35,6 +40,11 @@ class CounterCells:
 
     packets: Any
     bytes: Any
+
+    @property
+    def columns(self) -> tuple[Any, ...]:
+        """What each index has."""
+        return self.packets, self.bytes
 
 
 class ProgramState:

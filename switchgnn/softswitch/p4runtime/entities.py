@@ -2,20 +2,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Apply the updates of Write requests and answer Read requests; registers and counters."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain, repeat, starmap
 from typing import Any
 
-from finsy.proto import p4d, p4r, rpc_code
+from finsy.proto import p4r, rpc_code
 
 from switchgnn.softswitch import schema as p4
 from switchgnn.softswitch.errors import RequestError
 from switchgnn.softswitch.native.state import NativeBatch
 from switchgnn.softswitch.p4runtime import table_entries as tables
 from switchgnn.softswitch.p4runtime.pipeline_config import Device, InstalledPipeline
-from switchgnn.softswitch.state import CounterCells, RegisterCells
 
 # Updates applied between two packets, so that long Writes do not stop forwarding.
 _UPDATES_PER_TURN = 128
@@ -104,7 +103,7 @@ def _indices(message: p4r.RegisterEntry | p4r.CounterEntry, size: int) -> range:
 
 
 def _write_register(pipeline: InstalledPipeline, message: p4r.RegisterEntry) -> None:
-    register = _register(pipeline, message.register_id)
+    register = _array(pipeline, "register", message.register_id)
     if message.data.WhichOneof("data") != "bitstring":
         raise p4.invalid("Register data is a bitstring.")
     value = p4.decode(message.data.bitstring, register.width, "Register data")
@@ -112,72 +111,53 @@ def _write_register(pipeline: InstalledPipeline, message: p4r.RegisterEntry) -> 
         register.cells[index] = value
 
 
-def _register(pipeline: InstalledPipeline, ident: int) -> RegisterCells:
-    name = pipeline.schema.registers.get(ident)
-    if name is None:
-        raise tables.absent(pipeline.schema, ident, "register")
-    return pipeline.state.registers[name]
-
-
-def _read_cells(
-    device: Device,
-    message: p4r.RegisterEntry | p4r.CounterEntry,
-    arrays: Mapping[int, Sequence[Any]],
-) -> list[tuple[int, ...]]:
-    """Copy the requested cells of arrays between two packets: the id, the index and its values."""
-
-    def copy() -> list[tuple[int, ...]]:
-        copied: list[tuple[int, ...]] = []
-        for ident, columns in arrays.items():
-            indices = _indices(message, len(columns[0]))
-            cells = (column[indices.start : indices.stop] for column in columns)
-            copied += zip(repeat(ident), indices, *cells)
-        return copied
-
-    return device.call(copy)
-
-
-def read_registers(
-    device: Device, pipeline: InstalledPipeline, message: p4r.RegisterEntry
-) -> Iterable[p4r.Entity]:
-    """Copy the requested cells between two packets, and return their messages."""
-    idents = [message.register_id] if message.register_id else list(pipeline.schema.registers)
-    arrays = {ident: [_register(pipeline, ident).cells] for ident in idents}
-    return (
-        p4r.Entity(
-            register_entry=p4r.RegisterEntry(
-                register_id=ident,
-                index=p4r.Index(index=index),
-                data=p4d.P4Data(bitstring=p4.encode(value)),
-            )
-        )
-        for ident, index, value in _read_cells(device, message, arrays)
-    )
-
-
 def _write_counter(pipeline: InstalledPipeline, message: p4r.CounterEntry) -> None:
-    counter = _counter(pipeline, message.counter_id)
+    counter = _array(pipeline, "counter", message.counter_id)
     packets, total = p4.decode_counts(message.data)
     for index in _indices(message, len(counter.packets)):
         counter.packets[index] = packets
         counter.bytes[index] = total
 
 
-def _counter(pipeline: InstalledPipeline, ident: int) -> CounterCells:
-    name = pipeline.schema.counters.get(ident)
+def _array(pipeline: InstalledPipeline, kind: str, ident: int) -> Any:  # noqa: ANN401  by its kind
+    """Return the cells of a register or counter."""
+    name = getattr(pipeline.schema, f"{kind}s").get(ident)
     if name is None:
-        raise tables.absent(pipeline.schema, ident, "counter")
-    return pipeline.state.counters[name]
+        raise tables.absent(pipeline.schema, ident, kind)
+    return getattr(pipeline.state, f"{kind}s")[name]
 
 
-def counter_entities(
-    device: Device, pipeline: InstalledPipeline, message: p4r.CounterEntry
+def _read_array(
+    device: Device,
+    pipeline: InstalledPipeline,
+    message: p4r.RegisterEntry | p4r.CounterEntry,
+    *,
+    kind: str,
+    entity: Callable[..., p4r.Entity],
 ) -> Iterable[p4r.Entity]:
-    """Copy the requested counts between two packets, and return their messages."""
-    idents = [message.counter_id] if message.counter_id else list(pipeline.schema.counters)
-    counters = {ident: _counter(pipeline, ident) for ident in idents}
-    arrays = {ident: [counter.packets, counter.bytes] for ident, counter in counters.items()}
-    return starmap(_counter_entity, _read_cells(device, message, arrays))
+    """Copy the requested cells between two packets, and return their messages."""
+    wanted = getattr(message, f"{kind}_id")
+    idents = [wanted] if wanted else list(getattr(pipeline.schema, f"{kind}s"))
+    arrays = [(ident, _array(pipeline, kind, ident).columns) for ident in idents]
+
+    def copy() -> list[tuple[int, ...]]:
+        copied: list[tuple[int, ...]] = []
+        for ident, columns in arrays:
+            indices = _indices(message, len(columns[0]))
+            cells = (column[indices.start : indices.stop] for column in columns)
+            copied += zip(repeat(ident), indices, *cells)
+        return copied
+
+    return starmap(entity, device.call(copy))
+
+
+def _register_entity(ident: int, index: int, value: int) -> p4r.Entity:
+    entity = p4r.Entity()
+    entry = entity.register_entry
+    entry.register_id = ident
+    entry.index.index = index
+    entry.data.bitstring = p4.encode(value)
+    return entity
 
 
 def _counter_entity(ident: int, index: int, packets: int, total: int) -> p4r.Entity:
@@ -270,8 +250,8 @@ def _read_direct_counters(
 _HANDLERS: dict[str, Callable[[Device, InstalledPipeline, Any], Iterable[_Found]]] = {
     "table_entry": _read_tables,
     "direct_counter_entry": _read_direct_counters,
-    "register_entry": read_registers,
-    "counter_entry": counter_entities,
+    "register_entry": partial(_read_array, kind="register", entity=_register_entity),
+    "counter_entry": partial(_read_array, kind="counter", entity=_counter_entity),
     "packet_replication_engine_entry": lambda device, pipeline, message: device.call(
         lambda: tables.read_replication(pipeline, message)
     ),

@@ -21,7 +21,7 @@ from switchgnn.softswitch.p4runtime.arbitration import (
 )
 from switchgnn.softswitch.p4runtime.entities import apply_updates, read_entities, read_request
 from switchgnn.softswitch.p4runtime.pipeline_config import Device, Give, PipelineConfigs
-from switchgnn.softswitch.schema import decode, denied, encode, invalid, unimplemented
+from switchgnn.softswitch.schema import decode, decoded, denied, encode, invalid, unimplemented
 
 
 def _header_bytes(header: p4i.ControllerPacketMetadata) -> int:
@@ -69,7 +69,10 @@ def aborting(context: grpc.ServicerContext) -> Iterator[None]:
 
 
 class P4RuntimeService:
-    """Serves one device; methods run in any thread. ``changed`` is set after every change."""
+    """Serves one device; methods take serialized requests, and run in any thread.
+
+    ``changed`` is set after every change.
+    """
 
     def __init__(
         self, device: Device, device_id: int, cpu_port: int | None, give: Give = GivenProgram
@@ -82,32 +85,36 @@ class P4RuntimeService:
         self._reads = threading.Semaphore(READS)
 
     def Capabilities(  # noqa: N802
-        self, _request: p4r.CapabilitiesRequest, _context: grpc.ServicerContext
+        self, data: bytes, context: grpc.ServicerContext
     ) -> p4r.CapabilitiesResponse:
         """Return the version of the API."""
+        with aborting(context):
+            decoded(p4r.CapabilitiesRequest, data)
         return p4r.CapabilitiesResponse(p4runtime_api_version=API_VERSION)
 
     def SetForwardingPipelineConfig(  # noqa: N802
-        self, request: p4r.SetForwardingPipelineConfigRequest, context: grpc.ServicerContext
+        self, data: bytes, context: grpc.ServicerContext
     ) -> p4r.SetForwardingPipelineConfigResponse:
         """Load a program."""
         with aborting(context):
+            request = decoded(p4r.SetForwardingPipelineConfigRequest, data)
             self.arbiter.check_primary(request.device_id, request.election_id)
             self.configs.set(request)
         self.changed.set()
         return p4r.SetForwardingPipelineConfigResponse()
 
     def GetForwardingPipelineConfig(  # noqa: N802
-        self, request: p4r.GetForwardingPipelineConfigRequest, context: grpc.ServicerContext
+        self, data: bytes, context: grpc.ServicerContext
     ) -> p4r.GetForwardingPipelineConfigResponse:
         """Return the loaded program."""
         with aborting(context):
+            request = decoded(p4r.GetForwardingPipelineConfigRequest, data)
             self.arbiter.check_device(request.device_id)
             config = self.configs.get(request.response_type)
         return p4r.GetForwardingPipelineConfigResponse(config=config)
 
     def Write(self, data: bytes, context: grpc.ServicerContext) -> p4r.WriteResponse:  # noqa: N802
-        """Apply a serialized WriteRequest; a failure reports one error per update."""
+        """Apply updates; a failure reports one error per update."""
         with aborting(context):
             pipeline = self.configs.current
             request = read_request(pipeline, data)
@@ -121,17 +128,16 @@ class P4RuntimeService:
             _abort_with_details(context, errors)
         return p4r.WriteResponse()
 
-    def Read(  # noqa: N802
-        self, request: p4r.ReadRequest, context: grpc.ServicerContext
-    ) -> Iterator[bytes]:
+    def Read(self, data: bytes, context: grpc.ServicerContext) -> Iterator[bytes]:  # noqa: N802
         """Stream serialized ReadResponses."""
         with aborting(context):
+            request = decoded(p4r.ReadRequest, data)
             self.arbiter.check_device(request.device_id)
             with place(self._reads):
                 yield from read_entities(self._device, self.configs.installed(), request.entities)
 
     def StreamChannel(  # noqa: N802
-        self, request_iterator: Iterable[p4r.StreamMessageRequest], context: grpc.ServicerContext
+        self, messages: Iterable[bytes], context: grpc.ServicerContext
     ) -> Iterator[p4r.StreamMessageResponse]:
         """Exchange arbitration messages and packets with a controller."""
         client = StreamClient(context.peer())
@@ -139,7 +145,7 @@ class P4RuntimeService:
             return
         with aborting(context):
             self.arbiter.open(client)
-            reading = (client, request_iterator)
+            reading = (client, messages)
             threading.Thread(target=self._read_stream, args=reading, daemon=True).start()
             try:
                 while (message := client.outbox.get()) is not None:
@@ -149,12 +155,10 @@ class P4RuntimeService:
             finally:
                 self.arbiter.remove(client)
 
-    def _read_stream(
-        self, client: StreamClient, requests: Iterable[p4r.StreamMessageRequest]
-    ) -> None:
+    def _read_stream(self, client: StreamClient, messages: Iterable[bytes]) -> None:
         try:
-            for request in requests:
-                self._handle_stream(client, request)
+            for data in messages:
+                self._handle_stream(client, decoded(p4r.StreamMessageRequest, data))
         except RequestError as error:
             client.outbox.put(error)
         except grpc.RpcError:

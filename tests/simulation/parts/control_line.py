@@ -136,8 +136,7 @@ class VirtualConnection:
 
     def read(self, request: bytes, timeout: float) -> Iterator[bytes]:
         """Return the serialized answers to a serialized Read."""
-        asked = p4r.ReadRequest.FromString(request)
-        return iter(self._call("Read", asked, timeout, list))
+        return iter(self._call("Read", request, timeout, list))
 
     def stream(self, device_id: int, election_id: int) -> "VirtualStream":
         """Open the stream that makes a controller the primary."""
@@ -164,7 +163,8 @@ class VirtualConnection:
         end = self._scheduler.now + int(timeout * SECOND)
         if not self._line.pass_word(end):
             raise RpcError(grpc.StatusCode.DEADLINE_EXCEEDED, "no answer came")
-        answer = take(getattr(self._reached(), name)(request, _Context()))
+        data = request if isinstance(request, bytes) else request.SerializeToString()
+        answer = take(getattr(self._reached(), name)(data, _Context()))
         if not self._line.pass_word(end):
             raise RpcError(grpc.StatusCode.DEADLINE_EXCEEDED, "no answer came")
         self._reached()
