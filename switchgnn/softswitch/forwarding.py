@@ -160,7 +160,6 @@ class Forwarder:
         self._drain()
 
     def _kept(self, field_list: int, state: Values) -> Values:
-        """Return what a resubmitted or recirculated packet keeps."""
         listed = self._lowered.lists[field_list]
         return {v.name: state[v.name] if v in listed else 0 for v in self._lowered.kept}
 

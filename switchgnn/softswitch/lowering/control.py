@@ -174,7 +174,6 @@ class ControlLowering:
     def _parameters(
         self, table: bmv2.TableSpec, number: int, action: bmv2.ActionSpec
     ) -> list[ir.Expr]:
-        """Return the parameters of the entry's action."""
         found = []
         for index, width in enumerate(action.parameter_widths if action.primitives else ()):
             most = (1 << width) - 1
@@ -189,7 +188,6 @@ def _by_hit(table: bmv2.TableSpec) -> bool:
 
 
 def _after(table: bmv2.TableSpec, outcome: str) -> str | None:
-    """Return the node after an action, a hit or a miss."""
     return table.next_tables.get(outcome, table.base_default_next)
 
 

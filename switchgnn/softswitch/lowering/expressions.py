@@ -356,7 +356,6 @@ class FunctionContext:
 
 
 def _innermost(node: Json) -> Json:
-    """Return the node inside nested expressions."""
     while node.get("type") == "expression":
         node = node["value"]
     return node

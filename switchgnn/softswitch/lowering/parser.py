@@ -96,7 +96,6 @@ Codec = tuple[Run, ...]
 
 
 def _read_header(ctx: FunctionContext, codec: Codec) -> None:
-    """Read a header where the parser is, and move on."""
     position = variable(var.POSITION)
     passed = constant(0)
     for run in codec:
@@ -192,7 +191,6 @@ class ParserLowering:
         self._ctx.add(ir.either(condition, (ir.Assign(var.PARSER_ERROR, error), ir.Simple.BREAK)))
 
     def _need(self, size: ir.Expr) -> None:
-        """Fail if fewer bytes are left."""
         left = arithmetic.subtract(variable(var.PACKET_BYTES), variable(var.POSITION))
         self._fail_unless(compare(">=", left, size), "PacketTooShort")
 

@@ -18,7 +18,6 @@ Parameters = tuple[Json, ...]
 
 
 def _add_to_length(ctx: FunctionContext, header: str, sign: int) -> None:
-    """Lengthen or shorten the packet by a header."""
     size = constant(ctx.layout.program.headers[header].fixed_width // 8)
     varbit = ctx.layout.varbit(header)
     if varbit is not None and varbit.length is not None:
@@ -231,7 +230,6 @@ def _mark_to_drop(ctx: FunctionContext, parameters: Parameters) -> None:
 
 
 def _inside(index: ir.Expr, size: int) -> ir.Expr:
-    """Return whether an index is inside an array."""
     if index.within(0, size - 1):
         return constant(1)
     lower = [compare(">=", index, constant(0))] if index.low < 0 else []

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Lower a whole program to the functions that the switch calls."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 from switchgnn.softswitch import ir
 from switchgnn.softswitch.errors import UnsupportedProgramError, inconsistent
@@ -20,7 +21,7 @@ from switchgnn.softswitch.lowering.control import ControlLowering
 from switchgnn.softswitch.lowering.expressions import EGRESS, INGRESS, FieldLayout, FunctionContext
 from switchgnn.softswitch.lowering.parser import Codec, ParserLowering, header_codecs
 from switchgnn.softswitch.lowering.primitives import lower_digest
-from switchgnn.softswitch.program import DROP_PORT, Checksum, LoadedProgram
+from switchgnn.softswitch.program import DROP_PORT, Checksum, FieldRef, LoadedProgram
 
 _TIMES = (
     "intrinsic_metadata.ingress_global_timestamp",
@@ -117,7 +118,6 @@ def _verify(ctx: FunctionContext) -> None:
 
 
 def _update(ctx: FunctionContext) -> None:
-    """Write every updated checksum into its field."""
     for checksum in ctx.layout.program.checksums:
         if checksum.update:
             ctx.where = f"checksum '{checksum.name}'"
@@ -146,11 +146,7 @@ def _deparse(ctx: FunctionContext, codecs: Mapping[str, Codec]) -> None:
 
 def _lower(program: LoadedProgram) -> LoweredProgram:
     layout = FieldLayout(program)
-    lists = {
-        ident: frozenset(layout.slot(*field, "field list").variable for field in fields)
-        for ident, fields in program.field_lists.items()
-    }
-    _refuse_varbits(layout)
+    lists = {ident: _field_list(layout, fields) for ident, fields in program.field_lists.items()}
     kept = frozenset().union(*lists.values())
     # The first round finds the header fields that are used in computations; the
     # others then stay undecoded between parser and deparser.
@@ -163,7 +159,7 @@ def _lower(program: LoadedProgram) -> LoweredProgram:
     clones = var.CLONE_SESSION in ir.variables_set(bodies.ingress.statements)
     results = [layout.standard(name) for name in _RESULTS]
     used = {slot.variable for slot in results if slot is not None}
-    given = _GivenNumbers(layout, bodies.read | kept | used)
+    given = partial(_given, layout, bodies.read | kept | used)
     spec, group, priority = (constant(0) if s is None else variable(s.variable) for s in results)
     return LoweredProgram(
         program=program,
@@ -238,7 +234,6 @@ def _in_order(program: LoadedProgram) -> bool:
 
 
 def _reachable(program: LoadedProgram, begin: str) -> set[str]:
-    """Return the parser states that may come after one."""
     found: set[str] = set()
     left = [begin]
     while left:
@@ -249,28 +244,28 @@ def _reachable(program: LoadedProgram, begin: str) -> set[str]:
     return found
 
 
-def _refuse_varbits(layout: FieldLayout) -> None:
-    fields = [field for listed in layout.program.field_lists.values() for field in listed]
-    if any(layout.slot(*field, "field list").length for field in fields):
+def _field_list(layout: FieldLayout, fields: Iterable[FieldRef]) -> frozenset[ir.Variable]:
+    slots = [layout.slot(*field, "field list") for field in fields]
+    if any(slot.length for slot in slots):
         raise UnsupportedProgramError("keeping a varbit", "a field list", "keep other fields")
+    return frozenset(slot.variable for slot in slots)
 
 
 def _sorted(variables: Iterable[ir.Variable]) -> tuple[ir.Variable, ...]:
     return tuple(sorted(variables, key=lambda each: each.name))
 
 
-class _GivenNumbers:
-    """Assigns the switch's numbers to fields that are read, which may be narrower."""
+# Assigns the switch's numbers to fields, which may be narrower, if they are read.
+_Give = Callable[[Mapping[str, ir.Expr]], Iterator[ir.Statement]]
 
-    def __init__(self, layout: FieldLayout, read: frozenset[ir.Variable]) -> None:
-        self._layout = layout
-        self._read = read
 
-    def __call__(self, numbers: Mapping[str, ir.Expr]) -> Iterator[ir.Statement]:
-        for name, value in numbers.items():
-            slot = self._layout.standard(name)
-            if slot is not None and slot.variable in self._read:
-                yield ir.Assign(slot.variable, wrap(value, slot.width))
+def _given(
+    layout: FieldLayout, read: frozenset[ir.Variable], numbers: Mapping[str, ir.Expr]
+) -> Iterator[ir.Statement]:
+    for name, value in numbers.items():
+        slot = layout.standard(name)
+        if slot is not None and slot.variable in read:
+            yield ir.Assign(slot.variable, wrap(value, slot.width))
 
 
 _NOW = wrap(variable(var.NOW), 48)
@@ -297,7 +292,7 @@ def _set(values: Mapping[ir.Variable, int]) -> Iterator[ir.Statement]:
     yield from (ir.Assign(each, constant(value)) for each, value in values.items())
 
 
-def _before_ingress(given: _GivenNumbers) -> Iterator[ir.Statement]:
+def _before_ingress(given: _Give) -> Iterator[ir.Statement]:
     yield from given({**_INGRESS_PORT, "intrinsic_metadata.ingress_global_timestamp": _NOW})
     yield ir.Simple.RESTORE_KEPT
     yield from given(_AT_INGRESS)
@@ -306,13 +301,13 @@ def _before_ingress(given: _GivenNumbers) -> Iterator[ir.Statement]:
     yield ir.Assign(var.LENGTH, variable(var.PACKET_BYTES))
 
 
-def _before_parser(given: _GivenNumbers) -> Iterator[ir.Statement]:
+def _before_parser(given: _Give) -> Iterator[ir.Statement]:
     yield from given(_INGRESS_PORT)
     yield ir.Assign(var.POSITION, constant(0))
     yield ir.Assign(var.LENGTH, variable(var.PACKET_BYTES))
 
 
-def _egress(layout: FieldLayout, given: _GivenNumbers, bodies: _Bodies) -> ir.Block:
+def _egress(layout: FieldLayout, given: _Give, bodies: _Bodies) -> ir.Block:
     spec = layout.standard(_SPEC)
     dropped = constant(0)
     if spec is not None:
@@ -324,7 +319,7 @@ def _egress(layout: FieldLayout, given: _GivenNumbers, bodies: _Bodies) -> ir.Bl
     )
 
 
-def _before_egress(given: _GivenNumbers) -> Iterator[ir.Statement]:
+def _before_egress(given: _Give) -> Iterator[ir.Statement]:
     # simple_switch writes the drop port plus one here, which is 0 in nine bits.
     yield from given({_SPEC: constant(0)})
     copied = tuple(given({"intrinsic_metadata.egress_rid": wrap(variable(var.INSTANCE), 32)}))

@@ -11,15 +11,7 @@ from enum import Enum
 from functools import partial
 from pathlib import Path
 
-from switchgnn.base.native import (
-    SHARED,
-    CompilerError,
-    cache_folder,
-    compile_unit,
-    compiled_once,
-    needed_compiler,
-    sources_in,
-)
+from switchgnn.base import native
 from switchgnn.softswitch.errors import SoftSwitchError
 
 RUNTIME = Path(__file__).parent / "runtime"
@@ -45,26 +37,26 @@ def compiled_library(document: bytes, translate: Callable[[], str]) -> Path:
     Documents in the cache are not translated.
     """
     try:
-        compiler = needed_compiler("The native switch")
-    except CompilerError as error:
+        compiler = native.needed_compiler("The native switch")
+    except native.CompilerError as error:
         raise NoCompilerError(f"{error}, or use --backend python.") from error
     made_of = (
         *(compiler, _version(compiler), processor(), *_FLAGS, document),
-        *(sys.version, *_translator(), *sources_in(RUNTIME)),
-        (SHARED / "crc32.h").read_bytes(),
+        *(sys.version, *_translator(), *native.sources_in(RUNTIME)),
+        (native.SHARED / "crc32.h").read_bytes(),
     )
     compile_to = partial(_compile, compiler, translate)
     try:
-        return compiled_once(cache_folder(_CACHE), "program", made_of, compile_to)
-    except CompilerError as error:
+        return native.compiled_once(native.cache_folder(_CACHE), "program", made_of, compile_to)
+    except native.CompilerError as error:
         raise NoCompilerError(str(error)) from error
 
 
 def why_not_kept() -> str | None:
     """Return why compiled programs cannot be cached, or None."""
     try:
-        cache_folder(_CACHE)
-    except CompilerError as error:
+        native.cache_folder(_CACHE)
+    except native.CompilerError as error:
         return str(error)
     return None
 
@@ -85,8 +77,8 @@ def _compile(compiler: str, translate: Callable[[], str], library: Path) -> None
     program = library.with_suffix(".h")
     program.write_text(translate())
     unit = f'#include "{program.name}"\n#include "interface.h"\n'
-    command = (compiler, *_FLAGS, "-I", str(RUNTIME), "-I", str(SHARED), "-x", "c++", "-")
-    compile_unit(command, unit, "the program", library)
+    command = (compiler, *_FLAGS, "-I", str(RUNTIME), "-I", str(native.SHARED), "-x", "c++", "-")
+    native.compile_unit(command, unit, "the program", library)
 
 
 def _version(compiler: str) -> str:

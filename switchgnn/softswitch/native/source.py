@@ -34,10 +34,7 @@ class FunctionRenderer(Renderer):
     """
 
     def __init__(
-        self,
-        program: LoadedProgram,
-        kept: Sequence[ir.Variable],
-        headers: frozenset[ir.Variable],
+        self, program: LoadedProgram, kept: Sequence[ir.Variable], headers: frozenset[ir.Variable]
     ) -> None:
         super().__init__(program, table_shapes(program))
         self.messages: list[str] = []
@@ -168,7 +165,6 @@ class FunctionRenderer(Renderer):
         yield f"digest = hash_{statement.algorithm}(input.begin, input.size());"
 
     def _append(self, pieces: Sequence[ir.Piece]) -> str:
-        """Append pieces that are valid together."""
         first = pieces[0]
         bits = first.bits.constant
         if bits is None:
@@ -357,7 +353,6 @@ def _tables(shapes: Mapping[str, TableShape]) -> Iterator[str]:
 
 
 def _ranges(renderer: Renderer) -> Iterator[str]:
-    """Yield the comparison of a key with ranges."""
     for shape in renderer.shapes.values():
         if shape.kind == "priority":
             key = render.type_of(shape.key_words)

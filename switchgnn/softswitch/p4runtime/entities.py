@@ -120,7 +120,6 @@ def _write_counter(pipeline: InstalledPipeline, message: p4r.CounterEntry) -> No
 
 
 def _array(pipeline: InstalledPipeline, kind: str, ident: int) -> Any:  # noqa: ANN401  by its kind
-    """Return the cells of a register or counter."""
     name = getattr(pipeline.schema, f"{kind}s").get(ident)
     if name is None:
         raise tables.absent(pipeline.schema, ident, kind)

@@ -55,7 +55,6 @@ def _check_unused(path: Path) -> None:
 
 @contextmanager
 def _owner_only() -> Iterator[None]:
-    """Create files with mode 0600 inside the block."""
     before = os.umask(_OWNER_ONLY)
     try:
         yield

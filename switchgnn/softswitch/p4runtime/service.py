@@ -13,12 +13,7 @@ from google.protobuf.any_pb2 import Any as AnyMessage
 
 from switchgnn.softswitch.errors import RequestError
 from switchgnn.softswitch.loader import GivenProgram
-from switchgnn.softswitch.p4runtime.arbitration import (
-    READS,
-    Arbiter,
-    StreamClient,
-    place,
-)
+from switchgnn.softswitch.p4runtime.arbitration import READS, Arbiter, StreamClient, place
 from switchgnn.softswitch.p4runtime.entities import apply_updates, read_entities, read_request
 from switchgnn.softswitch.p4runtime.pipeline_config import Device, Give, PipelineConfigs
 from switchgnn.softswitch.schema import decode, decoded, denied, encode, invalid, unimplemented
