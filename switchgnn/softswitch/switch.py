@@ -26,9 +26,8 @@ from switchgnn.softswitch.native.engine import (
 from switchgnn.softswitch.p4runtime.pipeline_config import PreparedProgram
 from switchgnn.softswitch.p4runtime.server import P4RuntimeServer, ServerTls
 from switchgnn.softswitch.p4runtime.service import P4RuntimeService
-from switchgnn.softswitch.ports import Port, PortSpec, open_ports
+from switchgnn.softswitch.ports import Port, PortSpec, QueueSettings, open_ports
 from switchgnn.softswitch.program import DROP_PORT
-from switchgnn.softswitch.queues import QueueSettings
 from switchgnn.softswitch.state import ProgramState
 
 Result = TypeVar("Result")

@@ -15,7 +15,7 @@ from google.protobuf import text_format
 from switchgnn.softswitch.forwarding import Forwarder
 from switchgnn.softswitch.loader import GivenProgram
 from switchgnn.softswitch.native.engine import Attachment, NativeEngine, PortKind, load_native
-from switchgnn.softswitch.queues import QueueSettings
+from switchgnn.softswitch.ports import QueueSettings
 from switchgnn.softswitch.tables import EVERY_BIT, Ternary
 from tests.support.captured import Captured
 from tests.support.speed import seconds_here

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from switchgnn.softswitch.errors import MalformedProgramError, UnsupportedProgramError
-from switchgnn.softswitch.interpreter import Frame, Interpreter, Zeros
+from switchgnn.softswitch.forwarding import Frame, Interpreter, Zeros
 from switchgnn.softswitch.loader import load_program
 from switchgnn.softswitch.lowering.expressions import FieldLayout, FunctionContext
 from switchgnn.softswitch.lowering.program import lower_program

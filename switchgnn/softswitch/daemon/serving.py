@@ -33,8 +33,7 @@ from switchgnn.softswitch.p4runtime.pipeline_config import (
 )
 from switchgnn.softswitch.p4runtime.server import ServerTls, socket_path
 from switchgnn.softswitch.p4runtime.service import P4RuntimeService
-from switchgnn.softswitch.ports import PortSpec, parse_port
-from switchgnn.softswitch.queues import DEFAULT_DEPTH, QueueSettings
+from switchgnn.softswitch.ports import DEFAULT_DEPTH, PortSpec, QueueSettings, parse_port
 from switchgnn.softswitch.switch import SoftSwitch
 
 

@@ -132,8 +132,7 @@ def _checked_size(file: BinaryIO, path: Path) -> int:
 
 def _messages(file: BinaryIO, size: int, path: Path) -> Iterator[bytes]:
     while size:
-        head = file.read(LENGTH.size)
-        length = LENGTH.unpack(head)[0] if len(head) == LENGTH.size else size
+        length = int.from_bytes(file.read(LENGTH.size), "big")
         size -= LENGTH.size + length
         # Check the length before reading.
         if size < 0 or length > MOST_MESSAGE_BYTES:

@@ -27,9 +27,8 @@ from switchgnn.softswitch.native.build import (
 from switchgnn.softswitch.native.library import Library, Switch, numbers, table_shapes
 from switchgnn.softswitch.native.source import program_source
 from switchgnn.softswitch.native.state import NativeState
-from switchgnn.softswitch.ports import Port
+from switchgnn.softswitch.ports import CLASSES, Port, QueueSettings
 from switchgnn.softswitch.program import LoadedProgram
-from switchgnn.softswitch.queues import CLASSES, QueueSettings
 from switchgnn.softswitch.state import log_message
 
 Result = TypeVar("Result")

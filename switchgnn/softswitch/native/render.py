@@ -37,7 +37,7 @@ class Code(NamedTuple):
 def words_for(low: int, high: int) -> int:
     """Return the number of words that a range needs."""
     bits = max(high.bit_length() + (low < 0), (-low - 1).bit_length() + 1 if low < 0 else 0)
-    words = max(1, -(-bits // WORD))
+    words = _words_of_bits(bits)
     if words > MOST_WORDS:
         raise UnsupportedProgramError(
             f"a value of {bits} bits", "an expression", "mask it earlier, or use --backend python"
@@ -195,7 +195,7 @@ class Renderer:
     def _value(self, of: Expr, need: int | None) -> Code:
         if of.op in _TESTS:
             return Code(f"(u64)({self.test(of)})", 1)
-        return _VALUES[of.op](self, of, need)
+        return _VALUES.get(of.op, Renderer._binary)(self, of, need)
 
     def _constant(self, of: Expr, need: int | None) -> Code:
         words, signed = _fitting(of, need)
@@ -313,14 +313,10 @@ def _carry_free(of: Expr, words: int) -> bool:
     return left.low >= 0 and right.low >= 0 and not (left.ones | right.ones) & tops
 
 
+# How operators are rendered that are not as in C++.
 _VALUES: dict[str, Callable[[Renderer, Expr, int | None], Code]] = {
     "const": Renderer._constant,
     "var": Renderer._variable,
-    "+": Renderer._binary,
-    "-": Renderer._binary,
-    "*": Renderer._binary,
-    "|": Renderer._binary,
-    "^": Renderer._binary,
     "&": Renderer._and,
     "~": Renderer._complement,
     "<<": Renderer._shift_left,

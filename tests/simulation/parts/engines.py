@@ -17,7 +17,7 @@ from switchgnn.softswitch.native.engine import (
     PortKind,
     load_native,
 )
-from switchgnn.softswitch.queues import QueueSettings
+from switchgnn.softswitch.ports import QueueSettings
 from switchgnn.softswitch.state import ProgramState
 from tests.simulation.timing import SECOND, Scheduler
 from tests.support.captured import Captured

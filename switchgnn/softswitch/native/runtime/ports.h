@@ -200,7 +200,7 @@ constexpr int PORTS = 512;  // nine bits; programs with more are refused
 constexpr int CLASSES = 8;  // three bits
 
 // Egress queues: a depth per port and class with tail drop, and optional speed limits, see
-// queues.py.
+// ports.py.
 // A queue in a ring of a power of two of places, which grows.
 template <class X> struct Fifo {
     std::vector<X> ring = std::vector<X>(16);
