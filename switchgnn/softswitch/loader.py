@@ -299,7 +299,3 @@ class GivenProgram:
     def lowered(self) -> LoweredProgram:
         """The program in the intermediate representation."""
         return lower_program(self.program)
-
-    def check(self) -> None:
-        """Raise SoftSwitchError if the switch cannot run the program."""
-        _ = self.lowered

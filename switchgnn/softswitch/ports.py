@@ -228,12 +228,7 @@ class NetworkInterface:
     index: int  # its number in the network namespace
     up: bool  # whether it is administratively up; the carrier may still be missing
     mtu: int  # bytes of the longest packet
-    qdisc: str  # its queueing discipline; `noqueue` where frames never wait
-
-    @property
-    def queues(self) -> bool:
-        """Whether sent frames may wait in it."""
-        return self.qdisc != "noqueue"
+    queues: bool  # whether sent frames may wait in it
 
 
 def find_interface(name: str) -> NetworkInterface:
@@ -256,7 +251,7 @@ def find_interface(name: str) -> NetworkInterface:
         index=index,
         up=bool(flags & _UP),
         mtu=int.from_bytes(found.get(_MTU, b""), sys.byteorder),
-        qdisc=found.get(_QDISC, b"").rstrip(b"\0").decode(),
+        queues=found.get(_QDISC, b"").rstrip(b"\0") != b"noqueue",
     )
 
 

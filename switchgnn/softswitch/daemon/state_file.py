@@ -16,6 +16,7 @@ import threading
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -173,23 +174,18 @@ _LOG = logging.getLogger("softswitch.state")
 _SHARE = 0.1  # of the time, for writing
 
 
+@dataclass
 class Keeper:
     """Keeps the file up to date, in a thread."""
 
-    def __init__(
-        self,
-        path: Path,
-        device: Device,
-        configs: PipelineConfigs,
-        changed: threading.Event,
-        interval: float,
-    ) -> None:
-        check_place(path)
-        self._path = path
-        self._device = device
-        self._configs = configs
-        self._changed = changed
-        self._interval = interval
+    path: Path
+    device: Device
+    configs: PipelineConfigs
+    changed: threading.Event
+    interval: float  # seconds to a write, at least
+
+    def __post_init__(self) -> None:
+        check_place(self.path)
         self._stopping = threading.Event()
         self._failed = False
         self._thread = threading.Thread(target=self._run, name="softswitch-state", daemon=True)
@@ -200,20 +196,20 @@ class Keeper:
 
     def stop(self) -> None:
         """Write pending changes; the switch must no longer change."""
-        left = self._changed.is_set()
+        left = self.changed.is_set()
         self._stopping.set()
-        self._changed.set()
+        self.changed.set()
         self._thread.join()
         if left or self._failed:
             self._write()
 
     def _run(self) -> None:
         while True:
-            self._changed.wait()
+            self.changed.wait()
             # Collect the changes of one install.
-            if self._stopping.wait(self._interval):
+            if self._stopping.wait(self.interval):
                 return
-            self._changed.clear()
+            self.changed.clear()
             begin = time.monotonic()
             try:
                 self._write()
@@ -229,12 +225,12 @@ class Keeper:
         if not self._failed:
             _LOG.warning("%s", error)
         self._failed = True
-        self._changed.set()
+        self.changed.set()
 
     def _write(self) -> None:
-        pipeline = self._configs.current
+        pipeline = self.configs.current
         if pipeline is None:
-            write_state(self._path, b"", ())
+            write_state(self.path, b"", ())
             return
-        responses = kept_state(self._device, pipeline)
-        write_state(self._path, pipeline.config.SerializeToString(), responses)
+        responses = kept_state(self.device, pipeline)
+        write_state(self.path, pipeline.config.SerializeToString(), responses)

@@ -7,7 +7,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
-from ctypes import byref, c_double, c_int64, c_uint32, c_uint64, create_string_buffer
+from ctypes import byref, c_double, c_int32, c_int64, c_uint64, create_string_buffer
 from dataclasses import dataclass, fields
 from enum import IntEnum
 from functools import partial
@@ -136,7 +136,6 @@ def _by_port(values: list[int]) -> Counter[int]:
 
 _LOOP_LOG = logging.getLogger("softswitch.loop")
 _NOTICE_ROOM = 1 << 18
-_FRAME = 0
 
 
 class NativeLoop:
@@ -186,16 +185,16 @@ class NativeLoop:
 
     def _hand_over(self) -> None:
         """Send packet-ins and write log messages until the engine stops."""
-        kind, number = c_uint32(), c_uint32()
+        message = c_int32()
         room = create_string_buffer(_NOTICE_ROOM)
-        place = (byref(kind), byref(number), room, _NOTICE_ROOM)
+        place = (byref(message), room, _NOTICE_ROOM)
         while (length := self._switch.wait("switch_notice", *place)) >= 0:
             notice = room.raw[:length]
             try:
-                if kind.value == _FRAME:
+                if message.value < 0:
                     self._send(notice)
                 else:
-                    log_message(self._engine.messages[number.value], _logged_numbers(notice))
+                    log_message(self._engine.messages[message.value], _logged_numbers(notice))
             except Exception:
                 _LOOP_LOG.exception("A packet-in or a log message was lost.")
 
@@ -258,6 +257,6 @@ def made_natively(
     except (NoCompilerError, UnsupportedProgramError) as error:
         if chosen is Backend.NATIVE:
             raise
-        given.check()
+        _ = given.lowered  # or raise what no back end runs
         _LOG.warning("The program is interpreted: %s", error)
         return str(error)

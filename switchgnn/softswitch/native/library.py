@@ -5,9 +5,8 @@
 import ctypes
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -58,10 +57,6 @@ class Switch:
     def call(self, name: str, *arguments: object) -> Any:  # noqa: ANN401  as declared
         """Call a function that does not wait."""
         return getattr(self._short, name)(self._pointer, *arguments)
-
-    def bound(self, name: str) -> Callable[..., Any]:
-        """Return a function that does not wait; it must not outlive the switch."""
-        return partial(getattr(self._short, name), self._pointer)
 
     def wait(self, name: str, *arguments: object) -> Any:  # noqa: ANN401  as declared
         """Call a function that may wait."""

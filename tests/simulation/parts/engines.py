@@ -4,6 +4,7 @@
 """The embedded switch's engines, without threads and sockets."""
 
 from collections.abc import Iterable
+from functools import partial
 
 from switchgnn.base.native import find_compiler
 from switchgnn.softswitch.forwarding import Forwarder, ForwardingCounts, Sender
@@ -77,7 +78,7 @@ class EngineFrames:
         self._limited = queues.limited
         self._scheduler = scheduler
         switch = self._engine.switch
-        self._tick = switch.bound("switch_tick")
+        self._tick = partial(switch.call, "switch_tick")
         self._tick(scheduler.now / SECOND)
         self.go_around = self._engine.run_again
         self.sent = Captured(self._engine)

@@ -68,7 +68,7 @@ struct Frames {
 
 struct Replica { int port; i64 instance; };
 struct Session { std::vector<Replica> replicas; i64 length; };
-struct Notice { u32 kind; u32 number; std::string bytes; };
+struct Notice { i32 message; std::string bytes; };  // the values of a log message, or -1: a frame
 
 template <class Program> struct Engine : Host {
     typedef typename Program::State State;
@@ -384,7 +384,7 @@ template <class Program> struct Engine : Host {
         }
         if (port.kind == CONTROLLER || port.kind == CAPTURED) {
             if (port.kind == CAPTURED) captured.push_back({(int)number, std::string((const char*)data, length)});
-            else if (!notify({0, 0, std::string((const char*)data, length)})) {
+            else if (!notify({-1, std::string((const char*)data, length)})) {
                 counts.send_errors[number]++;
                 return;
             }
@@ -442,7 +442,7 @@ template <class Program> struct Engine : Host {
         drain();
     }
 
-    void log(u32 message, const LogValues& values) override { notify({1, message, values.bytes}); }
+    void log(u32 message, const LogValues& values) override { notify({(i32)message, values.bytes}); }
     bool notify(Notice notice) {
         {
             std::lock_guard<std::mutex> lock(notice_mutex);

@@ -67,7 +67,7 @@ u64 switch_captured(Switch* s, u8* room, u64 size) {
     return used;
 }
 // Waits for the next notice and returns its length; -1 at the end.
-i64 switch_notice(Switch* s, u32* kind, u32* number, u8* room, u64 size) {
+i64 switch_notice(Switch* s, i32* message, u8* room, u64 size) {
     std::unique_lock<std::mutex> lock(s->notice_mutex);
     s->notice_come.wait(lock, [s] { return s->notices_end || !s->notices.empty(); });
     if (s->notices.empty()) {
@@ -76,8 +76,7 @@ i64 switch_notice(Switch* s, u32* kind, u32* number, u8* room, u64 size) {
     }
     const Notice& first = s->notices.front();
     const u64 length = first.bytes.size() < size ? first.bytes.size() : size;
-    *kind = first.kind;
-    *number = first.number;
+    *message = first.message;
     memcpy(room, first.bytes.data(), length);
     s->notices.pop_front();
     return (i64)length;
