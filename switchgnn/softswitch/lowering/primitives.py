@@ -155,11 +155,6 @@ def _assign(ctx: FunctionContext, parameters: Parameters) -> None:
     ctx.set_slot(_slot(ctx, target), ctx.value(parameters[1]))
 
 
-def _assign_varbit(ctx: FunctionContext, parameters: Parameters) -> None:
-    target, source = (_named(ctx, node) for node in parameters)
-    ctx.copy_slot(target, source)
-
-
 def _assign_element(ctx: FunctionContext, target: Json, value: ir.Expr) -> None:
     if target["op"] != "access_field":
         raise ctx.refuse(f"assigning to '{target['op']}'", "assign to a field")
@@ -316,7 +311,7 @@ _HANDLERS: dict[str, Callable[[FunctionContext, Parameters], None]] = {
     "assign_header_stack": _copy_stack,
     "assign_union": lambda ctx, nodes: _copy_union(ctx, *map(ctx.union, nodes[:2])),
     "assign_union_stack": _copy_stack,
-    "assign_VL": _assign_varbit,
+    "assign_VL": lambda ctx, nodes: ctx.copy_slot(*(_named(ctx, node) for node in nodes)),
     "add_header": _add_header,
     "remove_header": _remove_header,
     "push": partial(_move_stack, op="push"),

@@ -40,9 +40,12 @@ def compiled_library(document: bytes, translate: Callable[[], str]) -> Path:
         compiler = native.needed_compiler("The native switch")
     except native.CompilerError as error:
         raise NoCompilerError(f"{error}, or use --backend python.") from error
+    version = subprocess.run([compiler, "--version"], capture_output=True, check=False).stdout
     made_of = (
-        *(compiler, _version(compiler), processor(), *_FLAGS, document),
-        *(sys.version, *_translator(), *native.sources_in(RUNTIME)),
+        *(compiler, version, processor(), *_FLAGS, document),
+        *(path.relative_to(SOFTSWITCH).as_posix() for path in translator_files()),
+        *(path.read_bytes() for path in translator_files()),
+        *(sys.version, *native.sources_in(RUNTIME)),
         (native.SHARED / "crc32.h").read_bytes(),
     )
     compile_to = partial(_compile, compiler, translate)
@@ -67,23 +70,12 @@ def translator_files() -> Iterator[Path]:
         yield from sorted(SOFTSWITCH.glob(pattern))
 
 
-def _translator() -> Iterator[str | bytes]:
-    for path in translator_files():
-        yield path.relative_to(SOFTSWITCH).as_posix()
-        yield path.read_bytes()
-
-
 def _compile(compiler: str, translate: Callable[[], str], library: Path) -> None:
     program = library.with_suffix(".h")
     program.write_text(translate())
     unit = f'#include "{program.name}"\n#include "interface.h"\n'
     command = (compiler, *_FLAGS, "-I", str(RUNTIME), "-I", str(native.SHARED), "-x", "c++", "-")
     native.compile_unit(command, unit, "the program", library)
-
-
-def _version(compiler: str) -> str:
-    result = subprocess.run([compiler, "--version"], capture_output=True, text=True, check=False)
-    return result.stdout
 
 
 def processor() -> str:

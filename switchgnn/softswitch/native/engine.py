@@ -84,16 +84,13 @@ class NativeEngine:
         self.switch = Switch(native.library)
         self.state = NativeState(native.program, self.switch, table_shapes(native.program))
         self.messages = native.library.messages()
-        self._set_limits(queues)
+        rates = [queues.port_rates.get(port, queues.rate or 0.0) for port in range(PORTS)]
+        limits = (queues.depth, queues.bandwidth or 0.0, numbers(c_double, rates), queues.limited)
+        self.switch.call("switch_limits", *limits)
         array, call = self.switch.array, self.switch.call
         self._counts = array(c_uint64, 4 * PORTS + len(_SCALARS), call("switch_counts"))
         self._tail_drops = array(c_uint64, PORTS, call("switch_tail_drops"))
         self._lengths = array(c_int64, PORTS * CLASSES, call("switch_lengths"))
-
-    def _set_limits(self, queues: QueueSettings) -> None:
-        rates = [queues.port_rates.get(port, queues.rate or 0.0) for port in range(PORTS)]
-        limits = (queues.depth, queues.bandwidth or 0.0, numbers(c_double, rates), queues.limited)
-        self.switch.call("switch_limits", *limits)
 
     def attach(self, ports: Mapping[int, Attachment]) -> None:
         """Attach ports by their numbers."""

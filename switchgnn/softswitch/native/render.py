@@ -283,9 +283,6 @@ class Renderer:
             text = f"load_wire<{size.constant}>(data + {offset})"
         return _shaped(text, words, (words, False))
 
-    def _action(self, _of: Expr, _need: int | None) -> Code:
-        return Code("(i64)entry->action", 1, signed=True)
-
     def _parameter(self, of: Expr, _need: int | None) -> Code:
         action, number = (each.low for each in of.args)
         shape = self.shapes[of.name]
@@ -301,9 +298,6 @@ class Renderer:
             )
         first, last = self.index(low), self.index(high)
         return Code(f"({first} + random_up_to({last} - {first}))", 1)
-
-    def _digest(self, _of: Expr, _need: int | None) -> Code:
-        return Code("digest", 1)
 
 
 def _carry_free(of: Expr, words: int) -> bool:
@@ -326,8 +320,8 @@ _VALUES: dict[str, Callable[[Renderer, Expr, int | None], Code]] = {
     "?": Renderer._choice,
     "cell": Renderer._cell,
     "wire": Renderer._wire,
-    "action": Renderer._action,
+    "action": lambda *_: Code("(i64)entry->action", 1, signed=True),
     "parameter": Renderer._parameter,
     "random": Renderer._random,
-    "digest": Renderer._digest,
+    "digest": lambda *_: Code("digest", 1),
 }

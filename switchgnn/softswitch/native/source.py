@@ -102,7 +102,7 @@ class FunctionRenderer(Renderer):
             case ir.Simple.DROP:
                 yield "o = nullptr;"
             case ir.Digest():
-                yield from self._hash(statement)
+                yield from self._digest(statement)
             case ir.Log(text=text, values=values):
                 yield from self._log(text, values)
             case ir.Simple.RESTORE_KEPT:
@@ -149,7 +149,7 @@ class FunctionRenderer(Renderer):
         number, count = self.value(value).text, self.index(size)
         return f"store_some(o, {number}, {count}); o += {count};"
 
-    def _hash(self, statement: ir.Digest) -> Iterator[str]:
+    def _digest(self, statement: ir.Digest) -> Iterator[str]:
         yield "input.clear();"
         gathered: list[ir.Piece] = []
         for piece in statement.pieces:

@@ -199,8 +199,6 @@ constexpr int PORTS = 512;  // nine bits; programs with more are refused
 
 constexpr int CLASSES = 8;  // three bits
 
-// Egress queues: a depth per port and class with tail drop, and optional speed limits, see
-// ports.py.
 // A queue in a ring of a power of two of places, which grows.
 template <class X> struct Fifo {
     std::vector<X> ring = std::vector<X>(16);
@@ -228,6 +226,7 @@ template <class X> struct Fifo {
     void clear() { first = count = 0; }
 };
 
+// Egress queues: a depth per port and class with tail drop, and optional speed limits; see ports.py.
 template <class Packet> struct Queues {
     static constexpr double SHARE = 0.1, BURST = 500, AHEAD = 0.001;
     struct PortLine {
