@@ -42,17 +42,13 @@ class Frame:
         self.digest = 0
 
 
-def _shifted_left(number: int, by: int) -> int:
-    return number << by if by <= ir.WIDEST_SHIFT else 0
-
-
 _OPERATORS: Mapping[str, Callable[..., int]] = {
     "+": operator.add,
     "-": operator.sub,
     "*": operator.mul,
     "/": lambda left, right: left // right if right else 0,
     "%": lambda left, right: left % right if right else 0,
-    "<<": _shifted_left,
+    "<<": lambda number, by: number << by if by <= ir.WIDEST_SHIFT else 0,
     ">>": operator.rshift,
     "&": operator.and_,
     "|": operator.or_,

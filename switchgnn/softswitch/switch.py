@@ -222,10 +222,7 @@ class SoftSwitch:
             if self._grpc is not None:
                 self._serve(self._grpc, prepare)
         except SoftSwitchError:
-            if self._server is not None:
-                self._server.stop()
-                self._server = None
-            self._detach()
+            self.stop()
             raise
         with self._swapping:
             self._loop = self._new_loop()

@@ -268,68 +268,6 @@ def _update(entity: p4r.Entity, p4info: p4i.P4Info, amend: Amend) -> p4r.Update:
     return p4r.Update(type=p4r.Update.MODIFY, entity=p4r.Entity(table_entry=amended))
 
 
-def serve(
-    switch: SoftSwitch,
-    wait: Callable[[], signal.Signals],
-    options: SwitchOptions,
-    program: p4r.ForwardingPipelineConfig | None,
-    amend: Amend,
-) -> signal.Signals:
-    """Run a switch until a signal ends it; see :func:`run_switch`."""
-    if options.ready_file is not None:
-        forget_ready(options.ready_file)
-    begun: list[Keeper] = []
-
-    def prepare(service: P4RuntimeService) -> None:
-        configs, kept = service.configs, options.state
-        restored = None
-        if kept is not None:
-            # The keeper checks early whether the folder is writable.
-            begun.append(Keeper(kept, switch, configs, service.changed, options.state_interval))
-            restored = restore(kept, switch, configs, amend)
-        if restored is not None:
-            _say(
-                f"softswitch: restored {restored.entries:,} entries and {restored.groups:,} "
-                f"groups from {kept}"
-            )
-        elif program is not None:
-            load_config(configs, program)
-
-    switch.start(prepare)
-    try:
-        # All present objects stay: keep the garbage collector from visiting them.
-        gc.freeze()
-        for keeper in begun:
-            keeper.start()
-        address = switch.grpc_address
-        _say(f"softswitch: device {switch.device_id} serves P4Runtime on {address}")
-        if socket_path(address) is None and options.tls_client_ca is None:
-            _warn(address)
-        with ready(address, options.ready_file):
-            number = wait()
-    finally:
-        ended = switch.stop()
-    for keeper in begun:
-        keeper.stop()
-    if not ended:
-        # The interpreter would wait for the threads of the remaining calls.
-        sys.stdout.flush()
-        os._exit(0 if number == signal.SIGTERM else 128 + number)
-    return number
-
-
-def _say(line: str) -> None:
-    sys.stdout.write(f"{line}\n")
-    sys.stdout.flush()
-
-
-def _warn(address: str) -> None:
-    sys.stderr.write(
-        f"Warning: anybody who can connect to {address}, such as any user of this machine, can "
-        "change this switch: use unix:PATH or client certificates (--tls-client-ca).\n"
-    )
-
-
 app = typer.Typer(add_completion=False)
 
 
@@ -358,46 +296,88 @@ def run_switch(
     """
     if options.grpc is None:
         raise SoftSwitchError("Give a P4Runtime address: --grpc unix:PATH or HOST:PORT.")
+    begun: list[Keeper] = []
+
+    def prepare(service: P4RuntimeService) -> None:
+        configs, kept = service.configs, options.state
+        restored = None
+        if kept is not None:
+            # The keeper checks early whether the folder is writable.
+            begun.append(Keeper(kept, switch, configs, service.changed, options.state_interval))
+            restored = restore(kept, switch, configs, amend)
+        if restored is not None:
+            _say(
+                f"softswitch: restored {restored.entries:,} entries and {restored.groups:,} "
+                f"groups from {kept}"
+            )
+        elif program is not None:
+            load_config(configs, program)
+
     with stop_signals() as wait:
         logging.basicConfig(
             level=options.log_level.value.upper(), format="%(levelname)s %(name)s %(message)s"
         )
-        tls = _tls(options.tls_cert, options.tls_key, options.tls_client_ca)
-        ports = _ports(options.port or [])
-        if options.cpu_port in ports:
-            raise PortError(
-                f"Port {options.cpu_port} is given as --port and as --cpu-port: change one of "
-                "the numbers."
-            )
-        megabits = options.port_bandwidth
-        switch = SoftSwitch(
-            ports,
-            device_id=options.device_id,
-            grpc=options.grpc,
-            cpu_port=options.cpu_port,
-            queues=QueueSettings(
-                options.queue_depth,
-                options.port_rate,
-                bandwidth=None if megabits is None else megabits * 1e6,
-            ),
-            tls=tls,
-            backend=options.backend,
-        )
-        return serve(switch, wait, options, program, amend)
+        switch = _switch(options)
+        if options.ready_file is not None:
+            forget_ready(options.ready_file)
+        switch.start(prepare)
+        try:
+            # All present objects stay: keep the garbage collector from visiting them.
+            gc.freeze()
+            for keeper in begun:
+                keeper.start()
+            _announce(switch, options)
+            with ready(switch.grpc_address, options.ready_file):
+                number = wait()
+        finally:
+            ended = switch.stop()
+        for keeper in begun:
+            keeper.stop()
+        if not ended:
+            # The interpreter would wait for the threads of the remaining calls.
+            sys.stdout.flush()
+            os._exit(0 if number == signal.SIGTERM else 128 + number)
+        return number
 
 
-def _ports(texts: list[str]) -> dict[int, PortSpec]:
+def _switch(options: SwitchOptions) -> SoftSwitch:
+    certificate, key, tls = options.tls_cert, options.tls_key, None
+    if certificate is not None and key is not None:
+        tls = ServerTls(certificate, key, options.tls_client_ca)
+    elif (certificate, key, options.tls_client_ca) != (None, None, None):
+        raise SoftSwitchError("TLS needs both --tls-cert and --tls-key.")
     ports: dict[int, PortSpec] = {}
-    for number, spec in map(parse_port, texts):
+    for number, spec in map(parse_port, options.port or []):
         if number in ports:
             raise PortError(f"Port {number} is given twice: use each number once.")
         ports[number] = spec
-    return ports
+    if options.cpu_port in ports:
+        raise PortError(
+            f"Port {options.cpu_port} is given as --port and as --cpu-port: change one of the "
+            "numbers."
+        )
+    bandwidth = None if options.port_bandwidth is None else options.port_bandwidth * 1e6
+    return SoftSwitch(
+        ports,
+        device_id=options.device_id,
+        grpc=options.grpc,
+        cpu_port=options.cpu_port,
+        queues=QueueSettings(options.queue_depth, options.port_rate, bandwidth=bandwidth),
+        tls=tls,
+        backend=options.backend,
+    )
 
 
-def _tls(certificate: Path | None, key: Path | None, client_ca: Path | None) -> ServerTls | None:
-    if certificate is not None and key is not None:
-        return ServerTls(certificate, key, client_ca)
-    if certificate is None and key is None and client_ca is None:
-        return None
-    raise SoftSwitchError("TLS needs both --tls-cert and --tls-key.")
+def _announce(switch: SoftSwitch, options: SwitchOptions) -> None:
+    address = switch.grpc_address
+    _say(f"softswitch: device {switch.device_id} serves P4Runtime on {address}")
+    if socket_path(address) is None and options.tls_client_ca is None:
+        sys.stderr.write(
+            f"Warning: anybody who can connect to {address}, such as any user of this machine, "
+            "can change this switch: use unix:PATH or client certificates (--tls-client-ca).\n"
+        )
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()

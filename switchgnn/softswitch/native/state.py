@@ -196,7 +196,7 @@ class NativeBatches:
         self._switch = state.switch
         usable = [each for each in tables if _fits(each, state.shapes[each.name])]
         self._idents = frozenset(each.ident for each in usable)
-        flat = format_numbers(usable, state.shapes)
+        flat = list(format_numbers(usable, state.shapes))
         self._pointer = self._switch.call("formats_new", numbers(c_uint64, flat))
 
     def read(self, request: bytes) -> "NativeBatch | None":
@@ -275,23 +275,21 @@ def _fits(table: TableSchema, shape: TableShape) -> bool:
     )
 
 
-def format_numbers(tables: Sequence[TableSchema], shapes: Mapping[str, TableShape]) -> list[int]:
-    """Return the encodings of tables' entries as numbers for ``formats_new``."""
-    flat = [len(tables)]
-    for each in tables:
-        flat += _numbers(each, shapes[each.name])
-    return flat
-
-
-def _numbers(table: TableSchema, shape: TableShape) -> Iterator[int]:
-    yield from (table.ident, shape.number, table.size, not table.constant, len(table.fields))
-    for place, field in enumerate(table.fields):
-        yield from (field.id, field.bitwidth, shape.shift(place))
-    yield len(table.entry_actions)
-    for action in table.entry_actions:
-        yield from (action.ident, action.number, len(action.parameters))
-        for part, at in zip(action.parameters, shape.offsets(action.number), strict=True):
-            yield from (part.id, part.bitwidth, 8 * at)
+def format_numbers(
+    tables: Sequence[TableSchema], shapes: Mapping[str, TableShape]
+) -> Iterator[int]:
+    """Yield the encodings of tables' entries as numbers for ``formats_new``."""
+    yield len(tables)
+    for table in tables:
+        shape = shapes[table.name]
+        yield from (table.ident, shape.number, table.size, not table.constant, len(table.fields))
+        for place, field in enumerate(table.fields):
+            yield from (field.id, field.bitwidth, shape.shift(place))
+        yield len(table.entry_actions)
+        for action in table.entry_actions:
+            yield from (action.ident, action.number, len(action.parameters))
+            for part, at in zip(action.parameters, shape.offsets(action.number), strict=True):
+                yield from (part.id, part.bitwidth, 8 * at)
 
 
 _CELLS = {1: c_uint8, 2: c_uint16, 4: c_uint32, 8: c_uint64}

@@ -172,7 +172,10 @@ class P4RuntimeService:
                 raise unimplemented(f"Stream messages of type {kind} are not supported.")
             self._packet_out(client, request.packet)
         except RequestError as error:
-            client.outbox.put(_stream_error(error, request))
+            answer = p4r.StreamError(canonical_code=error.code, message=str(error))
+            if kind == "packet":
+                answer.packet_out.packet_out.CopyFrom(request.packet)
+            client.outbox.put(p4r.StreamMessageResponse(error=answer))
 
     def _packet_out(self, client: StreamClient, packet: p4r.PacketOut) -> None:
         if not self.arbiter.is_primary(client):
@@ -186,15 +189,6 @@ class P4RuntimeService:
         """Send a frame from the CPU port to the primary and return whether there is one."""
         header = self.configs.installed().schema.packet_in
         return self.arbiter.send_to_primary(packet_in_message(header, frame))
-
-
-def _stream_error(
-    error: RequestError, request: p4r.StreamMessageRequest
-) -> p4r.StreamMessageResponse:
-    answer = p4r.StreamError(canonical_code=error.code, message=str(error))
-    if request.WhichOneof("update") == "packet":
-        answer.packet_out.packet_out.CopyFrom(request.packet)
-    return p4r.StreamMessageResponse(error=answer)
 
 
 def _abort_with_details(context: grpc.ServicerContext, errors: list[p4r.Error]) -> NoReturn:

@@ -327,7 +327,7 @@ def test_no_byte_is_read_or_written_where_it_should_not_be(tmp_path):
     subprocess.run([find_compiler(), *flags, *checks, *places, unit, "-o", runner], check=True)
     tables = build_schema(p4info_of("tables"), program).tables.values()
     exact = [each for each in tables if shapes[each.name].kind == "exact"]
-    flat = format_numbers(exact, shapes)
+    flat = list(format_numbers(exact, shapes))
     with (tmp_path / "requests").open("wb") as file:
         file.write(struct.pack(f"<{len(flat) + 1}Q", len(flat), *flat))
         for data in requests_of("tables", random.Random(11), 10_000):
