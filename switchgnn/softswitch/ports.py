@@ -90,17 +90,10 @@ def parse_port(text: str) -> tuple[int, PortSpec]:
 
 
 class Port:
-    """An attached port over a non-blocking socket.
+    """An attached port over a non-blocking socket; ``frame_bytes`` is the longest frame's length.
 
-    Args:
-        sock: the socket.
-        frame_bytes: the length of the longest frame.
-        may_refuse: whether the kernel may queue frames, or refuse them for a time. Such a port gets
-            one frame at a time, so that others wait in the egress queue, whose depth the program
-            reads.
-        is_packet: whether it is a packet socket. The kernel takes a VLAN tag out of the frame and
-            delivers it separately; the port puts it back, so that the program sees the frame as it
-            was on the wire.
+    If ``may_refuse``, the kernel may queue frames, or refuse them for a time. Such a port gets one
+    frame at a time, so that others wait in the egress queue, whose depth the program reads.
     """
 
     def __init__(
@@ -123,6 +116,7 @@ class Port:
         return self._socket.fileno()
 
     def _receive_tagged(self, size: int) -> bytes:
+        # The kernel delivers a VLAN tag separately. The program sees it as it was on the wire.
         frame, ancillary, _, _ = self._socket.recvmsg(size, socket.CMSG_SPACE(_AUXDATA.size))
         if ancillary and ancillary[0][2][0] & _VLAN_VALID:
             return _with_tag(frame, ancillary[0][2])

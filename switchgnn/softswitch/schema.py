@@ -112,13 +112,14 @@ class Schema:
     removed: Mapping[int, str]
 
 
-_KINDS = {
-    "exact": {p4i.MatchField.EXACT},
-    "lpm": {p4i.MatchField.LPM},
-    "ternary": {p4i.MatchField.TERNARY, p4i.MatchField.OPTIONAL},
-    "range": {p4i.MatchField.RANGE},
-}
-_PRIORITISED = frozenset((p4i.MatchField.TERNARY, p4i.MatchField.RANGE, p4i.MatchField.OPTIONAL))
+# The kinds of match in a P4Info, by those in the JSON.
+_KINDS = {"ternary": {"ternary", "optional"}}
+_KIND_NAMES = {number: name.lower() for name, number in p4i.MatchField.MatchType.items()}
+
+
+def kind_of(field: p4i.MatchField) -> str:
+    """Return the kind of match of a field: exact, lpm, ternary, range or optional."""
+    return _KIND_NAMES.get(field.match_type, "")
 
 
 _Named = p4i.Table | p4i.Register | p4i.Counter
@@ -163,7 +164,7 @@ def _table(
     table = program.tables[name]
     # Other widths are allowed: P4Runtime may translate values.
     if len(table.key) != len(info.match_fields) or any(
-        given.match_type not in _KINDS[field.match_type]
+        kind_of(given) not in _KINDS.get(field.match_type, {field.match_type})
         for given, field in zip(info.match_fields, table.key, strict=True)
     ):
         raise invalid(f"The P4Info's table '{name}' has another key than the program's.")
@@ -193,5 +194,5 @@ def _table(
         info.size,
         info.is_const_table or bool(table.entries),
         info.const_default_action_id != 0 or table.default_is_const,
-        any(field.match_type in _PRIORITISED for field in info.match_fields),
+        any(kind_of(field) not in {"exact", "lpm"} for field in info.match_fields),
     )

@@ -244,12 +244,6 @@ class SoftSwitch:
         if prepare is not None:
             prepare(service)
 
-    def _detach(self) -> None:
-        for port in self._ports.values():
-            port.close()
-        self._ports.clear()
-        self._senders.clear()
-
     def stop(self) -> bool:
         """Stop serving and forwarding and detach the ports; may be repeated.
 
@@ -262,7 +256,10 @@ class SoftSwitch:
             if self._loop is not None:
                 self._loop.stop()
                 self._loop = None
-            self._detach()
+            for port in self._ports.values():
+                port.close()
+            self._ports.clear()
+            self._senders.clear()
             if self._engine is not None:
                 self._engine.clear()
         return ended

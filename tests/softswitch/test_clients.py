@@ -17,7 +17,7 @@ from google.protobuf.descriptor import FieldDescriptor
 
 from switchgnn.softswitch import GrpcAddressError, SoftSwitch
 from switchgnn.softswitch.errors import RequestError
-from switchgnn.softswitch.p4runtime.arbitration import (
+from switchgnn.softswitch.p4runtime.service import (
     READS,
     STREAMS_PER_HOST,
     Arbiter,

@@ -197,11 +197,6 @@ _Set = p4r.SetForwardingPipelineConfigRequest
 Amend = Callable[[p4i.P4Info, p4r.TableEntry], p4r.TableEntry]
 
 
-def as_it_was(_p4info: p4i.P4Info, entry: p4r.TableEntry) -> p4r.TableEntry:
-    """Return a default action unchanged."""
-    return entry
-
-
 @dataclass(frozen=True)
 class Restored:
     """Numbers of restored table entries, and of multicast groups and clone sessions."""
@@ -216,7 +211,7 @@ def load_config(configs: PipelineConfigs, config: p4r.ForwardingPipelineConfig) 
 
 
 def restore(
-    path: Path, device: Device, configs: PipelineConfigs, amend: Amend = as_it_was
+    path: Path, device: Device, configs: PipelineConfigs, amend: Amend | None = None
 ) -> Restored | None:
     """Restore a program and its entries from a file, before the switch serves."""
     with open_state(path) as messages:
@@ -235,7 +230,11 @@ def restore(
 
 
 def _restore_entries(
-    path: Path, device: Device, pipeline: InstalledPipeline, messages: Iterator[bytes], amend: Amend
+    path: Path,
+    device: Device,
+    pipeline: InstalledPipeline,
+    messages: Iterator[bytes],
+    amend: Amend | None,
 ) -> Restored:
     # The file also has the initial entries that controllers may change.
     for schema in pipeline.schema.tables.values():
@@ -261,11 +260,12 @@ def _restore_entries(
 _KINDS = {"table_entry", "packet_replication_engine_entry"}
 
 
-def _update(entity: p4r.Entity, p4info: p4i.P4Info, amend: Amend) -> p4r.Update:
+def _update(entity: p4r.Entity, p4info: p4i.P4Info, amend: Amend | None) -> p4r.Update:
     if not entity.table_entry.is_default_action:
         return p4r.Update(type=p4r.Update.INSERT, entity=entity)
-    amended = amend(p4info, entity.table_entry)
-    return p4r.Update(type=p4r.Update.MODIFY, entity=p4r.Entity(table_entry=amended))
+    if amend is not None:
+        entity = p4r.Entity(table_entry=amend(p4info, entity.table_entry))
+    return p4r.Update(type=p4r.Update.MODIFY, entity=entity)
 
 
 app = typer.Typer(add_completion=False)
@@ -285,7 +285,7 @@ def main(options: SwitchOptions) -> None:
 def run_switch(
     options: SwitchOptions,
     program: p4r.ForwardingPipelineConfig | None = None,
-    amend: Amend = as_it_was,
+    amend: Amend | None = None,
 ) -> signal.Signals:
     """Run a switch until SIGINT or SIGTERM.
 

@@ -85,12 +85,8 @@ class ControlLowering:
         self._ctx = ctx
         self._actions = ctx.layout.program.actions
         self._control = control
-        self._exits = any(
-            primitive.op == "exit"
-            for table in control.tables.values()
-            for ident in table.actions.values()
-            for primitive in self._actions[ident].primitives
-        )
+        called = {ident for table in control.tables.values() for ident in table.actions.values()}
+        self._exits = any(_exits(self._actions[ident]) for ident in called)
 
     def lower(self) -> None:
         """Append the control."""
@@ -125,7 +121,7 @@ class ControlLowering:
 
     def _run(self, action: bmv2.ActionSpec, parameters: Sequence[ir.Expr]) -> None:
         lower_action(self._ctx, action, parameters)
-        if any(primitive.op == "exit" for primitive in action.primitives):
+        if _exits(action):
             self._ctx.add(ir.either(variable(var.EXITED), (ir.Simple.BREAK,)))
 
     def _lower_table(self, table: bmv2.TableSpec, join: str | None, structurer: Structurer) -> None:
@@ -181,6 +177,10 @@ class ControlLowering:
             parameter = ir.Expr("parameter", 0, most, places, most, name=table.name)
             found.append(self._ctx.let(parameter))
         return found
+
+
+def _exits(action: bmv2.ActionSpec) -> bool:
+    return any(primitive.op == "exit" for primitive in action.primitives)
 
 
 def _by_hit(table: bmv2.TableSpec) -> bool:

@@ -186,7 +186,8 @@ def _stays_parsed(layout: FieldLayout, bodies: "_Bodies", kept: frozenset[ir.Var
     So it is if the parser extracts headers in the order in which they leave, depends on nothing
     else, and decides nothing else.
     """
-    parser, headers = bodies.parser.statements, layout.names - _names(layout.metadata_variables)
+    parser = bodies.parser.statements
+    headers = layout.names - {each.name for each in layout.metadata_variables}
     own = {each for each in ir.variables_set(parser) - _OF_PARSER if each.name not in headers}
     read = {each for each in ir.variables_read(parser) - _OF_PARSER if each.name not in headers}
     lets = {each.variable for each in ir.statements_in(parser) if isinstance(each, ir.Let)}
@@ -201,10 +202,6 @@ def _stays_parsed(layout: FieldLayout, bodies: "_Bodies", kept: frozenset[ir.Var
         and not own & elsewhere
         and _in_order(layout.program)
     )
-
-
-def _names(variables: Iterable[ir.Variable]) -> frozenset[str]:
-    return frozenset(each.name for each in variables)
 
 
 def _in_order(program: LoadedProgram) -> bool:

@@ -25,12 +25,8 @@ _PAYLOAD = (
 class FunctionRenderer(Renderer):
     """Renders the statements of functions.
 
-    Args:
-        kept: the variables in field lists.
-        headers: the variables whose changes are noted.
-
-    Attributes:
-        messages: the log messages of the program so far, by number.
+    ``kept`` are the variables in field lists, changes of ``headers`` are noted, and ``messages``
+    are the log messages of the program so far, by number.
     """
 
     def __init__(

@@ -1,22 +1,164 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""The P4Runtime service."""
+"""The P4Runtime service: the election of the primary controller, streams and calls."""
 
+import queue
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import NoReturn
 
 import grpc
-from finsy.proto import p4i, p4r, rpc_code, rpc_status
+from finsy.proto import U128, p4i, p4r, rpc_code, rpc_status
 from google.protobuf.any_pb2 import Any as AnyMessage
 
+from switchgnn.softswitch import schema as p4
 from switchgnn.softswitch.errors import RequestError
 from switchgnn.softswitch.loader import GivenProgram
-from switchgnn.softswitch.p4runtime.arbitration import READS, Arbiter, StreamClient, place
 from switchgnn.softswitch.p4runtime.entities import apply_updates, read_entities, read_request
 from switchgnn.softswitch.p4runtime.pipeline_config import Device, Give, PipelineConfigs
-from switchgnn.softswitch.schema import decode, decoded, denied, encode, invalid, unimplemented
+
+STREAMS_PER_HOST = 8
+STREAMS = 16
+READS = 16
+
+
+class StreamClient:
+    """An open stream; the last item of ``outbox`` is None or the error that ends it.
+
+    ``has_asked`` is set by the first message received.
+    """
+
+    def __init__(self, peer: str = "") -> None:
+        # All users of the owner's Unix socket are one host.
+        self.host = peer.rpartition(":")[0] if peer.startswith(("ipv4:", "ipv6:")) else peer
+        self.outbox: queue.SimpleQueue[p4r.StreamMessageResponse | RequestError | None] = (
+            queue.SimpleQueue()
+        )
+        self.election_id: int | None = None
+        self.has_asked = False
+
+
+class Arbiter:
+    """The open streams, oldest first; the highest election id ever seen is the primary's.
+
+    At a limit of streams the oldest without any request ends, so that idle streams cannot keep a
+    controller out.
+    """
+
+    def __init__(self, device_id: int) -> None:
+        self.device_id = device_id
+        self._lock = threading.Lock()
+        self._streams: list[StreamClient] = []
+        self._highest = 0
+
+    def open(self, client: StreamClient) -> None:
+        """Count a stream as open."""
+        with self._lock:
+            own = [each for each in self._streams if each.host == client.host]
+            if len(own) >= STREAMS_PER_HOST:
+                self._end_an_idle_one(own, f"This client has {len(own)} streams open")
+            elif len(self._streams) >= STREAMS:
+                why = f"All {STREAMS} streams of this switch are open"
+                self._end_an_idle_one(self._streams, why)
+            self._streams.append(client)
+
+    def _end_an_idle_one(self, streams: list[StreamClient], why: str) -> None:
+        idle = next((each for each in streams if not each.has_asked), None)
+        if idle is None:
+            raise p4.exhausted(f"{why}: close one first.")
+        idle.outbox.put(p4.exhausted(f"{why}, and this one was idle: send a request."))
+        self._streams.remove(idle)
+
+    def update(self, client: StreamClient, message: p4r.MasterArbitrationUpdate) -> None:
+        """Register a client's election id and notify the affected clients."""
+        self.check_device(message.device_id)
+        if message.role.name or message.role.id:
+            raise p4.unimplemented("Only the default role is supported: leave the role out.")
+        election_id = U128.decode(message.election_id)
+        with self._lock:
+            others = [each for each in self._streams if each is not client]
+            if election_id and any(each.election_id == election_id for each in others):
+                raise p4.invalid(f"Election id {election_id} is used by another controller.")
+            before = self._primary()
+            client.election_id = election_id
+            self._highest = max(self._highest, election_id)
+            changed = self._primary() is not before
+            self._notify(self._streams if changed else [client])
+
+    def remove(self, client: StreamClient) -> None:
+        """Forget a closed stream; notify the others if it was the primary."""
+        with self._lock:
+            was_primary = self._primary() is client
+            self._streams = [each for each in self._streams if each is not client]
+            if was_primary:
+                self._notify(self._streams)
+
+    def _primary(self) -> StreamClient | None:
+        if not self._highest:
+            return None
+        return next((each for each in self._streams if each.election_id == self._highest), None)
+
+    def _notify(self, clients: list[StreamClient]) -> None:
+        primary = self._primary()
+        for client in clients:
+            if client.election_id is None:
+                continue
+            if primary is None:
+                code, text = rpc_code.NOT_FOUND, "there is no primary"
+            elif client is primary:
+                code, text = rpc_code.OK, "is primary"
+            else:
+                code, text = rpc_code.ALREADY_EXISTS, "is backup"
+            status = rpc_status.Status(code=code, message=text)
+            update = p4r.MasterArbitrationUpdate(
+                device_id=self.device_id, election_id=U128.encode(self._highest), status=status
+            )
+            client.outbox.put(p4r.StreamMessageResponse(arbitration=update))
+
+    def check_device(self, device_id: int) -> None:
+        """Refuse a request for another device."""
+        if device_id != self.device_id:
+            raise p4.not_found(f"This is device {self.device_id}, not {device_id}.")
+
+    def check_primary(self, device_id: int, election_id: p4r.Uint128) -> None:
+        """Refuse a request without the primary's election id."""
+        self.check_device(device_id)
+        with self._lock:
+            primary = self._primary()
+            if primary is None or U128.decode(election_id) != primary.election_id:
+                raise p4.denied("Only the primary controller may change the switch.")
+
+    def is_primary(self, client: StreamClient) -> bool:
+        """Return whether a stream is the primary's."""
+        with self._lock:
+            return self._primary() is client
+
+    def send_to_primary(self, message: p4r.StreamMessageResponse) -> bool:
+        """Queue a message for the primary and return whether there is one."""
+        with self._lock:
+            primary = self._primary()
+            if primary is None:
+                return False
+            primary.outbox.put(message)
+            return True
+
+    def close(self) -> None:
+        """End every stream."""
+        with self._lock:
+            for client in self._streams:
+                client.outbox.put(None)
+
+
+@contextmanager
+def place(reads: threading.Semaphore) -> Iterator[None]:
+    """Take a place for concurrent reads, which slow clients may keep, inside the block."""
+    if not reads.acquire(blocking=False):
+        raise p4.exhausted(f"{READS} reads are in progress: fetch their responses first.")
+    try:
+        yield
+    finally:
+        reads.release()
 
 
 def _header_bytes(header: p4i.ControllerPacketMetadata) -> int:
@@ -29,9 +171,9 @@ def packet_out_frame(header: p4i.ControllerPacketMetadata, packet: p4r.PacketOut
     value = 0
     for field in header.metadata:
         text = given.pop(field.id, b"\0")
-        value = value << field.bitwidth | decode(text, field.bitwidth, f"Metadata {field.id}")
+        value = value << field.bitwidth | p4.decode(text, field.bitwidth, f"Metadata {field.id}")
     if given:
-        raise invalid(f"The packet-out has unknown metadata with id {min(given)}.")
+        raise p4.invalid(f"The packet-out has unknown metadata with id {min(given)}.")
     return value.to_bytes(_header_bytes(header), "big") + packet.payload
 
 
@@ -45,7 +187,7 @@ def packet_in_message(
     for field in header.metadata:
         position -= field.bitwidth
         number = value >> position & ((1 << field.bitwidth) - 1)
-        packet.metadata.add(metadata_id=field.id, value=encode(number))
+        packet.metadata.add(metadata_id=field.id, value=p4.encode(number))
     return p4r.StreamMessageResponse(packet=packet)
 
 
@@ -84,7 +226,7 @@ class P4RuntimeService:
     ) -> p4r.CapabilitiesResponse:
         """Return the version of the API."""
         with aborting(context):
-            decoded(p4r.CapabilitiesRequest, data)
+            p4.decoded(p4r.CapabilitiesRequest, data)
         return p4r.CapabilitiesResponse(p4runtime_api_version=API_VERSION)
 
     def SetForwardingPipelineConfig(  # noqa: N802
@@ -92,7 +234,7 @@ class P4RuntimeService:
     ) -> p4r.SetForwardingPipelineConfigResponse:
         """Load a program."""
         with aborting(context):
-            request = decoded(p4r.SetForwardingPipelineConfigRequest, data)
+            request = p4.decoded(p4r.SetForwardingPipelineConfigRequest, data)
             self.arbiter.check_primary(request.device_id, request.election_id)
             self.configs.set(request)
         self.changed.set()
@@ -103,7 +245,7 @@ class P4RuntimeService:
     ) -> p4r.GetForwardingPipelineConfigResponse:
         """Return the loaded program."""
         with aborting(context):
-            request = decoded(p4r.GetForwardingPipelineConfigRequest, data)
+            request = p4.decoded(p4r.GetForwardingPipelineConfigRequest, data)
             self.arbiter.check_device(request.device_id)
             config = self.configs.get(request.response_type)
         return p4r.GetForwardingPipelineConfigResponse(config=config)
@@ -116,7 +258,7 @@ class P4RuntimeService:
             message = request.message
             self.arbiter.check_primary(message.device_id, message.election_id)
             if message.atomicity != p4r.WriteRequest.CONTINUE_ON_ERROR:
-                raise unimplemented("Only CONTINUE_ON_ERROR is supported.")
+                raise p4.unimplemented("Only CONTINUE_ON_ERROR is supported.")
             errors = apply_updates(self._device, pipeline or self.configs.installed(), request)
         self.changed.set()
         if errors is not None:
@@ -126,7 +268,7 @@ class P4RuntimeService:
     def Read(self, data: bytes, context: grpc.ServicerContext) -> Iterator[bytes]:  # noqa: N802
         """Stream serialized ReadResponses."""
         with aborting(context):
-            request = decoded(p4r.ReadRequest, data)
+            request = p4.decoded(p4r.ReadRequest, data)
             self.arbiter.check_device(request.device_id)
             with place(self._reads):
                 yield from read_entities(self._device, self.configs.installed(), request.entities)
@@ -153,7 +295,7 @@ class P4RuntimeService:
     def _read_stream(self, client: StreamClient, messages: Iterable[bytes]) -> None:
         try:
             for data in messages:
-                self._handle_stream(client, decoded(p4r.StreamMessageRequest, data))
+                self._handle_stream(client, p4.decoded(p4r.StreamMessageRequest, data))
         except RequestError as error:
             client.outbox.put(error)
         except grpc.RpcError:
@@ -169,7 +311,7 @@ class P4RuntimeService:
             return
         try:
             if kind != "packet":
-                raise unimplemented(f"Stream messages of type {kind} are not supported.")
+                raise p4.unimplemented(f"Stream messages of type {kind} are not supported.")
             self._packet_out(client, request.packet)
         except RequestError as error:
             answer = p4r.StreamError(canonical_code=error.code, message=str(error))
@@ -179,9 +321,9 @@ class P4RuntimeService:
 
     def _packet_out(self, client: StreamClient, packet: p4r.PacketOut) -> None:
         if not self.arbiter.is_primary(client):
-            raise denied("Only the primary controller may send packets.")
+            raise p4.denied("Only the primary controller may send packets.")
         if self._cpu_port is None:
-            raise unimplemented("The switch was started without a CPU port.")
+            raise p4.unimplemented("The switch was started without a CPU port.")
         header = self.configs.installed().schema.packet_out
         self._device.inject(self._cpu_port, packet_out_frame(header, packet))
 

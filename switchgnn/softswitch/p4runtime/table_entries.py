@@ -157,8 +157,8 @@ def _match(field: p4i.MatchField, given: p4r.FieldMatch | None) -> Match:
             raise p4.invalid(f"{what} is exact and must be given.")
         return anything
     kind = given.WhichOneof("field_match_type")
-    if kind != _kind(field):
-        raise p4.invalid(f"{what} needs a match of kind {_kind(field)}, not {kind}.")
+    if kind != p4.kind_of(field):
+        raise p4.invalid(f"{what} needs a match of kind {p4.kind_of(field)}, not {kind}.")
     message = getattr(given, kind)
     if kind == "range":
         match = Range(p4.decode(message.low, width, what), p4.decode(message.high, width, what))
@@ -184,10 +184,6 @@ def _match(field: p4i.MatchField, given: p4r.FieldMatch | None) -> Match:
     if value & ~mask:
         raise p4.invalid(f"{what} has ones {outside}.")
     return Ternary(value, mask)
-
-
-def _kind(field: p4i.MatchField) -> str:
-    return _MatchField.MatchType.Name(field.match_type).lower()
 
 
 def _wildcard(field: p4i.MatchField) -> Match | None:
@@ -283,7 +279,7 @@ def _encode_matches(schema: p4.TableSchema, entry: Entry, message: p4r.TableEntr
         if isinstance(match, Range):
             encoded.range.low, encoded.range.high = p4.encode(match.low), p4.encode(match.high)
             continue
-        kind = _kind(field)
+        kind = p4.kind_of(field)
         getattr(encoded, kind).value = p4.encode(match.value)
         if kind == "ternary":
             encoded.ternary.mask = p4.encode(match.mask)
