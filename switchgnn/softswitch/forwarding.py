@@ -5,7 +5,7 @@
 import operator
 import random
 import time
-from collections import Counter, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple
@@ -22,15 +22,11 @@ Values = dict[str, int]
 _POSITION, _PACKET_BYTES = var.POSITION.name, var.PACKET_BYTES.name
 
 
-class Zeros(dict[str, int]):
-    """Variables, which are 0 at first."""
-
-    def __missing__(self, name: str) -> int:
-        return 0
-
-
 class Frame:
-    """One call of a function: its variables, the packet, and what statements leave to others."""
+    """One call of a function: its variables, the packet, and what statements leave to others.
+
+    Variables are 0 at first.
+    """
 
     def __init__(self, values: Values, data: bytes, kept: Values | None = None) -> None:
         self.values = values
@@ -296,7 +292,7 @@ class Forwarder:
             var.INSTANCE_TYPE.name: instance_type,
             var.NOW.name: self._now() if instance_type == NORMAL else 0,
         }
-        frame = Frame(Zeros(given), data, kept)
+        frame = Frame(defaultdict(int, given), data, kept)
         self._interpreter.run(self._lowered.ingress, frame)
         state = frame.values
         spec, group, priority = (
@@ -305,7 +301,7 @@ class Forwarder:
         packet = _Packet(state, data, REPLICATED)
         session = self.state.sessions.get(state[var.CLONE_SESSION.name])
         if session is not None:
-            parsed = Frame(Zeros(given), data)
+            parsed = Frame(defaultdict(int, given), data)
             self._interpreter.run(self._lowered.reparse or (), parsed)
             cloned = self._cloned(state[var.CLONE_LIST.name], parsed.values, state)
             self._clone(session, _Packet(cloned, data, INGRESS_CLONE))
@@ -332,7 +328,7 @@ class Forwarder:
         lost = {each.name for each in self._lowered.metadata}
         cloned = {name: value for name, value in state.items() if name not in lost}
         listed = self._lowered.lists[field_list]
-        return Zeros(cloned | {each.name: original[each.name] for each in listed})
+        return defaultdict(int, cloned | {each.name: original[each.name] for each in listed})
 
     def _enter_again(self, item: tuple[bytes, int, Values]) -> None:
         if len(self._again) >= AGAIN_LIMIT:
@@ -369,7 +365,7 @@ class Forwarder:
             var.DEPTH_BEFORE.name: found,
             var.DEPTH_AFTER.name: left,
         }
-        frame = Frame(Zeros(packet.state | inputs), packet.data)
+        frame = Frame(defaultdict(int, packet.state | inputs), packet.data)
         self._interpreter.run(self._lowered.egress, frame)
         state = frame.values
         session = self.state.sessions.get(state[var.CLONE_SESSION.name])

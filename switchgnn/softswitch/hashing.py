@@ -22,14 +22,10 @@ def crc16(data: bytes) -> int:
     return value
 
 
-def _padded(data: bytes) -> bytes:
-    """Return whole 16-bit words; an odd last byte is the high byte of a word."""
-    return data + bytes(len(data) & 1)
-
-
+# Words have 16 bits; an odd last byte is the high byte of one.
 def csum16(data: bytes) -> int:
     """Compute the Internet checksum."""
-    value = int.from_bytes(_padded(data), "big")
+    value = int.from_bytes(data + bytes(len(data) & 1), "big")
     # 65536 is 1 modulo 65535, so the remainder is the folded sum of the words; a sum
     # that is a positive multiple of 65535 folds to 65535 and not to 0.
     folded = value % 0xFFFF or (0xFFFF if value else 0)
@@ -38,7 +34,7 @@ def csum16(data: bytes) -> int:
 
 def xor16(data: bytes) -> int:
     """Compute the exclusive or of the 16-bit words."""
-    return reduce(xor, chain.from_iterable(iter_unpack(">H", _padded(data))), 0)
+    return reduce(xor, chain.from_iterable(iter_unpack(">H", data + bytes(len(data) & 1))), 0)
 
 
 def identity(data: bytes) -> int:

@@ -202,7 +202,7 @@ class _Table:
             item.match_type == "lpm" and kinds.count("lpm") != 1
         ):
             raise self._malformed(f"has the match type {item.match_type}, but other keys")
-        self._key = tuple(_key_field(field, headers) for field in item.key)
+        self._key = tuple(_with_width(field, headers[field.target[0]]) for field in item.key)
         self._actions = {ident: actions[ident] for ident in item.action_ids}
         default = item.default_entry
         self.spec = bmv2.TableSpec(
@@ -264,10 +264,9 @@ class _Table:
         return value & ((1 << width) - 1)
 
 
-def _key_field(field: bmv2.KeyField, headers: Mapping[str, bmv2.HeaderSpec]) -> bmv2.KeyField:
-    header, name = field.target
-    widths = {each.name: each.width for each in headers[header].fields} | {"$valid$": 1}
-    return replace(field, width=widths[name])
+def _with_width(field: bmv2.KeyField, header: bmv2.HeaderSpec) -> bmv2.KeyField:
+    widths = {each.name: each.width for each in header.fields} | {"$valid$": 1}
+    return replace(field, width=widths[field.target[1]])
 
 
 def _field_list(item: bmv2.JsonFieldList) -> tuple[bmv2.FieldRef, ...]:

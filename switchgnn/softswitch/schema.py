@@ -112,8 +112,6 @@ class Schema:
     removed: Mapping[int, str]
 
 
-# The kinds of match in a P4Info, by those in the JSON.
-_KINDS = {"ternary": {"ternary", "optional"}}
 _KIND_NAMES = {number: name.lower() for name, number in p4i.MatchField.MatchType.items()}
 
 
@@ -164,7 +162,8 @@ def _table(
     table = program.tables[name]
     # Other widths are allowed: P4Runtime may translate values.
     if len(table.key) != len(info.match_fields) or any(
-        kind_of(given) not in _KINDS.get(field.match_type, {field.match_type})
+        # In the JSON, optional matches are ternary.
+        kind_of(given).replace("optional", "ternary") != field.match_type
         for given, field in zip(info.match_fields, table.key, strict=True)
     ):
         raise invalid(f"The P4Info's table '{name}' has another key than the program's.")

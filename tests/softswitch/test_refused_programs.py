@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from switchgnn.softswitch.errors import MalformedProgramError, UnsupportedProgramError
-from switchgnn.softswitch.forwarding import Frame, Interpreter, Zeros
+from switchgnn.softswitch.forwarding import Frame, Interpreter
 from switchgnn.softswitch.loader import load_program
 from switchgnn.softswitch.lowering.expressions import FieldLayout, FunctionContext
 from switchgnn.softswitch.lowering.program import lower_program
@@ -327,7 +327,7 @@ def test_expression_has_its_value_and_stays_in_its_range(node, a, b, c, s):
     ctx = FunctionContext(LAYOUT, "test")
     lowered = ctx.value(node)
     interpreter = Interpreter(None)
-    frame = Frame(Zeros({SLOTS[name].variable.name: value for name, value in values.items()}), b"")
+    frame = Frame({SLOTS[name].variable.name: value for name, value in values.items()}, b"")
     interpreter.run(ctx.statements, frame)
     assert interpreter.value(lowered, frame) == evaluate(node, values)
     for each in parts_of(lowered):

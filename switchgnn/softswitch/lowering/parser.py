@@ -36,11 +36,6 @@ class Run:
         return sum(slot.width for slot in self.slots if slot.length is None) // 8
 
     @cached_property
-    def most_bytes(self) -> int:
-        """Bytes of the run on the wire, at most."""
-        return sum(slot.width for slot in self.slots) // 8
-
-    @cached_property
     def length(self) -> ir.Variable | None:
         """The variable with the bytes of its ``varbit``, if it has one."""
         return next((slot.length for slot in self.slots if slot.length), None)
@@ -63,7 +58,8 @@ class Run:
         if self.raw:
             ctx.add(ir.ReadRaw(self.raw_variable, offset))
             return
-        whole = ctx.let(_packet_bytes(offset, self.size, self.most_bytes))
+        most_bytes = sum(slot.width for slot in self.slots) // 8
+        whole = ctx.let(_packet_bytes(offset, self.size, most_bytes))
         for slot, below in self._with_shifts():
             shifted = arithmetic.shift_right(whole, below)
             power = arithmetic.shift_left(constant(1), slot.bits)

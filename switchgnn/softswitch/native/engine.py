@@ -24,7 +24,7 @@ from switchgnn.softswitch.native.build import (
     backend_here,
     compiled_library,
 )
-from switchgnn.softswitch.native.library import Library, Switch, numbers, table_shapes
+from switchgnn.softswitch.native.library import Library, Switch, table_shapes
 from switchgnn.softswitch.native.source import program_source
 from switchgnn.softswitch.native.state import NativeState
 from switchgnn.softswitch.ports import CLASSES, Port, QueueSettings
@@ -84,8 +84,8 @@ class NativeEngine:
         self.switch = Switch(native.library)
         self.state = NativeState(native.program, self.switch, table_shapes(native.program))
         self.messages = native.library.messages()
-        rates = [queues.port_rates.get(port, queues.rate or 0.0) for port in range(PORTS)]
-        limits = (queues.depth, queues.bandwidth or 0.0, numbers(c_double, rates), queues.limited)
+        rates = (queues.port_rates.get(port, queues.rate or 0.0) for port in range(PORTS))
+        limits = (queues.depth, queues.bandwidth or 0.0, (c_double * PORTS)(*rates), queues.limited)
         self.switch.call("switch_limits", *limits)
         array, call = self.switch.array, self.switch.call
         self._counts = array(c_uint64, 4 * PORTS + len(_SCALARS), call("switch_counts"))
@@ -189,15 +189,12 @@ class NativeLoop:
             notice = room.raw[:length]
             try:
                 if message.value < 0:
-                    self._send(notice)
+                    if self._packet_in is not None and not self._packet_in(notice):
+                        self.call(partial(self._switch.call, "switch_not_taken", self._cpu_port))
                 else:
                     log_message(self._engine.messages[message.value], _logged_numbers(notice))
             except Exception:
                 _LOOP_LOG.exception("A packet-in or a log message was lost.")
-
-    def _send(self, frame: bytes) -> None:
-        if self._packet_in is not None and not self._packet_in(frame):
-            self.call(partial(self._switch.call, "switch_not_taken", self._cpu_port))
 
 
 def _attachment(port: Port) -> Attachment:

@@ -5,7 +5,7 @@
 import ctypes
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -70,11 +70,6 @@ class Switch:
 
     def __del__(self) -> None:
         self._short.switch_free(self._pointer)
-
-
-def numbers(kind: Any, values: Sequence[float]) -> Any:  # noqa: ANN401  ctypes arrays
-    """Return a ctypes array of numbers."""
-    return (kind * len(values))(*values)
 
 
 @dataclass(frozen=True)

@@ -75,16 +75,6 @@ def is_wide(variable: Variable) -> bool:
     return not variable.raw_bytes and words_for(variable.low, variable.high) > 2
 
 
-def _literal(number: int, words: int) -> str:
-    """Return an unsigned literal of ``words`` words, modulo their bits; of many, the words."""
-    parts = [f"{number >> (WORD * i) & ((1 << WORD) - 1):#x}ull" for i in range(words)]
-    if words == 1:
-        return parts[0]
-    if words == 2:
-        return f"pair({parts[1]}, {parts[0]})"
-    return f"{{{{{', '.join(parts)}}}}}"
-
-
 def flag(condition: bool) -> str:
     """Return a C++ truth value."""
     return "true" if condition else "false"
@@ -141,8 +131,12 @@ class Renderer:
             yield f"static constexpr W<{words}> {name}{text};"
 
     def _literal(self, number: int, words: int) -> str:
-        text = _literal(number, words)
-        return text if words <= 2 else self._wide.setdefault((words, text), f"k{len(self._wide)}")
+        """Return an unsigned literal of ``words`` words, modulo their bits; of many, its name."""
+        parts = [f"{number >> (WORD * i) & ((1 << WORD) - 1):#x}ull" for i in range(words)]
+        if words <= 2:
+            return parts[0] if words == 1 else f"pair({parts[1]}, {parts[0]})"
+        text = f"{{{{{', '.join(parts)}}}}}"
+        return self._wide.setdefault((words, text), f"k{len(self._wide)}")
 
     def value(self, of: Expr, need: int | None = None) -> Code:
         """Render an expression of which the ``need`` lowest bits matter (None: all)."""

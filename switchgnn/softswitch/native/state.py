@@ -8,7 +8,7 @@ from itertools import count
 from struct import Struct
 from typing import Any
 
-from switchgnn.softswitch.native.library import Switch, TableShape, byte_size, cell_bytes, numbers
+from switchgnn.softswitch.native.library import Switch, TableShape, byte_size, cell_bytes
 from switchgnn.softswitch.program import LoadedProgram, RegisterArray
 from switchgnn.softswitch.schema import TableSchema
 from switchgnn.softswitch.state import (
@@ -197,7 +197,7 @@ class NativeBatches:
         usable = [each for each in tables if _fits(each, state.shapes[each.name])]
         self._idents = frozenset(each.ident for each in usable)
         flat = list(format_numbers(usable, state.shapes))
-        self._pointer = self._switch.call("formats_new", numbers(c_uint64, flat))
+        self._pointer = self._switch.call("formats_new", (c_uint64 * len(flat))(*flat))
 
     def read(self, request: bytes) -> "NativeBatch | None":
         """Read a Write request; None if its encoding is unusual."""
@@ -334,9 +334,9 @@ class NativeState(ProgramState):
 
 
 def _arrays(replicas: Replicas) -> tuple[object, object, int]:
-    ports = numbers(c_int32, [replica.port for replica in replicas])
-    instances = numbers(c_uint32, [replica.instance for replica in replicas])
-    return ports, instances, len(replicas)
+    copies = len(replicas)
+    ports = (c_int32 * copies)(*(replica.port for replica in replicas))
+    return ports, (c_uint32 * copies)(*(replica.instance for replica in replicas)), copies
 
 
 def _cells(switch: Switch, number: int, array: RegisterArray) -> Any:  # noqa: ANN401  ctypes arrays

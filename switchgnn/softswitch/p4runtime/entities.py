@@ -197,17 +197,15 @@ def read_entities(
 ) -> Iterator[bytes]:
     """Yield serialized responses; at least an empty one."""
     # Copy everything first, so that an unknown id fails the request before any response.
-    found = chain.from_iterable([_read(device, pipeline, entity) for entity in entities])
-    responses = tables.pack_responses(found)
+    found = []
+    for entity in entities:
+        what = entity.WhichOneof("entity") or "missing entity"
+        if what not in _HANDLERS:
+            raise p4.unimplemented(f"Reading a {what} is not supported.")
+        found.append(_HANDLERS[what](device, pipeline, getattr(entity, what)))
+    responses = tables.pack_responses(chain.from_iterable(found))
     yield next(responses, b"")
     yield from responses
-
-
-def _read(device: Device, pipeline: InstalledPipeline, entity: p4r.Entity) -> Iterable[_Found]:
-    what = entity.WhichOneof("entity") or "missing entity"
-    if what not in _HANDLERS:
-        raise p4.unimplemented(f"Reading a {what} is not supported.")
-    return _HANDLERS[what](device, pipeline, getattr(entity, what))
 
 
 def _read_tables(

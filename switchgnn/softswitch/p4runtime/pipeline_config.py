@@ -66,25 +66,20 @@ Give = Callable[[bytes], GivenProgram]
 
 
 class PipelineConfigs:
-    """The saved and the installed configuration."""
+    """The saved and the installed configuration; ``current`` is the one in use, or None."""
 
     def __init__(self, device: Device, give: Give = GivenProgram) -> None:
         self._device = device
         self._give = give
         self._lock = threading.Lock()
         self._saved: InstalledPipeline | None = None
-        self._installed: InstalledPipeline | None = None
-
-    @property
-    def current(self) -> InstalledPipeline | None:
-        """The configuration in use, or None."""
-        return self._installed
+        self.current: InstalledPipeline | None = None
 
     def installed(self) -> InstalledPipeline:
         """Return the configuration in use."""
-        if self._installed is None:
+        if self.current is None:
             raise precondition("No program is installed: set a forwarding pipeline first.")
-        return self._installed
+        return self.current
 
     def set(self, request: p4r.SetForwardingPipelineConfigRequest) -> None:
         """Verify, save or install a configuration, according to the request's action."""
@@ -111,7 +106,7 @@ class PipelineConfigs:
         self._saved = None
 
     def _reconcile(self, request: p4r.SetForwardingPipelineConfigRequest) -> None:
-        new, installed = request.config, self._installed
+        new, installed = request.config, self.current
         if installed is None:
             self._install(self._verify(new))
         elif (new.p4_device_config, new.p4info) == (
@@ -126,7 +121,7 @@ class PipelineConfigs:
 
     def _install(self, pipeline: InstalledPipeline) -> None:
         pipeline.install()
-        self._installed = pipeline
+        self.current = pipeline
         self._saved = None
 
     def get(self, response_type: int) -> p4r.ForwardingPipelineConfig:
