@@ -29,6 +29,7 @@ from switchgnn.host.innetwork.exchange import (
     FixedSums,
     InNetworkExchange,
     open_in_network,
+    packet_bytes,
 )
 from switchgnn.host.innetwork.fixed_point import FixedPoint
 from switchgnn.host.innetwork.units import ShareListener
@@ -36,7 +37,7 @@ from switchgnn.host.links import WrappedLink
 from switchgnn.host.links.faults import FaultCounts, injected_faults
 from switchgnn.host.transport import NO_TRAFFIC, WorkerEnd, add_traffic, check_rows
 from switchgnn.host.wire.batches import FrameBatch, FrameRows, new_batch
-from switchgnn.host.wire.header import ETHERNET_BYTES, PROTOCOL, feature_frame_bytes
+from switchgnn.host.wire.header import ETHERNET_BYTES, PROTOCOL
 from switchgnn.host.wire.link import (
     LARGEST_FRAME,
     Link,
@@ -265,7 +266,7 @@ def open_switch(
     manifest = read_manifest(plan)
     schedule = read_binned_schedule(end.schedule_file())
     _check_schedule(part, schedule)
-    over_switch = feature_frame_bytes(manifest.lanes) - ETHERNET_BYTES
+    over_switch = packet_bytes(manifest)
     check_packets_fit(end.link, max(over_switch, Framing.parse(end.mtu).packet_bytes))
     with end.open_link(PROTOCOL, DIRECT_PROTOCOL) as link:
         hybrid = HybridTransport(

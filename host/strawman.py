@@ -69,7 +69,7 @@ class PartReceiver(SumReceiver):
         if index in self._doubts:
             self._counters.sums_recalled += 1
         self._counters.sums_received += 1
-        self._parts[index] = _Part(header.count, header.src_id, self._lanes_of(header, frame))
+        self._parts[index] = _Part(header.count, header.src_id, self._rows_of(header, frame)[0])
         self._complete(index, now)
         return True
 
@@ -91,7 +91,7 @@ class PartReceiver(SumReceiver):
         overflowed.add(source)
         self._attempts = 0
         self._quiet_since = now
-        self._keep_feature(source, self._lanes_of(header, frame), now)
+        self._keep_feature(source, self._rows_of(header, frame)[0], now)
         if self._awaited[index]:
             self._complete(index, now)
         return True

@@ -25,23 +25,23 @@ const addition_t ADD = 1;
 const addition_t OVERWRITE = 2;
 
 // The lanes of one bank; Aggregator has chosen the addition.
-control Lanes(in addition_t addition, in bit<32> index, in lanes_t chunk, inout lanes_t sum) {
+control Lanes(inout metadata_t meta) {
     register<lanes_t>(SLOTS_PER_BANK + REDUCE_SLOTS) value;
 
     // Read, added and written through one variable: p4c would otherwise repeat the whole sum
     // in the write, and BMv2 would compute it twice.
     action add() {
-        value.read(sum, index);
-        sum = PACKED_ADD(sum, chunk);
-        value.write(index, sum);
+        value.read(meta.total, meta.index);
+        meta.total = PACKED_ADD(meta.total, meta.addend);
+        value.write(meta.index, meta.total);
     }
 
     apply {
-        if (addition == ADD) {
+        if (meta.addition == ADD) {
             add();
         } else {
-            sum = chunk;
-            value.write(index, chunk);
+            meta.total = meta.addend;
+            value.write(meta.index, meta.addend);
         }
     }
 }

@@ -16,7 +16,8 @@
 control Aggregator(in headers_t hdr,
                    inout metadata_t meta,
                    in slot_t slot,
-                   in count_t expected)
+                   in count_t expected,
+                   in bit<3> row)
                   (bit<4> bank) {
     register<bit<96>>(SLOTS_PER_BANK + REDUCE_SLOTS) state;  // tag ++ count
     counter(SLOT_EVENTS, CounterType.packets) events;
@@ -27,6 +28,7 @@ control Aggregator(in headers_t hdr,
         meta.addition = NO_ADDITION;
         if (expected != 0 && meta.loop.next_bank <= bank && meta.completed == 0) {
             meta.index = meta.loop.first_slot + (bit<32>) slot;
+            meta.row = row;
             state.read(content, meta.index);
             meta.contributions = meta.contributions + 1;
             if (content > meta.newest) {
@@ -58,24 +60,65 @@ control Aggregator(in headers_t hdr,
     }
 }
 
-// The bank holds the beginning of a slot.
-#define BEGIN(b) \
-    bank##b.apply(hdr, meta, meta.slots.slot##b, meta.slots.expected##b); \
-    if (meta.addition != NO_ADDITION && hdr.chunk0.isValid()) { \
-        lanes##b.apply(meta.addition, meta.index, hdr.chunk0.lanes, meta.sum.lanes.chunk0); \
+#define ADDEND(c) \
+    if (hdr.chunk##c.isValid()) { \
+        meta.addend = hdr.chunk##c.lanes; \
     }
-// The bank holds chunk c of a slot that begins in an earlier bank.
-#define GO_ON(b, c) \
-    if (meta.addition != NO_ADDITION && hdr.chunk##c.isValid()) { \
-        lanes##b.apply(meta.addition, meta.index, hdr.chunk##c.lanes, \
-                       meta.sum.lanes.chunk##c); \
+
+// The chunk of the packet that a bank adds.
+control Addend(in headers_t hdr, inout metadata_t meta) {
+    bit<3> chunk;
+
+    apply {
+        chunk = (meta.row << meta.row_chunks) + meta.part;
+        if (chunk == 0) {
+            ADDEND(0)
+        } else if (chunk == 1) {
+            ADDEND(1)
+        } else if (chunk == 2) {
+            ADDEND(2)
+        } else if (chunk == 3) {
+            ADDEND(3)
+        } else if (chunk == 4) {
+            ADDEND(4)
+        } else if (chunk == 5) {
+            ADDEND(5)
+        } else if (chunk == 6) {
+            ADDEND(6)
+        } else {
+            ADDEND(7)
+        }
     }
-// The bank holds the beginning of a slot of up to `most` lanes, or chunk c of a wider one.
-#define BEGIN_OR_GO_ON(b, most, c) \
-    if (meta.loop.width <= most) { \
-        BEGIN(b) \
-    } else { \
-        GO_ON(b, c) \
+}
+
+// Keeps a chunk of the sum of the slot that is complete: bank b may have part b of it, or one with a
+// lower number if slots are narrower.
+#define KEEP(c) meta.sum.lanes.chunk##c = meta.total;
+#define KEEP_IF(c) \
+    if (meta.part == c) { \
+        KEEP(c) \
+    } else
+#define KEEP_0 { KEEP(0) }
+#define KEEP_1 KEEP_IF(1) KEEP_0
+#define KEEP_2 KEEP_IF(2) KEEP_0
+#define KEEP_3 KEEP_IF(3) KEEP_IF(1) KEEP_0
+#define KEEP_4 KEEP_IF(4) KEEP_0
+#define KEEP_5 KEEP_IF(5) KEEP_IF(1) KEEP_0
+#define KEEP_6 KEEP_IF(6) KEEP_IF(2) KEEP_0
+#define KEEP_7 KEEP_IF(7) KEEP_IF(3) KEEP_IF(1) KEEP_0
+
+// A bank holds the beginning of a slot, or a later part of one that begins in an earlier bank.
+#define ADD_TO(b) \
+    meta.part = meta.last_part & b; \
+    if (meta.part == 0) { \
+        bank##b.apply(hdr, meta, meta.slots.slot##b, meta.slots.expected##b, meta.slots.row##b); \
+    } \
+    if (meta.addition != NO_ADDITION && meta.part <= meta.last_of_row) { \
+        addend.apply(hdr, meta); \
+        lanes##b.apply(meta); \
+        if (meta.completed == 1) { \
+            KEEP_##b \
+        } \
     }
 
 // The first slot that completes ends the pass: its sum leaves, and the loop resumes with the
@@ -102,35 +145,19 @@ control Banks(in headers_t hdr, inout metadata_t meta) {
     // Cell n: passes that made n contributions.
     counter(BANKS + 1, CounterType.packets) passes;
 
+    Addend() addend;
+
     apply {
         meta.oldest = meta.tag ++ 16w0;
         meta.newest = meta.tag ++ 16w0xffff;
-        BEGIN(0)
-        BEGIN_OR_GO_ON(1, LANES_32, 1)
-        BEGIN_OR_GO_ON(2, LANES_64, 2)
-        if (meta.loop.width <= LANES_64) {
-            BEGIN_OR_GO_ON(3, LANES_32, 1)
-        } else {
-            GO_ON(3, 3)
-        }
-        BEGIN_OR_GO_ON(4, LANES_128, 4)
-        if (meta.loop.width <= LANES_128) {
-            BEGIN_OR_GO_ON(5, LANES_32, 1)
-        } else {
-            GO_ON(5, 5)
-        }
-        if (meta.loop.width <= LANES_128) {
-            BEGIN_OR_GO_ON(6, LANES_64, 2)
-        } else {
-            GO_ON(6, 6)
-        }
-        if (meta.loop.width <= LANES_64) {
-            BEGIN_OR_GO_ON(7, LANES_32, 1)
-        } else if (meta.loop.width <= LANES_128) {
-            GO_ON(7, 3)
-        } else {
-            GO_ON(7, 7)
-        }
+        ADD_TO(0)
+        ADD_TO(1)
+        ADD_TO(2)
+        ADD_TO(3)
+        ADD_TO(4)
+        ADD_TO(5)
+        ADD_TO(6)
+        ADD_TO(7)
         if (meta.adds == 1) {
             passes.count((bit<32>) meta.contributions);
         }

@@ -12,7 +12,6 @@ control SwitchEgress(inout headers_t hdr,
                      inout metadata_t meta,
                      inout standard_metadata_t standard_metadata) {
     Congestion() congestion;
-    Unpad()      unpad;
     Rewrite()    rewrite;
 
     action loop_again() {
@@ -23,7 +22,6 @@ control SwitchEgress(inout headers_t hdr,
 
     apply {
         congestion.apply(hdr, meta, standard_metadata);
-        unpad.apply(hdr);
         if (standard_metadata.egress_port >= FIRST_LOOP_PORT) {
             loop_again();
         } else if (hdr.switchgnn.isValid()) {

@@ -10,22 +10,23 @@
 // count) per bank.
 control Fanout(in headers_t hdr, inout metadata_t meta) {
     // last_hop: no entry with a higher hop follows.
-    // last_bank: the highest bank that the entry uses. expected 0: the bank is not used.
+    // last_bank: the highest bank that the entry uses. expected 0: the bank is not used. row: of
+    // the bundle, 0 if it is none.
     action set_slots(bit<1> last_hop, bit<4> last_bank,
-                     slot_t slot0, count_t expected0,
-                     slot_t slot1, count_t expected1,
-                     slot_t slot2, count_t expected2,
-                     slot_t slot3, count_t expected3,
-                     slot_t slot4, count_t expected4,
-                     slot_t slot5, count_t expected5,
-                     slot_t slot6, count_t expected6,
-                     slot_t slot7, count_t expected7) {
+                     slot_t slot0, count_t expected0, bit<3> row0,
+                     slot_t slot1, count_t expected1, bit<3> row1,
+                     slot_t slot2, count_t expected2, bit<3> row2,
+                     slot_t slot3, count_t expected3, bit<3> row3,
+                     slot_t slot4, count_t expected4, bit<3> row4,
+                     slot_t slot5, count_t expected5, bit<3> row5,
+                     slot_t slot6, count_t expected6, bit<3> row6,
+                     slot_t slot7, count_t expected7, bit<3> row7) {
         meta.last_hop = last_hop;
         meta.last_bank = last_bank;
-        meta.slots = { slot0, expected0, slot1, expected1,
-                       slot2, expected2, slot3, expected3,
-                       slot4, expected4, slot5, expected5,
-                       slot6, expected6, slot7, expected7 };
+        meta.slots = { slot0, expected0, row0, slot1, expected1, row1,
+                       slot2, expected2, row2, slot3, expected3, row3,
+                       slot4, expected4, row4, slot5, expected5, row5,
+                       slot6, expected6, row6, slot7, expected7, row7 };
     }
 
     action unknown_block() {
@@ -65,7 +66,8 @@ control Fanout(in headers_t hdr, inout metadata_t meta) {
 
 control OwnSlot(inout metadata_t meta) {
     apply {
-        meta.slots = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 };
+        meta.slots = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+                       0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 };
         meta.last_bank = meta.destination_bank;
         meta.last_hop = 1;
         OWN_SLOT(0)

@@ -60,6 +60,7 @@ typedef bit<1024> lanes_t;  // of one bank
 typedef bit<2>    pool_t;
 typedef bit<5>    width_t;
 typedef bit<2>    bits_t;  // of a lane in a body
+typedef bit<2>    rows_t;  // a frame has 2^rows of them
 typedef bit<8>    exponent_t;  // of a group of fragments of an all-reduce
 // session ++ round ++ fragment ++ block ++ pool ++ width: one number that only grows, as a round has
 // all blocks of a fragment before those of the next one.
@@ -106,8 +107,12 @@ const bits_t NO_BODY = 3;
 const bit<16> BARE_LENGTH = 20 + 26;
 const bit<16> WAITING_LENGTH = 20 + 26 + 28 + 16;
 
+// A bundle is a frame of 2, 4 or 8 rows side by side, as the plan says; its body is full width. As a
+// feature, it has an id from 3 * 2^30 on; as a sum, a header with the destinations.
+const vertex_t BUNDLE = 0xffffffff;
+#define IS_BUNDLE(id) (id[31:30] == 3)
 // Source ids from 2^31 on are partial sums; a feature of one names its destination.
-#define IS_PARTIAL(id) (id[31:31] == 1)
+#define IS_PARTIAL(id) (id[31:30] == 2)
 // A feature of a vertex, on its way into slots.
 #define IS_PLAIN_FEATURE(header) \
     (header.kind == kind_t.FEATURE && header.resend == 0 && !IS_PARTIAL(header.src_id))
@@ -137,6 +142,9 @@ enum bit<4> kind_t {
     REDUCING = 13 // worker to switch: who has contributed? switch to worker: these have
 }
 
+#define HAS_NUMBERS(kind) \
+    (kind == kind_t.FEATURE || kind == kind_t.SUM || kind == kind_t.REDUCE \
+     || kind == kind_t.REDUCED)
 // Round and Block_id are the number of a fragment, Feature_group an exponent.
 #define IS_REDUCE(header) \
     (header.kind == kind_t.REDUCE || header.kind == kind_t.REDUCED \
@@ -189,6 +197,13 @@ header switchgnn_t {
     bit<32>  checksum;
 }
 
+// Follows the SwitchGNN header in a bundle of sums, whose Dst_id is BUNDLE: of each row the place of
+// its destination among those of its worker in the block, NO_PLACE if there is no such row.
+header places_t {
+    bit<128> places;
+}
+const bit<128> NO_PLACES = 0xffffffff_ffffffff_ffffffff_ffffffff;
+
 // Follow the SwitchGNN header in FEATURE, SUM, REDUCE and REDUCED: chunks, and the rest.
 header chunk_t {
     lanes_t lanes;
@@ -235,6 +250,7 @@ struct headers_t {
     ethernet_t  ethernet;
     ipv4_t      ipv4;
     switchgnn_t switchgnn;
+    places_t    places;
     chunk_t     chunk0;
     chunk_t     chunk1;
     chunk_t     chunk2;

@@ -19,6 +19,7 @@
 #include "dedup.p4"
 #include "outcome.p4"
 #include "payload.p4"
+#include "bundle.p4"
 #include "loop.p4"
 
 control SwitchIngress(inout headers_t hdr,
@@ -44,8 +45,11 @@ control SwitchIngress(inout headers_t hdr,
     Outcome()   outcome;
     Widen()     widen;
     Pad()       pad;
+    Rows()      rows;
+    Spread()    spread;
     Banks()     banks;
     Result()    result;
+    Bundle()    bundle;
     Loop()      loop;
     Answer()    answer;
     Reduction() reduction;
@@ -117,9 +121,15 @@ control SwitchIngress(inout headers_t hdr,
         if (meta.touches_slots == 1) {
             widen.apply(hdr, meta);
             pad.apply(hdr);
+            rows.apply(hdr, meta);
+            if (meta.rows != 0 && meta.adds == 1 && meta.loop.pass_number == 0
+                    && !ROWS_FILL_CHUNKS(meta)) {
+                spread.apply(hdr, meta);
+            }
             banks.apply(hdr, meta);
             if (!IS_REDUCE(hdr.switchgnn)) {
                 result.apply(hdr, meta);
+                bundle.apply(hdr, meta);
             }
         }
         if (meta.adds == 1) {

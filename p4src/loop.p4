@@ -12,10 +12,16 @@
 // the groups {that port, a loop port}, one per loop port. A leaf's part of a sum goes to a
 // spine, as the feature of a partial sum.
 control Result(in headers_t hdr, inout metadata_t meta) {
-    action set_result(vertex_t vertex, port_t port, bit<16> group) {
+    // worker, place, sums: whose it is, its place among those of that worker in the block, and
+    // how many these are.
+    action set_result(vertex_t vertex, port_t port, bit<16> group,
+                      worker_t worker, bit<16> place, bit<16> sums) {
         meta.destination = vertex;
         meta.result_port = port;
         meta.result_group = group;
+        meta.result_worker = worker;
+        meta.result_place = place;
+        meta.result_sums = sums;
         meta.send_sum = 1;
     }
 

@@ -18,24 +18,32 @@ const bit<32> SLOT_OVERFULL  = 2;  // more contributions than expected: never co
 const bit<32> SLOT_RELEASED  = 3;  // the worker sums this vertex itself
 const bit<32> SLOT_EVENTS    = 4;
 
-// The slots of one table entry, one per bank; expected 0 means none.
+// The slots of one table entry, one per bank, and the rows that are added; expected 0 means none.
 struct slots_t {
     slot_t  slot0;
     count_t expected0;
+    bit<3>  row0;
     slot_t  slot1;
     count_t expected1;
+    bit<3>  row1;
     slot_t  slot2;
     count_t expected2;
+    bit<3>  row2;
     slot_t  slot3;
     count_t expected3;
+    bit<3>  row3;
     slot_t  slot4;
     count_t expected4;
+    bit<3>  row4;
     slot_t  slot5;
     count_t expected5;
+    bit<3>  row5;
     slot_t  slot6;
     count_t expected6;
+    bit<3>  row6;
     slot_t  slot7;
     count_t expected7;
+    bit<3>  row7;
 }
 
 typedef bit<2> addition_t;
@@ -43,7 +51,8 @@ typedef bit<2> addition_t;
 // A sum that leaves.
 struct sum_t {
     chunks_t lanes;
-    count_t  count;  // contributions
+    count_t  count;  // contributions; of a bundle, its rows
+    bit<128> places;  // of a bundle, see places_t
 #ifdef STRAWMAN
     // The destination's worker must add the features that found no slot.
     vertex_t sources;   // the ids of those in the sum, added up
@@ -56,6 +65,7 @@ struct loop_t {
     @field_list(1) bit<16> pass_number;
     @field_list(1) bit<16> session;
     @field_list(1) width_t width;     // of the widest frames, and of all slots
+    @field_list(1) rows_t  rows;      // of a bundle; 0: there are none
     @field_list(1) bit<32> first_slot;  // of the pool, in each bank
     @field_list(1) bit<16> hop;
     @field_list(1) bit<4>  next_bank;
@@ -123,7 +133,17 @@ struct metadata_t {
     // Recovery, Reduce and Ingress
     bit<1>       touches_slots;  // whether this pass goes through the banks
     bit<1>       adds;           // a feature on its way through its slots
+    // Rows
+    rows_t       rows;
+    bit<9>       row_lanes;
+    bit<3>       last_of_row;  // the last chunk with lanes of the first row
+    bit<2>       row_chunks;   // a row has 2^row_chunks
     // Banks
+    bit<3>       last_part;    // of a slot, from 0
+    bit<3>       part;
+    bit<3>       row;
+    lanes_t      addend;
+    lanes_t      total;
     bit<96>      oldest;  // the least and the largest state of a slot of this tag
     bit<96>      newest;
     addition_t   addition;
@@ -137,6 +157,9 @@ struct metadata_t {
     vertex_t     destination;
     port_t       result_port;
     bit<16>      result_group;
+    worker_t     result_worker;
+    bit<16>      result_place;  // among the destinations of the worker in the block
+    bit<16>      result_sums;   // their number
     vertex_t     partial;  // the id of the partial sum that goes up; 0: the sum is complete
     // The packet that leaves; decided in ingress, written in egress.
     bit<1>       send_sum;

@@ -39,36 +39,16 @@ parser SwitchParser(packet_in packet,
             kind_t.DONE:    parse_barrier;
             kind_t.ADVANCE: parse_barrier;
             kind_t.WAITING: parse_barrier;
-            kind_t.REDUCE:  parse_reduce;
-            kind_t.REDUCED: parse_reduce;
+            kind_t.REDUCE:  parse_payload;
+            kind_t.REDUCED: parse_payload;
             kind_t.REDUCING: parse_barrier;
             default: accept;
         }
     }
 
-    state parse_reduce {
-        verify(hdr.switchgnn.bits == BITS_32, error.NoMatch);
-        transition parse_payload;
-    }
-
+    // Admission compares the length with what the header says. Inside the loop there may be more.
     state parse_payload {
-        transition select(hdr.switchgnn.bits, hdr.switchgnn.width) {
-            (NO_BODY, _):         accept;
-            (BITS_16, LANES_8):   parse_nothing;
-            (BITS_8, LANES_8):    parse_nothing;
-            (BITS_8, LANES_16):   parse_nothing;
-            default: parse_body;
-        }
-    }
-
-    // There are no such bits of this width. BMv2 takes no transition for no error.
-    state parse_nothing {
-        verify(false, error.NoMatch);
-        transition accept;
-    }
-
-    state parse_body {
-        groups = GROUPS(hdr.switchgnn.width, hdr.switchgnn.bits);
+        groups = (bit<6>) ((hdr.ipv4.total_len - BARE_LENGTH) >> 5);
         transition select(groups[5:2]) {
             0: parse_rest;
             default: parse_chunk0;
@@ -195,9 +175,9 @@ control SwitchDeparser(packet_out packet, in headers_t hdr) {
 // BMv2 leaves out headers that are not valid:
 // https://github.com/p4lang/behavioral-model/blob/main/src/bm_sim/calculations.cpp
 #define CHECKED                                                                          \
-    { SWITCHGNN_FIELDS, hdr.chunk0, hdr.chunk1, hdr.chunk2, hdr.chunk3, hdr.chunk4,      \
-      hdr.chunk5, hdr.chunk6, hdr.chunk7, hdr.lanes8, hdr.lanes16, hdr.lanes24,          \
-      hdr.barrier, hdr.waiting }
+    { SWITCHGNN_FIELDS, hdr.places, hdr.chunk0, hdr.chunk1, hdr.chunk2, hdr.chunk3,      \
+      hdr.chunk4, hdr.chunk5, hdr.chunk6, hdr.chunk7, hdr.lanes8, hdr.lanes16,           \
+      hdr.lanes24, hdr.barrier, hdr.waiting }
 
 control VerifyChecksums(inout headers_t hdr, inout metadata_t meta) {
     apply {

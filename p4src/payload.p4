@@ -8,11 +8,18 @@
 
 #define REST_IS_VALID(hdr) (hdr.lanes8.isValid() || hdr.lanes16.isValid() || hdr.lanes24.isValid())
 
+// The length of a packet with so many chunks.
+#define CHUNKS_LENGTH(n) (BARE_LENGTH + ((bit<16>) (n) << 7))
+
 #define MAKE(b, bank) \
     hdr.chunk##b.setValid(); \
     hdr.chunk##b.lanes = bank;
+#define MAKE_LAST(b) \
+    MAKE(b, last) \
+    hdr.ipv4.total_len = CHUNKS_LENGTH(b + 1);
 
-// Makes a chunk of the rest, filled with zeros: banks add whole chunks.
+// Replaces the rest by a chunk, filled with zeros: banks add whole chunks. So the packet goes around
+// the loop.
 control Pad(inout headers_t hdr) {
     lanes_t last;
 
@@ -25,47 +32,25 @@ control Pad(inout headers_t hdr) {
             } else {
                 last = hdr.lanes24.lanes ++ 256w0;
             }
+            hdr.lanes8.setInvalid();
+            hdr.lanes16.setInvalid();
+            hdr.lanes24.setInvalid();
             if (!hdr.chunk0.isValid()) {
-                MAKE(0, last)
+                MAKE_LAST(0)
             } else if (!hdr.chunk1.isValid()) {
-                MAKE(1, last)
+                MAKE_LAST(1)
             } else if (!hdr.chunk2.isValid()) {
-                MAKE(2, last)
+                MAKE_LAST(2)
             } else if (!hdr.chunk3.isValid()) {
-                MAKE(3, last)
+                MAKE_LAST(3)
             } else if (!hdr.chunk4.isValid()) {
-                MAKE(4, last)
+                MAKE_LAST(4)
             } else if (!hdr.chunk5.isValid()) {
-                MAKE(5, last)
+                MAKE_LAST(5)
             } else if (!hdr.chunk6.isValid()) {
-                MAKE(6, last)
+                MAKE_LAST(6)
             } else {
-                MAKE(7, last)
-            }
-        }
-    }
-}
-
-// Removes what Pad has made, if it has, as the packet on the wire has only the rest.
-control Unpad(inout headers_t hdr) {
-    apply {
-        if (REST_IS_VALID(hdr)) {
-            if (hdr.switchgnn.width[4:2] == 0) {
-                hdr.chunk0.setInvalid();
-            } else if (hdr.switchgnn.width[4:2] == 1) {
-                hdr.chunk1.setInvalid();
-            } else if (hdr.switchgnn.width[4:2] == 2) {
-                hdr.chunk2.setInvalid();
-            } else if (hdr.switchgnn.width[4:2] == 3) {
-                hdr.chunk3.setInvalid();
-            } else if (hdr.switchgnn.width[4:2] == 4) {
-                hdr.chunk4.setInvalid();
-            } else if (hdr.switchgnn.width[4:2] == 5) {
-                hdr.chunk5.setInvalid();
-            } else if (hdr.switchgnn.width[4:2] == 6) {
-                hdr.chunk6.setInvalid();
-            } else {
-                hdr.chunk7.setInvalid();
+                MAKE_LAST(7)
             }
         }
     }
@@ -79,7 +64,7 @@ control Unpad(inout headers_t hdr) {
     }
 
 // Makes the body of a sum, or of a contribution, of `groups` times 8 lanes of 32 bits. There must be
-// no other body, unless of the same size.
+// no other body.
 control Payload(inout headers_t hdr, in chunks_t lanes, in bit<6> groups) {
     lanes_t last;
 

@@ -7,6 +7,7 @@
 
 #include "metadata.p4"
 #include "payload.p4"
+#include "bundle.p4"
 
 // A complete sum.
 control Sum(inout headers_t hdr, in sum_t sum, in vertex_t destination) {
@@ -37,6 +38,7 @@ control Sum(inout headers_t hdr, in sum_t sum, in vertex_t destination) {
 // Must not be applied to the copy that goes around the loop, which stays unchanged.
 control Rewrite(inout headers_t hdr, inout metadata_t meta, in port_t egress_port) {
     Sum()       sum;
+    Gather()    gather;
     Narrow()    narrow;
     Payload()   payload;
     NoPayload() no_payload;
@@ -74,6 +76,13 @@ control Rewrite(inout headers_t hdr, inout metadata_t meta, in port_t egress_por
         hdr.switchgnn.feature_group = 0;
     }
 
+    action make_bundle() {
+        hdr.switchgnn.dst_id = BUNDLE;
+        hdr.places.setValid();
+        hdr.places.places = meta.sum.places;
+        hdr.ipv4.total_len = hdr.ipv4.total_len + 16;
+    }
+
     // A part goes up as one contribution of all workers below.
     action make_reduce() {
         hdr.switchgnn.src_id = meta.switch_number;
@@ -108,13 +117,19 @@ control Rewrite(inout headers_t hdr, inout metadata_t meta, in port_t egress_por
             } else {
                 sum.apply(hdr, meta.sum, meta.destination);
             }
+            if (meta.rows != 0 && !ROWS_FILL_CHUNKS(meta)) {
+                gather.apply(meta);
+            }
             if (meta.loop.narrow == 1) {
                 narrow.apply(hdr, meta);
-                no_payload.apply(hdr);
             }
+            no_payload.apply(hdr);
             if (hdr.switchgnn.bits != NO_BODY) {
                 payload.apply(hdr, meta.sum.lanes,
                               GROUPS(hdr.switchgnn.width, hdr.switchgnn.bits));
+            }
+            if (meta.rows != 0) {
+                make_bundle();
             }
         } else if (meta.send_ack == 1 || meta.send_missing == 1
                    || hdr.switchgnn.kind == kind_t.FETCH) {

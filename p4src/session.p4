@@ -13,16 +13,18 @@ control Session(in headers_t hdr, inout metadata_t meta) {
     // members: one bit for every worker of the plan.
     // magnitude_limit: the largest magnitude, as float32 bits, that a worker may report.
     // width: of the slots; no frame may be wider.
+    // rows: of bundles.
     // any_tag: the switch may have lost its state in the middle of this session.
     // last_pool, pool_slots: the number of the last pool, and the slots of each in a bank.
     action set_session(bit<16> session, bit<32> plan, worker_set_t members,
-                       bit<32> magnitude_limit, width_t width, bit<1> any_tag,
+                       bit<32> magnitude_limit, width_t width, rows_t rows, bit<1> any_tag,
                        pool_t last_pool, bit<32> pool_slots) {
         meta.loop.session = session;
         meta.plan = plan;
         meta.members = members;
         meta.magnitude_limit = magnitude_limit;
         meta.loop.width = width;
+        meta.loop.rows = rows;
         meta.any_tag = any_tag;
         meta.last_pool = last_pool;
         meta.loop.first_slot = (hdr.switchgnn.pool[0:0] == 1 ? pool_slots : 0)
@@ -31,7 +33,7 @@ control Session(in headers_t hdr, inout metadata_t meta) {
 
     table session {
         actions = { set_session; }
-        default_action = set_session(0, 0, 0, 0, 0, 0, 0, 0);
+        default_action = set_session(0, 0, 0, 0, 0, 0, 0, 0, 0);
         size = 1;
     }
 
@@ -108,7 +110,19 @@ control WorkerPorts(inout metadata_t meta, in port_t ingress_port) {
 control Admission(in headers_t hdr,
                   inout metadata_t meta,
                   in standard_metadata_t standard_metadata) {
+    bit<16> body;
+    bool    fits;
+
     apply {
+        body = hdr.switchgnn.bits == NO_BODY ? 0
+            : (bit<16>) GROUPS(hdr.switchgnn.width, hdr.switchgnn.bits) << 5;
+        // A short body has numbers of 32 bits only, as fewer would not make it shorter.
+        fits = HAS_NUMBERS(hdr.switchgnn.kind)
+            ? hdr.ipv4.total_len == BARE_LENGTH + body
+                && (hdr.switchgnn.bits != BITS_16 || hdr.switchgnn.width > LANES_8)
+                && (hdr.switchgnn.bits != BITS_8 || hdr.switchgnn.width > LANES_16)
+                && (hdr.switchgnn.bits == BITS_32 || !IS_REDUCE(hdr.switchgnn))
+            : true;
         if (standard_metadata.parser_error != error.NoError
                 || standard_metadata.checksum_error == 1
                 || hdr.ethernet.ether_type == ETHERTYPE_VLAN
@@ -117,8 +131,9 @@ control Admission(in headers_t hdr,
                     && !hdr.switchgnn.isValid())) {
             meta.outcome = MALFORMED;
         } else if (hdr.switchgnn.isValid()) {
-            if (hdr.switchgnn.version != SWITCHGNN_VERSION
-                    || (hdr.switchgnn.width > meta.loop.width && !IS_REDUCE(hdr.switchgnn))
+            if (hdr.switchgnn.version != SWITCHGNN_VERSION || !fits
+                    || ((hdr.switchgnn.width >> meta.loop.rows) > meta.loop.width
+                        && !IS_REDUCE(hdr.switchgnn))
                     || (IS_REDUCE(hdr.switchgnn) && hdr.switchgnn.pool != 0)
                     || (hdr.barrier.isValid() && hdr.barrier.magnitude > LARGEST_FLOAT)) {
                 meta.outcome = MALFORMED;

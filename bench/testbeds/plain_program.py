@@ -50,6 +50,7 @@ def plain_switch_part(part: SwitchPart) -> SwitchPart:
         entry_count=part.entry_count[entry],
         entry_slot=slot,
         entry_expected=expected,
+        entry_row=np.zeros_like(expected, dtype=np.uint8),
         result_bank=np.zeros_like(part.result_bank),
         result_slot=part.result_slot * banks + part.result_bank,
     )

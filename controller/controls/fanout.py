@@ -9,8 +9,8 @@ from switchgnn.base.network import Network
 from switchgnn.controller.controls.tables import Keyed
 from switchgnn.controller.p4runtime.rows import Record, Rows, Value
 from switchgnn.controller.plan import SwitchPlan
-from switchgnn.planner.graphs.graph import FIRST_RESERVED_ID
 from switchgnn.planner.plan.plan import SwitchPart
+from switchgnn.planner.sending.packets import are_partial
 
 
 class Fanout(Keyed):
@@ -26,14 +26,14 @@ class Fanout(Keyed):
 
     def count(self, plan: SwitchPlan, network: Network | None = None) -> int:
         """Return the number of entries."""
-        return int(np.count_nonzero(_of_vertices(plan.switch)))
+        return int(np.count_nonzero(_with_entries(plan.switch)))
 
     def rows(self, plan: SwitchPlan, network: Network | None = None) -> Rows:
-        """Return one entry for each (block, source, hop), of sources that are vertices."""
+        """Return one entry for each (block, source, hop), but for partial sums."""
         switch = plan.switch
-        some = _of_vertices(switch)
+        some = _with_entries(switch)
         expected, slot = switch.entry_expected[some], switch.entry_slot[some]
-        used = expected > 0
+        used, rows = expected > 0, switch.entry_row[some]
         values: dict[str, Value] = {
             "block_id": switch.entry_block[some],
             "src_id": switch.entry_source[some],
@@ -45,6 +45,7 @@ class Fanout(Keyed):
         for bank in range(self.banks):
             values[f"slot{bank}"] = np.where(used[:, bank], slot[:, bank], 0)
             values[f"expected{bank}"] = expected[:, bank]
+            values[f"row{bank}"] = rows[:, bank]
         return self.make(values, len(used))
 
     def records(self, rows: Rows) -> list[Record]:
@@ -52,14 +53,17 @@ class Fanout(Keyed):
         found = super().records(rows)
         for record in found:
             slots = [
-                (record.pop(f"slot{b}"), record.pop(f"expected{b}")) for b in range(self.banks)
+                tuple(record.pop(f"{name}{b}") for name in ("slot", "expected", "row"))
+                for b in range(self.banks)
             ]
             record["slots"] = " ".join(
-                f"{bank}:{slot}({count})" for bank, (slot, count) in enumerate(slots) if count
+                f"{bank}:{slot}({count})" + f"+{row}" * bool(row)
+                for bank, (slot, count, row) in enumerate(slots)
+                if count
             )
         return found
 
 
-def _of_vertices(switch: SwitchPart) -> NDArray[np.bool_]:
-    own: NDArray[np.bool_] = switch.entry_source < FIRST_RESERVED_ID
-    return own
+def _with_entries(switch: SwitchPart) -> NDArray[np.bool_]:
+    named: NDArray[np.bool_] = ~are_partial(switch.entry_source)
+    return named

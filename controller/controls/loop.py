@@ -11,6 +11,8 @@ from switchgnn.base.network import Network
 from switchgnn.controller.controls.tables import Keyed
 from switchgnn.controller.p4runtime.rows import Rows, Value, concatenate
 from switchgnn.controller.plan import SwitchPlan
+from switchgnn.planner.arrays import starts_group
+from switchgnn.planner.plan.plan import SwitchPart
 
 PARTIAL = "set_partial"
 # As in headers.p4.
@@ -43,6 +45,18 @@ def multicast_groups(plan: SwitchPlan, network: Network) -> dict[int, tuple[int,
     return groups
 
 
+def _places(switch: SwitchPart) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the place of each result among those of its worker and block, and their number."""
+    order = np.lexsort((switch.result_vertex, switch.result_worker, switch.result_block))
+    first = starts_group(switch.result_block[order], switch.result_worker[order])
+    begin = np.flatnonzero(first)
+    sizes = np.diff(np.append(begin, len(order)))
+    place, sums = np.empty((2, len(order)), dtype=np.int64)
+    place[order] = np.arange(len(order)) - np.repeat(begin, sizes)
+    sums[order] = np.repeat(sizes, sizes)
+    return place, sums
+
+
 class Result(Keyed):
     """The result table."""
 
@@ -64,7 +78,13 @@ class Result(Keyed):
             "port": ports[switch.result_worker],
             "group": result_group(switch.result_worker.astype(np.int64)),
         }
-        sums = self.make(values, len(switch.result_block))
+        place, sums_of_worker = _places(switch)
+        mine: dict[str, Value] = {
+            "worker": switch.result_worker,
+            "place": place,
+            "sums": sums_of_worker,
+        }
+        sums = self.make({**values, **mine}, len(switch.result_block))
         if plan.part is None:
             return sums
         ids = plan.part.result_partial

@@ -11,7 +11,7 @@ from switchgnn.base.network import Network
 from switchgnn.controller.controls.tables import Keyed, Setting
 from switchgnn.controller.p4runtime.rows import Rows, concatenate
 from switchgnn.controller.plan import SwitchPlan
-from switchgnn.planner.lanes import LANES
+from switchgnn.planner.lanes import LANES, ROWS
 
 ABOVE = "set_above"
 
@@ -26,6 +26,7 @@ class SessionEntry:
     # the largest magnitude, as the bits of a float32, that a worker may report
     magnitude_limit: int
     width: int = 0  # of the slots, and of the widest frames: 8 * (width + 1) numbers
+    rows: int = 0  # of bundles, as their logarithm
     # 1 where the switch may have forgotten its window of tags, or never hears of one
     any_tag: int = 0
     # the number of the last pool, and the slots of each in a bank
@@ -71,6 +72,7 @@ class Session(Setting):
             sum(plan.members),
             int(limit.view(np.uint32)),
             LANES.index(plan.manifest.lanes),
+            ROWS.index(plan.manifest.rows),
             any_tag=int(not plan.hears_barriers),
             last_pool=plan.manifest.pools - 1,
             pool_slots=plan.manifest.pool_slots,

@@ -12,6 +12,8 @@ local VERSION = 5
 local HEADER_BYTES, CHECKED_BYTES = 26, 22
 local BARRIER_BYTES, WAITING_BYTES = 28, 44
 local WORKER_BYTES = 16
+-- Of a bundle of sums: 16 bits for each of 8 rows precede the numbers.
+local BUNDLE, PLACES, PLACE_BYTES, NO_PLACE = 0xffffffff, 8, 2, 0xffff
 
 local FEATURE, SUM, DONE, ADVANCE, WAITING = 1, 2, 3, 4, 5
 local ACK, RECALL, MISSING, FETCH, NOTICE = 6, 7, 8, 9, 10
@@ -71,6 +73,7 @@ local HEADER = {
 local f = {
     lanes = ProtoField.uint16("switchgnn.lanes", "Lanes of a fragment of that width"),
     lane = ProtoField.int32("switchgnn.lane", "Lane"),
+    place = ProtoField.uint16("switchgnn.place", "Place of the destination of a row"),
     magnitude = ProtoField.float("switchgnn.magnitude", "Magnitude"),
     plan = ProtoField.uint32("switchgnn.plan", "Plan", base.HEX),
     seen_round = ProtoField.uint32("switchgnn.seen_round", "Round that the switch has seen"),
@@ -203,11 +206,18 @@ local function lane_bytes_of(buffer, kind)
     return (bits == 32 or NARROW[kind] and shorter) and bytes or nil
 end
 
+-- The bytes that precede them.
+local function place_bytes_of(buffer, direct)
+    local bundle = not direct and kind_of(buffer) == SUM and buffer(4, 4):uint() == BUNDLE
+    return bundle and PLACES * PLACE_BYTES or 0
+end
+
 -- The bytes of the body; nil if the kind is not known here, or it cannot have that many.
 local function body_bytes_of(buffer, direct)
     local kind = kind_of(buffer)
     if has_width(kind, direct) then
-        return lane_bytes_of(buffer, kind)
+        local bytes = lane_bytes_of(buffer, kind)
+        return bytes and bytes + place_bytes_of(buffer, direct)
     end
     if not (direct and kind == FEATURE) then
         return (direct and DIRECT_BODY_BYTES or BODY_BYTES)[kind]
@@ -399,11 +409,11 @@ local function flag_words(buffer)
 end
 
 -- A word holds a number of each of some groups of lanes, that of the first in its upper bits.
-local function add_narrow_lanes(tree, buffer, lanes, bits)
+local function add_narrow_lanes(tree, buffer, begin, lanes, bits)
     local parts = 32 / bits
     for lane = 0, lanes - 1 do
         local group, place = math.floor(lane / GROUP_LANES), lane % GROUP_LANES
-        local words = HEADER_BYTES + GROUP_BYTES * math.floor(group / parts)
+        local words = begin + GROUP_BYTES * math.floor(group / parts)
         local at = words + 4 * place + group % parts * bits / 8
         local range = buffer(math.floor(at), math.floor(bits / 8))
         tree:add(f.lane, range, range:uint() - math.floor(2 ^ (bits - 1)))
@@ -419,15 +429,28 @@ local function add_body(tree, buffer, direct)
     if not WITH_LANES[kind] then
         return " " .. add_barrier(tree, buffer, kind)
     end
-    local lanes = tree:add(buffer(HEADER_BYTES, bytes), "Lanes")
+    local named = ""
+    local begin = HEADER_BYTES + place_bytes_of(buffer, direct)
+    for at = HEADER_BYTES, begin - 1, PLACE_BYTES do
+        local place = buffer(at, PLACE_BYTES)
+        tree:add(f.place, place)
+        if place:uint() ~= NO_PLACE then
+            named = named .. (named == "" and " places " or " ") .. place:uint()
+        end
+    end
+    bytes = bytes - (begin - HEADER_BYTES)
+    if bytes == 0 then
+        return named
+    end
+    local lanes = tree:add(buffer(begin, bytes), "Lanes")
     if not direct and bits_of(buffer) < 32 then
-        add_narrow_lanes(lanes, buffer, lanes_of(buffer), bits_of(buffer))
-        return ""
+        add_narrow_lanes(lanes, buffer, begin, lanes_of(buffer), bits_of(buffer))
+        return named
     end
     for lane = 0, bytes / 4 - 1 do
-        lanes:add(direct and f.direct_lane or f.lane, buffer(HEADER_BYTES + 4 * lane, 4))
+        lanes:add(direct and f.direct_lane or f.lane, buffer(begin + 4 * lane, 4))
     end
-    return ""
+    return named
 end
 
 local function dissect(buffer, pinfo, tree, direct)

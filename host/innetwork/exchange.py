@@ -51,7 +51,6 @@ from switchgnn.host.wire.header import (
     LAST_FRAGMENT,
     LAST_ROUND,
     PROTOCOL,
-    feature_frame_bytes,
     fragment_number,
     fragment_words,
     in_pool,
@@ -59,14 +58,21 @@ from switchgnn.host.wire.header import (
 )
 from switchgnn.host.wire.link import Link, Traffic, check_packets_fit
 from switchgnn.planner.direction import Direction
-from switchgnn.planner.lanes import fragment_lanes
+from switchgnn.planner.lanes import fragment_lanes, frame_bytes, sum_frame_bytes
 from switchgnn.planner.plan.files import read_manifest, read_worker_part
 from switchgnn.planner.plan.manifest import Manifest
 from switchgnn.planner.plan.plan import WorkerPart
 
 
 def expected_traffic(
-    part: WorkerPart, blocks: range, width: int, group_size: int, *, lanes: int, pools: int = 1
+    part: WorkerPart,
+    blocks: range,
+    width: int,
+    group_size: int,
+    *,
+    lanes: int,
+    rows: int = 1,
+    pools: int = 1,
 ) -> Traffic:
     """Count the frames of one exchange, from the plan alone.
 
@@ -74,21 +80,21 @@ def expected_traffic(
     and one ADVANCE per barrier. There is a barrier for the opening of each pool and one after each
     fragment of each block, at least one in each pool.
     """
-    widths = fragment_lanes(width, lanes)
+    widths = fragment_lanes(width, lanes, rows)
     fragments = len(widths)
-    bytes_of_row = sum(map(feature_frame_bytes, widths))
+    up, down = (sum(size(each, rows) for each in widths) for size in (frame_bytes, sum_frame_bytes))
     inside = slice(blocks.start - 1, blocks.stop - 1)
     sent = np.diff(part.send_indptr)[inside]
     features = int(sent.sum())
     acks = fragments * int((-(-sent // group_size)).sum())
-    sums = int(np.diff(part.receive_indptr)[inside].sum())
+    sums = int((-(-np.diff(part.receive_indptr)[inside] // rows)).sum())
     barriers = pools + max(fragments * len(blocks), pools)
     barrier_bytes = barriers * BARRIER_FRAME_BYTES
     return Traffic(
         frames_up=fragments * features + barriers,
-        bytes_up=features * bytes_of_row + barrier_bytes,
+        bytes_up=features * up + barrier_bytes,
         frames_down=fragments * sums + acks + barriers,
-        bytes_down=sums * bytes_of_row + acks * BODY_AT + barrier_bytes,
+        bytes_down=sums * down + acks * BODY_AT + barrier_bytes,
     )
 
 
@@ -204,7 +210,7 @@ class InNetworkExchange(Transport):
         self._round = self._first_round = first_round
         self._on_block = on_block
         self._responder = Responder(endpoint, part.vertices)
-        self._schedules = block_schedules(part, addresses, pace.group_size, session)
+        self._schedules = block_schedules(part, addresses, pace.group_size, session, manifest.rows)
         notifier = Notifier(endpoint, manifest, self._schedules)
         inbox = Inbox(endpoint, self._responder, notifier)
         self._nothing = empty_schedule(addresses, session)
@@ -330,9 +336,11 @@ class InNetworkExchange(Transport):
         self, work: _Work, scale: FixedPoint | None = None, early: frozenset[int] = frozenset()
     ) -> FixedSums | None:
         """Exchange one round, with early features at a scale; None if it was void."""
-        words = fragment_words(work.kind.width, self._manifest.lanes)
+        words, each = self._words(work.kind.width), self._manifest.rows
         rows = len(work.features)
-        state = _Started({word: np.zeros((rows, lanes_of(word)), np.int32) for word in words})
+        state = _Started(
+            {word: np.zeros((rows, lanes_of(word) // each), np.int32) for word in words}
+        )
         if scale is not None:
             state.fixed_point = scale
             # The round is void for all where the features of one do not fit.
@@ -443,7 +451,7 @@ class InNetworkExchange(Transport):
         the next round while another one still waits for the opening of this round.
         """
         blocks = self._manifest.direction(kind.direction).block_numbers
-        words = fragment_words(kind.width, self._manifest.lanes)
+        words = self._words(kind.width)
         units = [(block, word) for word in words for block in blocks]
         units += [(blocks.stop, 0)] * (self._pools - len(units))
         return blocks, [
@@ -451,13 +459,16 @@ class InNetworkExchange(Transport):
             for index, (block, word) in enumerate(units)
         ]
 
+    def _words(self, width: int) -> tuple[int, ...]:
+        return fragment_words(width, self._manifest.lanes, self._manifest.rows)
+
     def _outgoing(self, work: _Work, fixed_point: FixedPoint) -> WholeRows | ChangedRows:
         """Return the integers to send, and serve them to other workers."""
-        words = fragment_words(work.kind.width, self._manifest.lanes)
+        words = self._words(work.kind.width)
         values = self._rounding.encode(work.features, fixed_point, (work.tensor_id, work.kind))
         outgoing: WholeRows | ChangedRows
         if work.cache is None:
-            outgoing = WholeRows(cut_into_fragments(values, words))
+            outgoing = WholeRows(cut_into_fragments(values, words, self._manifest.rows))
         else:
             outgoing = changed_rows(
                 *(values, work.cache, self._schedules, work.blocks, words),
@@ -502,6 +513,7 @@ class InNetworkExchange(Transport):
         return expected_traffic(
             *(self._part, blocks, width, self._group_size),
             lanes=manifest.lanes,
+            rows=manifest.rows,
             pools=manifest.pools,
         )
 
@@ -526,7 +538,7 @@ def open_in_network(
     """Open the transport `switch`, or another with the same packets."""
     plan = end.plan_folder()
     manifest, part = read_manifest(plan), read_worker_part(plan, end.worker)
-    check_packets_fit(end.link, feature_frame_bytes(manifest.lanes) - ETHERNET_BYTES)
+    check_packets_fit(end.link, packet_bytes(manifest))
     with end.open_link(PROTOCOL) as link:
         exchange = kind(
             manifest,
@@ -541,6 +553,12 @@ def open_in_network(
         )
         exchange.compress(end.compression)
         yield exchange
+
+
+def packet_bytes(manifest: Manifest) -> int:
+    """Return the bytes of the largest IP packet of a plan."""
+    lanes, rows = manifest.lanes, manifest.rows
+    return sum_frame_bytes(lanes, rows) - ETHERNET_BYTES
 
 
 def plan_id(manifest: Manifest) -> int:

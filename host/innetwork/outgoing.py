@@ -36,8 +36,8 @@ class WholeRows:
     lanes: Fragments
 
     def payloads(self, schedule: BlockSchedule, fragment: int) -> NDArray[np.int32]:
-        """Return int32[S, W], a fragment of each frame's row, or of the sum of several."""
-        return schedule.payloads(self.lanes[in_pool(fragment, 0)])
+        """Return int32[S, K · W], a fragment of the rows of each frame, or of sums of several."""
+        return schedule.frames_of(schedule.payloads(self.lanes[in_pool(fragment, 0)]))
 
     def contribution(self, request: Header, row: int) -> NDArray[np.int32] | None:
         """Return int32[W], what a local row adds to a requested sum; None: no such fragment."""
@@ -47,10 +47,10 @@ class WholeRows:
 
 @dataclass(frozen=True, eq=False)
 class ChangedRows:
-    """Changes of what each frame carries; 0 where too little has changed, in `skipped` rows.
+    """Changes of what frames carry; 0 where too little has changed, in `skipped` rows.
 
-    By the number of a block, `lanes`: int32[S, W] by the word of the fragment; `cached`: int32[S,
-    F], what the receivers hold after the round. `schedules`: of all blocks, from block 1.
+    By the number of a block, `lanes`: int32[S · K, W] by the word of the fragment; `cached`:
+    int32[S · K, F], what the receivers hold after the round. `schedules`: of all blocks, from 1.
     """
 
     lanes: Mapping[int, Fragments]
@@ -59,8 +59,8 @@ class ChangedRows:
     skipped: int
 
     def payloads(self, schedule: BlockSchedule, fragment: int) -> NDArray[np.int32]:
-        """Return int32[S, W], a fragment of the change of each frame's row or partial sum."""
-        return self.lanes[schedule.block_id][in_pool(fragment, 0)]
+        """Return int32[S, K · W], a fragment of the changes of each frame's rows or sums."""
+        return schedule.frames_of(self.lanes[schedule.block_id][in_pool(fragment, 0)])
 
     def contribution(self, request: Header, row: int) -> NDArray[np.int32] | None:
         """Return the change of a row, or of the partial sum that it is in.
@@ -186,10 +186,11 @@ def changed_rows(
         moved = least.reached(_largest(change), _largest(rows.astype(np.int64)))
         if to_skip is not None and not whole:
             moved &= ~all_skipped(to_skip, schedule.send_row, schedule.send_row_indptr)
-        skipped += len(rows) - int(moved.sum())
+        filled = np.diff(schedule.send_row_indptr) > 0
+        skipped += int((filled & ~moved).sum())
         change[~moved] = 0
         cached[block] = np.where(moved[:, np.newaxis], rows, sent)
-        lanes[block] = cut_into_fragments(change.astype(np.int32), words)
+        lanes[block] = cut_into_fragments(change.astype(np.int32), words, schedule.rows)
     return ChangedRows(lanes, cached, schedules, skipped)
 
 
@@ -241,9 +242,12 @@ class Rounding:
         _forget(self._rests, tensor_id)
 
 
-def cut_into_fragments(values: NDArray[np.int32], words: Sequence[int]) -> Fragments:
-    """Return the slices of the rows by the word of the fragment; the last is padded with zeros."""
-    ends = np.cumsum([lanes_of(word) for word in words])
+def cut_into_fragments(values: NDArray[np.int32], words: Sequence[int], rows: int = 1) -> Fragments:
+    """Return the slices of the rows by the word of the fragment; the last is padded with zeros.
+
+    A frame has that many rows.
+    """
+    ends = np.cumsum([lanes_of(word) // rows for word in words])
     padded = np.zeros((len(values), ends[-1]), dtype=np.int32)
     padded[:, : values.shape[1]] = values
     return dict(zip(words, np.split(padded, ends[:-1], axis=1), strict=True))

@@ -22,18 +22,23 @@ from switchgnn.host.innetwork.endpoint import Endpoint
 from switchgnn.host.innetwork.schedule import BlockSchedule
 from switchgnn.host.wire.header import (
     BODY_AT,
+    BUNDLE,
+    NO_PLACE,
+    PLACES,
     Header,
     Kind,
     Unit,
     in_pool,
     lanes_of,
     payload_bytes,
+    places_bytes,
 )
 from switchgnn.host.wire.narrow import unpack_lanes
 
 # int32[W] by vertex; or by vertex and sum, see `SumReceiver`.
 Features = dict[int, NDArray[np.int32]]
 _VERTEX_BITS = 32
+_LANE_BYTES = 4
 
 
 class FetchedFeatures:
@@ -101,8 +106,8 @@ class SumReceiver:
         self._sum_trip = endpoint.sum_trip
         self._counters = endpoint.counters
         awaited = len(schedule.receive_vertex)
-        self._lanes = lanes_of(unit.fragment)
-        self.payloads = np.zeros(payload_bytes(unit.fragment) * awaited, dtype=np.uint8)
+        self._lanes = lanes_of(unit.fragment) // schedule.rows
+        self.payloads = np.zeros(_LANE_BYTES * self._lanes * awaited, dtype=np.uint8)
         self._sums = self.payloads.view(">i4").reshape(awaited, self._lanes)
         self.awaited = np.full(awaited, AWAITED, dtype=np.uint8)
         # Access to elements is faster through a view.
@@ -187,10 +192,31 @@ class SumReceiver:
 
     def take_sum(self, header: Header, frame: memoryview, now: float) -> bool:
         """Take a sum of the switch; return whether it is news."""
+        if self._schedule.rows > 1:
+            return self._take_bundle(header, frame, now)
         index = self._schedule.receive_index.get(header.dst_id)
         if index is None or header.count != self._schedule.receive_count[index]:
             self._counters.wrong += 1
             return False
+        return self._take_row(index, header, self._rows_of(header, frame)[0], now)
+
+    def _take_bundle(self, header: Header, frame: memoryview, now: float) -> bool:
+        """Take the rows of a bundle; return whether any is news."""
+        places = np.frombuffer(frame, dtype=">u2", count=PLACES, offset=BODY_AT)
+        named = np.flatnonzero(places != NO_PLACE)
+        last = int(places[named].max(initial=0))
+        if (
+            header.dst_id != BUNDLE
+            or last >= len(self._awaited)
+            or len(named) > self._schedule.rows
+        ):
+            self._counters.wrong += 1
+            return False
+        rows = self._rows_of(header, frame)
+        news = [self._take_row(int(places[at]), header, rows[at], now) for at in named.tolist()]
+        return any(news)
+
+    def _take_row(self, index: int, header: Header, lanes: NDArray[np.int32], now: float) -> bool:
         if header.is_fetch:
             self._note_answer(index)
             if recalled := self._recalled_at.pop(index, 0.0):
@@ -201,7 +227,7 @@ class SumReceiver:
         if index in self._doubts:
             self._counters.sums_recalled += 1
         self._counters.sums_received += 1
-        self._finish(index, self._lanes_of(header, frame), now)
+        self._finish(index, lanes, now)
         if header.is_fetch:
             self._lossy = True
             self._ask_some(min(_NEXT, _AT_ONCE - len(self._unanswered)))
@@ -254,19 +280,21 @@ class SumReceiver:
         # The features that are still awaited were asked for at the same time: overdue soon.
         self._attempts = 0
         self._quiet_since = now
-        self._keep_feature(key, self._lanes_of(header, frame), now)
+        self._keep_feature(key, self._rows_of(header, frame)[0], now)
         return True
 
     def _key(self, source: int, index: int) -> int:
         """Return the key of a fetched feature: its vertex, and its sum if that matters."""
         return index << _VERTEX_BITS | source if self._endpoint.per_sum else source
 
-    def _lanes_of(self, header: Header, frame: memoryview) -> NDArray[np.int32]:
-        """Return int32[W], the numbers in a frame of this fragment."""
+    def _rows_of(self, header: Header, frame: memoryview) -> NDArray[np.int32]:
+        """Return int32[K, W], the numbers in a frame of this fragment."""
         size = payload_bytes(self._unit.fragment, header.bits)
-        body = np.frombuffer(frame, dtype=np.uint8, count=size, offset=BODY_AT)
-        numbers = unpack_lanes(body.reshape(1, size), self._lanes, header.bits)
-        return numbers.reshape(self._lanes)
+        begin = BODY_AT + places_bytes(header)
+        body = np.frombuffer(frame, dtype=np.uint8, count=size, offset=begin)
+        lanes = self._lanes * self._schedule.rows
+        numbers = unpack_lanes(body.reshape(1, size), lanes, header.bits)
+        return numbers.reshape(self._schedule.rows, self._lanes)
 
     def _keep_feature(self, key: int, lanes: NDArray[np.int32], now: float) -> None:
         """Keep a raw feature, and add up the sums that lacked only this one."""

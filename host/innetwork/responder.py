@@ -11,7 +11,15 @@ from numpy.typing import NDArray
 from switchgnn.host.compression import WHOLE_BITS
 from switchgnn.host.innetwork.endpoint import Endpoint
 from switchgnn.host.innetwork.schedule import BlockSchedule
-from switchgnn.host.wire.header import SESSION_MASK, Header, Kind, Unit, pool_of, unpack_header
+from switchgnn.host.wire.header import (
+    SESSION_MASK,
+    Header,
+    Kind,
+    Unit,
+    lanes_of,
+    pool_of,
+    unpack_header,
+)
 from switchgnn.host.wire.narrow import bits_needed, pack_lanes
 from switchgnn.planner.plan.manifest import Manifest
 
@@ -48,6 +56,8 @@ class Responder:
         if lanes is None:
             self._counters.wrong += 1
             return
+        # The row of a fetched feature is the first one of a whole frame.
+        lanes = np.pad(lanes, (0, lanes_of(request.fragment) - len(lanes)))
         narrow = self._endpoint.narrow
         bits = int(bits_needed(lanes[np.newaxis])[0]) if narrow else WHOLE_BITS
         header = Header(

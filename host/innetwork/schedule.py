@@ -23,7 +23,6 @@ from switchgnn.host.wire.header import (
 )
 from switchgnn.host.wire.narrow import bits_needed, pack_lanes
 from switchgnn.host.wire.native import write_checksums
-from switchgnn.planner.graphs.graph import FIRST_RESERVED_ID
 from switchgnn.planner.plan.plan import WorkerPart
 
 
@@ -129,11 +128,13 @@ class BlockSchedule:
     """One block of one worker's part of the plan, with S frames to send and Q sums to receive."""
 
     block_id: int
+    rows: int  # Of a frame, K.
     frames: FeatureFrames
-    # Int64[S + 1], where the local rows of each frame begin in `send_row`.
+    # Int64[S · K + 1], where the local rows of each row of a frame begin in `send_row`.
     send_row_indptr: NDArray[np.int64]
     send_row: NDArray[np.int64]
-    send_destination: NDArray[np.int64]  # Int64[S], the vertex of each partial sum, otherwise -1.
+    # Int64[S · K], the vertex of each partial sum, otherwise -1.
+    send_destination: NDArray[np.int64]
     receive_vertex: NDArray[np.uint32]
     # Int64[Q], the local rows of the vertices `receive_vertex`, uint32[Q].
     receive_row: NDArray[np.int64]
@@ -145,14 +146,23 @@ class BlockSchedule:
     neighbour_owner: dict[int, int]  # The worker of each such vertex.
 
     def payloads(self, lanes: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Return int32[S, W], the content of each frame in send order: a row or the sum of several.
+        """Return int32[S · K, W], the rows of each frame in send order: one or the sum of several.
 
         Sums wrap modulo 2^32 like the switch's; those of a complete block cannot. `lanes`: int32[n,
         W].
         """
-        rows = lanes[self.send_row]
-        starts = self.send_row_indptr[:-1]
-        return rows if len(rows) == len(starts) else np.add.reduceat(rows, starts, dtype=np.int32)
+        rows, sizes = lanes[self.send_row], np.diff(self.send_row_indptr)
+        if len(rows) == len(sizes) and sizes.all():
+            return rows
+        # The last frame may have fewer rows than others.
+        filled = sizes > 0
+        sums = np.zeros((len(sizes), rows.shape[1]), dtype=np.int32)
+        sums[filled] = np.add.reduceat(rows, self.send_row_indptr[:-1][filled], dtype=np.int32)
+        return sums
+
+    def frames_of(self, rows: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Return int32[S, K · W], the numbers of each frame, given those of its rows."""
+        return rows.reshape(self.frames.count, -1) if len(rows) else rows
 
     def neighbour_slice(self, index: int) -> slice:
         """Return where the neighbours of the sum at ``index`` are."""
@@ -164,12 +174,12 @@ class BlockSchedule:
 
 
 def block_schedules(
-    part: WorkerPart, addresses: Addresses, group_size: int, session: int
+    part: WorkerPart, addresses: Addresses, group_size: int, session: int, rows: int = 1
 ) -> tuple[BlockSchedule, ...]:
-    """Prepare the blocks of a worker's part, in order."""
+    """Prepare the blocks of a worker's part, in order; its frames have that many rows."""
     blocks = len(part.send_indptr) - 1
     return tuple(
-        _block_schedule(part, addresses, group_size, session, block_id)
+        _block_schedule(part, addresses, group_size, session, block_id=block_id, rows=rows)
         for block_id in range(1, blocks + 1)
     )
 
@@ -180,12 +190,18 @@ def empty_schedule(addresses: Addresses, session: int) -> BlockSchedule:
     rows = nothing.astype(np.int64)
     frames = FeatureFrames(addresses, 0, nothing, 1, session=session)
     return BlockSchedule(
-        *(0, frames, bounds, rows, rows, nothing, rows, [], {}, bounds, nothing, {})
+        *(0, 1, frames, bounds, rows, rows, nothing, rows, [], {}, bounds, nothing, {})
     )
 
 
 def _block_schedule(
-    part: WorkerPart, addresses: Addresses, group_size: int, session: int, block_id: int
+    part: WorkerPart,
+    addresses: Addresses,
+    group_size: int,
+    session: int,
+    *,
+    block_id: int,
+    rows: int,
 ) -> BlockSchedule:
     sent = slice(part.send_indptr[block_id - 1], part.send_indptr[block_id])
     received = slice(part.receive_indptr[block_id - 1], part.receive_indptr[block_id])
@@ -193,25 +209,27 @@ def _block_schedule(
     vertices = part.receive_vertex[received]
     bounds = part.neighbour_indptr[received.start : received.stop + 1]
     neighbours = slice(bounds[0], bounds[-1])
-    row_bounds = part.send_row_indptr[sent.start : sent.stop + 1]
+    row_bounds = part.send_row_indptr[sent.start * rows : sent.stop * rows + 1]
+    destinations = part.send_destination[sent.start * rows : sent.stop * rows]
     sources_here = part.neighbour_vertex[neighbours]
     owners = part.neighbour_worker[neighbours]
+    # A bundle names none, and each of its rows is one contribution.
+    alone = rows == 1
     return BlockSchedule(
         block_id=block_id,
+        rows=rows,
         frames=FeatureFrames(
             addresses,
             block_id,
             sources,
             group_size,
-            np.diff(row_bounds),
-            destinations=part.send_destination[sent],
+            np.diff(row_bounds) if alone else 1,
+            destinations=destinations if alone else 0,
             session=session,
         ),
         send_row_indptr=row_bounds - row_bounds[0],
         send_row=part.send_row[row_bounds[0] : row_bounds[-1]],
-        send_destination=np.where(
-            sources >= FIRST_RESERVED_ID, part.send_destination[sent].astype(np.int64), -1
-        ),
+        send_destination=np.where(np.diff(row_bounds) > 1, destinations.astype(np.int64), -1),
         receive_vertex=vertices,
         receive_row=part.receive_row[received],
         receive_count=[int(count) for count in part.receive_count[received]],

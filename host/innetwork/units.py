@@ -233,7 +233,7 @@ class UnitExchange:
         key = unit.block, pool_of(unit.fragment)
         if key not in self._fast_paths:
             counts = np.array(schedule.receive_count, dtype=np.uint32)
-            self._fast_paths[key] = SumFastPath(schedule.receive_vertex, counts)
+            self._fast_paths[key] = SumFastPath(schedule.receive_vertex, counts, schedule.rows)
         return self._fast_paths[key]
 
     def _report(self, current: UnitRound, unit: _InFlight) -> None:

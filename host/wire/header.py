@@ -169,6 +169,11 @@ LANE_KINDS = (Kind.FEATURE, Kind.SUM, Kind.REDUCE, Kind.REDUCED)
 HEARTBEAT_KINDS = (Kind.WAITING, Kind.REDUCING)
 BARRIER_KINDS = (Kind.DONE, Kind.ADVANCE, *HEARTBEAT_KINDS)
 
+# `Dst_id` of a bundle of sums: places of destinations precede the numbers, one for each row.
+BUNDLE = 0xFFFFFFFF
+PLACES = 8
+PLACE_BYTES = 2
+NO_PLACE = 0xFFFF
 # `Dst_id` of a refusal without a responsible worker.
 NOBODY = 0xFFFFFFFF
 
@@ -178,11 +183,14 @@ def fragments_of(width: int) -> int:
     return -(-width // LANES)
 
 
-def fragment_words(width: int, lanes: int) -> tuple[int, ...]:
-    """Return the words of a row's fragments in headers, ascending, in pool 0."""
+def fragment_words(width: int, lanes: int, rows: int = 1) -> tuple[int, ...]:
+    """Return the words of a row's fragments in headers, ascending, in pool 0.
+
+    `rows`: of a frame, which all have `lanes` numbers at most.
+    """
     return tuple(
-        number << _NUMBER_AT | PLANNED_LANES.index(each)
-        for number, each in enumerate(fragment_lanes(width, lanes))
+        number << _NUMBER_AT | PLANNED_LANES.index(each * rows)
+        for number, each in enumerate(fragment_lanes(width, lanes, rows))
     )
 
 
@@ -380,7 +388,14 @@ def body_bytes(header: Header) -> int | None:
     lanes = lanes_of(header.fragment)
     narrow = header.kind in (Kind.FEATURE, Kind.SUM)
     known = allowed_bits(lanes) if narrow else (32,)
-    return payload_bytes(header.fragment, header.bits) if header.bits in known else None
+    if header.bits not in known:
+        return None
+    return payload_bytes(header.fragment, header.bits) + places_bytes(header)
+
+
+def places_bytes(header: Header) -> int:
+    """Return the bytes that precede the numbers of a packet: the places of a bundle of sums."""
+    return PLACES * PLACE_BYTES if header.kind is Kind.SUM and header.dst_id == BUNDLE else 0
 
 
 def frame_checksum(frame: bytes | memoryview, body_bytes: int) -> int:

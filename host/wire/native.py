@@ -22,15 +22,21 @@ from switchgnn.host.errors import HostError
 from switchgnn.host.wire.batches import FrameBatch
 from switchgnn.host.wire.header import (
     BODY_AT,
+    BUNDLE,
     CHECKED_BYTES,
     ETHERNET_BYTES,
     FRAGMENT_BYTES,
     GROUP_BYTES,
     HEADER_AT,
+    LAST_WIDTH,
+    NO_PLACE,
+    PLACE_BYTES,
+    PLACES,
     PROTOCOL,
     VERSION,
     Kind,
     Unit,
+    lanes_of,
     payload_bytes,
     session_and_round,
     spans,
@@ -48,10 +54,10 @@ _SHARED = {
         u8 *room; u64 message_bytes; u32 messages, most; u32 *begins, *sizes;
         u32 count; u64 bytes;
     """,
-    # What the frames must carry; the awaited sums by ascending vertex: the index of each, and the
-    # count that it must have; by index, their states and bodies; what has come of it.
+    # What the frames must carry, and how many rows; the awaited sums by ascending vertex: the index
+    # of each, and the count that it must have; by index, their states and bodies; what has come.
     "SumFields": """
-        u32 round, block, fragment, body_bytes, sums;
+        u32 round, block, fragment, body_bytes, rows, sums;
         const u32 *vertices, *indices, *counts; u8 *awaited, *payloads;
         u32 taken, acknowledgements; u32 *groups, *accepted;
     """,
@@ -167,6 +173,11 @@ def _source() -> LibrarySource:
         "VERSION": VERSION,
         "GROUP_BYTES": GROUP_BYTES,
         "PROTOCOL": PROTOCOL,
+        "BUNDLE": BUNDLE,
+        "PLACES": PLACES,
+        "PLACE_BYTES": PLACE_BYTES,
+        "NO_PLACE": NO_PLACE,
+        "LAST_LANES": lanes_of(LAST_WIDTH),
     }
     defined = "".join(f"#define {name} {number}\n" for name, number in numbers.items())
     structs = "".join(f"struct {name} {{{fields}}};\n" for name, fields in _SHARED.items())
@@ -252,16 +263,19 @@ class SumFastPath:
     """Takes the sums of a unit of a block out of batches.
 
     `vertices`: uint32[Q], the vertices of the awaited sums. `counts`: uint32[Q], the contributions
-    that each sum must have.
+    that each sum must have; of bundles, with several `rows` in a frame, the plan says it all.
     """
 
-    def __init__(self, vertices: NDArray[np.uint32], counts: NDArray[np.uint32]) -> None:
+    def __init__(
+        self, vertices: NDArray[np.uint32], counts: NDArray[np.uint32], rows: int = 1
+    ) -> None:
         order = np.argsort(vertices, kind="stable")
         self._indices = order.astype(np.uint32)
         self._vertices = np.ascontiguousarray(vertices[order], dtype=np.uint32)
         self._counts = np.ascontiguousarray(counts[order], dtype=np.uint32)
         self._fast_path = _SumFastPath(
             sums=len(vertices),
+            rows=rows,
             vertices=self._vertices.ctypes.data,
             indices=self._indices.ctypes.data,
             counts=self._counts.ctypes.data,

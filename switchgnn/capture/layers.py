@@ -27,12 +27,15 @@ from switchgnn.host.wire.header import (
     BARRIER_FIELDS,
     BARRIER_KINDS,
     BITS,
+    BUNDLE,
     CHECKED_BYTES,
     HEADER_FIELDS,
     HEARTBEAT_KINDS,
     LANE_KINDS,
     LANES,
     LAST_WIDTH,
+    NO_PLACE,
+    PLACES,
     PROTOCOL,
     VERSION,
     WAITING_FIELDS,
@@ -83,13 +86,16 @@ class SwitchGNN(Packet):
 
     def guess_payload_class(self, payload: bytes) -> Any:  # noqa: ANN401
         """Return the body that the kind calls for."""
+        if self.Kind == Kind.SUM and self.Dst_id == BUNDLE:
+            return PlacesLayer
         if self.Kind in LANE_KINDS:
-            return self._body_of_lanes(payload)
+            return self.body_of_lanes(payload)
         if self.Kind in BARRIER_KINDS:
             return BarrierLayer
         return super().guess_payload_class(payload)
 
-    def _body_of_lanes(self, payload: bytes) -> Any:  # noqa: ANN401
+    def body_of_lanes(self, payload: bytes) -> Any:  # noqa: ANN401
+        """Return the layer of the numbers, by their bits."""
         bits = BITS[self.Bits]
         if bits == _WHOLE:
             return Fragment
@@ -126,6 +132,29 @@ class RowsLayer(Packet):
     ]
 
 
+class PlacesLayer(Packet):
+    """What precedes the numbers of a bundle of sums."""
+
+    name = "Places"
+    fields_desc = [  # noqa: RUF012
+        FieldListField(
+            "places",
+            [NO_PLACE] * PLACES,  # type: ignore[list-item]
+            ShortField("place", NO_PLACE),
+            count_from=lambda _packet: PLACES,
+        )
+    ]
+
+    def guess_payload_class(self, payload: bytes) -> Any:  # noqa: ANN401
+        """Return the layer of the numbers."""
+        header = cast(Any, self.underlayer)
+        return (
+            super().guess_payload_class(payload)
+            if header is None
+            else header.body_of_lanes(payload)
+        )
+
+
 class Fragment(Packet):
     """Lanes of a feature or of a sum; Width gives their number."""
 
@@ -135,7 +164,7 @@ class Fragment(Packet):
             "lanes",
             [0] * LANES,  # type: ignore[list-item]
             SignedIntField("lane", 0),
-            count_from=lambda packet: lanes_of(cast(Any, packet.underlayer).Width),
+            count_from=lambda packet: lanes_of(_header_of(packet).Width),
             max_count=lanes_of(LAST_WIDTH),
         )
     ]
@@ -149,7 +178,7 @@ class _NarrowLanes(Field[list[int], bytes]):
     def getfield(self, pkt: Any, s: bytes) -> tuple[bytes, list[int]]:  # noqa: ANN401
         """Return what follows the numbers, and the numbers."""
         lanes, bits = _shape(pkt)
-        size = payload_bytes(pkt.underlayer.Width, bits)
+        size = payload_bytes(_header_of(pkt).Width, bits)
         if len(s) < size or bits not in allowed_bits(lanes):
             raise Scapy_Exception(f"{len(s)} bytes are no {lanes} numbers of {bits} bits.")
         body = np.frombuffer(s[:size], dtype=np.uint8)[np.newaxis]
@@ -161,8 +190,14 @@ class _NarrowLanes(Field[list[int], bytes]):
         return s + pack_lanes(np.array([val or []], dtype=np.int32), bits).tobytes()
 
 
+def _header_of(pkt: Any) -> Any:  # noqa: ANN401
+    """Return the header before numbers, and before the places of a bundle."""
+    before = pkt.underlayer
+    return before.underlayer if isinstance(before, PlacesLayer) else before
+
+
 def _shape(pkt: Any) -> tuple[int, int]:  # noqa: ANN401
-    header = pkt.underlayer
+    header = _header_of(pkt)
     return lanes_of(header.Width), BITS[header.Bits]
 
 

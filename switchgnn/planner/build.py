@@ -44,8 +44,9 @@ from switchgnn.planner.plan.manifest import (
 from switchgnn.planner.plan.parts import awaited_sums, switch_part, worker_part
 from switchgnn.planner.plan.plan import Plan, SwitchPart, WorkerPart
 from switchgnn.planner.presets import GIVEN, PlanContext, ResolvedStrategies, check_lanes
+from switchgnn.planner.sending.bundles import make_bundles
 from switchgnn.planner.sending.order import quickest_first
-from switchgnn.planner.sending.packets import make_packets, make_sends
+from switchgnn.planner.sending.packets import are_partial, make_packets, make_sends
 from switchgnn.planner.strategies import (
     BLOCK_STRATEGIES,
     ORDER_STRATEGIES,
@@ -82,6 +83,7 @@ def build_plan(
     assignment: NDArray[np.integer] | None = None,
     banks: int = BANKS,
     lanes: int = BANK_LANES,
+    rows: int = 1,
     pools: int = 1,
     left: Left | None = None,
     progress: Progress | None = None,
@@ -109,8 +111,9 @@ def build_plan(
             where they have the same edges they share their blocks.
         assignment: integers[V], the worker of each vertex; None lets `partition` choose.
         banks: one of BANKS_OF_SWITCHES, the slots that one pass of the switch can add to.
-        lanes: the numbers of the widest frame, a multiple of 8. A destination takes as many
-            aggregators as they need.
+        lanes: the numbers of the widest row of a frame, a multiple of 8. A destination takes as
+            many aggregators as they need.
+        rows: of a frame, one of ROWS; with `lanes` at most 256 numbers.
         pools: that the slots are divided into, from 1 to MOST_POOLS; a block fits into one.
         left: bool[V], the destinations that are left to the hosts, for both directions or by
             direction; those without remote neighbours do not count. None: the switch serves all.
@@ -126,7 +129,7 @@ def build_plan(
     return build_resolved(
         graph,
         ResolvedStrategies(chosen, blocks, send, weight, order),
-        PlanContext(workers, slots, banks=banks, lanes=lanes, pools=pools),
+        PlanContext(workers, slots, banks=banks, lanes=lanes, rows=rows, pools=pools),
         program=program,
         seed=seed,
         directions=directions,
@@ -295,19 +298,26 @@ class _Stages:
 
         self.tell("give every destination a slot")
         whole = join_blocks(ordered)
-        packets = whole.packets
+        packets, order, context = whole.packets, whole.order, self.context
+        sends = make_sends(packets, order.block, order.source, self.owner)
+        bundles, edges = None, packets.edges
+        count = packets.count if len(packets.sums.block) else None
+        if context.rows > 1:
+            bundles = make_bundles(
+                packets, order, sends.worker, workers=context.workers, rows=context.rows
+            )
+            edges, count = bundles.edges, None
         placement = place_destinations(
-            packets.edges,
+            edges,
             packets.block,
             self.room,
-            packets.count if len(packets.sums.block) else None,
+            count,
             banks=self.context.banks,
             lanes=self.context.lanes,
         )
 
         self.tell("write the parts of the switch and the workers")
-        switch = switch_part(whole.boundary, packets, placement)
-        sends = make_sends(packets, whole.order.block, whole.order.source, self.owner)
+        switch = switch_part(whole.boundary, packets, placement, bundles)
         sums = awaited_sums(whole.boundary, whole.block, packets, placement)
         parts = tuple(
             worker_part(
@@ -315,12 +325,14 @@ class _Stages:
                 sends,
                 sums,
                 worker=worker,
+                workers=context.workers,
                 blocks=whole.blocks,
+                rows=context.rows,
                 left=self.left,
             )
             for worker in range(self.context.workers)
         )
-        records = direction_records(ordered, switch, parts)
+        records = direction_records(ordered, switch, parts, context.rows)
         manifest = self._manifest(whole.blocks, records, switch, parts, weight)
         return Plan(seal(manifest), switch, parts, self.owner)
 
@@ -361,6 +373,7 @@ class _Stages:
             pools=context.pools,
             slots_per_bank=slots_per_bank(context.slots, context.pools),
             lanes=context.lanes,
+            rows=context.rows,
             blocks=blocks,
             directions=records,
             max_fan_in=max(each.boundary.max_fan_in() for each in self.formed),
@@ -380,7 +393,7 @@ class _Stages:
 
 
 def direction_records(
-    plans: Sequence[DirectionPlan], switch: SwitchPart, parts: Sequence[WorkerPart]
+    plans: Sequence[DirectionPlan], switch: SwitchPart, parts: Sequence[WorkerPart], rows: int = 1
 ) -> dict[str, DirectionRecord]:
     """Return the blocks and the cost of each direction, by its value.
 
@@ -390,24 +403,32 @@ def direction_records(
     first = 1
     for each in plans:
         last = first + each.blocks - 1
-        record = DirectionRecord(first, last, _predict(each.whole, first, last, switch, parts))
+        record = DirectionRecord(
+            first, last, _predict(each.whole, range(first, last + 1), switch, parts, rows)
+        )
         records.update({direction.value: record for direction in each.directions})
         first = last + 1
     return records
 
 
 def _predict(
-    boundary: BoundaryEdges, first: int, last: int, switch: SwitchPart, parts: Sequence[WorkerPart]
+    boundary: BoundaryEdges,
+    blocks: range,
+    switch: SwitchPart,
+    parts: Sequence[WorkerPart],
+    rows: int,
 ) -> Prediction:
+    first, last = blocks.start, blocks.stop - 1
     copies_from, copies_to = boundary.host_copies()
     inside = (switch.entry_block >= first) & (switch.entry_block <= last)
     passes = int(np.count_nonzero(inside))
-    partial = int(np.count_nonzero(switch.entry_source[inside] >= FIRST_RESERVED_ID))
+    partial = int(np.count_nonzero(are_partial(switch.entry_source[inside])))
+    receives = [np.diff(part.receive_indptr[first - 1 : last + 1]) for part in parts]
     return Prediction(
         boundary_vertices=len(boundary.vertices()),
         boundary_edges=len(boundary),
         packets_up=tuple(_rows(part.send_indptr, first, last) for part in parts),
-        packets_down=tuple(_rows(part.receive_indptr, first, last) for part in parts),
+        packets_down=tuple(int((-(-each // rows)).sum()) for each in receives),
         host_packets_up=_per_worker(copies_from, len(parts)),
         host_packets_down=_per_worker(copies_to, len(parts)),
         passes=passes,

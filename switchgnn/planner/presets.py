@@ -19,7 +19,7 @@ from switchgnn.planner.blocks.hypergraph import has_mtkahypar
 from switchgnn.planner.blocks.leaf_spine import name_over
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.graph import Graph
-from switchgnn.planner.lanes import BANK_LANES, LANES, banks_of_slot
+from switchgnn.planner.lanes import BANK_LANES, LANES, ROWS, banks_of_slot
 from switchgnn.planner.partition.leaf_spine import LeafSpine
 from switchgnn.planner.partition.simple import load_assignment
 from switchgnn.planner.plan.banks import BANKS, room_of
@@ -70,6 +70,7 @@ class PlanRequest:
     # numbers of the widest frame, a multiple of 8; None: with the least predicted time
     lanes: int | None = None
     pools: int | None = None  # of the switch's slots; None: 1
+    rows: int | None = None  # of a frame; None: with the least predicted time
 
     def checked(self) -> "PlanRequest":
         """Return the same after checking all names."""
@@ -104,7 +105,8 @@ class PlanContext:
         leaf_spine: the leaves that the workers are attached to; None: a star around one switch.
         banks: of the switch, one of BANKS_OF_SWITCHES: additions that one pass can make.
         within: plan for the least time within these rates.
-        lanes: of the widest frame, a multiple of 8.
+        lanes: of the widest row of a frame, a multiple of 8.
+        rows: of a frame, one of ROWS.
         pools: that the slots are divided into, from 1 to MOST_POOLS.
         leaves_complete: leaves of destinations complete sums, not spines; simulator only.
     """
@@ -117,6 +119,7 @@ class PlanContext:
     banks: int = BANKS
     within: bool = False
     lanes: int = BANK_LANES
+    rows: int = 1
     pools: int = 1
     leaves_complete: bool = False
 
@@ -240,6 +243,16 @@ def check_lanes(context: PlanContext) -> None:
             f"Frames of {lanes} numbers cannot be planned for a switch with {banks} banks; "
             f"possible: multiples of {LANES[0]} up to {most}."
         )
+    if context.rows not in ROWS or context.rows * lanes > LANES[-1]:
+        known = ", ".join(str(each) for each in ROWS if each * lanes <= LANES[-1])
+        raise PlannerError(
+            f"Frames with {context.rows} rows of {lanes} numbers are not possible: {known} rows of "
+            f"that width fit into {LANES[-1]} numbers."
+        )
+    if context.rows > 1 and context.over is not None:
+        raise PlannerError(
+            f"Several leaves add single rows only, not {context.rows} per frame: plan with 1."
+        )
 
 
 def resolve_strategies(
@@ -260,6 +273,11 @@ def resolve_strategies(
     """
     request.checked()
     check_lanes(context)
+    if request.preset == PAPER and context.rows > 1:
+        raise PlannerError(
+            f"The paper's frames have one row, not {context.rows}: choose the strategy {BEST} or "
+            f"{AUTO}."
+        )
     if request.preset == PAPER and context.pools > 1:
         raise PlannerError(
             f"The paper's switch has one pool of slots, not {context.pools}: choose the strategy "

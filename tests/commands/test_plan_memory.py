@@ -25,8 +25,8 @@ def test_entries_and_bytes_of_every_table(tmp_path):
     assert found["entries"]["fanout"] == len(switch.entry_block)
     assert found["entries"]["source"] == len(switch.source_vertex)
     assert found["entries"]["result"] == len(switch.result_block)
-    # 309 bits: block, source, hop; two flags and eight slots with their counts.
-    assert found["table_bytes"]["fanout"] == 39 * len(switch.entry_block)
+    # 333 bits: block, source, hop; two flags and eight slots with their counts and rows.
+    assert found["table_bytes"]["fanout"] == 42 * len(switch.entry_block)
     assert found["table_bytes_sum"] == sum(found["table_bytes"].values())
     # Those of the plan, and those of the all-reduce.
     assert found["register_bytes"]["lanes0.value"] == (64 // 8 + 512) * 128
@@ -94,12 +94,12 @@ def test_a_plan_fits_by_another_count(tmp_path, name, send):
 
 
 def test_an_entry_has_as_many_slots_as_the_switch_has_banks():
-    """A bank is 14 bits of slot and 16 of count; beside them are 69 bits: key and two flags."""
+    """A bank is 14 bits of slot, 16 of count and 3 of row; beside them are 69 bits: key and two flags."""
     each = {}
     for name in ("embedded", "tofino2"):
         found = plan_json(*DIGITS, "--switch", name)
         each[name] = found["table_bytes"]["fanout"] / found["entries"]["fanout"]
-    assert each == {"embedded": -(-(69 + 8 * 30) // 8), "tofino2": -(-(69 + 30) // 8)}
+    assert each == {"embedded": -(-(69 + 8 * 33) // 8), "tofino2": -(-(69 + 33) // 8)}
 
 
 QUICK_LOOP = ("banks = 1", "passes_per_second = 1e12", "port_gbits = 1.0")

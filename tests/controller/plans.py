@@ -25,6 +25,7 @@ class Manifest:
     slots_per_bank: int = 64
     slots: int = 512
     lanes: int = 32
+    rows: int = 1
     pools: int = 1
     pool_slots: int = 64
     strawman: bool = False
@@ -50,6 +51,7 @@ def make_plan(seed=1, *, workers=3, sources=4, blocks=2, hops=2, results=5, prog
         entry_last=hop == hops - 1,
         entry_slot=rng.integers(0, 64, (count, BANKS)).astype(np.uint32),
         entry_expected=rng.integers(0, 3, (count, BANKS)).astype(np.uint16),
+        entry_row=np.zeros((count, BANKS), dtype=np.uint8),
         entry_count=(np.arange(count) % 3 + 1).astype(np.uint16),
         result_block=(np.arange(results) % blocks + 1).astype(np.uint16),
         result_bank=(np.arange(results) % BANKS).astype(np.uint8),

@@ -53,14 +53,14 @@ def test_bits():
 
 
 def test_bodies_of_lanes():
-    """The groups of 8 words that the parser takes and Payload makes are those of hosts."""
+    """The groups of 8 words that Admission lets in and Payload makes are those of hosts."""
     (text,) = re.findall(r"#define GROUPS\(width, bits\) (.*)", HEADERS)
     expression = text.replace("(bit<6>) ", "").replace("6w1", "1")
-    parser = (SOURCE_FOLDER / "parser.p4").read_text()
-    refused = re.findall(r"\(BITS_(\d+), LANES_(\d+)\): +parse_nothing;", parser)
+    admission = (SOURCE_FOLDER / "session.p4").read_text()
+    limits = re.findall(r"bits != BITS_(\d+) \|\| hdr.switchgnn.width > LANES_(\d+)", admission)
     for width in range(32):
         lanes = header.lanes_of(width)
-        allowed = {32, 16, 8} - {int(bits) for bits, of in refused if int(of) == lanes}
+        allowed = {32, 16, 8} - {int(bits) for bits, most in limits if lanes <= int(most)}
         assert allowed == set(header.allowed_bits(lanes)) - {0}
         for bits in allowed:
             groups = eval(expression, {"width": width, "bits": header.BITS.index(bits)})  # noqa: S307

@@ -54,12 +54,34 @@ struct SumFastPath : SumFields {
         taken++;
         return true;
     }
+    // Takes all rows of a bundle, or none.
+    bool take_bundle(const Fields& f, const u8* places, const u8* body, u32 bits) {
+        if (f.fetch || f.ecn || f.destination != BUNDLE) return false;
+        for (u32 row = 0; row < PLACES; row++) {
+            const u32 place = load16(places + row * PLACE_BYTES);
+            if (place != NO_PLACE && (row >= rows || place >= sums || awaited[place] != PLAINLY)) return false;
+        }
+        u8 wide[LAST_LANES * WORD];
+        if (bits != 32) widen(body, wide, body_bytes / WORD, bits);
+        const u8* const from = bits == 32 ? body : wide;
+        const u32 row_bytes = body_bytes / rows;
+        for (u32 row = 0; row < rows; row++) {
+            const u32 place = load16(places + row * PLACE_BYTES);
+            if (place == NO_PLACE || awaited[place] != PLAINLY) continue;
+            awaited[place] = HERE;
+            memcpy(payloads + (size_t)place * row_bytes, from + row * row_bytes, row_bytes);
+            taken++;
+        }
+        return true;
+    }
     bool take_plain(const u8* frame, size_t size) {
         if (size < BODY_AT || !here(frame)) return false;
         Fields f;
         const u32 bits = BITS_OF[(frame[BITS_AT] & BITS_MASK) >> 2], body = narrow_bytes(body_bytes, bits);
-        if ((bits == 32 || bits == 0 || body < narrow_bytes(body_bytes, 2 * bits)) && unpack(frame, size, PROTOCOL, KIND_SUM, body, f))
-            return take(f, frame + BODY_AT, bits);
+        const u32 before = rows > 1 ? PLACES * PLACE_BYTES : 0;
+        if ((bits == 32 || bits == 0 || body < narrow_bytes(body_bytes, 2 * bits)) &&
+            unpack(frame, size, PROTOCOL, KIND_SUM, before + body, f))
+            return before ? take_bundle(f, frame + BODY_AT, frame + BODY_AT + before, bits) : take(f, frame + BODY_AT, bits);
         if (unpack(frame, size, PROTOCOL, KIND_ACK, 0, f) && !f.ecn) {
             groups[acknowledgements] = f.group;
             accepted[acknowledgements++] = f.count;

@@ -71,6 +71,7 @@ def as_json(report: PlanReport) -> dict[str, Any]:
         "fragments": len(report.frames),
         "frame_bytes": report.frames[0],
         "lanes": manifest.lanes,
+        "rows": manifest.rows,
         "pools": manifest.pools,
         "traffic_fraction": plan.traffic_fraction,
         "packets_up": plan.up.packets,
@@ -128,13 +129,14 @@ def facts(report: PlanReport) -> str:
     manifest, reasons = report.made.plan.manifest, report.made.strategies.because.values()
     graph = manifest.graph
     memory = size_text(manifest.slots * SLOT_BYTES)
+    rows = f", {manifest.rows} rows per frame," if manifest.rows > 1 else ""
     pools = f" in {manifest.pools} pools" if manifest.pools > 1 else ""
     return "\n".join(
         (
             f"{graph.name}: {graph.vertices:,} vertices, {graph.edges:,} directed edges; "
             f"{manifest.workers} workers ({manifest.partition.method})",
             f"{manifest.slots:,} slots of 32 numbers ({memory}){pools}: one fragment of up to "
-            f"{manifest.lanes} numbers at",
+            f"{manifest.lanes} numbers{rows} at",
             f"a time uses {pools and 'one of '}them, for {manifest.room:,} sums; "
             f"{report.made.features:,} features are "
             f"{len(report.frames)} fragment{'s' if len(report.frames) != 1 else ''}",

@@ -357,7 +357,7 @@ def make_plan(options: PlanOptions, name: str, workers: int, tell: Progress) -> 
         request, graph, context, exchange, options.seed, network=network
     )
     if options.link_rate is None:
-        size = frame_bytes(context.lanes)
+        size = frame_bytes(context.lanes, context.rows)
         context = replace(context, link_rate=limits.frames_per_second(size))
     strategies = resolve_strategies(request, graph, context)
     settings: dict[str, Any] = {
@@ -396,8 +396,9 @@ def make_plan(options: PlanOptions, name: str, workers: int, tell: Progress) -> 
 
 def report_plan(made: MadePlan, tell: Progress) -> PlanReport:
     """Count the costs of the plan and of other ways."""
-    widths = fragment_lanes(made.features, made.plan.manifest.lanes)
-    frames = tuple(map(frame_bytes, widths))
+    manifest = made.plan.manifest
+    widths = fragment_lanes(made.features, manifest.lanes, manifest.rows)
+    frames = tuple(frame_bytes(each, manifest.rows) for each in widths)
     boundary = boundary_edges(made.graph, made.plan.assignment)
     directions = _report(made.graph, made.plan, boundary, frames, tell)
     leaf_spine = None

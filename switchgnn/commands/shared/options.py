@@ -24,7 +24,7 @@ from switchgnn.base.options import (
 from switchgnn.host.direct.errors import FramingError
 from switchgnn.host.direct.framing import USUAL_MTU, Framing
 from switchgnn.planner.errors import PlannerError
-from switchgnn.planner.lanes import AUTO, parse_lanes
+from switchgnn.planner.lanes import AUTO, parse_lanes, parse_rows
 from switchgnn.planner.partition.leaf_spine import LeafSpine, even_leaf_spine
 from switchgnn.planner.partition.metis_leaf_spine import partition_for_leaf_spine
 from switchgnn.planner.plan.banks import MOST_POOLS
@@ -221,8 +221,14 @@ class StrategyOptions:
     lanes: str | None = option(
         PLAN,
         "auto|N",
-        "Put at most N numbers into a frame: 8, 16, 32, 64, 128 or 256; auto: the least time.",
+        "Put at most N numbers into a row of a frame: a multiple of 8; auto: the least time.",
         shown="auto, and 32 for simulate",
+    )
+    rows: str | None = option(
+        PLAN,
+        "auto|N",
+        "Put 1, 2, 4 or 8 rows into a frame, 256 numbers together; auto: the least time.",
+        shown="auto; 1 for paper, leaves and simulate",
     )
     pools: int | None = option(
         PLAN,
@@ -240,6 +246,7 @@ class StrategyOptions:
             "--send": self.send,
             "--order": self.order,
             "--lanes": None if self.lanes == AUTO else self.lanes,
+            "--rows": None if self.rows == AUTO else self.rows,
             "--pools": self.pools,
         }
         return ", ".join(name for name, value in given.items() if value is not None)
@@ -255,6 +262,7 @@ class StrategyOptions:
             self.assignment,
             lanes=None if self.lanes in (None, AUTO) else parse_lanes(self.lanes, ()),
             pools=self.pools,
+            rows=None if self.rows in (None, AUTO) else parse_rows(self.rows),
         ).checked()
 
 

@@ -42,7 +42,7 @@ from switchgnn.host.metrics import metrics_address
 from switchgnn.host.transport import LinkConfig
 from switchgnn.host.wire.native import native_frames
 from switchgnn.p4src import Program
-from switchgnn.planner.lanes import WIDEST_ANSWER
+from switchgnn.planner.lanes import WIDEST_ANSWER, fits_switch
 from switchgnn.planner.partition.leaf_spine import LeafSpine
 from switchgnn.planner.plan.files import read_manifest
 from switchgnn.planner.plan.leaf_spine import LeafSpineParts
@@ -285,10 +285,11 @@ def shares_of(
 ) -> list[Share]:
     """Return the part of the plan that each switch serves, in order."""
     manifest = read_manifest(plan)
-    if topology.target is Target.BMV2 and manifest.lanes > WIDEST_ANSWER:
+    lanes, rows = manifest.lanes, manifest.rows
+    if topology.target is Target.BMV2 and not fits_switch(lanes, rows, WIDEST_ANSWER):
         raise SwitchGNNError(
-            f"BMv2 cannot answer a recall with a frame of {manifest.lanes} numbers, which is more "
-            f"than 512 bytes longer: give --lanes {WIDEST_ANSWER}, or --target embedded."
+            f"BMv2 cannot make a packet more than 512 bytes longer, as frames of {rows} x {lanes} "
+            f"numbers need: give --lanes {WIDEST_ANSWER} --rows 1, or --target embedded."
         )
     if parts is None:
         plans = [load_plan(plan)]

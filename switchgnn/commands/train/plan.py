@@ -186,11 +186,11 @@ def _context(
 
 
 def _request(job: TrainJob) -> PlanRequest:
-    """Return what is asked for, with the partition and one pool where the transport has its own."""
+    """Return what is asked for; with its own strategies a transport has one pool, single rows."""
     request, own = job.request, job.transport.partition
     alone = own is not None and request.partition is None and request.assignment is None
     if job.transport.strategies is not None:
-        request = replace(request, pools=1)
+        request = replace(request, pools=1, rows=1)
     return replace(request, partition=own) if alone else request
 
 
@@ -300,7 +300,8 @@ class MachineForecast(StarForecast):
         if self.measured is None:
             return plan_seconds(plan, direction, width, self.network)
         record = plan.manifest.direction(direction)
-        fragments = len(fragment_lanes(width, plan.manifest.lanes))
+        manifest = plan.manifest
+        fragments = len(fragment_lanes(width, manifest.lanes, manifest.rows))
         barriers, told = fragments * len(record.block_numbers), record.prediction
         frames = fragments * (sum(told.packets_up) + sum(told.packets_down))
         if not barriers:

@@ -18,7 +18,7 @@ from switchgnn.planner.errors import PlannerError
 
 Arrays = dict[str, NDArray[Any]]
 
-_VERSION = 8
+_VERSION = 9
 _SWITCH = {
     "source_vertex": "<u4",
     "source_worker": "<u2",
@@ -29,6 +29,7 @@ _SWITCH = {
     "entry_count": "<u2",
     "entry_slot": "<u4",
     "entry_expected": "<u2",
+    "entry_row": "|u1",
     "result_block": "<u2",
     "result_bank": "|u1",
     "result_slot": "<u4",
@@ -54,7 +55,7 @@ _WORKER = {
 _ASSIGNMENT = {"assignment": "<i4"}
 # The rows of a worker that are left to the hosts; nowhere, or in the files of all workers.
 _LEFT = {"left_forward": "<i8", "left_backward": "<i8"}
-_TABLES = ("entry_slot", "entry_expected")
+_TABLES = ("entry_slot", "entry_expected", "entry_row")
 
 
 class PlanCheckError(PlannerError):

@@ -26,16 +26,16 @@ from switchgnn.planner.check.files import (
 from switchgnn.planner.check.switch import Deliveries, check_switch
 from switchgnn.planner.graphs.graph import Graph
 
-_PARTIAL = 2**31
+_PARTIAL, _BUNDLE = 2**31, 3 * 2**30
 _FORWARD, _BACKWARD = "forward", "backward"
 _LOW = 0xFFFFFFFF
 
 
 @dataclass(frozen=True)
 class CarriedRows:
-    """The vertices that each packet adds up."""
+    """The vertices that each row of a packet adds up."""
 
-    indptr: NDArray[np.int64]  # [P + 1], rows of each packet, in the order of Deliveries
+    indptr: NDArray[np.int64]  # [P · K + 1], those of each row, in the order of Deliveries
     vertex: NDArray[np.int64]  # [...]
 
 
@@ -50,7 +50,7 @@ class Edges:
 def check_workers(plan: RawPlan, deliveries: Deliveries) -> tuple[CarriedRows, Edges]:
     """Check what every worker owns, sends and receives."""
     for worker, part in enumerate(plan.workers):
-        _check_shapes(worker, part, plan.manifest["blocks"])
+        _check_shapes(worker, part, plan.manifest["blocks"], plan.manifest["rows"])
         own = np.flatnonzero(plan.assignment == worker)
         require(
             np.array_equal(part["vertices"], own),
@@ -60,12 +60,12 @@ def check_workers(plan: RawPlan, deliveries: Deliveries) -> tuple[CarriedRows, E
     return _check_sends(plan, deliveries), _neighbours(plan)
 
 
-def _check_shapes(worker: int, part: Arrays, blocks: int) -> None:
+def _check_shapes(worker: int, part: Arrays, blocks: int, rows_of_packet: int) -> None:
     sends, receives = len(part["send_source"]), len(part["receive_vertex"])
     for name, rows, total in (
         ("send_indptr", blocks, sends),
         ("receive_indptr", blocks, receives),
-        ("send_row_indptr", sends, len(part["send_row"])),
+        ("send_row_indptr", sends * rows_of_packet, len(part["send_row"])),
         ("neighbour_indptr", receives, len(part["neighbour_vertex"])),
     ):
         array = part[name]
@@ -75,7 +75,7 @@ def _check_shapes(worker: int, part: Arrays, blocks: int) -> None:
             f"Worker {worker}: {name} does not rise from 0 to {total} in {rows} steps.",
         )
     for names, rows in (
-        (("send_destination",) if "send_destination" in part else (), sends),
+        (("send_destination",), sends * rows_of_packet),
         (("receive_row", "receive_count"), receives),
         (("neighbour_worker",), len(part["neighbour_vertex"])),
     ):
@@ -115,20 +115,28 @@ def _check_receives(plan: RawPlan, worker: int, part: Arrays) -> None:
     )
     counts = np.array_equal(switch["result_expected"][mine][order], part["receive_count"])
     require(counts, f"Worker {worker} expects another Count of a sum than the switch.")
-    listed = np.array_equal(np.diff(part["neighbour_indptr"]), part["receive_count"])
+    neighbours, count = np.diff(part["neighbour_indptr"]), part["receive_count"]
+    # A row of a bundle is one contribution, of one neighbour or more.
+    bundled = plan.manifest["rows"] > 1
+    listed = np.all(neighbours >= count) if bundled else np.array_equal(neighbours, count)
     require(listed, f"Worker {worker}: a list of neighbours is not as long as its Count.")
 
 
 def _check_sends(plan: RawPlan, deliveries: Deliveries) -> CarriedRows:
     """Return the packets of all workers, in the order of the switch's entries."""
-    keys, rows, vertices, addressed = [], [], [], []
+    keys, sizes, vertices, addressed = [], [], [], []
+    rows = plan.manifest["rows"]
     source_ids = plan.switch["source_vertex"].astype(np.int64)
     source_worker = plan.switch["source_worker"]
     for worker, part in enumerate(plan.workers):
         ids = part["send_source"].astype(np.int64)
         carried = np.diff(part["send_row_indptr"])
         carrying = part["vertices"][part["send_row"]]
-        _check_carried(worker, ids, carried, carrying, part["send_row_indptr"])
+        if rows == 1:
+            _check_carried(worker, ids, carried, carrying, part["send_row_indptr"])
+        else:
+            _check_bundled(worker, carried.reshape(-1, rows))
+        _check_added_once(worker, carried, carrying)
         index = np.searchsorted(source_ids, ids)
         known = index < len(source_ids)
         known[known] = source_ids[index[known]] == ids[known]
@@ -138,47 +146,64 @@ def _check_sends(plan: RawPlan, deliveries: Deliveries) -> CarriedRows:
             f"Worker {worker} sends a packet that the switch takes from another worker only.",
         )
         keys.append((_blocks(part["send_indptr"]) << 32) | ids)
-        rows.append(carried)
+        sizes.append(carried)
         vertices.append(carrying)
-        if "send_destination" in part:
-            addressed.append(part["send_destination"])
-    key, carried = np.concatenate(keys), np.concatenate(rows)
+        addressed.append(part["send_destination"])
+    key, carried = np.concatenate(keys), np.concatenate(sizes)
     carrying = np.concatenate(vertices)
-    order = np.argsort(key, kind="stable")
+    packets = np.argsort(key, kind="stable")
+    order = (packets[:, np.newaxis] * rows + np.arange(rows)).reshape(-1)
     expected = (deliveries.packet_block << 32) | deliveries.packet_id
     require(
-        np.array_equal(key[order], expected),
+        np.array_equal(key[packets], expected),
         "The packets of the workers are not, once each, those that the switch has entries for.",
     )
-    wrong = np.flatnonzero(carried[order] != deliveries.packet_count)
+    counts = carried[order] if rows == 1 else np.ones(len(packets), dtype=np.int64)
+    wrong = np.flatnonzero(counts != deliveries.packet_count)
     if len(wrong):
         at = wrong[0]
         raise PlanCheckError(
             f"Packet {deliveries.packet_id[at]} of block {deliveries.packet_block[at]} adds up "
-            f"{carried[order][at]} vertices, but the switch takes it with Count "
+            f"{counts[at]} vertices, but the switch takes it with Count "
             f"{deliveries.packet_count[at]}."
         )
-    if addressed:
-        _check_addressed(plan, deliveries, np.concatenate(addressed)[order])
+    _check_addressed(plan, deliveries, np.concatenate(addressed)[order], carried[order] > 1)
     starts = np.cumsum(carried) - carried
     indptr = np.concatenate([[0], np.cumsum(carried[order])])
     within = np.arange(indptr[-1]) - np.repeat(indptr[:-1], carried[order])
     return CarriedRows(indptr, carrying[np.repeat(starts[order], carried[order]) + within])
 
 
-def _check_addressed(plan: RawPlan, deliveries: Deliveries, addressed: NDArray[np.integer]) -> None:
-    """Check that partial sums name their only destination, and other packets none."""
-    partial = deliveries.packet_id >= _PARTIAL
+def _check_addressed(
+    plan: RawPlan,
+    deliveries: Deliveries,
+    addressed: NDArray[np.integer],
+    partial: NDArray[np.bool_],
+) -> None:
+    """Check that partial sums name their only destination, and other rows none."""
     require(not np.any(addressed[~partial]), "A packet of one vertex names a destination.")
-    to = partial[deliveries.packet]
-    packet, vertex = deliveries.packet[to], plan.switch["result_vertex"][deliveries.result[to]]
-    wrong = np.flatnonzero(addressed[packet] != vertex)
+    to = partial[deliveries.row]
+    row, vertex = deliveries.row[to], plan.switch["result_vertex"][deliveries.result[to]]
+    wrong = np.flatnonzero(addressed[row] != vertex)
     if len(wrong):
-        at = packet[wrong[0]]
+        at = row[wrong[0]] // plan.manifest["rows"]
         raise PlanCheckError(
             f"Partial sum {deliveries.packet_id[at]} of block {deliveries.packet_block[at]} names "
-            f"vertex {addressed[at]}, but the switch adds it for {vertex[wrong[0]]}."
+            f"vertex {addressed[row[wrong[0]]]}, but the switch adds it for {vertex[wrong[0]]}."
         )
+
+
+def _check_bundled(worker: int, carried: NDArray[np.int64]) -> None:
+    """Check the vertices in each row of bundles, int64[S, K]."""
+    filled = carried > 0
+    require(np.all(filled[:, 0]), f"Worker {worker} sends a packet that carries nothing.")
+    behind = np.any(filled[:, 1:] & ~filled[:, :-1])
+    require(not behind, f"Worker {worker} sends a bundle with a gap between its rows.")
+
+
+def _check_added_once(worker: int, carried: NDArray[np.int64], carrying: NDArray[np.int64]) -> None:
+    pairs = np.sort((np.repeat(np.arange(len(carried)), carried) << 32) | carrying)
+    require(np.all(np.diff(pairs) != 0), f"Worker {worker} adds a row twice to a packet.")
 
 
 def _check_carried(
@@ -193,8 +218,6 @@ def _check_carried(
     require(np.all(carried[plain] == 1), f"Worker {worker} adds to a packet of one vertex.")
     named = np.array_equal(carrying[indptr[:-1][plain]], ids[plain])
     require(named, f"Worker {worker}: send_row and send_source differ.")
-    pairs = np.sort((np.repeat(np.arange(len(ids)), carried) << 32) | carrying)
-    require(np.all(np.diff(pairs) != 0), f"Worker {worker} adds a row twice to a packet.")
 
 
 def _neighbours(plan: RawPlan) -> Edges:
@@ -392,11 +415,11 @@ def _reversed(keys: NDArray[np.int64]) -> NDArray[np.int64]:
 
 def _served(plan: RawPlan, deliveries: Deliveries, packets: CarriedRows) -> Edges:
     """Return the additions of the switch: each vertex of a packet, for each of its destinations."""
-    rows = np.diff(packets.indptr)[deliveries.packet]
+    rows = np.diff(packets.indptr)[deliveries.row]
     # Both counts agree already, so this is what the slots expect: it cannot run away.
     total = np.concatenate([[0], np.cumsum(rows)])
     within = np.arange(total[-1]) - np.repeat(total[:-1], rows)
-    source = packets.vertex[np.repeat(packets.indptr[deliveries.packet], rows) + within]
+    source = packets.vertex[np.repeat(packets.indptr[deliveries.row], rows) + within]
     result = np.repeat(deliveries.result, rows)
     destination = plan.switch["result_vertex"][result].astype(np.int64)
     block = plan.switch["result_block"][result].astype(np.int64)
@@ -438,7 +461,9 @@ def _check_prediction(
     block = plan.switch["entry_block"]
     here = (block >= first) & (block <= last)
     passes = int(np.count_nonzero(here))
-    entries = int(np.count_nonzero(plan.switch["entry_source"][here] < _PARTIAL))
+    ids, rows = plan.switch["entry_source"][here], plan.manifest["rows"]
+    entries = int(np.count_nonzero((ids < _PARTIAL) | (ids >= _BUNDLE)))
+    received = [np.diff(part["receive_indptr"][first - 1 : last + 1]) for part in plan.workers]
     added = plan.switch["result_block"][deliveries.result]
     of_all = {
         "boundary_vertices": len(np.union1d(source, destination)),
@@ -449,7 +474,7 @@ def _check_prediction(
     counted = {
         **(of_all if known else {}),
         "packets_up": [_rows(part["send_indptr"], first, last) for part in plan.workers],
-        "packets_down": [_rows(part["receive_indptr"], first, last) for part in plan.workers],
+        "packets_down": [int((-(-each // rows)).sum()) for each in received],
         "contributions": int(np.count_nonzero((added >= first) & (added <= last))),
         "entries": entries,
         "passes": passes,

@@ -12,16 +12,21 @@ from numpy.typing import NDArray
 from switchgnn.planner.check.files import Arrays, PlanCheckError, RawPlan, require
 
 _BANKS, _MOST_POOLS = 8, 4
-_LANES = (8, 16, 32, 64, 128, 256)
-# Ids from here on name partial sums.
-_PARTIAL = 2**31
+_LANES = range(8, 257, 8)
+_ROWS = (1, 2, 4, 8)
+# Ids from here on name partial sums, or bundles.
+_PARTIAL, _BUNDLE = 2**31, 3 * 2**30
 
 
 @dataclass(frozen=True)
 class Deliveries:
-    """All additions of the switch: one row per packet and destination, D rows."""
+    """All additions of the switch: one row per row of a packet and destination, D rows.
 
-    packet: NDArray[np.int64]  # [D], the index of the packet in `packet_block` and `packet_id`
+    A packet has K rows.
+    """
+
+    # [D], K times the index of the packet in `packet_block` and `packet_id`, and the row
+    row: NDArray[np.int64]
     result: NDArray[np.int64]  # [D], the index of the destination among the results
     packet_block: NDArray[np.int64]  # [P], ascending with packet_id
     packet_id: NDArray[np.int64]  # [P], the id on the wire
@@ -38,6 +43,10 @@ def check_switch(plan: RawPlan) -> Deliveries:
     entry, bank = np.nonzero(switch["entry_expected"])
     idle = switch["entry_expected"] == 0
     require(not np.any(switch["entry_slot"][idle]), "An entry names a slot of a bank it skips.")
+    require(not np.any(switch["entry_row"][idle]), "An entry names a row for a bank it skips.")
+    rows = _rows_of(plan)
+    inside = np.all(switch["entry_row"] < rows)
+    require(inside, f"An entry adds a row beyond the {rows} of a frame.")
     slots = _result_key(switch["result_block"], switch["result_bank"], switch["result_slot"])
     wanted = _result_key(switch["entry_block"][entry], bank, switch["entry_slot"][entry, bank])
     result = _find(slots, wanted)
@@ -54,7 +63,7 @@ def check_switch(plan: RawPlan) -> Deliveries:
     _check_leaves_and_spines(plan, switch["entry_source"][entry], result)
     first = np.flatnonzero(np.diff(packet, prepend=-1))
     return Deliveries(
-        packet=packet[entry],
+        row=packet[entry] * rows + switch["entry_row"][entry, bank],
         result=result,
         packet_block=switch["entry_block"][first].astype(np.int64),
         packet_id=switch["entry_source"][first].astype(np.int64),
@@ -69,7 +78,8 @@ def _check_lengths(switch: Arrays) -> None:
         require(len(lengths) == 1, f"switch.safetensors: arrays {prefix}_* differ in length.")
     rows = len(switch["entry_block"])
     for name, array in switch.items():
-        shape = (rows, _BANKS) if name in ("entry_slot", "entry_expected") else (len(array),)
+        table = name in ("entry_slot", "entry_expected", "entry_row")
+        shape = (rows, _BANKS) if table else (len(array),)
         require(array.shape == shape, f"switch.safetensors: {name} has shape {array.shape}.")
 
 
@@ -92,7 +102,7 @@ def _check_results(plan: RawPlan) -> None:
     block, vertex = switch["result_block"].astype(np.int64), switch["result_vertex"]
     bank, slot = switch["result_bank"], switch["result_slot"].astype(np.int64)
     _check_blocks(block, manifest["blocks"], "A result")
-    lanes = manifest.get("lanes", 32)
+    lanes = manifest["lanes"]
     require(lanes in _LANES, f"plan.json: no frame carries {lanes} numbers.")
     require(np.all(bank < _BANKS), f"A result is in a bank beyond {_BANKS - 1}.")
     if manifest["strategy"]["blocks"] != "strawman":
@@ -100,7 +110,7 @@ def _check_results(plan: RawPlan) -> None:
         over = _leaves_and_spines(plan)
         inside = bool(over) or np.all(slot < per_bank)
         require(inside, f"A result is in a slot beyond {per_bank - 1} of its pool.")
-        wide = max(1, lanes // 32)
+        wide = _banks_of(lanes)
         aligned = np.all(bank % wide == 0)
         require(aligned, f"A slot of {lanes} numbers begins inside another one.")
         if not over:
@@ -127,6 +137,22 @@ def _of_pool(manifest: dict[str, Any]) -> tuple[int, int]:
     right = manifest["slots_per_bank"] == per_bank * pools
     require(right, "plan.json: slots_per_bank is not slots/8 in equal pools.")
     return per_bank, min(per_bank * _BANKS, slots // pools)
+
+
+def _banks_of(lanes: int) -> int:
+    """Return the banks of a slot: 1, 2, 4 or 8, of 32 numbers each."""
+    return next(each for each in (1, 2, 4, 8) if lanes <= 32 * each)
+
+
+def _rows_of(plan: RawPlan) -> int:
+    """Return the rows of a packet; check that those with several are bundles, and others not."""
+    rows, lanes = plan.manifest["rows"], plan.manifest["lanes"]
+    right = rows in _ROWS and rows * lanes <= _LANES[-1]
+    require(right, f"plan.json: no frame has {rows} rows of {lanes} numbers.")
+    bundled = plan.switch["entry_source"] >= _BUNDLE
+    right = np.all(bundled) if rows > 1 else not np.any(bundled)
+    require(right, "An entry is for a bundle where there are none, or for another packet.")
+    return int(rows)
 
 
 def _leaves_and_spines(plan: RawPlan) -> tuple[int, int] | None:
@@ -162,7 +188,7 @@ def _check_leaves_and_spines(
     fullest = int(
         np.bincount(pairs // max(rows, 1) * last + block[pairs % max(rows, 1)]).max(initial=0)
     )
-    room = _of_pool(plan.manifest)[1] // max(1, plan.manifest.get("lanes", 32) // 32)
+    room = _of_pool(plan.manifest)[1] // _banks_of(plan.manifest["lanes"])
     require(fullest <= room, f"A block takes {fullest} slots of one switch, which has {room}.")
 
 

@@ -30,10 +30,12 @@ from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.boundary import BoundaryEdges, boundary_edges
 from switchgnn.planner.graphs.graph import Graph
 from switchgnn.planner.lanes import (
+    ROWS,
     WIDEST_ANSWER,
     banks_of_slot,
+    fits_switch,
     fragment_lanes,
-    frame_bytes,
+    sum_frame_bytes,
     widest_lanes,
 )
 from switchgnn.planner.partition.workers import check_assignment, check_workers
@@ -177,20 +179,23 @@ def choose_lanes(
     network: NetworkModel | None = None,
     widest: int = WIDEST_ANSWER,
 ) -> tuple[PlanContext, NDArray[np.integer] | None]:
-    """Add pools and a width of frames with about the least time, and assign vertices to workers.
+    """Add pools and a form of frames with about the least time, and assign vertices to workers.
 
+    Rows that share a frame share its headers and the work for it, as long as there are enough.
     Narrow fragments are not longer in wide slots, but fewer sums have room at once: there are more
     blocks, and sources that are sent in several. So there are with more pools, but the barriers of
     units in flight overlap, and their busiest links differ. `exchanges` counts those of rows of
-    each width, and `widest` is the widest frame of the switch. Where a width and pools are asked
-    for, and no assignment, this is None: `build_resolved` makes it.
+    each width, and `widest` is the widest frame of the switch. Where width, rows and pools are
+    asked for, and no assignment, this is None: `build_resolved` makes it.
     """
     owner: NDArray[np.integer] | None = request.load_assignment()
     numbers = (1, 2, 4) if request.pools is None else (request.pools,)
-    if request.pools is None and (request.preset == PAPER or context.leaf_spine is not None):
-        numbers = (1,)
-    if request.lanes is not None and len(numbers) == 1:
-        return replace(context, lanes=request.lanes, pools=numbers[0]), owner
+    bundles = ROWS if request.rows is None else (request.rows,)
+    if request.preset == PAPER or context.leaf_spine is not None:
+        numbers = numbers if request.pools is not None else (1,)
+        bundles = bundles if request.rows is not None else (1,)
+    if request.lanes is not None and len(numbers) == len(bundles) == 1:
+        return replace(context, lanes=request.lanes, rows=bundles[0], pools=numbers[0]), owner
     check_workers(graph, context.workers)
     if owner is None:
         name = resolve_strategies(request, graph, context).partition
@@ -198,23 +203,26 @@ def choose_lanes(
         owner = make(graph, context.workers, seed)
     on, owner = network or NetworkModel(), check_assignment(graph, context.workers, owner)
     boundary = boundary_edges(graph, owner)
-    rows = np.bincount(owner[boundary.vertices()], minlength=context.workers)
+    vertices = np.bincount(owner[boundary.vertices()], minlength=context.workers)
     fan_out = np.bincount(boundary.source)
 
     def picoseconds(at: PlanContext) -> float:
-        blocks = max(1, -(-int(rows.sum()) // at.room))
-        sent = np.rint(rows[None] * blocks**_RESENT).astype(np.int64)
+        blocks = max(1, -(-int(vertices.sum()) // at.room))
+        # The last bundle of each block has half the rows, on average.
+        unfilled = blocks * (at.rows - 1) / (2 * at.rows)
+        sent = np.rint(vertices[None] * blocks**_RESENT / at.rows + unfilled).astype(np.int64)
         switch = sent.sum(axis=1) * on.switch_work
         work = int(shared_work(2 * sent * on.host_work, switch, on.cores)[0])
         # Sums that leave end passes, about as many as the first ones of sources: without the loop.
-        least = max(work, int((-(-fan_out // at.banks_apart)).sum()) * on.loop_pass)
+        passes = -(-fan_out // at.banks_apart) if at.rows == 1 else fan_out / at.banks_apart
+        least = max(work, int(passes.sum()) * on.loop_pass)
         # Processors that are shared serve one barrier after another, whatever is in flight.
-        whole = barrier_time(len(rows), on) + 2 * on.link_delay
+        whole = barrier_time(len(vertices), on) + 2 * on.link_delay
         waits = whole if on.cores is None else 4 * on.link_delay
 
         def exchange(width: int) -> float:
-            sizes = fragment_lanes(width, at.lanes)
-            links = [int(sent.max()) * on.of_host(frame_bytes(each)) for each in sizes]
+            sizes = fragment_lanes(width, at.lanes, at.rows)
+            links = [int(sent.max()) * on.of_host(sum_frame_bytes(it, at.rows)) for it in sizes]
             alone, beside = (
                 sum(max(least, link * blocks ** (_UNEVEN / pools**2)) for link in links)
                 for pools in (1, at.pools)
@@ -227,12 +235,15 @@ def choose_lanes(
 
     widths = widest_lanes(exchanges) if request.lanes is None else (request.lanes,)
     candidates = [
-        replace(context, lanes=lanes, pools=pools) for pools, lanes in product(numbers, widths)
+        replace(context, lanes=lanes, rows=each, pools=pools)
+        for pools, each, lanes in product(numbers, bundles, widths)
     ]
     fit = [
         at
         for at in candidates
-        if at.lanes <= widest and banks_of_slot(at.lanes) <= at.banks and at.room >= MIN_SLOTS
+        if fits_switch(at.lanes, at.rows, widest)
+        and banks_of_slot(at.lanes) <= at.banks
+        and at.room >= MIN_SLOTS
     ]
     if not fit:
         # What was asked for has little room, or is refused where the plan is made.

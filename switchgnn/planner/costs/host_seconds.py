@@ -36,7 +36,7 @@ _MARKED_BYTES = 1_000 * _FEATURE_BYTES
 _NOTHING = np.zeros(0, dtype=np.int64)
 _NO_INDPTR = np.zeros(1, dtype=np.int64)
 _NO_ROUNDS = Rounds(
-    *(_NO_INDPTR, _NOTHING, _NOTHING, _NOTHING, _NO_INDPTR, _NOTHING, _NOTHING, _NOTHING),
+    *(_NO_INDPTR, _NOTHING, _NOTHING, _NOTHING, _NO_INDPTR, _NOTHING, _NOTHING, _NOTHING, _NOTHING),
     ack=0,
     window=1,
     rest=_NO_INDPTR,
@@ -244,7 +244,7 @@ def _exchange(  # noqa: PLR0912, PLR0915, PLR0917 - numba takes one loop
             if kind == _GROUP_ADDED:
                 for each in range(switch.sum_indptr[what], switch.sum_indptr[what + 1]):
                     to = switch.sum_worker[each]
-                    down[to] = came[to] = max(down[to], now) + size
+                    down[to] = came[to] = max(down[to], now) + switch.sum_time[current // blocks]
                     sums_left[to] -= 1
                     if sums_left[to] == 0 and groups_left[to] == 0:
                         heapq.heappush(events, (down[to] + link_delay, _REPORT, to))

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from switchgnn.planner.arrays import Compiled, indptr_of, rank_within
 from switchgnn.planner.costs.flow import plan_arrivals, turns_of
 from switchgnn.planner.direction import Direction
-from switchgnn.planner.lanes import fragment_lanes, frame_bytes
+from switchgnn.planner.lanes import fragment_lanes, frame_bytes, sum_frame_bytes
 from switchgnn.planner.plan.plan import Plan, entries_of, slots_in_use
 
 PICOSECONDS = 1e12
@@ -91,7 +91,7 @@ def plan_seconds(
 
 def _units(plan: Plan, width: int, *, together: bool) -> list[tuple[int, ...]]:
     """Return the lanes of the fragments of a feature that travel together, for each unit."""
-    lanes = fragment_lanes(width, plan.manifest.lanes)
+    lanes = fragment_lanes(width, plan.manifest.lanes, plan.manifest.rows)
     return [lanes] if together else [(each,) for each in lanes]
 
 
@@ -109,8 +109,9 @@ class Rounds(NamedTuple):
     sum_indptr: NDArray[np.int64]  # [G + 1], the sums that each group completes
     sum_worker: NDArray[np.int64]  # [R], the receiver of each
     sums: NDArray[np.int64]  # [B * W], the sums of each worker in each block
-    # [F], picoseconds of a feature or sum on a link in each round of a block
+    # [F], picoseconds of a packet, and of a sum as its share of a bundle, on a link in each round
     feature: NDArray[np.int64]
+    sum_time: NDArray[np.int64]
     ack: int  # picoseconds of a group's acknowledgement on a link
     window: int  # groups in flight of each worker, at most
     rest: NDArray[np.int64]  # [F * B + 1], picoseconds of each round and those after it alone
@@ -134,6 +135,14 @@ class _Added:
     passes: NDArray[np.int64]  # [S], the passes of each packet in the loop
 
 
+class _OnLinks(NamedTuple):
+    """Picoseconds on a link."""
+
+    packet: int
+    sum: int  # as its share of a bundle
+    ack: int
+
+
 class _Traffic:
     """The packets of one direction by block (from 0) and source, and its sums."""
 
@@ -141,6 +150,7 @@ class _Traffic:
         self._plan, self._direction = plan, direction
         record = plan.manifest.direction(direction)
         self._blocks, self._workers = len(record.block_numbers), plan.manifest.workers
+        self._rows = plan.manifest.rows
         self._make_packets()
         self._make_sums(record.first_block, record.last_block)
         self._hop = plan.switch.entry_hop[entries_of(plan, direction)].astype(np.int64)
@@ -180,10 +190,10 @@ class _Traffic:
         leaves, waits_for, service = (np.empty(shape, dtype=np.int64) for _ in range(3))
         loop = np.zeros((len(units), self._blocks), dtype=np.int64)
         for at, each in enumerate(units):
-            it, feature, ack = added[each], *_on_links(each, network)
+            it, times = added[each], self._on_links(each, network)
             leaves[at] = np.append(it.complete, it.through[asks])[order]
             waits_for[at] = self._worker[np.append(self._packet[it.last], asks)][order]
-            service[at] = np.repeat([feature, ack], [sums, len(asks)])[order]
+            service[at] = np.repeat([times.sum, times.ack], [sums, len(asks)])[order]
             passes = np.bincount(self._block, it.passes, minlength=self._blocks).astype(np.int64)
             loop[at] = len(each) * passes * network.loop_pass
         return _pass_units(
@@ -195,7 +205,7 @@ class _Traffic:
             service,
             loop,
             self._by_link(self._block, self._worker),
-            np.array([_on_links(each, network)[0] for each in units]),
+            np.array([self._on_links(each, network).packet for each in units]),
             np.array([len(each) * self._work(network) for each in units]),
             network.link_delay,
             barrier_time(self._workers, network),
@@ -205,11 +215,12 @@ class _Traffic:
     def rounds(self, units: Sequence[tuple[int, ...]], network: NetworkModel) -> Rounds:
         """Return `Rounds`, given the lanes of each unit of a block."""
         passed, times = self.passed(units, network), len(units[0])
-        feature, ack = zip(*(_on_links(each, network) for each in units), strict=True)
+        on_links = [self._on_links(each, network) for each in units]
         return Rounds(
             **self._groups(self._switch(units[0], network), times),
-            feature=np.array(feature),
-            ack=ack[0],
+            feature=np.array([each.packet for each in on_links]),
+            sum_time=np.array([each.sum for each in on_links]),
+            ack=on_links[0].ack,
             window=max(1, network.window // (GROUP * times)),
             rest=passed.max(initial=0) - np.append(0, passed),
             work=sum(map(len, units)) * int(self._work(network).sum()),
@@ -238,7 +249,7 @@ class _Traffic:
 
     def _switch(self, lanes: tuple[int, ...], network: NetworkModel) -> _Added:
         """Return the times in the switch for features in frames of these lanes."""
-        feature, _ = _on_links(lanes, network)
+        feature = self._on_links(lanes, network).packet
         loop_pass = len(lanes) * network.loop_pass
         arrival = (self._turn + 1) * feature + network.link_delay
         if network.switch_work:
@@ -275,7 +286,7 @@ class _Traffic:
         order, turn = self._of_worker, self._turn[self._of_worker]
         link = self._block[order] * self._workers + self._worker[order]
         first = np.flatnonzero(turn % GROUP == 0)
-        feature, ack = _on_links(lanes, network)
+        feature, _, ack = self._on_links(lanes, network)
         window = max(1, network.window // len(lanes))
         heard = np.maximum.reduceat(through[order], first) + ack
         confirmed = np.repeat(heard, np.diff(np.append(first, len(order)))) + network.link_delay
@@ -350,20 +361,23 @@ class _Traffic:
         if not (network.host_work or network.switch_work):
             return np.zeros(self._blocks, dtype=np.int64)
         sent = self._by_link(self._block, self._worker)
-        got = self._by_link(self._sum_block, self._sum_worker)
+        got = -(-self._by_link(self._sum_block, self._sum_worker) // self._rows)
         switch = sent.sum(axis=1) * network.switch_work
         return shared_work((sent + got) * network.host_work, switch, network.cores)
+
+    def _on_links(self, lanes: tuple[int, ...], network: NetworkModel) -> "_OnLinks":
+        """Return the times on a link of all fragments of these lanes."""
+        packet, bundle = (
+            sum(network.of_host(size(each, self._rows)) for each in lanes)
+            for size in (frame_bytes, sum_frame_bytes)
+        )
+        # As if all bundles were full.
+        return _OnLinks(packet, bundle // self._rows, len(lanes) * network.of_host(ACK_BYTES))
 
     def _by_link(self, block: NDArray[np.int64], worker: NDArray[np.int64]) -> NDArray[np.int64]:
         shape = (self._blocks, self._workers)
         link = block * self._workers + worker
         return np.bincount(link, minlength=shape[0] * shape[1]).reshape(shape)
-
-
-def _on_links(lanes: tuple[int, ...], network: NetworkModel) -> tuple[int, int]:
-    """Return the picoseconds of a feature, and of an acknowledgement, in frames of these lanes."""
-    feature = sum(network.of_host(frame_bytes(each)) for each in lanes)
-    return feature, len(lanes) * network.of_host(ACK_BYTES)
 
 
 def barrier_time(workers: int, network: NetworkModel) -> int:

@@ -16,6 +16,8 @@ from switchgnn.planner.errors import PlannerError
 
 # Ids from here on name partial sums on the wire, not vertices.
 FIRST_RESERVED_ID = 2**31
+# Ids from here on name bundles of rows.
+FIRST_BUNDLE_ID = 3 * 2**30
 
 # Of the rows, while graph_from_edges makes them.
 _VERTEX_BYTES = 16

@@ -27,7 +27,7 @@ from switchgnn.planner.plan.plan import (
 )
 
 # These arrays have a number for each bank; all others are rows of numbers.
-_TABLES = ("entry_slot", "entry_expected")
+_TABLES = ("entry_slot", "entry_expected", "entry_row")
 
 MANIFEST_FILE = "plan.json"
 SWITCH_FILE = "switch.safetensors"
@@ -80,12 +80,11 @@ _CUT = {
 }
 # Arrays of a worker that are as long as another one, or one longer.
 _AS_LONG = {
-    "send_destination": "send_source",
     "receive_row": "receive_vertex",
     "receive_count": "receive_vertex",
     "neighbour_worker": "neighbour_vertex",
 }
-_ONE_LONGER = {"send_row_indptr": "send_source", "neighbour_indptr": "receive_vertex"}
+_ONE_LONGER = {"send_row_indptr": "send_destination", "neighbour_indptr": "receive_vertex"}
 
 
 def check_switch_shapes(arrays: Arrays, where: str) -> None:
@@ -94,12 +93,14 @@ def check_switch_shapes(arrays: Arrays, where: str) -> None:
         lengths = {len(array) for name, array in arrays.items() if name.startswith(prefix)}
         if len(lengths) > 1:
             raise _damaged(where, f"arrays {prefix}_* differ in length")
-    if arrays["entry_slot"].shape != arrays["entry_expected"].shape:
-        raise _damaged(where, "entry_slot and entry_expected differ in shape")
+    if len({arrays[name].shape for name in _TABLES}) > 1:
+        raise _damaged(where, f"{', '.join(_TABLES)} differ in shape")
 
 
-def check_worker_shapes(arrays: Arrays, blocks: int, where: str) -> None:
-    """Check that every row of a worker's part is inside the arrays that it names."""
+def check_worker_shapes(arrays: Arrays, blocks: int, where: str, rows: int = 1) -> None:
+    """Check that all is inside the arrays that it names; packets have that many rows."""
+    if len(arrays["send_destination"]) != len(arrays["send_source"]) * rows:
+        raise _damaged(where, f"send_destination is not for {rows} rows of each packet")
     for name, other in _AS_LONG.items():
         if len(arrays[name]) != len(arrays[other]):
             raise _damaged(where, f"{name} and {other} differ in length")
@@ -115,8 +116,8 @@ def check_worker_shapes(arrays: Arrays, blocks: int, where: str) -> None:
     if ("left_forward" in arrays) != ("left_backward" in arrays):
         raise _damaged(where, "only one direction is left to the hosts")
     for name in ("send_row", "receive_row", "left_forward", "left_backward"):
-        rows = arrays.get(name, arrays["receive_row"])
-        if rows.min(initial=0) < 0 or rows.max(initial=-1) >= len(arrays["vertices"]):
+        named = arrays.get(name, arrays["receive_row"])
+        if named.min(initial=0) < 0 or named.max(initial=-1) >= len(arrays["vertices"]):
             raise _damaged(where, f"{name} names a row that the worker does not have")
 
 
@@ -189,7 +190,7 @@ def read_worker_part(folder: str | Path, worker: int) -> WorkerPart:
         raise PlannerError(f"Plan {folder} has the workers 0 to {workers - 1}, but not {worker}.")
     data, where = _read_file(folder, worker_file(worker))
     arrays = _unpack(data, WORKER_ARRAYS, where, LEFT_ARRAYS)
-    check_worker_shapes(arrays, manifest.blocks, where)
+    check_worker_shapes(arrays, manifest.blocks, where, manifest.rows)
     return WorkerPart(worker=worker, **arrays)
 
 

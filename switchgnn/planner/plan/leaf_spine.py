@@ -22,7 +22,7 @@ from switchgnn.planner.plan.banks import BANKS, place_destinations
 from switchgnn.planner.plan.manifest import DirectionRecord
 from switchgnn.planner.plan.parts import fill_tables, slot_order
 from switchgnn.planner.plan.plan import Plan, SwitchPart
-from switchgnn.planner.sending.packets import wire_ids
+from switchgnn.planner.sending.packets import are_partial, wire_ids
 
 
 def partial_senders(switch: SwitchPart) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -31,7 +31,7 @@ def partial_senders(switch: SwitchPart) -> tuple[NDArray[np.int64], NDArray[np.i
     Results are indices into those of the switch, ascending, and neighbours are numbered as in
     `source_worker`.
     """
-    partial = np.flatnonzero(switch.entry_source >= FIRST_RESERVED_ID)
+    partial = np.flatnonzero(are_partial(switch.entry_source))
     row, bank = np.nonzero(switch.entry_expected[partial])
     entry = partial[row]
     slots = slot_key(switch.result_block, switch.result_bank, switch.result_slot)
@@ -99,6 +99,8 @@ def split_for_leaf_spine(
     """Split the plan of a single switch into the parts of leaves and spines."""
     if plan.manifest.strawman:
         raise PlannerError("The strawman's plan is for a single switch: choose other blocks.")
+    if plan.manifest.rows > 1:
+        raise PlannerError("Leaves add single rows: plan with 1 row per frame.")
     if leaf_spine.workers != plan.manifest.workers:
         raise PlannerError(
             f"The plan has {plan.manifest.workers} workers, the network {leaf_spine.workers}."

@@ -10,11 +10,11 @@ from typing import Any
 from switchgnn.base.records import RecordError, make_record, parse_json
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.errors import PlannerError
-from switchgnn.planner.lanes import LANES
+from switchgnn.planner.lanes import LANES, ROWS
 from switchgnn.planner.plan.banks import MOST_POOLS, room_of
 
 PLAN_FORMAT = "switchgnn-plan"
-PLAN_VERSION = 8
+PLAN_VERSION = 9
 # The block strategy whose plans are for a switch that hands its slots out.
 STRAWMAN = "strawman"
 
@@ -91,7 +91,8 @@ class Manifest:
         pools: of equal size that divide them; as many units are in flight at once.
         banks: 8.
         slots_per_bank: the size of a bank that the plan needs, for all pools.
-        lanes: numbers of the widest frame; a slot of more than 32 takes several banks.
+        lanes: numbers of the widest row of a frame; a slot of more than 32 takes several banks.
+        rows: of a frame; more than one are a bundle.
         blocks: their number over all directions, B.
         directions: by the values of Direction; two directions with the same edges share their
             blocks.
@@ -109,6 +110,7 @@ class Manifest:
     banks: int
     slots_per_bank: int
     lanes: int
+    rows: int
     blocks: int
     directions: dict[str, DirectionRecord]
     max_fan_in: int
@@ -195,6 +197,10 @@ def decode_manifest(data: bytes, where: str) -> Manifest:
     _check_printable(manifest, where)
     if manifest.lanes not in LANES:
         raise PlannerError(f"{where} has frames of {manifest.lanes} numbers; plan again.")
+    if manifest.rows not in ROWS or manifest.rows * manifest.lanes > LANES[-1]:
+        raise PlannerError(
+            f"{where} has frames of {manifest.rows} rows of {manifest.lanes} numbers; plan again."
+        )
     if not 1 <= manifest.pools <= MOST_POOLS:
         raise PlannerError(f"{where} has {manifest.pools} pools; plan again.")
     return manifest

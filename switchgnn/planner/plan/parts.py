@@ -14,25 +14,36 @@ from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.boundary import BoundaryEdges
 from switchgnn.planner.plan.banks import BANKS, Placement
 from switchgnn.planner.plan.plan import SwitchPart, WorkerPart
-from switchgnn.planner.sending.packets import Packets, Sends, wire_ids
+from switchgnn.planner.sending.bundles import Bundles, bundle_ids
+from switchgnn.planner.sending.packets import NO_SUMS, Packets, PartialSums, Sends, wire_ids
 
 # Count, hop and Block_id have 16 bits, and the largest Count marks a released slot.
 MAX_16_BITS = 65534
 
 
-def switch_part(boundary: BoundaryEdges, packets: Packets, placement: Placement) -> SwitchPart:
+def switch_part(
+    boundary: BoundaryEdges,
+    packets: Packets,
+    placement: Placement,
+    bundles: Bundles | None = None,
+) -> SwitchPart:
     """Make the table entries of a single switch.
 
-    Hop h of a source serves its h-th destination in each bank. The switch knows all sources of
-    boundary edges, since any may be fetched.
+    Hop h of a source serves its h-th destination in each bank; so does that of a bundle. The switch
+    knows all sources of boundary edges, since any may be fetched.
     """
-    source, source_worker = _sources(boundary, packets)
+    sources = _sources(boundary, packets.vertices, NO_SUMS if bundles else packets.sums)
+    ids, senders = wire_ids(sources[0], packets.vertices), sources[1]
+    if bundles is not None:
+        ids = np.concatenate([ids, bundle_ids(bundles.numbers)])
+        senders = np.concatenate([senders, bundles.senders])
     return fill_tables(
-        wire_ids(source, packets.vertices),
-        source_worker.astype(np.uint16),
-        packets.count,
+        ids,
+        senders.astype(np.uint16),
+        packets.count if bundles is None else bundles.count,
         placement,
         vertices=packets.vertices,
+        row=None if bundles is None else bundles.row,
     )
 
 
@@ -43,11 +54,13 @@ def fill_tables(
     placement: Placement,
     *,
     vertices: int,
+    row: NDArray[np.uint8] | None = None,
 ) -> SwitchPart:
     """Make the entries of a switch for the packets of a placement.
 
     `source_vertex`: uint32[N], all Src_ids of a FEATURE, ascending; `source_worker`: uint16[N],
-    their senders; `count`: int64[C], the rows in the packet of each edge.
+    their senders; `count`: int64[C], the rows in the packet of each edge; `row`: uint8[C], the row
+    of a bundle that the edge adds; None: there are no bundles.
     """
     _check_16_bits("in-neighbours of one vertex in one block", placement.expected)
     passes = placement.packet_passes
@@ -59,7 +72,9 @@ def fill_tables(
     counts = np.empty(len(passes), dtype=np.uint16)
     counts[placement.packet] = count
     results = slot_order(placement)
-    entry_slot, entry_expected = _fill_entries(
+    numbers = placement.packet_source
+    ids = wire_ids(numbers, vertices) if row is None else bundle_ids(numbers)
+    entry_slot, entry_expected, entry_row = _fill_entries(
         results,
         placement.bank,
         placement.slot,
@@ -69,18 +84,21 @@ def fill_tables(
         first,
         np.zeros((len(keys), BANKS), dtype=np.uint32),
         np.zeros((len(keys), BANKS), dtype=np.uint16),
+        np.zeros((len(keys), BANKS), dtype=np.uint8),
+        np.zeros(len(placement.edges), np.uint8) if row is None else row[placement.edges],
         placement.banks,
     )
     return SwitchPart(
         source_vertex=source_vertex,
         source_worker=source_worker,
         entry_block=placement.packet_block[keys].astype(np.uint16),
-        entry_source=wire_ids(placement.packet_source[keys], vertices),
+        entry_source=ids[keys],
         entry_hop=hops.astype(np.uint16),
         entry_last=np.append(hops, 0)[1:] == 0,
         entry_count=counts[keys],
         entry_slot=entry_slot,
         entry_expected=entry_expected,
+        entry_row=entry_row,
         result_block=placement.block[results].astype(np.uint16),
         result_bank=placement.bank[results].astype(np.uint8),
         result_slot=placement.slot[results].astype(np.uint32),
@@ -101,6 +119,7 @@ class AwaitedSums:
 
     placement: Placement  # the destinations of all blocks
     boundary: BoundaryEdges  # the boundary edges, length E
+    indptr: NDArray[np.int64]  # [D + 1], the edges of each sum in `edges`
     edges: NDArray[np.int32]  # [E], the edges sorted by block, destination, source
 
 
@@ -109,9 +128,9 @@ def awaited_sums(
 ) -> AwaitedSums:
     """Return the boundary edges of the sum of each destination in each block."""
     if not len(packets.sums.block):
-        return AwaitedSums(placement, boundary, placement.edges)
+        return AwaitedSums(placement, boundary, placement.indptr, placement.edges)
     (rows, _), row = number_pairs(block, boundary.destination)
-    return AwaitedSums(placement, boundary, sort_by_key(row, len(rows))[1])
+    return AwaitedSums(placement, boundary, *sort_by_key(row, len(rows)))
 
 
 def worker_part(
@@ -120,33 +139,50 @@ def worker_part(
     sums: AwaitedSums,
     *,
     worker: int,
+    workers: int,
     blocks: int,
+    rows: int = 1,
     left: Mapping[Direction, NDArray[np.bool_]] | None = None,
 ) -> WorkerPart:
-    """Return the sends and receives of one worker; `owns` is bool[V], its vertices."""
+    """Return the sends and receives of one worker; `owns` is bool[V], its vertices.
+
+    A packet carries `rows`, if there are as many.
+    """
     vertices = np.flatnonzero(owns)
     rows_left = {} if left is None else {d: np.flatnonzero(v[vertices]) for d, v in left.items()}
     sent = np.flatnonzero(sends.worker == worker)
-    rows = np.diff(sends.indptr)[sent]
+    sizes = np.diff(sends.indptr)[sent]
     placement = sums.placement
     receives = np.flatnonzero(placement.worker == worker)
     numbers = np.arange(1, blocks + 2)
-    counts = placement.expected[receives]
-    neighbours = sums.edges[ranges(np.cumsum(placement.expected)[receives] - counts, counts)]
+    counts = np.diff(sums.indptr)[receives]
+    neighbours = sums.edges[ranges(sums.indptr[receives], counts)]
+    send_indptr = np.searchsorted(sends.block[sent], numbers).astype(np.int64)
+    source, place = wire_ids(sends.source[sent], len(owns)), np.arange(len(sent))
+    if rows > 1:
+        each = -(-np.diff(send_indptr) // rows)
+        bundle = ranges(np.zeros(blocks, dtype=np.int64), each)
+        source = bundle_ids((bundle * workers + worker).astype(np.int32))
+        within = place - np.repeat(send_indptr[:-1], np.diff(send_indptr))
+        before = indptr_of(each)
+        place = np.repeat(before[:-1], np.diff(send_indptr)) * rows + within
+        send_indptr = before
+    row_sizes, destination = np.zeros((2, len(source) * rows), dtype=np.int64)
+    row_sizes[place], destination[place] = sizes, sends.destination[sent]
     return WorkerPart(
         worker=worker,
         vertices=vertices.astype(np.int64),
-        send_indptr=np.searchsorted(sends.block[sent], numbers).astype(np.int64),
-        send_source=wire_ids(sends.source[sent], len(owns)),
-        send_destination=sends.destination[sent].astype(np.uint32),
-        send_row_indptr=indptr_of(rows),
-        send_row=np.searchsorted(vertices, sends.vertex[ranges(sends.indptr[sent], rows)]).astype(
+        send_indptr=send_indptr,
+        send_source=source,
+        send_destination=destination.astype(np.uint32),
+        send_row_indptr=indptr_of(row_sizes),
+        send_row=np.searchsorted(vertices, sends.vertex[ranges(sends.indptr[sent], sizes)]).astype(
             np.int64
         ),
         receive_indptr=np.searchsorted(placement.block[receives], numbers).astype(np.int64),
         receive_vertex=placement.vertex[receives].astype(np.uint32),
         receive_row=np.searchsorted(vertices, placement.vertex[receives]).astype(np.int64),
-        receive_count=counts.astype(np.uint16),
+        receive_count=placement.expected[receives].astype(np.uint16),
         neighbour_indptr=indptr_of(counts),
         neighbour_vertex=sums.boundary.source[neighbours].astype(np.uint32),
         neighbour_worker=sums.boundary.source_worker[neighbours].astype(np.uint16),
@@ -156,15 +192,14 @@ def worker_part(
 
 
 def _sources(
-    boundary: BoundaryEdges, packets: Packets
+    boundary: BoundaryEdges, vertices: int, sums: PartialSums
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    worker_of = np.full(packets.vertices, -1, dtype=np.int32)
+    worker_of = np.full(vertices, -1, dtype=np.int32)
     worker_of[boundary.source] = boundary.source_worker
-    vertices = np.flatnonzero(worker_of >= 0)
-    sums = packets.sums
+    vertex = np.flatnonzero(worker_of >= 0)
     partial, first = np.unique(sums.source, return_index=True)
-    source = np.concatenate([vertices.astype(np.int32), partial])
-    return source, np.concatenate([worker_of[vertices], worker_of[sums.vertex[sums.indptr[first]]]])
+    source = np.concatenate([vertex.astype(np.int32), partial])
+    return source, np.concatenate([worker_of[vertex], worker_of[sums.vertex[sums.indptr[first]]]])
 
 
 @Compiled
@@ -178,12 +213,15 @@ def _fill_entries(  # noqa: PLR0917 - numba takes them by position
     first: NDArray[np.int64],
     entry_slot: NDArray[np.uint32],
     entry_expected: NDArray[np.uint16],
+    entry_row: NDArray[np.uint8],
+    packet_row: NDArray[np.uint8],
     banks: int,
-) -> tuple[NDArray[np.uint32], NDArray[np.uint16]]:
+) -> tuple[NDArray[np.uint32], NDArray[np.uint16], NDArray[np.uint8]]:
     """Add the slot of each row to one entry of each of its packets.
 
-    `rows` are int64[D] in the order of their slots; `packet` is int32[E] by row; `first` is
-    int64[N], the first entry of each packet; `entry_*` are [K, banks], at first zero.
+    `rows` are int64[D] in the order of their slots; `packet` is int32[E] by row, and `packet_row`
+    uint8[E] its row in a bundle; `first` is int64[N], the first entry of each packet; `entry_*` are
+    [K, banks], at first zero.
     """
     hop = np.zeros((len(first), banks), dtype=np.uint16)
     for row in rows:
@@ -194,8 +232,9 @@ def _fill_entries(  # noqa: PLR0917 - numba takes them by position
             entry = first[who] + hop[who, together]
             entry_slot[entry, b] = slot[row]
             entry_expected[entry, b] = expected[row]
+            entry_row[entry, b] = packet_row[at]
             hop[who, together] += 1
-    return entry_slot, entry_expected
+    return entry_slot, entry_expected, entry_row
 
 
 def _check_16_bits(what: str, numbers: NDArray[np.integer]) -> None:

@@ -32,6 +32,7 @@ class SwitchPart:
     entry_count: NDArray[np.uint16]  # [K], the Count of the packet
     entry_slot: NDArray[np.uint32]  # [K, 8], per bank the slot to add to
     entry_expected: NDArray[np.uint16]  # [K, 8], the count that completes it; 0: bank not used
+    entry_row: NDArray[np.uint8]  # [K, 8], the row of the bundle to add; 0 if it is none
     result_block: NDArray[np.uint16]  # [R], key; results are sorted by block, bank, slot
     result_bank: NDArray[np.uint8]  # [R], key
     result_slot: NDArray[np.uint32]  # [R], key

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from switchgnn.planner.arrays import indptr_of, ranges, rank_in_group, sort_by_keys, starts_group
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.boundary import BoundaryEdges
-from switchgnn.planner.graphs.graph import FIRST_RESERVED_ID
+from switchgnn.planner.graphs.graph import FIRST_BUNDLE_ID, FIRST_RESERVED_ID
 
 _Number = TypeVar("_Number", bound=np.integer)
 
@@ -85,7 +85,8 @@ def make_packets(
     worker = boundary.source_worker[first]
     rank = rank_in_group(block[first], worker)
     number = vertices + rank * workers + worker
-    if number.max() >= FIRST_RESERVED_ID:
+    most = min(FIRST_RESERVED_ID, FIRST_BUNDLE_ID - FIRST_RESERVED_ID + vertices)
+    if number.max() >= most:
         raise PlannerError(
             f"{rank.max() + 1} partial sums of one worker in one block are more than there are "
             "ids; send without them."
@@ -168,3 +169,9 @@ def _with(
 
 def _keys(block: NDArray[np.int32], source: NDArray[np.int32]) -> NDArray[np.int64]:
     return (block.astype(np.int64) << 32) | source
+
+
+def are_partial(ids: NDArray[np.uint32]) -> NDArray[np.bool_]:
+    """Return which Src_ids are those of partial sums that name their destination."""
+    partial: NDArray[np.bool_] = (ids >= FIRST_RESERVED_ID) & (ids < FIRST_BUNDLE_ID)
+    return partial

@@ -95,6 +95,7 @@ def with_partial_sums(workers=128):
         "entry_last": np.ones(count),
         "entry_slot": entry_slot,
         "entry_expected": expected,
+        "entry_row": np.zeros((count, expected.shape[1])),
         "entry_count": np.full(count, 2),
         "source_vertex": ids[order],
         "source_worker": np.array([worker for _, worker in senders])[order],

@@ -239,6 +239,6 @@ def test_only_fetches_of_the_round_are_answered(round_number, answers):
     link = Recorder()
     responder = Responder(Endpoint(0, SESSION, link, ADDRESSES, Pace()), np.array([5]))
     for served in (1, 2):
-        responder.serve(served, range(1), lambda _request, _row: np.zeros(LANES, np.int32))
+        responder.serve(served, range(1), lambda _request, _row: np.zeros(8, np.int32))
     responder.answer(Header(kind=Kind.FETCH, src_id=5, dst_id=7, round=round_number))
     assert len(link.sent) == answers

@@ -115,7 +115,7 @@ def edit(folder, **changes):
     [
         ({"slots": 10}, "changed"),
         ({"digest": "00"}, "changed"),
-        ({"version": 3}, "version 3, but only version 8 can be read; plan again"),
+        ({"version": 3}, "version 3, but only version 9 can be read; plan again"),
         ({"version": "1"}, "version '1'"),
         ({"format": "other"}, "not the manifest"),
         ({"extra": 1}, "plan.json is damaged: unknown field extra; known: banks, blocks"),
@@ -165,11 +165,11 @@ def test_forged_files_run_no_pickles_and_need_the_right_arrays(plan, folder):
     ("name", "change", "part"),
     [
         ("source_worker", lambda a: a[1:], "arrays source_* differ in length"),
-        ("entry_slot", lambda a: a[:, 1:], "entry_slot and entry_expected differ in shape"),
+        ("entry_slot", lambda a: a[:, 1:], "entry_slot, entry_expected, entry_row differ in shape"),
         ("entry_slot", lambda a: a[:, 0], "not a 2-D array of <u4"),
         ("result_slot", lambda a: a[0], "not a 1-D array of <u4"),
         ("receive_count", lambda a: a[1:], "receive_count and receive_vertex differ in length"),
-        ("send_row_indptr", lambda a: a[:-1], "is not one longer than send_source"),
+        ("send_row_indptr", lambda a: a[:-1], "is not one longer than send_destination"),
         ("send_indptr", lambda a: a[:-1], "is not for"),
         ("send_indptr", lambda a: a + 1, "does not rise from 0"),
         ("send_row", lambda a: a + 10**9, "a row that the worker does not have"),

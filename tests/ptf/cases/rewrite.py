@@ -14,14 +14,18 @@ from tests.ptf.switchgnn_ptf.switch_test import SwitchTest
 SOURCES = {101: 0, 102: 1}
 
 
-class WorkersLengthIsNotBelieved(SwitchTest):
-    """The switch makes IPv4's length and checksum of a sum and an ACK."""
+class WorkersChecksumIsNotBelieved(SwitchTest):
+    """The switch makes IPv4's checksum of a sum and an ACK; a wrong length is malformed."""
 
     def runTest(self) -> None:
         self.add_sum(900, {101: 0})
         lanes = random_lanes(1)
         packet = feature(101, lanes, port=1, Echo=1)
-        packet[IP].len, packet[IP].chksum = 999, 0x0BAD
+        for length in (0, 45, 46, 46 + 128 - 32, 46 + 128 + 1, 999):
+            packet[IP].len = length
+            with self.counted(Outcome.MALFORMED, passes={}):
+                self.send(1, packet)
+        packet[IP].len, packet[IP].chksum = 46 + 128, 0x0BAD
         with self.counted(Outcome.AGGREGATED):
             self.send(1, packet)
             self.expect(3, sum_to(3, 900, lanes, count=1, completed_by=packet))

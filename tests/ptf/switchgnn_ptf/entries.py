@@ -20,6 +20,7 @@ from switchgnn.controller.p4runtime.rows import (
     row_update,
 )
 from switchgnn.host.wire.header import LANES
+from switchgnn.planner.lanes import ROWS
 from tests.ptf.switchgnn_ptf.packets import WIDTHS
 
 BANKS = 8
@@ -63,6 +64,7 @@ class Entries:
         members: int,
         magnitude_limit: int = LARGEST_FLOAT,
         lanes: int = LANES,
+        rows: int = 1,
         any_tag: int = 1,
         pools: int = 1,
         pool_slots: int = 0,
@@ -70,7 +72,8 @@ class Entries:
         """Serve a session; until a barrier is complete, any tag has its turn by default."""
         self._highest_session = max(self._highest_session, session)
         width = WIDTHS[lanes]
-        limits = magnitude_limit, width, any_tag, pools - 1, pool_slots
+        frames = width, ROWS.index(rows)
+        limits = magnitude_limit, *frames, any_tag, pools - 1, pool_slots
         self._set_session(SessionEntry(session, plan, members, *limits))
 
     def set(self, name: str, action: str, **values: int) -> None:
@@ -106,10 +109,12 @@ class Entries:
         block: int,
         source: int,
         slots: Mapping[int, tuple[int, int]],
+        rows: Mapping[int, int] | None = None,
         hop: int = 0,
         last_hop: bool = True,
     ) -> None:
-        """Add a hop. ``slots`` maps a bank to (slot, expected count)."""
+        """Add a hop. ``slots`` maps a bank to (slot, expected count), ``rows`` to a bundle's row."""
+        added = {f"row{bank}": (rows or {}).get(bank, 0) for bank in range(BANKS)}
         slot_numbers = {f"slot{bank}": slots.get(bank, (0, 0))[0] for bank in range(BANKS)}
         expected = {f"expected{bank}": slots.get(bank, (0, 0))[1] for bank in range(BANKS)}
         self.add(
@@ -122,6 +127,7 @@ class Entries:
             last_bank=max(slots, default=0),
             **slot_numbers,
             **expected,
+            **added,
         )
 
     def add_rewrite(self, *, port: int, network: Network) -> None:

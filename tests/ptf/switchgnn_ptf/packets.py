@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Frames of workers, and the expected frames of the switch."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -13,9 +13,17 @@ from scapy.packet import Packet, Raw
 
 from switchgnn.base.network import Station, star_network
 from switchgnn.capture.layers import BarrierLayer as Barrier
-from switchgnn.capture.layers import Fragment, SwitchGNN
+from switchgnn.capture.layers import Fragment, PlacesLayer, SwitchGNN
 from switchgnn.capture.layers import WaitingLayer as Waiting
-from switchgnn.host.wire.header import LANES, SESSION_MASK, Kind, Refusal
+from switchgnn.host.wire.header import (
+    BUNDLE,
+    LANES,
+    NO_PLACE,
+    PLACES,
+    SESSION_MASK,
+    Kind,
+    Refusal,
+)
 
 Lanes = NDArray[np.int32]
 
@@ -173,6 +181,29 @@ def sum_to(
     if "Session" in last.fields:
         switchgnn.Session = last.Session
     return _from_switch(port, switchgnn) / switchgnn / _fragment(lanes, bits)
+
+
+def bundle_to(
+    port: int,
+    rows: Mapping[int, Lanes],
+    *,
+    of: int,
+    completed_by: Packet,
+    **header: int,
+) -> Packet:
+    """Return the bundle of sums, by the place of each row, with room for `of` rows."""
+    width = len(next(iter(rows.values())))
+    lanes = np.zeros((of, width), dtype=np.int32)
+    lanes[: len(rows)] = list(rows.values())
+    one = sum_to(
+        port, BUNDLE, lanes.reshape(-1), count=len(rows), completed_by=completed_by, **header
+    )
+    layer = one[SwitchGNN]
+    body = layer.payload
+    layer.remove_payload()
+    layer.add_payload(PlacesLayer(places=[*rows, *[NO_PLACE] * (PLACES - len(rows))]) / body)
+    del one[IP].len
+    return one
 
 
 def ack_of(packet: Packet, *, accepted: int) -> Packet:

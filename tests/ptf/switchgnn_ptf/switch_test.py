@@ -209,6 +209,7 @@ class SwitchTest(BaseTest):
         plan: int = PLAN,
         magnitude_limit: int = LARGEST_FLOAT,
         lanes: int = LANES,
+        rows: int = 1,
         any_tag: int = 1,
         pools: int = 1,
         pool_slots: int = 0,
@@ -221,6 +222,7 @@ class SwitchTest(BaseTest):
             members=MEMBERS,
             magnitude_limit=magnitude_limit,
             lanes=lanes,
+            rows=rows,
             any_tag=any_tag,
             pools=pools,
             pool_slots=pool_slots,
@@ -241,15 +243,18 @@ class SwitchTest(BaseTest):
         block: int = 1,
         expected: int | None = None,
         senders: Iterable[int] = (),
+        place: int = 0,
+        sums: int = 1,
     ) -> None:
-        """Send the sum of a slot to a worker.
+        """Send the sum of a slot to a worker, which gets ``sums`` in the block.
 
         With ``expected`` the worker may also recall it, and fetch its features; and the workers
         ``senders`` may send it partial sums.
         """
         entry = {"bank": bank, "slot": slot, "port": port_of(worker)}
-        to = {"vertex": vertex, "group": result_group(worker)}
-        self.entries.add("result", "set_result", block_id=block, **entry, **to)
+        to = {"vertex": vertex, "group": result_group(worker), "worker": worker}
+        of = {"place": place, "sums": sums}
+        self.entries.add("result", "set_result", block_id=block, **entry, **to, **of)
         key = {"block_id": block, "dst_id": vertex}
         if expected is not None:
             self.entries.add("destination", "set_destination", **key, **entry, expected=expected)

@@ -54,6 +54,7 @@ def _replace_contribution(part, entry, bank, other):
         entry_count=np.append(part.entry_count, part.entry_count[other]),
         entry_slot=np.vstack([part.entry_slot, slot]),
         entry_expected=np.vstack([expected, more]),
+        entry_row=np.vstack([part.entry_row, np.zeros_like(more, dtype=np.uint8)]),
     )
 
 

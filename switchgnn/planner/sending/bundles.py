@@ -1,0 +1,63 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Bundles: frames that carry several rows of one worker in a block, in sending order."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from switchgnn.planner.arrays import rank_within
+from switchgnn.planner.errors import PlannerError
+from switchgnn.planner.graphs.boundary import BoundaryEdges
+from switchgnn.planner.graphs.graph import FIRST_BUNDLE_ID
+from switchgnn.planner.sending.order import SendOrder
+from switchgnn.planner.sending.packets import Packets, ones
+
+
+@dataclass(frozen=True, eq=False)
+class Bundles:
+    """The bundles of all blocks, and their additions; C edges as in Packets."""
+
+    edges: BoundaryEdges  # the sources are bundles: rank in the block · workers + worker
+    row: NDArray[np.uint8]  # [C], the row of the bundle that each edge adds
+    count: NDArray[np.int64]  # [C], all 1: a row is one contribution
+    numbers: NDArray[np.int32]  # [N], all bundles, ascending
+    senders: NDArray[np.int32]  # [N], the worker of each
+
+
+def make_bundles(
+    packets: Packets, order: SendOrder, owner: NDArray[np.int32], *, workers: int, rows: int
+) -> Bundles:
+    """Put the packets of each worker in each block into bundles, `rows` at a time.
+
+    `owner` is int32[S], the sender of each packet in `order`.
+    """
+    rank = rank_within((owner, order.block))
+    number = rank // rows * workers + owner
+    if number.max(initial=0) + FIRST_BUNDLE_ID >= 2**32:
+        raise PlannerError(
+            f"{number.max() // workers + 1} bundles of one worker in one block are more than there "
+            "are ids; give the switch fewer slots."
+        )
+    keys = _keys(order.block, order.source)
+    by_key = np.argsort(keys)
+    at = by_key[np.searchsorted(keys, _keys(packets.block, packets.edges.source), sorter=by_key)]
+    numbers = np.unique(number).astype(np.int32)
+    return Bundles(
+        edges=replace(packets.edges, source=number[at].astype(np.int32)),
+        row=(rank[at] % rows).astype(np.uint8),
+        count=ones(len(at)),
+        numbers=numbers,
+        senders=numbers % workers,
+    )
+
+
+def bundle_ids(number: NDArray[np.int32]) -> NDArray[np.uint32]:
+    """Return the Src_ids of bundles."""
+    ids: NDArray[np.uint32] = number.astype(np.uint32) + np.uint32(FIRST_BUNDLE_ID)
+    return ids
+
+
+def _keys(block: NDArray[np.int32], source: NDArray[np.int32]) -> NDArray[np.int64]:
+    return (block.astype(np.int64) << 32) | source

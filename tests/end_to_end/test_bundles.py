@@ -1,0 +1,102 @@
+# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
+# SPDX-License-Identifier: Apache-2.0
+"""Frames of several rows through a real switch: every sum to the bit, every frame as planned."""
+
+from contextlib import ExitStack
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_matrix, save_npz
+
+from switchgnn.planner import Direction
+from switchgnn.planner.build import build_resolved
+from switchgnn.planner.presets import PlanContext, PlanRequest, resolve_strategies
+from tests.support.fabrics import PATIENT, Team, bed
+from tests.support.markers import TARGETS, some_of
+
+WORKERS, VERTICES = 4, 64
+FORWARD, BACKWARD = Direction.FORWARD, Direction.BACKWARD
+# Rows of a frame, the numbers of the widest one, and of each exchange: narrower ones, such whose
+# rows begin anywhere in a chunk, and such that take several fragments, the last one narrower.
+SHAPES = (
+    (2, 8, (8, 3, 20)),
+    (2, 32, (32, 17, 41)),
+    (2, 64, (64, 41, 30)),
+    (2, 128, (128, 100, 9, 150)),
+    (4, 32, (32, 10, 7, 45)),
+    (4, 64, (64, 47, 33, 1)),
+    (8, 32, (32, 10, 1, 75)),
+    (8, 8, (7, 8, 16)),
+    # Such as BMv2 takes.
+    (2, 56, (56, 41, 9)),
+    (4, 24, (24, 10, 7, 33)),
+)
+
+
+@pytest.fixture(scope="module")
+def adjacency():
+    """A[u, v] is 1 for an edge u→v; few go both ways, and degrees vary."""
+    rng = np.random.default_rng(5)
+    popular = 0.02 + 0.25 * rng.random(VERTICES) ** 4
+    dense = rng.random((VERTICES, VERTICES)) < np.maximum.outer(popular, popular)
+    np.fill_diagonal(dense, False)
+    return csr_matrix(dense.astype(np.int64))
+
+
+@pytest.fixture(scope="module", params=TARGETS)
+def made(request, adjacency, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("bed")
+    save_npz(folder / "directed.npz", adjacency)
+    graph = str(folder / "directed.npz")
+    with bed(request.param, WORKERS, folder, graph=graph, directions="both") as each:
+        yield each
+
+
+def plan_for(made, rows, lanes, *, pools=1, slots=64, send="cover"):
+    context = PlanContext(WORKERS, slots * pools, lanes=lanes, rows=rows, pools=pools)
+    choice = resolve_strategies(PlanRequest("best", send=send), made.graph, context)
+    return build_resolved(
+        made.graph, choice, context, program=made.program.digest, seed=3, directions="both"
+    )
+
+
+def exchange_all(made, adjacency, widths, *, faults=""):
+    """Exchange rows of each width in both directions; return the team, and how many differ."""
+    rng = np.random.default_rng(7)
+    turns = [(width, turn) for width in widths for turn in (BACKWARD, FORWARD)]
+    features = [rng.standard_normal((VERTICES, width)).astype(np.float32) for width, _ in turns]
+    made.install()
+    with ExitStack() as stack:
+        team = Team(made, stack, pace=PATIENT, faults=faults)
+        results = team.exchange(features, [turn for _, turn in turns])
+        assert not team.errors, team.errors
+    wrong = 0
+    for (_, turn), each, result in zip(turns, features, results, strict=True):
+        matrix = adjacency.T if turn is FORWARD else adjacency
+        scale = result[0].fixed_point.scale
+        fixed = np.rint(each.astype(np.float64) * scale).astype(np.int64)
+        got = np.zeros(each.shape, dtype=np.int64)
+        for part in made.plan.workers:
+            own = part.vertices
+            got[own] = result[part.worker].values + matrix.tocsr()[own][:, own] @ fixed[own]
+        wrong += int((got != matrix @ fixed).sum())
+    return team, wrong
+
+
+@pytest.mark.parametrize(
+    ("made", "shape"),
+    some_of(lambda target, shape: target == 0 or shape >= len(SHAPES) - 2, TARGETS, SHAPES),
+    indirect=["made"],
+)
+def test_sums_of_bundles(made, adjacency, shape):
+    rows, lanes, widths = shape
+    made.plan = plan_for(made, rows, lanes)
+    team, wrong = exchange_all(made, adjacency, widths)
+    assert wrong == 0
+    assert made.plan.manifest.blocks > 1
+    for own, link in zip(team.exchanges, team.links, strict=True):
+        counters = own.counters
+        if not counters.recalls + counters.features_resent + counters.probes + counters.notices:
+            said = [own.expected_traffic(w, turn) for w in widths for turn in (FORWARD, BACKWARD)]
+            assert link.traffic.bytes_up == sum(each.bytes_up for each in said)
+            assert link.traffic.bytes_down == sum(each.bytes_down for each in said)
