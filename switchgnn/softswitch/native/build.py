@@ -18,21 +18,11 @@ RUNTIME = Path(__file__).parent / "runtime"
 SOFTSWITCH = Path(__file__).parent.parent
 # The sources that determine the C++ of a document.
 TRANSLATOR = (
-    *("loader.py", "program.py", "lowering/*.py", "errors.py", "hashing.py"),
-    *("ir.py", "tables.py"),
+    *("errors.py", "hashing.py", "ir.py", "loader.py", "lowering/*.py", "program.py", "tables.py"),
     *(f"native/{name}.py" for name in ("library", "render", "source")),
 )
 VARIABLE = "SWITCHGNN_BACKEND"  # environment variable, for want of an option
-_FLAGS = (
-    "-std=c++17",
-    "-O2",
-    "-fno-gcse",
-    "-ftree-vectorize",
-    "-march=native",
-    "-fPIC",
-    "-shared",
-    "-w",
-)
+_FLAGS = "-std=c++17 -O2 -fno-gcse -ftree-vectorize -march=native -fPIC -shared -w".split()
 _CACHE = "softswitch"
 
 
