@@ -23,10 +23,7 @@ _POSITION, _PACKET_BYTES = var.POSITION.name, var.PACKET_BYTES.name
 
 
 class Frame:
-    """One call of a function: its variables, the packet, and what statements leave to others.
-
-    Variables are 0 at first.
-    """
+    """One call of a function: its variables, 0 at first, the packet, and what statements leave."""
 
     def __init__(self, values: Values, data: bytes, kept: Values | None = None) -> None:
         self.values = values

@@ -22,7 +22,10 @@ TRANSLATOR = (
     *(f"native/{name}.py" for name in ("library", "render", "source")),
 )
 VARIABLE = "SWITCHGNN_BACKEND"  # environment variable, for want of an option
-_FLAGS = "-std=c++17 -O2 -fno-gcse -ftree-vectorize -march=native -fPIC -shared -w".split()
+_FLAGS = (
+    *("-std=c++17", "-O2", "-fno-gcse", "-ftree-vectorize"),
+    *("-march=native", "-fPIC", "-shared", "-w"),
+)
 _CACHE = "softswitch"
 
 
