@@ -11,7 +11,7 @@ import pytest
 from finsy.proto import p4i, p4r
 from google.protobuf import text_format
 
-from switchgnn.base.native import find_compiler
+from switchgnn.base.native import SHARED, find_compiler
 from switchgnn.softswitch import Backend, SoftSwitch
 from switchgnn.softswitch.errors import RequestError
 from switchgnn.softswitch.loader import load_program
@@ -321,7 +321,7 @@ def test_no_byte_is_read_or_written_where_it_should_not_be(tmp_path):
     (tmp_path / "program.h").write_text(program_source(lower_program(program)))
     flags = ("-std=c++17", "-O1", "-g", "-w", "-march=native", "-fsanitize=address,undefined")
     unit = Path(__file__).parent / "read_batches.cpp"
-    places = ("-I", tmp_path, "-I", build.RUNTIME)
+    places = ("-I", tmp_path, "-I", build.RUNTIME, "-I", SHARED)
     runner = tmp_path / "runner"
     checks = ("-fno-sanitize=alignment", "-fno-sanitize-recover=all")
     subprocess.run([find_compiler(), *flags, *checks, *places, unit, "-o", runner], check=True)
