@@ -201,14 +201,12 @@ class SumReceiver:
         return self._take_row(index, header, self._rows_of(header, frame)[0], now)
 
     def _take_bundle(self, header: Header, frame: memoryview, now: float) -> bool:
-        places = np.frombuffer(frame, dtype=">u2", count=PLACES, offset=BODY_AT)
+        places = np.full(PLACES, NO_PLACE)
+        if header.dst_id == BUNDLE:
+            places = np.frombuffer(frame, dtype=">u2", count=PLACES, offset=BODY_AT)
         named = np.flatnonzero(places != NO_PLACE)
-        last = int(places[named].max(initial=0))
-        if (
-            header.dst_id != BUNDLE
-            or last >= len(self._awaited)
-            or len(named) > self._schedule.rows
-        ):
+        fits = len(named) and named[-1] < self._schedule.rows
+        if not fits or places[named].max() >= len(self._awaited):
             self._counters.wrong += 1
             return False
         rows = self._rows_of(header, frame)
