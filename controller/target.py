@@ -9,6 +9,7 @@ from pathlib import Path
 from switchgnn.base.clock import SYSTEM_CLOCK, Clock
 from switchgnn.base.network import Network
 from switchgnn.base.network_file import DescribedNetwork, DescribedSwitch, networks_of
+from switchgnn.controller import errors
 from switchgnn.controller.change import (
     SwitchContents,
     SwitchReport,
@@ -18,15 +19,6 @@ from switchgnn.controller.change import (
     read_state,
 )
 from switchgnn.controller.controls.session import Session, SessionEntry
-from switchgnn.controller.errors import (
-    ControllerError,
-    InstallCancelledError,
-    OtherPlanError,
-    OtherProgramError,
-    PlanRefusedError,
-    RollbackError,
-    VerificationError,
-)
 from switchgnn.controller.p4runtime.client import DEFAULT_DEADLINE, P4RuntimeClient, program_cookie
 from switchgnn.controller.p4runtime.connection import TlsOptions
 from switchgnn.controller.p4runtime.layout import Layout
@@ -126,8 +118,8 @@ class SwitchInstall:
             change = change_between(self._layout, present, self._before)
             self.client.write_requests(change.requests())
             verify(self.client, self._layout, self._before)
-        except ControllerError as error:
-            raise RollbackError(
+        except errors.ControllerError as error:
+            raise errors.RollbackError(
                 f"Switch {self.client.address} may hold a part of the plan, because what it had "
                 f"before could not be restored: {error} Then install again, or clear it."
             ) from error
@@ -137,7 +129,7 @@ def verify(client: P4RuntimeClient, layout: Layout, desired: SwitchContents) -> 
     """Read a switch and compare it with what was written there."""
     found = change_between(layout, read_state(client, layout), desired)
     if found.counts.total:
-        raise VerificationError(
+        raise errors.VerificationError(
             f"Switch {client.address} took all updates, but reads back {found.counts.total:,} "
             f"differently; the first: {found.first_difference()}. Something else writes to this "
             "switch, or it has a defect: restart it and try again."
@@ -160,7 +152,7 @@ def _teller(address: str, total: int, progress: Progress | None) -> Callable[[in
 def _until(cancel: threading.Event, requests: Iterator[Request]) -> Iterator[Request]:
     for request in requests:
         if cancel.is_set():
-            raise InstallCancelledError("Stopped, because another switch failed.")
+            raise errors.InstallCancelledError("Stopped, because another switch failed.")
         yield request
 
 
@@ -183,7 +175,9 @@ def parts_for(plan: Path, network: DescribedNetwork) -> list[tuple[SwitchPlan, N
     """Return what each switch of a network serves of a plan, and what is around it."""
     wanted, there = read_manifest(plan).workers, len(network.workers)
     if wanted != there:
-        raise PlanRefusedError(f"The plan {plan} is for {wanted} workers; the network has {there}.")
+        raise errors.PlanRefusedError(
+            f"The plan {plan} is for {wanted} workers; the network has {there}."
+        )
     over = LeafSpine(network.leaf_of_worker, len(network.spines)) if network.cables else None
     return parts_over(plan, over, networks_of(network))
 
@@ -209,7 +203,7 @@ def served_plan(client: P4RuntimeClient) -> int:
         client.layout = None  # of an earlier program
         session = Session(client.get_layout())
         return session.decode(client.read_default(session.table)).plan
-    except (OtherProgramError, TypeError):
+    except (errors.OtherProgramError, TypeError):
         # Another program, or a version with another session entry.
         return 0
 
@@ -217,7 +211,7 @@ def served_plan(client: P4RuntimeClient) -> int:
 def refuse_other_plan(address: str, served: int, own: int) -> None:
     """Refuse a switch that serves another plan than ``own``; 0: none."""
     if served not in (0, own):
-        raise OtherPlanError(
+        raise errors.OtherPlanError(
             f"Switch {address} serves plan {served:08x}, which somebody else has installed, and "
             f"not {own:08x}: a watch replaces no other plan. Watch that one, or bring yours to the "
             "switch with `switchgnn controller install`."

@@ -9,16 +9,7 @@ from typing import Any
 import grpc
 from finsy.proto import p4r, rpc_code, rpc_status
 
-from switchgnn.controller.errors import (
-    ControllerError,
-    NoPrimaryError,
-    NotPrimaryError,
-    PipelineMissingError,
-    ReadRefusedError,
-    SwitchUnreachableError,
-    UpdateFailure,
-    WriteRefusedError,
-)
+from switchgnn.controller import errors
 from switchgnn.controller.p4runtime.layout import Layout
 from switchgnn.controller.p4runtime.rows import describe_entity
 
@@ -58,44 +49,44 @@ def explained(address: str, doing: str) -> Iterator[None]:
         raise explain(address, doing, error) from error
 
 
-def explain(address: str, doing: str, error: Any) -> ControllerError:  # noqa: ANN401
+def explain(address: str, doing: str, error: Any) -> errors.ControllerError:  # noqa: ANN401
     """Explain a gRPC error that is not about single updates."""
     code, words = error.code(), error.details() or "no reason given"
     if code is grpc.StatusCode.UNAVAILABLE:
-        return SwitchUnreachableError(
+        return errors.SwitchUnreachableError(
             f"Switch {address} went away while {doing} ({words}): see whether it still runs, "
             "then try again."
         )
     if code is grpc.StatusCode.DEADLINE_EXCEEDED:
-        return SwitchUnreachableError(
+        return errors.SwitchUnreachableError(
             f"Switch {address} did not answer in time while {doing}: it hangs or is "
             "overloaded; restart it and try again."
         )
     if code is grpc.StatusCode.PERMISSION_DENIED:
         return not_primary(address, words)
     if code is grpc.StatusCode.FAILED_PRECONDITION:
-        return PipelineMissingError(
+        return errors.PipelineMissingError(
             f"Switch {address} runs no P4 program ({words}): install a plan first."
         )
     if code is grpc.StatusCode.NOT_FOUND and "device" in words.lower():
-        return SwitchUnreachableError(
+        return errors.SwitchUnreachableError(
             f"Switch {address} has no device of that id ({words}): give the id that it was "
             "started with (--device-id)."
         )
-    return ReadRefusedError(f"Switch {address} failed {doing}: {code.name}: {words}.")
+    return errors.ReadRefusedError(f"Switch {address} failed {doing}: {code.name}: {words}.")
 
 
-def not_primary(address: str, words: str) -> NotPrimaryError:
+def not_primary(address: str, words: str) -> errors.NotPrimaryError:
     """Return the error for a controller that may not write."""
-    return NotPrimaryError(
+    return errors.NotPrimaryError(
         f"Switch {address} is under the control of somebody else ({words}): wait until it is done, "
         "as a `switchgnn run` or `train`, or stop it, as a running `watch`, and try again."
     )
 
 
-def no_primary(address: str, highest: int) -> NoPrimaryError:
+def no_primary(address: str, highest: int) -> errors.NoPrimaryError:
     """Return the error for a controller whose election id is too low though there is no other."""
-    return NoPrimaryError(
+    return errors.NoPrimaryError(
         f"Switch {address} obeys no controller with an election id below {highest}, because there "
         f"was one with that: give --election-id {highest} or a higher one."
     )
@@ -106,13 +97,13 @@ def explain_write(
     request: p4r.WriteRequest,
     error: Any,  # noqa: ANN401
     layout: Layout | None,
-) -> ControllerError:
+) -> errors.ControllerError:
     """Explain why a write request failed, wholly or in part."""
     failures = _failures(request, error, layout)
     if failures:
         return _refused(address, len(request.updates), failures)
     if error.code() in _ABOUT_THE_REQUEST:
-        return WriteRefusedError(
+        return errors.WriteRefusedError(
             f"Switch {address} refused a request of {len(request.updates)} updates, the first "
             f"of them {_first(request, layout)}: {error.code().name}: "
             f"{error.details() or 'no reason given'}. {_OTHER_MEANING[1]}"
@@ -135,12 +126,14 @@ def _first(request: p4r.WriteRequest, layout: Layout | None) -> str:
     return describe_entity(request.updates[0].entity, layout)
 
 
-def _refused(address: str, total: int, failures: tuple[UpdateFailure, ...]) -> WriteRefusedError:
+def _refused(
+    address: str, total: int, failures: tuple[errors.UpdateFailure, ...]
+) -> errors.WriteRefusedError:
     first = failures[0]
     why, what_to_do = _MEANINGS.get(first.code, _OTHER_MEANING)
     # A switch may send numbers that gRPC does not know.
     names: dict[int, str] = {number: name for name, number in rpc_code.Code.items()}
-    return WriteRefusedError(
+    return errors.WriteRefusedError(
         f"Switch {address} refused {len(failures)} of {total} updates, the first of them "
         f"{first.entry}: {why} ({names.get(first.code, first.code)}: {first.reason}). {what_to_do}",
         failures,
@@ -151,13 +144,13 @@ def _failures(
     request: p4r.WriteRequest,
     error: Any,  # noqa: ANN401
     layout: Layout | None,
-) -> tuple[UpdateFailure, ...]:
+) -> tuple[errors.UpdateFailure, ...]:
     """Return the updates that failed; P4Runtime sends one status per update, OK or not."""
     details = _details(error)
     if len(details) != len(request.updates):
         return ()
     return tuple(
-        UpdateFailure(
+        errors.UpdateFailure(
             index=index,
             entry=describe_entity(request.updates[index].entity, layout),
             code=detail.canonical_code,

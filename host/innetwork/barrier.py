@@ -7,17 +7,8 @@ from typing import NamedTuple
 
 from switchgnn.host.errors import named_workers
 from switchgnn.host.heartbeat import HeartbeatBit, SignsOfLife
+from switchgnn.host.innetwork import errors
 from switchgnn.host.innetwork.endpoint import Endpoint
-from switchgnn.host.innetwork.errors import (
-    BarrierError,
-    DisagreementError,
-    ExchangeTimeoutError,
-    InNetworkError,
-    MagnitudeError,
-    RoundMismatchError,
-    SessionMismatchError,
-    check_plan,
-)
 from switchgnn.host.innetwork.fixed_point import Largest, magnitude_from_bits
 from switchgnn.host.wire.header import (
     OPENING_BLOCK,
@@ -175,7 +166,7 @@ class Barrier:
         largest = {self._agreed(each) for each in self._meetings if each is not None}
         if len(bits := {each.bits for each in largest}) > 1:
             culprit = max(largest, key=lambda each: each.bits).worker
-            raise BarrierError(
+            raise errors.BarrierError(
                 f"Worker {culprit} has reported several magnitudes for one round, up to "
                 f"{magnitude_from_bits(max(bits)):g}: it or the switch is broken."
             )
@@ -230,7 +221,7 @@ class Barrier:
             unit = meeting.unit
             # Later barriers of a round may be answered when others have opened the next one.
             if unit.block == OPENING_BLOCK and barrier.round > unit.round:
-                raise RoundMismatchError(
+                raise errors.RoundMismatchError(
                     f"Worker {self._worker} is in round {unit.round}, but the switch is in round "
                     f"{barrier.round}. {_NEW_SESSION}"
                 )
@@ -240,7 +231,7 @@ class Barrier:
 
     def _check_unchanged(self, unit: Unit, answer: BarrierBody) -> None:
         if answer.round == unit.round and answer.magnitude != self._magnitude:
-            raise BarrierError(
+            raise errors.BarrierError(
                 f"Round {unit.round}: the largest magnitude has changed from "
                 f"{self._magnitude:#010x} to {answer.magnitude:#010x} since the round was opened, "
                 "so workers have used different scales: a worker reported a block before all "
@@ -253,7 +244,7 @@ class Barrier:
         header, answer = meeting.answer
         agreed = answer.magnitude
         if not self._magnitude <= agreed <= _LARGEST_FLOAT:
-            raise BarrierError(
+            raise errors.BarrierError(
                 f"Round {meeting.unit.round}: the largest magnitude came back as {agreed:#010x}, "
                 f"which is impossible with this worker's {self._magnitude:#010x}. A worker or the "
                 "switch is broken."
@@ -286,59 +277,59 @@ class Barrier:
         return (header.session - self._endpoint.session) & SESSION_MASK <= _NEWER
 
     def _check(self, header: Header, barrier: BarrierBody) -> None:
-        check_plan(self._worker, self._plan_id, barrier.plan)
+        errors.check_plan(self._worker, self._plan_id, barrier.plan)
         session, culprit = self._endpoint.session, header.dst_id
         if (header.session - session) & SESSION_MASK:
-            raise SessionMismatchError(
+            raise errors.SessionMismatchError(
                 f"Worker {self._worker} takes part in session {session}, but the switch was "
                 "installed again since. Restart all workers in its session "
                 "(`switchgnn controller show`)."
             )
         if header.count == Refusal.INCARNATION:
-            raise RoundMismatchError(
+            raise errors.RoundMismatchError(
                 f"Another process was already worker {self._worker} in this round of this session. "
                 f"{_NEW_SESSION}"
             )
         if header.count == Refusal.TAG:
             known = culprit < self._workers
             first = f", where worker {culprit} was the first" if known else ""
-            raise RoundMismatchError(
+            raise errors.RoundMismatchError(
                 f"{where(header.unit)} is not the next one of the switch, which is in "
                 f"round {barrier.round}{first}. {_NEW_SESSION}",
                 [culprit] * known,
             )
         if header.count == Refusal.NEXT:
-            raise DisagreementError(
+            raise errors.DisagreementError(
                 f"{where(header.unit)}, worker {culprit} goes on with another block or fragment "
                 f"than worker {self._worker}. All workers must exchange features of the same "
                 "width, in the same direction.",
                 [culprit],
             )
         if header.count == Refusal.MAGNITUDE:
-            raise MagnitudeError(
+            raise errors.MagnitudeError(
                 f"The switch has refused the largest magnitude that worker {culprit} "
                 f"reported; that of the round is {magnitude_from_bits(barrier.magnitude):g}. "
                 "It is above the installed limit, or has changed since the round was opened.",
                 [culprit],
             )
 
-    def _no_answer(self, unit: Unit) -> InNetworkError:
+    def _no_answer(self, unit: Unit) -> errors.InNetworkError:
         where_to, seconds = self._link.name, self._endpoint.pace.timeout
         if unit.block != OPENING_BLOCK:
-            return ExchangeTimeoutError(
+            return errors.ExchangeTimeoutError(
                 f"{where(unit)}: the switch on {where_to} has not reported within {seconds:g} s "
                 "whether the block is complete."
             )
-        return ExchangeTimeoutError(
+        return errors.ExchangeTimeoutError(
             f"{where(unit)}: no answer from the switch on {where_to} after {seconds:g} s. Is it "
             "running, with the plan installed (`switchgnn controller show`)? This worker is in "
             f"session {self._endpoint.session}."
         )
 
-    def _no_sign_of(self, silent: list[int], meeting: Meeting) -> InNetworkError:
+    def _no_sign_of(self, silent: list[int], meeting: Meeting) -> errors.InNetworkError:
         opening = meeting.unit.block == OPENING_BLOCK
         slow = " If it is only computing, increase --timeout." * opening
-        return ExchangeTimeoutError(
+        return errors.ExchangeTimeoutError(
             f"{where(meeting.unit)}: worker {self._worker} waited {meeting.timeout:g} s, without "
             f"a sign of life, for {named_workers(silent)}.{slow}",
             silent,

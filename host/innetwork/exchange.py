@@ -44,19 +44,8 @@ from switchgnn.host.links.faults import FaultCounts, injected_faults
 from switchgnn.host.pace import Pace
 from switchgnn.host.status import ExchangeStatus
 from switchgnn.host.transport import Transport, WorkerEnd, check_rows, traffic_since
+from switchgnn.host.wire import header
 from switchgnn.host.wire.addresses import Addresses
-from switchgnn.host.wire.header import (
-    BARRIER_FRAME_BYTES,
-    BODY_AT,
-    ETHERNET_BYTES,
-    LAST_FRAGMENT,
-    LAST_ROUND,
-    PROTOCOL,
-    fragment_number,
-    fragment_words,
-    in_pool,
-    lanes_of,
-)
 from switchgnn.host.wire.link import Link, Traffic, check_packets_fit
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.lanes import fragment_lanes, frame_bytes, sum_frame_bytes
@@ -85,12 +74,12 @@ def expected_traffic(
     acks = fragments * int((-(-sent // group_size)).sum())
     sums = int((-(-np.diff(part.receive_indptr)[inside] // rows)).sum())
     barriers = pools + max(fragments * len(blocks), pools)
-    barrier_bytes = barriers * BARRIER_FRAME_BYTES
+    barrier_bytes = barriers * header.BARRIER_FRAME_BYTES
     return Traffic(
         frames_up=fragments * features + barriers,
         bytes_up=features * up + barrier_bytes,
         frames_down=fragments * sums + acks + barriers,
-        bytes_down=sums * down + acks * BODY_AT + barrier_bytes,
+        bytes_down=sums * down + acks * header.BODY_AT + barrier_bytes,
     )
 
 
@@ -303,9 +292,9 @@ class InNetworkExchange(Transport):
         With a cache, they are the sums of the changes of all rounds.
         """
         self._check(features)
-        if self._round > LAST_ROUND:
+        if self._round > header.LAST_ROUND:
             raise RoundMismatchError(
-                f"All {LAST_ROUND:,} rounds of the session are used: restart all workers "
+                f"All {header.LAST_ROUND:,} rounds of the session are used: restart all workers "
                 "after `switchgnn controller install --new-session`."
             )
         own = largest_magnitude(features)
@@ -337,7 +326,7 @@ class InNetworkExchange(Transport):
         words, each = self._words(work.kind.width), self._manifest.rows
         rows = len(work.features)
         state = _Started(
-            {word: np.zeros((rows, lanes_of(word) // each), np.int32) for word in words}
+            {word: np.zeros((rows, header.lanes_of(word) // each), np.int32) for word in words}
         )
         if scale is not None:
             state.fixed_point = scale
@@ -391,13 +380,13 @@ class InNetworkExchange(Transport):
 
     def _payloads(self, work: _Work, state: _Started, unit: Following) -> NDArray[np.int32]:
         if unit.block not in work.blocks or state.outgoing is None:
-            return np.zeros((0, lanes_of(unit.fragment)), dtype=np.int32)
+            return np.zeros((0, header.lanes_of(unit.fragment)), dtype=np.int32)
         return state.outgoing.payloads(self._schedule(work, unit), unit.fragment)
 
     def _take(self, work: _Work, state: _Started, unit: Following, sums: NDArray[np.int32]) -> None:
         if unit.block in work.blocks:
             rows = self._schedule(work, unit).receive_row
-            state.sums[in_pool(unit.fragment, 0)][rows] += sums
+            state.sums[header.in_pool(unit.fragment, 0)][rows] += sums
 
     def _passed(self, work: _Work, unit: Following) -> None:
         # A round without a block counts as one.
@@ -405,7 +394,7 @@ class InNetworkExchange(Transport):
             return
         self._blocks += 1
         if self._on_block is not None:
-            self._on_block(self._round, unit.block, fragment_number(unit.fragment))
+            self._on_block(self._round, unit.block, header.fragment_number(unit.fragment))
 
     def _kept(self, work: _Work, started: _Started) -> FixedSums:
         """Return the sums of a completed round; with a cache it brought their changes."""
@@ -435,7 +424,7 @@ class InNetworkExchange(Transport):
         if self._foreseen is None:
             self._early, self._foreseen = frozenset(), self._foresight.next()
         # A void round needs another one after it.
-        if self._foreseen is not None and self._round < LAST_ROUND - 1:
+        if self._foreseen is not None and self._round < header.LAST_ROUND - 1:
             blocks, units = self._steps(self._foreseen.kind)
             if blocks:
                 return units
@@ -453,12 +442,12 @@ class InNetworkExchange(Transport):
         units = [(block, word) for word in words for block in blocks]
         units += [(blocks.stop, 0)] * (self._pools - len(units))
         return blocks, [
-            Following(block, in_pool(word, index % self._pools))
+            Following(block, header.in_pool(word, index % self._pools))
             for index, (block, word) in enumerate(units)
         ]
 
     def _words(self, width: int) -> tuple[int, ...]:
-        return fragment_words(width, self._manifest.lanes, self._manifest.rows)
+        return header.fragment_words(width, self._manifest.lanes, self._manifest.rows)
 
     def _outgoing(self, work: _Work, fixed_point: FixedPoint) -> WholeRows | ChangedRows:
         """Return the integers to send, and serve them to other workers."""
@@ -510,7 +499,7 @@ class InNetworkExchange(Transport):
 
     def _check(self, features: NDArray[np.float32]) -> None:
         check_rows(features, len(self._part.vertices), self._part.worker)
-        widest = self._manifest.lanes * (LAST_FRAGMENT + 1)
+        widest = self._manifest.lanes * (header.LAST_FRAGMENT + 1)
         if features.shape[1] > widest:
             raise FeatureError(
                 f"A row of {features.shape[1]:,} numbers is too wide: at most {widest:,} fit into "
@@ -530,7 +519,7 @@ def open_in_network(
     plan = end.plan_folder()
     manifest, part = read_manifest(plan), read_worker_part(plan, end.worker)
     check_packets_fit(end.link, packet_bytes(manifest))
-    with end.open_link(PROTOCOL) as link:
+    with end.open_link(header.PROTOCOL) as link:
         exchange = kind(
             manifest,
             part,
@@ -548,4 +537,4 @@ def open_in_network(
 
 def packet_bytes(manifest: Manifest) -> int:
     """Return the bytes of the largest IP packet of a plan."""
-    return sum_frame_bytes(manifest.lanes, manifest.rows) - ETHERNET_BYTES
+    return sum_frame_bytes(manifest.lanes, manifest.rows) - header.ETHERNET_BYTES

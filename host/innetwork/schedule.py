@@ -7,20 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from switchgnn.host.wire import header
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.batches import FrameRows
-from switchgnn.host.wire.header import (
-    BITS,
-    BODY_AT,
-    HEADER_AT,
-    HEADER_WORDS,
-    VERSION,
-    Kind,
-    allowed_bits,
-    feature_frame_bytes,
-    pool_of,
-    session_and_round,
-)
 from switchgnn.host.wire.narrow import bits_needed, pack_lanes
 from switchgnn.host.wire.native import write_checksums
 from switchgnn.planner.plan.plan import WorkerPart
@@ -49,15 +38,15 @@ class FeatureFrames:
         self._session = session
         self._addresses = addresses
         # The headers of all widths, without what changes.
-        self._headers = headers = np.zeros(size, dtype=HEADER_WORDS)
+        self._headers = headers = np.zeros(size, dtype=header.HEADER_WORDS)
         headers["src_id"], headers["dst_id"] = sources, destinations
         headers["block_id"], headers["count"] = block_id, count
-        headers["flags"] = Kind.FEATURE
+        headers["flags"] = header.Kind.FEATURE
         headers["feature_group"] = np.arange(size) // group_size
         echoes = np.zeros(size, dtype=np.bool_)
         echoes[group_size - 1 :: group_size] = True
         echoes[-1:] = True
-        headers["extension"] = VERSION << 4 | echoes
+        headers["extension"] = header.VERSION << 4 | echoes
         # By the width, the pool, and whether they are narrow.
         self._frames_of: dict[tuple[int, int, bool], NDArray[np.uint8]] = {}
 
@@ -77,16 +66,16 @@ class FeatureFrames:
         pool.
         """
         width = lanes.shape[1]
-        key = width, pool_of(fragment), narrow
+        key = width, header.pool_of(fragment), narrow
         if (frames := self._frames_of.get(key)) is None:
             frames = self._frames_of[key] = self._frames(width)
         headers = _headers_of(frames)
         headers["fragment"] = fragment
-        headers["number"] = session_and_round(self._session, round_number)
+        headers["number"] = header.session_and_round(self._session, round_number)
         sizes = self._write_narrow(frames, lanes) if narrow else None
         if sizes is None:
             body = np.ascontiguousarray(lanes, dtype=">i4").view(np.uint8)
-            frames[:, BODY_AT : BODY_AT + body.shape[1]] = body
+            frames[:, header.BODY_AT : header.BODY_AT + body.shape[1]] = body
         write_checksums(frames, sizes)
         return FrameRows(frames, sizes)
 
@@ -97,29 +86,29 @@ class FeatureFrames:
         width = lanes.shape[1]
         needed = bits_needed(lanes)
         sizes = np.zeros(len(lanes), dtype=np.uint32)
-        for bits in allowed_bits(width):
+        for bits in header.allowed_bits(width):
             those = np.flatnonzero(needed == bits)
             if not len(those):
                 continue
-            sizes[those] = end = feature_frame_bytes(width, bits)
-            frames[those, BODY_AT:end] = pack_lanes(lanes[those], bits)
-            envelope = self._addresses.envelope(end - HEADER_AT)
-            frames[those, :HEADER_AT] = np.frombuffer(envelope, dtype=np.uint8)
-            extension = self._headers["extension"][those] | BITS.index(bits) << 2
+            sizes[those] = end = header.feature_frame_bytes(width, bits)
+            frames[those, header.BODY_AT : end] = pack_lanes(lanes[those], bits)
+            envelope = self._addresses.envelope(end - header.HEADER_AT)
+            frames[those, : header.HEADER_AT] = np.frombuffer(envelope, dtype=np.uint8)
+            extension = self._headers["extension"][those] | header.BITS.index(bits) << 2
             _headers_of(frames)["extension"][those] = extension
         return sizes
 
     def _frames(self, width: int) -> NDArray[np.uint8]:
         """Return frames with that many numbers, still to be filled."""
-        frames = np.zeros((self.count, feature_frame_bytes(width)), dtype=np.uint8)
+        frames = np.zeros((self.count, header.feature_frame_bytes(width)), dtype=np.uint8)
         _headers_of(frames)[...] = self._headers
-        envelope = self._addresses.envelope(feature_frame_bytes(width) - HEADER_AT)
-        frames[:, :HEADER_AT] = np.frombuffer(envelope, dtype=np.uint8)
+        envelope = self._addresses.envelope(header.feature_frame_bytes(width) - header.HEADER_AT)
+        frames[:, : header.HEADER_AT] = np.frombuffer(envelope, dtype=np.uint8)
         return frames
 
 
 def _headers_of(frames: NDArray[np.uint8]) -> NDArray[np.void]:
-    return frames[:, HEADER_AT:BODY_AT].view(HEADER_WORDS)[:, 0]
+    return frames[:, header.HEADER_AT : header.BODY_AT].view(header.HEADER_WORDS)[:, 0]
 
 
 @dataclass(frozen=True)

@@ -20,21 +20,8 @@ from switchgnn.base.native import CompilerError, LibrarySource, compiled_library
 from switchgnn.host.errors import HostError
 from switchgnn.host.wire import header
 from switchgnn.host.wire.batches import FrameBatch
-from switchgnn.host.wire.header import (
-    BODY_AT,
-    CHECKED_BYTES,
-    ETHERNET_BYTES,
-    HEADER_AT,
-    LAST_WIDTH,
-    Kind,
-    Unit,
-    lanes_of,
-    payload_bytes,
-    session_and_round,
-    spans,
-)
 
-_CHECKSUM_AT = HEADER_AT + CHECKED_BYTES
+_CHECKSUM_AT = header.HEADER_AT + header.CHECKED_BYTES
 VARIABLE = "SWITCHGNN_HOSTS"
 NATIVE, PYTHON = "native", "python"
 _SOURCES = Path(__file__).parent / "native"
@@ -147,14 +134,14 @@ def hosts_run_as() -> str:
 
 def _source() -> LibrarySource:
     """Return the C++ of the library: the constants of the header, and the files that use them."""
-    places = {name.upper(): span for name, span in spans().items()}
+    places = {name.upper(): span for name, span in header.spans().items()}
     numbers = {
-        **{f"{name}_AT": HEADER_AT + span.at for name, span in places.items()},
+        **{f"{name}_AT": header.HEADER_AT + span.at for name, span in places.items()},
         **{f"{name}_MASK": span.mask for name, span in places.items() if span.mask},
-        **{f"KIND_{kind.name}": int(kind) for kind in Kind},
+        **{f"KIND_{kind.name}": int(kind) for kind in header.Kind},
         **{name: getattr(header, name) for name in _CONSTANTS},
-        "IPV4_LENGTH_AT": ETHERNET_BYTES + 2,
-        "LAST_LANES": lanes_of(LAST_WIDTH),
+        "IPV4_LENGTH_AT": header.ETHERNET_BYTES + 2,
+        "LAST_LANES": header.lanes_of(header.LAST_WIDTH),
     }
     defined = "".join(f"#define {name} {number}\n" for name, number in numbers.items())
     structs = "".join(f"struct {name} {{{fields}}};\n" for name, fields in _SHARED.items())
@@ -179,9 +166,9 @@ def write_checksums(frames: NDArray[np.uint8], sizes: NDArray[np.uint32] | None 
         return
     ends = [room] * count if sizes is None else sizes.tolist()
     rows = zip(frames, ends, strict=True)
-    found = (header.frame_checksum(row.data, end - BODY_AT) for row, end in rows)
+    found = (header.frame_checksum(row.data, end - header.BODY_AT) for row, end in rows)
     values = np.fromiter(found, dtype=">u4", count=count)
-    frames[:, _CHECKSUM_AT:BODY_AT] = values.view(np.uint8).reshape(-1, 4)
+    frames[:, _CHECKSUM_AT : header.BODY_AT] = values.view(np.uint8).reshape(-1, 4)
 
 
 # UDP_MAX_SEGMENTS of linux/udp.h.
@@ -257,13 +244,17 @@ class SumFastPath:
         self._groups, self._accepted = np.zeros((2, 0), dtype=np.uint32)
 
     def open(
-        self, session: int, unit: Unit, awaited: NDArray[np.uint8], payloads: NDArray[np.uint8]
+        self,
+        session: int,
+        unit: header.Unit,
+        awaited: NDArray[np.uint8],
+        payloads: NDArray[np.uint8],
     ) -> None:
         """Begin a unit. `awaited`: uint8[Q], 1 for sums to take. `payloads`: uint8[Q · 4 W]."""
         round_number, block, fragment = unit
-        self._fast_path.round = session_and_round(session, round_number)
+        self._fast_path.round = header.session_and_round(session, round_number)
         self._fast_path.block, self._fast_path.fragment = block, fragment
-        self._fast_path.body_bytes = payload_bytes(fragment)
+        self._fast_path.body_bytes = header.payload_bytes(fragment)
         self._awaited, self._payloads = awaited, payloads
         self._fast_path.awaited = awaited.ctypes.data
         self._fast_path.payloads = payloads.ctypes.data
