@@ -21,18 +21,16 @@ from tests.recovery.conftest import (
     ALL_FAULTS,
     BEDS,
     FEW_FAULTS,
-    STARS,
     WORKERS,
     all_happened,
     control,
     made_bed,
+    of_stars,
 )
 from tests.support.fabrics import JOIN_SECONDS
 from tests.support.reducing import SIZES, Crew, all_done, check
 from tests.support.speed import seconds_here
 from tests.support.waiting import wait_until
-
-of_stars = pytest.mark.parametrize("shared_bed", STARS, indirect=True)
 
 
 def test_every_sum_is_exact(crew, stack):

@@ -17,10 +17,10 @@ from tests.recovery.conftest import (
     ALL_FAULTS,
     BEDS,
     FEW_FAULTS,
-    STARS,
     all_happened,
     control,
     made_bed,
+    of_stars,
     restarting,
 )
 from tests.support.compressing import CACHED, calls_of, run_and_check
@@ -29,7 +29,6 @@ from tests.support.reducing import SIZES, all_done
 from tests.support.reducing import check as check_reduces
 
 PLAN = {"send": "cover", "directions": "both", "slots": 16}
-of_stars = pytest.mark.parametrize("shared_bed", STARS, indirect=True)
 
 
 @pytest.mark.parametrize("bits", [32, 16, 8])
