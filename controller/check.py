@@ -91,7 +91,7 @@ def _of_banks(control: Keyed, banks: int | None) -> frozenset[str]:
     if banks is None or not isinstance(control, Fanout):
         return frozenset()
     missing = range(banks, control.banks)
-    return frozenset(f"{kind}{bank}" for kind in ("slot", "expected") for bank in missing)
+    return frozenset(f"{kind}{bank}" for kind in ("slot", "expected", "row") for bank in missing)
 
 
 def _table(table: Table, entries: int, left_out: frozenset[str]) -> Use:

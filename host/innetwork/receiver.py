@@ -202,14 +202,12 @@ class SumReceiver:
 
     def _take_bundle(self, header: Header, frame: memoryview, now: float) -> bool:
         """Take the rows of a bundle; return whether any is news."""
-        places = np.frombuffer(frame, dtype=">u2", count=PLACES, offset=BODY_AT)
+        places = np.full(PLACES, NO_PLACE)
+        if header.dst_id == BUNDLE:
+            places = np.frombuffer(frame, dtype=">u2", count=PLACES, offset=BODY_AT)
         named = np.flatnonzero(places != NO_PLACE)
-        last = int(places[named].max(initial=0))
-        if (
-            header.dst_id != BUNDLE
-            or last >= len(self._awaited)
-            or len(named) > self._schedule.rows
-        ):
+        fits = len(named) and named[-1] < self._schedule.rows
+        if not fits or places[named].max() >= len(self._awaited):
             self._counters.wrong += 1
             return False
         rows = self._rows_of(header, frame)

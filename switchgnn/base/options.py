@@ -177,7 +177,17 @@ def _choosing(parameter: inspect.Parameter) -> inspect.Parameter:
         raise typer.BadParameter(f"{text!r} is not one of {', '.join(names)}{near}")
 
     info.parser, info.metavar = choose, info.metavar or f"[{'|'.join(names)}]"
-    return parameter.replace(annotation=Annotated[hint[0], info])
+    return parameter.replace(annotation=Annotated[_as_text(hint[0], kinds[0]), info])
+
+
+def _as_text(hint: Any, kind: type[Enum]) -> Any:  # noqa: ANN401
+    """Return the hint with text for an enumeration: Typer before 0.29 converts parsed values."""
+    if hint is kind:
+        return str
+    inner = typing.get_args(hint)
+    if typing.get_origin(hint) is list:
+        return list[_as_text(inner[0], kind)]  # type: ignore[misc]
+    return (_as_text(inner[0], kind) | None) if type(None) in inner else hint
 
 
 def _hidden(parameter: inspect.Parameter) -> inspect.Parameter:

@@ -94,7 +94,7 @@ def test_a_plan_fits_by_another_count(tmp_path, name, send):
 
 
 def test_an_entry_has_as_many_slots_as_the_switch_has_banks():
-    """A bank is 14 bits of slot, 16 of count and 3 of row; beside them are 69 bits: key and two flags."""
+    """Each is 14 bits of slot, 16 of count and 3 of row; key and two flags are 69 bits."""
     each = {}
     for name in ("embedded", "tofino2"):
         found = plan_json(*DIGITS, "--switch", name)

@@ -10,7 +10,7 @@ from switchgnn.planner import Direction
 from switchgnn.planner.plan.leaf_spine import NOBODY
 from tests.planner.helpers import tuples
 
-PARTIAL_SUMS = 2**31
+PARTIAL_SUMS, BUNDLES = 2**31, 3 * 2**30
 
 
 class ReplayError(Exception):
@@ -42,12 +42,12 @@ def check(plan, features, expected, shuffle_seed=0, direction=Direction.FORWARD)
 
 @dataclass(frozen=True)
 class Packet:
-    """What a worker sends: its id, who sends it, its Count and its payload."""
+    """What a worker sends: its id, who sends it, its Count and its rows."""
 
     source: int
     worker: int
     count: int
-    payload: np.ndarray
+    rows: list[np.ndarray]
 
 
 def _interleave(plan, block, features, rng):
@@ -60,13 +60,18 @@ def _interleave(plan, block, features, rng):
 
 def _packets(part, block, features):
     packets = []
-    for row in range(part.send_indptr[block - 1], part.send_indptr[block]):
-        source = int(part.send_source[row])
-        bounds = part.send_row_indptr[row : row + 2]
-        added = part.vertices[part.send_row[bounds[0] : bounds[1]]]
-        if source < PARTIAL_SUMS and added.tolist() != [source]:
+    of_frame = len(part.send_destination) // max(1, len(part.send_source))
+    added = np.split(part.vertices[part.send_row], part.send_row_indptr[1:-1])
+    for frame in range(part.send_indptr[block - 1], part.send_indptr[block]):
+        source = int(part.send_source[frame])
+        own = added[frame * of_frame : (frame + 1) * of_frame]
+        if source < PARTIAL_SUMS and own[0].tolist() != [source]:
             raise ReplayError("send_row and send_source disagree")
-        packets.append(Packet(source, part.worker, len(added), features[added].sum(axis=0)))
+        if (source >= BUNDLES) != (of_frame > 1):
+            raise ReplayError(f"{source} has {of_frame} rows")
+        count = len(own[0]) if of_frame == 1 else 1
+        rows = [features[each].sum(axis=0) for each in own]
+        packets.append(Packet(source, part.worker, count, rows))
     return packets
 
 
@@ -87,15 +92,16 @@ def _through_switch(switch, block, packet, slots, arrived):
             expected = int(switch.entry_expected[row, bank])
             if expected:
                 where = (bank, int(switch.entry_slot[row, bank]))
-                _add(switch, block, where, packet, expected, slots, arrived)
+                added = packet.rows[switch.entry_row[row, bank]], packet.count
+                _add(switch, block, where, added, expected, slots, arrived)
         if switch.entry_last[row]:
             return
         hop += 1
 
 
-def _add(switch, block, where, packet, expected, slots, arrived):
+def _add(switch, block, where, added, expected, slots, arrived):
     value, count = slots.get(where, (0, 0))
-    value, count = value + packet.payload, count + packet.count
+    value, count = value + added[0], count + added[1]
     slots[where] = (value, count)
     if count > expected:
         raise ReplayError(f"slot {where} overfull")
@@ -181,7 +187,7 @@ def _partial_sums(leaf, block, inbox):
         (at,) = np.flatnonzero((switch.result_block == block) & (switch.result_vertex == vertex))
         if not leaf.result_partial[at]:
             raise ReplayError(f"a complete sum of {vertex} goes up")
-        yield Packet(int(leaf.result_partial[at]), leaf.number, count, value)
+        yield Packet(int(leaf.result_partial[at]), leaf.number, count, [value])
 
 
 def _towards(leaf, block, vertex):

@@ -5,6 +5,8 @@
 import random
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
@@ -19,8 +21,10 @@ from switchgnn.planner import (
     load_graph,
     reference_sums,
     strategies,
+    write_plan,
 )
 from switchgnn.planner.blocks.hypergraph import has_mtkahypar
+from switchgnn.planner.check.plan import check_plan
 from switchgnn.planner.plan import edge_sets
 from switchgnn.planner.plan import parts as parts_module
 from switchgnn.planner.sending import packets
@@ -109,6 +113,36 @@ def test_every_edge_is_served_once_in_one_block_by_one_packet(send, split, slots
         check_prediction(plan, direction, expected, send)
         sums = reference_sums(graph, assignment, features, direction)
         check(plan, features, sums, seed, direction)
+
+
+@pytest.mark.parametrize("send", ["multicast", "cover", "chance"])
+@given(
+    split=split_graphs(),
+    slots=st.integers(2, 45),
+    seed=st.integers(0, 3),
+    rows=st.sampled_from([2, 4, 8]),
+)
+def test_bundles_bring_every_row_where_it_belongs(send, split, slots, seed, rows):
+    graph, workers, assignment = split
+    with pytest.MonkeyPatch.context() as patch, TemporaryDirectory() as folder:
+        known = {**SEND_STRATEGIES, "chance": by_chance(seed)}
+        patch.setattr("switchgnn.planner.build.SEND_STRATEGIES", known)
+        options = {"send": send, "directions": "both", "assignment": assignment, "seed": seed}
+        plan, alone = (plan_of(graph, workers, slots, **options, rows=each) for each in (rows, 1))
+        write_plan(plan, Path(folder) / "plan")
+        check_plan(Path(folder) / "plan", graph)
+    features = random_features(graph, seed)
+    for direction in Direction:
+        sums = reference_sums(graph, assignment, features, direction)
+        check(plan, features, sums, seed, direction)
+    for one, single in zip(plan.workers, alone.workers, strict=True):
+        assert np.array_equal(np.diff(one.send_indptr), -(-np.diff(single.send_indptr) // rows))
+        filled = np.diff(one.send_row_indptr) > 0
+        assert np.array_equal(one.send_destination[filled], single.send_destination)
+        assert np.array_equal(one.send_row, single.send_row)
+    for direction in Direction:
+        told, single = (each.manifest.direction(direction).prediction for each in (plan, alone))
+        assert told.contributions == single.contributions
 
 
 def check_blocks(plan, edges, reverse):

@@ -16,6 +16,7 @@ RUN = f"{E2E}/test_run.py"
 MININET = f"{E2E}/test_mininet.py"
 BAD_INPUT = f"{E2E}/test_bad_input.py"
 CAPTURE = f"{E2E}/test_capture.py"
+BUNDLES = f"{E2E}/test_bundles.py"
 LIVE = f"{E2E}/test_live.py"
 PTF = "tests/ptf/test_ptf.py"
 CHECKPOINT = "tests/training/test_checkpoint.py"
@@ -785,6 +786,36 @@ MISTAKES = (
         " || counts[low] != f.count) return false;\n",
         ") return false;\n",
         (f"{FAST_PATH}::test_the_fast_path_changes_nothing",),
+    ),
+    Mistake(
+        "rows_of_bundles_in_place",
+        "tests/end_to_end",
+        "all rows of a bundle get the numbers of its first one",
+        "host/wire/native/sums.h",
+        "from + row * row_bytes, row_bytes);\n",
+        "from, row_bytes);\n",
+        (
+            f"{FAST_PATH}::test_a_bundle_that_is_plainly_right_is_taken",
+            f"{BUNDLES}::test_sums_of_bundles[embedded-(8, 32, (32, 10, 1, 75))]",
+        ),
+    ),
+    Mistake(
+        "rows_of_bundles_by_chance",
+        "tests/end_to_end",
+        "entries name the first row of each bundle",
+        "switchgnn/planner/sending/bundles.py",
+        "        row=(rank[at] % rows).astype(np.uint8),\n",
+        "        row=(rank[at] % 1).astype(np.uint8),\n",
+        ("tests/planner/test_build.py::test_bundles_bring_every_row_where_it_belongs[cover]",),
+    ),
+    Mistake(
+        "no_rows_in_the_tables",
+        "tests/end_to_end",
+        "the controller installs entries without their rows",
+        "controller/controls/fanout.py",
+        "            values[f\"row{bank}\"] = rows[:, bank]\n",
+        "            values[f\"row{bank}\"] = 0 * rows[:, bank]\n",
+        (f"{BUNDLES}::test_sums_of_bundles[embedded-(8, 32, (32, 10, 1, 75))]",),
     ),
     Mistake(
         "fast_path_takes_any_mark",

@@ -43,6 +43,16 @@ def test_sums_are_those_of_what_was_sent(shared_bed, team, bits):
         assert 0 < exchange.savings.skipped < exchange.savings.rows
 
 
+@pytest.mark.parametrize("which", STARS)
+@pytest.mark.parametrize("bits", [32, 16, 8])
+def test_sums_of_bundles(which, bits, tmp_path, stack):
+    with made_bed(which, tmp_path, **PLAN, rows=4, lanes=24) as made:
+        made.install()
+        workers = Team(made, stack, faults=f"{ALL_FAULTS},seed={bits}")
+        run_and_check(workers, calls_of(made.graph, 20, seed=bits), CACHED[bits])
+        assert all_happened(workers)
+
+
 def test_beside_all_reduces(shared_bed, crew, stack):
     reducing = crew(faults=FEW_FAULTS).begun()
     workers, jobs = reducing.team(stack), reducing.submit(1, SIZES)

@@ -208,6 +208,7 @@ def test_a_pass_adds_to_as_many_slots_as_there_are_groups_of_banks(lanes, banks)
         (("--system", "paper", "--lanes", 12), PlannerError, "No frames of '12' numbers"),
         (("--system", "bns-gcn", "--lanes", 64), SimulatorError, "leave --lanes and --pools out"),
         (("--system", "g3", "--pools", 2), SimulatorError, "leave --lanes and --pools out"),
+        (("--system", "best", "--rows", 2), SimulatorError, "one row each: plan with --rows 1"),
     ],
 )
 def test_other_widths_and_pools_are_refused(arguments, error, said):

@@ -57,6 +57,7 @@ class Bed:
         self.send = rest.pop("send", "multicast")
         self.lanes = rest.pop("lanes", 32)
         self.pools = rest.pop("pools", 1)
+        self.rows = rest.pop("rows", 1)
         self.left = rest.pop("left", None)
         self.backend = rest.pop("backend", None)
         self.mtu = rest.pop("mtu", 1500)
@@ -79,6 +80,7 @@ class Bed:
             send=self.send,
             lanes=self.lanes,
             pools=self.pools,
+            rows=self.rows,
             left=None if self.left is None else self.left(self.graph),
             **({"blocks": "strawman", "order": "random"} if self.strawman else {}),
         )

@@ -57,17 +57,23 @@ struct SumFastPath : SumFields {
     // Takes all rows of a bundle, or none.
     bool take_bundle(const Fields& f, const u8* places, const u8* body, u32 bits) {
         if (f.fetch || f.ecn || f.destination != BUNDLE) return false;
+        bool any = false;
         for (u32 row = 0; row < PLACES; row++) {
             const u32 place = load16(places + row * PLACE_BYTES);
-            if (place != NO_PLACE && (row >= rows || place >= sums || awaited[place] != PLAINLY)) return false;
+            if (place == NO_PLACE) continue;
+            any = true;
+            if (row >= rows || place >= sums || awaited[place] != PLAINLY) return false;
+            for (u32 before = 0; before < row; before++)
+                if (load16(places + before * PLACE_BYTES) == place) return false;
         }
+        if (!any) return false;
         u8 wide[LAST_LANES * WORD];
         if (bits != 32) widen(body, wide, body_bytes / WORD, bits);
         const u8* const from = bits == 32 ? body : wide;
         const u32 row_bytes = body_bytes / rows;
         for (u32 row = 0; row < rows; row++) {
             const u32 place = load16(places + row * PLACE_BYTES);
-            if (place == NO_PLACE || awaited[place] != PLAINLY) continue;
+            if (place == NO_PLACE) continue;
             awaited[place] = HERE;
             memcpy(payloads + (size_t)place * row_bytes, from + row * row_bytes, row_bytes);
             taken++;

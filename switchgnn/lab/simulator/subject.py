@@ -101,6 +101,9 @@ class SimulatedSystem:
     rows_between_hosts: int = 0  # that hosts send each other for these; 0 without a plan
 
 
+_SINGLE_ROWS = "The simulator's frames have one row each: plan with --rows 1."
+
+
 def make_subject(options: SimulateOptions, tell: Progress) -> SimulatedSystem:
     """Read or make what is to be simulated."""
     makes_plan = options.plan is None and options.system not in HOSTS_ALONE
@@ -109,6 +112,8 @@ def make_subject(options: SimulateOptions, tell: Progress) -> SimulatedSystem:
             "Only a plan that is made here has lanes and pools to choose: leave --lanes and "
             "--pools out, or give --graph and a system that plans."
         )
+    if (options.request.rows or 1) > 1:
+        raise SimulatorError(_SINGLE_ROWS)
     if options.bin_size is not None and options.system != G3:
         raise SimulatorError(f"Only {G3} has bins: leave their size out, or give --system {G3}.")
     if options.workers is not None:
@@ -164,6 +169,8 @@ def _read(options: SimulateOptions, folder: Path, tell: Progress) -> SimulatedSy
     # The models and what is compiled believe the arrays: they do not look at each index.
     with trusted_plan(folder, tell, check=options.check) as trusted:
         plan = read_plan(trusted)
+    if plan.manifest.rows > 1:
+        raise SimulatorError(_SINGLE_ROWS)
     graph = _graph_of(plan, options.graph, folder)
     _check_links(options, plan.manifest.workers)
     if options.system is None:

@@ -81,7 +81,9 @@ def _types_of(part: type[SwitchPart | WorkerPart]) -> dict[str, str]:
     """Return NumPy's name for the type of each array of a part that every file has."""
     hints = get_type_hints(part)
     arrays = [it.name for it in fields(part) if it.name != "worker" and it.default is MISSING]
-    types = {name: get_args(get_args(hints[name])[1])[0] for name in arrays}
+    # NDArray[X] is ndarray[..., dtype[X]], and from NumPy 2.5 on an alias with the argument X.
+    last = {name: get_args(hints[name])[-1] for name in arrays}
+    types = {name: next(iter(get_args(kind)), kind) for name, kind in last.items()}
     return {name: np.dtype(kind).newbyteorder("<").str for name, kind in types.items()}
 
 

@@ -3,6 +3,7 @@
 """A worker whose frames go through the native fast path ends like one of which Python takes all."""
 
 from dataclasses import asdict
+from functools import cache
 from types import SimpleNamespace
 
 import numpy as np
@@ -21,9 +22,11 @@ from switchgnn.host.pace import Pace
 from switchgnn.host.wire.batches import new_batch
 from switchgnn.host.wire.header import (
     BODY_AT,
-    FRAGMENT_BYTES,
+    BUNDLE,
     HEADER_AT,
     LANES,
+    NO_PLACE,
+    PLACES,
     Header,
     Kind,
     Unit,
@@ -45,14 +48,22 @@ GROUP = 4
 ASKED = ("recalls", "fetches", "sums_recalled")
 
 
+@cache
+def schedule_of(rows):
+    """Frames of all rows together are equally long."""
+    options = {"workers": 2, "slots": 64, "program": "ab" * 32, "lanes": LANES // rows}
+    plan = build_plan(load_graph("karate"), **options, rows=rows)
+    return block_schedules(plan.workers[0], ADDRESSES, GROUP, SESSION, rows)[0]
+
+
 @pytest.fixture(scope="module")
 def schedule():
-    plan = build_plan(load_graph("karate"), workers=2, slots=64, program="ab" * 32)
-    return block_schedules(plan.workers[0], ADDRESSES, GROUP, SESSION)[0]
+    return schedule_of(1)
 
 
 def fast_path_of(schedule):
-    return SumFastPath(schedule.receive_vertex, np.array(schedule.receive_count, dtype=np.uint32))
+    counts = np.array(schedule.receive_count, dtype=np.uint32)
+    return SumFastPath(schedule.receive_vertex, counts, schedule.rows)
 
 
 class Half:
@@ -89,7 +100,7 @@ class Half:
     def state(self):
         counted = {name: n for name, n in asdict(self.counters).items() if name not in ASKED}
         here = self.receiver.awaited == 0
-        payloads = self.receiver.payloads.reshape(-1, FRAGMENT_BYTES)[here]
+        payloads = self.receiver.payloads.reshape(len(here), -1)[here]
         return (
             counted,
             here.tolist(),
@@ -143,6 +154,37 @@ def sums(schedule):
     )
 
 
+def bundles(schedule):
+    """Frames of several rows, of which most are right."""
+    rows, width = schedule.rows, LANES // schedule.rows
+    right = st.integers(0, len(schedule.receive_vertex) - 1)
+    strange = st.integers(0, len(schedule.receive_vertex) + 2)
+
+    def frame(places, change):
+        bits = change.get("bits", 32)
+        numbers = np.zeros((rows, width), dtype=np.int32)
+        for row, place in enumerate(places[:rows]):
+            numbers[row] = (np.arange(width) - place) * (bits > 0)
+        named = np.array([*places, *[NO_PLACE] * (PLACES - len(places))], dtype=">u2").tobytes()
+        header = header_of(Kind.SUM, BUNDLE, count=len(places))._replace(**change)
+        return header, named + pack_lanes(numbers.reshape(1, -1), bits).tobytes()
+
+    changes = [
+        *({},) * 8,
+        {"is_fetch": True},
+        {"ecn": True},
+        {"bits": 16},
+        {"bits": 8},
+        {"bits": 0},
+    ]
+    places = st.one_of(
+        st.lists(right, min_size=1, max_size=rows, unique=True),
+        st.lists(right, min_size=1, max_size=rows, unique=True),
+        st.lists(strange, max_size=rows + 1),
+    )
+    return st.builds(frame, places, st.sampled_from(changes))
+
+
 def answers(schedule):
     """Acknowledgements, and what says that a sum is not complete."""
     groups = -(-schedule.frames.count // GROUP)
@@ -171,12 +213,15 @@ def damaged(frame, damage):
 
 
 @settings(max_examples=60, deadline=None)
+@pytest.mark.parametrize("rows", [1, 4])
 @given(data=st.data())
-def test_the_fast_path_changes_nothing(schedule, data):
+def test_the_fast_path_changes_nothing(rows, data):
+    schedule = schedule_of(rows)
+    some = bundles(schedule) if rows > 1 else sums(schedule)
     damage = st.tuples(
         st.sampled_from(["not", "not", "not", "not", "flipped", "cut"]), st.integers(0, 4000)
     )
-    one = st.tuples(st.one_of(sums(schedule), sums(schedule), answers(schedule)), damage)
+    one = st.tuples(st.one_of(some, some, sums(schedule), answers(schedule)), damage)
     batches = data.draw(st.lists(st.lists(one, min_size=1, max_size=40), max_size=4))
     fast_path = fast_path_of(schedule)
     quick, careful = Half(schedule, fast_path), Half(schedule, None)
@@ -200,6 +245,23 @@ def test_what_is_plainly_right_is_taken(schedule):
     assert half.receiver.took(fast_path.taken, 2.0)
     assert half.receiver.done
     assert (half.receiver.sums() == schedule.receive_vertex[:, np.newaxis]).all()
+
+
+def test_a_bundle_that_is_plainly_right_is_taken():
+    schedule = schedule_of(4)
+    fast_path = fast_path_of(schedule)
+    half, awaited = Half(schedule, fast_path), len(schedule.receive_vertex)
+    batch = new_batch(awaited, 256)
+    for first in range(0, awaited, 4):
+        places = [*range(first, min(first + 4, awaited))]
+        named = np.array([*places, *[NO_PLACE] * (PLACES - len(places))], dtype=">u2").tobytes()
+        rows = np.zeros((4, 8), dtype=">i4")
+        rows[: len(places)] = np.array(places)[:, np.newaxis]
+        header = header_of(Kind.SUM, BUNDLE, count=len(places))
+        batch.put(ADDRESSES.frame(header.pack(named + rows.tobytes())))
+    assert FastPaths(native_frames().take_sums).take_plain(batch, [fast_path]) == ()
+    assert fast_path.taken == awaited
+    assert (half.receiver.sums() == np.arange(awaited)[:, np.newaxis]).all()
 
 
 def test_frames_of_any_length_are_no_danger(schedule):

@@ -38,7 +38,7 @@ class BundleTest(SwitchTest):
         return list(range(0, BANKS, banks))
 
     def meet(self, block: int, firsts: list[int], rows: int) -> None:
-        """Let row p of one bundle meet the same row of the other, from the end, for vertex 900 + p."""
+        """Let row p of one bundle meet that of the other, from the end, for vertex 900 + p."""
         for place, bank in enumerate(firsts):
             for worker, source in BUNDLES.items():
                 row = (place if worker == 0 else -1 - place) % rows
@@ -76,7 +76,7 @@ class BundleTest(SwitchTest):
 
 
 class RowsMeet(BundleTest):
-    """Each slot gets the row of its entry, and full bundles leave with the sums as they complete."""
+    """Each slot gets the row of its entry, and sums leave in full bundles as they complete."""
 
     def runTest(self) -> None:
         for source, worker in zip(BUNDLES.values(), BUNDLES, strict=True):

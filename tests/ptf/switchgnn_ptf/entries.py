@@ -113,7 +113,7 @@ class Entries:
         hop: int = 0,
         last_hop: bool = True,
     ) -> None:
-        """Add a hop. ``slots`` maps a bank to (slot, expected count), ``rows`` to a bundle's row."""
+        """Add a hop. ``slots`` maps a bank to (slot, expected count), ``rows`` to a row."""
         added = {f"row{bank}": (rows or {}).get(bank, 0) for bank in range(BANKS)}
         slot_numbers = {f"slot{bank}": slots.get(bank, (0, 0))[0] for bank in range(BANKS)}
         expected = {f"expected{bank}": slots.get(bank, (0, 0))[1] for bank in range(BANKS)}

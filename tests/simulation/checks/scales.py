@@ -21,7 +21,6 @@ _WHOLE = 32
 _ROOM, _LEAST = 2.0, {32: 2.0**-12, 16: 1 / 16, 8: 1 / 4}
 _LARGEST_FLOAT = float(np.finfo(np.float32).max)
 # Sources from here on are partial sums.
-_PARTIAL = 1 << 31
 _ALL = -1
 
 
@@ -266,12 +265,14 @@ class PlannedFrames:
 
 
 def _frames(part):
-    """Yield the block, the destination and the vertices of each frame of a worker."""
+    """Yield the block, the destination and the vertices of each row of a frame of a worker."""
+    of_frame = len(part.send_destination) // max(1, len(part.send_source))
     for block in range(1, len(part.send_indptr)):
-        for frame in range(*part.send_indptr[block - 1 : block + 1].tolist()):
-            rows = part.send_row[slice(*part.send_row_indptr[frame : frame + 2])]
-            partial = int(part.send_source[frame]) >= _PARTIAL
-            yield block, int(part.send_destination[frame]) if partial else _ALL, part.vertices[rows]
+        for row in range(*(of_frame * part.send_indptr[block - 1 : block + 1]).tolist()):
+            rows = part.send_row[slice(*part.send_row_indptr[row : row + 2])]
+            to = int(part.send_destination[row]) if len(rows) > 1 else _ALL
+            if len(rows):
+                yield block, to, part.vertices[rows]
 
 
 class SentRows:
