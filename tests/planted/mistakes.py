@@ -813,8 +813,8 @@ MISTAKES = (
         "tests/end_to_end",
         "the controller installs entries without their rows",
         "controller/controls/fanout.py",
-        "            values[f\"row{bank}\"] = rows[:, bank]\n",
-        "            values[f\"row{bank}\"] = 0 * rows[:, bank]\n",
+        '            values[f"row{bank}"] = rows[:, bank]\n',
+        '            values[f"row{bank}"] = 0 * rows[:, bank]\n',
         (f"{BUNDLES}::test_sums_of_bundles[embedded-(8, 32, (32, 10, 1, 75))]",),
     ),
     Mistake(

@@ -17,6 +17,7 @@ from tests.recovery.conftest import (
     ALL_FAULTS,
     BEDS,
     FEW_FAULTS,
+    STARS,
     all_happened,
     control,
     made_bed,
