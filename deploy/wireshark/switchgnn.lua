@@ -13,7 +13,7 @@ local HEADER_BYTES, CHECKED_BYTES = 26, 22
 local BARRIER_BYTES, WAITING_BYTES = 28, 44
 local WORKER_BYTES = 16
 -- Of a bundle of sums: 16 bits for each of 8 rows precede the numbers.
-local BUNDLE, PLACES, PLACE_BYTES, NO_PLACE = 0xffffffff, 8, 2, 0xffff
+local BUNDLE, PLACES, PLACE_BYTES = 0xffffffff, 8, 2
 
 local FEATURE, SUM, DONE, ADVANCE, WAITING = 1, 2, 3, 4, 5
 local ACK, RECALL, MISSING, FETCH, NOTICE = 6, 7, 8, 9, 10
@@ -429,28 +429,23 @@ local function add_body(tree, buffer, direct)
     if not WITH_LANES[kind] then
         return " " .. add_barrier(tree, buffer, kind)
     end
-    local named = ""
     local begin = HEADER_BYTES + place_bytes_of(buffer, direct)
     for at = HEADER_BYTES, begin - 1, PLACE_BYTES do
-        local place = buffer(at, PLACE_BYTES)
-        tree:add(f.place, place)
-        if place:uint() ~= NO_PLACE then
-            named = named .. (named == "" and " places " or " ") .. place:uint()
-        end
+        tree:add(f.place, buffer(at, PLACE_BYTES))
     end
     bytes = bytes - (begin - HEADER_BYTES)
     if bytes == 0 then
-        return named
+        return ""
     end
     local lanes = tree:add(buffer(begin, bytes), "Lanes")
     if not direct and bits_of(buffer) < 32 then
         add_narrow_lanes(lanes, buffer, begin, lanes_of(buffer), bits_of(buffer))
-        return named
+        return ""
     end
     for lane = 0, bytes / 4 - 1 do
         lanes:add(direct and f.direct_lane or f.lane, buffer(begin + 4 * lane, 4))
     end
-    return named
+    return ""
 end
 
 local function dissect(buffer, pinfo, tree, direct)

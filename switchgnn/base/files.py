@@ -196,7 +196,9 @@ _FOR_ALL_TO_READ = 0o644
 
 
 @contextmanager
-def whole_file(path: Path, older: Path | None = None) -> Iterator[IO[bytes]]:
+def whole_file(
+    path: Path, older: Path | None = None, mode: int = _FOR_ALL_TO_READ
+) -> Iterator[IO[bytes]]:
     """Yield a file to write, which replaces a path if the block succeeds.
 
     An earlier file is kept as `older`, if that is given. A killed process leaves
@@ -205,8 +207,7 @@ def whole_file(path: Path, older: Path | None = None) -> Iterator[IO[bytes]]:
     handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
     here, file = Path(name), os.fdopen(handle, "wb")
     try:
-        # `mkstemp` makes files for their owner alone.
-        here.chmod(_FOR_ALL_TO_READ)
+        here.chmod(mode)
         yield file
         file.flush()
         # Only now may the disk report that it is full.

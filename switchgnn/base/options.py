@@ -176,6 +176,10 @@ def _choosing(parameter: inspect.Parameter) -> inspect.Parameter:
         near = did_you_mean(text, names) or "."
         raise typer.BadParameter(f"{text!r} is not one of {', '.join(names)}{near}")
 
+    def complete(incomplete: str) -> list[str]:
+        return [name for name in names if name.startswith(incomplete)]
+
+    info.autocompletion = info.autocompletion or complete
     info.parser, info.metavar = choose, info.metavar or f"[{'|'.join(names)}]"
     return parameter.replace(annotation=Annotated[_as_text(hint[0], kinds[0]), info])
 

@@ -23,8 +23,7 @@ from switchgnn.base.options import option, with_groups
 from switchgnn.controller.p4runtime.client import program_cookie
 from switchgnn.controller.p4runtime.layout import parse_p4info
 from switchgnn.p4src import Program, load_program, load_strawman
-from switchgnn.softswitch.daemon.options import SwitchOptions
-from switchgnn.softswitch.daemon.serving import run_switch
+from switchgnn.softswitch.daemon.serving import SwitchOptions, run_switch
 
 
 class ProgramError(SwitchGNNError):

@@ -11,8 +11,7 @@ from switchgnn.softswitch.errors import (
 )
 from switchgnn.softswitch.native.build import Backend
 from switchgnn.softswitch.p4runtime.server import ServerTls
-from switchgnn.softswitch.ports import EthernetSpec, UdpSpec
-from switchgnn.softswitch.queues import QueueSettings
+from switchgnn.softswitch.ports import EthernetSpec, QueueSettings, UdpSpec
 from switchgnn.softswitch.switch import SoftSwitch
 
 __all__ = [

@@ -47,7 +47,7 @@ class GrpcAddressError(SoftSwitchError):
 
 
 class StateFileError(SoftSwitchError):
-    """A state file cannot be read or written."""
+    """A state file cannot be read or written, or a ready file not be written."""
 
 
 class RequestError(SoftSwitchError):

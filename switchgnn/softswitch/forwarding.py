@@ -1,20 +1,176 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Take packets through ingress, replication and egress without a compiler."""
+"""Interpret a program: take packets through ingress, replication and egress without a compiler."""
 
+import operator
+import random
 import time
-from collections import Counter, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from switchgnn.softswitch.interpreter import Closures, Frame, Values, Zeros
+from switchgnn.softswitch import ir
+from switchgnn.softswitch.hashing import ALGORITHMS
 from switchgnn.softswitch.lowering import variables as var
 from switchgnn.softswitch.lowering.program import LoweredProgram
+from switchgnn.softswitch.ports import CLASSES
 from switchgnn.softswitch.program import DROP_PORT
-from switchgnn.softswitch.queues import CLASSES
-from switchgnn.softswitch.replication import CloneSession, Replica, ReplicationEngine
-from switchgnn.softswitch.state import ProgramState
+from switchgnn.softswitch.state import ProgramState, Replicas, log_message
+
+Values = dict[str, int]
+_POSITION, _PACKET_BYTES = var.POSITION.name, var.PACKET_BYTES.name
+
+
+class Frame:
+    """One call of a function: its variables, 0 at first, the packet, and what statements leave."""
+
+    def __init__(self, values: Values, data: bytes, kept: Values | None = None) -> None:
+        self.values = values
+        self.data = data
+        self.kept = kept
+        self.out = bytearray()
+        self.dropped = False
+        self.entry: tuple[Any, ...] = ()
+        self.digest = 0
+
+
+_OPERATORS: Mapping[str, Callable[..., int]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": lambda left, right: left // right if right else 0,
+    "%": lambda left, right: left % right if right else 0,
+    "<<": lambda number, by: number << by if by <= ir.WIDEST_SHIFT else 0,
+    ">>": operator.rshift,
+    "&": operator.and_,
+    "|": operator.or_,
+    "^": operator.xor,
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "~": operator.invert,
+    "not": operator.not_,
+    "random": random.SystemRandom().randint,
+}
+
+
+class Interpreter:
+    """Runs statements and evaluates expressions over one state."""
+
+    def __init__(self, state: ProgramState) -> None:
+        self._state = state
+
+    def run(self, block: ir.Block, frame: Frame) -> ir.Simple | None:
+        """Run a block; return what ends it before its last statement."""
+        for statement in block:
+            end = self._step(statement, frame)
+            if end is not None:
+                return end
+        return None
+
+    def _step(self, statement: ir.Statement, frame: Frame) -> ir.Simple | None:  # noqa: PLR0912  a case for each
+        values = frame.values
+        match statement:
+            case ir.Assign(variable=variable, value=value) | ir.Let(variable=variable, value=value):
+                values[variable.name] = self.value(value, frame)
+            case ir.If(branches=branches, otherwise=otherwise):
+                for test, block in branches:
+                    if self.value(test, frame):
+                        return self.run(block, frame)
+                return self.run(otherwise, frame)
+            case ir.Parse(body=body) | ir.Deparse(body=body):
+                return self.run(body, frame)
+            case ir.Repeat(body=body):
+                while self.run(body, frame) is not ir.Simple.BREAK:
+                    pass
+            case ir.Simple.BREAK | ir.Simple.CONTINUE:
+                return statement
+            case ir.Exchange(one=ir.Variable(name=one), other=ir.Variable(name=other)):
+                values[one], values[other] = values[other], values[one]
+            case ir.WriteCell(register=name, index=index, value=value):
+                cells = self._state.registers[name].cells
+                cells[self.value(index, frame)] = self.value(value, frame)
+            case ir.Count(counter=name, index=index):
+                counter, place = self._state.counters[name], self.value(index, frame)
+                counter.packets[place] += 1
+                counter.bytes[place] += values[_PACKET_BYTES]
+            case ir.Lookup():
+                self._lookup(statement, frame)
+            case ir.ReadRaw(variable=variable, offset=offset):
+                begin = self.value(offset, frame)
+                data = frame.data[begin : begin + variable.raw_bytes]
+                values[variable.name] = int.from_bytes(data, "big")
+            case ir.Emit(value=value, size=size):
+                length = self.value(size, frame)
+                number = self.value(value, frame) & ((1 << 8 * length) - 1)
+                frame.out += number.to_bytes(length, "big")
+            case ir.Simple.EMIT_REST:
+                frame.out += frame.data[values[_POSITION] :]
+            case ir.Simple.DROP:
+                frame.dropped = True
+            case ir.Digest():
+                frame.digest = self._digest(statement, frame)
+            case ir.Log(text=text, values=logged):
+                log_message(text, tuple(self.value(each, frame) for each in logged))
+            case ir.Simple.RESTORE_KEPT:
+                values.update(frame.kept or {})
+        return None
+
+    def _lookup(self, statement: ir.Lookup, frame: Frame) -> None:
+        table = self._state.tables[statement.table]
+        key = tuple(self.value(each, frame) for each in statement.key)
+        found = table.lookup(key) if key else None
+        frame.values[statement.hit.name] = found is not None
+        frame.entry = table.default if found is None else found
+        if found is not None and found[2] is not None:
+            found[2][0] += 1
+            found[2][1] += frame.values[_PACKET_BYTES]
+
+    def _digest(self, statement: ir.Digest, frame: Frame) -> int:
+        number = bits = 0
+        for piece in statement.pieces:
+            if self.value(piece.valid, frame):
+                width = self.value(piece.bits, frame)
+                number, bits = number << width | self.value(piece.value, frame), bits + width
+        data = (number << -bits % 8).to_bytes((bits + 7) // 8, "big")
+        if statement.payload:
+            begin = frame.values[_POSITION]
+            data += frame.data[begin : begin + frame.values[var.KEPT_BYTES.name]]
+        return ALGORITHMS[statement.algorithm](data)
+
+    def value(self, of: ir.Expr, frame: Frame) -> int:  # noqa: PLR0911  a case for each
+        """Evaluate an expression."""
+        args = of.args
+        if of.variable is not None:
+            return frame.values[of.variable.name]
+        if of.op in _OPERATORS:
+            return _OPERATORS[of.op](*[self.value(each, frame) for each in args])
+        match of.op:
+            case "const":
+                return of.low
+            case "cell":
+                return int(self._state.registers[of.name].cells[self.value(args[0], frame)])
+            case "wire":
+                begin, size = (self.value(each, frame) for each in args)
+                return int.from_bytes(frame.data[begin : begin + size], "big")
+            case "action":
+                return int(frame.entry[0])
+            case "parameter":
+                return int(frame.entry[1][args[1].low])
+            case "digest":
+                return frame.digest
+            case "?":
+                return self.value(args[1] if self.value(args[0], frame) else args[2], frame)
+            case "and":
+                return all(self.value(each, frame) for each in args)
+            case "or":
+                return any(self.value(each, frame) for each in args)
+        raise AssertionError(of.op)
+
 
 NORMAL = 0
 INGRESS_CLONE = 1
@@ -79,13 +235,8 @@ class Forwarder:
     ) -> None:
         self.state = ProgramState(lowered.program)
         self.counts = ForwardingCounts()
-        closures = Closures(self.state)
-        self._run_ingress = closures.block(lowered.ingress)
-        self._run_egress = closures.block(lowered.egress)
-        self._run_parser = closures.block(lowered.reparse or ())
-        self._results = [closures.value(each) for each in lowered.results]
+        self._interpreter = Interpreter(self.state)
         self._lowered = lowered
-        self._replication = ReplicationEngine()
         self._depth = depth
         self._senders = senders
         self._again: deque[tuple[bytes, int, Values]] = deque()
@@ -94,12 +245,6 @@ class Forwarder:
         self._lengths: Counter[tuple[int, int]] = Counter()
         self._clock = clock
         self._started = clock()
-
-    def publish(self, replication: ReplicationEngine) -> None:
-        """Use these multicast groups and clone sessions."""
-        replication.groups.subscribe(None)
-        replication.sessions.subscribe(None)
-        self._replication = replication
 
     def clear(self) -> None:
         """Drop all recirculated and resubmitted packets."""
@@ -144,15 +289,17 @@ class Forwarder:
             var.INSTANCE_TYPE.name: instance_type,
             var.NOW.name: self._now() if instance_type == NORMAL else 0,
         }
-        frame = Frame(Zeros(given), data, kept)
-        self._run_ingress(frame)
+        frame = Frame(defaultdict(int, given), data, kept)
+        self._interpreter.run(self._lowered.ingress, frame)
         state = frame.values
-        spec, group, priority = (int(each(frame)) for each in self._results)
+        spec, group, priority = (
+            self._interpreter.value(each, frame) for each in self._lowered.results
+        )
         packet = _Packet(state, data, REPLICATED)
-        session = self._replication.sessions.get(state[var.CLONE_SESSION.name])
+        session = self.state.sessions.get(state[var.CLONE_SESSION.name])
         if session is not None:
-            parsed = Frame(Zeros(given), data)
-            self._run_parser(parsed)
+            parsed = Frame(defaultdict(int, given), data)
+            self._interpreter.run(self._lowered.reparse or (), parsed)
             cloned = self._cloned(state[var.CLONE_LIST.name], parsed.values, state)
             self._clone(session, _Packet(cloned, data, INGRESS_CLONE))
         resubmit = state[var.RESUBMIT.name]
@@ -161,7 +308,7 @@ class Forwarder:
             self._enter_again((data, RESUBMITTED, self._kept(resubmit, state)))
         elif group:
             # Copies are new packets: truncating the original does not truncate them.
-            self._replicate(self._replication.groups.get(group, ()), packet, priority)
+            self._replicate(self.state.groups.get(group, ()), packet, priority)
         elif spec == DROP_PORT:
             self.counts.ingress_drops += 1
         else:
@@ -170,7 +317,6 @@ class Forwarder:
         self._drain()
 
     def _kept(self, field_list: int, state: Values) -> Values:
-        """Return what a resubmitted or recirculated packet keeps."""
         listed = self._lowered.lists[field_list]
         return {v.name: state[v.name] if v in listed else 0 for v in self._lowered.kept}
 
@@ -179,7 +325,7 @@ class Forwarder:
         lost = {each.name for each in self._lowered.metadata}
         cloned = {name: value for name, value in state.items() if name not in lost}
         listed = self._lowered.lists[field_list]
-        return Zeros(cloned | {each.name: original[each.name] for each in listed})
+        return defaultdict(int, cloned | {each.name: original[each.name] for each in listed})
 
     def _enter_again(self, item: tuple[bytes, int, Values]) -> None:
         if len(self._again) >= AGAIN_LIMIT:
@@ -196,13 +342,13 @@ class Forwarder:
         self._lengths[port, of_class] += 1
         self._queue.append((port, of_class, packet._replace(queued_at=self._now()), found))
 
-    def _replicate(self, replicas: tuple[Replica, ...], packet: _Packet, priority: int = 0) -> None:
+    def _replicate(self, replicas: Replicas, packet: _Packet, priority: int = 0) -> None:
         for replica in replicas:
             self._enqueue(replica.port, packet._replace(instance=replica.instance), priority)
 
-    def _clone(self, session: CloneSession, packet: _Packet) -> None:
-        cut = session.max_length or var.NEVER_TRUNCATED
-        self._replicate(session.replicas, packet._replace(cut=cut))
+    def _clone(self, session: tuple[Replicas, int], packet: _Packet) -> None:
+        replicas, max_length = session
+        self._replicate(replicas, packet._replace(cut=max_length or var.NEVER_TRUNCATED))
 
     def _egress(self, port: int, packet: _Packet, found: int, left: int) -> None:
         inputs = {
@@ -216,10 +362,10 @@ class Forwarder:
             var.DEPTH_BEFORE.name: found,
             var.DEPTH_AFTER.name: left,
         }
-        frame = Frame(Zeros(packet.state | inputs), packet.data)
-        self._run_egress(frame)
+        frame = Frame(defaultdict(int, packet.state | inputs), packet.data)
+        self._interpreter.run(self._lowered.egress, frame)
         state = frame.values
-        session = self._replication.sessions.get(state[var.CLONE_SESSION.name])
+        session = self.state.sessions.get(state[var.CLONE_SESSION.name])
         if session is not None:
             cloned = self._cloned(state[var.CLONE_LIST.name], state, state)
             self._clone(session, packet._replace(state=cloned, instance_type=EGRESS_CLONE))

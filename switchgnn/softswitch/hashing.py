@@ -12,35 +12,20 @@ from struct import iter_unpack
 _CRC16_POLYNOMIAL = 0xA001  # 0x8005 with its bits in reverse order
 
 
-def _crc16_table() -> tuple[int, ...]:
-    table = []
-    for byte in range(256):
-        value = byte
-        for _ in range(8):
-            value = value >> 1 ^ (_CRC16_POLYNOMIAL if value & 1 else 0)
-        table.append(value)
-    return tuple(table)
-
-
-_CRC16_TABLE = _crc16_table()
-
-
 def crc16(data: bytes) -> int:
     """Compute CRC-16/ARC, which is reflected and starts from zero."""
     value = 0
     for byte in data:
-        value = value >> 8 ^ _CRC16_TABLE[(value ^ byte) & 0xFF]
+        value ^= byte
+        for _ in range(8):
+            value = value >> 1 ^ (_CRC16_POLYNOMIAL if value & 1 else 0)
     return value
 
 
-def _padded(data: bytes) -> bytes:
-    """Return whole 16-bit words; an odd last byte is the high byte of a word."""
-    return data + bytes(len(data) & 1)
-
-
+# Words have 16 bits; an odd last byte is the high byte of one.
 def csum16(data: bytes) -> int:
     """Compute the Internet checksum."""
-    value = int.from_bytes(_padded(data), "big")
+    value = int.from_bytes(data + bytes(len(data) & 1), "big")
     # 65536 is 1 modulo 65535, so the remainder is the folded sum of the words; a sum
     # that is a positive multiple of 65535 folds to 65535 and not to 0.
     folded = value % 0xFFFF or (0xFFFF if value else 0)
@@ -49,7 +34,7 @@ def csum16(data: bytes) -> int:
 
 def xor16(data: bytes) -> int:
     """Compute the exclusive or of the 16-bit words."""
-    return reduce(xor, chain.from_iterable(iter_unpack(">H", _padded(data))), 0)
+    return reduce(xor, chain.from_iterable(iter_unpack(">H", data + bytes(len(data) & 1))), 0)
 
 
 def identity(data: bytes) -> int:

@@ -9,6 +9,7 @@ on a type; only assignments reduce them to a width.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from enum import Enum
 
 # A shift to the left by more gives 0.
 WIDEST_SHIFT = 1 << 16
@@ -86,7 +87,7 @@ class If:
 
 @dataclass(frozen=True)
 class Repeat:
-    """Repeats a block until a Break."""
+    """Repeats a block until it breaks."""
 
     body: "Block"
 
@@ -105,14 +106,14 @@ class Deparse:
     body: "Block"
 
 
-@dataclass(frozen=True)
-class Break:
-    """Leaves the innermost loop."""
+class Simple(Enum):
+    """A statement without parts."""
 
-
-@dataclass(frozen=True)
-class Continue:
-    """Begins the innermost loop again."""
+    BREAK = "leaves the innermost loop"
+    CONTINUE = "begins the innermost loop again"
+    DROP = "sends nothing"
+    EMIT_REST = "appends what the parser has not read to the outgoing packet"
+    RESTORE_KEPT = "sets the fields that a resubmitted or recirculated packet keeps"
 
 
 @dataclass(frozen=True)
@@ -161,16 +162,6 @@ class Emit:
 
 
 @dataclass(frozen=True)
-class EmitRest:
-    """Appends what the parser has not read."""
-
-
-@dataclass(frozen=True)
-class Drop:
-    """Sends nothing."""
-
-
-@dataclass(frozen=True)
 class Piece:
     """The low `bits` of a value, included in a digest if `valid` holds."""
 
@@ -196,14 +187,9 @@ class Log:
     values: tuple[Expr, ...]
 
 
-@dataclass(frozen=True)
-class RestoreKept:
-    """Sets the fields that a resubmitted or recirculated packet keeps."""
-
-
 Statement = (
-    Assign | Let | Exchange | If | Repeat | Parse | Deparse | Break | Continue | WriteCell | Count
-    | Lookup | ReadRaw | Emit | EmitRest | Drop | Digest | Log | RestoreKept
+    Assign | Let | Exchange | If | Repeat | Parse | Deparse | Simple | WriteCell | Count | Lookup
+    | ReadRaw | Emit | Digest | Log
 )  # fmt: skip
 Block = tuple[Statement, ...]
 

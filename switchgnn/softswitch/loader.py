@@ -7,23 +7,9 @@ from functools import cached_property
 
 from msgspec.structs import replace
 
-from switchgnn.softswitch import document as bmv2
+from switchgnn.softswitch import program as bmv2
 from switchgnn.softswitch.errors import MalformedProgramError, UnsupportedProgramError, inconsistent
 from switchgnn.softswitch.lowering.program import LoweredProgram, lower_program
-from switchgnn.softswitch.program import (
-    MOST_PRIORITY,
-    PORT_BITS,
-    ActionSpec,
-    Conditional,
-    Control,
-    DirectCall,
-    FieldRef,
-    FieldType,
-    HeaderSpec,
-    KeyField,
-    LoadedProgram,
-    TableSpec,
-)
 from switchgnn.softswitch.tables import EVERY_BIT, Entry, Match, Range, Target, Ternary, prefix_mask
 
 # The first parser of a program for another architecture, as p4c names it.
@@ -49,15 +35,15 @@ def _refuse_other_architectures(document: bmv2.Document) -> None:
         )
 
 
-def _refuse_wide_ports(headers: Mapping[str, HeaderSpec]) -> None:
+def _refuse_wide_ports(headers: Mapping[str, bmv2.HeaderSpec]) -> None:
     """Refuse other ports than v1model's, as each port has a queue and counters of its own."""
     metadata = headers.get("standard_metadata")
     for field in metadata.fields if metadata else ():
-        if field.name == "egress_spec" and field.width != PORT_BITS:
+        if field.name == "egress_spec" and field.width != bmv2.PORT_BITS:
             raise UnsupportedProgramError(
                 f"ports of {field.width} bits",
                 "standard_metadata.egress_spec",
-                f"compile it for v1model, whose ports have {PORT_BITS}",
+                f"compile it for v1model, whose ports have {bmv2.PORT_BITS}",
             )
 
 
@@ -74,7 +60,7 @@ def _refuse_unsupported_table(table: bmv2.JsonTable) -> None:
             raise UnsupportedProgramError(feature, f"table '{table.name}'", hint)
 
 
-def load_program(config: bytes) -> LoadedProgram:
+def load_program(config: bytes) -> bmv2.LoadedProgram:
     """Read a program from a BMv2 JSON document."""
     document = bmv2.read_document(config)
     _refuse_other_architectures(document)
@@ -84,10 +70,12 @@ def load_program(config: bytes) -> LoadedProgram:
         raise inconsistent(error) from error
 
 
-def _program(document: bmv2.Document) -> LoadedProgram:
+def _program(document: bmv2.Document) -> bmv2.LoadedProgram:
     types = {item.name: _fields(item) for item in document.header_types}
     by_ident = {
-        item.id: HeaderSpec(item.name, item.metadata, types[item.header_type], item.header_type)
+        item.id: bmv2.HeaderSpec(
+            item.name, item.metadata, types[item.header_type], item.header_type
+        )
         for item in document.headers
     }
     headers = {header.name: header for header in by_ident.values()}
@@ -95,7 +83,7 @@ def _program(document: bmv2.Document) -> LoadedProgram:
     parser = document.parsers[0] if document.parsers else bmv2.JsonParser(None, [])
     actions = {item.ident: item for item in document.actions}
     controls = {item.name: _control(item, actions, headers) for item in document.pipelines}
-    return LoadedProgram(
+    return bmv2.LoadedProgram(
         headers=headers,
         stacks=_stacks(document, by_ident),
         unions=_unions(document, by_ident),
@@ -115,7 +103,7 @@ def _program(document: bmv2.Document) -> LoadedProgram:
     )
 
 
-def _fields(kind: bmv2.JsonHeaderType) -> tuple[FieldType, ...]:
+def _fields(kind: bmv2.JsonHeaderType) -> tuple[bmv2.FieldType, ...]:
     where = f"header type '{kind.name}'"
     if kind.length_exp is not None:
         raise UnsupportedProgramError(
@@ -140,37 +128,34 @@ def _fields(kind: bmv2.JsonHeaderType) -> tuple[FieldType, ...]:
             "max_length."
         )
     return tuple(
-        FieldType(field.name, rest, signed=False, varbit=True)
+        bmv2.FieldType(field.name, rest, signed=False, varbit=True)
         if field.width == "*"
-        else FieldType(field.name, field.width, bool(field.signed))
+        else bmv2.FieldType(field.name, field.width, bool(field.signed))
         for field in kind.fields
     )
 
 
 def _unions(
-    document: bmv2.Document, headers: Mapping[int, HeaderSpec]
+    document: bmv2.Document, headers: Mapping[int, bmv2.HeaderSpec]
 ) -> dict[str, dict[str, str]]:
     types = {item.name: item for item in document.header_union_types}
-    unions = {}
-    seen: set[int] = set()
+    unions: dict[str, dict[str, str]] = {}
+    free = dict(headers)
     for item in document.header_unions:
-        members = {}
+        members = unions[item.name] = {}
         wanted = types[item.union_type].headers
         for (name, kind), ident in zip(wanted, item.header_ids, strict=True):
-            header = headers[ident]
-            if header.type_name != kind or ident in seen:
+            if free.pop(ident, None) is None or headers[ident].type_name != kind:
                 raise MalformedProgramError(
-                    f"Header '{header.name}' cannot be a member of union '{item.name}': it has "
-                    "another type or is in another union."
+                    f"Header '{headers[ident].name}' cannot be a member of union '{item.name}': it "
+                    "has another type or is in another union."
                 )
-            seen.add(ident)
-            members[name] = header.name
-        unions[item.name] = members
+            members[name] = headers[ident].name
     return unions
 
 
 def _stacks(
-    document: bmv2.Document, headers: Mapping[int, HeaderSpec]
+    document: bmv2.Document, headers: Mapping[int, bmv2.HeaderSpec]
 ) -> dict[str, tuple[str, ...]]:
     stacks = {
         item.name: tuple(headers[ident].name for ident in item.header_ids)
@@ -186,8 +171,10 @@ def _stacks(
 
 
 def _control(
-    item: bmv2.JsonControl, actions: Mapping[int, ActionSpec], headers: Mapping[str, HeaderSpec]
-) -> Control:
+    item: bmv2.JsonControl,
+    actions: Mapping[int, bmv2.ActionSpec],
+    headers: Mapping[str, bmv2.HeaderSpec],
+) -> bmv2.Control:
     for profile in item.action_profiles:
         raise UnsupportedProgramError(
             "action profiles and selectors",
@@ -195,8 +182,8 @@ def _control(
             "put the actions into the table itself",
         )
     tables = {table.name: _Table(table, actions, headers).spec for table in item.tables}
-    others: list[Conditional | DirectCall] = [*item.conditionals, *item.action_calls]
-    return Control(item.init_table, tables, {**tables, **{each.name: each for each in others}})
+    others: list[bmv2.Conditional | bmv2.DirectCall] = [*item.conditionals, *item.action_calls]
+    return bmv2.Control(item.init_table, tables, {**tables, **{each.name: each for each in others}})
 
 
 class _Table:
@@ -205,8 +192,8 @@ class _Table:
     def __init__(
         self,
         item: bmv2.JsonTable,
-        actions: Mapping[int, ActionSpec],
-        headers: Mapping[str, HeaderSpec],
+        actions: Mapping[int, bmv2.ActionSpec],
+        headers: Mapping[str, bmv2.HeaderSpec],
     ) -> None:
         _refuse_unsupported_table(item)
         self._item = item
@@ -215,10 +202,10 @@ class _Table:
             item.match_type == "lpm" and kinds.count("lpm") != 1
         ):
             raise self._malformed(f"has the match type {item.match_type}, but other keys")
-        self._key = tuple(_key_field(field, headers) for field in item.key)
+        self._key = tuple(_with_width(field, headers[field.target[0]]) for field in item.key)
         self._actions = {ident: actions[ident] for ident in item.action_ids}
         default = item.default_entry
-        self.spec = TableSpec(
+        self.spec = bmv2.TableSpec(
             name=item.name,
             match_type=item.match_type,
             key=self._key,
@@ -246,15 +233,15 @@ class _Table:
 
     def _entry(self, item: bmv2.JsonEntry) -> Entry:
         kinds = [match.match_type for match in item.match_key]
-        if item.priority > MOST_PRIORITY or kinds != [field.match_type for field in self._key]:
+        if item.priority > bmv2.MOST_PRIORITY or kinds != [field.match_type for field in self._key]:
             raise self._malformed(f"has an entry of priority {item.priority} with the key {kinds}")
         matches = tuple(map(self._match, item.match_key, self._key))
         prioritised = self._item.match_type in {"ternary", "range"}
         # The smallest priority wins in the JSON, the largest in P4Runtime.
-        priority = MOST_PRIORITY - item.priority if prioritised else 0
+        priority = bmv2.MOST_PRIORITY - item.priority if prioritised else 0
         return Entry(matches, priority, self._target(item.action_entry), constant=True)
 
-    def _match(self, item: bmv2.JsonMatch, field: KeyField) -> Match:
+    def _match(self, item: bmv2.JsonMatch, field: bmv2.KeyField) -> Match:
         kind, width = field.match_type, field.width
         if kind == "range":
             return Range(self._number(item.start, width), self._number(item.end, width))
@@ -277,13 +264,12 @@ class _Table:
         return value & ((1 << width) - 1)
 
 
-def _key_field(field: KeyField, headers: Mapping[str, HeaderSpec]) -> KeyField:
-    header, name = field.target
-    widths = {each.name: each.width for each in headers[header].fields} | {"$valid$": 1}
-    return replace(field, width=widths[name])
+def _with_width(field: bmv2.KeyField, header: bmv2.HeaderSpec) -> bmv2.KeyField:
+    widths = {each.name: each.width for each in header.fields} | {"$valid$": 1}
+    return replace(field, width=widths[field.target[1]])
 
 
-def _field_list(item: bmv2.JsonFieldList) -> tuple[FieldRef, ...]:
+def _field_list(item: bmv2.JsonFieldList) -> tuple[bmv2.FieldRef, ...]:
     for element in item.elements:
         if element["type"] != "field":
             raise UnsupportedProgramError(
@@ -304,7 +290,7 @@ class GivenProgram:
         self.document = document
 
     @cached_property
-    def program(self) -> LoadedProgram:
+    def program(self) -> bmv2.LoadedProgram:
         """The parsed program."""
         return load_program(self.document)
 
@@ -312,7 +298,3 @@ class GivenProgram:
     def lowered(self) -> LoweredProgram:
         """The program in the intermediate representation."""
         return lower_program(self.program)
-
-    def check(self) -> None:
-        """Raise SoftSwitchError if the switch cannot run the program."""
-        _ = self.lowered

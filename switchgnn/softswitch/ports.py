@@ -1,13 +1,14 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Ports of the switch: packet sockets on network interfaces, and UDP sockets."""
+"""Ports of the switch, packet sockets on network interfaces and UDP sockets, and their limits."""
 
 import select
 import socket
 import struct
 import sys
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field
 from ipaddress import ip_address
 
 from switchgnn.base.udp_socket import connected_udp, why_not_bound
@@ -89,27 +90,43 @@ def parse_port(text: str) -> tuple[int, PortSpec]:
 
 
 class Port:
-    """An attached port over a non-blocking socket."""
+    """An attached port over a non-blocking socket; ``frame_bytes`` is the longest frame's length.
 
-    def __init__(self, sock: socket.socket, frame_bytes: int, *, may_refuse: bool = True) -> None:
+    If ``may_refuse``, the kernel may queue frames, or refuse them for a time. Such a port gets one
+    frame at a time, so that others wait in the egress queue, whose depth the program reads.
+    """
+
+    def __init__(
+        self,
+        sock: socket.socket,
+        frame_bytes: int,
+        *,
+        may_refuse: bool = True,
+        is_packet: bool = False,
+    ) -> None:
         self._socket = sock
-        self._send = sock.send
-        # returns the next frame, cut to a length, or raises BlockingIOError
-        self.receive: Callable[[int], bytes] = sock.recv
-        self.frame_bytes = frame_bytes  # the length of the longest frame
-        # whether the kernel may queue frames, or refuse them for a time. Such a port gets one frame
-        # at a time, so that others wait in the egress queue, whose depth the program reads.
+        # Returns the next frame, cut to a length, or raises BlockingIOError.
+        self.receive: Callable[[int], bytes] = self._receive_tagged if is_packet else sock.recv
+        self.frame_bytes = frame_bytes
         self.may_refuse = may_refuse
+        self.is_packet = is_packet
 
     def fileno(self) -> int:
         """Return the file descriptor to wait on."""
         return self._socket.fileno()
 
+    def _receive_tagged(self, size: int) -> bytes:
+        # The kernel delivers a VLAN tag separately. The program sees it as it was on the wire.
+        frame, ancillary, _, _ = self._socket.recvmsg(size, socket.CMSG_SPACE(_AUXDATA.size))
+        if ancillary and ancillary[0][2][0] & _VLAN_VALID:
+            return _with_tag(frame, ancillary[0][2])
+        return frame
+
     def send(self, frame: bytes) -> bool:
         """Send a frame, when there is room for it; return False if it is lost."""
         for _ in range(_TRIES):
             try:
-                self._send(frame)
+                self._socket.send(frame)
             except BlockingIOError:
                 select.select([], [self._socket], [], _LONGEST_WAIT)
             except OSError:
@@ -123,24 +140,6 @@ class Port:
         self._socket.close()
 
 
-class EthernetPort(Port):
-    """A port over a packet socket.
-
-    The kernel takes a VLAN tag out of the frame and delivers it separately; the port puts
-    it back, so that the program sees the frame as it was on the wire.
-    """
-
-    def __init__(self, sock: socket.socket, frame_bytes: int, *, may_refuse: bool = True) -> None:
-        super().__init__(sock, frame_bytes, may_refuse=may_refuse)
-        self.receive = self._receive
-
-    def _receive(self, size: int) -> bytes:
-        frame, ancillary, _, _ = self._socket.recvmsg(size, socket.CMSG_SPACE(_AUXDATA.size))
-        if ancillary and ancillary[0][2][0] & _VLAN_VALID:
-            return _with_tag(frame, ancillary[0][2])
-        return frame
-
-
 def _with_tag(frame: bytes, auxdata: bytes) -> bytes:
     status, *_, tag, protocol = _AUXDATA.unpack_from(auxdata)
     ethertype = protocol if status & _VLAN_PROTOCOL_VALID else _ETHERTYPE_VLAN
@@ -148,7 +147,7 @@ def _with_tag(frame: bytes, auxdata: bytes) -> bytes:
     return frame[:_ADDRESSES_BYTES] + header + frame[_ADDRESSES_BYTES:]
 
 
-def open_ethernet(number: int, spec: EthernetSpec) -> EthernetPort:
+def open_ethernet(number: int, spec: EthernetSpec) -> Port:
     """Open a packet socket on an interface that is up."""
     try:
         sock = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
@@ -180,7 +179,7 @@ def open_ethernet(number: int, spec: EthernetSpec) -> EthernetPort:
         # and reports "writable" when half is free, that is with one long frame left to send.
         # https://man7.org/linux/man-pages/man7/socket.7.html
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER_FRAMES * frame_bytes)
-        return EthernetPort(sock, frame_bytes, may_refuse=interface.queues)
+        return Port(sock, frame_bytes, may_refuse=interface.queues, is_packet=True)
     except PortError:
         sock.close()
         raise
@@ -223,12 +222,7 @@ class NetworkInterface:
     index: int  # its number in the network namespace
     up: bool  # whether it is administratively up; the carrier may still be missing
     mtu: int  # bytes of the longest packet
-    qdisc: str  # its queueing discipline; `noqueue` where frames never wait
-
-    @property
-    def queues(self) -> bool:
-        """Whether sent frames may wait in it."""
-        return self.qdisc != "noqueue"
+    queues: bool  # whether sent frames may wait in it
 
 
 def find_interface(name: str) -> NetworkInterface:
@@ -251,7 +245,7 @@ def find_interface(name: str) -> NetworkInterface:
         index=index,
         up=bool(flags & _UP),
         mtu=int.from_bytes(found.get(_MTU, b""), sys.byteorder),
-        qdisc=found.get(_QDISC, b"").rstrip(b"\0").decode(),
+        queues=found.get(_QDISC, b"").rstrip(b"\0") != b"noqueue",
     )
 
 
@@ -270,14 +264,46 @@ def _attributes(data: bytes) -> dict[int, bytes]:
 def open_ports(specs: Iterable[tuple[int, PortSpec]]) -> dict[int, Port]:
     """Attach every port, or none if one fails."""
     ports: dict[int, Port] = {}
-    try:
+    with ExitStack() as opened:
         for number, spec in specs:
             if isinstance(spec, EthernetSpec):
                 ports[number] = open_ethernet(number, spec)
             else:
                 ports[number] = open_udp(spec)
-    except PortError:
-        for port in ports.values():
-            port.close()
-        raise
+            opened.callback(ports[number].close)
+        opened.pop_all()
     return ports
+
+
+# The sums of a block to one worker; 2.6 MB of frames with 64 features each. BMv2 has 64.
+DEFAULT_DEPTH = 8192
+CLASSES = 8
+
+
+@dataclass(frozen=True)
+class QueueSettings:
+    """Limits of the egress queues, which native/runtime/ports.h keeps.
+
+    Of a port's packets those of the highest class leave first (`standard_metadata.priority`). While
+    packets of lower classes wait, a class has at most a tenth of the bytes, so nobody can block a
+    port by packets of a high class.
+
+    Attributes:
+        depth: packets of one class that a port's queue holds.
+        rate: packets per second of ports not in ``port_rates``, attached or not, as in BMv2.
+        port_rates: packets per second by port.
+        bandwidth: bits per second of each attached port; other ports are unlimited, so that
+            recirculation through them is not slowed.
+
+    None is no limit; of two limits the slower one applies.
+    """
+
+    depth: int = DEFAULT_DEPTH
+    rate: float | None = None
+    port_rates: Mapping[int, float] = field(default_factory=dict)
+    bandwidth: float | None = None
+
+    @property
+    def limited(self) -> bool:
+        """Whether any port has a limit."""
+        return self.rate is not None or self.bandwidth is not None or bool(self.port_rates)

@@ -97,18 +97,6 @@ class TableSchema:
 
 
 @dataclass(frozen=True)
-class HeaderSchema:
-    """A packet-in or packet-out header: (metadata id, bits) in wire order."""
-
-    fields: tuple[tuple[int, int], ...]
-
-    @property
-    def size(self) -> int:
-        """The length on the wire in bytes."""
-        return sum(width for _, width in self.fields) // 8
-
-
-@dataclass(frozen=True)
 class Schema:
     """The objects of P4Runtime ids; arrays are given by their JSON names.
 
@@ -119,18 +107,17 @@ class Schema:
     registers: Mapping[int, str]
     counters: Mapping[int, str]
     direct_counters: Mapping[int, int]
-    packet_in: HeaderSchema
-    packet_out: HeaderSchema
+    packet_in: p4i.ControllerPacketMetadata
+    packet_out: p4i.ControllerPacketMetadata
     removed: Mapping[int, str]
 
 
-_KINDS = {
-    "exact": {p4i.MatchField.EXACT},
-    "lpm": {p4i.MatchField.LPM},
-    "ternary": {p4i.MatchField.TERNARY, p4i.MatchField.OPTIONAL},
-    "range": {p4i.MatchField.RANGE},
-}
-_PRIORITISED = frozenset((p4i.MatchField.TERNARY, p4i.MatchField.RANGE, p4i.MatchField.OPTIONAL))
+_KIND_NAMES = {number: name.lower() for name, number in p4i.MatchField.MatchType.items()}
+
+
+def kind_of(field: p4i.MatchField) -> str:
+    """Return the kind of match of a field: exact, lpm, ternary, range or optional."""
+    return _KIND_NAMES.get(field.match_type, "")
 
 
 _Named = p4i.Table | p4i.Register | p4i.Counter
@@ -162,8 +149,8 @@ def build_schema(p4info: p4i.P4Info, program: LoadedProgram) -> Schema:
         present(p4info.registers, program.registers),
         present(p4info.counters, program.counters),
         {ident: table for ident, table in counters.items() if table in tables},
-        _header(headers.get("packet_in")),
-        _header(headers.get("packet_out")),
+        headers.get("packet_in", p4i.ControllerPacketMetadata()),
+        headers.get("packet_out", p4i.ControllerPacketMetadata()),
         removed,
     )
 
@@ -175,20 +162,27 @@ def _table(
     table = program.tables[name]
     # Other widths are allowed: P4Runtime may translate values.
     if len(table.key) != len(info.match_fields) or any(
-        given.match_type not in _KINDS[field.match_type]
+        # In the JSON, optional matches are ternary.
+        kind_of(given).replace("optional", "ternary") != field.match_type
         for given, field in zip(info.match_fields, table.key, strict=True)
     ):
         raise invalid(f"The P4Info's table '{name}' has another key than the program's.")
     numbers = {action: number for number, action in enumerate(table.actions)}
-    given = [ref for ref in info.action_refs if ref.id in actions]
-    known = [ref for ref in given if actions[ref.id].preamble.name in numbers]
-    if info.action_refs and not known:
+    references = []
+    for ref in info.action_refs:
+        called = actions.get(ref.id, p4i.Action()).preamble.name
+        if called not in numbers:
+            continue
+        parameters = tuple(actions[ref.id].params)
+        if len(parameters) != len(program.actions[table.actions[called]].parameters):
+            raise invalid(f"The P4Info's action '{called}' has other parameters.")
+        for_entries = ref.scope != p4i.ActionRef.DEFAULT_ONLY
+        for_default = ref.scope != p4i.ActionRef.TABLE_ONLY
+        references.append(
+            ActionSchema(ref.id, called, numbers[called], parameters, for_entries, for_default)
+        )
+    if info.action_refs and not references:
         raise invalid(f"The P4Info's table '{name}' has other actions than the program's.")
-    references = [_action(ref, actions[ref.id], numbers) for ref in known]
-    for each in references:
-        spec = program.actions[table.actions[each.name]]
-        if len(each.parameters) != len(spec.parameter_widths):
-            raise invalid(f"The P4Info's action '{each.name}' has other parameters.")
     return TableSchema(
         info.preamble.id,
         name,
@@ -199,22 +193,5 @@ def _table(
         info.size,
         info.is_const_table or bool(table.entries),
         info.const_default_action_id != 0 or table.default_is_const,
-        any(field.match_type in _PRIORITISED for field in info.match_fields),
+        any(kind_of(field) not in {"exact", "lpm"} for field in info.match_fields),
     )
-
-
-def _action(ref: p4i.ActionRef, action: p4i.Action, numbers: Mapping[str, int]) -> ActionSchema:
-    return ActionSchema(
-        ref.id,
-        action.preamble.name,
-        numbers[action.preamble.name],
-        tuple(action.params),
-        ref.scope != p4i.ActionRef.DEFAULT_ONLY,
-        ref.scope != p4i.ActionRef.TABLE_ONLY,
-    )
-
-
-def _header(header: p4i.ControllerPacketMetadata | None) -> HeaderSchema:
-    if header is None:
-        return HeaderSchema(())
-    return HeaderSchema(tuple((field.id, field.bitwidth) for field in header.metadata))

@@ -1,14 +1,24 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Run-time state of a loaded program: tables, registers and counters."""
+"""Run-time state of a loaded program: tables, registers, counters and copies."""
 
 import logging
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from switchgnn.softswitch.program import LoadedProgram, TableSpec
 from switchgnn.softswitch.tables import Entry, EntryTable
+
+
+class Replica(NamedTuple):
+    """One copy; egress sees ``instance`` as ``egress_rid``."""
+
+    port: int
+    instance: int
+
+
+Replicas = tuple[Replica, ...]
 
 
 @dataclass(frozen=True)
@@ -18,6 +28,11 @@ class RegisterCells:
     width: int
     cells: Any
 
+    @property
+    def columns(self) -> tuple[Any, ...]:
+        """What each index has."""
+        return (self.cells,)
+
 
 @dataclass(frozen=True)
 class CounterCells:
@@ -26,12 +41,14 @@ class CounterCells:
     packets: Any
     bytes: Any
 
+    @property
+    def columns(self) -> tuple[Any, ...]:
+        """What each index has."""
+        return self.packets, self.bytes
+
 
 class ProgramState:
-    """Tables, registers and counters of one program, by their names in the JSON.
-
-    Those of this class are Python's, for interpreted programs.
-    """
+    """The state of one program, by names in the JSON; in this class for interpreted programs."""
 
     def __init__(self, program: LoadedProgram) -> None:
         self.tables: Mapping[str, EntryTable] = {
@@ -47,6 +64,16 @@ class ProgramState:
             for name, array in program.counters.items()
             if not array.is_direct
         }
+        self.groups: dict[int, Replicas] = {}
+        self.sessions: dict[int, tuple[Replicas, int]] = {}
+
+    def set_group(self, ident: int, replicas: Replicas) -> None:
+        """Set the copies that a multicast group makes."""
+        self.groups[ident] = replicas
+
+    def set_session(self, ident: int, replicas: Replicas, max_length: int = 0) -> None:
+        """Set the copies that a clone session makes, of so many bytes, or 0 for whole packets."""
+        self.sessions[ident] = replicas, max_length
 
 
 def fresh_entries(table: TableSpec) -> Iterator[Entry]:

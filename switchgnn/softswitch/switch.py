@@ -6,7 +6,7 @@ import logging
 import os
 import select
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from typing import TypeVar
@@ -26,10 +26,8 @@ from switchgnn.softswitch.native.engine import (
 from switchgnn.softswitch.p4runtime.pipeline_config import PreparedProgram
 from switchgnn.softswitch.p4runtime.server import P4RuntimeServer, ServerTls
 from switchgnn.softswitch.p4runtime.service import P4RuntimeService
-from switchgnn.softswitch.ports import Port, PortSpec, open_ports
+from switchgnn.softswitch.ports import Port, PortSpec, QueueSettings, open_ports
 from switchgnn.softswitch.program import DROP_PORT
-from switchgnn.softswitch.queues import QueueSettings
-from switchgnn.softswitch.replication import ReplicationEngine
 from switchgnn.softswitch.state import ProgramState
 
 Result = TypeVar("Result")
@@ -94,22 +92,19 @@ class EventLoop:
             busy = self._forwarder is not None and self._forwarder.busy
             ready = self._epoll.poll(0.0 if busy else -1.0)
             with self._alone():
-                self._serve([descriptor for descriptor, _ in ready])
-
-    def _serve(self, ready: Sequence[int]) -> None:
-        for descriptor in ready:
-            if descriptor == self._wake:
-                os.eventfd_read(self._wake)
-            else:
-                self._read_port(*self._ports[descriptor])
-        if self._forwarder is not None and self._forwarder.busy:
-            self._guarded(self._forwarder.run_again, _AGAIN_PER_TURN)
+                for descriptor, _ in ready:
+                    if descriptor == self._wake:
+                        os.eventfd_read(self._wake)
+                    else:
+                        self._read_port(*self._ports[descriptor])
+                if self._forwarder is not None:
+                    self._guarded(self._forwarder.run_again, _AGAIN_PER_TURN)
 
     def _read_port(self, number: int, port: Port) -> None:
         forwarder = self._forwarder
         for _ in range(_FRAMES_PER_TURN):
             # Recirculated packets go first, within a limit: they may never end.
-            if forwarder is not None and forwarder.busy:
+            if forwarder is not None:
                 self._guarded(forwarder.run_again, _AGAIN_PER_TURN)
             try:
                 frame = port.receive(port.frame_bytes)
@@ -172,7 +167,6 @@ class SoftSwitch:
         self.backend = backend
         if backend is Backend.PYTHON or find_compiler() is None:
             self._refuse_limits()
-        self.replication = ReplicationEngine()
         self._port_specs = dict(ports or {})
         self._counts = ForwardingCounts()
         self._grpc = grpc
@@ -228,10 +222,7 @@ class SoftSwitch:
             if self._grpc is not None:
                 self._serve(self._grpc, prepare)
         except SoftSwitchError:
-            if self._server is not None:
-                self._server.stop()
-                self._server = None
-            self._detach()
+            self.stop()
             raise
         with self._swapping:
             self._loop = self._new_loop()
@@ -253,12 +244,6 @@ class SoftSwitch:
         if prepare is not None:
             prepare(service)
 
-    def _detach(self) -> None:
-        for port in self._ports.values():
-            port.close()
-        self._ports.clear()
-        self._senders.clear()
-
     def stop(self) -> bool:
         """Stop serving and forwarding and detach the ports; may be repeated.
 
@@ -271,7 +256,10 @@ class SoftSwitch:
             if self._loop is not None:
                 self._loop.stop()
                 self._loop = None
-            self._detach()
+            for port in self._ports.values():
+                port.close()
+            self._ports.clear()
+            self._senders.clear()
             if self._engine is not None:
                 self._engine.clear()
         return ended
@@ -317,14 +305,11 @@ class SoftSwitch:
 
     def _install(self, engine: NativeEngine | Forwarder) -> None:
         with self._swapping:
-            running = self._loop is not None
-            if self._loop is not None:
-                self._loop.stop()
-            self._counts = self.counts
-            self.replication.reset()
-            self._engine = engine
-            engine.publish(self.replication)
-            if running:
+            running = self._loop
+            if running is not None:
+                running.stop()
+            self._counts, self._engine = self.counts, engine
+            if running is not None:
                 self._loop = self._new_loop()
                 self._loop.start()
 
@@ -343,11 +328,8 @@ class SoftSwitch:
         """
         if not 0 <= port < DROP_PORT:
             raise PortError(f"There is no port {port}: ports are 0 to {DROP_PORT - 1}.")
-
-        def receive() -> None:
+        with self._swapping:
             if self._engine is None:
                 self._counts.without_program += 1
             else:
-                self._engine.receive(port, frame)
-
-        self.call(receive)
+                self.call(partial(self._engine.receive, port, frame))

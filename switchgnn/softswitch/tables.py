@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Match tables: exact, longest prefix, and prioritised ternary and range."""
 
-from collections.abc import Callable, Iterable, MutableSequence
+from collections.abc import Iterable, MutableSequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
+from typing import NamedTuple
 
-Key = int | tuple[int, ...]
-# For generated code: action number, parameters, and [packets, bytes] or None.
+# Action number, parameters, and [packets, bytes] or None.
 Target = tuple[int, tuple[int, ...], MutableSequence[int] | None]
 
 
@@ -20,16 +20,14 @@ def prefix_mask(length: int, width: int) -> int:
     return ((1 << length) - 1) << (width - length)
 
 
-@dataclass(frozen=True)
-class Ternary:
+class Ternary(NamedTuple):
     """Matches values equal to ``value`` where ``mask`` has ones; also exact ones and prefixes."""
 
     value: int
     mask: int
 
 
-@dataclass(frozen=True)
-class Range:
+class Range(NamedTuple):
     """Matches values from ``low`` to ``high``, both included."""
 
     low: int
@@ -68,33 +66,25 @@ def matches(match: Match, value: int) -> bool:
     return value & match.mask == match.value
 
 
-# Cached answers per table; the cache is cleared when full.
-_REMEMBERED = 4096
-
-
 class EntryTable:
-    """The entries of one table; the interpreter calls ``lookup`` and holds the list ``default``."""
+    """The entries of one table, and in this class its lookup by the interpreter."""
 
     def __init__(self, match_type: str, initial: Target, constants: Iterable[Entry]) -> None:
-        exact = self._exact = match_type == "exact"
+        self._exact = match_type == "exact"
         self._rank = prefix_bits if match_type == "lpm" else attrgetter("priority")
         self._entries: dict[EntryKey, Entry] = {}
-        # The targets of all keys of an exact table, otherwise those of recent keys.
-        self._targets: dict[Key, Target | None] = {}
         self._ranked: list[Entry] | None = None
-        self.lookup: Callable[[Key], Target | None] = self._targets.get if exact else self._lookup
         self._fill(initial, constants)
 
     def _fill(self, initial: Target, constants: Iterable[Entry]) -> None:
         self.initial_default = initial
-        self.default: list[Target] = [initial]
         self.set_default(initial)
         for entry in constants:
             self.put(entry)
 
     def set_default(self, target: Target) -> None:
         """Replace the default entry."""
-        self.default[0] = target
+        self.default = target
 
     def find(self, key: EntryKey) -> Entry | None:
         """Return the entry with this key, if there is one."""
@@ -103,43 +93,28 @@ class EntryTable:
     def put(self, entry: Entry) -> None:
         """Add an entry, or replace the one with the same key."""
         self._entries[entry.key] = entry
-        if self._exact:
-            self._targets[_exact_key(entry)] = entry.target
-        else:
-            self._forget()
+        self._ranked = None
 
     def remove(self, key: EntryKey) -> None:
         """Remove the entry with this key."""
-        entry = self._entries.pop(key)
-        if self._exact:
-            del self._targets[_exact_key(entry)]
-        else:
-            self._forget()
+        del self._entries[key]
+        self._ranked = None
 
     def clear(self) -> None:
         """Remove every entry."""
         self._entries.clear()
-        self._forget()
-
-    def _forget(self) -> None:
-        self._targets.clear()
         self._ranked = None
 
-    def _lookup(self, key: Key) -> Target | None:
-        if key not in self._targets:
-            if len(self._targets) >= _REMEMBERED:
-                self._targets.clear()
-            self._targets[key] = self._search((key,) if isinstance(key, int) else key)
-        return self._targets[key]
-
-    def _search(self, key: tuple[int, ...]) -> Target | None:
+    def lookup(self, key: tuple[int, ...]) -> Target | None:
+        """Return the target of the entry that matches, if there is one."""
+        if self._exact:
+            found = self._entries.get((tuple(Ternary(value, EVERY_BIT) for value in key), 0))
+            return None if found is None else found.target
         if self._ranked is None:
             # Of equals the oldest entry comes first.
             self._ranked = sorted(self._entries.values(), key=self._rank, reverse=True)
-        for entry in self._ranked:
-            if all(map(matches, entry.matches, key)):
-                return entry.target
-        return None
+        matching = (each for each in self._ranked if all(map(matches, each.matches, key)))
+        return next((each.target for each in matching), None)
 
     def set_counts(self, key: EntryKey, counts: tuple[int, int]) -> None:
         """Set the packet and byte counts of an entry with direct counters."""
@@ -153,11 +128,6 @@ class EntryTable:
 
     def __len__(self) -> int:
         return len(self._entries)
-
-
-def _exact_key(entry: Entry) -> Key:
-    values = tuple(match.value for match in entry.matches if isinstance(match, Ternary))
-    return values[0] if len(values) == 1 else values
 
 
 def prefix_bits(entry: Entry) -> int:

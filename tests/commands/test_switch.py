@@ -19,7 +19,7 @@ from switchgnn.controller.counters import read_counters
 from switchgnn.controller.p4runtime.client import program_cookie
 from switchgnn.p4src import load_program, load_strawman
 from switchgnn.p4src.program import SWITCHGNN
-from switchgnn.softswitch.daemon.options import SwitchOptions
+from switchgnn.softswitch.daemon.serving import SwitchOptions
 from switchgnn.topologies.child import Child
 from switchgnn.topologies.free_ports import free_udp_addresses
 from tests.network.usual import described_leaf_spine, described_star

@@ -25,6 +25,7 @@ from switchgnn.host.wire.header import (
     Kind,
     lanes_of,
     payload_bytes,
+    places_bytes,
 )
 from switchgnn.host.wire.narrow import pack_lanes, unpack_lanes
 from tests.capture.drawn import SWITCH, WORKERS, direct_packets, feature, flipped, frame_of, packets
@@ -37,7 +38,7 @@ SCRIPT = Path(__file__).parent.parent.parent / "deploy/wireshark/switchgnn.lua"
 NAMES = usual_names()
 HEADER = [name for name in (*Header._fields, "version", "checksum") if name != "fragment"]
 PARTS = ["fragment", "pool", "width", "lanes"]
-BODY = ["magnitude", "plan", "seen_round", "worker", "heartbeat", "lane"]
+BODY = ["magnitude", "plan", "seen_round", "worker", "heartbeat", "lane", "place"]
 REDUCE = [f"reduce.{name}" for name in ("number", "code", "newest")]
 DIRECT = [f"direct.{name}" for name in ("number", "tag", "from", "to", "round", "fragment", "lane")]
 WORDS = ["summary", "problem", "refusal", "direct"]
@@ -80,8 +81,8 @@ def narrow_lanes(header, frame):
     if header.bits == 0:
         return []
     lanes = lanes_of(header.fragment)
-    size = payload_bytes(header.fragment, header.bits)
-    body = np.frombuffer(frame[BODY_AT : BODY_AT + size], dtype=np.uint8)[np.newaxis]
+    size, begin = payload_bytes(header.fragment, header.bits), BODY_AT + places_bytes(header)
+    body = np.frombuffer(frame[begin : begin + size], dtype=np.uint8)[np.newaxis]
     return unpack_lanes(body, lanes, header.bits)[0].tolist()
 
 
@@ -101,7 +102,12 @@ def assert_same(said, packet):
     assert said["problem"] == ([packet.problem] if packet.problem else [])
     assert number(*said["direct"]) == packet.direct
     frame = packet.captured.frame
-    there = (len(frame) - BODY_AT) // 4
+    # Of a bundle of sums, the places of its rows precede its numbers.
+    begin = BODY_AT if packet.direct else BODY_AT + places_bytes(header)
+    there = (len(frame) - begin) // 4
+    if not packet.cut and packet.problem is None:
+        places = struct.unpack_from(f">{(begin - BODY_AT) // 2}H", frame, BODY_AT)
+        assert list(map(int, said["place"])) == list(places)
     if packet.body is not None:
         assert number(*said["plan"]) == packet.body.plan
         if header.kind == Kind.REDUCING:
@@ -123,7 +129,7 @@ def assert_same(said, packet):
             assert list(map(int, said["lane"])) == narrow_lanes(header, frame)
     elif header.kind in WITH_LANES and there >= count:
         form, name = (f">{count}f", "direct.lane") if packet.direct else (f">{count}i", "lane")
-        lanes = struct.unpack_from(form, frame, BODY_AT)
+        lanes = struct.unpack_from(form, frame, begin)
         assert list(map(float, said[name])) == pytest.approx(lanes, rel=1e-5, nan_ok=True)
     if header.kind in OF_REDUCE and not packet.direct:
         fragment = header.round * 2**16 + header.block_id
@@ -228,7 +234,7 @@ MISTAKES = [
     ("GROUP_BYTES * math.floor(group / parts)", "GROUP_BYTES * group"),
     ("buffer(38, WORKER_BYTES)", "buffer(39, WORKER_BYTES)"),
     ("tree:add(f.plan, buffer(30, 4))", "tree:add(f.plan, buffer(26, 4))"),
-    ("HEADER_BYTES + 4 * lane, 4", "HEADER_BYTES + 124 - 4 * lane, 4"),
+    ("begin + 4 * lane, 4", "begin + 124 - 4 * lane, 4"),
     ("[SUM] = \"sum\"", "[SUM] = \"some\""),
     ("value = 0xffffffff", "value = 0xfffffffe"),
     ("innermost(ip_len) - innermost(ip_hdr_len)", "128"),

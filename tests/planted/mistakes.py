@@ -492,7 +492,7 @@ MISTAKES = (
         "changed_headers_unnoticed",
         PTF,
         "a packet recirculates with its old bytes though a header has changed",
-        "switchgnn/softswitch/native/functions.py",
+        "switchgnn/softswitch/native/source.py",
         '" state.changed = true;" if variable in self._headers else ""',
         '""',
         (

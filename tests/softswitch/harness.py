@@ -15,8 +15,7 @@ from google.protobuf import text_format
 from switchgnn.softswitch.forwarding import Forwarder
 from switchgnn.softswitch.loader import GivenProgram
 from switchgnn.softswitch.native.engine import Attachment, NativeEngine, PortKind, load_native
-from switchgnn.softswitch.queues import QueueSettings
-from switchgnn.softswitch.replication import ReplicationEngine
+from switchgnn.softswitch.ports import QueueSettings
 from switchgnn.softswitch.tables import EVERY_BIT, Ternary
 from tests.support.captured import Captured
 from tests.support.speed import seconds_here
@@ -58,14 +57,12 @@ class Rig:
     def __init__(self, config, queues=None, attached=range(510), clock=time.monotonic):
         self.program = GivenProgram(config).lowered
         self.sent = []
-        self.replication = ReplicationEngine()
         self.forwarder = Forwarder(
             self.program,
             depth=(queues or QueueSettings()).depth,
             senders={port: self._sender(port) for port in attached},
             clock=clock,
         )
-        self.forwarder.publish(self.replication)
         self.state, self.counts = self.forwarder.state, self.forwarder.counts
 
     def _sender(self, port):
@@ -96,14 +93,12 @@ class NativeRig:
     def __init__(self, config, queues=None, attached=range(510), clock=None):
         given = GivenProgram(config)
         self.program = given.lowered
-        self.replication = ReplicationEngine()
         native = load_native(given)
         self.engine = NativeEngine(native, queues or QueueSettings())
-        self.engine.publish(self.replication)
         self._sent = []
         self.state = self.engine.state
         if clock is not None:
-            self.engine.switch.call("switch_clock", clock)
+            self.engine.switch.call("switch_tick", clock)
         self.engine.attach(dict.fromkeys(attached, Attachment(PortKind.CAPTURED)))
         self.forwarder = NativeForwarder(self.engine)
         self.captured = Captured(self.engine)
@@ -140,9 +135,6 @@ class NativeForwarder:
     @property
     def busy(self):
         return self._engine.run_again(0)
-
-    def drain(self):
-        self._engine.switch.call("switch_drain")
 
 
 RIGS = {"python": Rig, "native": NativeRig}

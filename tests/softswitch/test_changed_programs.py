@@ -79,7 +79,7 @@ def make(config):
     """Do all that installing a program does, except compiling C++."""
     given = GivenProgram(config)
     Forwarder(given.lowered, depth=1, senders={})
-    return program_source(given.lowered).text
+    return program_source(given.lowered)
 
 
 def first_with_each_kind():

@@ -7,6 +7,7 @@ import queue
 import random
 import socket
 import stat
+import threading
 from contextlib import ExitStack, contextmanager
 
 import grpc
@@ -16,12 +17,12 @@ from google.protobuf.descriptor import FieldDescriptor
 
 from switchgnn.softswitch import GrpcAddressError, SoftSwitch
 from switchgnn.softswitch.errors import RequestError
-from switchgnn.softswitch.p4runtime.arbitration import (
+from switchgnn.softswitch.p4runtime.service import (
     READS,
-    STREAMS_PER_CLIENT,
-    ReadLimit,
+    STREAMS_PER_HOST,
+    Arbiter,
     StreamClient,
-    StreamLimits,
+    place,
 )
 from tests.softswitch.harness import DEADLINE, Controller, exact, insert
 from tests.support.listeners import refused_to_nobody
@@ -51,7 +52,7 @@ def test_idle_streams_hold_up_no_call(switch):
     address = switch.grpc_address
     with Controller(address, "tables") as before, idle_streams(address, IDLE) as calls:
         ended = wait_until(
-            lambda: [each for each in calls if each.done()][IDLE - STREAMS_PER_CLIENT - 1 :],
+            lambda: [each for each in calls if each.done()][IDLE - STREAMS_PER_HOST - 1 :],
             "all but a few are told to end",
         )
         assert {call.code() for call in ended} == {grpc.StatusCode.RESOURCE_EXHAUSTED}
@@ -66,29 +67,27 @@ def test_idle_streams_hold_up_no_call(switch):
 
 
 def test_no_client_takes_the_streams_of_another():
-    limits, greedy = StreamLimits(), [StreamClient() for _ in range(STREAMS_PER_CLIENT + 1)]
-    other = StreamClient()
-    with ExitStack() as stack:
-        stack.enter_context(limits.place_for(other, "ipv4:10.0.0.1:5"))
-        for number, stream in enumerate(greedy):
-            stack.enter_context(limits.place_for(stream, f"ipv4:10.0.0.2:{number}"))
-        assert isinstance(greedy[0].outbox.get_nowait(), RequestError)
-        # Streams in use are not ended for others.
-        for stream in greedy:
-            stream.has_asked = True
-        with pytest.raises(RequestError, match="close one first"):
-            stack.enter_context(limits.place_for(StreamClient(), "ipv4:10.0.0.2:99"))
+    arbiter, other = Arbiter(0), StreamClient("ipv4:10.0.0.1:5")
+    greedy = [StreamClient(f"ipv4:10.0.0.2:{port}") for port in range(STREAMS_PER_HOST + 1)]
+    for stream in (other, *greedy):
+        arbiter.open(stream)
+    assert isinstance(greedy[0].outbox.get_nowait(), RequestError)
+    # Streams in use are not ended for others.
+    for stream in greedy:
+        stream.has_asked = True
+    with pytest.raises(RequestError, match="close one first"):
+        arbiter.open(StreamClient("ipv4:10.0.0.2:99"))
     assert other.outbox.empty()
 
 
 def test_reads_are_limited():
-    limit = ReadLimit()
+    reads = threading.Semaphore(READS)
     with ExitStack() as stack:
         for _ in range(READS):
-            stack.enter_context(limit.place())
+            stack.enter_context(place(reads))
         with pytest.raises(RequestError, match=f"{READS} reads"):
-            stack.enter_context(limit.place())
-    with limit.place():
+            stack.enter_context(place(reads))
+    with place(reads):
         pass
 
 

@@ -28,6 +28,7 @@ from tests.softswitch.harness import (
     ternary,
     update,
 )
+from tests.softswitch.test_programs import CLONE, MULTICAST, order
 from tests.support.speed import seconds_here
 from tests.support.waiting import wait_until
 
@@ -227,7 +228,7 @@ def test_counters(switch, tables):
         assert read()[3].packet_count == after
 
 
-def test_groups_and_sessions(switch, tables):
+def test_groups_and_sessions(tables):
     copies = [p4r.Replica(egress_port=4, instance=1), p4r.Replica(port=b"\x05", instance=2)]
     group = p4r.MulticastGroupEntry(multicast_group_id=1, replicas=copies)
     session = p4r.CloneSessionEntry(session_id=5, replicas=copies[:1], packet_length_bytes=64)
@@ -245,7 +246,6 @@ def test_groups_and_sessions(switch, tables):
         replication("DELETE", clone_session_entry=beyond),
     )
     assert codes == [OK, EXISTS, INVALID, INVALID, NOT_FOUND, OK, INVALID, NOT_FOUND]
-    assert [(r.port, r.instance) for r in switch.replication.groups[1]] == [(4, 1), (5, 2)]
     everything = tables.read(packet_replication_engine_entry=p4r.PacketReplicationEngineEntry())
     entries = [e.packet_replication_engine_entry for e in everything]
     assert [e.multicast_group_entry for e in entries[:1]] == [group]
@@ -254,8 +254,25 @@ def test_groups_and_sessions(switch, tables):
         replication("DELETE", multicast_group_entry=group),
         replication("DELETE", clone_session_entry=session),
     )
-    assert switch.replication.groups == {}
-    assert switch.replication.sessions == {}
+    assert tables.read(packet_replication_engine_entry=p4r.PacketReplicationEngineEntry()) == []
+
+
+def test_packets_are_copied_until_the_group_or_session_is_deleted(switch):
+    copies = [p4r.Replica(egress_port=4, instance=1), p4r.Replica(port=b"\x05", instance=2)]
+    group = p4r.MulticastGroupEntry(multicast_group_id=1, replicas=copies)
+    session = p4r.CloneSessionEntry(session_id=5, replicas=[p4r.Replica(egress_port=6)])
+    with Controller(switch.grpc_address, "fates") as controller:
+        controller.arbitrate()
+        controller.set_config()
+        for kind in ("INSERT", "DELETE"):
+            controller.write(
+                replication(kind, multicast_group_entry=group),
+                replication(kind, clone_session_entry=session),
+            )
+            switch.inject(1, order(MULTICAST))
+            switch.inject(1, order(CLONE))
+            copied = {4: 1, 5: 1, 6: 1}
+            assert {port: switch.counts.unattached[port] for port in copied} == copied
 
 
 def get_config(controller, kind="ALL"):
@@ -335,7 +352,7 @@ def test_commit_resets_everything(switch, tables):
     assert tables.read(table_entry=wanted) == []
     cells = tables.read(register_entry=p4r.RegisterEntry())
     assert {c.register_entry.data.bitstring for c in cells} == {b"\x00"}
-    assert switch.replication.groups == {}
+    assert tables.read(packet_replication_engine_entry=p4r.PacketReplicationEngineEntry()) == []
 
 
 CHECKS = ("VERIFY", "VERIFY_AND_SAVE", "VERIFY_AND_COMMIT")

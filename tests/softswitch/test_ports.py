@@ -149,8 +149,7 @@ def test_an_error_loses_one_packet_and_not_the_switch(udp_switch, monkeypatch, b
     if backend is Backend.NATIVE:
         pytest.skip("native code has no exceptions")
     switch, one, three = udp_switch
-    switch.load(config_bytes("fates"))
-    monkeypatch.setattr(switch.replication, "groups", None)
+    monkeypatch.setattr(switch.load(config_bytes("fates")), "groups", None)
     one.send(bytes([3, 0, 0, 0, 0, 0]))
     one.send(FRAME)
     assert three.recv(2000)[:2] == FRAME[:2]

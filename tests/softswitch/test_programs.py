@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from switchgnn.softswitch.loader import GivenProgram
-from switchgnn.softswitch.replication import CloneSession, Replica
+from switchgnn.softswitch.state import Replica
 from switchgnn.softswitch.tables import Entry, Range, Ternary, matches, prefix_mask
 from tests.softswitch.harness import Rig, action_target, config_bytes, exactly
 
@@ -25,9 +25,9 @@ REPORT = struct.Struct(">HHIHIHHI")
 @pytest.fixture
 def rig():
     rig = Rig(config_bytes("fates"))
-    rig.replication.groups[1] = (Replica(4, 7), Replica(5, 8), Replica(4, 9))
-    rig.replication.sessions[5] = CloneSession((Replica(6, 3),))
-    rig.replication.sessions[6] = CloneSession((Replica(7, 0), Replica(8, 1)))
+    rig.state.set_group(1, (Replica(4, 7), Replica(5, 8), Replica(4, 9)))
+    rig.state.set_session(5, (Replica(6, 3),))
+    rig.state.set_session(6, (Replica(7, 0), Replica(8, 1)))
     return rig
 
 
@@ -98,12 +98,12 @@ def test_ingress_clone_is_the_original_packet_with_listed_fields_only(rig):
 def test_clones_without_a_list_or_a_session(rig):
     clone = rig.run(9, order(CLONE_UNLISTED))[0][1]
     assert report(clone) == (0, 7, 1, 0, 13, 0, 0, 0)
-    rig.replication.sessions.clear()
+    rig.state.set_session(5, ())
     assert ports(rig.run(1, order(CLONE))) == [2]
 
 
 def test_clone_session_can_shorten_copies(rig):
-    rig.replication.sessions[5] = CloneSession((Replica(6, 3),), max_length=10)
+    rig.state.set_session(5, (Replica(6, 3),), max_length=10)
     clone, original = rig.run(1, order(CLONE))
     assert len(clone[1]) == 10
     assert len(original[1]) == 13 + REPORT.size

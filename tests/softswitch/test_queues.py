@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from switchgnn.softswitch import Backend, EthernetSpec, QueueSettings, SoftSwitch, UdpSpec
 from switchgnn.softswitch.native.build import NoCompilerError
 from switchgnn.softswitch.ports import Port
-from switchgnn.softswitch.replication import Replica
+from switchgnn.softswitch.state import Replica
 from tests.softswitch.harness import NativeRig, config_bytes, free_address, udp_socket
 from tests.support.native import needs_compiler
 from tests.support.waiting import wait_until
@@ -221,9 +221,7 @@ def test_higher_classes_leave_first_and_have_queues_of_their_own():
 @needs_compiler
 def test_ports_with_equal_lines_take_turns():
     lines = Lines(bandwidth=8.0)
-    lines.rig.replication.groups[1] = tuple(
-        Replica(port, 1) for port in (4, 4, 4, 5, 6, 6, 5, 5, 6)
-    )
+    lines.rig.state.set_group(1, tuple(Replica(port, 1) for port in (4, 4, 4, 5, 6, 6, 5, 5, 6)))
     assert sorted(port for port, _ in lines.run(sized(MULTICAST))) == [4, 5, 6]
     # Even with several frames due per port, ports take turns.
     assert [port for port, _ in lines.serve(200)] == [4, 5, 6, 4, 5, 6]

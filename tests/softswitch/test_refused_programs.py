@@ -12,10 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from switchgnn.softswitch.errors import MalformedProgramError, UnsupportedProgramError
-from switchgnn.softswitch.interpreter import Closures, Frame, Zeros
+from switchgnn.softswitch.forwarding import Frame, Interpreter
 from switchgnn.softswitch.loader import load_program
-from switchgnn.softswitch.lowering.expressions import FunctionContext
-from switchgnn.softswitch.lowering.layout import FieldLayout
+from switchgnn.softswitch.lowering.expressions import FieldLayout, FunctionContext
 from switchgnn.softswitch.lowering.program import lower_program
 from tests.softswitch.harness import config_bytes
 
@@ -327,12 +326,12 @@ def test_expression_has_its_value_and_stays_in_its_range(node, a, b, c, s):
     values = {"a": a, "b": b, "c": c, "s": s}
     ctx = FunctionContext(LAYOUT, "test")
     lowered = ctx.value(node)
-    closures = Closures(None)
-    frame = Frame(Zeros({SLOTS[name].variable.name: value for name, value in values.items()}), b"")
-    closures.block(ctx.statements)(frame)
-    assert closures.value(lowered)(frame) == evaluate(node, values)
+    interpreter = Interpreter(None)
+    frame = Frame({SLOTS[name].variable.name: value for name, value in values.items()}, b"")
+    interpreter.run(ctx.statements, frame)
+    assert interpreter.value(lowered, frame) == evaluate(node, values)
     for each in parts_of(lowered):
-        result = closures.value(each)(frame)
+        result = interpreter.value(each, frame)
         assert each.low <= result <= each.high
         assert each.low < 0 or not result & ~each.ones
 

@@ -3,6 +3,7 @@
 """The frames that a native engine sends to captured ports."""
 
 from ctypes import create_string_buffer
+from functools import partial
 from struct import Struct
 
 from switchgnn.softswitch.native.engine import NativeEngine
@@ -17,7 +18,7 @@ class Captured:
     """Returns the frames sent since the last call, as (port, frame)."""
 
     def __init__(self, engine: NativeEngine) -> None:
-        self._move = engine.switch.bound("switch_captured")
+        self._move = partial(engine.switch.call, "switch_captured")
         self._room = create_string_buffer(_ROOM)
         self._moved = memoryview(self._room).cast("B")
 

@@ -9,19 +9,23 @@ import signal
 import socket
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path
+from tempfile import TemporaryFile
 
 import typer
 from finsy.proto import p4i, p4r, rpc_code
 from google.protobuf.message import DecodeError
 
 from switchgnn.base.errors import SwitchGNNError
-from switchgnn.base.options import with_groups
-from switchgnn.softswitch.daemon.options import SwitchOptions
-from switchgnn.softswitch.daemon.state_file import Keeper, open_state, part_of, unusable
+from switchgnn.base.files import whole_file
+from switchgnn.base.options import option, with_groups
+from switchgnn.softswitch.daemon.state_file import Keeper, explaining, open_state, unusable
 from switchgnn.softswitch.errors import PortError, RequestError, SoftSwitchError
+from switchgnn.softswitch.native.build import VARIABLE, Backend
+from switchgnn.softswitch.p4runtime.entities import apply_updates, read_request
 from switchgnn.softswitch.p4runtime.pipeline_config import (
     Device,
     InstalledPipeline,
@@ -29,55 +33,122 @@ from switchgnn.softswitch.p4runtime.pipeline_config import (
 )
 from switchgnn.softswitch.p4runtime.server import ServerTls, socket_path
 from switchgnn.softswitch.p4runtime.service import P4RuntimeService
-from switchgnn.softswitch.p4runtime.writing import apply_updates, read_request
-from switchgnn.softswitch.ports import PortSpec, parse_port
-from switchgnn.softswitch.queues import QueueSettings
+from switchgnn.softswitch.ports import DEFAULT_DEPTH, PortSpec, QueueSettings, parse_port
 from switchgnn.softswitch.switch import SoftSwitch
+
+
+class LogLevel(str, Enum):
+    """How much is logged."""
+
+    DEBUG = "debug"
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+
+
+_PORTS, _P4RUNTIME, _TLS, _SERVICE = "Ports", "P4Runtime", "TLS", "Service"
+
+
+@dataclass(frozen=True)
+class SwitchOptions:
+    """The options of a switch, each documented by its help."""
+
+    grpc: str | None = option(
+        _P4RUNTIME, "ADDRESS", "Serve P4Runtime at this address: unix:PATH or HOST:PORT."
+    )
+    port: list[str] | None = option(
+        _PORTS, "N=WHAT", "Attach port N to eth:INTERFACE or udp:IP:PORT:PEER_IP:PORT; repeatable."
+    )
+    state: Path | None = option(
+        _SERVICE,
+        "FILE",
+        "Keep the controllers' settings in this file, and restore them at the start.",
+    )
+    state_interval: float = option(
+        _SERVICE, "SECONDS", "Write a change after this delay at least.", default=1.0, min=0.0
+    )
+    ready_file: Path | None = option(
+        _SERVICE, "FILE", "Write the P4Runtime address to this file while the switch serves."
+    )
+    device_id: int = option(_P4RUNTIME, "N", "Use this device id of P4Runtime.", default=0, min=0)
+    cpu_port: int | None = option(
+        _P4RUNTIME,
+        "N",
+        "Send packet-ins and packet-outs through this port.",
+        shown="none",
+        min=0,
+        max=510,
+    )
+    queue_depth: int = option(
+        _PORTS, "N", "An egress queue holds N packets of one class.", default=DEFAULT_DEPTH, min=1
+    )
+    port_rate: float | None = option(
+        _PORTS, "NUMBER", "Limit each port to this many packets per second.", shown="any", min=0.001
+    )
+    port_bandwidth: float | None = option(
+        _PORTS,
+        "NUMBER",
+        "Limit each port given with --port to this many Mbit/s.",
+        shown="any",
+        min=0.001,
+    )
+    tls_cert: Path | None = option(_TLS, "FILE", "Identify the server by this certificate (PEM).")
+    tls_key: Path | None = option(_TLS, "FILE", "Use this key (PEM) of the server.")
+    tls_client_ca: Path | None = option(
+        _TLS, "FILE", "Demand client certificates of this CA (PEM)."
+    )
+    backend: Backend = option(
+        _SERVICE,
+        "WHAT",
+        "Run programs as native code (C++), python, or auto: native if there is a compiler; also "
+        f"set by ${VARIABLE}.",
+        default=Backend.AUTO,
+        envvar=VARIABLE,
+        show_envvar=False,
+    )
+    log_level: LogLevel = option(
+        _SERVICE,
+        "LEVEL",
+        "Print messages from this severity on: debug, info, warning or error.",
+        default=LogLevel.WARNING,
+    )
+
 
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
-class StopSignals:
-    """Catches SIGINT and SIGTERM while entered, in the main thread.
+@contextmanager
+def stop_signals() -> Iterator[Callable[[], signal.Signals]]:
+    """Catch SIGINT and SIGTERM in the main thread, and yield a function that waits for one.
 
     A handler that sets a ``threading.Event`` is unreliable: due just before the main thread
     sleeps on the event, it never runs (https://github.com/python/cpython/issues/98140), and while
     the main thread holds the event's lock, it deadlocks. Bytes that the interpreter writes to
     a socket stay there, whichever thread received the signal.
     """
-
-    def __init__(self) -> None:
-        self._notices, self._writer = socket.socketpair()
-        self._writer.setblocking(False)
-
-    def __enter__(self) -> "StopSignals":
+    notices, writer = socket.socketpair()
+    with notices, writer:
+        writer.setblocking(False)
         # One signal is enough, so a full socket does no harm.
-        signal.set_wakeup_fd(self._writer.fileno(), warn_on_full_buffer=False)
+        signal.set_wakeup_fd(writer.fileno(), warn_on_full_buffer=False)
         for number in STOP_SIGNALS:
-            # Without a handler the process would end at once.
+            # Without a handler the process would end at once. It stays, so that another signal
+            # does not disturb the shutdown.
             signal.signal(number, lambda _number, _frame: None)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        # The handlers stay, so that another signal does not disturb the shutdown.
-        signal.set_wakeup_fd(-1)
-        self._notices.close()
-        self._writer.close()
-
-    def wait(self) -> signal.Signals:
-        """Wait for a signal and return it; one that came before this call counts."""
-        while (number := self._notices.recv(1)[0]) not in STOP_SIGNALS:
-            pass
-        return signal.Signals(number)
+        numbers = iter(lambda: notices.recv(1)[0], None)
+        try:
+            yield lambda: signal.Signals(next(each for each in numbers if each in STOP_SIGNALS))
+        finally:
+            signal.set_wakeup_fd(-1)
 
 
 _LOG = logging.getLogger("softswitch.readiness")
-_VARIABLE = "NOTIFY_SOCKET"
+_NOTIFY_SOCKET = "NOTIFY_SOCKET"
 
 
 def notify(state: str) -> None:
     """Send a state to systemd, if it started this process; see sd_notify(3)."""
-    address = os.environ.get(_VARIABLE, "")
+    address = os.environ.get(_NOTIFY_SOCKET, "")
     if not address.startswith(("/", "@")):
         return
     # A name that begins with @ is abstract.
@@ -87,25 +158,26 @@ def notify(state: str) -> None:
             sock.sendto(state.encode(), name)
     except OSError as error:
         _LOG.warning(
-            "No service manager listens at %s (%s): %s", _VARIABLE, address, error.strerror or error
+            "No service manager listens at %s (%s): %s",
+            _NOTIFY_SOCKET,
+            address,
+            error.strerror or error,
         )
 
 
 def forget_ready(path: Path) -> None:
     """Remove the ready file of an earlier switch, and check that one can be created."""
-    with _explaining(path):
+    with _explaining_ready(path):
         path.unlink(missing_ok=True)
-        part_of(path).touch()
-        part_of(path).unlink()
+        TemporaryFile(dir=path.parent).close()
 
 
 @contextmanager
 def ready(address: str, path: Path | None) -> Iterator[None]:
     """Report the switch as ready inside the block."""
     if path is not None:
-        with _explaining(path):
-            part_of(path).write_text(f"{address}\n")
-            part_of(path).replace(path)
+        with _explaining_ready(path), whole_file(path) as file:
+            file.write(f"{address}\n".encode())
     notify(f"READY=1\nSTATUS=Serves P4Runtime on {address}")
     try:
         yield
@@ -115,26 +187,14 @@ def ready(address: str, path: Path | None) -> Iterator[None]:
             path.unlink(missing_ok=True)
 
 
-@contextmanager
-def _explaining(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        why = error.strerror or error
-        raise SoftSwitchError(
-            f"Cannot write {path}: {why}; choose another file (--ready-file)."
-        ) from None
+def _explaining_ready(path: Path) -> AbstractContextManager[None]:
+    return explaining(f"Cannot write {path}", "choose another file (--ready-file)")
 
 
 _Set = p4r.SetForwardingPipelineConfigRequest
 
 # Changes a restored default action.
 Amend = Callable[[p4i.P4Info, p4r.TableEntry], p4r.TableEntry]
-
-
-def as_it_was(_p4info: p4i.P4Info, entry: p4r.TableEntry) -> p4r.TableEntry:
-    """Return a default action unchanged."""
-    return entry
 
 
 @dataclass(frozen=True)
@@ -151,7 +211,7 @@ def load_config(configs: PipelineConfigs, config: p4r.ForwardingPipelineConfig) 
 
 
 def restore(
-    path: Path, device: Device, configs: PipelineConfigs, amend: Amend = as_it_was
+    path: Path, device: Device, configs: PipelineConfigs, amend: Amend | None = None
 ) -> Restored | None:
     """Restore a program and its entries from a file, before the switch serves."""
     with open_state(path) as messages:
@@ -170,7 +230,11 @@ def restore(
 
 
 def _restore_entries(
-    path: Path, device: Device, pipeline: InstalledPipeline, messages: Iterator[bytes], amend: Amend
+    path: Path,
+    device: Device,
+    pipeline: InstalledPipeline,
+    messages: Iterator[bytes],
+    amend: Amend | None,
 ) -> Restored:
     # The file also has the initial entries that controllers may change.
     for schema in pipeline.schema.tables.values():
@@ -196,73 +260,12 @@ def _restore_entries(
 _KINDS = {"table_entry", "packet_replication_engine_entry"}
 
 
-def _update(entity: p4r.Entity, p4info: p4i.P4Info, amend: Amend) -> p4r.Update:
+def _update(entity: p4r.Entity, p4info: p4i.P4Info, amend: Amend | None) -> p4r.Update:
     if not entity.table_entry.is_default_action:
         return p4r.Update(type=p4r.Update.INSERT, entity=entity)
-    amended = amend(p4info, entity.table_entry)
-    return p4r.Update(type=p4r.Update.MODIFY, entity=p4r.Entity(table_entry=amended))
-
-
-def serve(
-    switch: SoftSwitch,
-    signals: StopSignals,
-    options: SwitchOptions,
-    program: p4r.ForwardingPipelineConfig | None,
-    amend: Amend,
-) -> signal.Signals:
-    """Run a switch until a signal ends it; see :func:`run_switch`."""
-    if options.ready_file is not None:
-        forget_ready(options.ready_file)
-    begun: list[Keeper] = []
-
-    def prepare(service: P4RuntimeService) -> None:
-        configs, kept = service.configs, options.state
-        restored = None
-        if kept is not None:
-            # The keeper checks early whether the folder is writable.
-            begun.append(Keeper(kept, switch, configs, service.changed, options.state_interval))
-            restored = restore(kept, switch, configs, amend)
-        if restored is not None:
-            _say(
-                f"softswitch: restored {restored.entries:,} entries and {restored.groups:,} "
-                f"groups from {kept}"
-            )
-        elif program is not None:
-            load_config(configs, program)
-
-    switch.start(prepare)
-    try:
-        # All present objects stay: keep the garbage collector from visiting them.
-        gc.freeze()
-        for keeper in begun:
-            keeper.start()
-        address = switch.grpc_address
-        _say(f"softswitch: device {switch.device_id} serves P4Runtime on {address}")
-        if socket_path(address) is None and options.tls_client_ca is None:
-            _warn(address)
-        with ready(address, options.ready_file):
-            number = signals.wait()
-    finally:
-        ended = switch.stop()
-    for keeper in begun:
-        keeper.stop()
-    if not ended:
-        # The interpreter would wait for the threads of the remaining calls.
-        sys.stdout.flush()
-        os._exit(0 if number == signal.SIGTERM else 128 + number)
-    return number
-
-
-def _say(line: str) -> None:
-    sys.stdout.write(f"{line}\n")
-    sys.stdout.flush()
-
-
-def _warn(address: str) -> None:
-    sys.stderr.write(
-        f"Warning: anybody who can connect to {address}, such as any user of this machine, can "
-        "change this switch: use unix:PATH or client certificates (--tls-client-ca).\n"
-    )
+    if amend is not None:
+        entity = p4r.Entity(table_entry=amend(p4info, entity.table_entry))
+    return p4r.Update(type=p4r.Update.MODIFY, entity=entity)
 
 
 app = typer.Typer(add_completion=False)
@@ -282,7 +285,7 @@ def main(options: SwitchOptions) -> None:
 def run_switch(
     options: SwitchOptions,
     program: p4r.ForwardingPipelineConfig | None = None,
-    amend: Amend = as_it_was,
+    amend: Amend | None = None,
 ) -> signal.Signals:
     """Run a switch until SIGINT or SIGTERM.
 
@@ -293,46 +296,88 @@ def run_switch(
     """
     if options.grpc is None:
         raise SoftSwitchError("Give a P4Runtime address: --grpc unix:PATH or HOST:PORT.")
-    with StopSignals() as signals:
+    begun: list[Keeper] = []
+
+    def prepare(service: P4RuntimeService) -> None:
+        configs, kept = service.configs, options.state
+        restored = None
+        if kept is not None:
+            # The keeper checks early whether the folder is writable.
+            begun.append(Keeper(kept, switch, configs, service.changed, options.state_interval))
+            restored = restore(kept, switch, configs, amend)
+        if restored is not None:
+            _say(
+                f"softswitch: restored {restored.entries:,} entries and {restored.groups:,} "
+                f"groups from {kept}"
+            )
+        elif program is not None:
+            load_config(configs, program)
+
+    with stop_signals() as wait:
         logging.basicConfig(
             level=options.log_level.value.upper(), format="%(levelname)s %(name)s %(message)s"
         )
-        tls = _tls(options.tls_cert, options.tls_key, options.tls_client_ca)
-        ports = _ports(options.port or [])
-        if options.cpu_port in ports:
-            raise PortError(
-                f"Port {options.cpu_port} is given as --port and as --cpu-port: change one of "
-                "the numbers."
-            )
-        megabits = options.port_bandwidth
-        switch = SoftSwitch(
-            ports,
-            device_id=options.device_id,
-            grpc=options.grpc,
-            cpu_port=options.cpu_port,
-            queues=QueueSettings(
-                options.queue_depth,
-                options.port_rate,
-                bandwidth=None if megabits is None else megabits * 1e6,
-            ),
-            tls=tls,
-            backend=options.backend,
-        )
-        return serve(switch, signals, options, program, amend)
+        switch = _switch(options)
+        if options.ready_file is not None:
+            forget_ready(options.ready_file)
+        switch.start(prepare)
+        try:
+            # All present objects stay: keep the garbage collector from visiting them.
+            gc.freeze()
+            for keeper in begun:
+                keeper.start()
+            _announce(switch, options)
+            with ready(switch.grpc_address, options.ready_file):
+                number = wait()
+        finally:
+            ended = switch.stop()
+        for keeper in begun:
+            keeper.stop()
+        if not ended:
+            # The interpreter would wait for the threads of the remaining calls.
+            sys.stdout.flush()
+            os._exit(0 if number == signal.SIGTERM else 128 + number)
+        return number
 
 
-def _ports(texts: list[str]) -> dict[int, PortSpec]:
+def _switch(options: SwitchOptions) -> SoftSwitch:
+    certificate, key, tls = options.tls_cert, options.tls_key, None
+    if certificate is not None and key is not None:
+        tls = ServerTls(certificate, key, options.tls_client_ca)
+    elif (certificate, key, options.tls_client_ca) != (None, None, None):
+        raise SoftSwitchError("TLS needs both --tls-cert and --tls-key.")
     ports: dict[int, PortSpec] = {}
-    for number, spec in map(parse_port, texts):
+    for number, spec in map(parse_port, options.port or []):
         if number in ports:
             raise PortError(f"Port {number} is given twice: use each number once.")
         ports[number] = spec
-    return ports
+    if options.cpu_port in ports:
+        raise PortError(
+            f"Port {options.cpu_port} is given as --port and as --cpu-port: change one of the "
+            "numbers."
+        )
+    bandwidth = None if options.port_bandwidth is None else options.port_bandwidth * 1e6
+    return SoftSwitch(
+        ports,
+        device_id=options.device_id,
+        grpc=options.grpc,
+        cpu_port=options.cpu_port,
+        queues=QueueSettings(options.queue_depth, options.port_rate, bandwidth=bandwidth),
+        tls=tls,
+        backend=options.backend,
+    )
 
 
-def _tls(certificate: Path | None, key: Path | None, client_ca: Path | None) -> ServerTls | None:
-    if certificate is not None and key is not None:
-        return ServerTls(certificate, key, client_ca)
-    if certificate is None and key is None and client_ca is None:
-        return None
-    raise SoftSwitchError("TLS needs both --tls-cert and --tls-key.")
+def _announce(switch: SoftSwitch, options: SwitchOptions) -> None:
+    address = switch.grpc_address
+    _say(f"softswitch: device {switch.device_id} serves P4Runtime on {address}")
+    if socket_path(address) is None and options.tls_client_ca is None:
+        sys.stderr.write(
+            f"Warning: anybody who can connect to {address}, such as any user of this machine, "
+            "can change this switch: use unix:PATH or client certificates (--tls-client-ca).\n"
+        )
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()

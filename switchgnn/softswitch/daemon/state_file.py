@@ -16,13 +16,15 @@ import threading
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import BinaryIO
+from tempfile import TemporaryFile
+from typing import IO, BinaryIO
 
 from finsy.proto import p4r
 
-from switchgnn.base.files import open_regular
+from switchgnn.base.files import open_regular, whole_file
 from switchgnn.softswitch.errors import StateFileError
 from switchgnn.softswitch.p4runtime.pipeline_config import (
     Device,
@@ -45,48 +47,33 @@ _CHUNK = 1 << 20
 _OWNER_ONLY = 0o600
 
 
-def part_of(path: Path) -> Path:
-    """Return the file that is written first and then moved to a path."""
-    return path.with_name(f".{path.name}.part")
+@contextmanager
+def explaining(what: str, fix: str) -> Iterator[None]:
+    """Raise StateFileError for an OSError inside the block."""
+    try:
+        yield
+    except OSError as error:
+        raise StateFileError(f"{what}: {error.strerror or error}; {fix}.") from None
 
 
 def write_state(path: Path, config: bytes, responses: Iterable[bytes]) -> None:
     """Write the file atomically, with mode 0600."""
-    part = part_of(path)
-    try:
-        with _new_file(part) as file:
-            _fill(file, config, responses)
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(path)
-    except OSError as error:
-        raise StateFileError(
-            f"The state of the switch cannot be written to {path}: {error.strerror or error}; make "
-            "room there, or choose another file (--state)."
-        ) from None
+    what = f"The state of the switch cannot be written to {path}"
+    with (
+        explaining(what, "make room there, or choose another file (--state)"),
+        whole_file(path, mode=_OWNER_ONLY) as file,
+    ):
+        _fill(file, config, responses)
 
 
 def check_place(path: Path) -> None:
     """Raise StateFileError if the file cannot be written."""
-    part = part_of(path)
-    try:
-        _new_file(part).close()
-        part.unlink()
-    except OSError as error:
-        raise StateFileError(
-            f"The state of the switch cannot be kept in {path}: {error.strerror or error}; choose "
-            "a file in an existing, writable folder (--state)."
-        ) from None
+    what = f"The state of the switch cannot be kept in {path}"
+    with explaining(what, "choose a file in an existing, writable folder (--state)"):
+        TemporaryFile(dir=path.parent).close()
 
 
-def _new_file(path: Path) -> BinaryIO:
-    # The fixed name leaves at most one file after a kill; links are not followed.
-    path.unlink(missing_ok=True)
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    return os.fdopen(os.open(path, flags, _OWNER_ONLY), "wb")
-
-
-def _fill(file: BinaryIO, config: bytes, responses: Iterable[bytes]) -> None:
+def _fill(file: IO[bytes], config: bytes, responses: Iterable[bytes]) -> None:
     digest, size = hashlib.sha256(), 0
     file.write(bytes(HEAD.size))
     for message in chain([config], responses):
@@ -146,8 +133,7 @@ def _checked_size(file: BinaryIO, path: Path) -> int:
 
 def _messages(file: BinaryIO, size: int, path: Path) -> Iterator[bytes]:
     while size:
-        head = file.read(LENGTH.size)
-        length = LENGTH.unpack(head)[0] if len(head) == LENGTH.size else size
+        length = int.from_bytes(file.read(LENGTH.size), "big")
         size -= LENGTH.size + length
         # Check the length before reading.
         if size < 0 or length > MOST_MESSAGE_BYTES:
@@ -169,9 +155,9 @@ def kept_state(device: Device, pipeline: InstalledPipeline) -> Iterator[bytes]:
 
     def copy() -> tuple[list[p4r.Entity], list[Iterable[p4r.Entity | bytes]]]:
         changed = [
-            encode_default(each, tables[each.name].default[0])
+            encode_default(each, tables[each.name].default)
             for each in schemas
-            if tables[each.name].default[0][:2] != tables[each.name].initial_default[:2]
+            if tables[each.name].default[:2] != tables[each.name].initial_default[:2]
         ]
         changed += read_replication(pipeline, p4r.PacketReplicationEngineEntry())
         return changed, [
@@ -188,23 +174,18 @@ _LOG = logging.getLogger("softswitch.state")
 _SHARE = 0.1  # of the time, for writing
 
 
+@dataclass
 class Keeper:
     """Keeps the file up to date, in a thread."""
 
-    def __init__(
-        self,
-        path: Path,
-        device: Device,
-        configs: PipelineConfigs,
-        changed: threading.Event,
-        interval: float,
-    ) -> None:
-        check_place(path)
-        self._path = path
-        self._device = device
-        self._configs = configs
-        self._changed = changed
-        self._interval = interval
+    path: Path
+    device: Device
+    configs: PipelineConfigs
+    changed: threading.Event
+    interval: float  # seconds to a write, at least
+
+    def __post_init__(self) -> None:
+        check_place(self.path)
         self._stopping = threading.Event()
         self._failed = False
         self._thread = threading.Thread(target=self._run, name="softswitch-state", daemon=True)
@@ -215,20 +196,20 @@ class Keeper:
 
     def stop(self) -> None:
         """Write pending changes; the switch must no longer change."""
-        left = self._changed.is_set()
+        left = self.changed.is_set()
         self._stopping.set()
-        self._changed.set()
+        self.changed.set()
         self._thread.join()
         if left or self._failed:
             self._write()
 
     def _run(self) -> None:
         while True:
-            self._changed.wait()
+            self.changed.wait()
             # Collect the changes of one install.
-            if self._stopping.wait(self._interval):
+            if self._stopping.wait(self.interval):
                 return
-            self._changed.clear()
+            self.changed.clear()
             begin = time.monotonic()
             try:
                 self._write()
@@ -244,12 +225,12 @@ class Keeper:
         if not self._failed:
             _LOG.warning("%s", error)
         self._failed = True
-        self._changed.set()
+        self.changed.set()
 
     def _write(self) -> None:
-        pipeline = self._configs.current
+        pipeline = self.configs.current
         if pipeline is None:
-            write_state(self._path, b"", ())
+            write_state(self.path, b"", ())
             return
-        responses = kept_state(self._device, pipeline)
-        write_state(self._path, pipeline.config.SerializeToString(), responses)
+        responses = kept_state(self.device, pipeline)
+        write_state(self.path, pipeline.config.SerializeToString(), responses)

@@ -1,3 +1,3 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Generation of Python from a LoadedProgram."""
+"""Lowers a program to the intermediate representation."""

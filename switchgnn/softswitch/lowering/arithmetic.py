@@ -59,16 +59,15 @@ def multiply(left: Expr, right: Expr) -> Expr:
 
 def divide(left: Expr, right: Expr) -> Expr:
     """Return the quotient, rounded down; a division by zero gives zero."""
-    if left.low >= 0 and right.low >= 0:
-        return _made("/", (0, left.high), left, right)
-    return _made("/", _of_any_sign(left, right), left, right)
+    signed = left.low < 0 or right.low < 0
+    return _made("/", _of_any_sign(left, right) if signed else (0, left.high), left, right)
 
 
 def modulo(left: Expr, right: Expr) -> Expr:
     """Return the remainder, with the sign of the divisor; a division by zero gives zero."""
-    if left.low >= 0 and right.low >= 0:
-        return _made("%", (0, min(left.high, max(right.high - 1, 0))), left, right)
-    return _made("%", _of_any_sign(left, right), left, right)
+    signed = left.low < 0 or right.low < 0
+    most = min(left.high, max(right.high - 1, 0))
+    return _made("%", _of_any_sign(left, right) if signed else (0, most), left, right)
 
 
 def _of_any_sign(left: Expr, right: Expr) -> tuple[int, int]:

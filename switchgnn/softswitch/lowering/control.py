@@ -5,27 +5,20 @@
 from collections.abc import Sequence
 
 from switchgnn.softswitch import ir
+from switchgnn.softswitch import program as bmv2
 from switchgnn.softswitch.lowering import variables as var
 from switchgnn.softswitch.lowering.arithmetic import bit_and, compare, constant, variable, wrap
 from switchgnn.softswitch.lowering.expressions import FunctionContext
 from switchgnn.softswitch.lowering.primitives import lower_primitive
 from switchgnn.softswitch.lowering.structure import Structurer, lower_graph
-from switchgnn.softswitch.program import (
-    ActionSpec,
-    Conditional,
-    Control,
-    DirectCall,
-    KeyField,
-    Node,
-    Primitive,
-    TableSpec,
-)
 
 _JUMPS = frozenset(("_jump", "_jump_if_zero"))
 _HIT, _MISS = "__HIT__", "__MISS__"
 
 
-def lower_action(ctx: FunctionContext, action: ActionSpec, parameters: Sequence[ir.Expr]) -> None:
+def lower_action(
+    ctx: FunctionContext, action: bmv2.ActionSpec, parameters: Sequence[ir.Expr]
+) -> None:
     """Append an action whose parameters have these values."""
     before = ctx.where, ctx.parameters
     ctx.where, ctx.parameters = f"action '{action.name}' of {ctx.stage}", parameters
@@ -37,7 +30,7 @@ def lower_action(ctx: FunctionContext, action: ActionSpec, parameters: Sequence[
     ctx.where, ctx.parameters = before
 
 
-def _lower_with_jumps(ctx: FunctionContext, action: ActionSpec) -> None:
+def _lower_with_jumps(ctx: FunctionContext, action: bmv2.ActionSpec) -> None:
     primitives = action.primitives
     successors = {str(i): _successors(ctx, primitives, i) for i in range(len(primitives))}
 
@@ -53,7 +46,7 @@ def _lower_with_jumps(ctx: FunctionContext, action: ActionSpec) -> None:
 
 
 def _successors(
-    ctx: FunctionContext, primitives: Sequence[Primitive], index: int
+    ctx: FunctionContext, primitives: Sequence[bmv2.Primitive], index: int
 ) -> tuple[str | None, ...]:
     def node(number: int) -> str | None:
         return str(number) if number < len(primitives) else None
@@ -88,16 +81,12 @@ def _lower_branch(
 class ControlLowering:
     """Lowers one control."""
 
-    def __init__(self, ctx: FunctionContext, control: Control) -> None:
+    def __init__(self, ctx: FunctionContext, control: bmv2.Control) -> None:
         self._ctx = ctx
         self._actions = ctx.layout.program.actions
         self._control = control
-        self._exits = any(
-            primitive.op == "exit"
-            for table in control.tables.values()
-            for ident in table.actions.values()
-            for primitive in self._actions[ident].primitives
-        )
+        called = {ident for table in control.tables.values() for ident in table.actions.values()}
+        self._exits = any(_exits(self._actions[ident]) for ident in called)
 
     def lower(self) -> None:
         """Append the control."""
@@ -108,7 +97,7 @@ class ControlLowering:
         # A loop that runs once: exit leaves it from any depth.
         with self._ctx.block() as body:
             self._lower_nodes()
-            self._ctx.add(ir.Break())
+            self._ctx.add(ir.Simple.BREAK)
         self._ctx.add(ir.Repeat(tuple(body)))
 
     def _lower_nodes(self) -> None:
@@ -120,22 +109,22 @@ class ControlLowering:
     def _emit(self, name: str, structurer: Structurer) -> None:
         node = self._control.nodes[name]
         join = structurer.join(name)
-        if isinstance(node, Conditional):
+        if isinstance(node, bmv2.Conditional):
             self._ctx.where = f"condition '{node.name}'"
             condition = self._ctx.value(node.expression)
             targets = (node.true_next, node.false_next)
             _lower_branch(self._ctx, condition, targets, join, structurer)
-        elif isinstance(node, DirectCall):
+        elif isinstance(node, bmv2.DirectCall):
             self._run(self._actions[node.action], [])
         else:
             self._lower_table(node, join, structurer)
 
-    def _run(self, action: ActionSpec, parameters: Sequence[ir.Expr]) -> None:
+    def _run(self, action: bmv2.ActionSpec, parameters: Sequence[ir.Expr]) -> None:
         lower_action(self._ctx, action, parameters)
-        if any(primitive.op == "exit" for primitive in action.primitives):
-            self._ctx.add(ir.either(variable(var.EXITED), (ir.Break(),)))
+        if _exits(action):
+            self._ctx.add(ir.either(variable(var.EXITED), (ir.Simple.BREAK,)))
 
-    def _lower_table(self, table: TableSpec, join: str | None, structurer: Structurer) -> None:
+    def _lower_table(self, table: bmv2.TableSpec, join: str | None, structurer: Structurer) -> None:
         self._ctx.where = f"table '{table.name}'"
         if _always_default(table):
             number, data, _ = table.default
@@ -152,11 +141,13 @@ class ControlLowering:
             targets = (_after(table, _HIT), _after(table, _MISS))
             _lower_branch(self._ctx, variable(var.HIT), targets, join, structurer)
 
-    def _key_part(self, field: KeyField) -> ir.Expr:
+    def _key_part(self, field: bmv2.KeyField) -> ir.Expr:
         value = wrap(self._ctx.field(*field.target), field.width)
         return value if field.mask is None else bit_and(value, constant(field.mask))
 
-    def _lower_dispatch(self, table: TableSpec, join: str | None, structurer: Structurer) -> None:
+    def _lower_dispatch(
+        self, table: bmv2.TableSpec, join: str | None, structurer: Structurer
+    ) -> None:
         by_hit = _by_hit(table)
         branches: list[tuple[ir.Expr, tuple[ir.Statement, ...]]] = []
         for number, (name, ident) in enumerate(table.actions.items()):
@@ -176,8 +167,9 @@ class ControlLowering:
             self._ctx.set(var.ACTION, ir.Expr("action", var.ACTION.low, var.ACTION.high))
             self._ctx.add(ir.If(tuple(branches)))
 
-    def _parameters(self, table: TableSpec, number: int, action: ActionSpec) -> list[ir.Expr]:
-        """Return the parameters of the entry's action."""
+    def _parameters(
+        self, table: bmv2.TableSpec, number: int, action: bmv2.ActionSpec
+    ) -> list[ir.Expr]:
         found = []
         for index, width in enumerate(action.parameter_widths if action.primitives else ()):
             most = (1 << width) - 1
@@ -187,29 +179,32 @@ class ControlLowering:
         return found
 
 
-def _by_hit(table: TableSpec) -> bool:
+def _exits(action: bmv2.ActionSpec) -> bool:
+    return any(primitive.op == "exit" for primitive in action.primitives)
+
+
+def _by_hit(table: bmv2.TableSpec) -> bool:
     return not {_HIT, _MISS}.isdisjoint(table.next_tables)
 
 
-def _after(table: TableSpec, outcome: str) -> str | None:
-    """Return the node after an action, a hit or a miss."""
+def _after(table: bmv2.TableSpec, outcome: str) -> str | None:
     return table.next_tables.get(outcome, table.base_default_next)
 
 
-def _always_default(table: TableSpec) -> bool:
+def _always_default(table: bmv2.TableSpec) -> bool:
     return not table.key and table.default[0] >= 0 and table.default_is_const
 
 
-def _after_default(table: TableSpec) -> str | None:
+def _after_default(table: bmv2.TableSpec) -> str | None:
     if _by_hit(table):
         return _after(table, _MISS)
     return _after(table, list(table.actions)[table.default[0]])
 
 
-def _next_nodes(node: Node) -> tuple[str | None, ...]:
-    if isinstance(node, Conditional):
+def _next_nodes(node: bmv2.Node) -> tuple[str | None, ...]:
+    if isinstance(node, bmv2.Conditional):
         return (node.true_next, node.false_next)
-    if isinstance(node, DirectCall):
+    if isinstance(node, bmv2.DirectCall):
         return (node.next_node,)
     if _always_default(node):
         return (_after_default(node),)

@@ -1,18 +1,128 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Lower the parser."""
+"""Split headers into runs of whole bytes, and lower how they are parsed and written."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
 
 from switchgnn.softswitch import ir
+from switchgnn.softswitch.errors import UnsupportedProgramError
 from switchgnn.softswitch.lowering import arithmetic
 from switchgnn.softswitch.lowering import variables as var
 from switchgnn.softswitch.lowering.arithmetic import all_of, compare, constant, variable
-from switchgnn.softswitch.lowering.expressions import FunctionContext
+from switchgnn.softswitch.lowering.expressions import FieldLayout, FunctionContext, Slot
 from switchgnn.softswitch.lowering.primitives import lower_primitive
 from switchgnn.softswitch.lowering.structure import Structurer, lower_graph
-from switchgnn.softswitch.lowering.wire import Codec, packet_bytes, read_header
 from switchgnn.softswitch.program import MOST_BITS, Json, ParserState, Primitive, Transition
+
+
+def _packet_bytes(offset: ir.Expr, size: ir.Expr, most_bytes: int) -> ir.Expr:
+    """Return bytes of the packet, at most `most_bytes`, as a number."""
+    most = (1 << 8 * most_bytes) - 1
+    return ir.Expr("wire", 0, most, (offset, size), most)
+
+
+@dataclass(frozen=True)
+class Run:
+    """Consecutive fields that together fill whole bytes."""
+
+    slots: tuple[Slot, ...]
+    raw: bool  # no computation uses one of the fields, so that they stay undecoded
+
+    @cached_property
+    def fixed_bytes(self) -> int:
+        """Bytes of the run on the wire without a ``varbit``."""
+        return sum(slot.width for slot in self.slots if slot.length is None) // 8
+
+    @cached_property
+    def length(self) -> ir.Variable | None:
+        """The variable with the bytes of its ``varbit``, if it has one."""
+        return next((slot.length for slot in self.slots if slot.length), None)
+
+    @property
+    def size(self) -> ir.Expr:
+        """The bytes of the run on the wire."""
+        if self.length is None:
+            return constant(self.fixed_bytes)
+        return arithmetic.add(constant(self.fixed_bytes), variable(self.length))
+
+    @property
+    def raw_variable(self) -> ir.Variable:
+        """The variable of a raw run."""
+        held = self.slots[0].variable
+        return ir.Variable(held.name, 0, (1 << 8 * self.fixed_bytes) - 1, self.fixed_bytes)
+
+    def read(self, ctx: FunctionContext, offset: ir.Expr) -> None:
+        """Read the fields from the packet."""
+        if self.raw:
+            ctx.add(ir.ReadRaw(self.raw_variable, offset))
+            return
+        most_bytes = sum(slot.width for slot in self.slots) // 8
+        whole = ctx.let(_packet_bytes(offset, self.size, most_bytes))
+        for slot, below in self._with_shifts():
+            shifted = arithmetic.shift_right(whole, below)
+            power = arithmetic.shift_left(constant(1), slot.bits)
+            mask = arithmetic.subtract(power, constant(1))
+            ctx.set_slot(slot, arithmetic.bit_and(shifted, mask))
+
+    def emit(self, ctx: FunctionContext) -> None:
+        """Append the fields to the outgoing packet."""
+        if self.raw:
+            ctx.add(ir.Emit(variable(self.raw_variable), self.size))
+            return
+        whole = constant(0)
+        for slot, below in self._with_shifts():
+            held = arithmetic.wrap(variable(slot.variable), slot.width)
+            whole = arithmetic.bit_or(whole, arithmetic.shift_left(held, below))
+        ctx.add(ir.Emit(whole, self.size))
+
+    def _with_shifts(self) -> Iterator[tuple[Slot, ir.Expr]]:
+        """Yield each slot with the number of bits below it."""
+        below = constant(0)
+        pairs = []
+        for slot in reversed(self.slots):
+            pairs.append((slot, below))
+            below = arithmetic.add(below, slot.bits)
+        yield from reversed(pairs)
+
+
+# The runs of a header, which together are all of it.
+Codec = tuple[Run, ...]
+
+
+def _read_header(ctx: FunctionContext, codec: Codec) -> None:
+    position = variable(var.POSITION)
+    passed = constant(0)
+    for run in codec:
+        run.read(ctx, arithmetic.add(position, passed))
+        passed = arithmetic.add(passed, run.size)
+    ctx.set(var.POSITION, arithmetic.add(position, passed))
+
+
+def header_codecs(layout: FieldLayout, touched: frozenset[ir.Variable]) -> dict[str, Codec]:
+    """Return the codecs of all headers that can be on the wire."""
+    return {
+        header.name: tuple(_runs(layout, header.name, touched))
+        for header in layout.program.headers.values()
+        if header.fields and not header.metadata
+    }
+
+
+def _runs(layout: FieldLayout, header: str, touched: frozenset[ir.Variable]) -> Iterator[Run]:
+    pending: list[Slot] = []
+    for slot in layout.fields(header):
+        pending.append(slot)
+        if sum(s.width for s in pending if not s.length) % 8 == 0:
+            raw = all(s.length is None and s.variable not in touched for s in pending)
+            yield Run(tuple(pending), raw)
+            pending = []
+    if pending:
+        raise UnsupportedProgramError(
+            "headers that are not a whole number of bytes",
+            f"header '{header}'",
+            "pad the header type",
+        )
 
 
 class ParserLowering:
@@ -36,7 +146,7 @@ class ParserLowering:
         with self._ctx.block() as body:
             start, counters = self._program.parser_start, (var.STATE, var.TURNS)
             lower_graph(self._ctx, successors, start, self._lower_state, counters)
-            self._ctx.add(ir.Break())
+            self._ctx.add(ir.Simple.BREAK)
         self._ctx.add(ir.Repeat(tuple(body)))
 
     def _error(self, name: str) -> ir.Expr:
@@ -74,10 +184,9 @@ class ParserLowering:
         self._fail(arithmetic.negation(condition), self._error(error))
 
     def _fail(self, condition: ir.Expr, error: ir.Expr) -> None:
-        self._ctx.add(ir.either(condition, (ir.Assign(var.PARSER_ERROR, error), ir.Break())))
+        self._ctx.add(ir.either(condition, (ir.Assign(var.PARSER_ERROR, error), ir.Simple.BREAK)))
 
     def _need(self, size: ir.Expr) -> None:
-        """Fail if fewer bytes are left."""
         left = arithmetic.subtract(variable(var.PACKET_BYTES), variable(var.POSITION))
         self._fail_unless(compare(">=", left, size), "PacketTooShort")
 
@@ -108,7 +217,7 @@ class ParserLowering:
                 self._need(fixed)
             else:
                 self._take_length(fixed, varbit.length, length)
-            read_header(self._ctx, codec)
+            _read_header(self._ctx, codec)
         elif length is not None:
             # The first round, which finds the used fields, has no codecs.
             self._ctx.value(length)
@@ -159,7 +268,7 @@ class ParserLowering:
         begin, end = offset // 8, (offset + width + 7) // 8
         self._need(constant(end))
         position = arithmetic.add(variable(var.POSITION), constant(begin))
-        window = packet_bytes(position, constant(end - begin), end - begin)
+        window = _packet_bytes(position, constant(end - begin), end - begin)
         shifted = arithmetic.shift_right(window, constant(end * 8 - offset - width))
         return self._ctx.let(arithmetic.wrap(shifted, width)), width
 

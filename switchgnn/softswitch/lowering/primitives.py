@@ -11,15 +11,13 @@ from switchgnn.softswitch.hashing import ALGORITHMS
 from switchgnn.softswitch.lowering import arithmetic
 from switchgnn.softswitch.lowering import variables as var
 from switchgnn.softswitch.lowering.arithmetic import all_of, compare, constant, variable
-from switchgnn.softswitch.lowering.expressions import EGRESS, INGRESS, FunctionContext
-from switchgnn.softswitch.lowering.layout import Slot
+from switchgnn.softswitch.lowering.expressions import EGRESS, INGRESS, FunctionContext, Slot
 from switchgnn.softswitch.program import DROP_PORT, MOST_BITS, Json, Primitive
 
 Parameters = tuple[Json, ...]
 
 
 def _add_to_length(ctx: FunctionContext, header: str, sign: int) -> None:
-    """Lengthen or shorten the packet by a header."""
     size = constant(ctx.layout.program.headers[header].fixed_width // 8)
     varbit = ctx.layout.varbit(header)
     if varbit is not None and varbit.length is not None:
@@ -157,11 +155,6 @@ def _assign(ctx: FunctionContext, parameters: Parameters) -> None:
     ctx.set_slot(_slot(ctx, target), ctx.value(parameters[1]))
 
 
-def _assign_varbit(ctx: FunctionContext, parameters: Parameters) -> None:
-    target, source = (_named(ctx, node) for node in parameters)
-    ctx.copy_slot(target, source)
-
-
 def _assign_element(ctx: FunctionContext, target: Json, value: ir.Expr) -> None:
     if target["op"] != "access_field":
         raise ctx.refuse(f"assigning to '{target['op']}'", "assign to a field")
@@ -232,7 +225,6 @@ def _mark_to_drop(ctx: FunctionContext, parameters: Parameters) -> None:
 
 
 def _inside(index: ir.Expr, size: int) -> ir.Expr:
-    """Return whether an index is inside an array."""
     if index.within(0, size - 1):
         return constant(1)
     lower = [compare(">=", index, constant(0))] if index.low < 0 else []
@@ -319,7 +311,7 @@ _HANDLERS: dict[str, Callable[[FunctionContext, Parameters], None]] = {
     "assign_header_stack": _copy_stack,
     "assign_union": lambda ctx, nodes: _copy_union(ctx, *map(ctx.union, nodes[:2])),
     "assign_union_stack": _copy_stack,
-    "assign_VL": _assign_varbit,
+    "assign_VL": lambda ctx, nodes: ctx.copy_slot(*(_named(ctx, node) for node in nodes)),
     "add_header": _add_header,
     "remove_header": _remove_header,
     "push": partial(_move_stack, op="push"),

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Lower a whole program to the functions that the switch calls."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 from switchgnn.softswitch import ir
 from switchgnn.softswitch.errors import UnsupportedProgramError, inconsistent
@@ -17,12 +18,10 @@ from switchgnn.softswitch.lowering.arithmetic import (
     wrap,
 )
 from switchgnn.softswitch.lowering.control import ControlLowering
-from switchgnn.softswitch.lowering.expressions import EGRESS, INGRESS, FunctionContext
-from switchgnn.softswitch.lowering.layout import FieldLayout
-from switchgnn.softswitch.lowering.parser import ParserLowering
+from switchgnn.softswitch.lowering.expressions import EGRESS, INGRESS, FieldLayout, FunctionContext
+from switchgnn.softswitch.lowering.parser import Codec, ParserLowering, header_codecs
 from switchgnn.softswitch.lowering.primitives import lower_digest
-from switchgnn.softswitch.lowering.wire import Codec, header_codecs
-from switchgnn.softswitch.program import DROP_PORT, Checksum, LoadedProgram
+from switchgnn.softswitch.program import DROP_PORT, Checksum, FieldRef, LoadedProgram
 
 _TIMES = (
     "intrinsic_metadata.ingress_global_timestamp",
@@ -119,7 +118,6 @@ def _verify(ctx: FunctionContext) -> None:
 
 
 def _update(ctx: FunctionContext) -> None:
-    """Write every updated checksum into its field."""
     for checksum in ctx.layout.program.checksums:
         if checksum.update:
             ctx.where = f"checksum '{checksum.name}'"
@@ -142,17 +140,13 @@ def _deparse(ctx: FunctionContext, codecs: Mapping[str, Codec]) -> None:
                 with ctx.when(ctx.layout.valid(header)):
                     for run in codecs[header]:
                         run.emit(ctx)
-        ctx.add(ir.EmitRest())
+        ctx.add(ir.Simple.EMIT_REST)
     ctx.add(ir.Deparse(tuple(body)))
 
 
 def _lower(program: LoadedProgram) -> LoweredProgram:
     layout = FieldLayout(program)
-    lists = {
-        ident: frozenset(layout.slot(*field, "field list").variable for field in fields)
-        for ident, fields in program.field_lists.items()
-    }
-    _refuse_varbits(layout)
+    lists = {ident: _field_list(layout, fields) for ident, fields in program.field_lists.items()}
     kept = frozenset().union(*lists.values())
     # The first round finds the header fields that are used in computations; the
     # others then stay undecoded between parser and deparser.
@@ -165,7 +159,7 @@ def _lower(program: LoadedProgram) -> LoweredProgram:
     clones = var.CLONE_SESSION in ir.variables_set(bodies.ingress.statements)
     results = [layout.standard(name) for name in _RESULTS]
     used = {slot.variable for slot in results if slot is not None}
-    given = _GivenNumbers(layout, bodies.read | kept | used)
+    given = partial(_given, layout, bodies.read | kept | used)
     spec, group, priority = (constant(0) if s is None else variable(s.variable) for s in results)
     return LoweredProgram(
         program=program,
@@ -192,7 +186,8 @@ def _stays_parsed(layout: FieldLayout, bodies: "_Bodies", kept: frozenset[ir.Var
     So it is if the parser extracts headers in the order in which they leave, depends on nothing
     else, and decides nothing else.
     """
-    parser, headers = bodies.parser.statements, layout.names - _names(layout.metadata_variables)
+    parser = bodies.parser.statements
+    headers = layout.names - {each.name for each in layout.metadata_variables}
     own = {each for each in ir.variables_set(parser) - _OF_PARSER if each.name not in headers}
     read = {each for each in ir.variables_read(parser) - _OF_PARSER if each.name not in headers}
     lets = {each.variable for each in ir.statements_in(parser) if isinstance(each, ir.Let)}
@@ -207,10 +202,6 @@ def _stays_parsed(layout: FieldLayout, bodies: "_Bodies", kept: frozenset[ir.Var
         and not own & elsewhere
         and _in_order(layout.program)
     )
-
-
-def _names(variables: Iterable[ir.Variable]) -> frozenset[str]:
-    return frozenset(each.name for each in variables)
 
 
 def _in_order(program: LoadedProgram) -> bool:
@@ -240,7 +231,6 @@ def _in_order(program: LoadedProgram) -> bool:
 
 
 def _reachable(program: LoadedProgram, begin: str) -> set[str]:
-    """Return the parser states that may come after one."""
     found: set[str] = set()
     left = [begin]
     while left:
@@ -251,28 +241,28 @@ def _reachable(program: LoadedProgram, begin: str) -> set[str]:
     return found
 
 
-def _refuse_varbits(layout: FieldLayout) -> None:
-    fields = [field for listed in layout.program.field_lists.values() for field in listed]
-    if any(layout.slot(*field, "field list").length for field in fields):
+def _field_list(layout: FieldLayout, fields: Iterable[FieldRef]) -> frozenset[ir.Variable]:
+    slots = [layout.slot(*field, "field list") for field in fields]
+    if any(slot.length for slot in slots):
         raise UnsupportedProgramError("keeping a varbit", "a field list", "keep other fields")
+    return frozenset(slot.variable for slot in slots)
 
 
 def _sorted(variables: Iterable[ir.Variable]) -> tuple[ir.Variable, ...]:
     return tuple(sorted(variables, key=lambda each: each.name))
 
 
-class _GivenNumbers:
-    """Assigns the switch's numbers to fields that are read, which may be narrower."""
+# Assigns the switch's numbers to fields, which may be narrower, if they are read.
+_Give = Callable[[Mapping[str, ir.Expr]], Iterator[ir.Statement]]
 
-    def __init__(self, layout: FieldLayout, read: frozenset[ir.Variable]) -> None:
-        self._layout = layout
-        self._read = read
 
-    def __call__(self, numbers: Mapping[str, ir.Expr]) -> Iterator[ir.Statement]:
-        for name, value in numbers.items():
-            slot = self._layout.standard(name)
-            if slot is not None and slot.variable in self._read:
-                yield ir.Assign(slot.variable, wrap(value, slot.width))
+def _given(
+    layout: FieldLayout, read: frozenset[ir.Variable], numbers: Mapping[str, ir.Expr]
+) -> Iterator[ir.Statement]:
+    for name, value in numbers.items():
+        slot = layout.standard(name)
+        if slot is not None and slot.variable in read:
+            yield ir.Assign(slot.variable, wrap(value, slot.width))
 
 
 _NOW = wrap(variable(var.NOW), 48)
@@ -299,22 +289,22 @@ def _set(values: Mapping[ir.Variable, int]) -> Iterator[ir.Statement]:
     yield from (ir.Assign(each, constant(value)) for each, value in values.items())
 
 
-def _before_ingress(given: _GivenNumbers) -> Iterator[ir.Statement]:
+def _before_ingress(given: _Give) -> Iterator[ir.Statement]:
     yield from given({**_INGRESS_PORT, "intrinsic_metadata.ingress_global_timestamp": _NOW})
-    yield ir.RestoreKept()
+    yield ir.Simple.RESTORE_KEPT
     yield from given(_AT_INGRESS)
     yield from _set({var.POSITION: 0, var.CLONE_LIST: 0, var.RESUBMIT: 0})
     yield from _set({var.CLONE_SESSION: -1, var.KEPT_BYTES: var.NEVER_TRUNCATED})
     yield ir.Assign(var.LENGTH, variable(var.PACKET_BYTES))
 
 
-def _before_parser(given: _GivenNumbers) -> Iterator[ir.Statement]:
+def _before_parser(given: _Give) -> Iterator[ir.Statement]:
     yield from given(_INGRESS_PORT)
     yield ir.Assign(var.POSITION, constant(0))
     yield ir.Assign(var.LENGTH, variable(var.PACKET_BYTES))
 
 
-def _egress(layout: FieldLayout, given: _GivenNumbers, bodies: _Bodies) -> ir.Block:
+def _egress(layout: FieldLayout, given: _Give, bodies: _Bodies) -> ir.Block:
     spec = layout.standard(_SPEC)
     dropped = constant(0)
     if spec is not None:
@@ -322,11 +312,11 @@ def _egress(layout: FieldLayout, given: _GivenNumbers, bodies: _Bodies) -> ir.Bl
     return (
         *_before_egress(given),
         *bodies.egress.statements,
-        ir.either(dropped, (ir.Drop(),), bodies.deparser.statements),
+        ir.either(dropped, (ir.Simple.DROP,), bodies.deparser.statements),
     )
 
 
-def _before_egress(given: _GivenNumbers) -> Iterator[ir.Statement]:
+def _before_egress(given: _Give) -> Iterator[ir.Statement]:
     # simple_switch writes the drop port plus one here, which is 0 in nine bits.
     yield from given({_SPEC: constant(0)})
     copied = tuple(given({"intrinsic_metadata.egress_rid": wrap(variable(var.INSTANCE), 32)}))

@@ -4,6 +4,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
 from typing import TypeVar
 
@@ -99,6 +100,7 @@ class _Nested:
             node = self._joins[node]
 
 
+@dataclass
 class _Looping:
     """Lowers a cyclic graph to a loop over parts.
 
@@ -106,52 +108,45 @@ class _Looping:
     lowered once.
     """
 
-    def __init__(
-        self,
-        ctx: FunctionContext,
-        successors: Mapping[str, Sequence[str | None]],
-        emit: Emit,
-        counters: LoopVariables,
-    ) -> None:
-        self._ctx = ctx
-        self._successors = successors
-        self._emit = emit
-        self._counters = counters
-        self._parts: dict[str, int] = {}
+    ctx: FunctionContext
+    successors: Mapping[str, Sequence[str | None]]
+    emit: Emit
+    counters: LoopVariables
+    parts: dict[str, int] = field(default_factory=dict)
 
     def lower(self, initial: str) -> None:
-        entered = Counter(node for nexts in self._successors.values() for node in nexts)
+        entered = Counter(node for nexts in self.successors.values() for node in nexts)
         shared = [n for n, count in entered.items() if count > 1 and n != initial]
-        self._parts = {n: number for number, n in enumerate((initial, *filter(None, shared)))}
-        ctx, (part, turns) = self._ctx, self._counters
+        self.parts = {n: number for number, n in enumerate((initial, *filter(None, shared)))}
+        ctx, (part, turns) = self.ctx, self.counters
         ctx.set(part, constant(0))
         ctx.set(turns, constant(0))
         with ctx.block() as body:
             ctx.set(turns, add(variable(turns), constant(1)))
             with ctx.when(compare(">", variable(turns), constant(ir.MOST_TURNS))):
-                ctx.add(ir.Break())
-            for node, number in self._parts.items():
+                ctx.add(ir.Simple.BREAK)
+            for node, number in self.parts.items():
                 with ctx.when(compare("==", variable(part), constant(number))):
                     self._lower_from(node)
             # Not reached.
-            ctx.add(ir.Break())
+            ctx.add(ir.Simple.BREAK)
         ctx.add(ir.Repeat(tuple(body)))
 
     def join(self, node: str) -> str | None:
-        nexts = self._successors[node]
+        nexts = self.successors[node]
         return nexts[0] if len(set(nexts)) == 1 else _NOWHERE
 
     def region(self, start: str | None, stop: str | None) -> None:
         if start is None:
-            self._ctx.add(ir.Break())
-        elif start in self._parts:
-            self._ctx.set(self._counters[0], constant(self._parts[start]))
-            self._ctx.add(ir.Continue())
+            self.ctx.add(ir.Simple.BREAK)
+        elif start in self.parts:
+            self.ctx.set(self.counters[0], constant(self.parts[start]))
+            self.ctx.add(ir.Simple.CONTINUE)
         elif start != stop:
             self._lower_from(start)
 
     def _lower_from(self, node: str) -> None:
-        self._emit(node, self)
+        self.emit(node, self)
         following = self.join(node)
         if following != _NOWHERE:
             self.region(following, None)

@@ -11,35 +11,20 @@ from enum import Enum
 from functools import partial
 from pathlib import Path
 
-from switchgnn.base.native import (
-    SHARED,
-    CompilerError,
-    cache_folder,
-    compile_unit,
-    compiled_once,
-    needed_compiler,
-    sources_in,
-)
+from switchgnn.base import native
 from switchgnn.softswitch.errors import SoftSwitchError
 
 RUNTIME = Path(__file__).parent / "runtime"
 SOFTSWITCH = Path(__file__).parent.parent
 # The sources that determine the C++ of a document.
 TRANSLATOR = (
-    *("document.py", "loader.py", "program.py", "lowering/*.py", "errors.py", "hashing.py"),
-    *("ir.py", "tables.py"),
-    *(f"native/{name}.py" for name in ("functions", "library", "render", "source")),
+    *("errors.py", "hashing.py", "ir.py", "loader.py", "lowering/*.py", "program.py", "tables.py"),
+    *(f"native/{name}.py" for name in ("library", "render", "source")),
 )
 VARIABLE = "SWITCHGNN_BACKEND"  # environment variable, for want of an option
 _FLAGS = (
-    "-std=c++17",
-    "-O2",
-    "-fno-gcse",
-    "-ftree-vectorize",
-    "-march=native",
-    "-fPIC",
-    "-shared",
-    "-w",
+    *("-std=c++17", "-O2", "-fno-gcse", "-ftree-vectorize"),
+    *("-march=native", "-fPIC", "-shared", "-w"),
 )
 _CACHE = "softswitch"
 
@@ -54,26 +39,29 @@ def compiled_library(document: bytes, translate: Callable[[], str]) -> Path:
     Documents in the cache are not translated.
     """
     try:
-        compiler = needed_compiler("The native switch")
-    except CompilerError as error:
+        compiler = native.needed_compiler("The native switch")
+    except native.CompilerError as error:
         raise NoCompilerError(f"{error}, or use --backend python.") from error
+    version = subprocess.run([compiler, "--version"], capture_output=True, check=False).stdout
     made_of = (
-        *(compiler, _version(compiler), processor(), *_FLAGS, document),
-        *(sys.version, *_translator(), *sources_in(RUNTIME)),
-        (SHARED / "crc32.h").read_bytes(),
+        *(compiler, version, processor(), *_FLAGS, document),
+        *(path.relative_to(SOFTSWITCH).as_posix() for path in translator_files()),
+        *(path.read_bytes() for path in translator_files()),
+        *(sys.version, *native.sources_in(RUNTIME)),
+        (native.SHARED / "crc32.h").read_bytes(),
     )
     compile_to = partial(_compile, compiler, translate)
     try:
-        return compiled_once(cache_folder(_CACHE), "program", made_of, compile_to)
-    except CompilerError as error:
+        return native.compiled_once(native.cache_folder(_CACHE), "program", made_of, compile_to)
+    except native.CompilerError as error:
         raise NoCompilerError(str(error)) from error
 
 
 def why_not_kept() -> str | None:
     """Return why compiled programs cannot be cached, or None."""
     try:
-        cache_folder(_CACHE)
-    except CompilerError as error:
+        native.cache_folder(_CACHE)
+    except native.CompilerError as error:
         return str(error)
     return None
 
@@ -84,23 +72,12 @@ def translator_files() -> Iterator[Path]:
         yield from sorted(SOFTSWITCH.glob(pattern))
 
 
-def _translator() -> Iterator[str | bytes]:
-    for path in translator_files():
-        yield path.relative_to(SOFTSWITCH).as_posix()
-        yield path.read_bytes()
-
-
 def _compile(compiler: str, translate: Callable[[], str], library: Path) -> None:
     program = library.with_suffix(".h")
     program.write_text(translate())
     unit = f'#include "{program.name}"\n#include "interface.h"\n'
-    command = (compiler, *_FLAGS, "-I", str(RUNTIME), "-I", str(SHARED), "-x", "c++", "-")
-    compile_unit(command, unit, "the program", library)
-
-
-def _version(compiler: str) -> str:
-    result = subprocess.run([compiler, "--version"], capture_output=True, text=True, check=False)
-    return result.stdout
+    command = (compiler, *_FLAGS, "-I", str(RUNTIME), "-I", str(native.SHARED), "-x", "c++", "-")
+    native.compile_unit(command, unit, "the program", library)
 
 
 def processor() -> str:

@@ -7,7 +7,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
-from ctypes import byref, c_int32, c_int64, c_uint32, c_uint64, create_string_buffer
+from ctypes import byref, c_double, c_int32, c_int64, c_uint64, create_string_buffer
 from dataclasses import dataclass, fields
 from enum import IntEnum
 from functools import partial
@@ -24,13 +24,11 @@ from switchgnn.softswitch.native.build import (
     backend_here,
     compiled_library,
 )
-from switchgnn.softswitch.native.library import Library, Switch, numbers, table_shapes
+from switchgnn.softswitch.native.library import Library, Switch, table_shapes
 from switchgnn.softswitch.native.source import program_source
 from switchgnn.softswitch.native.state import NativeState
-from switchgnn.softswitch.ports import EthernetPort, Port
+from switchgnn.softswitch.ports import CLASSES, Port, QueueSettings
 from switchgnn.softswitch.program import LoadedProgram
-from switchgnn.softswitch.queues import CLASSES, QueueSettings
-from switchgnn.softswitch.replication import CloneSession, Replica, ReplicationEngine
 from switchgnn.softswitch.state import log_message
 
 Result = TypeVar("Result")
@@ -67,7 +65,7 @@ class NativeProgram(NamedTuple):
 
 def native_library(given: GivenProgram) -> Path:
     """Return the library of a program; translate and compile it unless cached."""
-    return compiled_library(given.document, lambda: program_source(given.lowered).text)
+    return compiled_library(given.document, lambda: program_source(given.lowered))
 
 
 def load_native(given: GivenProgram) -> NativeProgram:
@@ -86,39 +84,18 @@ class NativeEngine:
         self.switch = Switch(native.library)
         self.state = NativeState(native.program, self.switch, table_shapes(native.program))
         self.messages = native.library.messages()
-        self._set_limits(queues)
+        rates = (queues.port_rates.get(port, queues.rate or 0.0) for port in range(PORTS))
+        limits = (queues.depth, queues.bandwidth or 0.0, (c_double * PORTS)(*rates), queues.limited)
+        self.switch.call("switch_limits", *limits)
         array, call = self.switch.array, self.switch.call
         self._counts = array(c_uint64, 4 * PORTS + len(_SCALARS), call("switch_counts"))
         self._tail_drops = array(c_uint64, PORTS, call("switch_tail_drops"))
         self._lengths = array(c_int64, PORTS * CLASSES, call("switch_lengths"))
 
-    def _set_limits(self, queues: QueueSettings) -> None:
-        self.switch.call("switch_limits", queues.depth, queues.rate or 0.0, queues.bandwidth or 0.0)
-        for port, rate in queues.port_rates.items():
-            self.switch.call("switch_port_rate", port, rate)
-
     def attach(self, ports: Mapping[int, Attachment]) -> None:
         """Attach ports by their numbers."""
         for number, port in ports.items():
             self.switch.call("switch_attach", number, *port)
-
-    def publish(self, replication: ReplicationEngine) -> None:
-        """Follow changes of the multicast groups and clone sessions."""
-        replication.groups.subscribe(self._group)
-        replication.sessions.subscribe(self._session)
-
-    def _group(self, ident: int, replicas: tuple[Replica, ...] | None) -> None:
-        if replicas is None:
-            self.switch.call("switch_no_group", ident)
-        else:
-            self.switch.call("switch_group", ident, *_arrays(replicas))
-
-    def _session(self, ident: int, session: CloneSession | None) -> None:
-        if session is None:
-            self.switch.call("switch_no_session", ident)
-        else:
-            replicas = _arrays(session.replicas)
-            self.switch.call("switch_session", ident, *replicas, session.max_length)
 
     def clear(self) -> None:
         """Drop all queued packets."""
@@ -154,15 +131,8 @@ def _by_port(values: list[int]) -> Counter[int]:
     return Counter({port: count for port, count in enumerate(values) if count})
 
 
-def _arrays(replicas: tuple[Replica, ...]) -> tuple[object, object, int]:
-    ports = numbers(c_int32, [replica.port for replica in replicas])
-    instances = numbers(c_uint32, [replica.instance for replica in replicas])
-    return ports, instances, len(replicas)
-
-
 _LOOP_LOG = logging.getLogger("softswitch.loop")
 _NOTICE_ROOM = 1 << 18
-_FRAME = 0
 
 
 class NativeLoop:
@@ -212,26 +182,23 @@ class NativeLoop:
 
     def _hand_over(self) -> None:
         """Send packet-ins and write log messages until the engine stops."""
-        kind, number = c_uint32(), c_uint32()
+        message = c_int32()
         room = create_string_buffer(_NOTICE_ROOM)
-        place = (byref(kind), byref(number), room, _NOTICE_ROOM)
+        place = (byref(message), room, _NOTICE_ROOM)
         while (length := self._switch.wait("switch_notice", *place)) >= 0:
             notice = room.raw[:length]
             try:
-                if kind.value == _FRAME:
-                    self._send(notice)
+                if message.value < 0:
+                    if self._packet_in is not None and not self._packet_in(notice):
+                        self.call(partial(self._switch.call, "switch_not_taken", self._cpu_port))
                 else:
-                    log_message(self._engine.messages[number.value], _logged_numbers(notice))
+                    log_message(self._engine.messages[message.value], _logged_numbers(notice))
             except Exception:
                 _LOOP_LOG.exception("A packet-in or a log message was lost.")
 
-    def _send(self, frame: bytes) -> None:
-        if self._packet_in is not None and not self._packet_in(frame):
-            self.call(partial(self._switch.call, "switch_not_taken", self._cpu_port))
-
 
 def _attachment(port: Port) -> Attachment:
-    kind = PortKind.PACKET_SOCKET if isinstance(port, EthernetPort) else PortKind.SOCKET
+    kind = PortKind.PACKET_SOCKET if port.is_packet else PortKind.SOCKET
     return Attachment(kind, port.fileno(), port.frame_bytes, port.may_refuse)
 
 
@@ -284,6 +251,6 @@ def made_natively(
     except (NoCompilerError, UnsupportedProgramError) as error:
         if chosen is Backend.NATIVE:
             raise
-        given.check()
+        _ = given.lowered  # or raise what no back end runs
         _LOG.warning("The program is interpreted: %s", error)
         return str(error)

@@ -2,23 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Bindings of runtime/interface.h, and the layouts of tables."""
 
+import ctypes
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
-from ctypes import (
-    CDLL,
-    PyDLL,
-    c_char_p,
-    c_double,
-    c_int,
-    c_int32,
-    c_int64,
-    c_uint32,
-    c_uint64,
-    c_void_p,
-)
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,17 +16,17 @@ _INTERFACE = Path(__file__).parent / "runtime" / "interface.h"
 _FUNCTION = re.compile(r"^(?:const )?(\w+\*?) (\w+)\(([^)]*)\) \{", re.MULTILINE)
 _TYPES: dict[str, Any] = {
     "void": None,
-    "int": c_int,
-    "i32": c_int32,
-    "i64": c_int64,
-    "u32": c_uint32,
-    "u64": c_uint64,
-    "double": c_double,
+    "int": ctypes.c_int,
+    "i32": ctypes.c_int32,
+    "i64": ctypes.c_int64,
+    "u32": ctypes.c_uint32,
+    "u64": ctypes.c_uint64,
+    "double": ctypes.c_double,
 }
 
 
 def _type(text: str) -> Any:  # noqa: ANN401  ctypes types
-    return c_void_p if "*" in text else _TYPES[text.split(maxsplit=1)[0]]
+    return ctypes.c_void_p if "*" in text else _TYPES[text.split(maxsplit=1)[0]]
 
 
 class Library:
@@ -46,13 +34,13 @@ class Library:
 
     def __init__(self, path: Path) -> None:
         # PyDLL keeps the GIL, for short calls; CDLL releases it, for calls that may wait.
-        self.short, self.waiting = PyDLL(str(path)), CDLL(str(path))
+        self.short, self.waiting = ctypes.PyDLL(str(path)), ctypes.CDLL(str(path))
         for result, name, arguments in _FUNCTION.findall(_INTERFACE.read_text()):
             for library in (self.short, self.waiting):
                 function = getattr(library, name)
                 function.restype = _type(result)
                 function.argtypes = [_type(each.strip()) for each in arguments.split(",") if each]
-        self.short.program_messages.restype = c_char_p
+        self.short.program_messages.restype = ctypes.c_char_p
 
     def messages(self) -> tuple[str, ...]:
         """Return the log messages of the program, by number."""
@@ -70,10 +58,6 @@ class Switch:
         """Call a function that does not wait."""
         return getattr(self._short, name)(self._pointer, *arguments)
 
-    def bound(self, name: str) -> Callable[..., Any]:
-        """Return a function that does not wait; it must not outlive the switch."""
-        return partial(getattr(self._short, name), self._pointer)
-
     def wait(self, name: str, *arguments: object) -> Any:  # noqa: ANN401  as declared
         """Call a function that may wait."""
         return getattr(self._waiting, name)(self._pointer, *arguments)
@@ -86,11 +70,6 @@ class Switch:
 
     def __del__(self) -> None:
         self._short.switch_free(self._pointer)
-
-
-def numbers(kind: Any, values: Sequence[int]) -> Any:  # noqa: ANN401  ctypes arrays
-    """Return a ctypes array of numbers."""
-    return (kind * len(values))(*values)
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,7 @@ class Code(NamedTuple):
 def words_for(low: int, high: int) -> int:
     """Return the number of words that a range needs."""
     bits = max(high.bit_length() + (low < 0), (-low - 1).bit_length() + 1 if low < 0 else 0)
-    words = max(1, -(-bits // WORD))
+    words = _words_of_bits(bits)
     if words > MOST_WORDS:
         raise UnsupportedProgramError(
             f"a value of {bits} bits", "an expression", "mask it earlier, or use --backend python"
@@ -73,16 +73,6 @@ def type_in_packet(variable: Variable) -> str:
 def is_wide(variable: Variable) -> bool:
     """Return whether a variable has more than two words."""
     return not variable.raw_bytes and words_for(variable.low, variable.high) > 2
-
-
-def _literal(number: int, words: int) -> str:
-    """Return an unsigned literal of ``words`` words, modulo their bits; of many, the words."""
-    parts = [f"{number >> (WORD * i) & ((1 << WORD) - 1):#x}ull" for i in range(words)]
-    if words == 1:
-        return parts[0]
-    if words == 2:
-        return f"pair({parts[1]}, {parts[0]})"
-    return f"{{{{{', '.join(parts)}}}}}"
 
 
 def flag(condition: bool) -> str:
@@ -141,8 +131,12 @@ class Renderer:
             yield f"static constexpr W<{words}> {name}{text};"
 
     def _literal(self, number: int, words: int) -> str:
-        text = _literal(number, words)
-        return text if words <= 2 else self._wide.setdefault((words, text), f"k{len(self._wide)}")
+        """Return an unsigned literal of ``words`` words, modulo their bits; of many, its name."""
+        parts = [f"{number >> (WORD * i) & ((1 << WORD) - 1):#x}ull" for i in range(words)]
+        if words <= 2:
+            return parts[0] if words == 1 else f"pair({parts[1]}, {parts[0]})"
+        text = f"{{{{{', '.join(parts)}}}}}"
+        return self._wide.setdefault((words, text), f"k{len(self._wide)}")
 
     def value(self, of: Expr, need: int | None = None) -> Code:
         """Render an expression of which the ``need`` lowest bits matter (None: all)."""
@@ -195,7 +189,7 @@ class Renderer:
     def _value(self, of: Expr, need: int | None) -> Code:
         if of.op in _TESTS:
             return Code(f"(u64)({self.test(of)})", 1)
-        return _VALUES[of.op](self, of, need)
+        return _VALUES.get(of.op, Renderer._binary)(self, of, need)
 
     def _constant(self, of: Expr, need: int | None) -> Code:
         words, signed = _fitting(of, need)
@@ -283,9 +277,6 @@ class Renderer:
             text = f"load_wire<{size.constant}>(data + {offset})"
         return _shaped(text, words, (words, False))
 
-    def _action(self, _of: Expr, _need: int | None) -> Code:
-        return Code("(i64)entry->action", 1, signed=True)
-
     def _parameter(self, of: Expr, _need: int | None) -> Code:
         action, number = (each.low for each in of.args)
         shape = self.shapes[of.name]
@@ -302,9 +293,6 @@ class Renderer:
         first, last = self.index(low), self.index(high)
         return Code(f"({first} + random_up_to({last} - {first}))", 1)
 
-    def _digest(self, _of: Expr, _need: int | None) -> Code:
-        return Code("digest", 1)
-
 
 def _carry_free(of: Expr, words: int) -> bool:
     """Return whether words of a sum cannot carry into each other."""
@@ -313,14 +301,10 @@ def _carry_free(of: Expr, words: int) -> bool:
     return left.low >= 0 and right.low >= 0 and not (left.ones | right.ones) & tops
 
 
+# How operators are rendered that are not as in C++.
 _VALUES: dict[str, Callable[[Renderer, Expr, int | None], Code]] = {
     "const": Renderer._constant,
     "var": Renderer._variable,
-    "+": Renderer._binary,
-    "-": Renderer._binary,
-    "*": Renderer._binary,
-    "|": Renderer._binary,
-    "^": Renderer._binary,
     "&": Renderer._and,
     "~": Renderer._complement,
     "<<": Renderer._shift_left,
@@ -330,8 +314,8 @@ _VALUES: dict[str, Callable[[Renderer, Expr, int | None], Code]] = {
     "?": Renderer._choice,
     "cell": Renderer._cell,
     "wire": Renderer._wire,
-    "action": Renderer._action,
+    "action": lambda *_: Code("(i64)entry->action", 1, signed=True),
     "parameter": Renderer._parameter,
     "random": Renderer._random,
-    "digest": Renderer._digest,
+    "digest": lambda *_: Code("digest", 1),
 }

@@ -1,31 +1,200 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""Assemble the C++ of a program."""
+"""Render a program as C++: its statements, functions, tables and arrays."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from switchgnn.softswitch import ir
-from switchgnn.softswitch.lowering.arithmetic import (
-    all_of,
-    compare,
-    constant,
-    shift_right,
-    variable,
-    wrap,
-)
+from switchgnn.softswitch.lowering import arithmetic
+from switchgnn.softswitch.lowering import variables as var
+from switchgnn.softswitch.lowering.arithmetic import bit_or, constant, shift_left, wrap
 from switchgnn.softswitch.lowering.program import LoweredProgram
-from switchgnn.softswitch.native.functions import FunctionRenderer
+from switchgnn.softswitch.native import render
 from switchgnn.softswitch.native.library import TableShape, cell_bytes, table_shapes
-from switchgnn.softswitch.native.render import (
-    Renderer,
-    flag,
-    type_in_packet,
-    type_of,
-    type_of_variable,
-)
+from switchgnn.softswitch.native.render import WORD, Renderer, flag, is_wide
 from switchgnn.softswitch.program import LoadedProgram
+
+_REST = "if (pos < size) { memcpy(o, data + pos, size - pos); o += size - pos; }"
+_PAYLOAD = (
+    "{ i64 left = size - (i64)pos; if (left > tr) left = tr; "
+    "if (left > 0) input.bytes(data + pos, left); }"
+)
+
+
+class FunctionRenderer(Renderer):
+    """Renders the statements of functions.
+
+    ``kept`` are the variables in field lists, changes of ``headers`` are noted, and ``messages``
+    are the log messages of the program so far, by number.
+    """
+
+    def __init__(
+        self, program: LoadedProgram, kept: Sequence[ir.Variable], headers: frozenset[ir.Variable]
+    ) -> None:
+        super().__init__(program, table_shapes(program))
+        self.messages: list[str] = []
+        self._counters = {name: number for number, name in enumerate(program.counters)}
+        self._kept = kept
+        self._headers = headers
+
+    def block(self, block: ir.Block) -> Iterator[str]:
+        """Yield the lines of a block."""
+        for statement in block:
+            yield from self._statement(statement)
+
+    def _statement(self, statement: ir.Statement) -> Iterator[str]:  # noqa: PLR0912, PLR0915  each case
+        match statement:
+            case ir.Assign(variable=variable, value=value):
+                changed = self._changed(variable)
+                if is_wide(variable) and value.constant == 0:
+                    yield f"{variable.name}.set = false;{changed}"
+                else:
+                    yield f"{variable.name} = {self.as_variable(value, variable)};{changed}"
+            case ir.Let(variable=variable, value=value):
+                code = self.value(value)
+                yield f"const {code.type} {variable.name} = {code.text};"
+            case ir.If():
+                yield from self._if(statement)
+            case ir.Repeat(body=body):
+                yield "for (;;) {"
+                yield from self.block(body)
+                yield "}"
+            case ir.Simple.BREAK:
+                yield "break;"
+            case ir.Simple.CONTINUE:
+                yield "continue;"
+            case ir.Exchange(one=one, other=other):
+                yield f"{{ const auto held = {one.name}; {one.name} = {other.name};"
+                yield f"{other.name} = held; }}{self._changed(one)}{self._changed(other)}"
+            case ir.Parse(body=body):
+                yield "if (parsed < 0) {"
+                headers, self._headers = self._headers, frozenset()
+                yield from self.block(body)
+                self._headers = headers
+                yield f"state.changed = {var.PARSER_ERROR.name} != 0;"
+                yield f"}} else {{ {var.POSITION.name} = parsed; }}"
+            case ir.Deparse(body=body):
+                yield "fate.stays = Program::stays_parsed && rc && !state.changed && tr >= size;"
+                yield "if (!fate.stays) {"
+                yield from self.block(body)
+                yield "}"
+            case ir.WriteCell(register=name, index=index, value=value):
+                number, size = self.registers[name]
+                cell = f"reg{number} + {size} * {self.index(index)}"
+                yield f"store_here<{size}>({cell}, {self.unsigned(value, -(-size // 8))});"
+            case ir.Count(counter=name, index=index):
+                counter, at = f"ctr{self._counters[name]}", self.index(index)
+                yield f"{counter}_packets[{at}] += 1; {counter}_bytes[{at}] += n;"
+            case ir.Lookup():
+                yield from self._lookup(statement)
+            case ir.ReadRaw(variable=variable, offset=offset):
+                size = variable.raw_bytes
+                yield f"memcpy(&{variable.name}, data + {self.index(offset)}, {size});"
+            case ir.Emit(value=value, size=size):
+                yield self._emit(value, size)
+            case ir.Simple.EMIT_REST:
+                yield _REST
+            case ir.Simple.DROP:
+                yield "o = nullptr;"
+            case ir.Digest():
+                yield from self._digest(statement)
+            case ir.Log(text=text, values=values):
+                yield from self._log(text, values)
+            case ir.Simple.RESTORE_KEPT:
+                restored = " ".join(f"{v.name} = kept->{v.name};" for v in self._kept)
+                yield f"if (kept) {{ {restored} }}"
+
+    def _changed(self, variable: ir.Variable) -> str:
+        return " state.changed = true;" if variable in self._headers else ""
+
+    def _if(self, statement: ir.If) -> Iterator[str]:
+        keyword = "if"
+        for condition, block in statement.branches:
+            yield f"{keyword} ({self.test(condition)}) {{"
+            yield from self.block(block)
+            keyword = "} else if"
+        if statement.otherwise:
+            yield "} else {"
+            yield from self.block(statement.otherwise)
+        yield "}"
+
+    def _lookup(self, statement: ir.Lookup) -> Iterator[str]:
+        shape, hit = self.shapes[statement.table], statement.hit.name
+        table = f"tbl{shape.number}"
+        if not statement.key:
+            yield f"entry = {table}.fallback; {hit} = 0;"
+            return
+        key = constant(0)
+        for value, width in zip(statement.key, shape.widths, strict=True):
+            key = bit_or(shift_left(key, constant(width)), wrap(value, width))
+        yield f"entry = {table}.lookup({self.unsigned(key, shape.key_words)});"
+        yield f"{hit} = entry != nullptr;"
+        counted = ""
+        if shape.table.with_counters:
+            counted = " else { counts = entry; counts->packets += 1; counts->bytes += n; }"
+        yield f"if (!entry) entry = {table}.fallback;{counted}"
+
+    def _emit(self, value: ir.Expr, size: ir.Expr) -> str:
+        known = size.constant
+        if value.variable is not None and value.variable.raw_bytes:
+            return f"memcpy(o, &{value.variable.name}, {known}); o += {known};"
+        if known is not None:
+            text = self.unsigned(value, -(-known // 8) or 1, 8 * known)
+            return f"store_wire<{known}>(o, {text}); o += {known};"
+        number, count = self.value(value).text, self.index(size)
+        return f"store_some(o, {number}, {count}); o += {count};"
+
+    def _digest(self, statement: ir.Digest) -> Iterator[str]:
+        yield "input.clear();"
+        gathered: list[ir.Piece] = []
+        for piece in statement.pieces:
+            if gathered and not _same_word([*gathered, piece]):
+                yield self._append(gathered)
+                gathered = []
+            gathered.append(piece)
+        if gathered:
+            yield self._append(gathered)
+        yield "input.finish();"
+        if statement.payload:
+            yield _PAYLOAD
+        yield f"digest = hash_{statement.algorithm}(input.begin, input.size());"
+
+    def _append(self, pieces: Sequence[ir.Piece]) -> str:
+        first = pieces[0]
+        bits = first.bits.constant
+        if bits is None:
+            size = f"{self.index(first.bits)} / 8"
+            line = f"input.some({self.value(first.value).text}, {size});"
+        else:
+            whole, total = constant(0), 0
+            for piece in pieces:
+                width = piece.bits.low
+                whole, total = (
+                    bit_or(shift_left(whole, constant(width)), piece.value),
+                    total + width,
+                )
+            text = self.unsigned(whole, -(-total // WORD) or 1)
+            line = f"Bits::append<{total}>(input, {text});"
+        return f"if ({self.test(first.valid)}) {{ {line} }}"
+
+    def _log(self, text: str, values: Sequence[ir.Expr]) -> Iterator[str]:
+        # The text is in source.py, by number.
+        self.messages.append(text)
+        yield "{ LogValues logged;"
+        for each in values:
+            value = self.value(each)
+            sign = flag(value.signed)
+            yield f"LogValues::add<{sign}>(logged, ({value.type}){value.text});"
+        yield f"host.log({len(self.messages) - 1}, logged); }}"
+
+
+def _same_word(pieces: Sequence[ir.Piece]) -> bool:
+    """Return whether pieces are valid together and fit into one word."""
+    valid = {(piece.valid.constant, piece.valid.variable) for piece in pieces}
+    bits = [piece.bits.constant for piece in pieces]
+    return len(valid) == 1 and None not in bits and sum(filter(None, bits)) <= WORD
+
 
 _INGRESS = (
     "void ingress(const u8* data, u64 n, u64 port, u64 itype, u64 now, const Kept* kept, "
@@ -41,27 +210,14 @@ _REPARSE = "void reparse(const u8* data, u64 n, u64 port, Fate& fate, State& __r
 
 # The parameters of each function.
 _GIVEN = {
-    "ingress": frozenset(("n", "port", "itype", "now")),
-    "egress": frozenset(
-        (
-            *("pos", "port", "rid", "itype", "pl", "tr", "n"),
-            *("now", "enq_time", "enq_depth", "deq_depth"),
-        )
-    ),
-    "reparse": frozenset(("n", "port")),
+    "ingress": "n port itype now",
+    "egress": "pos port rid itype pl tr n now enq_time enq_depth deq_depth",
+    "reparse": "n port",
 }
 
 
-@dataclass(frozen=True)
-class ProgramSource:
-    """The C++ of a program, without the runtime, and the layouts of its tables."""
-
-    text: str
-    shapes: Mapping[str, TableShape]
-
-
-def program_source(lowered: LoweredProgram) -> ProgramSource:
-    """Render a program as C++."""
+def program_source(lowered: LoweredProgram) -> str:
+    """Render a program as C++, without the runtime."""
     return _Writer(lowered).source()
 
 
@@ -69,37 +225,25 @@ class _Writer:
     def __init__(self, lowered: LoweredProgram) -> None:
         self._lowered = lowered
         self._program = lowered.program
-        self._shapes = table_shapes(lowered.program)
-        self._messages: list[str] = []
-        self._renderer = Renderer(lowered.program, self._shapes)
-        self._functions = FunctionRenderer(
-            lowered.program, self._renderer, lowered.kept, self._headers(), self._messages
-        )
+        self._renderer = FunctionRenderer(lowered.program, lowered.kept, self._headers())
 
-    def source(self) -> ProgramSource:
-        lowered = self._lowered
+    def source(self) -> str:
+        lowered, shapes = self._lowered, self._renderer.shapes
+        reparsed = ["fate.pos = pos;"] if lowered.reparse else []
         lines = [
             *self._structures(),
-            *_tables(self._shapes),
-            *_arrays(self._program, self._shapes),
+            *_tables(shapes),
+            *_arrays(self._program, shapes),
             *self._function("ingress", _INGRESS, lowered.ingress, self._after_ingress()),
             *self._function("egress", _EGRESS, lowered.egress, self._after_egress()),
-            *self._reparse(),
+            *self._function("reparse", _REPARSE, lowered.reparse or (), reparsed),
             *self._field_lists(),
             "};",
-            _message_array(self._messages),
+            _message_array(self._renderer.messages),
         ]
         ranges = list(_ranges(self._renderer))
         head = ("#pragma once", '#include "host.h"', *self._renderer.literals())
-        text = "\n".join([*head, *ranges, *lines, ""])
-        return ProgramSource(text, self._shapes)
-
-    def _reparse(self) -> Iterator[str]:
-        block = self._lowered.reparse
-        if block is None:
-            yield f"{_REPARSE} {{}}"
-        else:
-            yield from self._function("reparse", _REPARSE, block, self._after_parser())
+        return "\n".join([*head, *ranges, *lines, ""])
 
     def _headers(self) -> frozenset[ir.Variable]:
         """Return the variables of headers, if packets stay parsed until one changes."""
@@ -121,15 +265,15 @@ class _Writer:
         for name, variables in (("State", lowered.state), ("Kept", lowered.kept)):
             yield f"struct {name} {{"
             for each in variables:
-                yield f"{type_in_packet(each)} {each.name}{{}};"
+                yield f"{render.type_in_packet(each)} {each.name}{{}};"
             yield "bool changed = false; };" if name == "State" else "};"
 
     def _function(
         self, name: str, signature: str, block: ir.Block, results: Iterable[str]
     ) -> Iterator[str]:
-        lines = list(self._functions.block(block))
+        lines = list(self._renderer.block(block))
         yield f"{signature} {{"
-        yield from self._variables(block, _GIVEN[name])
+        yield from self._variables(block, _GIVEN[name].split())
         if name == "egress":
             yield "u8* o = out;"
         else:
@@ -140,7 +284,7 @@ class _Writer:
         yield from results
         yield "}"
 
-    def _variables(self, block: ir.Block, given: frozenset[str]) -> Iterator[str]:
+    def _variables(self, block: ir.Block, given: Sequence[str]) -> Iterator[str]:
         """Yield the declarations of all variables but the function's parameters and Lets."""
         lets = {each.variable for each in ir.statements_in(block) if isinstance(each, ir.Let)}
         hits = {each.hit for each in ir.statements_in(block) if isinstance(each, ir.Lookup)}
@@ -151,17 +295,13 @@ class _Writer:
             yield f"auto& {each.name} = state.{each.name};"
         for each in sorted(used - in_state - lets, key=lambda each: each.name):
             if each.name not in given:
-                yield f"{type_of_variable(each)} {each.name}{{}};"
+                yield f"{render.type_of_variable(each)} {each.name}{{}};"
 
     def _after_ingress(self) -> Iterator[str]:
         for name, value in zip(("spec", "group", "priority"), self._lowered.results, strict=True):
             yield f"fate.{name} = {self._renderer.index(value)};"
         yield "fate.session = cs; fate.clone_list = cl; fate.again = rs;"
-        yield "fate.length = pl; fate.cut = tr;"
-        yield from self._after_parser()
-
-    def _after_parser(self) -> Iterator[str]:
-        yield "fate.pos = pos;"
+        yield "fate.length = pl; fate.cut = tr; fate.pos = pos;"
 
     def _after_egress(self) -> Iterator[str]:
         yield "fate.session = cs; fate.clone_list = cl; fate.again = rc;"
@@ -174,14 +314,14 @@ class _Writer:
         for ident, listed in lowered.lists.items():
             held = {v.name: f"state.{v.name}" for v in lowered.kept if v in listed}
             assigned = " ".join(
-                f"kept.{v.name} = {held.get(v.name, f'{type_of_variable(v)}{{}}')};"
+                f"kept.{v.name} = {held.get(v.name, f'{render.type_of_variable(v)}{{}}')};"
                 for v in lowered.kept
             )
             yield f"case {ident}: {assigned} break;"
         yield "}}"
         yield "static void renew(State& state) {"
         metadata = (each for each in lowered.state if each in lowered.metadata)
-        yield " ".join(f"state.{v.name} = {type_in_packet(v)}{{}};" for v in metadata)
+        yield " ".join(f"state.{v.name} = {render.type_in_packet(v)}{{}};" for v in metadata)
         yield "}"
         yield "static void clone(i64 list, const State& original, State& state) {"
         yield "switch (list) {"
@@ -191,7 +331,7 @@ class _Writer:
                 if each in listed:
                     yield f"state.{each.name} = original.{each.name};"
                 elif each in lowered.metadata:
-                    yield f"state.{each.name} = {type_of_variable(each)}{{}};"
+                    yield f"state.{each.name} = {render.type_of_variable(each)}{{}};"
             yield "break;"
         yield "}}"
 
@@ -205,19 +345,14 @@ def _tables(shapes: Mapping[str, TableShape]) -> Iterator[str]:
             yield f"PrefixTable<{words}> {name};"
         else:
             yield f"PriorityTable<{words}, Ranges{shape.number}> {name};"
-    yield "Table* table(int number) {"
-    yield "switch (number) {"
-    for shape in shapes.values():
-        yield f"case {shape.number}: return &tbl{shape.number};"
-    yield "} return nullptr; }"
+    yield _pointers("Table", "tables", [f"&tbl{shape.number}" for shape in shapes.values()])
 
 
 def _ranges(renderer: Renderer) -> Iterator[str]:
-    """Yield the comparison of a key with ranges."""
     for shape in renderer.shapes.values():
         if shape.kind == "priority":
-            key = type_of(shape.key_words)
-            test = renderer.test(all_of(list(_inside_ranges(shape))))
+            key = render.type_of(shape.key_words)
+            test = renderer.test(arithmetic.all_of(list(_inside_ranges(shape))))
             yield f"struct Ranges{shape.number} {{"
             yield f"INLINE bool side(const {key}& key, const {key}& low, const {key}& high) {{"
             yield f"(void)key; (void)low; (void)high; return {test}; }} }};"
@@ -225,17 +360,13 @@ def _ranges(renderer: Renderer) -> Iterator[str]:
 
 def _inside_ranges(shape: TableShape) -> Iterator[ir.Expr]:
     most = (1 << (64 * shape.key_words)) - 1
+    whole = [arithmetic.variable(ir.Variable(name, 0, most)) for name in ("low", "key", "high")]
     for field, match in enumerate(shape.table.key):
         if match.match_type == "range":
-            low, value, high = (
-                wrap(
-                    shift_right(variable(ir.Variable(name, 0, most)), constant(shape.shift(field))),
-                    shape.widths[field],
-                )
-                for name in ("low", "key", "high")
-            )
-            yield compare("<=", low, value)
-            yield compare("<=", value, high)
+            shifted = (arithmetic.shift_right(each, constant(shape.shift(field))) for each in whole)
+            low, value, high = (wrap(each, shape.widths[field]) for each in shifted)
+            yield arithmetic.compare("<=", low, value)
+            yield arithmetic.compare("<=", value, high)
 
 
 def _arrays(program: LoadedProgram, shapes: Mapping[str, TableShape]) -> Iterator[str]:
@@ -249,24 +380,21 @@ def _arrays(program: LoadedProgram, shapes: Mapping[str, TableShape]) -> Iterato
     yield f"Cells all_cells{{{total}}};"
     for number, (size, cell) in enumerate(sizes):
         yield f"u8* const reg{number} = all_cells.take({size * cell}ull);"
+    names = [f"reg{number}" for number in range(len(sizes))]
     for number, size in enumerate(counters):
         for kind in ("packets", "bytes"):
-            yield f"u64* const ctr{number}_{kind} = (u64*)all_cells.take({8 * size}ull);"
+            name = f"ctr{number}_{kind}"
+            names.append(f"(u8*){name}")
+            yield f"u64* const {name} = (u64*)all_cells.take({8 * size}ull);"
+    yield _pointers("u8", "arrays", names)
     yield "explicit Program(Host& h) : host(h) {"
     for shape in shapes.values():
-        counted = flag(shape.table.with_counters)
-        yield f"tbl{shape.number}.layout({shape.entry_bytes}, {counted});"
+        yield f"tbl{shape.number}.layout({shape.entry_bytes}, {flag(shape.table.with_counters)});"
     yield "}"
-    yield from _accessor("u8* cells", [f"reg{i}" for i in range(len(sizes))])
-    yield from _accessor("u64* packets", [f"ctr{i}_packets" for i in range(len(counters))])
-    yield from _accessor("u64* bytes", [f"ctr{i}_bytes" for i in range(len(counters))])
 
 
-def _accessor(name: str, cases: Sequence[str]) -> Iterator[str]:
-    yield f"{name}(int number) {{ switch (number) {{"
-    for number, each in enumerate(cases):
-        yield f"case {number}: return {each};"
-    yield "} return nullptr; }"
+def _pointers(kind: str, name: str, values: Sequence[str]) -> str:
+    return f"{kind}* const {name}[{len(values) + 1}] = {{{', '.join(values)}}};"
 
 
 def _message_array(messages: Sequence[str]) -> str:

@@ -3,14 +3,21 @@
 """ProgramState and its tables in native memory."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from ctypes import byref, c_int, c_uint8, c_uint16, c_uint32, c_uint64, string_at
+from ctypes import byref, c_int32, c_uint8, c_uint16, c_uint32, c_uint64, string_at
+from itertools import count
 from struct import Struct
 from typing import Any
 
-from switchgnn.softswitch.native.library import Switch, TableShape, byte_size, cell_bytes, numbers
+from switchgnn.softswitch.native.library import Switch, TableShape, byte_size, cell_bytes
 from switchgnn.softswitch.program import LoadedProgram, RegisterArray
 from switchgnn.softswitch.schema import TableSchema
-from switchgnn.softswitch.state import CounterCells, ProgramState, RegisterCells, fresh_entries
+from switchgnn.softswitch.state import (
+    CounterCells,
+    ProgramState,
+    RegisterCells,
+    Replicas,
+    fresh_entries,
+)
 from switchgnn.softswitch.tables import (
     EVERY_BIT,
     Entry,
@@ -28,24 +35,28 @@ _MARK_SHIFT = 24
 _HEAD, _COUNTS = Struct("<I"), Struct("<QQ")
 
 
-class _Records:
-    """Encodes the records of a table; see runtime/tables.h."""
+class _NativeTable(EntryTable):
+    """A table whose entries native code looks up; see runtime/tables.h for their records."""
 
-    def __init__(self, switch: Switch, shape: TableShape) -> None:
-        self.switch = switch
-        self.shape = shape
-        self.number = shape.number
-        self.counted = shape.table.with_counters
+    def __init__(
+        self, switch: Switch, shape: TableShape, initial: Target, constants: Iterable[Entry]
+    ) -> None:
+        self._switch = switch
+        self._shape = shape
+        self._number = shape.number
         self.stride = int(switch.call("table_stride", shape.number))
         self._word_bytes = shape.key_words * 8
         self._numbers = {"exact": 1, "lpm": 2, "priority": 4}[shape.kind]
-        self.key_bytes = self._numbers * self._word_bytes + 8 * (shape.kind != "exact")
+        self._key_bytes = self._numbers * self._word_bytes + 8 * (shape.kind != "exact")
+        # Metadata of the few entries with it; in native memory they are marked.
+        self.notes: dict[EntryKey, bytes] = {}
+        self._fill(initial, constants)
 
-    def key(self, key: EntryKey) -> bytes:
+    def _key(self, key: EntryKey) -> bytes:
         """Return an entry's key as in runtime/tables.h."""
         matches, priority = key
         value = mask = low = high = 0
-        for match, width in zip(matches, self.shape.widths, strict=True):
+        for match, width in zip(matches, self._shape.widths, strict=True):
             full = (1 << width) - 1
             value, mask, low, high = (each << width for each in (value, mask, low, high))
             if isinstance(match, Range):
@@ -56,14 +67,14 @@ class _Records:
         numbers = (value, mask, low, high)[: self._numbers]
         words = b"".join(number.to_bytes(self._word_bytes, "little") for number in numbers)
         # Of prefixes the longest wins.
-        rank = priority if self.shape.kind == "priority" else mask.bit_count()
-        return (words + rank.to_bytes(8, "little"))[: self.key_bytes]
+        rank = priority if self._shape.kind == "priority" else mask.bit_count()
+        return (words + rank.to_bytes(8, "little"))[: self._key_bytes]
 
-    def parameters(self, number: int, data: tuple[int, ...]) -> bytes:
+    def _parameters(self, number: int, data: tuple[int, ...]) -> bytes:
         """Encode the parameters of an action, given by its place in the table."""
         if number < 0:
             return b""
-        widths = self.shape.parameter_widths[number]
+        widths = self._shape.parameter_widths[number]
         return b"".join(
             (value & ((1 << width) - 1)).to_bytes(byte_size(width), "little")
             for value, width in zip(data, widths, strict=True)
@@ -71,13 +82,17 @@ class _Records:
 
     def entry(self, record: bytes) -> Entry:
         """Return the entry in a record, without its metadata."""
-        counts = list(_COUNTS.unpack_from(record, self.key_bytes)) if self.counted else None
-        place = self.key_bytes + _COUNTS.size * self.counted
+        counts = (
+            list(_COUNTS.unpack_from(record, self._key_bytes))
+            if self._shape.table.with_counters
+            else None
+        )
+        place = self._key_bytes + _COUNTS.size * self._shape.table.with_counters
         (head,) = _HEAD.unpack_from(record, place)
         number, marks = head & ((1 << _MARK_SHIFT) - 1), head >> _MARK_SHIFT
         data = record[place + _HEAD.size :]
-        sizes = map(byte_size, self.shape.parameter_widths[number])
-        places = zip(self.shape.offsets(number), sizes, strict=True)
+        sizes = map(byte_size, self._shape.parameter_widths[number])
+        places = zip(self._shape.offsets(number), sizes, strict=True)
         values = tuple(int.from_bytes(data[at : at + size], "little") for at, size in places)
         target = (number, values, counts)
         return Entry(*self._matches(record), target, constant=bool(marks & _CONSTANT))
@@ -86,104 +101,92 @@ class _Records:
         size, end = self._word_bytes, self._word_bytes * self._numbers
         words = [int.from_bytes(key[at : at + size], "little") for at in range(0, end, size)]
         rank = (
-            int.from_bytes(key[end : self.key_bytes], "little")
-            if self.shape.kind == "priority"
+            int.from_bytes(key[end : self._key_bytes], "little")
+            if self._shape.kind == "priority"
             else 0
         )
-        return tuple(self._match(field, words) for field in range(len(self.shape.widths))), rank
+        return tuple(self._match(field, words) for field in range(len(self._shape.widths))), rank
 
     def _match(self, field: int, words: list[int]) -> Match:
-        width, shift = self.shape.widths[field], self.shape.shift(field)
+        width, shift = self._shape.widths[field], self._shape.shift(field)
         value, *others = (word >> shift & ((1 << width) - 1) for word in words)
-        kind = self.shape.table.key[field].match_type
+        kind = self._shape.table.key[field].match_type
         if kind == "range":
             return Range(others[1], others[2])
         return Ternary(value, EVERY_BIT if kind == "exact" else others[0])
 
-
-class _Rows:
-    """A copy of all records of a table."""
-
-    def __init__(self, records: _Records, notes: dict[EntryKey, bytes]) -> None:
-        self.records = records
-        self.notes = notes
-        length = records.switch.call("table_length", records.number)
-        memory = records.switch.call("table_memory", records.number)
-        self.data = string_at(memory, length * records.stride) if length else b""
-
-    def __len__(self) -> int:
-        return len(self.data) // self.records.stride
-
-    def __iter__(self) -> Iterator[Entry]:
-        stride = self.records.stride
-        for begin in range(0, len(self.data), stride):
-            entry = self.records.entry(self.data[begin : begin + stride])
-            entry.metadata = self.notes.get(entry.key, b"") if self.notes else b""
-            yield entry
-
-
-class _NativeTable(EntryTable):
-    """A table whose entries native code looks up."""
-
-    def __init__(self, records: _Records, initial: Target, constants: Iterable[Entry]) -> None:
-        self._records = records
-        self._switch, self._number = records.switch, records.number
-        # Of the few entries with metadata; in native memory they are marked.
-        self._notes: dict[EntryKey, bytes] = {}
-        self._fill(initial, constants)
-
     def _place(self, key: EntryKey) -> int:
-        return int(self._switch.call("table_find", self._number, self._records.key(key)))
+        return int(self._switch.call("table_find", self._number, self._key(key)))
 
-    def _address(self, place: int) -> int:
+    def address(self, place: int) -> int:
         memory: int = self._switch.call("table_memory", self._number)
-        return memory + place * self._records.stride
+        return memory + place * self.stride
 
     def find(self, key: EntryKey) -> Entry | None:
         place = self._place(key)
         if place < 0:
             return None
-        entry = self._records.entry(string_at(self._address(place), self._records.stride))
-        entry.metadata = self._notes.get(key, b"")
+        entry = self.entry(string_at(self.address(place), self.stride))
+        entry.metadata = self.notes.get(key, b"")
         return entry
 
     def put(self, entry: Entry) -> None:
         number, data, counts = entry.target
         marks = _CONSTANT * entry.constant | _NOTED * bool(entry.metadata)
-        parameters = self._records.parameters(number, data)
-        key = self._records.key(entry.key)
+        parameters = self._parameters(number, data)
+        key = self._key(entry.key)
         self._switch.call(
             "table_put", self._number, key, number, marks, parameters, len(parameters)
         )
-        self._notes.pop(entry.key, None)
+        self.notes.pop(entry.key, None)
         if entry.metadata:
-            self._notes[entry.key] = entry.metadata
+            self.notes[entry.key] = entry.metadata
         if counts is not None:
             self.set_counts(entry.key, (counts[0], counts[1]))
 
     def remove(self, key: EntryKey) -> None:
         self._switch.call("table_remove", self._number, self._place(key))
-        self._notes.pop(key, None)
+        self.notes.pop(key, None)
 
     def clear(self) -> None:
         self._switch.call("table_clear", self._number)
-        self._notes.clear()
+        self.notes.clear()
 
     def set_counts(self, key: EntryKey, counts: tuple[int, int]) -> None:
-        address = self._address(self._place(key)) + self._records.key_bytes
+        address = self.address(self._place(key)) + self._key_bytes
         (c_uint64 * 2).from_address(address)[:] = list(counts)
 
     def set_default(self, target: Target) -> None:
         super().set_default(target)
         number, data, _ = target
-        parameters = self._records.parameters(number, data)
+        parameters = self._parameters(number, data)
         self._switch.call("table_default", self._number, number, parameters, len(parameters))
 
     def snapshot(self) -> Iterable[Entry]:
-        return _Rows(self._records, dict(self._notes))
+        return _Rows(self)
 
     def __len__(self) -> int:
         return int(self._switch.call("table_length", self._number))
+
+
+class _Rows:
+    """A copy of all records of a table."""
+
+    def __init__(self, table: _NativeTable) -> None:
+        self._table = table
+        self.notes = dict(table.notes)
+        length = len(table)
+        self.data = string_at(table.address(0), length * table.stride) if length else b""
+
+    def __len__(self) -> int:
+        return len(self.data) // self._table.stride
+
+    def __iter__(self) -> Iterator[Entry]:
+        stride = self._table.stride
+        for begin in range(0, len(self.data), stride):
+            entry = self._table.entry(self.data[begin : begin + stride])
+            entry.metadata = self.notes.get(entry.key, b"") if self.notes else b""
+            yield entry
 
 
 class NativeBatches:
@@ -193,8 +196,8 @@ class NativeBatches:
         self._switch = state.switch
         usable = [each for each in tables if _fits(each, state.shapes[each.name])]
         self._idents = frozenset(each.ident for each in usable)
-        flat = format_numbers(usable, state.shapes)
-        self._pointer = self._switch.call("formats_new", numbers(c_uint64, flat))
+        flat = list(format_numbers(usable, state.shapes))
+        self._pointer = self._switch.call("formats_new", (c_uint64 * len(flat))(*flat))
 
     def read(self, request: bytes) -> "NativeBatch | None":
         """Read a Write request; None if its encoding is unusual."""
@@ -247,10 +250,9 @@ class NativeBatch:
 
     def update(self, place: int) -> bytes | None:
         """Return the bytes of an update that was read natively; None if it is in the rest."""
-        begin, length, odd = c_uint64(), c_uint64(), c_int()
-        places = (byref(begin), byref(length), byref(odd))
-        self._switch.call("batch_item", self._pointer, place, *places)
-        return None if odd.value else self._request[begin.value : begin.value + length.value]
+        found = self._switch.call("batch_item", self._pointer, place)
+        begin, length = found >> 32, found & 0xFFFFFFFF
+        return None if found < 0 else self._request[begin : begin + length]
 
     def __del__(self) -> None:
         self._switch.call("batch_free", self._pointer)
@@ -273,23 +275,21 @@ def _fits(table: TableSchema, shape: TableShape) -> bool:
     )
 
 
-def format_numbers(tables: Sequence[TableSchema], shapes: Mapping[str, TableShape]) -> list[int]:
-    """Return the encodings of tables' entries as numbers for ``formats_new``."""
-    flat = [len(tables)]
-    for each in tables:
-        flat += _numbers(each, shapes[each.name])
-    return flat
-
-
-def _numbers(table: TableSchema, shape: TableShape) -> Iterator[int]:
-    yield from (table.ident, shape.number, table.size, not table.constant, len(table.fields))
-    for place, field in enumerate(table.fields):
-        yield from (field.id, field.bitwidth, shape.shift(place))
-    yield len(table.entry_actions)
-    for action in table.entry_actions:
-        yield from (action.ident, action.number, len(action.parameters))
-        for part, at in zip(action.parameters, shape.offsets(action.number), strict=True):
-            yield from (part.id, part.bitwidth, 8 * at)
+def format_numbers(
+    tables: Sequence[TableSchema], shapes: Mapping[str, TableShape]
+) -> Iterator[int]:
+    """Yield the encodings of tables' entries as numbers for ``formats_new``."""
+    yield len(tables)
+    for table in tables:
+        shape = shapes[table.name]
+        yield from (table.ident, shape.number, table.size, not table.constant, len(table.fields))
+        for place, field in enumerate(table.fields):
+            yield from (field.id, field.bitwidth, shape.shift(place))
+        yield len(table.entry_actions)
+        for action in table.entry_actions:
+            yield from (action.ident, action.number, len(action.parameters))
+            for part, at in zip(action.parameters, shape.offsets(action.number), strict=True):
+                yield from (part.id, part.bitwidth, 8 * at)
 
 
 _CELLS = {1: c_uint8, 2: c_uint16, 4: c_uint32, 8: c_uint64}
@@ -304,7 +304,7 @@ class NativeState(ProgramState):
         self.switch = switch
         self.shapes = shapes
         self.tables = {
-            name: _NativeTable(_Records(switch, shapes[name]), table.default, fresh_entries(table))
+            name: _NativeTable(switch, shapes[name], table.default, fresh_entries(table))
             for name, table in program.tables.items()
         }
         self.registers = {
@@ -314,17 +314,33 @@ class NativeState(ProgramState):
         self.counters = {
             name: CounterCells(
                 *(
-                    switch.array(c_uint64, array.size, switch.call(part, number))
-                    for part in ("counter_packets", "counter_bytes")
+                    switch.array(c_uint64, array.size, switch.call("program_array", number + part))
+                    for part in range(2)
                 )
             )
-            for number, (name, array) in enumerate(program.counters.items())
+            for number, (name, array) in zip(
+                count(len(program.registers), 2), program.counters.items(), strict=False
+            )
             if not array.is_direct
         }
 
+    def set_group(self, ident: int, replicas: Replicas) -> None:
+        """Set the copies that a multicast group makes in native code."""
+        self.switch.call("switch_group", ident, *_arrays(replicas))
+
+    def set_session(self, ident: int, replicas: Replicas, max_length: int = 0) -> None:
+        """Set the copies that a clone session makes in native code."""
+        self.switch.call("switch_session", ident, *_arrays(replicas), max_length)
+
+
+def _arrays(replicas: Replicas) -> tuple[object, object, int]:
+    copies = len(replicas)
+    ports = (c_int32 * copies)(*(replica.port for replica in replicas))
+    return ports, (c_uint32 * copies)(*(replica.instance for replica in replicas)), copies
+
 
 def _cells(switch: Switch, number: int, array: RegisterArray) -> Any:  # noqa: ANN401  ctypes arrays
-    each, address = cell_bytes(array.width), switch.call("register_cells", number)
+    each, address = cell_bytes(array.width), switch.call("program_array", number)
     if each in _CELLS:
         return switch.array(_CELLS[each], array.size, address)
     memory = switch.array(c_uint8, array.size * each, address)

@@ -15,7 +15,6 @@ from google.protobuf.unknown_fields import UnknownFieldSet
 from switchgnn.softswitch.errors import MalformedProgramError, RequestError, SoftSwitchError
 from switchgnn.softswitch.loader import GivenProgram
 from switchgnn.softswitch.native.state import NativeBatches, NativeState
-from switchgnn.softswitch.replication import ReplicationEngine
 from switchgnn.softswitch.schema import Schema, build_schema, invalid, precondition, unimplemented
 from switchgnn.softswitch.state import ProgramState
 
@@ -24,10 +23,6 @@ Result = TypeVar("Result")
 
 class Device(Protocol):
     """A switch on which programs are installed."""
-
-    @property
-    def replication(self) -> ReplicationEngine:
-        """Multicast groups and clone sessions."""
 
     def call(self, function: Callable[[], Result]) -> Result:
         """Run a function between two packets and return its result."""
@@ -49,7 +44,7 @@ class PreparedProgram:
 
 @dataclass
 class InstalledPipeline:
-    """An installed program; ``batches`` needs native code.
+    """A verified program, which ``install`` installs; ``batches`` needs native code.
 
     ``replication`` has multicast groups and clone sessions by the name of their field and id.
     """
@@ -58,6 +53,7 @@ class InstalledPipeline:
     schema: Schema
     state: ProgramState
     batches: NativeBatches | None
+    install: Callable[[], None]
     replication: dict[tuple[str, int], p4r.PacketReplicationEngineEntry] = field(
         default_factory=dict
     )
@@ -69,30 +65,21 @@ _Get = p4r.GetForwardingPipelineConfigRequest
 Give = Callable[[bytes], GivenProgram]
 
 
-# A verified configuration and the function that installs its program.
-_Verified = tuple[InstalledPipeline, Callable[[], None]]
-
-
 class PipelineConfigs:
-    """The saved and the installed configuration."""
+    """The saved and the installed configuration; ``current`` is the one in use, or None."""
 
     def __init__(self, device: Device, give: Give = GivenProgram) -> None:
         self._device = device
         self._give = give
         self._lock = threading.Lock()
-        self._saved: _Verified | None = None
-        self._installed: InstalledPipeline | None = None
-
-    @property
-    def current(self) -> InstalledPipeline | None:
-        """The configuration in use, or None."""
-        return self._installed
+        self._saved: InstalledPipeline | None = None
+        self.current: InstalledPipeline | None = None
 
     def installed(self) -> InstalledPipeline:
         """Return the configuration in use."""
-        if self._installed is None:
+        if self.current is None:
             raise precondition("No program is installed: set a forwarding pipeline first.")
-        return self._installed
+        return self.current
 
     def set(self, request: p4r.SetForwardingPipelineConfigRequest) -> None:
         """Verify, save or install a configuration, according to the request's action."""
@@ -119,7 +106,7 @@ class PipelineConfigs:
         self._saved = None
 
     def _reconcile(self, request: p4r.SetForwardingPipelineConfigRequest) -> None:
-        new, installed = request.config, self._installed
+        new, installed = request.config, self.current
         if installed is None:
             self._install(self._verify(new))
         elif (new.p4_device_config, new.p4info) == (
@@ -132,25 +119,24 @@ class PipelineConfigs:
                 "Another program cannot take over the entries: use VERIFY_AND_COMMIT."
             )
 
-    def _install(self, verified: _Verified) -> None:
-        pipeline, install = verified
-        install()
-        self._installed = pipeline
+    def _install(self, pipeline: InstalledPipeline) -> None:
+        pipeline.install()
+        self.current = pipeline
         self._saved = None
 
     def get(self, response_type: int) -> p4r.ForwardingPipelineConfig:
         """Return the parts of the installed configuration selected by a response type."""
         config = self.installed().config
-        answer = p4r.ForwardingPipelineConfig(cookie=config.cookie)
+        answer = p4r.ForwardingPipelineConfig()
+        if config.HasField("cookie"):
+            answer.cookie.CopyFrom(config.cookie)
         if response_type in {_Get.ALL, _Get.P4INFO_AND_COOKIE}:
             answer.p4info.CopyFrom(config.p4info)
         if response_type in {_Get.ALL, _Get.DEVICE_CONFIG_AND_COOKIE}:
             answer.p4_device_config = config.p4_device_config
-        if not config.HasField("cookie"):
-            answer.ClearField("cookie")
         return answer
 
-    def _verify(self, config: p4r.ForwardingPipelineConfig) -> _Verified:
+    def _verify(self, config: p4r.ForwardingPipelineConfig) -> InstalledPipeline:
         """Do all that can fail, so that installing cannot."""
         if not config.HasField("p4info"):
             raise invalid("The configuration has no P4Info: send that of the program with it.")
@@ -170,8 +156,7 @@ class PipelineConfigs:
         batches = None
         if isinstance(state, NativeState):
             batches = NativeBatches(state, schema.tables.values())
-        pipeline = InstalledPipeline(copy, schema, state, batches)
-        return pipeline, prepared.install
+        return InstalledPipeline(copy, schema, state, batches, prepared.install)
 
 
 # https://github.com/p4lang/PI/blob/main/proto/p4/tmp/p4config.proto

@@ -6,23 +6,20 @@ import os
 import socket
 import ssl
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote
 
 import grpc
-from finsy.proto import p4r
 from google.protobuf.message import Message
 
 from switchgnn.base.files import read_regular
 from switchgnn.base.udp_socket import why_not_bound
 from switchgnn.softswitch.errors import GrpcAddressError
-from switchgnn.softswitch.p4runtime.service import P4RuntimeService, aborting
-from switchgnn.softswitch.schema import Request, decoded
+from switchgnn.softswitch.p4runtime.service import P4RuntimeService
 
 _SCHEME = "unix:"
 _OWNER_ONLY = 0o177  # umask of mode 0600
@@ -32,7 +29,6 @@ _THREADS = 64
 _MESSAGE_BYTES = 256 << 20
 _LAST_PORT = 65_535
 _GRACE, _LONGEST_STOP = 0.5, 4.0  # seconds until calls are cancelled, and then abandoned
-_Method = Callable[[Request, grpc.ServicerContext], Any]
 
 
 def socket_path(address: str) -> Path | None:
@@ -59,7 +55,6 @@ def _check_unused(path: Path) -> None:
 
 @contextmanager
 def _owner_only() -> Iterator[None]:
-    """Create files with mode 0600 inside the block."""
     before = os.umask(_OWNER_ONLY)
     try:
         yield
@@ -117,34 +112,16 @@ def _handlers(service: P4RuntimeService) -> grpc.GenericRpcHandler:
 
     gRPC's own deserializers never release a request that they refuse, and its stream never ends.
     """
-
-    def decoding(kind: type[Request], method: _Method[Request]) -> Callable[..., Any]:
-        def handle(data: bytes, context: grpc.ServicerContext) -> Any:  # noqa: ANN401  an answer
-            with aborting(context):
-                request = decoded(kind, data)
-            return method(request, context)
-
-        return handle
-
-    def unary(handle: Callable[..., Message]) -> grpc.RpcMethodHandler:
-        return grpc.unary_unary_rpc_method_handler(handle, None, _serialized)
-
-    def stream(messages: Iterator[bytes], context: grpc.ServicerContext) -> Iterator[Message]:
-        requests = (decoded(p4r.StreamMessageRequest, data) for data in messages)
-        return service.StreamChannel(requests, context)
-
     load, get = service.SetForwardingPipelineConfig, service.GetForwardingPipelineConfig
-    return grpc.method_handlers_generic_handler(
-        "p4.v1.P4Runtime",
-        {
-            "Write": unary(service.Write),
-            "Read": grpc.unary_stream_rpc_method_handler(decoding(p4r.ReadRequest, service.Read)),
-            load.__name__: unary(decoding(p4r.SetForwardingPipelineConfigRequest, load)),
-            get.__name__: unary(decoding(p4r.GetForwardingPipelineConfigRequest, get)),
-            "StreamChannel": grpc.stream_stream_rpc_method_handler(stream, None, _serialized),
-            "Capabilities": unary(decoding(p4r.CapabilitiesRequest, service.Capabilities)),
-        },
+    handlers = {
+        method.__name__: grpc.unary_unary_rpc_method_handler(method, None, _serialized)
+        for method in (service.Capabilities, load, get, service.Write)
+    }
+    handlers["Read"] = grpc.unary_stream_rpc_method_handler(service.Read)
+    handlers["StreamChannel"] = grpc.stream_stream_rpc_method_handler(
+        service.StreamChannel, None, _serialized
     )
+    return grpc.method_handlers_generic_handler("p4.v1.P4Runtime", handlers)
 
 
 def _serialized(message: Message) -> bytes:

@@ -1,148 +1,194 @@
 # SPDX-FileCopyrightText: 2026 The SwitchGNN authors
 # SPDX-License-Identifier: Apache-2.0
-"""The P4Runtime service."""
+"""The P4Runtime service: the election of the primary controller, streams and calls."""
 
+import queue
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from functools import partial
-from itertools import chain
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import grpc
-from finsy.proto import p4r, rpc_code, rpc_status
+from finsy.proto import U128, p4i, p4r, rpc_code, rpc_status
 from google.protobuf.any_pb2 import Any as AnyMessage
 
+from switchgnn.softswitch import schema as p4
 from switchgnn.softswitch.errors import RequestError
 from switchgnn.softswitch.loader import GivenProgram
-from switchgnn.softswitch.p4runtime.arbitration import (
-    Arbiter,
-    ReadLimit,
-    StreamClient,
-    StreamLimits,
-)
-from switchgnn.softswitch.p4runtime.pipeline_config import (
-    Device,
-    Give,
-    InstalledPipeline,
-    PipelineConfigs,
-)
-from switchgnn.softswitch.p4runtime.table_entries import (
-    encode_default,
-    encode_entries,
-    encode_table,
-    find_table,
-    pack_responses,
-    read_replication,
-    snapshot,
-)
-from switchgnn.softswitch.p4runtime.writing import (
-    apply_updates,
-    counter_entities,
-    read_registers,
-    read_request,
-)
-from switchgnn.softswitch.schema import (
-    HeaderSchema,
-    TableSchema,
-    decode,
-    denied,
-    encode,
-    invalid,
-    unimplemented,
-)
+from switchgnn.softswitch.p4runtime.entities import apply_updates, read_entities, read_request
+from switchgnn.softswitch.p4runtime.pipeline_config import Device, Give, PipelineConfigs
+
+STREAMS_PER_HOST = 8
+STREAMS = 16
+READS = 16
 
 
-def packet_out_frame(header: HeaderSchema, packet: p4r.PacketOut) -> bytes:
+class StreamClient:
+    """An open stream; the last item of ``outbox`` is None or the error that ends it.
+
+    ``has_asked`` is set by the first message received.
+    """
+
+    def __init__(self, peer: str = "") -> None:
+        # All users of the owner's Unix socket are one host.
+        self.host = peer.rpartition(":")[0] if peer.startswith(("ipv4:", "ipv6:")) else peer
+        self.outbox: queue.SimpleQueue[p4r.StreamMessageResponse | RequestError | None] = (
+            queue.SimpleQueue()
+        )
+        self.election_id: int | None = None
+        self.has_asked = False
+
+
+class Arbiter:
+    """The open streams, oldest first; the highest election id ever seen is the primary's.
+
+    At a limit of streams the oldest without any request ends, so that idle streams cannot keep a
+    controller out.
+    """
+
+    def __init__(self, device_id: int) -> None:
+        self.device_id = device_id
+        self._lock = threading.Lock()
+        self._streams: list[StreamClient] = []
+        self._highest = 0
+
+    def open(self, client: StreamClient) -> None:
+        """Count a stream as open."""
+        with self._lock:
+            own = [each for each in self._streams if each.host == client.host]
+            if len(own) >= STREAMS_PER_HOST:
+                self._end_an_idle_one(own, f"This client has {len(own)} streams open")
+            elif len(self._streams) >= STREAMS:
+                why = f"All {STREAMS} streams of this switch are open"
+                self._end_an_idle_one(self._streams, why)
+            self._streams.append(client)
+
+    def _end_an_idle_one(self, streams: list[StreamClient], why: str) -> None:
+        idle = next((each for each in streams if not each.has_asked), None)
+        if idle is None:
+            raise p4.exhausted(f"{why}: close one first.")
+        idle.outbox.put(p4.exhausted(f"{why}, and this one was idle: send a request."))
+        self._streams.remove(idle)
+
+    def update(self, client: StreamClient, message: p4r.MasterArbitrationUpdate) -> None:
+        """Register a client's election id and notify the affected clients."""
+        self.check_device(message.device_id)
+        if message.role.name or message.role.id:
+            raise p4.unimplemented("Only the default role is supported: leave the role out.")
+        election_id = U128.decode(message.election_id)
+        with self._lock:
+            others = [each for each in self._streams if each is not client]
+            if election_id and any(each.election_id == election_id for each in others):
+                raise p4.invalid(f"Election id {election_id} is used by another controller.")
+            before = self._primary()
+            client.election_id = election_id
+            self._highest = max(self._highest, election_id)
+            changed = self._primary() is not before
+            self._notify(self._streams if changed else [client])
+
+    def remove(self, client: StreamClient) -> None:
+        """Forget a closed stream; notify the others if it was the primary."""
+        with self._lock:
+            was_primary = self._primary() is client
+            self._streams = [each for each in self._streams if each is not client]
+            if was_primary:
+                self._notify(self._streams)
+
+    def _primary(self) -> StreamClient | None:
+        if not self._highest:
+            return None
+        return next((each for each in self._streams if each.election_id == self._highest), None)
+
+    def _notify(self, clients: list[StreamClient]) -> None:
+        primary = self._primary()
+        for client in clients:
+            if client.election_id is None:
+                continue
+            if primary is None:
+                code, text = rpc_code.NOT_FOUND, "there is no primary"
+            elif client is primary:
+                code, text = rpc_code.OK, "is primary"
+            else:
+                code, text = rpc_code.ALREADY_EXISTS, "is backup"
+            status = rpc_status.Status(code=code, message=text)
+            update = p4r.MasterArbitrationUpdate(
+                device_id=self.device_id, election_id=U128.encode(self._highest), status=status
+            )
+            client.outbox.put(p4r.StreamMessageResponse(arbitration=update))
+
+    def check_device(self, device_id: int) -> None:
+        """Refuse a request for another device."""
+        if device_id != self.device_id:
+            raise p4.not_found(f"This is device {self.device_id}, not {device_id}.")
+
+    def check_primary(self, device_id: int, election_id: p4r.Uint128) -> None:
+        """Refuse a request without the primary's election id."""
+        self.check_device(device_id)
+        with self._lock:
+            primary = self._primary()
+            if primary is None or U128.decode(election_id) != primary.election_id:
+                raise p4.denied("Only the primary controller may change the switch.")
+
+    def is_primary(self, client: StreamClient) -> bool:
+        """Return whether a stream is the primary's."""
+        with self._lock:
+            return self._primary() is client
+
+    def send_to_primary(self, message: p4r.StreamMessageResponse) -> bool:
+        """Queue a message for the primary and return whether there is one."""
+        with self._lock:
+            primary = self._primary()
+            if primary is None:
+                return False
+            primary.outbox.put(message)
+            return True
+
+    def close(self) -> None:
+        """End every stream."""
+        with self._lock:
+            for client in self._streams:
+                client.outbox.put(None)
+
+
+@contextmanager
+def place(reads: threading.Semaphore) -> Iterator[None]:
+    """Take a place for concurrent reads, which slow clients may keep, inside the block."""
+    if not reads.acquire(blocking=False):
+        raise p4.exhausted(f"{READS} reads are in progress: fetch their responses first.")
+    try:
+        yield
+    finally:
+        reads.release()
+
+
+def _header_bytes(header: p4i.ControllerPacketMetadata) -> int:
+    return sum(field.bitwidth for field in header.metadata) // 8
+
+
+def packet_out_frame(header: p4i.ControllerPacketMetadata, packet: p4r.PacketOut) -> bytes:
     """Return the packet-out header followed by the payload; as in PI, missing metadata is zero."""
     given = {metadata.metadata_id: metadata.value for metadata in packet.metadata}
     value = 0
-    for ident, width in header.fields:
-        value = value << width | decode(given.pop(ident, b"\0"), width, f"Metadata {ident}")
+    for field in header.metadata:
+        text = given.pop(field.id, b"\0")
+        value = value << field.bitwidth | p4.decode(text, field.bitwidth, f"Metadata {field.id}")
     if given:
-        raise invalid(f"The packet-out has unknown metadata with id {min(given)}.")
-    return value.to_bytes(header.size, "big") + packet.payload
+        raise p4.invalid(f"The packet-out has unknown metadata with id {min(given)}.")
+    return value.to_bytes(_header_bytes(header), "big") + packet.payload
 
 
-def packet_in_message(header: HeaderSchema, frame: bytes) -> p4r.StreamMessageResponse:
+def packet_in_message(
+    header: p4i.ControllerPacketMetadata, frame: bytes
+) -> p4r.StreamMessageResponse:
     """Return the message for a frame that left by the CPU port."""
-    packet = p4r.PacketIn(payload=frame[header.size :])
-    value = int.from_bytes(frame[: header.size], "big")
-    position = header.size * 8
-    for ident, width in header.fields:
-        position -= width
-        field = value >> position & ((1 << width) - 1)
-        packet.metadata.add(metadata_id=ident, value=encode(field))
+    size = _header_bytes(header)
+    packet = p4r.PacketIn(payload=frame[size:])
+    value, position = int.from_bytes(frame[:size], "big"), 8 * size
+    for field in header.metadata:
+        position -= field.bitwidth
+        number = value >> position & ((1 << field.bitwidth) - 1)
+        packet.metadata.add(metadata_id=field.id, value=p4.encode(number))
     return p4r.StreamMessageResponse(packet=packet)
-
-
-# An entity, or a serialized response.
-_Found = p4r.Entity | bytes
-
-
-def read_entities(
-    device: Device, pipeline: InstalledPipeline, entities: Iterable[p4r.Entity]
-) -> Iterator[bytes]:
-    """Yield serialized responses; at least an empty one."""
-    # Copy everything first, so that an unknown id fails the request before any response.
-    found = chain.from_iterable([_read(device, pipeline, entity) for entity in entities])
-    responses = pack_responses(found)
-    yield next(responses, b"")
-    yield from responses
-
-
-def _read(device: Device, pipeline: InstalledPipeline, entity: p4r.Entity) -> Iterable[_Found]:
-    what = entity.WhichOneof("entity") or "missing entity"
-    if what not in _HANDLERS:
-        raise unimplemented(f"Reading a {what} is not supported.")
-    return _HANDLERS[what](device, pipeline, getattr(entity, what))
-
-
-def _read_tables(
-    device: Device, pipeline: InstalledPipeline, message: p4r.TableEntry
-) -> Iterable[_Found]:
-    schemas = list(pipeline.schema.tables.values())
-    if message.table_id:
-        schemas = [find_table(pipeline.schema, message.table_id)]
-    return chain.from_iterable(_read_table(device, pipeline, s, message) for s in schemas)
-
-
-def _read_table(
-    device: Device, pipeline: InstalledPipeline, schema: TableSchema, message: p4r.TableEntry
-) -> Iterable[_Found]:
-    table = pipeline.state.tables[schema.name]
-    if message.is_default_action:
-        return [encode_default(schema, table.default[0])]
-    entries = device.call(lambda: snapshot(schema, table, message))
-    return encode_table(pipeline, schema, entries, message.HasField("counter_data"))
-
-
-def _read_direct_counters(
-    device: Device, pipeline: InstalledPipeline, message: p4r.DirectCounterEntry
-) -> Iterable[p4r.Entity]:
-    wanted = message.table_entry
-    idents = [wanted.table_id] if wanted.table_id else pipeline.schema.direct_counters.values()
-    for schema in [find_table(pipeline.schema, ident) for ident in idents]:
-        table = pipeline.state.tables[schema.name]
-        entries = device.call(partial(snapshot, schema, table, wanted))
-        for found in encode_entries(schema, entries, True):
-            entry = p4r.DirectCounterEntry(
-                table_entry=found.table_entry, data=found.table_entry.counter_data
-            )
-            entry.table_entry.ClearField("counter_data")
-            entry.table_entry.ClearField("action")
-            yield p4r.Entity(direct_counter_entry=entry)
-
-
-_HANDLERS: dict[str, Callable[[Device, InstalledPipeline, Any], Iterable[_Found]]] = {
-    "table_entry": _read_tables,
-    "direct_counter_entry": _read_direct_counters,
-    "register_entry": read_registers,
-    "counter_entry": counter_entities,
-    "packet_replication_engine_entry": lambda device, pipeline, message: device.call(
-        lambda: read_replication(pipeline, message)
-    ),
-}
 
 
 API_VERSION = "1.4.1"
@@ -160,7 +206,10 @@ def aborting(context: grpc.ServicerContext) -> Iterator[None]:
 
 
 class P4RuntimeService:
-    """Serves one device; methods run in any thread. ``changed`` is set after every change."""
+    """Serves one device; methods take serialized requests, and run in any thread.
+
+    ``changed`` is set after every change.
+    """
 
     def __init__(
         self, device: Device, device_id: int, cpu_port: int | None, give: Give = GivenProgram
@@ -170,86 +219,83 @@ class P4RuntimeService:
         self.arbiter = Arbiter(device_id)
         self.configs = PipelineConfigs(device, give)
         self.changed = threading.Event()
-        self._streams = StreamLimits()
-        self._reads = ReadLimit()
+        self._reads = threading.Semaphore(READS)
 
     def Capabilities(  # noqa: N802
-        self, _request: p4r.CapabilitiesRequest, _context: grpc.ServicerContext
+        self, data: bytes, context: grpc.ServicerContext
     ) -> p4r.CapabilitiesResponse:
         """Return the version of the API."""
+        with aborting(context):
+            p4.decoded(p4r.CapabilitiesRequest, data)
         return p4r.CapabilitiesResponse(p4runtime_api_version=API_VERSION)
 
     def SetForwardingPipelineConfig(  # noqa: N802
-        self, request: p4r.SetForwardingPipelineConfigRequest, context: grpc.ServicerContext
+        self, data: bytes, context: grpc.ServicerContext
     ) -> p4r.SetForwardingPipelineConfigResponse:
         """Load a program."""
         with aborting(context):
+            request = p4.decoded(p4r.SetForwardingPipelineConfigRequest, data)
             self.arbiter.check_primary(request.device_id, request.election_id)
             self.configs.set(request)
         self.changed.set()
         return p4r.SetForwardingPipelineConfigResponse()
 
     def GetForwardingPipelineConfig(  # noqa: N802
-        self, request: p4r.GetForwardingPipelineConfigRequest, context: grpc.ServicerContext
+        self, data: bytes, context: grpc.ServicerContext
     ) -> p4r.GetForwardingPipelineConfigResponse:
         """Return the loaded program."""
         with aborting(context):
+            request = p4.decoded(p4r.GetForwardingPipelineConfigRequest, data)
             self.arbiter.check_device(request.device_id)
             config = self.configs.get(request.response_type)
         return p4r.GetForwardingPipelineConfigResponse(config=config)
 
     def Write(self, data: bytes, context: grpc.ServicerContext) -> p4r.WriteResponse:  # noqa: N802
-        """Apply a serialized WriteRequest; a failure reports one error per update."""
+        """Apply updates; a failure reports one error per update."""
         with aborting(context):
             pipeline = self.configs.current
             request = read_request(pipeline, data)
             message = request.message
             self.arbiter.check_primary(message.device_id, message.election_id)
             if message.atomicity != p4r.WriteRequest.CONTINUE_ON_ERROR:
-                raise unimplemented("Only CONTINUE_ON_ERROR is supported.")
+                raise p4.unimplemented("Only CONTINUE_ON_ERROR is supported.")
             errors = apply_updates(self._device, pipeline or self.configs.installed(), request)
         self.changed.set()
         if errors is not None:
             _abort_with_details(context, errors)
         return p4r.WriteResponse()
 
-    def Read(  # noqa: N802
-        self, request: p4r.ReadRequest, context: grpc.ServicerContext
-    ) -> Iterator[bytes]:
+    def Read(self, data: bytes, context: grpc.ServicerContext) -> Iterator[bytes]:  # noqa: N802
         """Stream serialized ReadResponses."""
         with aborting(context):
+            request = p4.decoded(p4r.ReadRequest, data)
             self.arbiter.check_device(request.device_id)
-            with self._reads.place():
+            with place(self._reads):
                 yield from read_entities(self._device, self.configs.installed(), request.entities)
 
     def StreamChannel(  # noqa: N802
-        self, request_iterator: Iterable[p4r.StreamMessageRequest], context: grpc.ServicerContext
+        self, messages: Iterable[bytes], context: grpc.ServicerContext
     ) -> Iterator[p4r.StreamMessageResponse]:
         """Exchange arbitration messages and packets with a controller."""
-        client = StreamClient()
+        client = StreamClient(context.peer())
         if not context.add_callback(lambda: client.outbox.put(None)):
             return
-        with aborting(context), self._streams.place_for(client, context.peer()):
-            yield from self._serve_stream(client, request_iterator)
+        with aborting(context):
+            self.arbiter.open(client)
+            reading = (client, messages)
+            threading.Thread(target=self._read_stream, args=reading, daemon=True).start()
+            try:
+                while (message := client.outbox.get()) is not None:
+                    if isinstance(message, RequestError):
+                        raise message
+                    yield message
+            finally:
+                self.arbiter.remove(client)
 
-    def _serve_stream(
-        self, client: StreamClient, requests: Iterable[p4r.StreamMessageRequest]
-    ) -> Iterator[p4r.StreamMessageResponse]:
-        threading.Thread(target=self._read_stream, args=(client, requests), daemon=True).start()
+    def _read_stream(self, client: StreamClient, messages: Iterable[bytes]) -> None:
         try:
-            while (message := client.outbox.get()) is not None:
-                if isinstance(message, RequestError):
-                    raise message
-                yield message
-        finally:
-            self.arbiter.remove(client)
-
-    def _read_stream(
-        self, client: StreamClient, requests: Iterable[p4r.StreamMessageRequest]
-    ) -> None:
-        try:
-            for request in requests:
-                self._handle_stream(client, request)
+            for data in messages:
+                self._handle_stream(client, p4.decoded(p4r.StreamMessageRequest, data))
         except RequestError as error:
             client.outbox.put(error)
         except grpc.RpcError:
@@ -265,16 +311,19 @@ class P4RuntimeService:
             return
         try:
             if kind != "packet":
-                raise unimplemented(f"Stream messages of type {kind} are not supported.")
+                raise p4.unimplemented(f"Stream messages of type {kind} are not supported.")
             self._packet_out(client, request.packet)
         except RequestError as error:
-            client.outbox.put(_stream_error(error, request))
+            answer = p4r.StreamError(canonical_code=error.code, message=str(error))
+            if kind == "packet":
+                answer.packet_out.packet_out.CopyFrom(request.packet)
+            client.outbox.put(p4r.StreamMessageResponse(error=answer))
 
     def _packet_out(self, client: StreamClient, packet: p4r.PacketOut) -> None:
         if not self.arbiter.is_primary(client):
-            raise denied("Only the primary controller may send packets.")
+            raise p4.denied("Only the primary controller may send packets.")
         if self._cpu_port is None:
-            raise unimplemented("The switch was started without a CPU port.")
+            raise p4.unimplemented("The switch was started without a CPU port.")
         header = self.configs.installed().schema.packet_out
         self._device.inject(self._cpu_port, packet_out_frame(header, packet))
 
@@ -282,15 +331,6 @@ class P4RuntimeService:
         """Send a frame from the CPU port to the primary and return whether there is one."""
         header = self.configs.installed().schema.packet_in
         return self.arbiter.send_to_primary(packet_in_message(header, frame))
-
-
-def _stream_error(
-    error: RequestError, request: p4r.StreamMessageRequest
-) -> p4r.StreamMessageResponse:
-    answer = p4r.StreamError(canonical_code=error.code, message=str(error))
-    if request.WhichOneof("update") == "packet":
-        answer.packet_out.packet_out.CopyFrom(request.packet)
-    return p4r.StreamMessageResponse(error=answer)
 
 
 def _abort_with_details(context: grpc.ServicerContext, errors: list[p4r.Error]) -> NoReturn:

@@ -6,25 +6,11 @@ from collections.abc import Iterable, Iterator
 
 from finsy.proto import p4i, p4r
 
+from switchgnn.softswitch import schema as p4
 from switchgnn.softswitch.errors import RequestError
 from switchgnn.softswitch.p4runtime.pipeline_config import InstalledPipeline
 from switchgnn.softswitch.program import DROP_PORT
-from switchgnn.softswitch.replication import CloneSession, Replica, ReplicationEngine
-from switchgnn.softswitch.schema import (
-    COUNT_MASK,
-    ActionSchema,
-    Schema,
-    TableSchema,
-    decode,
-    decode_counts,
-    denied,
-    encode,
-    exhausted,
-    exists,
-    invalid,
-    not_found,
-    unimplemented,
-)
+from switchgnn.softswitch.state import Replica, Replicas
 from switchgnn.softswitch.tables import (
     EVERY_BIT,
     Entry,
@@ -42,7 +28,7 @@ _MAX_GROUP = 0xFFFF
 _MAX_SESSION = 0x7FFF
 
 
-def find_table(schema: Schema, ident: int) -> TableSchema:
+def find_table(schema: p4.Schema, ident: int) -> p4.TableSchema:
     """Return the table with an id."""
     table = schema.tables.get(ident)
     if table is None:
@@ -50,28 +36,30 @@ def find_table(schema: Schema, ident: int) -> TableSchema:
     return table
 
 
-def absent(schema: Schema, ident: int, kind: str) -> RequestError:
+def absent(schema: p4.Schema, ident: int, kind: str) -> RequestError:
     """Return the error for an unknown id."""
     name = schema.removed.get(ident)
     if name is None:
-        return not_found(f"There is no {kind} with id {ident:#x}.")
-    return not_found(
+        return p4.not_found(f"There is no {kind} with id {ident:#x}.")
+    return p4.not_found(
         f"The {kind} '{name}' was removed by the compiler, because no packet can reach it."
     )
 
 
-def write_entry(schema: TableSchema, table: EntryTable, kind: int, message: p4r.TableEntry) -> None:
+def write_entry(
+    schema: p4.TableSchema, table: EntryTable, kind: int, message: p4r.TableEntry
+) -> None:
     """Apply one INSERT, MODIFY or DELETE of a table entry."""
     if message.idle_timeout_ns:
-        raise unimplemented("Idle timeouts are not supported: leave idle_timeout_ns at 0.")
+        raise p4.unimplemented("Idle timeouts are not supported: leave idle_timeout_ns at 0.")
     if message.HasField("meter_config"):
-        raise unimplemented("Direct meters are not supported: leave meter_config out.")
+        raise p4.unimplemented("Direct meters are not supported: leave meter_config out.")
     if message.is_default_action:
         _write_default(schema, table, kind, message)
         return
     name = f"Table '{schema.name}'"
     if schema.constant:
-        raise denied(f"{name} has constant entries and cannot be changed.")
+        raise p4.denied(f"{name} has constant entries and cannot be changed.")
     key = (decode_matches(schema, message), _priority(schema, message))
     known = table.find(key)
     _check_entry(schema, kind, known is not None, len(table))
@@ -81,11 +69,11 @@ def write_entry(schema: TableSchema, table: EntryTable, kind: int, message: p4r.
     given = None
     if message.HasField("counter_data"):
         if not schema.table.with_counters:
-            raise invalid(f"{name} has no direct counter.")
-        given = decode_counts(message.counter_data)
+            raise p4.invalid(f"{name} has no direct counter.")
+        given = p4.decode_counts(message.counter_data)
     action, data = _action(schema, message)
     if not action.for_entries:
-        raise denied(f"Action '{action.name}' is only allowed as a default action.")
+        raise p4.denied(f"Action '{action.name}' is only allowed as a default action.")
     fresh = [0, 0] if schema.table.with_counters else None
     counts = fresh if known is None else known.target[2]
     table.put(Entry(*key, (action.number, data, counts), message.metadata))
@@ -93,125 +81,109 @@ def write_entry(schema: TableSchema, table: EntryTable, kind: int, message: p4r.
         table.set_counts(key, given)
 
 
-def _check_entry(schema: TableSchema, kind: int, known: bool, entries: int) -> None:
+def _check_entry(schema: p4.TableSchema, kind: int, known: bool, entries: int) -> None:
     name = f"Table '{schema.name}'"
     if kind == p4r.Update.INSERT and known:
-        raise exists(f"{name} already has this entry: modify it instead.")
+        raise p4.exists(f"{name} already has this entry: modify it instead.")
     if kind == p4r.Update.INSERT and schema.size and entries >= schema.size:
-        raise exhausted(f"{name} is full with {schema.size} entries.")
+        raise p4.exhausted(f"{name} is full with {schema.size} entries.")
     if kind == p4r.Update.MODIFY and not known:
-        raise not_found(f"{name} has no such entry to modify: insert it first.")
+        raise p4.not_found(f"{name} has no such entry to modify: insert it first.")
     if kind == p4r.Update.DELETE and not known:
-        raise not_found(f"{name} has no such entry to delete.")
+        raise p4.not_found(f"{name} has no such entry to delete.")
 
 
 def _write_default(
-    schema: TableSchema, table: EntryTable, kind: int, message: p4r.TableEntry
+    schema: p4.TableSchema, table: EntryTable, kind: int, message: p4r.TableEntry
 ) -> None:
     if kind != p4r.Update.MODIFY or message.match or message.priority:
-        raise invalid("A default entry is changed by MODIFY, without match and priority.")
+        raise p4.invalid("A default entry is changed by MODIFY, without match and priority.")
     if schema.constant_default:
-        raise denied(f"The default action of table '{schema.name}' is constant.")
+        raise p4.denied(f"The default action of table '{schema.name}' is constant.")
     if not message.HasField("action"):
         table.set_default(table.initial_default)
         return
     action, data = _action(schema, message)
     if not action.for_default:
-        raise denied(f"Action '{action.name}' is not allowed as a default action.")
+        raise p4.denied(f"Action '{action.name}' is not allowed as a default action.")
     table.set_default((action.number, data, None))
 
 
-def _action(schema: TableSchema, message: p4r.TableEntry) -> tuple[ActionSchema, tuple[int, ...]]:
+def _action(
+    schema: p4.TableSchema, message: p4r.TableEntry
+) -> tuple[p4.ActionSchema, tuple[int, ...]]:
     if message.action.WhichOneof("type") != "action":
-        raise invalid(f"An entry of table '{schema.name}' needs an action.")
+        raise p4.invalid(f"An entry of table '{schema.name}' needs an action.")
     given = message.action.action
     action = schema.actions.get(given.action_id)
     if action is None:
-        raise invalid(f"Table '{schema.name}' has no action with id {given.action_id:#x}.")
+        raise p4.invalid(f"Table '{schema.name}' has no action with id {given.action_id:#x}.")
     values = {parameter.param_id: parameter.value for parameter in given.params}
     if len(given.params) != len(action.parameters) or len(values) != len(action.parameters):
-        raise invalid(f"Action '{action.name}' takes {len(action.parameters)} parameters.")
+        raise p4.invalid(f"Action '{action.name}' takes {len(action.parameters)} parameters.")
     for each in action.parameters:
         if each.id not in values:
-            raise invalid(f"Action '{action.name}' misses the parameter with id {each.id}.")
+            raise p4.invalid(f"Action '{action.name}' misses the parameter with id {each.id}.")
     return action, tuple(
-        decode(values[p.id], p.bitwidth, f"Parameter '{p.name}'") for p in action.parameters
+        p4.decode(values[p.id], p.bitwidth, f"Parameter '{p.name}'") for p in action.parameters
     )
 
 
-def _priority(schema: TableSchema, message: p4r.TableEntry) -> int:
+def _priority(schema: p4.TableSchema, message: p4r.TableEntry) -> int:
     priority = int(message.priority)
     if schema.prioritised and priority <= 0:
-        raise invalid(f"An entry of table '{schema.name}' needs a priority above 0.")
+        raise p4.invalid(f"An entry of table '{schema.name}' needs a priority above 0.")
     if not schema.prioritised and priority:
-        raise invalid(f"An entry of table '{schema.name}' cannot have a priority.")
+        raise p4.invalid(f"An entry of table '{schema.name}' cannot have a priority.")
     return priority
 
 
-def decode_matches(schema: TableSchema, message: p4r.TableEntry) -> tuple[Match, ...]:
+def decode_matches(schema: p4.TableSchema, message: p4r.TableEntry) -> tuple[Match, ...]:
     """Return the match of every key field, in key order; absent fields match anything."""
     given = {match.field_id: match for match in message.match}
     if len(given) != len(message.match):
-        raise invalid(f"A match field of table '{schema.name}' is given twice.")
+        raise p4.invalid(f"A match field of table '{schema.name}' is given twice.")
     matches = tuple(_match(field, given.pop(field.id, None)) for field in schema.fields)
     if given:
-        raise invalid(f"Table '{schema.name}' has no match field with id {min(given)}.")
+        raise p4.invalid(f"Table '{schema.name}' has no match field with id {min(given)}.")
     return matches
 
 
 def _match(field: p4i.MatchField, given: p4r.FieldMatch | None) -> Match:
-    what, wanted = f"Match field '{field.name}'", _KIND_NAMES[field.match_type]
+    what, width = f"Match field '{field.name}'", field.bitwidth
     if given is None:
         anything = _wildcard(field)
         if anything is None:
-            raise invalid(f"{what} is exact and must be given.")
+            raise p4.invalid(f"{what} is exact and must be given.")
         return anything
     kind = given.WhichOneof("field_match_type")
-    if kind != wanted:
-        raise invalid(f"{what} needs a match of kind {wanted}, not {kind}.")
-
-    def number(data: bytes) -> int:
-        return decode(data, field.bitwidth, what)
-
-    if kind == "exact":
-        return Ternary(number(given.exact.value), EVERY_BIT)
-    if kind == "optional":
-        return Ternary(number(given.optional.value), (1 << field.bitwidth) - 1)
+    if kind != p4.kind_of(field):
+        raise p4.invalid(f"{what} needs a match of kind {p4.kind_of(field)}, not {kind}.")
+    message = getattr(given, kind)
     if kind == "range":
-        return _range(field, Range(number(given.range.low), number(given.range.high)), what)
-    if kind == "ternary":
-        match = Ternary(number(given.ternary.value), number(given.ternary.mask))
-        if not match.mask:
-            raise invalid(f"{what} has an empty mask: leave the field out to match anything.")
-        outside = "outside its mask"
-    else:
-        bits = given.lpm.prefix_len
-        if not 0 < bits <= field.bitwidth:
-            raise invalid(
-                f"{what} needs a prefix of 1 to {field.bitwidth} bits; leave it out for any."
+        match = Range(p4.decode(message.low, width, what), p4.decode(message.high, width, what))
+        if match.low > match.high:
+            raise p4.invalid(f"{what} has a range that ends before it starts.")
+        if match == _wildcard(field):
+            raise p4.invalid(
+                f"{what} has a range of all values: leave the field out to match anything."
             )
-        match = Ternary(number(given.lpm.value), prefix_mask(bits, field.bitwidth))
-        outside = f"after its prefix of {bits} bits"
-    if match.value & ~match.mask:
-        raise invalid(f"{what} has ones {outside}.")
-    return match
-
-
-def _range(field: p4i.MatchField, match: Range, what: str) -> Range:
-    if match.low > match.high:
-        raise invalid(f"{what} has a range that ends before it starts.")
-    if match == _wildcard(field):
-        raise invalid(f"{what} has a range of all values: leave the field out to match anything.")
-    return match
-
-
-_KIND_NAMES: dict[int, str] = {
-    _MatchField.EXACT: "exact",
-    _MatchField.LPM: "lpm",
-    _MatchField.TERNARY: "ternary",
-    _MatchField.RANGE: "range",
-    _MatchField.OPTIONAL: "optional",
-}
+        return match
+    value, mask, outside = p4.decode(message.value, width, what), (1 << width) - 1, ""
+    if kind == "exact":
+        return Ternary(value, EVERY_BIT)
+    if kind == "ternary":
+        mask, outside = p4.decode(message.mask, width, what), "outside its mask"
+        if not mask:
+            raise p4.invalid(f"{what} has an empty mask: leave the field out to match anything.")
+    elif kind == "lpm":
+        bits = message.prefix_len
+        if not 0 < bits <= width:
+            raise p4.invalid(f"{what} needs a prefix of 1 to {width} bits; leave it out for any.")
+        mask, outside = prefix_mask(bits, width), f"after its prefix of {bits} bits"
+    if value & ~mask:
+        raise p4.invalid(f"{what} has ones {outside}.")
+    return Ternary(value, mask)
 
 
 def _wildcard(field: p4i.MatchField) -> Match | None:
@@ -223,7 +195,7 @@ def _wildcard(field: p4i.MatchField) -> Match | None:
     return Ternary(0, 0)
 
 
-def snapshot(schema: TableSchema, table: EntryTable, message: p4r.TableEntry) -> Iterable[Entry]:
+def snapshot(schema: p4.TableSchema, table: EntryTable, message: p4r.TableEntry) -> Iterable[Entry]:
     """Copy the requested entries with their counts; call it between two packets."""
     if message.match:
         entry = table.find((decode_matches(schema, message), _priority(schema, message)))
@@ -233,7 +205,7 @@ def snapshot(schema: TableSchema, table: EntryTable, message: p4r.TableEntry) ->
 
 
 def encode_entries(
-    schema: TableSchema, entries: Iterable[Entry], with_counts: bool
+    schema: p4.TableSchema, entries: Iterable[Entry], with_counts: bool
 ) -> Iterator[p4r.Entity]:
     """Yield the messages for a snapshot."""
     for entry in entries:
@@ -248,14 +220,14 @@ def encode_entries(
         _encode_action(schema, entry.target, message)
         if with_counts and counts is not None:
             packets, total = counts
-            message.counter_data.packet_count = packets & COUNT_MASK
-            message.counter_data.byte_count = total & COUNT_MASK
+            message.counter_data.packet_count = packets & p4.COUNT_MASK
+            message.counter_data.byte_count = total & p4.COUNT_MASK
         yield p4r.Entity(table_entry=message)
 
 
 def encode_table(
     pipeline: InstalledPipeline,
-    schema: TableSchema,
+    schema: p4.TableSchema,
     entries: Iterable[Entry],
     with_counts: bool = False,
 ) -> Iterable[p4r.Entity | bytes]:
@@ -282,45 +254,41 @@ def pack_responses(found: Iterable[p4r.Entity | bytes]) -> Iterator[bytes]:
         yield p4r.ReadResponse(entities=piece).SerializeToString()
 
 
-def encode_default(schema: TableSchema, target: Target) -> p4r.Entity:
+def encode_default(schema: p4.TableSchema, target: Target) -> p4r.Entity:
     """Return the message for a table's default entry."""
     message = p4r.TableEntry(table_id=schema.ident, is_default_action=True)
     _encode_action(schema, target, message)
     return p4r.Entity(table_entry=message)
 
 
-def _encode_action(schema: TableSchema, target: Target, message: p4r.TableEntry) -> None:
+def _encode_action(schema: p4.TableSchema, target: Target, message: p4r.TableEntry) -> None:
     action = schema.by_number.get(target[0])
     if action is None:
         return
     call = message.action.action
     call.action_id = action.ident
     for parameter, value in zip(action.parameters, target[1], strict=True):
-        call.params.add(param_id=parameter.id, value=encode(value))
+        call.params.add(param_id=parameter.id, value=p4.encode(value))
 
 
-def _encode_matches(schema: TableSchema, entry: Entry, message: p4r.TableEntry) -> None:
+def _encode_matches(schema: p4.TableSchema, entry: Entry, message: p4r.TableEntry) -> None:
     for field, match in zip(schema.fields, entry.matches, strict=True):
         if match == _wildcard(field):
             continue
         encoded = message.match.add(field_id=field.id)
         if isinstance(match, Range):
-            encoded.range.low, encoded.range.high = encode(match.low), encode(match.high)
-        elif field.match_type == _MatchField.EXACT:
-            encoded.exact.value = encode(match.value)
-        elif field.match_type == _MatchField.LPM:
-            encoded.lpm.value, encoded.lpm.prefix_len = encode(match.value), match.mask.bit_count()
-        elif field.match_type == _MatchField.OPTIONAL:
-            encoded.optional.value = encode(match.value)
-        else:
-            encoded.ternary.value, encoded.ternary.mask = encode(match.value), encode(match.mask)
+            encoded.range.low, encoded.range.high = p4.encode(match.low), p4.encode(match.high)
+            continue
+        kind = p4.kind_of(field)
+        getattr(encoded, kind).value = p4.encode(match.value)
+        if kind == "ternary":
+            encoded.ternary.mask = p4.encode(match.mask)
+        elif kind == "lpm":
+            encoded.lpm.prefix_len = match.mask.bit_count()
 
 
 def write_replication(
-    pipeline: InstalledPipeline,
-    engine: ReplicationEngine,
-    kind: int,
-    message: p4r.PacketReplicationEngineEntry,
+    pipeline: InstalledPipeline, kind: int, message: p4r.PacketReplicationEngineEntry
 ) -> None:
     """Apply one change of a multicast group or clone session."""
     which = message.WhichOneof("type")
@@ -330,47 +298,45 @@ def write_replication(
     elif which == "clone_session_entry":
         ident, highest, what = session.session_id, _MAX_SESSION, "Clone session"
     else:
-        raise invalid("A replication entry is a multicast group or a clone session.")
+        raise p4.invalid("A replication entry is a multicast group or a clone session.")
     known = (which, ident) in pipeline.replication
     if not 0 < ident <= highest:
-        raise invalid(f"{what} {ident} is outside 1 to {highest}.")
+        raise p4.invalid(f"{what} {ident} is outside 1 to {highest}.")
     if kind == p4r.Update.INSERT and known:
-        raise exists(f"{what} {ident} exists already: modify it instead.")
+        raise p4.exists(f"{what} {ident} exists already: modify it instead.")
     if kind != p4r.Update.INSERT and not known:
-        raise not_found(f"{what} {ident} does not exist.")
+        raise p4.not_found(f"{what} {ident} does not exist.")
+    replicas: Replicas = ()
     if kind == p4r.Update.DELETE:
         del pipeline.replication[which, ident]
-        if which == "clone_session_entry":
-            del engine.sessions[ident]
-        else:
-            del engine.groups[ident]
-        return
-    if which == "multicast_group_entry":
-        engine.groups[ident] = _replicas(group.replicas)
-    elif session.class_of_service:
-        raise unimplemented("Classes of service are not supported: leave class_of_service at 0.")
     else:
-        replicas = _replicas(session.replicas)
-        engine.sessions[ident] = CloneSession(replicas, session.packet_length_bytes)
-    kept = p4r.PacketReplicationEngineEntry()
-    kept.CopyFrom(message)
-    pipeline.replication[which, ident] = kept
+        if session.class_of_service:
+            raise p4.unimplemented(
+                "Classes of service are not supported: leave class_of_service at 0."
+            )
+        replicas = _replicas((*group.replicas, *session.replicas))
+        kept = pipeline.replication[which, ident] = p4r.PacketReplicationEngineEntry()
+        kept.CopyFrom(message)
+    if which == "multicast_group_entry":
+        pipeline.state.set_group(ident, replicas)
+    else:
+        pipeline.state.set_session(ident, replicas, session.packet_length_bytes)
 
 
-def _replicas(messages: Iterable[p4r.Replica]) -> tuple[Replica, ...]:
+def _replicas(messages: Iterable[p4r.Replica]) -> Replicas:
     replicas = tuple(Replica(_port(message), message.instance) for message in messages)
     if len(set(replicas)) != len(replicas):
-        raise invalid("A replica with the same port and instance is given twice.")
+        raise p4.invalid("A replica with the same port and instance is given twice.")
     return replicas
 
 
 def _port(message: p4r.Replica) -> int:
     if message.WhichOneof("port_kind") == "port":
-        port = decode(message.port, 32, "A replica's port")
+        port = p4.decode(message.port, 32, "A replica's port")
     else:
         port = message.egress_port
     if not 0 <= port < DROP_PORT:
-        raise invalid(f"Egress port {port} is outside 0 to {DROP_PORT - 1}.")
+        raise p4.invalid(f"Egress port {port} is outside 0 to {DROP_PORT - 1}.")
     return port
 
 

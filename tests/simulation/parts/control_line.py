@@ -14,8 +14,7 @@ from switchgnn.controller.errors import ControllerError, SwitchUnreachableError
 from switchgnn.controller.p4runtime.connection import election_message
 from switchgnn.controller.p4runtime.rpc_errors import not_primary
 from switchgnn.softswitch.errors import RequestError
-from switchgnn.softswitch.p4runtime.arbitration import StreamClient
-from switchgnn.softswitch.p4runtime.service import P4RuntimeService
+from switchgnn.softswitch.p4runtime.service import P4RuntimeService, StreamClient
 from tests.simulation.parts.switch import VirtualSwitch
 from tests.simulation.timing import SECOND, Scheduler, Task
 
@@ -136,8 +135,7 @@ class VirtualConnection:
 
     def read(self, request: bytes, timeout: float) -> Iterator[bytes]:
         """Return the serialized answers to a serialized Read."""
-        asked = p4r.ReadRequest.FromString(request)
-        return iter(self._call("Read", asked, timeout, list))
+        return iter(self._call("Read", request, timeout, list))
 
     def stream(self, device_id: int, election_id: int) -> "VirtualStream":
         """Open the stream that makes a controller the primary."""
@@ -164,7 +162,8 @@ class VirtualConnection:
         end = self._scheduler.now + int(timeout * SECOND)
         if not self._line.pass_word(end):
             raise RpcError(grpc.StatusCode.DEADLINE_EXCEEDED, "no answer came")
-        answer = take(getattr(self._reached(), name)(request, _Context()))
+        data = request if isinstance(request, bytes) else request.SerializeToString()
+        answer = take(getattr(self._reached(), name)(data, _Context()))
         if not self._line.pass_word(end):
             raise RpcError(grpc.StatusCode.DEADLINE_EXCEEDED, "no answer came")
         self._reached()
@@ -190,6 +189,7 @@ class VirtualStream:
             device_id=device_id, election_id=election_message(election_id)
         )
         try:
+            service.arbiter.open(self._client)
             service.arbiter.update(self._client, update)
         except RequestError as error:
             self._error = not_primary("virtual", str(error))

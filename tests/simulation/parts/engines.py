@@ -4,6 +4,7 @@
 """The embedded switch's engines, without threads and sockets."""
 
 from collections.abc import Iterable
+from functools import partial
 
 from switchgnn.base.native import find_compiler
 from switchgnn.softswitch.forwarding import Forwarder, ForwardingCounts, Sender
@@ -17,8 +18,7 @@ from switchgnn.softswitch.native.engine import (
     PortKind,
     load_native,
 )
-from switchgnn.softswitch.queues import QueueSettings
-from switchgnn.softswitch.replication import ReplicationEngine
+from switchgnn.softswitch.ports import QueueSettings
 from switchgnn.softswitch.state import ProgramState
 from tests.simulation.timing import SECOND, Scheduler
 from tests.support.captured import Captured
@@ -44,18 +44,17 @@ class Programs:
     def engine(
         self,
         given: GivenProgram,
-        replication: ReplicationEngine,
         *,
         queues: QueueSettings,
         ports: Iterable[int],
         scheduler: Scheduler,
     ) -> "Engine":
         if self._backend is Backend.PYTHON:
-            return PythonEngine(given.lowered, replication, queues, ports, scheduler)
+            return PythonEngine(given.lowered, queues, ports, scheduler)
         if given.document not in self._native:
             self._native[given.document] = load_native(given)
         native = self._native[given.document]
-        return EngineFrames(native, replication, queues, ports, scheduler)
+        return EngineFrames(native, queues, ports, scheduler)
 
 
 class EngineFrames:
@@ -70,19 +69,17 @@ class EngineFrames:
     def __init__(
         self,
         native: NativeProgram,
-        replication: ReplicationEngine,
         queues: QueueSettings,
         ports: Iterable[int],
         scheduler: Scheduler,
     ) -> None:
         self._engine = NativeEngine(native, queues)
-        self._engine.publish(replication)
         self._engine.attach(dict.fromkeys(ports, Attachment(PortKind.CAPTURED)))
         self._limited = queues.limited
         self._scheduler = scheduler
         switch = self._engine.switch
-        self._take, self._tick = switch.bound("switch_take"), switch.bound("switch_tick")
-        switch.call("switch_clock", scheduler.now / SECOND)
+        self._tick = partial(switch.call, "switch_tick")
+        self._tick(scheduler.now / SECOND)
         self.go_around = self._engine.run_again
         self.sent = Captured(self._engine)
 
@@ -95,7 +92,8 @@ class EngineFrames:
         return self._engine.counts
 
     def take(self, port: int, frame: bytes, most: int) -> bool:
-        return bool(self._take(port, frame, len(frame), most))
+        self._engine.receive(port, frame)
+        return self.go_around(most)
 
     def tick(self) -> float:
         if not self._limited:
@@ -112,7 +110,6 @@ class PythonEngine:
     def __init__(
         self,
         lowered: LoweredProgram,
-        replication: ReplicationEngine,
         queues: QueueSettings,
         ports: Iterable[int],
         scheduler: Scheduler,
@@ -124,7 +121,6 @@ class PythonEngine:
             senders={port: self._sender(port) for port in ports},
             clock=lambda: scheduler.now / SECOND,
         )
-        self._forwarder.publish(replication)
         self.state, self.counts = self._forwarder.state, self._forwarder.counts
 
     def _sender(self, port: int) -> Sender:

@@ -9,8 +9,7 @@ from typing import Any, TypeVar
 from switchgnn.softswitch.loader import GivenProgram
 from switchgnn.softswitch.p4runtime.pipeline_config import PreparedProgram
 from switchgnn.softswitch.p4runtime.service import P4RuntimeService
-from switchgnn.softswitch.queues import QueueSettings
-from switchgnn.softswitch.replication import ReplicationEngine
+from switchgnn.softswitch.ports import QueueSettings
 from tests.simulation.network import Wire
 from tests.simulation.parts.engines import Engine, Programs, Sent
 from tests.simulation.scenario import Scenario
@@ -28,7 +27,6 @@ class VirtualSwitch:
 
     Attributes:
         wires: from its ports.
-        replication: the multicast groups.
         service: its P4Runtime; None while it is off.
         starts: how often it was started.
         engine: runs its program; None while it has none.
@@ -47,7 +45,6 @@ class VirtualSwitch:
         self.number = number
         self.name = f"s{number}"
         self.wires: dict[int, Wire] = {}
-        self.replication = ReplicationEngine()
         self.service: P4RuntimeService | None = None
         self.starts = 0
         self.engine: Engine | None = None
@@ -63,7 +60,6 @@ class VirtualSwitch:
     def start(self) -> None:
         self.starts += 1
         self.engine = None
-        self.replication = ReplicationEngine()
         self.service = P4RuntimeService(self, _DEVICE, None, self._programs.give)
         self._scheduler.trace.note(self.name, "starts")
 
@@ -107,7 +103,6 @@ class VirtualSwitch:
         )
         engine = self._programs.engine(
             given,
-            self.replication,
             queues=QueueSettings(depth=self._scenario.queue_depth, port_rates=rates),
             ports=self.wires,
             scheduler=self._scheduler,
@@ -117,7 +112,6 @@ class VirtualSwitch:
     def _install(self, engine: Engine) -> None:
         for onlooker in self.onlookers:
             onlooker.ends(self)
-        self.replication.reset()
         self.engine = engine
 
     def call(self, function: Callable[[], Result]) -> Result:

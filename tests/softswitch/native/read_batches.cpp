@@ -35,7 +35,7 @@ int main(int, char** arguments) {
     Answer* const answer = answer_new(s);
     for (const TableFormat& each : formats->tables) {
         int number = 0;
-        while (s->program.table(number) != each.table) number++;
+        while (s->program.tables[number] != each.table) number++;
         answer_entries(s, answer, formats, each.id, table_memory(s, number), 0, table_length(s, number), &size);
     }
     answer_free(s, answer);

@@ -11,17 +11,17 @@ import pytest
 from finsy.proto import p4i, p4r
 from google.protobuf import text_format
 
-from switchgnn.base.native import find_compiler
+from switchgnn.base.native import SHARED, find_compiler
 from switchgnn.softswitch import Backend, SoftSwitch
 from switchgnn.softswitch.errors import RequestError
 from switchgnn.softswitch.loader import load_program
 from switchgnn.softswitch.lowering.program import lower_program
 from switchgnn.softswitch.native import build
+from switchgnn.softswitch.native.library import table_shapes
 from switchgnn.softswitch.native.source import program_source
 from switchgnn.softswitch.native.state import format_numbers
+from switchgnn.softswitch.p4runtime.entities import apply_updates, read_entities, read_request
 from switchgnn.softswitch.p4runtime.pipeline_config import PipelineConfigs
-from switchgnn.softswitch.p4runtime.service import read_entities
-from switchgnn.softswitch.p4runtime.writing import apply_updates, read_request
 from switchgnn.softswitch.schema import build_schema
 from tests.softswitch.harness import PROGRAMS
 from tests.softswitch.native.test_differential import ALL, P4, plant
@@ -317,17 +317,17 @@ def test_a_mistake_of_the_reader_is_noticed(wrong, monkeypatch, tmp_path):
 def test_no_byte_is_read_or_written_where_it_should_not_be(tmp_path):
     """Sanitizers watch ten thousand requests."""
     program = load_program(ALL["tables"].read_bytes())
-    source = program_source(lower_program(program))
-    (tmp_path / "program.h").write_text(source.text)
+    shapes = table_shapes(program)
+    (tmp_path / "program.h").write_text(program_source(lower_program(program)))
     flags = ("-std=c++17", "-O1", "-g", "-w", "-march=native", "-fsanitize=address,undefined")
     unit = Path(__file__).parent / "read_batches.cpp"
-    places = ("-I", tmp_path, "-I", build.RUNTIME)
+    places = ("-I", tmp_path, "-I", build.RUNTIME, "-I", SHARED)
     runner = tmp_path / "runner"
     checks = ("-fno-sanitize=alignment", "-fno-sanitize-recover=all")
     subprocess.run([find_compiler(), *flags, *checks, *places, unit, "-o", runner], check=True)
     tables = build_schema(p4info_of("tables"), program).tables.values()
-    exact = [each for each in tables if source.shapes[each.name].kind == "exact"]
-    flat = format_numbers(exact, source.shapes)
+    exact = [each for each in tables if shapes[each.name].kind == "exact"]
+    flat = list(format_numbers(exact, shapes))
     with (tmp_path / "requests").open("wb") as file:
         file.write(struct.pack(f"<{len(flat) + 1}Q", len(flat), *flat))
         for data in requests_of("tables", random.Random(11), 10_000):

@@ -7,7 +7,6 @@ import itertools
 import json
 import random
 import shutil
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,7 +16,7 @@ from switchgnn.softswitch.errors import SoftSwitchError
 from switchgnn.softswitch.loader import GivenProgram
 from switchgnn.softswitch.native import build, engine
 from switchgnn.softswitch.native.source import program_source
-from switchgnn.softswitch.replication import CloneSession, Replica
+from switchgnn.softswitch.state import Replica
 from switchgnn.softswitch.tables import Entry, Range, Ternary, prefix_mask
 from tests.softswitch.harness import PROGRAMS, NativeRig, Rig, action_target, exactly
 from tests.softswitch.test_headers import UNIONS, VARBITS, label, magic
@@ -124,9 +123,9 @@ def set_up(rigs, program, rng):
     for ident in range(8):
         group, replicas, longest = _replicas(rng), _replicas(rng), rng.choice([0, 10, 40])
         for rig in rigs:
-            rig.replication.sessions[ident] = CloneSession(replicas, longest)
+            rig.state.set_session(ident, replicas, longest)
             if ident:
-                rig.replication.groups[ident] = group
+                rig.state.set_group(ident, group)
 
 
 def put(rigs, listed):
@@ -210,7 +209,7 @@ def sign(document):
         for field in kind["fields"]:
             before, field[2:] = field[2:], [True]
             try:
-                GivenProgram(json.dumps(document).encode()).check()
+                _ = GivenProgram(json.dumps(document).encode()).lowered
             except SoftSwitchError:
                 field[2:] = before
             else:
@@ -266,8 +265,8 @@ def test_a_mistake_is_noticed(monkeypatch, tmp_path):
 
     def mistaken(lowered):
         source = program_source(lowered)
-        found.append("entry->action" in source.text)
-        return replace(source, text=source.text.replace("entry->action", "entry->action + 1"))
+        found.append("entry->action" in source)
+        return source.replace("entry->action", "entry->action + 1")
 
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr(engine, "program_source", mistaken)

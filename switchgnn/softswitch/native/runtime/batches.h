@@ -31,39 +31,34 @@ struct TableFormat {
     }
 };
 
-struct Formats { std::vector<TableFormat> tables; };
-
 template <class Format> const Format* by_id(const std::vector<Format>& formats, u32 ident) {
     for (const Format& each : formats)
         if (each.id == ident) return &each;
     return nullptr;
 }
 
-// Reads formats as format_numbers in native/state.py writes them.
-struct FormatNumbers {
-    const u64* at;
+// Read from numbers as format_numbers in native/state.py writes them.
+struct Formats {
+    std::vector<TableFormat> tables;
 
-    u64 next() { return *at++; }
-    std::vector<FieldFormat> fields() {
-        std::vector<FieldFormat> read(next());
-        for (FieldFormat& each : read) each = {(u32)at[0], (u32)at[1], (u32)at[2]}, at += 3;
-        return read;
-    }
-    template <class Tables> Formats* formats(const Tables& table) {
-        Formats* const made = new Formats;
-        for (u64 tables = next(); tables; tables--) {
-            TableFormat format = {(u32)at[0], table((int)at[1]), at[2], at[3] != 0, {}, {}};
-            at += 4;
-            format.fields = fields();
-            for (u64 actions = next(); actions; actions--) {
+    Formats(const u64* at, Table* const* all) {
+        for (u64 left = *at++; left; left--) {
+            TableFormat format = {(u32)at[0], all[at[1]], at[2], at[3] != 0, {}, {}};
+            format.fields = fields(at += 4);
+            for (u64 actions = *at++; actions; actions--) {
                 ActionFormat action = {(u32)at[0], (i32)at[1], {}};
-                at += 2;
-                action.parameters = fields();
+                action.parameters = fields(at += 2);
                 format.actions.push_back(action);
             }
-            made->tables.push_back(format);
+            tables.push_back(format);
         }
-        return made;
+    }
+
+private:
+    static std::vector<FieldFormat> fields(const u64*& at) {
+        std::vector<FieldFormat> read(*at++);
+        for (FieldFormat& each : read) each = {(u32)at[0], (u32)at[1], (u32)at[2]}, at += 3;
+        return read;
     }
 };
 
@@ -86,8 +81,10 @@ constexpr u32 PARAMETER_ID = number_tag(2), PARAMETER_VALUE = bytes_tag(3);  // 
 enum Kind { INSERT = 1, MODIFY = 2, DELETE = 3 };
 }  // namespace wire
 
-// A message that is parsed. Lengths are checked against the message around.
-struct Span {
+// A message that is read, whose fields are in the order of the P4Info; others are left to Python, which
+// has all rules. Lengths are checked against the message around. Functions return false for what is not
+// as expected.
+struct Reader {
     const u8 *at, *end;
 
     bool empty() const { return at == end; }
@@ -106,42 +103,34 @@ struct Span {
         }
         return false;
     }
-    bool part(Span& inner) {
+    bool part(Reader& inner) {
         u32 length;
         if (!number(length) || length > size()) return false;
         inner = {at, at + length};
         at += length;
         return true;
     }
-};
-
-// Reads a message whose fields are in the order of the P4Info; others are left to Python, which has
-// all rules. Functions return false for what is not as expected.
-struct Reader {
-    Span left;
-
-    bool any_number(u32 tag, u32& value) {
+    bool tagged(u32 tag) {
         u32 found;
-        return left.number(found) && found == tag && left.number(value);
+        return number(found) && found == tag;
     }
+    bool any_number(u32 tag, u32& value) { return tagged(tag) && number(value); }
     bool number(u32 tag, u32 expected) {
         u32 value;
         return any_number(tag, value) && value == expected;
     }
     template <class Body> bool message(u32 tag, const Body& body) {
-        u32 found;
-        Span inner;
-        if (!left.number(found) || found != tag || !left.part(inner)) return false;
-        std::swap(left, inner);
-        const bool good = body() && left.empty();
-        left = inner;
+        Reader inner;
+        if (!tagged(tag) || !part(inner)) return false;
+        std::swap(*this, inner);
+        const bool good = body() && empty();
+        *this = inner;
         return good;
     }
     // Stores a big-endian value; it may have leading zeros but not be empty.
     bool value(u32 tag, const FieldFormat& field, u8* place) {
-        u32 found;
-        Span value;
-        if (!left.number(found) || found != tag || !left.part(value) || value.empty()) return false;
+        Reader value;
+        if (!tagged(tag) || !part(value) || value.empty()) return false;
         while (!value.empty() && !*value.at) value.at++;
         const size_t size = value.size(), width = field.width;
         if (size > (width + 7) / 8) return false;
@@ -227,7 +216,7 @@ struct Batch {
     // `odd` updates are left to Python, which has all rules; the key and data of others are `staged`.
     struct Item { u32 begin, length; bool odd; u8 kind; i32 action; const TableFormat* format; size_t place; };
     const Formats& formats;
-    Span request;
+    Reader request;
     std::vector<Item> items;
     std::vector<u8> staged;
     std::vector<u8> rest;  // the request with the odd updates only
@@ -239,12 +228,12 @@ struct Batch {
         if (request.size() >> 31) return false;
         // Small updates may need large keys: leave more than this to Python.
         const size_t most = 2 * request.size() + 4096;
-        Span all = request;
+        Reader all = request;
         while (!all.empty()) {
             const u8* const begin = all.at;
             u32 tag;
             if (!all.number(tag) || tag < 8) return false;
-            Span inner = {};
+            Reader inner = {};
             if ((tag & 7) == 2) {
                 if (!all.part(inner)) return false;
             } else if ((tag & 7) != 0 || !skip_number(all)) {
@@ -277,7 +266,7 @@ struct Batch {
     }
 
 private:
-    static bool skip_number(Span& s) {
+    static bool skip_number(Reader& s) {
         for (int i = 0; i < 10 && !s.empty(); i++)
             if (*s.at++ < 0x80) return true;
         return false;
@@ -300,8 +289,7 @@ private:
         return true;
     }
 
-    bool update(Span s, Item& item) {
-        Reader in{s};
+    bool update(Reader in, Item& item) {
         u32 kind, ident;
         if (!in.any_number(wire::TYPE, kind) || kind < wire::INSERT || kind > wire::DELETE) return false;
         item.kind = (u8)kind;
@@ -323,11 +311,11 @@ private:
             u8* const key = staged.data() + item.place;
             data = key + records.key_bytes;
             if (!matches(in, *format, key)) return false;
-            if (in.left.empty()) return kind == wire::DELETE;
+            if (in.empty()) return kind == wire::DELETE;
             return in.message(wire::ACTION, [&] { return in.message(wire::TABLE_ACTION, action); });
         };
         const auto entity = [&] { return in.message(wire::TABLE_ENTRY, table_entry); };
-        return in.message(wire::ENTITY, entity) && in.left.empty();
+        return in.message(wire::ENTITY, entity) && in.empty();
     }
 };
 

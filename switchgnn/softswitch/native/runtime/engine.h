@@ -68,7 +68,7 @@ struct Frames {
 
 struct Replica { int port; i64 instance; };
 struct Session { std::vector<Replica> replicas; i64 length; };
-struct Notice { u32 kind; u32 number; std::string bytes; };
+struct Notice { i32 message; std::string bytes; };  // the values of a log message, or -1: a frame
 
 template <class Program> struct Engine : Host {
     typedef typename Program::State State;
@@ -287,7 +287,7 @@ template <class Program> struct Engine : Host {
             return true;
         } else if (fate.spec == DROP_PORT) {
             counts.ingress_drops++;
-        } else if (!queues.settings.limited && !held && !waiting) {
+        } else if (!queues.limited && !held && !waiting) {
             const i64 length = (i64)source.length, now = micros();
             egress(fate.spec, packet, source, fate.pos, NORMAL, fate.length, fate.cut, length, -1, now, 0, 0);
             return true;
@@ -384,7 +384,7 @@ template <class Program> struct Engine : Host {
         }
         if (port.kind == CONTROLLER || port.kind == CAPTURED) {
             if (port.kind == CAPTURED) captured.push_back({(int)number, std::string((const char*)data, length)});
-            else if (!notify({0, 0, std::string((const char*)data, length)})) {
+            else if (!notify({-1, std::string((const char*)data, length)})) {
                 counts.send_errors[number]++;
                 return;
             }
@@ -442,7 +442,7 @@ template <class Program> struct Engine : Host {
         drain();
     }
 
-    void log(u32 message, const LogValues& values) override { notify({1, message, values.bytes}); }
+    void log(u32 message, const LogValues& values) override { notify({(i32)message, values.bytes}); }
     bool notify(Notice notice) {
         {
             std::lock_guard<std::mutex> lock(notice_mutex);
@@ -488,7 +488,7 @@ template <class Program> struct Engine : Host {
                 }
             }
             run_again(AGAIN_PER_TURN);
-            if (waiting || queues.settings.limited) drain();
+            if (waiting || queues.limited) drain();
             flush_all();
             watch();
         }
@@ -498,7 +498,7 @@ template <class Program> struct Engine : Host {
     // Seconds until a queued packet may leave; negative: never.
     double next_turn() {
         if (!again.empty() || waiting) return 0;
-        if (!queues.settings.limited) return -1;
+        if (!queues.limited) return -1;
         const double due = queues.next_time();
         if (due < 0) return -1;
         const double now = clock();

@@ -27,22 +27,12 @@ void switch_leave(Switch* s) { s->leave(); }
 void switch_attach(Switch* s, int number, int kind, int fd, u64 frame_bytes, int may_refuse) {
     s->attach(number, kind, fd, frame_bytes, may_refuse);
 }
-void switch_limits(Switch* s, i64 depth, double rate, double bandwidth) {
-    s->queues.settings.depth = depth;
-    s->queues.settings.rate = rate;
-    s->queues.settings.bandwidth = bandwidth;
-    s->queues.settings.limited |= rate != 0 || bandwidth != 0;
-    s->queues.restart();
-}
-void switch_port_rate(Switch* s, int port, double rate) {
-    s->queues.settings.has_rate[port] = true;
-    s->queues.settings.rates[port] = rate;
-    s->queues.settings.limited = true;
-    s->queues.restart();
-}
-void switch_clock(Switch* s, double seconds) {
-    if (s->fixed_clock < 0) s->started = (i64)(seconds * 1e9);
-    s->fixed_clock = seconds;
+// Limits of all ports; 0: none.
+void switch_limits(Switch* s, i64 depth, double bandwidth, const double* rates, int limited) {
+    s->queues.depth = depth;
+    s->queues.bandwidth = bandwidth;
+    memcpy(s->queues.rates, rates, sizeof s->queues.rates);
+    s->queues.limited = s->queues.has_lines = limited;
 }
 void switch_receive(Switch* s, int port, const u8* data, u64 length) {
     s->receive(port, data, length);
@@ -53,19 +43,12 @@ int switch_again(Switch* s, u64 limit) {
     s->flush_all();
     return !s->again.empty();
 }
-// Processes an arrived packet, then recirculated ones.
-int switch_take(Switch* s, int port, const u8* data, u64 length, u64 limit) {
-    s->receive(port, data, length);
-    return switch_again(s, limit);
-}
-void switch_drain(Switch* s) {
+// Sets the clock, sends what may leave then, and returns when more may, -1: never.
+double switch_tick(Switch* s, double seconds) {
+    if (s->fixed_clock < 0) s->started = (i64)(seconds * 1e9);
+    s->fixed_clock = seconds;
     s->drain();
     s->flush_all();
-}
-// Sends what may leave at a time; returns when more may, -1: never.
-double switch_tick(Switch* s, double seconds) {
-    switch_clock(s, seconds);
-    switch_drain(s);
     return s->queues.next_time();
 }
 // Moves as many captured frames into a buffer as fit, each after its port and length, four bytes
@@ -84,7 +67,7 @@ u64 switch_captured(Switch* s, u8* room, u64 size) {
     return used;
 }
 // Waits for the next notice and returns its length; -1 at the end.
-i64 switch_notice(Switch* s, u32* kind, u32* number, u8* room, u64 size) {
+i64 switch_notice(Switch* s, i32* message, u8* room, u64 size) {
     std::unique_lock<std::mutex> lock(s->notice_mutex);
     s->notice_come.wait(lock, [s] { return s->notices_end || !s->notices.empty(); });
     if (s->notices.empty()) {
@@ -93,8 +76,7 @@ i64 switch_notice(Switch* s, u32* kind, u32* number, u8* room, u64 size) {
     }
     const Notice& first = s->notices.front();
     const u64 length = first.bytes.size() < size ? first.bytes.size() : size;
-    *kind = first.kind;
-    *number = first.number;
+    *message = first.message;
     memcpy(room, first.bytes.data(), length);
     s->notices.pop_front();
     return (i64)length;
@@ -117,33 +99,31 @@ i64* switch_lengths(Switch* s) { return &s->queues.lengths[0][0]; }
 void switch_group(Switch* s, u64 group, const i32* ports, const u32* instances, u64 count) {
     s->groups[group] = replicas(ports, instances, count);
 }
-void switch_no_group(Switch* s, u64 group) { s->groups.erase(group); }
 void switch_session(Switch* s, u64 session, const i32* ports, const u32* instances, u64 count, i64 length) {
     s->sessions[session] = {replicas(ports, instances, count), length};
 }
-void switch_no_session(Switch* s, u64 session) { s->sessions.erase(session); }
 
 // Entries by key: see tables.h.
 void table_put(Switch* s, int table, const u8* key, i32 action, u32 marks, const u8* data, u64 size) {
-    s->program.table(table)->put(key, action, marks, data, size);
+    s->program.tables[table]->put(key, action, marks, data, size);
 }
 i64 table_find(Switch* s, int table, const u8* key) {
-    const u32 found = s->program.table(table)->find(key);
+    const u32 found = s->program.tables[table]->find(key);
     return found == NOWHERE ? -1 : (i64)found;
 }
-void table_remove(Switch* s, int table, u64 number) { s->program.table(table)->remove((u32)number); }
-u64 table_length(Switch* s, int table) { return s->program.table(table)->records.used; }
-u64 table_stride(Switch* s, int table) { return s->program.table(table)->records.stride; }
+void table_remove(Switch* s, int table, u64 number) { s->program.tables[table]->remove((u32)number); }
+u64 table_length(Switch* s, int table) { return s->program.tables[table]->records.used; }
+u64 table_stride(Switch* s, int table) { return s->program.tables[table]->records.stride; }
 // All records, valid until the table changes.
-u8* table_memory(Switch* s, int table) { return s->program.table(table)->records.memory; }
-void table_clear(Switch* s, int table) { s->program.table(table)->clear(); }
+u8* table_memory(Switch* s, int table) { return s->program.tables[table]->records.memory; }
+void table_clear(Switch* s, int table) { s->program.tables[table]->clear(); }
 void table_default(Switch* s, int table, i32 action, const u8* data, u64 size) {
-    s->program.table(table)->set_fallback(action, data, size);
+    s->program.tables[table]->set_fallback(action, data, size);
 }
 
 // Entries in P4Runtime messages: see batches.h.
 Formats* formats_new(Switch* s, const u64* numbers) {
-    return FormatNumbers{numbers}.formats([s](int table) { return s->program.table(table); });
+    return new Formats(numbers, s->program.tables);
 }
 void formats_free(Switch*, Formats* formats) { delete formats; }
 // Null if the request cannot be parsed; the request must outlive the batch.
@@ -159,11 +139,10 @@ const u8* batch_rest(Switch*, const Batch* batch, u64* size) {
     *size = batch->rest.size();
     return batch->rest.data();
 }
-void batch_item(Switch*, const Batch* batch, u64 place, u64* begin, u64* length, int* odd) {
+// Where an update is in the request, begin << 32 | length; -1: it is in the rest.
+i64 batch_item(Switch*, const Batch* batch, u64 place) {
     const Batch::Item& item = batch->items[place];
-    *begin = item.begin;
-    *length = item.length;
-    *odd = item.odd;
+    return item.odd ? -1 : (i64)item.begin << 32 | item.length;
 }
 u64 batch_apply(Switch*, const Batch* batch, u64 from, u64 to) { return batch->apply(from, to); }
 Answer* answer_new(Switch*) { return new Answer; }
@@ -176,7 +155,6 @@ const u8* answer_entries(Switch*, Answer* answer, const Formats* formats, u32 ta
     *size = answer->out.bytes.size();
     return answer->out.bytes.data();
 }
-void* register_cells(Switch* s, int array) { return s->program.cells(array); }
-u64* counter_packets(Switch* s, int array) { return s->program.packets(array); }
-u64* counter_bytes(Switch* s, int array) { return s->program.bytes(array); }
+// The cells of a register; after all registers, the packets and the bytes of each counter.
+u8* program_array(Switch* s, int number) { return s->program.arrays[number]; }
 }

@@ -199,8 +199,6 @@ constexpr int PORTS = 512;  // nine bits; programs with more are refused
 
 constexpr int CLASSES = 8;  // three bits
 
-// Egress queues: a depth per port and class with tail drop, and optional speed limits, see
-// queues.py.
 // A queue in a ring of a power of two of places, which grows.
 template <class X> struct Fifo {
     std::vector<X> ring = std::vector<X>(16);
@@ -228,6 +226,7 @@ template <class X> struct Fifo {
     void clear() { first = count = 0; }
 };
 
+// Egress queues: a depth per port and class with tail drop, and optional speed limits; see ports.py.
 template <class Packet> struct Queues {
     static constexpr double SHARE = 0.1, BURST = 500, AHEAD = 0.001;
     struct PortLine {
@@ -265,13 +264,9 @@ template <class Packet> struct Queues {
                 credits[i] = credits[i] + SHARE * (double)size < BURST ? credits[i] + SHARE * (double)size : BURST;
         }
     };
-    struct Settings {
-        i64 depth = 64;  // of a class
-        double rate = 0, bandwidth = 0;  // 0: no limit
-        double rates[PORTS] = {};
-        bool has_rate[PORTS] = {};
-        bool limited = false;
-    } settings;
+    i64 depth = 64;  // of a class
+    double bandwidth = 0, rates[PORTS] = {};  // 0: no limit
+    bool limited = false;  // whether any port is
     bool attached[PORTS] = {};
     u64 tail_drops[PORTS] = {};
     i64 lengths[PORTS][CLASSES] = {};
@@ -285,7 +280,7 @@ template <class Packet> struct Queues {
     // False: the queue was full, and the packet is counted as dropped.
     bool push(int port, Packet* packet, double now) {
         i64& length = lengths[port][packet->of_class];
-        if (length >= settings.depth) {
+        if (length >= depth) {
             tail_drops[port]++;
             return false;
         }
@@ -302,12 +297,11 @@ template <class Packet> struct Queues {
     }
     PortLine* line_of(int port) {
         if (lines[port]) return lines[port];
-        const double rate = settings.has_rate[port] ? settings.rates[port] : settings.rate;
-        const double bandwidth = attached[port] ? settings.bandwidth : 0;
-        if (rate == 0 && bandwidth == 0) return nullptr;
+        const double rate = rates[port], bits = attached[port] ? bandwidth : 0;
+        if (rate == 0 && bits == 0) return nullptr;
         lines[port] = new PortLine;
         lines[port]->interval = rate ? 1.0 / rate : 0;
-        lines[port]->byte_time = bandwidth ? 8.0 / bandwidth : 0;
+        lines[port]->byte_time = bits ? 8.0 / bits : 0;
         return lines[port];
     }
     void list(int port) {
@@ -396,7 +390,6 @@ template <class Packet> struct Queues {
         turns.clear();
         timed = {};
         memset(lengths, 0, sizeof lengths);
-        restart();
+        has_lines = limited;
     }
-    void restart() { has_lines = settings.limited; }
 };
