@@ -65,11 +65,6 @@ def test_a_switch_restarts_in_the_middle(which, tmp_path, faults):
 BRIEF = Pace(timeout=1.0)
 
 
-def contribute_late(jobs, reducers, worker):
-    for job in jobs:
-        job.futures[worker] = reducers[worker].submit(job.values[worker])
-
-
 # --- Forged frames, of a Byzantine worker
 
 
@@ -128,7 +123,9 @@ def test_forged_frames_change_no_sum(crew, shared_bed):
         attack(workers.first)
         wait_until(lambda: outcomes(client) - before >= sent, "the forgeries are counted")
         assert workers.total()["wrong"] > 0
-        contribute_late(jobs, workers.reducers, BYZANTINE)
+        for job in jobs:
+            late = workers.reducers[BYZANTINE].submit(job.values[BYZANTINE])
+            job.futures[BYZANTINE] = late
         while not all_done(jobs):
             attack(workers.first + generator.randrange(1000))
             # So that the switch is not flooded.

@@ -7,7 +7,6 @@ tests/virtual.
 """
 
 from contextlib import ExitStack
-from functools import partial
 
 import pytest
 
@@ -77,13 +76,7 @@ def test_a_switch_restarts_in_the_middle(which, tmp_path):
         made.install()
         control(stack, made)
         restarted = []
-        restart = partial(_restart, made, restarted)
-        on_block = stack.enter_context(restarting(1, restart))
+        on_block = stack.enter_context(restarting(1, lambda: restarted.append(made.restart(0))))
         workers = Team(made, stack, faults=FEW_FAULTS, on_block=on_block)
         run_and_check(workers, calls_of(made.graph, 12, seed=1), CACHED[8])
         assert restarted
-
-
-def _restart(made, restarted):
-    restarted.append(made)
-    made.restart(0)
