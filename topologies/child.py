@@ -48,15 +48,10 @@ def how_it_ended(code: int | None) -> str:
 class Child:
     """A process with a log file; start, wait until ready, stop. A context manager.
 
-    Args:
-        name: what messages call it.
-        command: program and arguments.
-        log: the file for its standard error, and without `pipe` its output.
-        pipe: whether its standard input and output are pipes.
-        environment: variables to set.
-        forkserver: forks it if its program is a Python module.
-        namespace: its network namespace, such as ``/proc/PID/ns/net``; None: that of this process.
-        folder: where a forked process runs.
+    `name`: what messages call it. `log`: for its standard error, and its output unless `pipe` makes
+    pipes of input and output. `environment`: variables to set. `forkserver`: forks it, in `folder`,
+    if its program is a Python module. `namespace`: its network namespace, such as
+    ``/proc/PID/ns/net``; None: that of this process.
     """
 
     def __init__(
@@ -198,6 +193,11 @@ class Child:
                     f"{self.name} was not ready after {seconds:g} s: {self.last_words()}"
                 )
             self.wait(_POLL_INTERVAL)
+
+    def tell(self, line: str) -> None:
+        """Write a line to its input."""
+        self.stdin.write(f"{line}\n")
+        self.stdin.flush()
 
     def read_line(self) -> str:
         """Return the next line of its output; it must not print another one without a question."""

@@ -27,8 +27,6 @@ _MIDDLE = 64
 # Fewer and longer batches. Beyond it little is gained, and acknowledgements on a busy machine seem
 # late.
 _WIDE = 128
-
-
 # 73 kB of frames with 128 numbers each.
 _EMBEDDED_ECN_THRESHOLD = 128
 
@@ -65,14 +63,9 @@ class FlowLimits:
 
 
 def usual_limits(target: Target, *, shaped: bool) -> FlowLimits:
-    """Return the default limits (docs/evidence/measurements.md, "Slow links").
+    """Return the default limits; `shaped`: links are slower than the machine.
 
-    Args:
-        target: the switch.
-        shaped: whether links are slower than the machine.
-
-    Returns:
-        The limits.
+    They are measured: docs/evidence/measurements.md, "Slow links".
     """
     if target is Target.BMV2:
         return FlowLimits(_NARROW, DEFAULT_ECN_THRESHOLD, BMV2_QUEUE)
@@ -157,11 +150,8 @@ _PROGRAM = python_program("switchgnn.topologies.tcp_flows")
 class BackgroundTraffic:
     """TCP flows from each worker to the next during the context.
 
-    The plan must be installed, as the switches forward by its tables.
-
-    Args:
-        fabric: running, with hosts that have networks of their own.
-        flows: from each worker to the next; 0 for none.
+    The fabric must run, with a plan installed, as the switches forward by its tables. `flows`: from
+    each worker to the next; 0 for none.
     """
 
     def __init__(self, fabric: Fabric, flows: int) -> None:
@@ -183,10 +173,10 @@ class BackgroundTraffic:
                 child.read_line()
             for worker, child in enumerate(self._children):
                 for _ in range(self._flows):
-                    self._write(child, f"connect {topology.station((worker + 1) % workers).ip}")
+                    child.tell(f"connect {topology.station((worker + 1) % workers).ip}")
                     child.read_line()
             for child in self._children:
-                self._write(child, "fill")
+                child.tell("fill")
                 child.read_line()
             self._stack = self._stack.pop_all()
         return self
@@ -197,10 +187,5 @@ class BackgroundTraffic:
     def received_bytes(self) -> int:
         """Return the bytes that all flows have received so far."""
         for child in self._children:
-            self._write(child, "count")
+            child.tell("count")
         return sum(int(child.read_line()) for child in self._children)
-
-    @staticmethod
-    def _write(child: Child, line: str) -> None:
-        child.stdin.write(f"{line}\n")
-        child.stdin.flush()

@@ -76,8 +76,7 @@ class FaultyCables:
 
     def _ask(self, line: str) -> str:
         with self._asking:
-            self._child.stdin.write(f"{line}\n")
-            self._child.stdin.flush()
+            self._child.tell(line)
             return self._child.read_line()
 
 
@@ -146,10 +145,6 @@ class Fabric(ABC):
         """Build the network, start the switches, and wait until they serve P4Runtime."""
 
     @abstractmethod
-    def stop(self) -> None:
-        """End the switches and take the network down."""
-
-    @abstractmethod
     def worker_link(self, worker: int) -> str:
         """Return the worker's link, as for ``switchgnn.host.open_link``."""
 
@@ -162,9 +157,9 @@ class Fabric(ABC):
         """Whether each worker has a host with a network of its own."""
         return False
 
-    @abstractmethod
     def wire_bytes(self) -> list[WireBytes] | None:
         """Return the bytes of each worker's link as interfaces count them; None without a count."""
+        return None
 
     def cable_bytes(self) -> list[WireBytes] | None:
         """Return the bytes of each cable between switches; None without a count."""
@@ -205,8 +200,8 @@ class Fabric(ABC):
         self._switches.append(child)
         child.start()
 
-    def _stop_processes(self) -> None:
-        """Close the TCP doors; end the relay and the switches."""
+    def stop(self) -> None:
+        """End the switches and take the network down."""
         self._doors.close()
         relay, self.relay = self.relay, None
         if relay is not None:

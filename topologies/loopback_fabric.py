@@ -46,10 +46,6 @@ class LoopbackFabric(Fabric):
         for switch, child in zip(self.topology.switches, self._switches, strict=True):
             wait_until_serving(child, switch.grpc_address)
 
-    def stop(self) -> None:
-        """See ``Fabric``."""
-        self._stop_processes()
-
     def _links(self) -> list[dict[int, str]]:
         """Choose UDP addresses; return the link on each port of each switch."""
         topology, workers = self.topology, self.topology.workers
@@ -110,10 +106,6 @@ class LoopbackFabric(Fabric):
     def switch_processes(self) -> list[int]:
         """The ids of the switches' processes while these run."""
         return [child.pid for child in self._switches if child.pid is not None]
-
-    def wire_bytes(self) -> list[WireBytes] | None:
-        """Return None: there are no interfaces with counters."""
-        return None
 
     def cable_bytes(self) -> list[WireBytes] | None:
         """Return the counters of the relay; None without one."""

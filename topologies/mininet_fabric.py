@@ -168,7 +168,7 @@ class MininetFabric(Fabric):
 
     def stop(self) -> None:
         """See ``Fabric``."""
-        self._stop_processes()
+        super().stop()
         net, self._net = self._net, None
         # Not `net.stop()`, which runs a command for each link: the links end with the namespaces.
         for host in [] if net is None else net.hosts:

@@ -111,11 +111,7 @@ def run_allreduce(
     forkserver: Forkserver | None = None,
     log_dir: Path | None = None,
 ) -> ReduceReport:
-    """Reduce integers and floats through the switch, check every sum, and compare with Gloo.
-
-    Raises:
-        SwitchGNNError: a step failed; the network and all files are removed.
-    """
+    """Reduce integers and floats through the switch, check every sum, and compare with Gloo."""
     tensors = options.elements * NUMBER_BYTES * (options.workers + 4)
     require_memory(
         f"{options.workers} tensors of {options.elements:,} numbers",

@@ -158,11 +158,7 @@ def _children(fabric: Fabric, command: Sequence[str], task: Path) -> list[Child]
 
 
 def _follow(children: Sequence[Child]) -> None:
-    """Print what the processes print until all have ended.
-
-    Raises:
-        SwitchGNNError: one has ended with another code than 0.
-    """
+    """Print what the processes print until all have ended with code 0."""
     with ExitStack() as stack:
         for child in children:
             stack.enter_context(child).stdin.close()

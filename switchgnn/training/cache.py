@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from switchgnn.host.compression import Compression, Savings
+from switchgnn.host.transport import Transport
 from switchgnn.training.compression import FIRST, CompressionOptions
 
 LEAST, MOST = 0.001, 0.3
@@ -30,20 +31,14 @@ _KEPT = 0.8
 _GROWTH, _SHRINKAGE, _STEP = 1.05, 0.9, 0.01
 
 
-class Compressing(Protocol):
-    """A transport with compression, besides the methods of `Transport`."""
+class Compressing(Transport, Protocol):
+    """A transport with compression."""
 
     epsilon: float  # of its cache; it may change between exchanges
     savings: Savings  # what it has left out so far
 
     def compress(self, compression: Compression) -> None:
         """Begin to compress, before the first exchange."""
-
-    def skip(self, tensor_id: int, vertices: NDArray[np.bool_] | None) -> None:
-        """Take rows of a tensor as unchanged; see ``InNetworkExchange.skip``."""
-
-    def forget(self, tensor_id: int) -> None:
-        """Drop all that is kept of a tensor, as all workers must between the same exchanges."""
 
 
 @dataclass

@@ -212,11 +212,7 @@ class Worker:
         self._compressing.epsilon = epsilon
 
     def note_accuracy(self, share: float) -> None:
-        """Take the training accuracy of an epoch, for ``wrap(..., cache="auto")``.
-
-        Args:
-            share: over all workers, from 0 to 1.
-        """
+        """Take the accuracy of an epoch's training, 0 to 1, for ``wrap(..., cache="auto")``."""
         if self._cache is not None:
             self._cache.note(share)
 

@@ -13,12 +13,10 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as WaitedTooLong
 from datetime import timedelta
-from typing import Any, Protocol
+from typing import Any
 
-import numpy as np
 import torch
 import torch.distributed as dist
-from numpy.typing import NDArray
 from torch import Tensor
 from torch._C._distributed_c10d import (
     AllreduceCoalescedOptions,
@@ -29,11 +27,9 @@ from torch._C._distributed_c10d import (
 )
 
 from switchgnn.host.errors import HostError
-from switchgnn.host.reduce.connection import open_from_environment
+from switchgnn.host.reduce.connection import ReduceConnection, open_from_environment
 from switchgnn.host.reduce.reduction import Call
 from switchgnn.training.errors import AllReduceError
-
-Values = NDArray[np.int32] | NDArray[np.float32]
 
 # The type in which the switch gets the numbers of each type. What is not here stays outside.
 ON_WIRE: Mapping[torch.dtype, torch.dtype] = {
@@ -45,26 +41,8 @@ ON_WIRE: Mapping[torch.dtype, torch.dtype] = {
 # Callbacks of a program may wait for other all-reduces, as those of PowerSGD do, and each takes a
 # thread for as long.
 _MOST_THREADS = 256
-
-
-class Connected(Protocol):
-    """A worker's connection to the switch. All workers submit the same arrays in the same order."""
-
-    def open(self, agree: Callable[[int], int]) -> None:
-        """Begin where all workers can; ``agree`` returns the largest number of all workers."""
-
-    def submit(self, values: Values, call: Call) -> "Future[Any]":
-        """Queue an array, [N]; the result is its sum over all workers, or a HostError.
-
-        The array must not change before.
-        """
-
-    def close(self, *, abort: bool = False) -> None:
-        """Complete what is queued, or with ``abort`` give it up, and end the connection."""
-
-
 # From the rank and the number of workers.
-OpenReducer = Callable[[int, int], Connected]
+OpenReducer = Callable[[int, int], ReduceConnection]
 
 
 def reason_against(tensors: Sequence[Tensor], op: object) -> str | None:
@@ -162,7 +140,7 @@ class PendingWork(dist.Work):
 class SwitchAllReduce:
     """All-reduces in the order of the calls, which is the same at all workers."""
 
-    def __init__(self, reducer: Connected) -> None:
+    def __init__(self, reducer: ReduceConnection) -> None:
         self.arrays = 0  # how many arrays have been submitted
         self._reducer = reducer
         self._pool = ThreadPoolExecutor(_MOST_THREADS, thread_name_prefix="all-reduce")
@@ -261,7 +239,9 @@ class SwitchProcessGroup(dist.ProcessGroup):
     workers. Other all-reduces go through Gloo, and the first for each reason warns.
     """
 
-    def __init__(self, options: _DistributedBackendOptions, reducer: Connected | None) -> None:
+    def __init__(
+        self, options: _DistributedBackendOptions, reducer: ReduceConnection | None
+    ) -> None:
         rank, size = options.group_rank, options.group_size
         # The constructor with a store makes no object that Python can extend.
         super().__init__(rank, size)  # type: ignore[call-arg]
@@ -373,7 +353,7 @@ def timeout_of(group: Any) -> timedelta:  # noqa: ANN401 - PyTorch declares few 
     return group._get_backend(group._device_types[0]).options._timeout  # type: ignore[no-any-return]
 
 
-def start(reducer: Connected, largest: Callable[[int], int]) -> SwitchAllReduce:
+def start(reducer: ReduceConnection, largest: Callable[[int], int]) -> SwitchAllReduce:
     """Open the connections of all workers together; ``largest`` compares numbers of all."""
     try:
         reducer.open(largest)

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import torch
@@ -67,28 +67,8 @@ class Ledger:
         }
 
 
-class Event(Protocol):
-    """The end of a copy, as of ``torch.cuda.Event``."""
-
-    def synchronize(self) -> None:
-        """Wait until the copy is done."""
-
-
-class Lane(Protocol):
-    """Asynchronous copies from and to one device."""
-
-    def down(self, rows: Tensor) -> tuple[Tensor, Event]:
-        """Begin to copy rows to the host, after the work that the caller has queued."""
-
-    def up(self, values: Tensor) -> tuple[Tensor, Event]:
-        """Begin to copy values to the device; return the tensor that will hold them."""
-
-    def need(self, rows: Tensor, event: Event) -> None:
-        """Make work that the caller queues from now on wait for a copy to the device."""
-
-
 class CudaLane:
-    """A lane to an NVIDIA GPU, by way of pinned memory, which PyTorch keeps until copies end."""
+    """Asynchronous copies from and to a GPU, by way of pinned memory, which PyTorch keeps."""
 
     def __init__(self, device: torch.device) -> None:
         self._device = device
@@ -96,27 +76,26 @@ class CudaLane:
         self._down = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
         self._up = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
 
-    def down(self, rows: Tensor) -> tuple[Tensor, Event]:
-        """Copy on a stream that waits for the current one."""
+    def down(self, rows: Tensor) -> tuple[Tensor, torch.cuda.Event]:
+        """Begin to copy rows to the host, after the work that the caller has queued."""
         self._down.wait_stream(torch.cuda.current_stream(self._device))
         with torch.cuda.stream(self._down):
             pinned = rows.to("cpu", non_blocking=True)
-            event: torch.cuda.Event = self._down.record_event()
+            event = self._down.record_event()
         # The allocator may reuse their memory only after the copy.
         rows.record_stream(self._down)
         return pinned, event
 
-    def up(self, values: Tensor) -> tuple[Tensor, Event]:
-        """Copy on a stream of its own."""
+    def up(self, values: Tensor) -> tuple[Tensor, torch.cuda.Event]:
+        """Begin to copy values to the device; return the tensor that will hold them."""
         pinned = values.pin_memory()
         with torch.cuda.stream(self._up):
             rows = pinned.to(self._device, non_blocking=True)
             return rows, self._up.record_event()
 
-    def need(self, rows: Tensor, event: Event) -> None:
-        """Make the current stream wait."""
+    def need(self, rows: Tensor, event: torch.cuda.Event) -> None:
+        """Make work that the caller queues from now on wait for a copy to the device."""
         current = torch.cuda.current_stream(self._device)
-        assert isinstance(event, torch.cuda.Event)  # noqa: S101  it is one of this lane
         current.wait_event(event)
         # Their memory belongs to the other stream, which must not reuse it before.
         rows.record_stream(current)
@@ -125,9 +104,9 @@ class CudaLane:
 class Staging:
     """Copies rows between devices and the host; threads may share it."""
 
-    def __init__(self, lane: Callable[[torch.device], Lane] = CudaLane) -> None:
+    def __init__(self, lane: Callable[[torch.device], CudaLane] = CudaLane) -> None:
         self._make = lane
-        self._lanes: dict[torch.device, Lane] = {}
+        self._lanes: dict[torch.device, CudaLane] = {}
         self._lock = threading.Lock()
 
     def to_host(self, rows: Tensor) -> Callable[[], NDArray[np.float32]]:
@@ -163,7 +142,7 @@ class Staging:
 
         return need
 
-    def _lane(self, device: torch.device) -> Lane:
+    def _lane(self, device: torch.device) -> CudaLane:
         with self._lock:
             if device not in self._lanes:
                 self._lanes[device] = self._make(device)

@@ -88,16 +88,12 @@ def runs(tmp_path, monkeypatch):
     return made
 
 
-def unlimited(**changes):
-    return job_of(bandwidth=None, **changes)
-
-
 def test_a_machine_is_measured_once_for_a_number_of_workers(runs):
     told = []
-    first = measured_here(unlimited(), None, told.append)
+    first = measured_here(job_of(bandwidth=None), None, told.append)
     cost = Cost(pytest.approx(1.5e-3 / 8), pytest.approx(5e-7))
     assert first == MeasuredCosts(cost, cost)
-    assert measured_here(unlimited(), None, told.append) == first
+    assert measured_here(job_of(bandwidth=None), None, told.append) == first
     assert [(left, workers) for _, left, workers in runs] == [(False, 8)] * 2 + [(True, 8)] * 2
     assert len(told) == 1
 
@@ -112,14 +108,14 @@ def test_without_a_measurement_the_profile_counts(runs, tmp_path, monkeypatch):
         raise HostError("no sums")
 
     monkeypatch.setattr(module, "run_job", fails)
-    assert measured_here(unlimited(), None, lambda _: None) is None
+    assert measured_here(job_of(bandwidth=None), None, lambda _: None) is None
     assert not list(tmp_path.rglob("seconds-*[0-9a-f]"))
 
 
 @pytest.mark.whole
 def test_real_exchanges_are_measured(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "cache_folder", lambda part: tmp_path / part)
-    found = measured_here(replace(unlimited(), workers=2), None, lambda _: None)
+    found = measured_here(replace(job_of(bandwidth=None), workers=2), None, lambda _: None)
     assert found is not None
     for cost in (found.switch, found.hosts):
         assert 1e-5 < cost.worker + 1_000 * cost.each < 10

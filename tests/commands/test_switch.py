@@ -155,7 +155,8 @@ PORTS = {"1": "eth:enp1s0", "2": "udp:127.0.0.1:1:127.0.0.1:2"}
 @pytest.fixture
 def file(tmp_path):
     def write(network, **changes):
-        switches = [replace(each, ports=PORTS, **changes) for each in network.switches]
+        changes = {"ports": PORTS, **changes}
+        switches = [replace(each, **changes) for each in network.switches]
         path = tmp_path / "network.toml"
         path.write_text(network_text(replace(network, switches=tuple(switches))))
         return path
@@ -192,12 +193,8 @@ def test_one_of_several(file):
         (SwitchOptions(), {"ports": {}}, "switch s0 has no ports"),
     ],
 )
-def test_what_cannot_be(tmp_path, options, changes, sentence):
-    network = described_star(2)
-    [switch] = network.switches
-    path = tmp_path / "network.toml"
-    changed = replace(network, switches=(replace(switch, **{"ports": PORTS, **changes}),))
-    path.write_text(network_text(changed))
+def test_what_cannot_be(file, options, changes, sentence):
+    path = file(described_star(2), **changes)
     with pytest.raises(NetworkError, match=sentence):
         as_described(options, path, None)
 

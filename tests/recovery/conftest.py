@@ -30,6 +30,7 @@ def of_topology(topology, targets):
 
 STARS = of_topology("star", TARGETS)
 BEDS = [*STARS, *of_topology("leaf-spine", MININET_TARGETS)]
+of_stars = pytest.mark.parametrize("shared_bed", STARS, indirect=True)
 
 
 @contextmanager

@@ -21,18 +21,16 @@ from tests.recovery.conftest import (
     ALL_FAULTS,
     BEDS,
     FEW_FAULTS,
-    STARS,
     WORKERS,
     all_happened,
     control,
     made_bed,
+    of_stars,
 )
 from tests.support.fabrics import JOIN_SECONDS
 from tests.support.reducing import SIZES, Crew, all_done, check
 from tests.support.speed import seconds_here
 from tests.support.waiting import wait_until
-
-of_stars = pytest.mark.parametrize("shared_bed", STARS, indirect=True)
 
 
 def test_every_sum_is_exact(crew, stack):
@@ -65,11 +63,6 @@ def test_a_switch_restarts_in_the_middle(which, tmp_path, faults):
 
 
 BRIEF = Pace(timeout=1.0)
-
-
-def contribute_late(jobs, reducers, worker):
-    for job in jobs:
-        job.futures[worker] = reducers[worker].submit(job.values[worker])
 
 
 # --- Forged frames, of a Byzantine worker
@@ -130,7 +123,9 @@ def test_forged_frames_change_no_sum(crew, shared_bed):
         attack(workers.first)
         wait_until(lambda: outcomes(client) - before >= sent, "the forgeries are counted")
         assert workers.total()["wrong"] > 0
-        contribute_late(jobs, workers.reducers, BYZANTINE)
+        for job in jobs:
+            late = workers.reducers[BYZANTINE].submit(job.values[BYZANTINE])
+            job.futures[BYZANTINE] = late
         while not all_done(jobs):
             attack(workers.first + generator.randrange(1000))
             # So that the switch is not flooded.

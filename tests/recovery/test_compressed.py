@@ -7,7 +7,6 @@ tests/virtual.
 """
 
 from contextlib import ExitStack
-from functools import partial
 
 import pytest
 
@@ -21,6 +20,7 @@ from tests.recovery.conftest import (
     all_happened,
     control,
     made_bed,
+    of_stars,
     restarting,
 )
 from tests.support.compressing import CACHED, calls_of, run_and_check
@@ -29,7 +29,6 @@ from tests.support.reducing import SIZES, all_done
 from tests.support.reducing import check as check_reduces
 
 PLAN = {"send": "cover", "directions": "both", "slots": 16}
-of_stars = pytest.mark.parametrize("shared_bed", STARS, indirect=True)
 
 
 @pytest.mark.parametrize("bits", [32, 16, 8])
@@ -77,13 +76,7 @@ def test_a_switch_restarts_in_the_middle(which, tmp_path):
         made.install()
         control(stack, made)
         restarted = []
-        restart = partial(_restart, made, restarted)
-        on_block = stack.enter_context(restarting(1, restart))
+        on_block = stack.enter_context(restarting(1, lambda: restarted.append(made.restart(0))))
         workers = Team(made, stack, faults=FEW_FAULTS, on_block=on_block)
         run_and_check(workers, calls_of(made.graph, 12, seed=1), CACHED[8])
         assert restarted
-
-
-def _restart(made, restarted):
-    restarted.append(made)
-    made.restart(0)

@@ -12,12 +12,11 @@ import pytest
 
 from switchgnn.host.innetwork.errors import RoundMismatchError, SessionMismatchError
 from switchgnn.host.pace import Pace
-from tests.recovery.conftest import ALL_FAULTS, STARS, all_happened, made_bed, of_topology
+from tests.recovery.conftest import ALL_FAULTS, STARS, all_happened, made_bed, of_stars, of_topology
 from tests.support.fabrics import Team
 from tests.support.markers import TARGET_ON_PYTHON
 
 ROUNDS = 3
-of_stars = pytest.mark.parametrize("shared_bed", STARS, indirect=True)
 
 
 def test_every_sum_is_exact(team):

@@ -75,6 +75,12 @@ def scene(workers, rows, packets, *, blocks=1, fragments=1, bank_slots=(), pools
     return Setup(workers, False, arrays, blocks, fragments, tuple(bank_slots), pools=pools)
 
 
+def three_sums(workers=3, **more):
+    """Complete at the same time, all for worker 2."""
+    packets = [Sent(worker, [[0, 1, 2]]) for worker in (0, 1)]
+    return scene(workers, [Row(2, 2)] * 3, packets, **more)
+
+
 def indptr(sizes):
     return np.concatenate([[0], np.cumsum(sizes)]).astype(np.uint64)
 

@@ -48,6 +48,19 @@ PACE = Pace(window=16, shortest_timeout=1.0)
 TRIES = 10
 
 
+def planned(asked, **more):
+    graph, context = load_graph("karate"), PlanContext(WORKERS, SLOTS, **more)
+    choice = resolve_strategies(asked, graph, context)
+    return build_resolved(graph, choice, context, program=load_program().digest, seed=0)
+
+
+def simulated(plan, leaf_spine=None):
+    lanes = fragment_lanes(WIDTH, LANES)
+    setup = plan_setup(plan, FRAGMENTS, lanes=lanes, leaf_spine=leaf_spine)
+    options = NetworkOptions(window=PACE.window)
+    return run_simulation(setup, options, leaf_spine=leaf_spine, opening=True)
+
+
 def emulated(asked, **more):
     """One exchange on embedded switches in which nothing was repeated."""
     options = RunOptions(
@@ -76,19 +89,7 @@ def emulated(asked, **more):
 @pytest.mark.parametrize(("preset", "pools"), [("paper", 1), ("best", 1), ("best", 2)])
 def test_the_bytes_are_those_of_the_embedded_switch(preset, pools):
     asked = PlanRequest(preset, lanes=LANES, pools=pools)
-    graph, context = load_graph("karate"), PlanContext(WORKERS, SLOTS, pools=pools)
-    plan = build_resolved(
-        graph,
-        resolve_strategies(asked, graph, context),
-        context,
-        program=load_program().digest,
-        seed=0,
-    )
-    run = run_simulation(
-        plan_setup(plan, FRAGMENTS, lanes=fragment_lanes(WIDTH, LANES)),
-        NetworkOptions(window=PACE.window),
-        opening=True,
-    )
+    run = simulated(planned(asked, pools=pools))
     report = emulated(asked)
     assert report.exact
     assert run.bytes_up == tuple(each.bytes_up for each in report.per_worker)
@@ -103,21 +104,7 @@ def test_the_bytes_are_those_of_the_embedded_switch(preset, pools):
 def test_the_bytes_between_leaves_and_spines_are_those_of_the_embedded_switches():
     """A relay, which injects nothing, counts the frames of all cables."""
     asked, attached = PlanRequest("paper", lanes=LANES), even_leaf_spine(WORKERS, 2, 2)
-    graph, context = load_graph("karate"), PlanContext(WORKERS, SLOTS, leaf_spine=attached)
-    plan = build_resolved(
-        graph,
-        resolve_strategies(asked, graph, context),
-        context,
-        program=load_program().digest,
-        seed=0,
-    )
-    network = LeafSpineOptions(2, 2)
-    run = run_simulation(
-        plan_setup(plan, FRAGMENTS, lanes=fragment_lanes(WIDTH, LANES), leaf_spine=network),
-        NetworkOptions(window=PACE.window),
-        leaf_spine=network,
-        opening=True,
-    )
+    run = simulated(planned(asked, leaf_spine=attached), LeafSpineOptions(2, 2))
     report = emulated(asked, leaf_spine=attached, faults="cables.loss=0")
     assert report.exact
     assert report.leaf_spine is not None

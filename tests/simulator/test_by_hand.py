@@ -28,6 +28,7 @@ from .scenes import (
     features_at_switch,
     scene,
     sums_at_workers,
+    three_sums,
 )
 
 # DONE up and ADVANCE down.
@@ -130,9 +131,7 @@ def test_a_link_sends_one_after_another():
 
 
 def test_sums_that_complete_together_queue():
-    rows = [Row(2, 2), Row(2, 2), Row(2, 2)]
-    packets = [Sent(0, [[0, 1, 2]]), Sent(1, [[0, 1, 2]])]
-    run = simulated(scene(3, rows, packets))
+    run = simulated(three_sums())
     came = THERE + FEATURE + DELAY
     assert sums_at_workers(run) == [(came + i * FEATURE, 2, i) for i in range(3)]
     assert run.max_port_queue_bytes == 3 * 188
@@ -205,11 +204,9 @@ def test_banks_are_apart():
 
 def test_what_finds_a_long_queue_is_marked_and_all_are_told():
     """The third of three sums finds two; its receiver tells all workers that it was one."""
-    rows = [Row(2, 2), Row(2, 2), Row(2, 2)]
-    setup = scene(3, rows, [Sent(0, [[0, 1, 2]]), Sent(1, [[0, 1, 2]])])
-    assert simulated(setup, ecn_threshold=2).marked == 0
+    assert simulated(three_sums(), ecn_threshold=2).marked == 0
     for control in (True, False):
-        run = simulated(setup, ecn_threshold=1, congestion_control=control)
+        run = simulated(three_sums(), ecn_threshold=1, congestion_control=control)
         assert (run.marked, run.notices) == (1, (0, 0, 1))
         heard = THERE + 3 * FEATURE + DELAY + 2 * (ACK + DELAY)
         assert notices(run) == [(heard, each, 1) for each in range(3)]
@@ -259,18 +256,8 @@ def leaving_at_once(run):
     ]
 
 
-def _copies(rows):
-    return np.array(rows, dtype=np.int64)
-
-
 # Ten round trips of an empty network.
 TIMEOUT = 10 * 2 * (FEATURE + DELAY)
-
-
-def three_sums():
-    """Complete at the same time, all for worker 2."""
-    rows = [Row(2, 2), Row(2, 2), Row(2, 2)]
-    return scene(3, rows, [Sent(0, [[0, 1, 2]]), Sent(1, [[0, 1, 2]])])
 
 
 def test_a_lost_sum_is_recalled():
@@ -342,7 +329,7 @@ def test_control_packets_are_not_lost():
     count = (acknowledged - DELAY) // FEATURE
     free = DELAY + (count + 1) * FEATURE
     assert acknowledged + (188 - 60) * 80 < free
-    copies = _copies([[0, 0, 0], [1, 0, 0], [0, count, 0]])
+    copies = np.array([[0, 0, 0], [1, 0, 0], [0, count, 0]])
     run = simulated(host_setup(copies, LANES, NetworkOptions().pace, FRAGMENT), buffer=188)
     assert [at for at, to, _ in acks_at_workers(run) if to == 1] == [free + ACK + DELAY]
     assert run.lost == 0

@@ -13,7 +13,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import Phase, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from switchgnn.lab.simulator import NetworkOptions, overlapped_seconds, run_simulation
@@ -96,10 +96,7 @@ def test_the_steps_are_those_of_the_planners_model():
 
 
 DURATIONS = st.fractions(0, 10, max_denominator=20)
-# Nothing is made smaller: planted mistakes are found at once.
-EXAMPLES = settings(
-    deadline=None, derandomize=True, max_examples=100, phases=[Phase.explicit, Phase.generate]
-)
+EXAMPLES = settings(deadline=None, derandomize=True, max_examples=100)
 
 
 def pipeline(compute, communication, bins):
@@ -135,20 +132,6 @@ def test_bins_take_what_a_pipeline_takes(compute, communication, bins):
     # As the page says it.
     most = max(compute, communication)
     assert taken == (compute + communication + (bins - 1) * most) / bins
-
-
-MISTAKES = {
-    "all that is shorter is hidden": lambda c, s, bins: min(c, s),
-    "the first bin is hidden": lambda c, s, bins: min(c, s) * bins / (bins + 1),
-    "the longer one is hidden": lambda c, s, bins: max(c, s) * (bins - 1) / bins,
-}
-
-
-@pytest.mark.parametrize("mistake", MISTAKES)
-def test_a_planted_mistake_in_the_model_is_found(mistake, monkeypatch):
-    monkeypatch.setitem(globals(), "overlapped_seconds", MISTAKES[mistake])
-    with pytest.raises(AssertionError):
-        test_bins_take_what_a_pipeline_takes()
 
 
 HUBS = ["--graph", "products-like:0.001:0", "--workers", 8]

@@ -22,7 +22,6 @@ from switchgnn.lab.simulator import (
     run_simulation,
 )
 from switchgnn.planner import build_plan, load_graph, write_plan
-from switchgnn.planner.costs import forecast as mixed_seconds
 from switchgnn.planner.costs.forecast import left_edges
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.sending.between_hosts import fewest_rows, rows_between
@@ -265,15 +264,6 @@ def test_where_the_plan_is_faster_it_is_taken():
     told = check_cell(*IN_THE_SWITCH)
     assert (told["chosen"], told["plan"] is None) == ("switch", False)
     assert told["exchange_seconds"] == pytest.approx(told["predicted_seconds"]["switch"], rel=0.1)
-
-
-def test_a_prediction_without_barriers_is_found(monkeypatch):
-    right = mixed_seconds.plan_seconds
-    monkeypatch.setattr(
-        mixed_seconds, "plan_seconds", lambda plan, *args, **more: right(plan, *args, **more) / 20
-    )
-    with pytest.raises(AssertionError):
-        check_cell(*BETWEEN_HOSTS)
 
 
 def test_a_plan_in_a_folder_is_compared_with_hosts_too(tmp_path):

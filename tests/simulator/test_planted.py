@@ -116,7 +116,9 @@ MISTAKES = {
     "a part counts as one contribution": (
         "slots_.Add(packet.id, packet)",
         "slots_.Add(packet.id, {.kind = packet.kind, .turn = packet.turn})",
-        lambda patch: test_leaf_spine_by_hand.test_both_leaves_send_their_part_to_the_spine(),
+        lambda patch: test_leaf_spine_by_hand.test_leaves_send_their_parts_to_the_spine(
+            leaf_spine.SPINE, 1, 3
+        ),
     ),
     "the first leaf that is done lets all go on": (
         "!barriers_.Collect(packet, down_.size())",

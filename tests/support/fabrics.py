@@ -173,6 +173,12 @@ def in_threads(work, workers):
         assert not thread.is_alive(), "a worker hangs"
 
 
+def added_up(records):
+    """Add up dataclasses of numbers, field by field."""
+    counted = [asdict(each) for each in records]
+    return {name: sum(each[name] for each in counted) for name in counted[0]}
+
+
 class Team:
     """All workers of a bed, each in a thread with its own link; `link` opens that of a worker."""
 
@@ -248,16 +254,10 @@ class Team:
         return results
 
     def total(self):
-        counters = [asdict(exchange.counters) for exchange in self.exchanges]
-        return {name: sum(counters[name] for counters in counters) for name in counters[0]}
+        return added_up(exchange.counters for exchange in self.exchanges)
 
     def injected(self):
-        total = {}
-        for link in self.links:
-            for counts in link.counts.values():
-                for name, number in asdict(counts).items():
-                    total[name] = total.get(name, 0) + number
-        return total
+        return added_up(counts for link in self.links for counts in link.counts.values())
 
     def _wrong(self, features, result):
         scale = result[0].fixed_point.scale

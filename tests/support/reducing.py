@@ -4,7 +4,6 @@
 
 import threading
 from contextlib import contextmanager
-from dataclasses import asdict
 
 import numpy as np
 
@@ -13,7 +12,7 @@ from switchgnn.host.links.split import kinds_from, split_link
 from switchgnn.host.reduce.reducer import Reducer
 from switchgnn.host.reduce.stream import ReduceStream
 from switchgnn.host.wire.header import Kind
-from tests.support.fabrics import JOIN_SECONDS, PATIENT, Team
+from tests.support.fabrics import JOIN_SECONDS, PATIENT, Team, added_up
 from tests.support.speed import pace_here, seconds_here
 
 # All but one are no multiples of a frame's 256 numbers; more fragments than slots.
@@ -88,13 +87,11 @@ class Crew:
 
     def total(self):
         """The workers' counters, added up."""
-        counters = [asdict(stream.counters) for stream in self.streams]
-        return {name: sum(each[name] for each in counters) for name in counters[0]}
+        return added_up(stream.counters for stream in self.streams)
 
     def injected(self):
         """The faults on all links, added up."""
-        each = [asdict(counts) for link in self.links for counts in link.counts.values()]
-        return {name: sum(counts[name] for counts in each) for name in each[0]}
+        return added_up(counts for link in self.links for counts in link.counts.values())
 
     def team(self, stack):
         """Return a team for neighbour sums over the same links."""

@@ -182,10 +182,9 @@ def test_a_child_enters_the_namespace(forkserver, tmp_path):
 
 def test_lines_come_one_by_one_and_their_end_is_reported(tmp_path):
     with Child("Cat", ["cat"], tmp_path / "log", pipe=True) as cat:
-        for word in ("one\n", "two\n"):
-            cat.stdin.write(word)
-            cat.stdin.flush()
-            assert cat.read_line() == word
+        for word in ("one", "two"):
+            cat.tell(word)
+            assert cat.read_line() == f"{word}\n"
         cat.stdin.close()
         with pytest.raises(FabricError, match="Cat ended: it left no message"):
             cat.read_line()

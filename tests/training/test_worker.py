@@ -5,6 +5,7 @@
 import gc
 import subprocess
 import sys
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -227,13 +228,20 @@ class LateSum(RemoteSum):
         return super().result(future)
 
 
-def test_a_worker_waits_no_longer_than_exchanges_take():
+@contextmanager
+def training(kind, epochs):
+    """Yield the sums of one of two workers on karate, and its reports."""
     data = load_dataset("karate")
     part, _ = partition_dataset(data, np.arange(data.vertices, dtype=np.int32) % 2)
     model = build_model(ModelOptions(), part.features.shape[1], part.classes)
-    with LateSum(LocalTransport(len(part.vertices))) as remote:
+    with kind(LocalTransport(len(part.vertices))) as remote:
         distribute(model, part, remote)
-        (report,) = Trainer(model, part, remote, TrainOptions(epochs=1)).run()
+        yield remote, Trainer(model, part, remote, TrainOptions(epochs=epochs)).run()
+
+
+def test_a_worker_waits_no_longer_than_exchanges_take():
+    with training(LateSum, 1) as (_, reports):
+        (report,) = reports
     assert report.exchange >= report.waiting >= 1.0
 
 
@@ -254,13 +262,8 @@ class LitteringSum(RemoteSum):
 
 
 def test_garbage_is_collected_between_epochs_only():
-    data = load_dataset("karate")
-    part, _ = partition_dataset(data, np.arange(data.vertices, dtype=np.int32) % 2)
-    model = build_model(ModelOptions(), part.features.shape[1], part.classes)
     begun, count = [], lambda phase, _info: begun.append(phase)
-    with LitteringSum(LocalTransport(len(part.vertices))) as remote:
-        distribute(model, part, remote)
-        reports = Trainer(model, part, remote, TrainOptions(epochs=3)).run()
+    with training(LitteringSum, 3) as (remote, reports):
         next(reports)
         gc.callbacks.append(count)
         assert len(list(reports)) == 2

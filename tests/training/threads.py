@@ -102,7 +102,6 @@ def train_in_threads(
     workers,
     *,
     model,
-    spoil=None,
     dropout=0.0,
     seed=0,
     epochs=EPOCHS,
@@ -134,7 +133,7 @@ def train_in_threads(
                 remotes.append(remote)
             yield remote
 
-    gathering = Gathering(data.graph, assignment, spoil=spoil, compression=left_out.of_rows(0))
+    gathering = Gathering(data.graph, assignment, compression=left_out.of_rows(0))
     transports = gathering.transports
     if ends is not None:
         ends.extend(transports)

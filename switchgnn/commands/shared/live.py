@@ -25,12 +25,17 @@ _PACKAGES = ("starlette", "uvicorn")
 
 
 class RunObserver:
-    """Observes a run without influence on it; `tell_every` seconds workers report, 0: never."""
+    """Observes a run without influence on it, and updates a page, if there is one."""
 
-    tell_every = 0.0
+    def __init__(self, board: Board | None = None) -> None:
+        self._board = board
+        # how often workers report, in seconds; 0: never
+        self.tell_every = EVERY if board else 0.0
 
     def step(self, name: str) -> None:
-        """Observe the start of a step."""
+        """Show a step."""
+        if self._board:
+            self._board.step(name)
 
     @contextmanager
     def over(
@@ -40,18 +45,57 @@ class RunObserver:
         credentials: TlsOptions | None = None,
         bank_slots: Sequence[int] = (),
     ) -> Iterator[None]:
-        """Observe a running network during the block, or one process without a network.
+        """Show a running network during the block, or one process without a network.
 
         `bank_slots`: for each switch, the most slots of each bank that its plan uses; empty without
         a plan.
         """
-        yield
+        if self._board is None:
+            yield
+            return
+        if fabric is None:
+            self._board.begin(f"transport {transport}, one process")
+            yield
+            return
+        topology = fabric.topology
+        bmv2 = topology.target is Target.BMV2
+        target = "BMv2" if bmv2 else "the embedded switch"
+        ran_on = "Mininet" if fabric.workers_have_hosts else "loopback"
+        self._board.begin(
+            f"transport {transport}, {target}, {ran_on}",
+            [True] * topology.workers,
+            [switch.name for switch in topology.switches],
+        )
+        slots = bank_slots or [0] * len(topology.switches)
+        switches = [
+            PolledSwitch(
+                P4RuntimeClient(
+                    switch.grpc_address,
+                    tls=credentials,
+                    primary=False,
+                    deadline=WATCH_DEADLINE,
+                ),
+                0 if bmv2 else used,  # BMv2 does not report slots
+            )
+            for switch, used in zip(topology.switches, slots, strict=True)
+        ]
+        with polling_switches(switches, self._board.switch):
+            yield
+            self._board.finish()
 
     def event(self, worker: int, event: dict[str, Any]) -> None:
-        """Observe an event of a worker."""
+        """Show the metrics of a worker, and worker 0's epochs."""
+        if self._board is None:
+            return
+        if event["event"] == METRICS_EVENT:
+            self._board.worker(worker, event["values"])
+        elif event["event"] == "epoch" and worker == 0:
+            self._board.epoch(event["epoch"], event["loss"])
 
     def done(self, words: str, *, right: bool = True) -> None:
-        """Observe the end of the run."""
+        """Show the end of the run, which may be kept for long."""
+        if self._board:
+            self._board.end(JobOutcome.DONE if right else JobOutcome.WRONG, words)
 
 
 NOBODY = RunObserver()
@@ -111,7 +155,7 @@ class LiveOptions:
         board = Board(title, epochs)
         with serve_page(board, self.live_port or 0) as address, _outcome_on(board):
             tell_address(address)
-            yield _PageObserver(board)
+            yield RunObserver(board)
 
 
 @contextmanager
@@ -130,66 +174,3 @@ def _outcome_on(board: Board) -> Iterator[None]:
     finally:
         # All other ways to leave the block, as an exit code, are regular ends.
         board.end(JobOutcome.DONE, "Done.")
-
-
-class _PageObserver(RunObserver):
-    """Updates a page."""
-
-    tell_every = EVERY
-
-    def __init__(self, board: Board) -> None:
-        self._board = board
-
-    def step(self, name: str) -> None:
-        """Show a step."""
-        self._board.step(name)
-
-    @contextmanager
-    def over(
-        self,
-        transport: str,
-        fabric: Fabric | None,
-        credentials: TlsOptions | None = None,
-        bank_slots: Sequence[int] = (),
-    ) -> Iterator[None]:
-        """Show a running network during the block, or one process without a network."""
-        if fabric is None:
-            self._board.begin(f"transport {transport}, one process")
-            yield
-            return
-        topology = fabric.topology
-        bmv2 = topology.target is Target.BMV2
-        target = "BMv2" if bmv2 else "the embedded switch"
-        ran_on = "Mininet" if fabric.workers_have_hosts else "loopback"
-        self._board.begin(
-            f"transport {transport}, {target}, {ran_on}",
-            [True] * topology.workers,
-            [switch.name for switch in topology.switches],
-        )
-        slots = bank_slots or [0] * len(topology.switches)
-        switches = [
-            PolledSwitch(
-                P4RuntimeClient(
-                    switch.grpc_address,
-                    tls=credentials,
-                    primary=False,
-                    deadline=WATCH_DEADLINE,
-                ),
-                0 if bmv2 else used,  # BMv2 does not report slots
-            )
-            for switch, used in zip(topology.switches, slots, strict=True)
-        ]
-        with polling_switches(switches, self._board.switch):
-            yield
-            self._board.finish()
-
-    def event(self, worker: int, event: dict[str, Any]) -> None:
-        """Show the metrics of a worker, and worker 0's epochs."""
-        if event["event"] == METRICS_EVENT:
-            self._board.worker(worker, event["values"])
-        elif event["event"] == "epoch" and worker == 0:
-            self._board.epoch(event["epoch"], event["loss"])
-
-    def done(self, words: str, *, right: bool = True) -> None:
-        """Show the end of the run, which may be kept for long."""
-        self._board.end(JobOutcome.DONE if right else JobOutcome.WRONG, words)

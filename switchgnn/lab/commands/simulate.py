@@ -267,11 +267,7 @@ class SimulateCommandOptions:
     as_json: bool = json_option()
 
     def options(self) -> SimulateOptions:
-        """Return the simulation that is asked for.
-
-        Raises:
-            SwitchGNNError: options contradict each other, or have unknown values.
-        """
+        """Return the simulation that is asked for, after a check of what is given."""
         profile = self.memory.profile or UNLIMITED
         size = self.memory.memory_bytes
         if size is None and self.plan is None:

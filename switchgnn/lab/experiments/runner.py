@@ -25,16 +25,11 @@ from switchgnn.lab.experiments.point import SimulationPoint
 
 
 class Store:
-    """The results in a folder.
-
-    Attributes:
-        folder: what is in it can be deleted at any time; it is made again.
-        work: for plans and arrays while points run.
-    """
+    """The results in a folder, which can be deleted at any time: they are made again."""
 
     def __init__(self, folder: Path, versions: Mapping[str, str]) -> None:
         self.folder = folder
-        self.work = folder / "work"
+        self.work = folder / "work"  # for plans and arrays while points run
         self._points = folder / "points"
         self._versions = dict(versions)
 

@@ -94,11 +94,7 @@ def load_dataset(
 
 
 def check_name(name: str) -> str:
-    """Return the name of a data set in lower case.
-
-    Raises:
-        DatasetError: there is no data set or file with that name.
-    """
+    """Return the name of a data set in lower case, if there is one or a file."""
     key, file = name.lower(), format_of(Path(name)) in SUFFIXES
     if file and not Path(name).exists():
         raise DatasetError(f"There is no file {name}: give the path of a data set.")

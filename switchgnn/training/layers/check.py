@@ -58,17 +58,9 @@ def check_model(
 ) -> str | None:
     """Refuse a model whose results would depend on the partition; it stays as it is.
 
-    Args:
-        model: takes features and edges, or a ``Data`` of both; on any device.
-        features: of a vertex.
-        undirected: whether each edge has its reverse.
-        sums: those that the model makes itself, by way of a worker.
-
-    Returns:
-        A sentence that says what could not be checked; None if everything was.
-
-    Raises:
-        UnsupportedLayerError: a layer cannot be used, or the results differ.
+    Returns a sentence that says what could not be checked; None if everything was. `model`: takes
+    `features` of a vertex and edges, or a ``Data`` of both; on any device. `undirected`: whether
+    each edge has its reverse. `sums`: those that the model makes itself, by way of a worker.
     """
     sums, here = sums or VertexSums(_alone), threading.local()
     found: list[str] = []

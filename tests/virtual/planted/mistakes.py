@@ -94,9 +94,12 @@ def known_plan(name, seed):
     return Planted(name, seed, in_plan=change)
 
 
-def in_text(name, seed, file, old, new, wish=STAR):
-    """Return a mistake in the text of a file."""
-    return Planted(name, seed, wish, text=(file, old, new))
+def in_file(file, *mistakes):
+    """Return mistakes in the text of a file: name, seed, old and new text, and any other wish."""
+    return [
+        Planted(name, seed, *wish, text=(file, old, new))
+        for name, seed, old, new, *wish in mistakes
+    ]
 
 
 def in_program(name, seed):
@@ -152,195 +155,131 @@ MISTAKES = (
     in_program("nobody_has_the_maximum", 1),
     in_program("next_turn_at_once", 0),
     in_program("missing_without_count", 6),
-    in_text(
-        "own_scale",
-        0,
+    *in_file(
         EXCHANGE,
-        "kept or self._scales.choose(self._round, largest, lasting=lasting)\n",
-        "kept or self._scales.choose(\n"
-        "            self._round, type(largest)(work.own, largest.worker), lasting=lasting\n"
-        "        )\n",
+        (
+            "own_scale",
+            0,
+            "self._round, largest, lasting=lasting",
+            "self._round, type(largest)(work.own, largest.worker), lasting=lasting",
+        ),
+        ("last_block_of_a_vertex", 8, "[rows] += sums", "[rows] = sums"),
+        ("void_rounds_not_left", 14, "magnitude > fixed_point.limit", "magnitude < 0"),
     ),
-    in_text(
-        "silent_in_a_block",
-        57,
+    *in_file(
         UNITS,
-        "            if late or now > heartbeat_at:",
-        "            if late and now < 0.0:",
+        ("silent_in_a_block", 57, "late or now > heartbeat_at", "late and now < 0.0"),
+        ("more_units_than_pools", 0, "oldest < self._pools", "oldest <= self._pools"),
+        (
+            "reported_out_of_order",
+            1,
+            "return next((unit for unit in self._in_flight if unit.meeting is None), None)",
+            "left = [unit for unit in self._in_flight if unit.meeting is None]\n"
+            "        return next((unit for unit in left if unit.done), next(iter(left), None))",
+        ),
     ),
-    in_text(
-        "any_acknowledgement", 1, SENDER, "        if count < size:\n", "        if count < 0:\n"
+    *in_file(
+        SENDER,
+        ("any_acknowledgement", 1, "if count < size:", "if count < 0:"),
+        ("groups_not_sent_again", 1, "self._repeat(group)", "pass"),
     ),
-    in_text("groups_not_sent_again", 1, SENDER, "            self._repeat(group)\n", ""),
-    in_text(
-        "no_window",
-        2,
-        "host/congestion.py",
-        "        room = int(self.window) - in_flight\n",
-        "        room = 64\n",
+    *in_file(
+        "host/congestion.py", ("no_window", 2, "room = int(self.window) - in_flight", "room = 64")
     ),
-    in_text(
-        "one_neighbour_left_out",
-        1,
+    *in_file(
         RECEIVER,
-        "        for source in self._schedule.neighbours_of(index):\n            total",
-        "        for source in self._schedule.neighbours_of(index)[1:]:\n            total",
+        ("one_neighbour_left_out", 1, ":\n            total", "[1:]:\n            total"),
+        (
+            "repeats_counted",
+            5,
+            "if not self._awaited[index]:\n            self._counters.repeated += 1\n"
+            "            return False\n        if index in",
+            "if index in",
+        ),
+        ("fetched_once", 1, "key in doubt.awaited", "key in ()"),
     ),
-    in_text(
-        "repeats_counted",
-        5,
-        RECEIVER,
-        "        if not self._awaited[index]:\n            self._counters.repeated += 1\n"
-        "            return False\n        if index in",
-        "        if index in",
-    ),
-    in_text(
-        "fetched_once",
-        1,
-        RECEIVER,
-        "        for key in doubt.awaited:\n            self._send(",
-        "        for key in ():\n            self._send(",
-    ),
-    in_text(
-        "first_fragment_served",
-        113,
+    *in_file(
         OUTGOING,
-        "        lanes = self.lanes.get(in_pool(request.fragment, 0))\n        return",
-        "        lanes = next(iter(self.lanes.values()))\n        return",
+        (
+            "first_fragment_served",
+            113,
+            "self.lanes.get(in_pool(request.fragment, 0))",
+            "next(iter(self.lanes.values()))",
+        ),
+        (
+            "sent_at_another_scale",
+            58,
+            "self.fixed_point, self.sums = None, None\n        self.sent.clear()",
+            "self.fixed_point = None",
+            COMPRESSED,
+        ),
+        (
+            "changes_sent_twice",
+            5,
+            "self.sent = dict(rows.cached)",
+            "self.sent = self.sent or dict(rows.cached)",
+            COMPRESSED,
+        ),
     ),
-    in_text("early_sums_kept_for_ever", 12, RESPONDER, "        self._kept.clear()\n", ""),
-    in_text(
-        "sessions_not_compared",
-        237,
+    *in_file(
         RESPONDER,
-        "        if header.session != self._session and",
-        "        if header.session < 0 and",
+        ("early_sums_kept_for_ever", 12, "self._kept.clear()", "pass"),
+        ("sessions_not_compared", 237, "header.session != self._session", "header.session < 0"),
     ),
-    in_text(
-        "last_block_of_a_vertex",
-        8,
-        EXCHANGE,
-        "[in_pool(unit.fragment, 0)][rows] += sums\n",
-        "[in_pool(unit.fragment, 0)][rows] = sums\n",
-    ),
-    in_text(
-        "void_rounds_not_left",
-        14,
-        EXCHANGE,
-        "            if magnitude > fixed_point.limit:\n",
-        "            if magnitude < 0:\n",
-    ),
-    in_text(
-        "waiting_is_enough",
-        1,
+    *in_file(
         BARRIER,
-        "        if header.kind is Kind.WAITING:\n",
-        "        if header.kind is Kind.WAITING and self.unit.block == OPENING_BLOCK:\n",
+        (
+            "waiting_is_enough",
+            1,
+            "header.kind is Kind.WAITING",
+            "header.kind is Kind.WAITING and self.unit.block == OPENING_BLOCK",
+        ),
+        ("earlier_advances_taken", 6, "unit != meeting.unit", "unit.order > meeting.unit.order"),
     ),
-    in_text(
-        "earlier_advances_taken",
-        6,
-        BARRIER,
-        "        if meeting is None or header.unit != meeting.unit:\n",
-        "        if meeting is None or header.unit.order > meeting.unit.order:\n",
-    ),
-    in_text(
-        "more_units_than_pools",
-        0,
-        UNITS,
-        "        free = self._begun - oldest < self._pools\n",
-        "        free = self._begun - oldest <= self._pools\n",
-    ),
-    in_text(
-        "reported_out_of_order",
-        1,
-        UNITS,
-        "        return next((unit for unit in self._in_flight if unit.meeting is None), None)\n",
-        "        left = [unit for unit in self._in_flight if unit.meeting is None]\n"
-        "        return next((unit for unit in left if unit.done), next(iter(left), None))\n",
-    ),
-    in_text(
-        "no_heartbeat",
-        0,
-        HEARTBEAT,
-        "self._bit, self._changed = not self._bit, now",
-        "self._bit, self._changed = True, now",
-    ),
-    in_text(
-        "turns_not_forgotten",
-        10,
+    *in_file(HEARTBEAT, ("no_heartbeat", 0, "not self._bit, now", "True, now")),
+    *in_file(
         INSTALL,
-        "if here.session == serving else 1",
-        "if here.session == serving else 0",
+        (
+            "turns_not_forgotten",
+            10,
+            "here.session == serving else 1",
+            "here.session == serving else 0",
+        ),
     ),
-    in_text(
-        "session_not_remembered",
-        10,
+    *in_file(
         "controller/watch.py",
-        "        self._session = report.session\n",
-        "",
+        ("session_not_remembered", 10, "self._session = report.session", "pass"),
     ),
-    in_text(
-        "one_member_left_out",
-        1,
+    *in_file(
         "controller/controls/session.py",
-        "            sum(plan.members),",
-        "            sum(plan.members[:-1]),",
+        (
+            "one_member_left_out",
+            1,
+            "            sum(plan.members),",
+            "            sum(plan.members[:-1]),",
+        ),
     ),
-    in_text(
-        "all_slots_in_flight",
-        6,
+    *in_file(
         "host/reduce/pipeline.py",
-        "max(1, len(sums.awaited) // 2)",
-        "len(sums.awaited)",
-        REDUCES,
+        ("all_slots_in_flight", 6, "max(1, len(sums.awaited) // 2)", "len(sums.awaited)", REDUCES),
     ),
-    in_text(
-        "any_sum_taken",
-        1,
+    *in_file(
         "host/reduce/stream.py",
-        "        elif flow is None or not flow.sums.awaits(number_of(header)):\n",
-        "        elif flow is None:\n",
-        REDUCES,
+        ("any_sum_taken", 1, "None or not flow.sums.awaits(number_of(header))", "None", REDUCES),
+        ("answers_of_worker_0", 1, "header._replace(src_id=self._worker)", "header", REDUCES),
     ),
-    in_text(
-        "answers_of_worker_0",
-        1,
-        "host/reduce/stream.py",
-        "        own = header._replace(src_id=self._worker)\n",
-        "        own = header\n",
-        REDUCES,
-    ),
-    in_text(
-        "heartbeats_not_heeded",
-        2,
+    *in_file(
         "host/reduce/timeout.py",
-        "contributed | own, heartbeats, now",
-        "contributed | own, 0, now",
-        REDUCES,
+        ("heartbeats_not_heeded", 2, "own, heartbeats, now", "own, 0, now", REDUCES),
     ),
-    in_text(
-        "scale_without_workers",
-        2,
+    *in_file(
         "host/reduce/scale.py",
-        "2.0 ** (31 - self.workers.bit_length()) / ",
-        "2.0 ** (31 - (self.workers - 1).bit_length()) / ",
-        REDUCES,
-    ),
-    in_text(
-        "sent_at_another_scale",
-        58,
-        OUTGOING,
-        "        self.fixed_point, self.sums = None, None\n        self.sent.clear()\n",
-        "        self.fixed_point = None\n",
-        COMPRESSED,
-    ),
-    in_text(
-        "changes_sent_twice",
-        5,
-        OUTGOING,
-        "        self.sent = dict(rows.cached)\n",
-        "        self.sent = self.sent or dict(rows.cached)\n",
-        COMPRESSED,
+        (
+            "scale_without_workers",
+            2,
+            "31 - self.workers.bit",
+            "31 - (self.workers - 1).bit",
+            REDUCES,
+        ),
     ),
 )
