@@ -10,16 +10,7 @@ import numpy as np
 from finsy.proto import p4r
 
 from switchgnn.controller.errors import PipelineMissingError, SwitchUnreachableError
-from switchgnn.controller.p4runtime.connection import (
-    Arbitration,
-    Connect,
-    Connection,
-    TlsOptions,
-    advice,
-    check_handshake,
-    check_owner,
-    election_message,
-)
+from switchgnn.controller.p4runtime import connection
 from switchgnn.controller.p4runtime.layout import Layout, Table, parse_p4info
 from switchgnn.controller.p4runtime.rows import Rows, parse_default, parse_group, table_entity
 from switchgnn.controller.p4runtime.rpc_errors import explain_write, explained
@@ -64,11 +55,11 @@ class P4RuntimeClient:
         address: str,
         device_id: int = 0,
         election_id: int = 1,
-        tls: TlsOptions | None = None,
+        tls: connection.TlsOptions | None = None,
         *,
         primary: bool = True,
         deadline: float = DEFAULT_DEADLINE,
-        connect: Connect = Connection,
+        connect: connection.Connect = connection.Connection,
         decode: Decode = decode_rows,
     ) -> None:
         self.address = address
@@ -80,10 +71,10 @@ class P4RuntimeClient:
         self._deadline = deadline
         self._connect = connect
         self.decode = decode
-        self._opened: Connection | None = None
-        self._stream: Arbitration | None = None
+        self._opened: connection.Connection | None = None
+        self._stream: connection.Arbitration | None = None
         self._prefix = p4r.WriteRequest(
-            device_id=device_id, election_id=election_message(election_id)
+            device_id=device_id, election_id=connection.election_message(election_id)
         ).SerializeToString()
 
     def __enter__(self) -> "P4RuntimeClient":
@@ -103,7 +94,7 @@ class P4RuntimeClient:
         """
         if self._opened is not None:
             return
-        check_owner(self.address)
+        connection.check_owner(self.address)
         self._check_certificates()
         self._opened = self._connect(self.address, self._tls)
         try:
@@ -135,7 +126,7 @@ class P4RuntimeClient:
         )
 
     @property
-    def _connection(self) -> Connection:
+    def _connection(self) -> connection.Connection:
         if self._opened is None:
             raise SwitchUnreachableError(
                 f"Nothing is connected to switch {self.address}: open the client first."
@@ -155,7 +146,7 @@ class P4RuntimeClient:
         """
         request = p4r.SetForwardingPipelineConfigRequest(
             device_id=self.device_id,
-            election_id=election_message(self.election_id),
+            election_id=connection.election_message(self.election_id),
             action=p4r.SetForwardingPipelineConfigRequest.VERIFY_AND_COMMIT,
         )
         request.config.p4info.CopyFrom(parse_p4info(program.p4info))
@@ -276,12 +267,12 @@ class P4RuntimeClient:
             how = "with TLS" if self._tls is not None else "without TLS"
             raise SwitchUnreachableError(
                 f"No switch answers at {self.address} ({how}) within {self._deadline:g} s: "
-                f"{advice(self.address)}."
+                f"{connection.advice(self.address)}."
             ) from error
 
     def _check_certificates(self) -> None:
         if self._tls is not None:
-            check_handshake(self.address, self._tls)
+            connection.check_handshake(self.address, self._tls)
 
     def _finish(
         self,
