@@ -47,22 +47,14 @@ ROW_FAST_PATH = "tests/host/direct/test_fast_path.py"
 
 @dataclass(frozen=True)
 class Mistake:
-    """A mistake, and the tests of `make test` that must fail with it.
+    """A mistake, and the tests of `make test` that must fail with it."""
 
-    Attributes:
-        name: for `pytest -k`.
-        what: the mistake in a few words, without a full stop.
-        file: the file of the product.
-        old: what stands there, exactly once.
-        new: what stands there with the mistake.
-        noticed_by: node ids; each alone notices it, where the machine has what it needs.
-    """
-
-    name: str
-    what: str
-    file: str
-    old: str
-    new: str
+    name: str  # for `pytest -k`
+    what: str  # in a few words, without a full stop
+    file: str  # of the product
+    old: str  # what stands there, exactly once
+    new: str  # what stands there with the mistake
+    # node ids; each alone notices it, where the machine has what it needs
     noticed_by: tuple[str, ...]
 
 

@@ -111,12 +111,7 @@ _PYTEST = ("-m", "pytest", "--level", "test", "-x", "-p", "no:cacheprovider", "-
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a run of pytest came to.
-
-    Attributes:
-        code: its exit code.
-        output: what it printed.
-    """
+    """The exit code of a run of pytest, and what it printed."""
 
     code: int
     output: str
