@@ -28,8 +28,7 @@ from switchgnn.softswitch.errors import SoftSwitchError
 from switchgnn.softswitch.native.build import VARIABLE, Backend, backend_here
 from switchgnn.topologies.targets import Target
 from tests.support.commands import forks_elsewhere, switchgnn
-from tests.support.markers import some_of
-from tests.support.native import needs_compiler
+from tests.support.markers import needs_compiler, some_of
 from tests.support.speed import seconds_here
 
 BACKENDS = ["python", pytest.param("native", marks=needs_compiler)]

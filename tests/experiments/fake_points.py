@@ -59,15 +59,10 @@ def result(**changes):
 
 
 class FakeCommand:
-    """Simulates points without a simulator.
-
-    Attributes:
-        runs: a word for each that ran so far.
-        planned: of each that was started, whether its plan was there.
-        parted: and whether its partition was.
-    """
+    """Simulates points without a simulator."""
 
     def __init__(self, folder, results=None, fails=None):
+        # Of each that was started, whether its plan and its partition were there.
         self.planned, self.parted = [], []
         self._log = folder / "log"
         self._results = results or {}
@@ -75,6 +70,7 @@ class FakeCommand:
 
     @property
     def runs(self):
+        """A word for each that ran so far."""
         return self._log.read_text().split() if self._log.exists() else []
 
     def __call__(self, one, work):

@@ -11,7 +11,7 @@ from switchgnn.host.links import WrappedLink
 from switchgnn.host.wire.header import KIND_AT, KIND_MASK, LANE_KINDS, Header, Kind
 from switchgnn.topologies import Target
 from tests.support.fabrics import Team, bed
-from tests.support.native import needs_compiler
+from tests.support.markers import needs_compiler
 
 WORKERS = 4
 WIDTH = 256

@@ -17,18 +17,12 @@ BEGIN = 1_000 * SECOND
 
 
 class Scheduler:
-    """A heap of events; those of the same time happen in the order of their scheduling.
-
-    Attributes:
-        now: virtual time in nanoseconds.
-        events: the number of past events.
-        trace: what has happened.
-    """
+    """A heap of events; those of the same time happen in the order of their scheduling."""
 
     def __init__(self, *, keeps_trace: bool = False) -> None:
-        self.trace = Trace(self, keeps=keeps_trace)
-        self.now = BEGIN
-        self.events = 0
+        self.trace = Trace(self, keeps=keeps_trace)  # what has happened
+        self.now = BEGIN  # virtual time in nanoseconds
+        self.events = 0  # those that are past
         self._heap: list[tuple[int, int, Callable[..., None], tuple[Any, ...]]] = []
         self._asked = 0
         self._marks: list[tuple[int, int, Callable[[], None]]] = []
@@ -77,18 +71,13 @@ class HangError(Exception):
 
 
 class Task:
-    """A program that waits in virtual time.
-
-    Attributes:
-        error: what ended it, if any.
-        ended_at: its end, in nanoseconds.
-    """
+    """A program that waits in virtual time."""
 
     def __init__(self, scheduler: Scheduler, name: str, work: Callable[["Task"], None]) -> None:
         self.name = name
-        self.error: Exception | None = None
+        self.error: Exception | None = None  # what ended it, if any
         self.ended = False
-        self.ended_at = 0
+        self.ended_at = 0  # in nanoseconds
         self._scheduler = scheduler
         self._work = work
         self._greenlet = greenlet(self._run)

@@ -16,7 +16,7 @@ from switchgnn.softswitch.native.build import NoCompilerError
 from switchgnn.softswitch.ports import Port
 from switchgnn.softswitch.state import Replica
 from tests.softswitch.harness import NativeRig, config_bytes, free_address, udp_socket
-from tests.support.native import needs_compiler
+from tests.support.markers import needs_compiler
 from tests.support.waiting import wait_until
 
 UNICAST, MULTICAST = 2, 3

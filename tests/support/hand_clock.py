@@ -2,16 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """A clock that a test moves by hand."""
 
+from dataclasses import dataclass
 
+
+@dataclass
 class HandClock:
-    """Stands still until it is told to go on.
+    """Stands still until it is told to go on."""
 
-    Attributes:
-        seconds: what it shows.
-    """
-
-    def __init__(self, seconds):
-        self.seconds = seconds
+    seconds: float
 
     def now(self):
         return self.seconds

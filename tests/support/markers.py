@@ -9,6 +9,7 @@ import subprocess
 
 import pytest
 
+from switchgnn.base.native import find_compiler
 from switchgnn.topologies import Backend, Target
 from switchgnn.topologies.mininet_fabric import mininet_missing
 from switchgnn.topologies.targets import BMV2_PROGRAM, bmv2_installed
@@ -37,6 +38,7 @@ def disks_can_be_put():
 
 needs_mininet = pytest.mark.skipif(bool(mininet_missing()), reason=mininet_missing() or "")
 needs_bmv2 = pytest.mark.skipif(not bmv2_installed(), reason=f"{BMV2_PROGRAM} is not on the PATH")
+needs_compiler = pytest.mark.skipif(find_compiler() is None, reason="needs a C++ compiler")
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="this needs root")
 needs_disks = pytest.mark.skipif(
     not disks_can_be_put(), reason="this needs root, and may not mount disks of its own here"

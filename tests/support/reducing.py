@@ -20,19 +20,14 @@ SIZES = (1, 257, 20_001, 8, 60_000, 512, 700)
 
 
 class Crew:
-    """Streams of all workers, each with a thread; a stack closes them.
-
-    Attributes:
-        halves: of each worker's link, for neighbour sums and for all-reduces.
-        first: the first fragment of the streams.
-        reducers: of the workers that have begun.
-    """
+    """Streams of all workers, each with a thread; a stack closes them."""
 
     def __init__(self, bed, stack, *, faults="", pace=PATIENT):
         self.bed = bed
         self.pace = pace_here(pace)
-        self.links, self.halves, self.streams = [], [], []
-        self.reducers = {}
+        self.links, self.streams = [], []
+        self.halves = []  # of each worker's link, for neighbour sums and for all-reduces
+        self.reducers = {}  # of the workers that have begun
         parsed = Faults.parse(faults)
         for worker in range(bed.workers):
             link = bed.link(worker)
@@ -56,7 +51,7 @@ class Crew:
         )
 
     def agree(self):
-        """Let all workers query the switch."""
+        """Let all workers query the switch for the first fragment of the streams."""
         self.first = max(stream.query().first for stream in self.streams)
 
     def begin(self, workers=None):

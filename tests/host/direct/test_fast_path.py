@@ -17,7 +17,7 @@ from switchgnn.host.status import DirectCounters
 from switchgnn.host.wire.batches import new_batch
 from switchgnn.host.wire.header import BODY_AT, HEADER_AT
 from tests.host.addresses import Recorder, station
-from tests.support.native import needs_compiler
+from tests.support.markers import needs_compiler
 
 pytestmark = needs_compiler
 WORKERS, RECEIVER, MARK = 3, 1, 77

@@ -37,7 +37,7 @@ from switchgnn.host.wire.native import FastPaths, SumFastPath, native_frames
 from switchgnn.planner.build import build_plan
 from switchgnn.planner.graphs.load import load_graph
 from tests.host.addresses import ADDRESSES, SESSION, Recorder
-from tests.support.native import needs_compiler
+from tests.support.markers import needs_compiler
 
 pytestmark = needs_compiler
 FIRST, SECOND = fragment_words(2 * LANES, LANES)

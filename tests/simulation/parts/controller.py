@@ -57,12 +57,7 @@ class _Stop:
 
 
 class VirtualController:
-    """A controller process.
-
-    Attributes:
-        session: the last one installed; 0 before.
-        watching: whether it keeps switches in a session.
-    """
+    """A controller process."""
 
     def __init__(
         self,
@@ -71,8 +66,8 @@ class VirtualController:
         program: Program,
         scheduler: Scheduler,
     ) -> None:
-        self.session = 0
-        self.watching = False
+        self.session = 0  # the last one installed; 0 before
+        self.watching = False  # whether it keeps switches in a session
         self._subject = subject
         self._lines = lines
         self._program = program

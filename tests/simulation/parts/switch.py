@@ -23,15 +23,7 @@ _DEVICE = 0
 
 
 class VirtualSwitch:
-    """A switch; `Device` of the P4Runtime service.
-
-    Attributes:
-        wires: from its ports.
-        service: its P4Runtime; None while it is off.
-        starts: how often it was started.
-        engine: runs its program; None while it has none.
-        onlookers: hear of the frames that it takes and gives, and of its end; see `SwitchCheck`.
-    """
+    """A switch; `Device` of the P4Runtime service."""
 
     def __init__(
         self,
@@ -44,10 +36,11 @@ class VirtualSwitch:
     ) -> None:
         self.number = number
         self.name = f"s{number}"
-        self.wires: dict[int, Wire] = {}
-        self.service: P4RuntimeService | None = None
-        self.starts = 0
-        self.engine: Engine | None = None
+        self.wires: dict[int, Wire] = {}  # from its ports
+        self.service: P4RuntimeService | None = None  # its P4Runtime; None while it is off
+        self.starts = 0  # how often it was started
+        self.engine: Engine | None = None  # runs its program; None while it has none
+        # hear of the frames that it takes and gives, and of its end; see `SwitchCheck`
         self.onlookers: list[Any] = []
         self._programs = programs
         self._scenario = scenario

@@ -66,15 +66,7 @@ class Reports:
 
 
 class VirtualWorker:
-    """A worker, with a new process in each session.
-
-    Attributes:
-        up: takes its frames.
-        exchange, task: of its process; None before the first one.
-        reducer: of the first process of the session; None if there are no all-reduces.
-        incarnation: of its process; 0 before the first one.
-        killed: whether it was killed in this session.
-    """
+    """A worker, with a new process in each session."""
 
     def __init__(
         self,
@@ -85,13 +77,15 @@ class VirtualWorker:
     ) -> None:
         self.number = number
         self.name = f"w{number}"
-        self.up: Wire
+        self.up: Wire  # takes its frames
         self.clock = VirtualClock(scheduler)
+        # of its process; None before the first one
         self.exchange: InNetworkExchange | None = None
         self.task: Task | None = None
+        # of the first process of the session; None if there are no all-reduces
         self.reducer: VirtualReducer | None = None
-        self.incarnation = 0
-        self.killed = False
+        self.incarnation = 0  # of its process; 0 before the first one
+        self.killed = False  # in this session
         self._subject = subject
         self._scheduler = scheduler
         self._random = random

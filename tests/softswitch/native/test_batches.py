@@ -25,7 +25,7 @@ from switchgnn.softswitch.p4runtime.pipeline_config import PipelineConfigs
 from switchgnn.softswitch.schema import build_schema
 from tests.softswitch.harness import PROGRAMS
 from tests.softswitch.native.test_differential import ALL, P4, plant
-from tests.support.native import needs_compiler
+from tests.support.markers import needs_compiler
 
 KEYS = 6  # so few that entries meet again
 _EXACT = p4i.MatchField.EXACT

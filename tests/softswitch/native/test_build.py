@@ -20,7 +20,7 @@ from switchgnn.softswitch.native import build, engine
 from switchgnn.softswitch.native.build import Backend
 from switchgnn.softswitch.native.engine import compile_ahead, native_library
 from tests.softswitch.harness import NativeRig, config_bytes
-from tests.support.native import needs_compiler
+from tests.support.markers import needs_compiler
 from tests.test_structure import read_tree
 
 PACKAGE = "switchgnn.softswitch"

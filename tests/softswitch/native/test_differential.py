@@ -21,7 +21,7 @@ from switchgnn.softswitch.tables import Entry, Range, Ternary, prefix_mask
 from tests.softswitch.harness import PROGRAMS, NativeRig, Rig, action_target, exactly
 from tests.softswitch.test_headers import UNIONS, VARBITS, label, magic
 from tests.softswitch.test_programs import order, probe
-from tests.support.native import needs_compiler
+from tests.support.markers import needs_compiler
 
 pytestmark = needs_compiler
 P4 = Path(switchgnn.p4src.__file__).parent
