@@ -110,11 +110,15 @@ control RoundStart(in headers_t hdr, inout metadata_t meta, in bit<1> closed) {
 control Heartbeat(in headers_t hdr, inout metadata_t meta) {
     register<worker_set_t>(1) heartbeats;
 
-    apply {
+    action keep() {
         heartbeats.read(meta.heartbeats, 0);
         meta.heartbeats = (meta.heartbeats & ~meta.worker_bit)
             | (hdr.barrier.workers & meta.worker_bit);
         heartbeats.write(0, meta.heartbeats);
+    }
+
+    apply {
+        keep();
     }
 }
 

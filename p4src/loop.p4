@@ -108,6 +108,11 @@ control Answer(inout headers_t hdr,
                inout standard_metadata_t standard_metadata) {
     NoPayload() no_payload;
 
+    // Asks the other leaves for their parts.
+    action recall_parts() {
+        standard_metadata.mcast_grp = ALL_WORKERS_GROUP;
+    }
+
     // The part goes up. The MISSING goes around the loop, and from there down like the
     // acknowledgement of a feature.
     action send_part() {
@@ -129,8 +134,7 @@ control Answer(inout headers_t hdr,
                 meta.send_missing = 1;
                 standard_metadata.egress_spec = meta.loop.port;
                 if (meta.leaves_below == 1 && hdr.switchgnn.resend == 1) {
-                    // Asks the other leaves for their parts.
-                    standard_metadata.mcast_grp = ALL_WORKERS_GROUP;
+                    recall_parts();
                 }
             }
         } else if (meta.look_again == 1) {

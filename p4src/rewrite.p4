@@ -76,13 +76,6 @@ control Rewrite(inout headers_t hdr, inout metadata_t meta, in port_t egress_por
         hdr.switchgnn.feature_group = 0;
     }
 
-    action make_bundle() {
-        hdr.switchgnn.dst_id = BUNDLE;
-        hdr.places.setValid();
-        hdr.places.places = meta.sum.places;
-        hdr.ipv4.total_len = hdr.ipv4.total_len + 16;
-    }
-
     // A part goes up as one contribution of all workers below.
     action make_reduce() {
         hdr.switchgnn.src_id = meta.switch_number;
@@ -129,7 +122,10 @@ control Rewrite(inout headers_t hdr, inout metadata_t meta, in port_t egress_por
                               GROUPS(hdr.switchgnn.width, hdr.switchgnn.bits));
             }
             if (meta.rows != 0) {
-                make_bundle();
+                hdr.switchgnn.dst_id = BUNDLE;
+                hdr.places.setValid();
+                hdr.places.places = meta.sum.places;
+                hdr.ipv4.total_len = hdr.ipv4.total_len + 16;
             }
         } else if (meta.send_ack == 1 || meta.send_missing == 1
                    || hdr.switchgnn.kind == kind_t.FETCH) {

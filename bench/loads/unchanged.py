@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 
 from switchgnn.host.innetwork.exchange import expected_traffic
 from switchgnn.host.wire.header import BARRIER_FRAME_BYTES, BODY_AT, feature_frame_bytes
+from switchgnn.planner.costs.flow import SlotNumbers, entries_of
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.lanes import LANES, fragment_lanes
-from switchgnn.planner.plan.plan import Plan, SlotNumbers, entries_of
+from switchgnn.planner.plan.plan import Plan
 
 _BITS_OF_LANE = 32
 

@@ -13,6 +13,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from switchgnn.commands.shared.report import strategy_names
 from switchgnn.host.wire.header import BODY_AT
 from switchgnn.planner import Direction, PlanContext, PlannerError, load_graph, presets
 from switchgnn.planner.build import build_resolved
@@ -33,7 +34,6 @@ from switchgnn.planner.lanes import (
     parse_lanes,
 )
 from switchgnn.planner.plan.banks import BANKS_OF_SWITCHES
-from switchgnn.planner.plan.manifest import strategy_names
 from switchgnn.planner.plan.plan import SWITCH_ARRAYS, WORKER_ARRAYS
 from switchgnn.planner.presets import (
     KNOWN,

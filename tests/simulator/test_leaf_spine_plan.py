@@ -26,7 +26,8 @@ from switchgnn.lab.simulator import (
     run_simulation,
 )
 from switchgnn.planner import Direction, build_plan, load_graph
-from switchgnn.planner.plan.leaf_spine import predict_leaf_spine, split_for_leaf_spine
+from switchgnn.planner.costs.report import predict_leaf_spine
+from switchgnn.planner.plan.leaf_spine import split_for_leaf_spine
 
 from . import test_plan
 from .scenes import FRAGMENT, copies_of_plan

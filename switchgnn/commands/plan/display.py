@@ -13,6 +13,7 @@ from rich.table import Table
 
 from switchgnn.base.machine import size_text, size_unit
 from switchgnn.commands.plan.job import Outlook, PlanReport
+from switchgnn.commands.shared.report import strategy_names
 from switchgnn.controller.check import Use
 from switchgnn.planner.costs.flow import OWN
 from switchgnn.planner.costs.forecast import told_seconds
@@ -29,7 +30,6 @@ from switchgnn.planner.costs.report import (
     TransportCost,
 )
 from switchgnn.planner.direction import Direction
-from switchgnn.planner.plan.manifest import strategy_names
 from switchgnn.planner.presets import PAPER, SLOT_BYTES
 from switchgnn.profiles import PlanMemory
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from switchgnn.commands.run.reference import Verdict
 from switchgnn.commands.shared.console import releases_between
-from switchgnn.commands.shared.report import Report, ran_ahead, report_leaf_spine
+from switchgnn.commands.shared.report import Report, ran_ahead, report_leaf_spine, strategy_names
 from switchgnn.commands.shared.runner import FinishedWorkers, NetworkJob
 from switchgnn.commands.shared.workers import WorkerOutcome
 from switchgnn.host.direct.framing import Framing
@@ -24,7 +24,7 @@ from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.boundary import boundary_edges
 from switchgnn.planner.graphs.graph import Graph
 from switchgnn.planner.plan.leaf_spine import LeafSpineParts
-from switchgnn.planner.plan.manifest import Manifest, strategy_names
+from switchgnn.planner.plan.manifest import Manifest
 from switchgnn.planner.presets import ResolvedStrategies
 from switchgnn.topologies import FabricChoice, WireBytes
 

@@ -14,8 +14,9 @@ from switchgnn.host.direct.framing import FRAGMENT
 from switchgnn.host.host_baseline import Exchanges, HostTraffic
 from switchgnn.host.registry import HOST, HOST_PARTIAL
 from switchgnn.host.wire.header import BARRIER_FRAME_BYTES, feature_frame_bytes
+from switchgnn.planner.costs.report import predict_leaf_spine
 from switchgnn.planner.lanes import fragment_lanes
-from switchgnn.planner.plan.leaf_spine import LeafSpineParts, predict_leaf_spine
+from switchgnn.planner.plan.leaf_spine import LeafSpineParts
 from switchgnn.planner.plan.manifest import Manifest
 from switchgnn.softswitch.native.engine import Ahead
 
@@ -206,3 +207,15 @@ class Report(RanOn):
             "order": self.order,
         }
         return ", ".join(f"{part} {name}" for part, name in names.items() if name is not None)
+
+
+def strategy_names(manifest: Manifest) -> dict[str, Any]:
+    """Return the strategies of a plan, by the reports' names for them."""
+    strategy = manifest.strategy
+    return {
+        "partition": manifest.partition.method,
+        "block_strategy": strategy.blocks,
+        "send": strategy.send,
+        "weight": strategy.weight,
+        "order": strategy.order,
+    }

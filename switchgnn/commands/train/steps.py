@@ -10,7 +10,12 @@ from typing import Any
 import numpy as np
 
 from switchgnn.commands.shared.live import NOBODY, RunObserver
-from switchgnn.commands.shared.report import LeafSpineReport, ran_ahead, report_leaf_spine
+from switchgnn.commands.shared.report import (
+    LeafSpineReport,
+    ran_ahead,
+    report_leaf_spine,
+    strategy_names,
+)
 from switchgnn.commands.shared.runner import (
     FinishedWorkers,
     StepListener,
@@ -41,7 +46,6 @@ from switchgnn.host.transport import LinkConfig
 from switchgnn.host.wire.native import hosts_run_as
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.boundary import boundary_edges
-from switchgnn.planner.plan.manifest import strategy_names
 from switchgnn.softswitch.native.engine import Ahead
 from switchgnn.topologies import Fabric, Target
 from switchgnn.topologies.child import Child, temporary_files_in

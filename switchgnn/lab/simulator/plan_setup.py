@@ -13,6 +13,7 @@ from switchgnn.host.wire.header import FEATURE_FRAME_BYTES
 from switchgnn.lab.simulator.request import LEAF, SPINE, LeafSpineOptions
 from switchgnn.lab.simulator.setup import Setup
 from switchgnn.planner.arrays import indptr_of, rank_in_group
+from switchgnn.planner.costs.flow import SlotNumbers, entries_of
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.lanes import frame_bytes
 from switchgnn.planner.plan.banks import BANKS
@@ -21,7 +22,7 @@ from switchgnn.planner.plan.leaf_spine import (
     check_one_switch,
     split_for_leaf_spine,
 )
-from switchgnn.planner.plan.plan import Plan, SlotNumbers, SwitchPart, WorkerPart, entries_of
+from switchgnn.planner.plan.plan import Plan, SwitchPart, WorkerPart
 
 # Sums over out-neighbours take as long, on the transposed graph.
 _FORWARD = Direction.FORWARD

@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.planner.arrays import Compiled, indptr_of, rank_within
-from switchgnn.planner.costs.flow import plan_arrivals, turns_of
+from switchgnn.planner.costs.flow import entries_of, plan_arrivals, slots_in_use, turns_of
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.lanes import fragment_lanes, frame_bytes, sum_frame_bytes
-from switchgnn.planner.plan.plan import Plan, entries_of, slots_in_use
+from switchgnn.planner.plan.plan import Plan
 
 PICOSECONDS = 1e12
 _BITS = 8

@@ -19,7 +19,6 @@ from switchgnn.planner.graphs.boundary import BoundaryEdges
 from switchgnn.planner.graphs.graph import FIRST_RESERVED_ID
 from switchgnn.planner.partition.leaf_spine import LeafSpine
 from switchgnn.planner.plan.banks import BANKS, place_destinations
-from switchgnn.planner.plan.manifest import DirectionRecord
 from switchgnn.planner.plan.parts import fill_tables, slot_order
 from switchgnn.planner.plan.plan import Plan, SwitchPart
 from switchgnn.planner.sending.packets import are_partial, wire_ids
@@ -363,35 +362,3 @@ def _planner_ids(wire: NDArray[np.uint32], vertices: int) -> NDArray[np.int32]:
     ids = wire.astype(np.int64)
     ids[ids >= FIRST_RESERVED_ID] += vertices - FIRST_RESERVED_ID
     return ids.astype(np.int32)
-
-
-@dataclass(frozen=True)
-class LeafSpinePrediction:
-    """Data packets per fragment of one exchange without loss, by leaf, then spine."""
-
-    partial_sums: tuple[tuple[int, ...], ...]  # from the leaf to the spine
-    sums: tuple[tuple[int, ...], ...]  # from the spine to the leaf
-
-    @property
-    def packets(self) -> int:
-        """All packets."""
-        return sum(map(sum, self.partial_sums)) + sum(map(sum, self.sums))
-
-
-def predict_leaf_spine(parts: LeafSpineParts, record: DirectionRecord) -> LeafSpinePrediction:
-    """Count the packets of a direction between leaves and spines."""
-    up = [_results_to(leaf, record, behind=len(leaf.below)) for leaf in parts.leaves]
-    down = [_results_to(spine, record, behind=0) for spine in parts.spines]
-    return LeafSpinePrediction(
-        partial_sums=tuple(tuple(row[: parts.leaf_spine.spines]) for row in up),
-        sums=tuple(zip(*(row[: parts.leaf_spine.leaves] for row in down), strict=True)),
-    )
-
-
-def _results_to(part: LeafSpinePart, record: DirectionRecord, behind: int) -> list[int]:
-    """Count the results of these blocks by receiving neighbour, from number `behind` on."""
-    block, neighbour = part.switch.result_block, part.switch.result_worker
-    inside = (block >= record.first_block) & (block <= record.last_block)
-    size = len(part.below) + part.above
-    counted: list[int] = np.bincount(neighbour[inside], minlength=size)[behind:].tolist()
-    return counted

@@ -5,7 +5,6 @@
 import hashlib
 import json
 from dataclasses import asdict, dataclass, replace
-from typing import Any
 
 from switchgnn.base.records import RecordError, make_record, parse_json
 from switchgnn.planner.direction import Direction
@@ -209,15 +208,3 @@ def decode_manifest(data: bytes, where: str) -> Manifest:
     if not 1 <= manifest.pools <= MOST_POOLS:
         raise PlannerError(f"{where} has {manifest.pools} pools; plan again.")
     return manifest
-
-
-def strategy_names(manifest: Manifest) -> dict[str, Any]:
-    """Return the strategies of a plan, by the reports' names for them."""
-    strategy = manifest.strategy
-    return {
-        "partition": manifest.partition.method,
-        "block_strategy": strategy.blocks,
-        "send": strategy.send,
-        "weight": strategy.weight,
-        "order": strategy.order,
-    }

@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 from switchgnn.planner import Direction, load_graph, reference_sums
 from switchgnn.planner.blocks.mlgp import mlgp
+from switchgnn.planner.costs.report import predict_leaf_spine
 from switchgnn.planner.partition.leaf_spine import even_leaf_spine
 from switchgnn.planner.plan.banks import BANKS_OF_SWITCHES, place_destinations, slots_per_bank
-from switchgnn.planner.plan.leaf_spine import predict_leaf_spine, split_for_leaf_spine
+from switchgnn.planner.plan.leaf_spine import split_for_leaf_spine
 from switchgnn.planner.plan.parts import switch_part
 from switchgnn.planner.sending.packets import make_packets, multicast
 from tests.planner.helpers import (
