@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from switchgnn.planner import ORDER_STRATEGIES, Direction, load_graph
 from switchgnn.planner.costs import bounds as bounds_module
 from switchgnn.planner.costs import flow as plan_flow_module
+from switchgnn.planner.costs import flow as slots_module
 from switchgnn.planner.costs.bounds import (
     arrival_order,
     host_based,
@@ -27,7 +28,6 @@ from switchgnn.planner.costs.study import (
     study_memory,
     study_partitions,
 )
-from switchgnn.planner.plan import plan as slots_module
 from switchgnn.planner.presets import PRESETS
 from switchgnn.planner.sending.cover import peel
 from switchgnn.planner.sending.order import gamr, plain_bfs, random_order
