@@ -31,10 +31,12 @@ def in_threads(work, workers, *barriers):
 class Gathering:
     """Sums of all workers' rows over the remote edges of the whole graph."""
 
-    def __init__(self, graph, assignment, *, compression=NO_COMPRESSION):
+    def __init__(self, graph, assignment, *, compression=NO_COMPRESSION, spoil=None):
         source, destination = graph.edges()
         remote = assignment[source] != assignment[destination]
         source, destination = source[remote], destination[remote]
+        if spoil is not None:
+            source, destination = spoil(source, destination)
         shape = (graph.vertices, graph.vertices)
         ones = np.ones(len(source))
         self.matrix = scipy.sparse.csr_matrix((ones, (destination, source)), shape=shape)
