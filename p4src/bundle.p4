@@ -69,7 +69,7 @@ control Rows(in headers_t hdr, inout metadata_t meta) {
 #define FIND_6 FIND(6, 6, 3, 1)
 #define FIND_7 FIND(7, 7, 3, 1)
 
-// Moves x of so many bits by up to 31 lanes. BMv2 shifts by 256 bits at most.
+// Moves x, which has `bits` bits, by up to 31 lanes. BMv2 shifts by at most 256 bits.
 #define TO_LEFT(x, bits, lanes) \
     if (lanes[4:4] == 1) { \
         x = x[bits - 513:0] ++ 512w0; \

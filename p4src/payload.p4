@@ -8,7 +8,7 @@
 
 #define REST_IS_VALID(hdr) (hdr.lanes8.isValid() || hdr.lanes16.isValid() || hdr.lanes24.isValid())
 
-// The length of a packet with so many chunks.
+// The length of a packet with n chunks.
 #define CHUNKS_LENGTH(n) (BARE_LENGTH + ((bit<16>) (n) << 7))
 
 #define MAKE(b, bank) \

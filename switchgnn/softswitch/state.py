@@ -72,7 +72,7 @@ class ProgramState:
         self.groups[ident] = replicas
 
     def set_session(self, ident: int, replicas: Replicas, max_length: int = 0) -> None:
-        """Set the copies that a clone session makes, of so many bytes, or 0 for whole packets."""
+        """Set the copies that a clone session makes, and their most bytes; 0: whole packets."""
         self.sessions[ident] = replicas, max_length
 
 

@@ -5,13 +5,18 @@
 import importlib.util
 import json
 
+import numpy as np
 import pytest
+from scipy.sparse import csr_matrix, save_npz
 
 from tests.support.commands import switchgnn
-from tests.support.markers import COMBINATIONS, MININET_COMBINATIONS, full, words_of
+from tests.support.fabrics import bed
+from tests.support.markers import COMBINATIONS, MININET_COMBINATIONS, TARGETS, full, words_of
 from tests.support.processes import is_alive
 from tests.support.waiting import wait_until
 
+# Of `made` and its graph.
+WORKERS, VERTICES = 4, 64
 LOOPBACK = ("--target", "embedded", "--fabric", "loopback")
 LEAF_SPINE = ("--topology", "leaf-spine")
 needs_training = pytest.mark.skipif(
@@ -60,3 +65,22 @@ def said(child):
 
 def all_end(pids):
     wait_until(lambda: not any(map(is_alive, pids)))
+
+
+@pytest.fixture(scope="module")
+def adjacency():
+    """A[u, v] is 1 for an edge u→v; few go both ways, and degrees vary."""
+    rng = np.random.default_rng(5)
+    popular = 0.02 + 0.25 * rng.random(VERTICES) ** 4
+    dense = rng.random((VERTICES, VERTICES)) < np.maximum.outer(popular, popular)
+    np.fill_diagonal(dense, False)
+    return csr_matrix(dense.astype(np.int64))
+
+
+@pytest.fixture(scope="module", params=TARGETS)
+def made(request, adjacency, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("bed")
+    save_npz(folder / "directed.npz", adjacency)
+    graph = str(folder / "directed.npz")
+    with bed(request.param, WORKERS, folder, graph=graph, directions="both") as each:
+        yield each

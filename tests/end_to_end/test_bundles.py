@@ -6,16 +6,15 @@ from contextlib import ExitStack
 
 import numpy as np
 import pytest
-from scipy.sparse import csr_matrix, save_npz
 
 from switchgnn.planner import Direction
 from switchgnn.planner.build import build_resolved
 from switchgnn.planner.presets import PlanContext, PlanRequest, resolve_strategies
-from tests.end_to_end.test_strategies import AGAIN
-from tests.support.fabrics import PATIENT, Team, bed
+from tests.end_to_end.conftest import VERTICES, WORKERS
+from tests.end_to_end.test_strategies import AGAIN, wrong_elements
+from tests.support.fabrics import PATIENT, Team
 from tests.support.markers import TARGETS, some_of
 
-WORKERS, VERTICES = 4, 64
 FORWARD, BACKWARD = Direction.FORWARD, Direction.BACKWARD
 # Rows of a frame, the numbers of the widest one, and of each exchange: narrower ones, such whose
 # rows begin anywhere in a chunk, and such that take several fragments, the last one narrower.
@@ -34,54 +33,30 @@ SHAPES = (
 )
 
 
-@pytest.fixture(scope="module")
-def adjacency():
-    """A[u, v] is 1 for an edge u→v; few go both ways, and degrees vary."""
-    rng = np.random.default_rng(5)
-    popular = 0.02 + 0.25 * rng.random(VERTICES) ** 4
-    dense = rng.random((VERTICES, VERTICES)) < np.maximum.outer(popular, popular)
-    np.fill_diagonal(dense, False)
-    return csr_matrix(dense.astype(np.int64))
-
-
-@pytest.fixture(scope="module", params=TARGETS)
-def made(request, adjacency, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("bed")
-    save_npz(folder / "directed.npz", adjacency)
-    graph = str(folder / "directed.npz")
-    with bed(request.param, WORKERS, folder, graph=graph, directions="both") as each:
-        yield each
-
-
-def plan_for(made, rows, lanes, *, pools=1, slots=64, send="cover"):
-    context = PlanContext(WORKERS, slots * pools, lanes=lanes, rows=rows, pools=pools)
-    choice = resolve_strategies(PlanRequest("best", send=send), made.graph, context)
+def plan_for(made, rows, lanes):
+    context = PlanContext(WORKERS, 64, lanes=lanes, rows=rows)
+    choice = resolve_strategies(PlanRequest("best"), made.graph, context)
     return build_resolved(
         made.graph, choice, context, program=made.program.digest, seed=3, directions="both"
     )
 
 
-def exchange_all(made, adjacency, widths, *, faults=""):
+def exchange_all(made, adjacency, widths):
     """Exchange rows of each width in both directions; return the team, and how many differ."""
     rng = np.random.default_rng(7)
     turns = [(width, turn) for width in widths for turn in (BACKWARD, FORWARD)]
     features = [rng.standard_normal((VERTICES, width)).astype(np.float32) for width, _ in turns]
     made.install()
     with ExitStack() as stack:
-        team = Team(made, stack, pace=PATIENT, faults=faults)
+        team = Team(made, stack, pace=PATIENT)
         results = team.exchange(features, [turn for _, turn in turns])
         assert not team.errors, team.errors
-    wrong = 0
-    for (_, turn), each, result in zip(turns, features, results, strict=True):
-        matrix = adjacency.T if turn is FORWARD else adjacency
-        scale = result[0].fixed_point.scale
-        fixed = np.rint(each.astype(np.float64) * scale).astype(np.int64)
-        got = np.zeros(each.shape, dtype=np.int64)
-        for part in made.plan.workers:
-            own = part.vertices
-            got[own] = result[part.worker].values + matrix.tocsr()[own][:, own] @ fixed[own]
-        wrong += int((got != matrix @ fixed).sum())
-    return team, wrong
+    matrices = {FORWARD: adjacency.T, BACKWARD: adjacency}
+    rounds = zip(turns, features, results, strict=True)
+    return team, sum(
+        wrong_elements(made.plan, matrices[turn], each, result)
+        for (_, turn), each, result in rounds
+    )
 
 
 @pytest.mark.parametrize(

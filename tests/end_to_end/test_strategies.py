@@ -6,7 +6,6 @@ from contextlib import ExitStack
 
 import numpy as np
 import pytest
-from scipy.sparse import csr_matrix, save_npz
 
 from switchgnn.controller import P4RuntimeClient, read_counters
 from switchgnn.host.wire.header import BARRIER_FRAME_BYTES, BODY_AT, FEATURE_FRAME_BYTES
@@ -14,11 +13,12 @@ from switchgnn.planner import Direction
 from switchgnn.planner.blocks.hypergraph import has_mtkahypar
 from switchgnn.planner.build import build_resolved
 from switchgnn.planner.presets import KNOWN, PRESETS, PlanContext, PlanRequest, resolve_strategies
-from tests.support.fabrics import PATIENT, Team, bed
+from tests.end_to_end.conftest import VERTICES, WORKERS
+from tests.support.fabrics import PATIENT, Team
 from tests.support.markers import TARGETS, some_of
 
 # Two whole fragments: all frames have one size, those that are sent again as well.
-WORKERS, VERTICES, SLOTS, WIDTH = 4, 64, 12, 64
+SLOTS, WIDTH = 12, 64
 FRAGMENTS = 2
 FORWARD, BACKWARD = Direction.FORWARD, Direction.BACKWARD
 TURNS = [BACKWARD, FORWARD]
@@ -63,25 +63,6 @@ def wrong_elements(plan, matrix, features, result):
         own = part.vertices
         got[own] = result[part.worker].values + matrix.tocsr()[own][:, own] @ fixed[own]
     return int((got != matrix @ fixed).sum())
-
-
-@pytest.fixture(scope="module")
-def adjacency():
-    """A[u, v] is 1 for an edge u→v; few go both ways, and degrees vary."""
-    rng = np.random.default_rng(5)
-    popular = 0.02 + 0.25 * rng.random(VERTICES) ** 4
-    dense = rng.random((VERTICES, VERTICES)) < np.maximum.outer(popular, popular)
-    np.fill_diagonal(dense, False)
-    return csr_matrix(dense.astype(np.int64))
-
-
-@pytest.fixture(scope="module", params=TARGETS)
-def made(request, adjacency, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("bed")
-    save_npz(folder / "directed.npz", adjacency)
-    graph = str(folder / "directed.npz")
-    with bed(request.param, WORKERS, folder, graph=graph, directions="both") as each:
-        yield each
 
 
 def plan_for(made, asked, context):
