@@ -31,7 +31,9 @@ class Timers:
         slots = len(awaited)
         self._mask = slots - 1
         self._numbers = np.zeros(slots, dtype=np.int64)
-        self._sent_at = np.zeros(slots)
+        self._first_at, self._sent_at = np.zeros(slots), np.zeros(slots)
+        # From the first try until the sum came.
+        self._took = np.zeros(slots)
         self._tries = np.zeros(slots, dtype=np.int64)
         self._due = np.full(slots, _NEVER)
         # No fragment is due before.
@@ -57,6 +59,7 @@ class Timers:
         slots = numbers & self._mask
         self._numbers[slots] = numbers
         self._tries[slots] = 1
+        self._first_at[slots] = now
         self._schedule(numbers, now)
 
     def resent(self, numbers: NDArray[np.int64], now: float) -> None:
@@ -68,10 +71,7 @@ class Timers:
     def _schedule(self, numbers: NDArray[np.int64], now: float) -> None:
         slots = numbers & self._mask
         attempts = np.minimum(self._tries[slots] - 1, _MOST_DOUBLINGS)
-        timeouts = [
-            min(self._longest, self._round_trip.backed_off(each))
-            for each in range(int(attempts.max()) + 1)
-        ]
+        timeouts = [self._timeout(each) for each in range(int(attempts.max()) + 1)]
         self._sent_at[slots] = now
         due = now + np.array(timeouts)[attempts]
         if self._alone is not None:
@@ -79,10 +79,15 @@ class Timers:
         self._due[slots] = due
         self._earliest = min(self._earliest, float(due.min()))
 
+    def _timeout(self, attempts: int) -> float:
+        longest = max(self._longest, self._round_trip.timeout)
+        return min(longest, self._round_trip.backed_off(attempts))
+
     def arrived(self, numbers: NDArray[np.int64], now: float) -> None:
         """Record fragments whose sums have come."""
         slots = numbers & self._mask
         self._due[slots] = _NEVER
+        self._took[slots] = now - self._first_at[slots]
         tries, sent_at = self._tries[slots], self._sent_at[slots]
         self._round_trip.took(float(tries.mean()))
         smoothed = self._round_trip.smoothed
@@ -101,6 +106,15 @@ class Timers:
             self._due[self._awaited] = now + self._round_trip.timeout
             self._earliest = now + self._round_trip.timeout
 
+    def came_again(self, number: int) -> None:
+        """Record another copy of a sum; with one for each try, the first was not lost, but late."""
+        slot = number & self._mask
+        if self._numbers[slot] == number and self._tries[slot] > 1:
+            self._tries[slot] -= 1
+            if self._tries[slot] == 1:
+                longest = _LONGEST_SAMPLE * self._round_trip.smoothed
+                self._round_trip.measured(min(longest, float(self._took[slot])))
+
     def leave_alone(self, number: int, now: float) -> None:
         """Repeat only this fragment until a sum comes: the others wait for another worker, too."""
         slot = number & self._mask
@@ -109,8 +123,7 @@ class Timers:
             self._due.fill(_NEVER)
         answered = self._round_trip.answered(int(self._tries[slot]) - 1)
         self._tries[slot] = answered + 1
-        wait = min(self._longest, self._round_trip.backed_off(answered))
-        self._due[slot] = self._earliest = now + wait
+        self._due[slot] = self._earliest = now + self._timeout(answered)
 
     def due(self, now: float) -> NDArray[np.int64]:
         """Return the fragments to repeat because their sums are overdue, ascending.
@@ -225,6 +238,8 @@ class FragmentPipeline:
             self.repeat(overtaken, now)
         late = self._timers.due(now)[: int(self._congestion.window)]
         if len(late):
+            if self._timers.tries(int(late[0])) > 1:
+                self._congestion.lost(now)
             self.repeat(late, now)
         return len(overtaken) + len(late)
 

@@ -367,6 +367,8 @@ class ReduceStream:
             self._take_answer(flow, header, BarrierBody.unpack(frame, header.kind), now)
         elif flow is None or not flow.sums.awaits(number_of(header)):
             self.counters.late += 1
+            if flow is not None:
+                flow.timers.came_again(number_of(header))
         elif flow.sums.take(header, frame):
             return header
         else:

@@ -117,7 +117,8 @@ class Weather:
     """What a network does to frames.
 
     `loss`, `repeats`, `strays`: the shares of those that are lost, arrive twice, and arrive once
-    more after up to a second. `delay`, `jitter`: seconds.
+    more after up to a second. In seconds: `delay`, `jitter`, and `service`, which the switch takes
+    for each frame.
     """
 
     loss: float = 0.0
@@ -125,6 +126,7 @@ class Weather:
     strays: float = 0.0
     delay: float = 0.0002
     jitter: float = 0.0
+    service: float = 0.0
 
 
 class Network:
@@ -144,6 +146,7 @@ class Network:
         self.lose = lambda up, worker, header: False
         self.events = []
         self.order = 0
+        self.free_at = 0.0
 
     def link(self, worker):
         return ModelLink(self, worker)
@@ -158,6 +161,8 @@ class Network:
             if drawn() >= weather.loss:
                 self.order += 1
                 arrival = self.clock.seconds + weather.delay + drawn() * jitter
+                if up and weather.service:
+                    arrival = self.free_at = max(self.free_at, arrival) + weather.service
                 heapq.heappush(self.events, (arrival, self.order, worker, frame, up))
 
     def deliver(self):

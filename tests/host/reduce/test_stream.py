@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Streams of all workers over a model switch: sums, losses, restarts, and workers that end."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 
@@ -482,6 +482,14 @@ def test_heavy_loss_is_repaired_without_long_pauses():
         table = bench(5, weather=Weather(loss=0.1), seed=seed)
         table.submit(tensors(np.random.default_rng(1), 5, 15 * GROUP, integers))
         table.run(seconds=2.0)
+
+
+def test_a_slow_switch_is_not_flooded_with_repetitions():
+    weather, pace = Weather(service=0.005), replace(PACE, window=256)
+    table = bench(3, 512, weather=weather, pace=pace)
+    table.submit([np.ones(256 * 150, np.int32)] * 3)
+    table.run()
+    assert table.total("resent") < 2 * table.total("sent")
 
 
 def test_a_worker_that_was_suspended_does_not_blame_others_for_its_pause():
