@@ -9,13 +9,13 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.host.wire.header import FEATURE_FRAME_BYTES
+from switchgnn.host.wire.header import LANES
 from switchgnn.lab.simulator.request import LEAF, SPINE, LeafSpineOptions
 from switchgnn.lab.simulator.setup import Setup
 from switchgnn.planner.arrays import indptr_of, rank_in_group
 from switchgnn.planner.costs.flow import SlotNumbers, entries_of
 from switchgnn.planner.direction import Direction
-from switchgnn.planner.lanes import frame_bytes
+from switchgnn.planner.lanes import sum_frame_bytes
 from switchgnn.planner.plan.banks import BANKS
 from switchgnn.planner.plan.leaf_spine import (
     check_leaves_that_complete,
@@ -77,9 +77,9 @@ def plan_setup(
     }
     shared = _slots_of_banks(manifest.slots, banks) if manifest.strawman else ()
     rounds, together = (1, fragments) if whole_features else (fragments, 1)
-    longest = max(map(frame_bytes, lanes), default=FEATURE_FRAME_BYTES)
+    longest = sum_frame_bytes(max(lanes, default=LANES), manifest.rows)
     sizes = (blocks, rounds, shared, together, longest, lanes)
-    return Setup(manifest.workers, False, arrays, *sizes, pools=manifest.pools)
+    return Setup(manifest.workers, False, arrays, *sizes, pools=manifest.pools, rows=manifest.rows)
 
 
 def _slots_of_banks(slots: int, banks: int) -> tuple[int, ...]:
@@ -242,7 +242,7 @@ def _packet_arrays(
         block = np.repeat(np.arange(first, last + 1), sent)
         packet = np.searchsorted(here.key, _key(block, part.send_source[inside]))
         sizes.append(sent)
-        counts.append(_counts(part, inside))
+        counts.append(_counts(part, inside) if plan.manifest.rows == 1 else np.ones(sent.sum()))
         starts.append(bases[switch] + here.indptr[packet])
         lengths.append(here.indptr[packet + 1] - here.indptr[packet])
     return {

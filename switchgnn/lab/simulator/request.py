@@ -208,12 +208,14 @@ class SimulateOptions:
         """Return which worker is attached to which leaf; None: a star."""
         return None if self.leaf_spine is None else self.leaf_spine.attach(workers)
 
-    def context(self, workers: int, slots: int) -> PlanContext:
+    def context(self, workers: int, slots: int, rows: int | None = None) -> PlanContext:
         """Return what a plan depends on; within a switch, rates of links and loop are a part of it.
 
-        `slots` are those of a switch for which `slots` of the options has no number.
+        `slots` are those of a switch for which `slots` of the options has no number, and `rows`
+        those of a frame; None: as requested, or 1.
         """
         lanes, banks = self.request.lanes or BANK_LANES, self.switch.banks
+        rows = rows or self.request.rows or 1
         slots, wide = self.slots or slots, banks_of_slot(lanes)
         if wide > banks:
             raise SimulatorError(
@@ -223,7 +225,7 @@ class SimulateOptions:
         limits: dict[str, Any] = {}
         if self.switch != UNLIMITED:
             limits = {
-                "link_rate": self.network.bandwidth * _MEGA / (_BITS * frame_bytes(lanes)),
+                "link_rate": self.network.bandwidth * _MEGA / (_BITS * frame_bytes(lanes, rows)),
                 "recirculation_rate": self.network.recirculation_rate,
                 "within": True,
             }
@@ -234,6 +236,7 @@ class SimulateOptions:
             leaf_spine=self.attached(workers),
             banks=banks,
             lanes=lanes,
+            rows=rows,
             pools=self.request.pools or 1,
             leaves_complete=self.leaf_spine is not None and self.leaf_spine.completion == LEAF,
             **limits,

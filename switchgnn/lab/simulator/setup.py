@@ -48,6 +48,7 @@ class Setup:
     lanes: tuple[int, ...] = ()
     packed_frame_bytes: int = 0  # of a full frame between hosts; 0 where they send each other none
     pools: int = 1  # units, fragments of blocks, in flight at once
+    rows: int = 1  # of a frame to or from the switch
 
     @property
     def mixed(self) -> bool:
@@ -56,8 +57,9 @@ class Setup:
 
     @property
     def fragment_bytes(self) -> tuple[int, ...]:
-        """Return the bytes of the frames of each fragment of a feature, for the switch's sums."""
-        return tuple(map(frame_bytes, self.lanes or (LANES,) * self.fragments_of_feature))
+        """Return the bytes of the frames of each fragment of a feature to the switch."""
+        lanes = self.lanes or (LANES,) * self.fragments_of_feature
+        return tuple(frame_bytes(each, self.rows) for each in lanes)
 
     @property
     def fragments_of_feature(self) -> int:

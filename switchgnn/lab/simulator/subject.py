@@ -13,7 +13,6 @@ from switchgnn.base.files import reason_to_distrust
 from switchgnn.base.names import no_such
 from switchgnn.host.direct.kinds import copies
 from switchgnn.host.direct.schedule import EdgeChoice, PairRows, count_rows
-from switchgnn.host.wire.header import LANES
 from switchgnn.lab.simulator.errors import SimulatorError
 from switchgnn.lab.simulator.plan_setup import plan_setup
 from switchgnn.lab.simulator.request import (
@@ -39,14 +38,20 @@ from switchgnn.planner.blocks.mlgp import MIN_SLOTS
 from switchgnn.planner.build import build_resolved
 from switchgnn.planner.check.foreign import trusted_plan
 from switchgnn.planner.costs import forecast
-from switchgnn.planner.costs.forecast import AutoPlan, StarForecast, build_auto, left_edges
+from switchgnn.planner.costs.forecast import (
+    AutoPlan,
+    StarForecast,
+    build_auto,
+    choose_lanes,
+    left_edges,
+)
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.boundary import boundary_edges
 from switchgnn.planner.graphs.bundled import is_bundled
 from switchgnn.planner.graphs.graph import Graph
 from switchgnn.planner.graphs.load import load_graph
-from switchgnn.planner.lanes import fragment_lanes
+from switchgnn.planner.lanes import BANK_LANES, LANES, fragment_lanes
 from switchgnn.planner.partition.workers import check_assignment, check_workers
 from switchgnn.planner.plan.files import read_plan
 from switchgnn.planner.plan.leaf_spine import split_for_leaf_spine
@@ -93,7 +98,7 @@ class SimulatedSystem:
     # of the worker that has most; 0 where all vertices are computed before any is sent
     bins: int = 0
     memory: PlanMemory | None = None  # what the plan takes of the switches, where they have limits
-    lanes: int = LANES  # numbers in a full frame of the plan
+    lanes: int = BANK_LANES  # numbers in a full frame of the plan
     # of an exchange, by the names of planner/costs/forecast.py; for `auto` only, as is `chosen`
     predicted_seconds: Mapping[str, float] | None = None
     chosen: str | None = None  # which of them has the least
@@ -101,19 +106,14 @@ class SimulatedSystem:
     rows_between_hosts: int = 0  # that hosts send each other for these; 0 without a plan
 
 
-_SINGLE_ROWS = "The simulator's frames have one row each: plan with --rows 1."
-
-
 def make_subject(options: SimulateOptions, tell: Progress) -> SimulatedSystem:
     """Read or make what is to be simulated."""
-    makes_plan = options.plan is None and options.system not in HOSTS_ALONE
-    if not makes_plan and (options.request.lanes, options.request.pools) != (None, None):
+    makes_plan, asked = options.plan is None and options.system not in HOSTS_ALONE, options.request
+    if not makes_plan and (asked.lanes, asked.pools, asked.rows or 1) != (None, None, 1):
         raise SimulatorError(
-            "Only a plan that is made here has lanes and pools to choose: leave --lanes and "
-            "--pools out, or give --graph and a system that plans."
+            "Only a plan that is made here has lanes, rows and pools to choose: leave --lanes, "
+            "--rows and --pools out, or give --graph and a system that plans."
         )
-    if (options.request.rows or 1) > 1:
-        raise SimulatorError(_SINGLE_ROWS)
     if options.bin_size is not None and options.system != G3:
         raise SimulatorError(f"Only {G3} has bins: leave their size out, or give --system {G3}.")
     if options.workers is not None:
@@ -130,7 +130,7 @@ def make_subject(options: SimulateOptions, tell: Progress) -> SimulatedSystem:
     if options.system != AUTO or options.leaf_spine is not None:
         plan = make_plan(options.system, graph, options, options.workers, tell)
         return _planned(options.system, plan, options, graph)
-    context, strategies = _strategies(AUTO, graph, options, options.workers)
+    context, strategies, assignment = _strategies(AUTO, graph, options, options.workers)
     made = build_auto(
         graph,
         strategies,
@@ -138,7 +138,7 @@ def make_subject(options: SimulateOptions, tell: Progress) -> SimulatedSystem:
         _forecast(options),
         program=load_program().digest,
         seed=options.seed,
-        assignment=options.request.load_assignment(),
+        assignment=assignment,
         fits=_room_for(options),
         progress=tell,
     )
@@ -169,8 +169,6 @@ def _read(options: SimulateOptions, folder: Path, tell: Progress) -> SimulatedSy
     # The models and what is compiled believe the arrays: they do not look at each index.
     with trusted_plan(folder, tell, check=options.check) as trusted:
         plan = read_plan(trusted)
-    if plan.manifest.rows > 1:
-        raise SimulatorError(_SINGLE_ROWS)
     graph = _graph_of(plan, options.graph, folder)
     _check_links(options, plan.manifest.workers)
     if options.system is None:
@@ -258,14 +256,14 @@ def make_plan(
     system: str, graph: Graph, options: SimulateOptions, workers: int, tell: Progress
 ) -> Plan:
     """Make the plan of a system."""
-    context, strategies = _strategies(system, graph, options, workers)
+    context, strategies, assignment = _strategies(system, graph, options, workers)
     return build_resolved(
         graph,
         strategies,
         context,
         program=load_program().digest,
         seed=options.seed,
-        assignment=options.request.load_assignment(),
+        assignment=assignment,
         fits=_room_for(options),
         progress=tell,
     )
@@ -273,7 +271,8 @@ def make_plan(
 
 def _strategies(
     system: str, graph: Graph, options: SimulateOptions, workers: int
-) -> tuple[PlanContext, ResolvedStrategies]:
+) -> tuple[PlanContext, ResolvedStrategies, NDArray[np.integer] | None]:
+    """Return what a plan is for and by, and the worker of each vertex if that is known."""
     context, request = options.context(workers, load_program().slots), options.request
     if context.room < MIN_SLOTS:
         raise SimulatorError(f"A plan needs {MIN_SLOTS} slots: give more --memory.")
@@ -281,8 +280,15 @@ def _strategies(
         request = replace(request, partition=_PARTITION)
     if system == STRAWMAN:
         partition, order = request.partition or GIVEN, request.order or "random"
-        return context, ResolvedStrategies(partition, STRAWMAN, "multicast", 0.0, order)
-    return context, resolve_strategies(replace(request, preset=system), graph, context)
+        strategies = ResolvedStrategies(partition, STRAWMAN, "multicast", 0.0, order)
+        return context, strategies, request.load_assignment()
+    request = replace(request, preset=system, lanes=context.lanes, pools=context.pools)
+    network, exchange = options.network_model, {options.features: 1.0}
+    found, assignment = choose_lanes(
+        request, graph, context, exchange, options.seed, network=network, widest=LANES[-1]
+    )
+    context = options.context(workers, load_program().slots, found.rows)
+    return context, resolve_strategies(request, graph, context), assignment
 
 
 def _forecast(options: SimulateOptions) -> StarForecast:
@@ -320,7 +326,7 @@ def _planned(
 ) -> SimulatedSystem:
     """Return a plan; the graph is needed where it leaves destinations to the hosts."""
     memory, lanes = check_fits(plan, options), plan.manifest.lanes
-    carried = fragment_lanes(options.features, lanes)
+    carried = fragment_lanes(options.features, lanes, plan.manifest.rows)
     subject = SimulatedSystem(
         system=system,
         graph=plan.manifest.graph.name,
@@ -372,7 +378,7 @@ def _additions(plan: Plan) -> float:
     for part in plan.workers:
         low, high = part.receive_indptr[ends]
         travel += int(part.neighbour_indptr[high] - part.neighbour_indptr[low])
-        low, high = part.send_indptr[ends]
+        low, high = part.send_indptr[ends] * manifest.rows
         rows = np.diff(part.send_row_indptr[low : high + 1])
         partial += int(rows[rows > 1].sum())
     return (manifest.graph.edges - travel + partial) / manifest.workers

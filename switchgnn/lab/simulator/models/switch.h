@@ -21,7 +21,7 @@
 
 /// What the switches have done so far.
 struct Tally {
-    /// Sums that left for a worker.
+    /// Sums that left for a worker, or wait on its shelf.
     uint64_t sums = 0;
     /// Contributions that found no slot on all their way.
     uint64_t overflowed = 0;
@@ -224,6 +224,50 @@ class Slots {
     std::vector<uint32_t> free_;
 };
 
+/// Where complete sums of a unit wait for others of their worker, as in p4src/bundle.p4. Of fragments
+/// that are exchanged together each has its own shelf.
+class Shelves {
+  public:
+    Shelves(const Schedule& schedule, uint32_t workers)
+        : schedule_(schedule),
+          workers_(workers),
+          shelves_(size_t{schedule.pools} * workers * schedule.together) {}
+
+    /// Put a sum on the shelf of its worker. Return whether it leaves, with the others there.
+    bool Pack(Packet& sum, uint32_t worker) {
+        if (schedule_.rows == 1 || sum.kind != Kind::SUM) {
+            return true;
+        }
+        sum.bytes += kPlacesBytes;
+        const size_t at = size_t{sum.turn % schedule_.pools} * workers_ + worker;
+        Shelf& shelf = shelves_[at * schedule_.together + sum.id % schedule_.together];
+        ++shelf.sums;
+        const uint32_t block = (sum.turn - schedule_.pools) % schedule_.blocks;
+        const bool last =
+            shelf.sums * schedule_.together == schedule_.ShareOf(worker, block).rows;
+        if (!last && shelf.sums % schedule_.rows != 0) {
+            shelf.other[shelf.others++] = sum.id;
+            return false;
+        }
+        sum.other = shelf.other;
+        sum.others = std::exchange(shelf.others, 0);
+        shelf.sums = last ? 0 : shelf.sums;
+        return true;
+    }
+
+  private:
+    struct Shelf {
+        /// Of the unit so far.
+        uint64_t sums = 0;
+        uint8_t others = 0;
+        std::array<uint32_t, kMostRows - 1> other;
+    };
+
+    const Schedule& schedule_;
+    uint32_t workers_;
+    std::vector<Shelf> shelves_;
+};
+
 /// The barriers of a switch, one for each pool.
 class Barriers {
   public:
@@ -381,6 +425,7 @@ class AddingSwitch : public Switch {
     AddingSwitch(const Schedule& schedule, Slots slots, const Options& options)
         : slots_(std::move(slots)),
           schedule_(schedule),
+          shelves_(schedule, options.workers),
           barriers_(options),
           loop_(ns3::Create<Loop>(
               [this](Circling& circling, Picoseconds at) { return Pass(circling, at); },
@@ -436,13 +481,20 @@ class AddingSwitch : public Switch {
     /// A worker has got a marked packet.
     virtual void Notice(const Packet& packet, Picoseconds now) { TellAll(packet, now); }
 
-    /// Add a packet to a row; return whether something left.
-    bool Add(uint32_t row, const Packet& packet, Picoseconds at) {
-        const std::optional<Packet> leaving = slots_.Add(row, packet);
-        if (leaving) {
-            Leave(*leaving, slots_.WorkerOf(row), at);
+    /// Add a packet to a row. If that ends the pass, return whether something left.
+    std::optional<bool> Add(uint32_t row, const Packet& packet, Picoseconds at) {
+        std::optional<Packet> leaving = slots_.Add(row, packet);
+        if (!leaving) {
+            return std::nullopt;
         }
-        return leaving.has_value();
+        const uint32_t worker = slots_.WorkerOf(row);
+        const bool left = shelves_.Pack(*leaving, worker);
+        if (left) {
+            Leave(*leaving, worker, at);
+        } else {
+            slots_.Note(*leaving);
+        }
+        return left;
     }
 
     /// Send now, or when the loop lets it go.
@@ -507,19 +559,16 @@ class AddingSwitch : public Switch {
     bool Contribute(Circling& circling, Picoseconds at) {
         ++slots_.tally.passes;
         size_t used = 0;
-        bool left = false;
+        std::optional<bool> left;
         for (const uint32_t word : circling.left) {
             ++used;
-            if (Add(schedule_.RowOf(word, circling.packet.id), circling.packet, at)) {
-                left = true;
-                break;
-            }
-            if (word & Schedule::kLastOfPass) {
+            left = Add(schedule_.RowOf(word, circling.packet.id), circling.packet, at);
+            if (left || word & Schedule::kLastOfPass) {
                 break;
             }
         }
         circling.left = circling.left.subspan(used);
-        return left;
+        return left.value_or(false);
     }
 
     /// One pass, without the loop: it touches one slot.
@@ -530,6 +579,7 @@ class AddingSwitch : public Switch {
     }
 
     const Schedule& schedule_;
+    Shelves shelves_;
     Barriers barriers_;
     ns3::Ptr<Loop> loop_;
     ns3::Ptr<Outlet> outlet_;
