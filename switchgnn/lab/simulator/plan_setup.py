@@ -22,7 +22,7 @@ from switchgnn.planner.plan.leaf_spine import (
     check_one_switch,
     split_for_leaf_spine,
 )
-from switchgnn.planner.plan.plan import Plan, SwitchPart, WorkerPart
+from switchgnn.planner.plan.plan import Plan, SwitchPart
 
 # Sums over out-neighbours take as long, on the transposed graph.
 _FORWARD = Direction.FORWARD
@@ -242,7 +242,8 @@ def _packet_arrays(
         block = np.repeat(np.arange(first, last + 1), sent)
         packet = np.searchsorted(here.key, _key(block, part.send_source[inside]))
         sizes.append(sent)
-        counts.append(_counts(part, inside) if plan.manifest.rows == 1 else np.ones(sent.sum()))
+        added = np.diff(part.send_row_indptr)[inside]
+        counts.append(added if plan.manifest.rows == 1 else np.ones(int(sent.sum())))
         starts.append(bases[switch] + here.indptr[packet])
         lengths.append(here.indptr[packet + 1] - here.indptr[packet])
     return {
@@ -252,11 +253,6 @@ def _packet_arrays(
         "packet_length": np.concatenate(lengths).astype(np.uint32),
         "contribution": np.concatenate([each.contribution for each in passes]),
     }
-
-
-def _counts(part: WorkerPart, inside: slice) -> NDArray[np.int64]:
-    rows: NDArray[np.int64] = np.diff(part.send_row_indptr[inside.start : inside.stop + 1])
-    return rows
 
 
 def _key(block: NDArray[np.integer], number: NDArray[np.integer]) -> NDArray[np.int64]:

@@ -208,14 +208,13 @@ class SimulateOptions:
         """Return which worker is attached to which leaf; None: a star."""
         return None if self.leaf_spine is None else self.leaf_spine.attach(workers)
 
-    def context(self, workers: int, slots: int, rows: int | None = None) -> PlanContext:
+    def context(self, workers: int, slots: int) -> PlanContext:
         """Return what a plan depends on; within a switch, rates of links and loop are a part of it.
 
-        `slots` are those of a switch for which `slots` of the options has no number, and `rows`
-        those of a frame; None: as requested, or 1.
+        `slots` are those of a switch for which `slots` of the options has no number.
         """
         lanes, banks = self.request.lanes or BANK_LANES, self.switch.banks
-        rows = rows or self.request.rows or 1
+        rows = self.request.rows or 1
         slots, wide = self.slots or slots, banks_of_slot(lanes)
         if wide > banks:
             raise SimulatorError(

@@ -38,13 +38,7 @@ from switchgnn.planner.blocks.mlgp import MIN_SLOTS
 from switchgnn.planner.build import build_resolved
 from switchgnn.planner.check.foreign import trusted_plan
 from switchgnn.planner.costs import forecast
-from switchgnn.planner.costs.forecast import (
-    AutoPlan,
-    StarForecast,
-    build_auto,
-    choose_lanes,
-    left_edges,
-)
+from switchgnn.planner.costs.forecast import AutoPlan, StarForecast, build_auto, left_edges
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.boundary import boundary_edges
@@ -284,11 +278,12 @@ def _strategies(
         return context, strategies, request.load_assignment()
     request = replace(request, preset=system, lanes=context.lanes, pools=context.pools)
     network, exchange = options.network_model, {options.features: 1.0}
-    found, assignment = choose_lanes(
+    found, owner = forecast.choose_lanes(
         request, graph, context, exchange, options.seed, network=network, widest=LANES[-1]
     )
-    context = options.context(workers, load_program().slots, found.rows)
-    return context, resolve_strategies(request, graph, context), assignment
+    request = replace(request, rows=found.rows)
+    context = replace(options, request=request).context(workers, load_program().slots)
+    return context, resolve_strategies(request, graph, context), owner
 
 
 def _forecast(options: SimulateOptions) -> StarForecast:

@@ -224,8 +224,8 @@ class Slots {
     std::vector<uint32_t> free_;
 };
 
-/// Where complete sums of a unit wait for others of their worker, as in p4src/bundle.p4. Of fragments
-/// that are exchanged together each has its own shelf.
+/// Where complete sums wait for others of their worker and unit, as in p4src/bundle.p4. Fragments
+/// that are exchanged together have a shelf each.
 class Shelves {
   public:
     Shelves(const Schedule& schedule, uint32_t workers)
@@ -239,18 +239,17 @@ class Shelves {
             return true;
         }
         sum.bytes += kPlacesBytes;
-        const size_t at = size_t{sum.turn % schedule_.pools} * workers_ + worker;
-        Shelf& shelf = shelves_[at * schedule_.together + sum.id % schedule_.together];
-        ++shelf.sums;
+        const uint32_t together = schedule_.together;
         const uint32_t block = (sum.turn - schedule_.pools) % schedule_.blocks;
-        const bool last =
-            shelf.sums * schedule_.together == schedule_.ShareOf(worker, block).rows;
-        if (!last && shelf.sums % schedule_.rows != 0) {
-            shelf.other[shelf.others++] = sum.id;
+        const size_t pool = sum.turn % schedule_.pools;
+        Shelf& shelf = shelves_[(pool * workers_ + worker) * together + sum.id % together];
+        sum.others = shelf.sums++ % schedule_.rows;
+        const bool last = shelf.sums * together == schedule_.ShareOf(worker, block).rows;
+        if (!last && sum.others + 1U < schedule_.rows) {
+            shelf.other[sum.others] = sum.id;
             return false;
         }
         sum.other = shelf.other;
-        sum.others = std::exchange(shelf.others, 0);
         shelf.sums = last ? 0 : shelf.sums;
         return true;
     }
@@ -259,7 +258,6 @@ class Shelves {
     struct Shelf {
         /// Of the unit so far.
         uint64_t sums = 0;
-        uint8_t others = 0;
         std::array<uint32_t, kMostRows - 1> other;
     };
 
