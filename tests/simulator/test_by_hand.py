@@ -8,12 +8,7 @@ import numpy as np
 import pytest
 
 from switchgnn.host.wire.header import LANES, Kind
-from switchgnn.lab.simulator import (
-    NetworkOptions,
-    SimulatorError,
-    host_setup,
-    run_simulation,
-)
+from switchgnn.lab.simulator import NetworkOptions, SimulatorError, host_setup, run_simulation
 
 from .scenes import (
     ACK,

@@ -71,10 +71,7 @@ def plan_setup(
     )
     rows = _SumRows(plan.switch, inside)
     passes, of_worker = _passes_of_workers(plan, leaf_spine, rows, banks)
-    arrays = {
-        **_row_arrays(plan, inside, first, blocks),
-        **_packet_arrays(plan, passes, of_worker),
-    }
+    arrays = {**_row_arrays(plan, inside, first, blocks), **_packet_arrays(plan, passes, of_worker)}
     shared = _slots_of_banks(manifest.slots, banks) if manifest.strawman else ()
     rounds, together = (1, fragments) if whole_features else (fragments, 1)
     longest = sum_frame_bytes(max(lanes, default=LANES), manifest.rows)
@@ -133,10 +130,7 @@ class _Passes:
 
 
 def _passes_of_workers(
-    plan: Plan,
-    leaf_spine: LeafSpineOptions | None,
-    rows: _SumRows,
-    banks: int,
+    plan: Plan, leaf_spine: LeafSpineOptions | None, rows: _SumRows, banks: int
 ) -> tuple[Sequence[_Passes], Sequence[int]]:
     """Return the passes of the switches that workers are attached to, and each worker's switch."""
     one = [0] * plan.manifest.workers

@@ -14,11 +14,7 @@ from switchgnn.host.direct.framing import Framing
 from switchgnn.host.direct.outbox import asking_frames
 from switchgnn.host.direct.schedule import EdgeChoice, PairRows, count_rows
 from switchgnn.host.pace import Pace
-from switchgnn.host.wire.header import (
-    BODY_AT,
-    FEATURE_FRAME_BYTES,
-    LANES,
-)
+from switchgnn.host.wire.header import BODY_AT, FEATURE_FRAME_BYTES, LANES
 from switchgnn.planner.arrays import indptr_of, sort_by_keys
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.boundary import BoundaryEdges

@@ -5,6 +5,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -124,19 +125,8 @@ def make_subject(options: SimulateOptions, tell: Progress) -> SimulatedSystem:
     if options.system != AUTO or options.leaf_spine is not None:
         plan = make_plan(options.system, graph, options, options.workers, tell)
         return _planned(options.system, plan, options, graph)
-    context, strategies, assignment = _strategies(AUTO, graph, options, options.workers)
-    made = build_auto(
-        graph,
-        strategies,
-        context,
-        _forecast(options),
-        program=load_program().digest,
-        seed=options.seed,
-        assignment=assignment,
-        fits=_room_for(options),
-        progress=tell,
-    )
-    return _chosen(made, options, graph)
+    how, settings = _strategies(AUTO, graph, options, options.workers, tell)
+    return _chosen(build_auto(graph, *how, _forecast(options), **settings), options, graph)
 
 
 def _check_request(system: str, options: SimulateOptions) -> None:
@@ -250,40 +240,34 @@ def make_plan(
     system: str, graph: Graph, options: SimulateOptions, workers: int, tell: Progress
 ) -> Plan:
     """Make the plan of a system."""
-    context, strategies, assignment = _strategies(system, graph, options, workers)
-    return build_resolved(
-        graph,
-        strategies,
-        context,
-        program=load_program().digest,
-        seed=options.seed,
-        assignment=assignment,
-        fits=_room_for(options),
-        progress=tell,
-    )
+    how, settings = _strategies(system, graph, options, workers, tell)
+    return build_resolved(graph, *how, **settings)
 
 
 def _strategies(
-    system: str, graph: Graph, options: SimulateOptions, workers: int
-) -> tuple[PlanContext, ResolvedStrategies, NDArray[np.integer] | None]:
-    """Return what a plan is for and by, and the worker of each vertex if that is known."""
-    context, request = options.context(workers, load_program().slots), options.request
+    system: str, graph: Graph, options: SimulateOptions, workers: int, tell: Progress
+) -> tuple[tuple[ResolvedStrategies, PlanContext], dict[str, Any]]:
+    """Return how and for what to plan, and the other arguments of `build_resolved`."""
+    program, request = load_program(), options.request
+    context = options.context(workers, program.slots)
     if context.room < MIN_SLOTS:
         raise SimulatorError(f"A plan needs {MIN_SLOTS} slots: give more --memory.")
     if request.assignment is None and request.partition is None:
         request = replace(request, partition=_PARTITION)
+    settings = {"program": program.digest, "seed": options.seed, "progress": tell}
+    settings |= {"assignment": request.load_assignment(), "fits": _room_for(options)}
     if system == STRAWMAN:
         partition, order = request.partition or GIVEN, request.order or "random"
         strategies = ResolvedStrategies(partition, STRAWMAN, "multicast", 0.0, order)
-        return context, strategies, request.load_assignment()
+        return (strategies, context), settings
     request = replace(request, preset=system, lanes=context.lanes, pools=context.pools)
     network, exchange = options.network_model, {options.features: 1.0}
-    found, owner = forecast.choose_lanes(
+    found, settings["assignment"] = forecast.choose_lanes(
         request, graph, context, exchange, options.seed, network=network, widest=LANES[-1]
     )
     request = replace(request, rows=found.rows)
-    context = replace(options, request=request).context(workers, load_program().slots)
-    return context, resolve_strategies(request, graph, context), owner
+    context = replace(options, request=request).context(workers, program.slots)
+    return (resolve_strategies(request, graph, context), context), settings
 
 
 def _forecast(options: SimulateOptions) -> StarForecast:

@@ -72,9 +72,8 @@ class Slots {
     /// the sum, as in p4src/rewrite.p4, and so keeps its mark.
     std::optional<Packet> Add(uint32_t row, const Packet& packet) {
         ++tally.contributions;
-        Packet leaving{.kind = packet.kind, .ecn = packet.ecn, .count = packet.count, .id = row};
-        leaving.turn = packet.turn;
-        leaving.bytes = packet.bytes;
+        Packet leaving{.kind = packet.kind, .ecn = packet.ecn, .count = packet.count, .id = row,
+                       .turn = packet.turn, .bytes = packet.bytes};
         const size_t at = At(row, packet.turn);
         switch (free_.empty() ? AddPlanned(at, leaving.count) : AddShared(at, leaving.count)) {
             case Fate::KEPT:
@@ -222,48 +221,6 @@ class Slots {
     std::vector<uint64_t> unfinished_;
     // Of each bank of the strawman.
     std::vector<uint32_t> free_;
-};
-
-/// Where complete sums wait for others of their worker and unit, as in p4src/bundle.p4. Fragments
-/// that are exchanged together have a shelf each.
-class Shelves {
-  public:
-    Shelves(const Schedule& schedule, uint32_t workers)
-        : schedule_(schedule),
-          workers_(workers),
-          shelves_(size_t{schedule.pools} * workers * schedule.together) {}
-
-    /// Put a sum on the shelf of its worker. Return whether it leaves, with the others there.
-    bool Pack(Packet& sum, uint32_t worker) {
-        if (schedule_.rows == 1 || sum.kind != Kind::SUM) {
-            return true;
-        }
-        sum.bytes += kPlacesBytes;
-        const uint32_t together = schedule_.together;
-        const uint32_t block = (sum.turn - schedule_.pools) % schedule_.blocks;
-        const size_t pool = sum.turn % schedule_.pools;
-        Shelf& shelf = shelves_[(pool * workers_ + worker) * together + sum.id % together];
-        sum.others = shelf.sums++ % schedule_.rows;
-        const bool last = shelf.sums * together == schedule_.ShareOf(worker, block).rows;
-        if (!last && sum.others + 1U < schedule_.rows) {
-            shelf.other[sum.others] = sum.id;
-            return false;
-        }
-        sum.other = shelf.other;
-        shelf.sums = last ? 0 : shelf.sums;
-        return true;
-    }
-
-  private:
-    struct Shelf {
-        /// Of the unit so far.
-        uint64_t sums = 0;
-        std::array<uint32_t, kMostRows - 1> other;
-    };
-
-    const Schedule& schedule_;
-    uint32_t workers_;
-    std::vector<Shelf> shelves_;
 };
 
 /// The barriers of a switch, one for each pool.
@@ -423,7 +380,7 @@ class AddingSwitch : public Switch {
     AddingSwitch(const Schedule& schedule, Slots slots, const Options& options)
         : slots_(std::move(slots)),
           schedule_(schedule),
-          shelves_(schedule, options.workers),
+          shelves_(size_t{options.workers} * options.pools * options.together),
           barriers_(options),
           loop_(ns3::Create<Loop>(
               [this](Circling& circling, Picoseconds at) { return Pass(circling, at); },
@@ -486,13 +443,12 @@ class AddingSwitch : public Switch {
             return std::nullopt;
         }
         const uint32_t worker = slots_.WorkerOf(row);
-        const bool left = shelves_.Pack(*leaving, worker);
-        if (left) {
-            Leave(*leaving, worker, at);
-        } else {
+        if (schedule_.rows > 1 && !Pack(*leaving, worker)) {
             slots_.Note(*leaving);
+            return false;
         }
-        return left;
+        Leave(*leaving, worker, at);
+        return true;
     }
 
     /// Send now, or when the loop lets it go.
@@ -537,10 +493,10 @@ class AddingSwitch : public Switch {
             }
         }
         if (circling.packet.echo) {
-            Packet ack{.kind = Kind::ACK, .asked = circling.packet.asked};
-            ack.group = circling.packet.group;
-            ack.turn = circling.packet.turn;
-            Leave(ack, circling.packet.worker, at);
+            const Packet& asks = circling.packet;
+            const Packet ack{.kind = Kind::ACK, .group = asks.group, .turn = asks.turn,
+                             .asked = asks.asked};
+            Leave(ack, asks.worker, at);
         }
         return false;
     }
@@ -569,6 +525,24 @@ class AddingSwitch : public Switch {
         return left.value_or(false);
     }
 
+    /// Put a complete sum on the shelf of its worker (p4src/bundle.p4). Return whether it leaves with
+    /// what is there: when it fills the bundle, or is the worker's last one of the unit.
+    bool Pack(Packet& sum, uint32_t worker) {
+        const uint32_t together = schedule_.together, pools = schedule_.pools;
+        Shelf& shelf = shelves_[(worker * pools + sum.turn % pools) * together + sum.id % together];
+        sum.bytes += kPlacesBytes;
+        sum.others = shelf.sums++ % schedule_.rows;
+        const uint32_t block = (sum.turn - pools) % schedule_.blocks;
+        const uint64_t all = schedule_.ShareOf(worker, block).rows / together;
+        if (shelf.sums < all && sum.others + 1U < schedule_.rows) {
+            shelf.other[sum.others] = sum.id;
+            return false;
+        }
+        sum.other = shelf.other;
+        shelf.sums %= all;
+        return true;
+    }
+
     /// One pass, without the loop: it touches one slot.
     void Recall(const Packet& packet, Picoseconds now) {
         const Packet answer = slots_.AnswerTo(packet);
@@ -576,8 +550,15 @@ class AddingSwitch : public Switch {
         down_[packet.worker]->Send(answer, now);
     }
 
+    /// The sums of a worker that are complete in a unit, and those of them that have not left.
+    struct Shelf {
+        uint64_t sums = 0;
+        std::array<uint32_t, kMostRows - 1> other;
+    };
+
     const Schedule& schedule_;
-    Shelves shelves_;
+    // By worker, pool and fragment of those exchanged together.
+    std::vector<Shelf> shelves_;
     Barriers barriers_;
     ns3::Ptr<Loop> loop_;
     ns3::Ptr<Outlet> outlet_;
