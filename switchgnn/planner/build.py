@@ -264,8 +264,8 @@ def _check_switch(context: PlanContext, *, strawman: bool) -> None:
             f"{slots} slots of {BANK_LANES} numbers have no room for one sum of {lanes}{each}: "
             f"give at least {banks_of_slot(lanes) * context.pools}."
         )
-    if strawman and context.pools > 1:
-        raise PlannerError("The strawman's switch hands out its slots itself: it has one pool.")
+    if strawman and context.pools * context.rows > 1:
+        raise PlannerError("The strawman's switch hands out its slots to single rows, in one pool.")
     if strawman and banks_of_slot(lanes) > 1:
         raise PlannerError(
             f"The strawman's switch adds frames of at most {BANK_LANES} numbers, not {lanes}."

@@ -55,8 +55,8 @@ def planned(asked, **more):
 
 
 def simulated(plan, leaf_spine=None):
-    lanes = fragment_lanes(WIDTH, LANES)
-    setup = plan_setup(plan, FRAGMENTS, lanes=lanes, leaf_spine=leaf_spine)
+    lanes = fragment_lanes(WIDTH, LANES, plan.manifest.rows)
+    setup = plan_setup(plan, len(lanes), lanes=lanes, leaf_spine=leaf_spine)
     options = NetworkOptions(window=PACE.window)
     return run_simulation(setup, options, leaf_spine=leaf_spine, opening=True)
 
@@ -86,16 +86,18 @@ def emulated(asked, **more):
     pytest.fail(f"{TRIES} exchanges on an idle network, and each repeated something")
 
 
-@pytest.mark.parametrize(("preset", "pools"), [("paper", 1), ("best", 1), ("best", 2)])
-def test_the_bytes_are_those_of_the_embedded_switch(preset, pools):
-    asked = PlanRequest(preset, lanes=LANES, pools=pools)
-    run = simulated(planned(asked, pools=pools))
+@pytest.mark.parametrize(
+    ("preset", "pools", "rows"), [("paper", 1, 1), ("best", 1, 1), ("best", 2, 1), ("best", 1, 4)]
+)
+def test_the_bytes_are_those_of_the_embedded_switch(preset, pools, rows):
+    asked = PlanRequest(preset, lanes=LANES, pools=pools, rows=rows)
+    run = simulated(planned(asked, pools=pools, rows=rows))
     report = emulated(asked)
     assert report.exact
     assert run.bytes_up == tuple(each.bytes_up for each in report.per_worker)
     assert run.bytes_down == tuple(each.bytes_down for each in report.per_worker)
     assert run.features_up == tuple(each.features_sent for each in report.per_worker)
-    assert run.sums_down == tuple(each.sums_received for each in report.per_worker)
+    assert run.sums == sum(each.sums_received for each in report.per_worker)
     assert sum(run.frames_up) == report.frames_up
     assert sum(run.frames_down) == report.frames_down
     assert run.contributions == report.contributions

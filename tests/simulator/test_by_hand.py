@@ -8,16 +8,12 @@ import numpy as np
 import pytest
 
 from switchgnn.host.wire.header import LANES, Kind
-from switchgnn.lab.simulator import (
-    NetworkOptions,
-    SimulatorError,
-    host_setup,
-    run_simulation,
-)
+from switchgnn.lab.simulator import NetworkOptions, SimulatorError, host_setup, run_simulation
 
 from .scenes import (
     ACK,
     BARRIER,
+    BYTE,
     DELAY,
     FEATURE,
     FRAGMENT,
@@ -43,10 +39,8 @@ def simulated(setup, *, opening=True, **options):
 
 def test_one_feature_one_sum():
     run = simulated(scene(2, [Row(1, 1)], [Sent(0, [[0]])]))
-    assert arrivals(run, Kind.DONE, at_switch=True)[:2] == [
-        (BARRIER + DELAY, 0, 0),
-        (BARRIER + DELAY, 1, 0),
-    ]
+    done = arrivals(run, Kind.DONE, at_switch=True)[:2]
+    assert done == [(BARRIER + DELAY, worker, 0) for worker in (0, 1)]
     assert arrivals(run, Kind.ADVANCE, at_switch=False)[0] == (OPENING, 0, 0)
     assert features_at_switch(run) == [(THERE, 0, 0)]
     came = THERE + FEATURE + DELAY
@@ -73,9 +67,8 @@ def test_an_exchange_in_steady_state_has_one_barrier_per_block_and_fragment():
     assert [packet for *_, packet in features_at_switch(later)] == [0, 1] * 3
     opening = [each for each in first.trace if each.picoseconds <= OPENING]
     assert [each.kind for each in opening] == [Kind.DONE] * 2 + [Kind.ADVANCE] * 2
-    assert [replace(each, picoseconds=each.picoseconds + OPENING) for each in later.trace] == [
-        *first.trace[len(opening) :]
-    ]
+    shifted = [replace(each, picoseconds=each.picoseconds + OPENING) for each in later.trace]
+    assert shifted == [*first.trace[len(opening) :]]
 
 
 def units_in_pools(pools, blocks, fragments, **options):
@@ -143,6 +136,19 @@ def test_sums_that_complete_together_queue():
     assert run.loop_passes == 0 + 2 + 1
 
 
+def test_sums_wait_on_a_shelf_for_another_of_their_worker():
+    """A pass ends with each of the three sums of worker 1's packet, but only the second leaves.
+
+    So its acknowledgement does not wait for the third, but that of worker 0 for the fourth.
+    """
+    packets = [Sent(0, [[0, 1, 2]]), Sent(0, [[3]]), Sent(1, [[0, 1, 2]])]
+    run = simulated(replace(scene(3, [Row(2, 2)] * 3 + [Row(2, 1)], packets), rows=2))
+    sums = (60 + 16 + 2 * 128) * BYTE
+    came = OPENING + (60 + 2 * 128) * BYTE + sums + 2 * DELAY
+    assert sums_at_workers(run) == [(came, 2, 1), (came + sums, 2, 3)]
+    assert (run.passes, run.loop_passes, run.sums) == (1 + 3 + 1, 2 + 1, 4)
+
+
 def test_recirculation_serves_one_packet_after_another():
     """Two packets need two more passes each; the loop makes them in a row."""
     rows = [Row(2, 1, bank) for bank in range(6)]
@@ -154,10 +160,8 @@ def test_recirculation_serves_one_packet_after_another():
     came[3] += FEATURE  # behind row 0, which completed at the same time
     assert {row: at for at, _, row in sums_at_workers(run)} == came
     # The last pass of each let a sum leave, so its acknowledgement took one more.
-    assert acks_at_workers(run) == [
-        (THERE + 3 * turn + ACK + DELAY, 0, 0),
-        (THERE + 6 * turn + ACK + DELAY, 1, 0),
-    ]
+    acks = [(THERE + (3 + 3 * worker) * turn + ACK + DELAY, worker, 0) for worker in (0, 1)]
+    assert acks_at_workers(run) == acks
     assert (run.passes, run.loop_passes, run.max_loop_queue) == (6, 6, 1)
 
 
@@ -179,14 +183,7 @@ def test_rate_delay_and_overhead_are_options():
 def test_a_strawman_without_free_slots_passes_features_on():
     """One slot: row 0 takes it, row 1 overflows twice; then it is free for row 2."""
     rows = [Row(2, 2), Row(2, 2), Row(2, 2)]
-    packets = [
-        Sent(0, [[0]]),
-        Sent(0, [[1]]),
-        Sent(0, [[1]]),
-        Sent(0, [[0]]),
-        Sent(0, [[2]]),
-        Sent(0, [[2]]),
-    ]
+    packets = [Sent(0, [[row]]) for row in (0, 1, 1, 0, 2, 2)]
     run = simulated(scene(3, rows, packets, bank_slots=[1]))
     came = [(each.id, each.kind) for each in run.trace if not each.at_switch and each.worker == 2]
     parts = [(row, kind) for row, kind in came if kind in (Kind.SUM, Kind.FEATURE)]
@@ -308,16 +305,22 @@ def test_who_asks_too_early_is_told_so_and_asks_later():
     assert (run.lost, run.recalled, run.sent_again, run.repeated) == (0, 2, 0, 0)
 
 
+def test_a_sum_on_a_shelf_is_recalled_alone():
+    """The other one comes after the time-out, and takes the first one along once more."""
+    setup = scene(2, [Row(1, 1), Row(1, 1, 1)], [Sent(0, [[0], [1]])])
+    run = simulated(replace(setup, rows=2), buffer=10_000, recirculation_rate=5e3)
+    assert [row for *_, row in sums_at_workers(run)] == [0, 1]
+    assert (run.lost, run.sent_again, run.repeated, run.sum_bytes_down[1]) == (0, 1, 1, 2 * 332)
+
+
 def test_a_lost_copy_is_sent_again():
     """Two copies meet at one port that holds one. The sender asks after a time-out."""
     copies = np.array([[0, 0, 1], [0, 0, 1], [0, 0, 0]], dtype=np.int64)
     run = simulated(host_setup(copies, LANES, NetworkOptions().pace, FRAGMENT), buffer=188)
     answered = TIMEOUT + 4 * (ACK + DELAY)
     came = answered + 2 * (FEATURE + DELAY)
-    assert [at for at, *_ in arrivals(run, Kind.FEATURE, at_switch=False)] == [
-        2 * (FEATURE + DELAY),
-        came,
-    ]
+    there = [at for at, *_ in arrivals(run, Kind.FEATURE, at_switch=False)]
+    assert there == [2 * (FEATURE + DELAY), came]
     # Behind the copy comes a question, whose answer is the acknowledgement.
     assert run.finished[1:] == (came + ACK + 2 * (ACK + DELAY), came)
     assert (run.lost, run.recalled, run.sent_again, run.repeated) == (1, 2, 1, 0)

@@ -184,13 +184,21 @@ def test_a_partition_in_a_file_is_as_good_as_its_name(system, tmp_path):
 
 def test_strategies_take_the_place_of_the_systems(tmp_path):
     asked = {"partition": "chunk", "blocks": "destination", "send": "cover", "order": "bfs"}
+    asked |= {"rows": 4, "pools": 2}
     words = [word for part, name in asked.items() for word in (f"--{part}", name)]
     plan = build_plan(load_graph("karate"), workers=4, slots=16, program="0" * 64, **asked)
     write_plan(plan, tmp_path / "plan")
-    told = as_json(*GRAPH, "--memory", "2048", "--system", "paper", *words)
-    assert told["system"] == "paper"
+    told = as_json(*GRAPH, "--memory", "2048", "--system", "best", *words)
+    assert (told["system"], told["rows"]) == ("best", 4)
     planned = as_json("--plan", tmp_path / "plan")
-    assert numbers_of(told) == {**numbers_of(planned), "system": "paper"}
+    assert numbers_of(told) == {**numbers_of(planned), "system": "best"}
+
+
+def test_frames_have_the_rows_with_the_least_time():
+    asked = [*GRAPH, "--memory=2kB", "--system=best", "--features=16", "--bandwidth=1000"]
+    one, auto = (as_json(*asked, *more) for more in ([], ["--rows", "auto"]))
+    assert auto["rows"] > one["rows"] == 1
+    assert auto["exchange_seconds"] < one["exchange_seconds"]
 
 
 @pytest.mark.parametrize(
@@ -207,7 +215,7 @@ def test_the_model_of_computing():
     assert compute_seconds(1_000, 10_000, 100, 4) == pytest.approx(8 * (products + sums))
 
 
-@pytest.mark.parametrize("strategy", [{}, {"send": "cover", "blocks": "destination-cover"}])
+@pytest.mark.parametrize("strategy", [{}, {"send": "cover"}, {"send": "cover", "rows": 4}])
 def test_a_worker_adds_up_what_the_switch_does_not(tmp_path, strategy):
     """Rows added, counted in the graph: edges inside workers, partial sums, and what arrives."""
     graph = load_graph("random:300:3000:1")

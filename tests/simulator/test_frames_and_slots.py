@@ -44,9 +44,9 @@ def test_a_slot_is_taken_from_the_first_to_the_last_fragment():
         assert run.max_slots == most
 
 
-@pytest.mark.parametrize("slots", [16, 64, 4_000])
-def test_as_many_frames_and_fewer_barriers(graph, slots):
-    plan = build_plan(graph, workers=5, slots=slots, program="0" * 64)
+@pytest.mark.parametrize(("slots", "rows"), [(16, 1), (64, 2), (4_000, 8)])
+def test_as_many_frames_and_fewer_barriers(graph, slots, rows):
+    plan = build_plan(graph, workers=5, slots=slots, rows=rows, program="0" * 64)
     one_by_one, whole = (
         run_simulation(plan_setup(plan, FRAGMENTS, whole_features=it), NetworkOptions(), trace=True)
         for it in (False, True)
@@ -136,25 +136,20 @@ WIDE, NARROW, CONTROL = (60 + 256) * 80, (60 + 64) * 80, 88 * 80
 
 
 def test_the_last_fragment_is_as_narrow_as_it_can_be():
-    setup = replace(
-        scene(2, [Row(1, 1)], [Sent(0, [[0]])], fragments=2), lanes=fragment_lanes(80, 64)
-    )
-    run = run_simulation(setup, NetworkOptions(), trace=True)
+    setup = scene(2, [Row(1, 1)], [Sent(0, [[0]])], fragments=2)
+    run = run_simulation(replace(setup, lanes=fragment_lanes(80, 64)), NetworkOptions(), trace=True)
     closed = 2 * (WIDE + DELAY) + 2 * (CONTROL + DELAY)
     assert features_at_switch(run) == [(WIDE + DELAY, 0, 0), (closed + NARROW + DELAY, 0, 0)]
-    assert [at for at, *_ in sums_at_workers(run)] == [
-        2 * (WIDE + DELAY),
-        closed + 2 * (NARROW + DELAY),
-    ]
+    came = [2 * (WIDE + DELAY), closed + 2 * (NARROW + DELAY)]
+    assert [at for at, *_ in sums_at_workers(run)] == came
     assert run.bytes_up == (316 + 124 + 2 * 88, 2 * 88)
     assert run.sum_bytes_down == (0, 316 + 124)
     assert run.barriers == 2
 
 
 def test_fragments_that_travel_together_have_their_own_widths():
-    setup = replace(
-        scene(2, [Row(1, 1)], [Sent(0, [[0]])]), together=3, lanes=fragment_lanes(140, 64)
-    )
+    setup = together(scene(2, [Row(1, 1)], [Sent(0, [[0]])]), 3)
+    setup = replace(setup, lanes=fragment_lanes(140, 64))
     run = run_simulation(setup, NetworkOptions(), trace=True)
     at = [WIDE + DELAY, 2 * WIDE + DELAY, 2 * WIDE + NARROW + DELAY]
     assert features_at_switch(run) == [(when, 0, i) for i, when in enumerate(at)]
@@ -163,10 +158,8 @@ def test_fragments_that_travel_together_have_their_own_widths():
 
 def test_a_lost_sum_comes_again_as_wide():
     """The buffer of worker 2 has room for one of two sums of 64 numbers at a time."""
-    rows = [Row(2, 2), Row(2, 2)]
-    setup = replace(
-        scene(3, rows, [Sent(0, [[0, 1]]), Sent(1, [[0, 1]])]), lanes=(64,), data_frame_bytes=316
-    )
+    setup = scene(3, [Row(2, 2)] * 2, [Sent(0, [[0, 1]]), Sent(1, [[0, 1]])])
+    setup = replace(setup, lanes=(64,), data_frame_bytes=316)
     run = run_simulation(setup, NetworkOptions(buffer=400), trace=True)
     assert (run.lost, run.sent_again) == (1, 1)
     assert run.sum_bytes_down == (0, 0, 2 * 316)
@@ -206,9 +199,10 @@ def test_a_pass_adds_to_as_many_slots_as_there_are_groups_of_banks(lanes, banks)
     ("arguments", "error", "said"),
     [
         (("--system", "paper", "--lanes", 12), PlannerError, "No frames of '12' numbers"),
-        (("--system", "bns-gcn", "--lanes", 64), SimulatorError, "leave --lanes and --pools out"),
-        (("--system", "g3", "--pools", 2), SimulatorError, "leave --lanes and --pools out"),
-        (("--system", "best", "--rows", 2), SimulatorError, "one row each: plan with --rows 1"),
+        (("--system", "bns-gcn", "--lanes", 64), SimulatorError, "leave --lanes, --rows and"),
+        (("--system", "g3", "--pools", 2), SimulatorError, "--rows and --pools out"),
+        (("--system", "g3", "--rows", 2), SimulatorError, "--rows and --pools out"),
+        (("--system", "strawman", "--rows", 2), PlannerError, "slots to single rows"),
     ],
 )
 def test_other_widths_and_pools_are_refused(arguments, error, said):

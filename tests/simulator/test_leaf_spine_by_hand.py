@@ -47,13 +47,8 @@ ACROSS = 3 * (FEATURE + DELAY)
 
 def simulated(setup, *, leaves=2, spines=1, completion=SPINE, opening=True, **options):
     """Simulate with a list of all arrivals."""
-    return run_simulation(
-        setup,
-        NetworkOptions(**options),
-        leaf_spine=LeafSpineOptions(leaves, spines, completion),
-        opening=opening,
-        trace=True,
-    )
+    more = {"leaf_spine": LeafSpineOptions(leaves, spines, completion), "opening": opening}
+    return run_simulation(setup, NetworkOptions(**options), **more, trace=True)
 
 
 def at_workers(run, *kinds):
@@ -83,14 +78,10 @@ def test_one_feature_one_sum_behind_the_other_leaf(completion):
     run = simulated(scene(2, [Row(1, 1)], [Sent(0, [[0]])]), completion=completion)
     # Links: leaf 0 to the spine, leaf 1 to the spine, and back.
     assert inside(run, 2, Kind.DONE)[:2] == [(2 * (BARRIER + DELAY), link, 0, 1) for link in (0, 1)]
-    assert inside(run, 2, Kind.ADVANCE)[:2] == [
-        (3 * (BARRIER + DELAY), link, 0, 1) for link in (2, 3)
-    ]
+    advanced = [(3 * (BARRIER + DELAY), link, 0, 1) for link in (2, 3)]
+    assert inside(run, 2, Kind.ADVANCE)[:2] == advanced
     assert arrivals(run, Kind.ADVANCE, at_switch=False)[:2] == [(OPENING, 0, 0), (OPENING, 1, 0)]
-    assert inside(run, 2, Kind.SUM) == [
-        (THERE + FEATURE + DELAY, 0, 0, 1),
-        (THERE + 2 * (FEATURE + DELAY), 3, 0, 1),
-    ]
+    assert inside(run, 2, Kind.SUM) == [(THERE + DOWN, 0, 0, 1), (THERE + 2 * DOWN, 3, 0, 1)]
     came = THERE + ACROSS
     assert at_workers(run, Kind.SUM) == [(came, 1, Kind.SUM, 0, 1)]
     # The sender's leaf acknowledges.
@@ -166,10 +157,8 @@ def test_sums_queue_at_the_spine():
     """Two leaves send a part at the same time, each of which completes a sum for the third."""
     run = simulated(scene(3, [Row(2, 1)] * 2, [Sent(0, [[0]]), Sent(1, [[1]])]), leaves=3)
     came = THERE + ACROSS
-    assert at_workers(run, Kind.SUM) == [
-        (came, 2, Kind.SUM, 0, 1),
-        (came + FEATURE, 2, Kind.SUM, 1, 1),
-    ]
+    sums = [(came + i * FEATURE, 2, Kind.SUM, i, 1) for i in (0, 1)]
+    assert at_workers(run, Kind.SUM) == sums
     assert run.max_port_queue_bytes == 2 * 188
 
 

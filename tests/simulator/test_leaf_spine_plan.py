@@ -25,17 +25,17 @@ from switchgnn.lab.simulator import (
     plan_setup,
     run_simulation,
 )
-from switchgnn.planner import Direction, build_plan, load_graph
+from switchgnn.planner import Direction, PlannerError, build_plan, load_graph
 from switchgnn.planner.costs.report import predict_leaf_spine
 from switchgnn.planner.plan.leaf_spine import split_for_leaf_spine
 
 from . import test_plan
-from .scenes import FRAGMENT, copies_of_plan
+from .scenes import FRAGMENT, copies_of_plan, features_at_switch
 
 FORWARD = Direction.FORWARD
 PROGRAM = "0" * 64
 WORKERS = 7
-KINDS = {name: kind for name, kind in test_plan.KINDS.items() if name != "strawman"}
+KINDS = test_plan.PLAIN
 STRAWMAN = {"blocks": "strawman", "order": "random"}
 # No marks: notices depend on the moment.
 QUIET = NetworkOptions(ecn_threshold=None)
@@ -138,6 +138,12 @@ def test_links_carry_what_the_planner_predicts(plan, leaves):
     check_against_star(run, plan, fragments)
 
 
+@both_completions
+def test_leaves_take_no_bundles(graph, completion):
+    with pytest.raises(PlannerError, match="Leaves add single rows"):
+        on_network(planned(graph, rows=2), 1, LeafSpineOptions(3, 2, completion))
+
+
 @pytest.mark.parametrize("leaves", [1, 2, 3, 7])
 def test_links_carry_what_the_plan_says_where_leaves_complete(plan, leaves):
     spines, fragments = 3, 2
@@ -194,7 +200,7 @@ def passes_of(leaf, plan, order):
                 slot = blocks[packet], bank, int(switch.entry_slot[at, bank])
                 counts[slot] += int(switch.entry_count[at])
                 left = counts[slot] == switch.entry_expected[at, bank]
-                # A sum leaves: what is left of the banks takes another pass.
+                # A sum is complete: what is left of the banks takes another pass.
                 passes += left and bank != banks[-1]
     return passes
 
@@ -206,13 +212,19 @@ def test_each_leaf_makes_the_passes_of_its_own_tables(plan, leaves):
     run = on_network(plan, 1, network, trace=True)
     parts = split_for_leaf_spine(plan, network.attach(WORKERS))
     passes = run.passes - sum(run.inside.sums_up)
-    came = [
-        (each.worker, each.id) for each in run.trace if each.at_switch and each.kind == Kind.FEATURE
-    ]
+    came = [each[1:] for each in features_at_switch(run)]
     assert passes == sum(
         passes_of(leaf, plan, [each for each in came if each[0] in leaf.below])
         for leaf in parts.leaves
     )
+
+
+@pytest.mark.parametrize("rows", [1, 2, 4, 8])
+def test_a_star_makes_the_passes_of_its_tables(graph, rows):
+    """A sum that waits on its shelf ends a pass as one that leaves."""
+    plan = planned(graph, rows=rows)
+    run = run_simulation(plan_setup(plan, 1), QUIET, trace=True)
+    assert run.passes == passes_of(plan, plan, [each[1:] for each in features_at_switch(run)])
 
 
 @pytest.mark.parametrize("entries", [1, 100])
@@ -277,8 +289,7 @@ def test_hosts_alone_send_between_leaves_what_other_leaves_need(graph, leaves):
     setup = host_setup(copies, LANES * fragments, options.pace, FRAGMENT)
     run = run_simulation(setup, options, leaf_spine=LeafSpineOptions(leaves, spines))
     leaf = leaf_of(np.arange(WORKERS), leaves)
-    data = np.zeros((leaves, spines), dtype=np.int64)
-    acks = np.zeros((leaves, spines), dtype=np.int64)
+    data, acks = np.zeros((2, leaves, spines), dtype=np.int64)
     for sender, receiver in zip(*np.nonzero(leaf[:, None] != leaf), strict=True):
         frames = fragments * copies[sender, receiver]
         data[leaf[sender], mixed(int(sender) << 32 | int(receiver)) % spines] += frames

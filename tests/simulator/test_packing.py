@@ -189,9 +189,8 @@ def test_a_worker_adds_what_the_schedules_say(schedules, assignment):
         members += int(schedule.send.sizes[schedule.send.sizes > 1].sum())
         added += len(schedule.add.column)
     assert members > 0
-    expected = compute_seconds(
-        int(np.bincount(assignment).max()), (added + members) / WORKERS, 128, 1
-    )
+    most = int(np.bincount(assignment).max())
+    expected = compute_seconds(most, (added + members) / WORKERS, 128, 1)
     assert told["compute_seconds"] == pytest.approx(expected)
     copied = as_json(*NAMED, "--system", "bns-gcn")
     assert told["compute_seconds"] > copied["compute_seconds"]

@@ -56,7 +56,7 @@ def game(patch):
 
 
 def prediction(patch):
-    plan = build_plan(load_graph("karate"), workers=3, slots=16, program="0" * 64)
+    plan = build_plan(load_graph("karate"), workers=3, slots=16, rows=2, program="0" * 64)
     test_plan.test_what_is_sent_is_what_was_predicted(plan, 2)
 
 
@@ -67,8 +67,8 @@ def pace(patch):
 # What is replaced by what, and the oracle that notices.
 MISTAKES = {
     "a sum that was recalled in the fragment before counts in this one": (
-        "(late || !flight.Misses(packet.id))",
-        "!flight.Misses(packet.id)",
+        "(late || !flight.Misses(row))",
+        "!flight.Misses(row)",
         background("test_everything_arrives_once_beside_it", "plan"),
     ),
     "a unit begins before its pool is free": (
@@ -81,6 +81,7 @@ MISTAKES = {
         "row.added + 1 < row.expected",
         lambda patch: test_closed_forms.test_a_star_takes_longer_the_later_its_centre_comes(10, 1),
     ),
+    "the last sums of a unit stay on a shelf": ("shelf.sums < all && ", "", prediction),
     "the strawman never takes a slot back": ("            ++free_[rows_[at].bank];\n", "", game),
     "an acknowledgement has the bytes of a frame with its checksum": (
         "return 60;",

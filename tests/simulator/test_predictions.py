@@ -38,17 +38,17 @@ FILLED = 0.06
 
 
 @cache
-def made_plan(graph, preset, workers, memory, lanes, pools=1):
-    loaded = load_graph(graph)
-    context = PlanContext(workers, slots_of_memory(memory), lanes=lanes, pools=pools)
+def made_plan(graph, preset, workers, memory, lanes, pools=1, rows=1):
+    loaded, slots = load_graph(graph), slots_of_memory(memory)
+    context = PlanContext(workers, slots, lanes=lanes, pools=pools, rows=rows)
     choice = resolve_strategies(PlanRequest(preset), loaded, context)
     return build_resolved(loaded, choice, context, program="0", seed=0)
 
 
-def check_plan(graph, preset, workers, memory, lanes, width, loop, pools=1):
+def check_plan(graph, preset, workers, memory, lanes, width, loop, pools=1, rows=1):
     lanes = lanes or parse_lanes("auto", [width])
-    plan = made_plan(graph, preset, workers, memory, lanes, pools)
-    carried = fragment_lanes(width, plan.manifest.lanes)
+    plan = made_plan(graph, preset, workers, memory, lanes, pools, rows)
+    carried = fragment_lanes(width, plan.manifest.lanes, rows)
     options = NetworkOptions(recirculation_rate=loop)
     run = run_simulation(plan_setup(plan, len(carried), lanes=carried), options)
     predicted = plan_seconds(plan, Direction.FORWARD, width, NetworkModel(passes_per_second=loop))
@@ -58,11 +58,15 @@ def check_plan(graph, preset, workers, memory, lanes, width, loop, pools=1):
 @pytest.mark.parametrize(
     ("memory", "frames", "loop", "pools"),
     covering(
-        [20_000, 10_000_000], [(32, 16), (32, 64), (None, 128)], [None, 1e9, 2.5e8, 2e7], [1, 2, 4]
+        [20_000, 10_000_000],
+        [(32, 16, 1), (32, 64, 1), (32, 16, 8), (None, 128, 2)],
+        [None, 1e9, 2.5e8, 2e7],
+        [1, 2, 4],
     ),
 )
 def test_plans(memory, frames, loop, pools):
-    check_plan(DIGITS, "best", 8, memory, *frames, loop, pools)
+    lanes, width, rows = frames
+    check_plan(DIGITS, "best", 8, memory, lanes, width, loop, pools, rows)
 
 
 @pytest.mark.parametrize(

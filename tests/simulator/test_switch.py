@@ -152,17 +152,8 @@ def test_four_banks_are_not_any_four_of_eight(tmp_path):
 
 
 def options_of(folder):
-    return SimulateOptions(
-        plan=folder,
-        graph=None,
-        workers=None,
-        slots=None,
-        system=None,
-        layers=1,
-        features=32,
-        seed=0,
-        network=NetworkOptions(),
-    )
+    nothing, network = dict.fromkeys(("graph", "workers", "slots", "system")), NetworkOptions()
+    return SimulateOptions(folder, **nothing, layers=1, features=32, seed=0, network=network)
 
 
 @pytest.mark.parametrize("worker", [4, 200])

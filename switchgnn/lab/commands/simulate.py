@@ -22,13 +22,7 @@ from switchgnn.commands.shared.options import (
 )
 from switchgnn.host.direct.framing import USUAL_MTU, Framing
 from switchgnn.host.wire.header import WIDEST
-from switchgnn.lab.simulator import (
-    BIN_SIZE,
-    LEAF,
-    LeafSpineOptions,
-    NetworkOptions,
-    SimulatorError,
-)
+from switchgnn.lab.simulator import BIN_SIZE, LEAF, LeafSpineOptions, NetworkOptions, SimulatorError
 from switchgnn.lab.simulator.job import SimulateReport, simulate_job
 from switchgnn.lab.simulator.request import HOSTS_ALONE, SYSTEMS, SimulateOptions
 from switchgnn.lab.simulator.subject import SimulatedSystem
@@ -272,8 +266,9 @@ class SimulateCommandOptions:
         size = self.memory.memory_bytes
         if size is None and self.plan is None:
             size = profile.slot_bytes
-        given = self.strategies.lanes
+        given, request = self.strategies.lanes, self.strategies.request(PAPER)
         lanes = None if given is None else parse_lanes(given, [self.features])
+        rows = 1 if self.strategies.rows is None else request.rows
         return SimulateOptions(
             plan=self.plan,
             graph=self.graph,
@@ -286,7 +281,7 @@ class SimulateCommandOptions:
             network=self._network(profile),
             leaf_spine=self._leaf_spine(),
             slot_features=self.slot_features,
-            request=replace(self.strategies.request(PAPER), lanes=lanes),
+            request=replace(request, lanes=lanes, rows=rows),
             bin_size=self.bin_size,
             check=self.check,
             framing=Framing.parse(self.mtu),

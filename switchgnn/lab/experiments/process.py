@@ -87,7 +87,7 @@ def _options(point: SimulationPoint, partition: Path) -> SimulateOptions:
         if point.leaves
         else None,
         slot_features=point.slot_features,
-        request=PlanRequest(order=point.order, assignment=partition),
+        request=PlanRequest(order=point.order, assignment=partition, rows=1),
         bin_size=point.bin_size,
         framing=Framing.parse(str(point.mtu or USUAL_MTU)),
         # The point determines its memory, which shrinks with the graph.

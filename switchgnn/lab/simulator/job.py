@@ -130,6 +130,7 @@ class SimulateReport:
             "mtu": options.framing.told,
             "lanes": subject.lanes,
             "pools": subject.setup.pools,
+            "rows": subject.setup.rows,
             "predicted_seconds": subject.predicted_seconds,
             "chosen": subject.chosen,
             "seed": options.seed,
@@ -218,4 +219,5 @@ def _received(run: SimulationRun, setup: Setup) -> float:
         return 0.0
     # Where hosts send rows, too, no feature comes from the switch.
     features = 0 if setup.mixed else sum(run.features_down)
-    return (sum(run.sums_down) + features) / (setup.fragments_of_feature * setup.workers)
+    sums = run.sums if setup.rows > 1 else sum(run.sums_down)
+    return (sums + features) / (setup.fragments_of_feature * setup.workers)

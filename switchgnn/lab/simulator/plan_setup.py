@@ -9,20 +9,20 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.host.wire.header import FEATURE_FRAME_BYTES
+from switchgnn.host.wire.header import LANES
 from switchgnn.lab.simulator.request import LEAF, SPINE, LeafSpineOptions
 from switchgnn.lab.simulator.setup import Setup
 from switchgnn.planner.arrays import indptr_of, rank_in_group
 from switchgnn.planner.costs.flow import SlotNumbers, entries_of
 from switchgnn.planner.direction import Direction
-from switchgnn.planner.lanes import frame_bytes
+from switchgnn.planner.lanes import sum_frame_bytes
 from switchgnn.planner.plan.banks import BANKS
 from switchgnn.planner.plan.leaf_spine import (
     check_leaves_that_complete,
     check_one_switch,
     split_for_leaf_spine,
 )
-from switchgnn.planner.plan.plan import Plan, SwitchPart, WorkerPart
+from switchgnn.planner.plan.plan import Plan, SwitchPart
 
 # Sums over out-neighbours take as long, on the transposed graph.
 _FORWARD = Direction.FORWARD
@@ -71,15 +71,12 @@ def plan_setup(
     )
     rows = _SumRows(plan.switch, inside)
     passes, of_worker = _passes_of_workers(plan, leaf_spine, rows, banks)
-    arrays = {
-        **_row_arrays(plan, inside, first, blocks),
-        **_packet_arrays(plan, passes, of_worker),
-    }
+    arrays = {**_row_arrays(plan, inside, first, blocks), **_packet_arrays(plan, passes, of_worker)}
     shared = _slots_of_banks(manifest.slots, banks) if manifest.strawman else ()
     rounds, together = (1, fragments) if whole_features else (fragments, 1)
-    longest = max(map(frame_bytes, lanes), default=FEATURE_FRAME_BYTES)
+    longest = sum_frame_bytes(max(lanes, default=LANES), manifest.rows)
     sizes = (blocks, rounds, shared, together, longest, lanes)
-    return Setup(manifest.workers, False, arrays, *sizes, pools=manifest.pools)
+    return Setup(manifest.workers, False, arrays, *sizes, pools=manifest.pools, rows=manifest.rows)
 
 
 def _slots_of_banks(slots: int, banks: int) -> tuple[int, ...]:
@@ -133,10 +130,7 @@ class _Passes:
 
 
 def _passes_of_workers(
-    plan: Plan,
-    leaf_spine: LeafSpineOptions | None,
-    rows: _SumRows,
-    banks: int,
+    plan: Plan, leaf_spine: LeafSpineOptions | None, rows: _SumRows, banks: int
 ) -> tuple[Sequence[_Passes], Sequence[int]]:
     """Return the passes of the switches that workers are attached to, and each worker's switch."""
     one = [0] * plan.manifest.workers
@@ -242,7 +236,8 @@ def _packet_arrays(
         block = np.repeat(np.arange(first, last + 1), sent)
         packet = np.searchsorted(here.key, _key(block, part.send_source[inside]))
         sizes.append(sent)
-        counts.append(_counts(part, inside))
+        added = np.diff(part.send_row_indptr)[inside]
+        counts.append(added if plan.manifest.rows == 1 else np.ones(int(sent.sum())))
         starts.append(bases[switch] + here.indptr[packet])
         lengths.append(here.indptr[packet + 1] - here.indptr[packet])
     return {
@@ -252,11 +247,6 @@ def _packet_arrays(
         "packet_length": np.concatenate(lengths).astype(np.uint32),
         "contribution": np.concatenate([each.contribution for each in passes]),
     }
-
-
-def _counts(part: WorkerPart, inside: slice) -> NDArray[np.int64]:
-    rows: NDArray[np.int64] = np.diff(part.send_row_indptr[inside.start : inside.stop + 1])
-    return rows
 
 
 def _key(block: NDArray[np.integer], number: NDArray[np.integer]) -> NDArray[np.int64]:

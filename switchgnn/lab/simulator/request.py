@@ -214,6 +214,7 @@ class SimulateOptions:
         `slots` are those of a switch for which `slots` of the options has no number.
         """
         lanes, banks = self.request.lanes or BANK_LANES, self.switch.banks
+        rows = self.request.rows or 1
         slots, wide = self.slots or slots, banks_of_slot(lanes)
         if wide > banks:
             raise SimulatorError(
@@ -223,7 +224,7 @@ class SimulateOptions:
         limits: dict[str, Any] = {}
         if self.switch != UNLIMITED:
             limits = {
-                "link_rate": self.network.bandwidth * _MEGA / (_BITS * frame_bytes(lanes)),
+                "link_rate": self.network.bandwidth * _MEGA / (_BITS * frame_bytes(lanes, rows)),
                 "recirculation_rate": self.network.recirculation_rate,
                 "within": True,
             }
@@ -234,6 +235,7 @@ class SimulateOptions:
             leaf_spine=self.attached(workers),
             banks=banks,
             lanes=lanes,
+            rows=rows,
             pools=self.request.pools or 1,
             leaves_complete=self.leaf_spine is not None and self.leaf_spine.completion == LEAF,
             **limits,

@@ -14,11 +14,7 @@ from switchgnn.host.direct.framing import Framing
 from switchgnn.host.direct.outbox import asking_frames
 from switchgnn.host.direct.schedule import EdgeChoice, PairRows, count_rows
 from switchgnn.host.pace import Pace
-from switchgnn.host.wire.header import (
-    BODY_AT,
-    FEATURE_FRAME_BYTES,
-    LANES,
-)
+from switchgnn.host.wire.header import BODY_AT, FEATURE_FRAME_BYTES, LANES
 from switchgnn.planner.arrays import indptr_of, sort_by_keys
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.boundary import BoundaryEdges
@@ -48,6 +44,7 @@ class Setup:
     lanes: tuple[int, ...] = ()
     packed_frame_bytes: int = 0  # of a full frame between hosts; 0 where they send each other none
     pools: int = 1  # units, fragments of blocks, in flight at once
+    rows: int = 1  # of a frame to or from the switch
 
     @property
     def mixed(self) -> bool:
@@ -56,8 +53,9 @@ class Setup:
 
     @property
     def fragment_bytes(self) -> tuple[int, ...]:
-        """Return the bytes of the frames of each fragment of a feature, for the switch's sums."""
-        return tuple(map(frame_bytes, self.lanes or (LANES,) * self.fragments_of_feature))
+        """Return the bytes of the frames of each fragment of a feature to the switch."""
+        lanes = self.lanes or (LANES,) * self.fragments_of_feature
+        return tuple(frame_bytes(each, self.rows) for each in lanes)
 
     @property
     def fragments_of_feature(self) -> int:

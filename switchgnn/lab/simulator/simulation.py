@@ -227,6 +227,7 @@ def run_simulation(
             "host_based": int(setup.host_based),
             "packed_frame_bytes": setup.packed_frame_bytes,
             "pools": setup.pools,
+            "rows": setup.rows,
             "bank_slots": ",".join(map(str, setup.bank_slots)),
             "trace": int(trace),
             **inside,

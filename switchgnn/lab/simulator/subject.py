@@ -5,6 +5,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +14,6 @@ from switchgnn.base.files import reason_to_distrust
 from switchgnn.base.names import no_such
 from switchgnn.host.direct.kinds import copies
 from switchgnn.host.direct.schedule import EdgeChoice, PairRows, count_rows
-from switchgnn.host.wire.header import LANES
 from switchgnn.lab.simulator.errors import SimulatorError
 from switchgnn.lab.simulator.plan_setup import plan_setup
 from switchgnn.lab.simulator.request import (
@@ -46,7 +46,7 @@ from switchgnn.planner.graphs.boundary import boundary_edges
 from switchgnn.planner.graphs.bundled import is_bundled
 from switchgnn.planner.graphs.graph import Graph
 from switchgnn.planner.graphs.load import load_graph
-from switchgnn.planner.lanes import fragment_lanes
+from switchgnn.planner.lanes import BANK_LANES, LANES, fragment_lanes
 from switchgnn.planner.partition.workers import check_assignment, check_workers
 from switchgnn.planner.plan.files import read_plan
 from switchgnn.planner.plan.leaf_spine import split_for_leaf_spine
@@ -93,7 +93,7 @@ class SimulatedSystem:
     # of the worker that has most; 0 where all vertices are computed before any is sent
     bins: int = 0
     memory: PlanMemory | None = None  # what the plan takes of the switches, where they have limits
-    lanes: int = LANES  # numbers in a full frame of the plan
+    lanes: int = BANK_LANES  # numbers in a full frame of the plan
     # of an exchange, by the names of planner/costs/forecast.py; for `auto` only, as is `chosen`
     predicted_seconds: Mapping[str, float] | None = None
     chosen: str | None = None  # which of them has the least
@@ -101,19 +101,14 @@ class SimulatedSystem:
     rows_between_hosts: int = 0  # that hosts send each other for these; 0 without a plan
 
 
-_SINGLE_ROWS = "The simulator's frames have one row each: plan with --rows 1."
-
-
 def make_subject(options: SimulateOptions, tell: Progress) -> SimulatedSystem:
     """Read or make what is to be simulated."""
-    makes_plan = options.plan is None and options.system not in HOSTS_ALONE
-    if not makes_plan and (options.request.lanes, options.request.pools) != (None, None):
+    makes_plan, asked = options.plan is None and options.system not in HOSTS_ALONE, options.request
+    if not makes_plan and (asked.lanes, asked.pools, asked.rows or 1) != (None, None, 1):
         raise SimulatorError(
-            "Only a plan that is made here has lanes and pools to choose: leave --lanes and "
-            "--pools out, or give --graph and a system that plans."
+            "Only a plan that is made here has lanes, rows and pools to choose: leave --lanes, "
+            "--rows and --pools out, or give --graph and a system that plans."
         )
-    if (options.request.rows or 1) > 1:
-        raise SimulatorError(_SINGLE_ROWS)
     if options.bin_size is not None and options.system != G3:
         raise SimulatorError(f"Only {G3} has bins: leave their size out, or give --system {G3}.")
     if options.workers is not None:
@@ -130,19 +125,8 @@ def make_subject(options: SimulateOptions, tell: Progress) -> SimulatedSystem:
     if options.system != AUTO or options.leaf_spine is not None:
         plan = make_plan(options.system, graph, options, options.workers, tell)
         return _planned(options.system, plan, options, graph)
-    context, strategies = _strategies(AUTO, graph, options, options.workers)
-    made = build_auto(
-        graph,
-        strategies,
-        context,
-        _forecast(options),
-        program=load_program().digest,
-        seed=options.seed,
-        assignment=options.request.load_assignment(),
-        fits=_room_for(options),
-        progress=tell,
-    )
-    return _chosen(made, options, graph)
+    how, settings = _strategies(AUTO, graph, options, options.workers, tell)
+    return _chosen(build_auto(graph, *how, _forecast(options), **settings), options, graph)
 
 
 def _check_request(system: str, options: SimulateOptions) -> None:
@@ -169,8 +153,6 @@ def _read(options: SimulateOptions, folder: Path, tell: Progress) -> SimulatedSy
     # The models and what is compiled believe the arrays: they do not look at each index.
     with trusted_plan(folder, tell, check=options.check) as trusted:
         plan = read_plan(trusted)
-    if plan.manifest.rows > 1:
-        raise SimulatorError(_SINGLE_ROWS)
     graph = _graph_of(plan, options.graph, folder)
     _check_links(options, plan.manifest.workers)
     if options.system is None:
@@ -258,31 +240,34 @@ def make_plan(
     system: str, graph: Graph, options: SimulateOptions, workers: int, tell: Progress
 ) -> Plan:
     """Make the plan of a system."""
-    context, strategies = _strategies(system, graph, options, workers)
-    return build_resolved(
-        graph,
-        strategies,
-        context,
-        program=load_program().digest,
-        seed=options.seed,
-        assignment=options.request.load_assignment(),
-        fits=_room_for(options),
-        progress=tell,
-    )
+    how, settings = _strategies(system, graph, options, workers, tell)
+    return build_resolved(graph, *how, **settings)
 
 
 def _strategies(
-    system: str, graph: Graph, options: SimulateOptions, workers: int
-) -> tuple[PlanContext, ResolvedStrategies]:
-    context, request = options.context(workers, load_program().slots), options.request
+    system: str, graph: Graph, options: SimulateOptions, workers: int, tell: Progress
+) -> tuple[tuple[ResolvedStrategies, PlanContext], dict[str, Any]]:
+    """Return how and for what to plan, and the other arguments of `build_resolved`."""
+    program, request = load_program(), options.request
+    context = options.context(workers, program.slots)
     if context.room < MIN_SLOTS:
         raise SimulatorError(f"A plan needs {MIN_SLOTS} slots: give more --memory.")
     if request.assignment is None and request.partition is None:
         request = replace(request, partition=_PARTITION)
+    settings = {"program": program.digest, "seed": options.seed, "progress": tell}
+    settings |= {"assignment": request.load_assignment(), "fits": _room_for(options)}
     if system == STRAWMAN:
         partition, order = request.partition or GIVEN, request.order or "random"
-        return context, ResolvedStrategies(partition, STRAWMAN, "multicast", 0.0, order)
-    return context, resolve_strategies(replace(request, preset=system), graph, context)
+        strategies = ResolvedStrategies(partition, STRAWMAN, "multicast", 0.0, order)
+        return (strategies, context), settings
+    request = replace(request, preset=system, lanes=context.lanes, pools=context.pools)
+    network, exchange = options.network_model, {options.features: 1.0}
+    found, settings["assignment"] = forecast.choose_lanes(
+        request, graph, context, exchange, options.seed, network=network, widest=LANES[-1]
+    )
+    request = replace(request, rows=found.rows)
+    context = replace(options, request=request).context(workers, program.slots)
+    return (resolve_strategies(request, graph, context), context), settings
 
 
 def _forecast(options: SimulateOptions) -> StarForecast:
@@ -320,7 +305,7 @@ def _planned(
 ) -> SimulatedSystem:
     """Return a plan; the graph is needed where it leaves destinations to the hosts."""
     memory, lanes = check_fits(plan, options), plan.manifest.lanes
-    carried = fragment_lanes(options.features, lanes)
+    carried = fragment_lanes(options.features, lanes, plan.manifest.rows)
     subject = SimulatedSystem(
         system=system,
         graph=plan.manifest.graph.name,
@@ -372,7 +357,7 @@ def _additions(plan: Plan) -> float:
     for part in plan.workers:
         low, high = part.receive_indptr[ends]
         travel += int(part.neighbour_indptr[high] - part.neighbour_indptr[low])
-        low, high = part.send_indptr[ends]
+        low, high = part.send_indptr[ends] * manifest.rows
         rows = np.diff(part.send_row_indptr[low : high + 1])
         partial += int(rows[rows > 1].sum())
     return (manifest.graph.edges - travel + partial) / manifest.workers

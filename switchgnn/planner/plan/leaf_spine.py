@@ -104,8 +104,6 @@ def split_for_leaf_spine(
     """Split the plan of a single switch into the parts of leaves and spines."""
     if plan.manifest.strawman:
         raise PlannerError("The strawman's plan is for a single switch: choose other blocks.")
-    if plan.manifest.rows > 1:
-        raise PlannerError("Leaves add single rows: plan with 1 row per frame.")
     if leaf_spine.workers != plan.manifest.workers:
         raise PlannerError(
             f"The plan has {plan.manifest.workers} workers, the network {leaf_spine.workers}."
@@ -140,6 +138,8 @@ class _Sums:
 
 
 def _find_sums(plan: Plan, leaf_spine: LeafSpine) -> _Sums:
+    if plan.manifest.rows > 1:
+        raise PlannerError("Leaves add single rows: plan with 1 row per frame.")
     switch = plan.switch
     entry, result, packet_worker = _contributions(switch, np.arange(len(switch.entry_source)))
     order = np.lexsort((switch.result_vertex, switch.result_block))

@@ -33,6 +33,9 @@ enum class Kind : uint8_t {
     BACKGROUND_ACK = 12,
 };
 
+/// Rows of a frame at most, and the bytes that name those of a bundle of sums.
+constexpr uint32_t kMostRows = 8;
+constexpr uint16_t kPlacesBytes = 16;
 /// Kinds of the exchange, and all.
 constexpr int kExchangeKinds = 11;
 constexpr int kKinds = 13;
@@ -67,6 +70,9 @@ struct Packet {
     uint16_t bytes = 0;
     /// Between hosts: switches only forward it.
     bool between_hosts = false;
+    /// SUM: the rows that it carries besides `id`.
+    uint8_t others = 0;
+    std::array<uint32_t, kMostRows - 1> other;
 };
 
 /// Bytes of a frame, as the emulation counts them; where frames of a kind differ, of most of them.

@@ -34,6 +34,7 @@ struct Options {
     uint32_t blocks;
     uint32_t fragments;
     uint32_t together;
+    uint32_t rows;
     uint32_t pools;
     std::vector<uint32_t> fragment_bytes;
     /// Whether barriers open the exchange.
@@ -95,6 +96,7 @@ Options ParseOptions(int count, char** arguments) {
         .blocks = words.Whole("blocks"),
         .fragments = words.Whole("fragments"),
         .together = words.Whole("together"),
+        .rows = words.Whole("rows"),
         .pools = words.Whole("pools"),
         .fragment_bytes = words.List("fragment_bytes"),
         .opening = words.Whole("opening") != 0,

@@ -68,13 +68,14 @@ class Schedule {
     using Contributions = std::span<const uint32_t>;
     static constexpr uint32_t kLastOfPass = 1U << 31;
 
-    /// fragment_bytes: of the frames of each fragment of a feature.
+    /// rows: of a frame. fragment_bytes: of the frames of each fragment of a feature.
     Schedule(const Arrays& arrays, uint32_t blocks, uint32_t fragments, uint32_t together,
-             uint32_t pools, std::vector<uint32_t> fragment_bytes)
+             uint32_t pools, uint32_t rows, std::vector<uint32_t> fragment_bytes)
         : blocks(blocks),
           fragments(fragments),
           together(together),
           pools(pools),
+          rows(rows),
           fragment_bytes_(std::move(fragment_bytes)),
           send_indptr_(arrays.Get<uint64_t>("send_indptr")),
           receive_indptr_(arrays.Get<uint64_t>("receive_indptr")),
@@ -84,7 +85,11 @@ class Schedule {
           packet_count_(arrays.Get<uint16_t>("packet_count")),
           packet_start_(arrays.Get<uint64_t>("packet_start")),
           packet_length_(arrays.Get<uint32_t>("packet_length")),
-          contribution_(arrays.Get<uint32_t>("contribution")) {}
+          contribution_(arrays.Get<uint32_t>("contribution")) {
+        for (size_t at = 1; at < receive_indptr_.size(); ++at) {
+            sum_frames_ += (receive_indptr_[at] - receive_indptr_[at - 1] + rows - 1) / rows;
+        }
+    }
 
     uint32_t Units() const { return blocks * fragments; }
 
@@ -94,9 +99,9 @@ class Schedule {
                 (receive_indptr_[at + 1] - receive_indptr_[at]) * together};
     }
 
-    /// How many packets a worker sends in a block for each sum that leaves in a block on average.
+    /// How many packets a worker sends in a block for each that leaves with sums on average.
     double PacketsPerSum(uint32_t worker, uint32_t block) const {
-        const double sums = static_cast<double>(row_expected_.size() * together) / blocks;
+        const double sums = static_cast<double>(sum_frames_ * together) / blocks;
         return static_cast<double>(ShareOf(worker, block).packets) / sums;
     }
 
@@ -109,12 +114,13 @@ class Schedule {
         return most;
     }
 
-    /// Set the contributions that each row of the worker misses at the beginning of a block.
+    /// Set the contributions that each row of the worker misses at the beginning of a block. Those
+    /// of a bundle are whole.
     void Expect(uint32_t worker, uint32_t block, std::vector<uint16_t>& left) const {
         const uint64_t first = receive_indptr_[size_t{worker} * blocks + block];
-        const uint64_t rows = ShareOf(worker, block).rows;
-        for (uint64_t i = 0; i < rows; ++i) {
-            left[i] = row_expected_[receive_row_[first + i / together]];
+        const uint64_t count = ShareOf(worker, block).rows;
+        for (uint64_t i = 0; i < count; ++i) {
+            left[i] = rows > 1 ? 1 : row_expected_[receive_row_[first + i / together]];
         }
     }
 
@@ -150,6 +156,7 @@ class Schedule {
     const uint32_t fragments;
     const uint32_t together;
     const uint32_t pools;
+    const uint32_t rows;
 
   private:
     std::vector<uint32_t> fragment_bytes_;
@@ -162,4 +169,5 @@ class Schedule {
     std::span<const uint64_t> packet_start_;
     std::span<const uint32_t> packet_length_;
     std::span<const uint32_t> contribution_;
+    uint64_t sum_frames_ = 0;
 };

@@ -55,7 +55,7 @@ class Simulation {
         if (!options.host_based) {
             schedule_ = std::make_unique<Schedule>(arrays_, options.blocks, options.fragments,
                                                    options.together, options.pools,
-                                                   options.fragment_bytes);
+                                                   options.rows, options.fragment_bytes);
         }
         AddHosts();
         if (options.leaves == 0) {

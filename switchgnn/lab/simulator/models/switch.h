@@ -21,7 +21,7 @@
 
 /// What the switches have done so far.
 struct Tally {
-    /// Sums that left for a worker.
+    /// Sums that left for a worker, or wait on its shelf.
     uint64_t sums = 0;
     /// Contributions that found no slot on all their way.
     uint64_t overflowed = 0;
@@ -72,9 +72,8 @@ class Slots {
     /// the sum, as in p4src/rewrite.p4, and so keeps its mark.
     std::optional<Packet> Add(uint32_t row, const Packet& packet) {
         ++tally.contributions;
-        Packet leaving{.kind = packet.kind, .ecn = packet.ecn, .count = packet.count, .id = row};
-        leaving.turn = packet.turn;
-        leaving.bytes = packet.bytes;
+        Packet leaving{.kind = packet.kind, .ecn = packet.ecn, .count = packet.count, .id = row,
+                       .turn = packet.turn, .bytes = packet.bytes};
         const size_t at = At(row, packet.turn);
         switch (free_.empty() ? AddPlanned(at, leaving.count) : AddShared(at, leaving.count)) {
             case Fate::KEPT:
@@ -381,6 +380,7 @@ class AddingSwitch : public Switch {
     AddingSwitch(const Schedule& schedule, Slots slots, const Options& options)
         : slots_(std::move(slots)),
           schedule_(schedule),
+          shelves_(size_t{options.workers} * options.pools * options.together),
           barriers_(options),
           loop_(ns3::Create<Loop>(
               [this](Circling& circling, Picoseconds at) { return Pass(circling, at); },
@@ -436,13 +436,19 @@ class AddingSwitch : public Switch {
     /// A worker has got a marked packet.
     virtual void Notice(const Packet& packet, Picoseconds now) { TellAll(packet, now); }
 
-    /// Add a packet to a row; return whether something left.
-    bool Add(uint32_t row, const Packet& packet, Picoseconds at) {
-        const std::optional<Packet> leaving = slots_.Add(row, packet);
-        if (leaving) {
-            Leave(*leaving, slots_.WorkerOf(row), at);
+    /// Add a packet to a row. If that ends the pass, return whether something left.
+    std::optional<bool> Add(uint32_t row, const Packet& packet, Picoseconds at) {
+        std::optional<Packet> leaving = slots_.Add(row, packet);
+        if (!leaving) {
+            return std::nullopt;
         }
-        return leaving.has_value();
+        const uint32_t worker = slots_.WorkerOf(row);
+        if (schedule_.rows > 1 && !Pack(*leaving, worker)) {
+            slots_.Note(*leaving);
+            return false;
+        }
+        Leave(*leaving, worker, at);
+        return true;
     }
 
     /// Send now, or when the loop lets it go.
@@ -487,10 +493,10 @@ class AddingSwitch : public Switch {
             }
         }
         if (circling.packet.echo) {
-            Packet ack{.kind = Kind::ACK, .asked = circling.packet.asked};
-            ack.group = circling.packet.group;
-            ack.turn = circling.packet.turn;
-            Leave(ack, circling.packet.worker, at);
+            const Packet& asks = circling.packet;
+            const Packet ack{.kind = Kind::ACK, .group = asks.group, .turn = asks.turn,
+                             .asked = asks.asked};
+            Leave(ack, asks.worker, at);
         }
         return false;
     }
@@ -507,19 +513,34 @@ class AddingSwitch : public Switch {
     bool Contribute(Circling& circling, Picoseconds at) {
         ++slots_.tally.passes;
         size_t used = 0;
-        bool left = false;
+        std::optional<bool> left;
         for (const uint32_t word : circling.left) {
             ++used;
-            if (Add(schedule_.RowOf(word, circling.packet.id), circling.packet, at)) {
-                left = true;
-                break;
-            }
-            if (word & Schedule::kLastOfPass) {
+            left = Add(schedule_.RowOf(word, circling.packet.id), circling.packet, at);
+            if (left || word & Schedule::kLastOfPass) {
                 break;
             }
         }
         circling.left = circling.left.subspan(used);
-        return left;
+        return left.value_or(false);
+    }
+
+    /// Put a complete sum on the shelf of its worker (p4src/bundle.p4). Return whether it leaves with
+    /// what is there: when it fills the bundle, or is the worker's last one of the unit.
+    bool Pack(Packet& sum, uint32_t worker) {
+        const uint32_t together = schedule_.together, pools = schedule_.pools;
+        Shelf& shelf = shelves_[(worker * pools + sum.turn % pools) * together + sum.id % together];
+        sum.bytes += kPlacesBytes;
+        sum.others = shelf.sums++ % schedule_.rows;
+        const uint32_t block = (sum.turn - pools) % schedule_.blocks;
+        const uint64_t all = schedule_.ShareOf(worker, block).rows / together;
+        if (shelf.sums < all && sum.others + 1U < schedule_.rows) {
+            shelf.other[sum.others] = sum.id;
+            return false;
+        }
+        sum.other = shelf.other;
+        shelf.sums %= all;
+        return true;
     }
 
     /// One pass, without the loop: it touches one slot.
@@ -529,7 +550,15 @@ class AddingSwitch : public Switch {
         down_[packet.worker]->Send(answer, now);
     }
 
+    /// The sums of a worker that are complete in a unit, and those of them that have not left.
+    struct Shelf {
+        uint64_t sums = 0;
+        std::array<uint32_t, kMostRows - 1> other;
+    };
+
     const Schedule& schedule_;
+    // By worker, pool and fragment of those exchanged together.
+    std::vector<Shelf> shelves_;
     Barriers barriers_;
     ns3::Ptr<Loop> loop_;
     ns3::Ptr<Outlet> outlet_;

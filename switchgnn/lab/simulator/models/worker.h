@@ -356,11 +356,16 @@ class Worker : public Host {
         Flight& flight = FlightOf(packet.turn);
         // An ADVANCE overtakes what was recalled for nothing.
         const bool late = packet.turn != flight.Turn();
-        if (pace_.losses && (late || !flight.Misses(packet.id))) {
-            ++tally_.repeated;
-            return;
+        bool complete = false;
+        for (uint32_t i = 0; i <= packet.others; ++i) {
+            const uint32_t row = i < packet.others ? packet.other[i] : packet.id;
+            if (pace_.losses && (late || !flight.Misses(row))) {
+                ++tally_.repeated;
+            } else if (flight.Take(row, schedule_.rows > 1 ? 1 : packet.count)) {
+                complete = true;
+            }
         }
-        if (flight.Take(packet.id, packet.count)) {
+        if (complete) {
             recallers_[PoolOf(packet.turn)].Heard(now);
             CloseThose(now);
         }
