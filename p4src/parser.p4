@@ -51,11 +51,11 @@ parser SwitchParser(packet_in packet,
         transition select(hdr.switchgnn.kind) {
             kind_t.FEATURE: parse_payload;
             kind_t.SUM:     parse_payload;
+            kind_t.REDUCE:  parse_payload;
+            kind_t.REDUCED: parse_payload;
             kind_t.DONE:    parse_barrier;
             kind_t.ADVANCE: parse_barrier;
             kind_t.WAITING: parse_barrier;
-            kind_t.REDUCE:  parse_payload;
-            kind_t.REDUCED: parse_payload;
             kind_t.REDUCING: parse_barrier;
             default: accept;
         }

@@ -5,12 +5,13 @@
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import groupby
 
 from switchgnn.softswitch import ir
 from switchgnn.softswitch.errors import UnsupportedProgramError
 from switchgnn.softswitch.lowering import arithmetic
 from switchgnn.softswitch.lowering import variables as var
-from switchgnn.softswitch.lowering.arithmetic import all_of, compare, constant, variable
+from switchgnn.softswitch.lowering.arithmetic import all_of, any_of, compare, constant, variable
 from switchgnn.softswitch.lowering.expressions import FieldLayout, FunctionContext, Slot
 from switchgnn.softswitch.lowering.primitives import lower_primitive
 from switchgnn.softswitch.lowering.structure import Structurer, lower_graph
@@ -159,11 +160,12 @@ class ParserLowering:
             self._lower_operation(operation)
         key = [self._key_part(node) for node in state.key]
         branches = []
-        for case in _cases(state):
+        for following, cases in groupby(_cases(state), lambda case: case.next_state):
             with self._ctx.block() as block:
-                if case.next_state != join:
-                    structurer.region(case.next_state, join)
-            condition = _condition(case, key)
+                if following != join:
+                    structurer.region(following, join)
+            conditions = [_condition(case, key) for case in cases]
+            condition = next((each for each in conditions if each.constant), any_of(conditions))
             if condition.constant:
                 break
             branches.append((condition, tuple(block)))

