@@ -57,7 +57,7 @@ def test_all_are_done_beside_exchanges(soak, leaves, rates):
 @pytest.mark.whole
 @pytest.mark.parametrize("kind", [IncidentKind.RESTART, IncidentKind.TEAR])
 def test_a_restarted_switch_loses_none(soak, kind):
-    """Its sums are lost as well, of which some workers have some."""
+    """Its sums are lost as well, of which some workers have some. No exchange ends meanwhile."""
     rates = IncidentRates(loss=0.05)
     restart = Incident(kind, "s0", 1500, 0.1)
     outcome = run(soak, replace(LARGE, rounds=0, up=rates, down=rates, incidents=(restart,)))

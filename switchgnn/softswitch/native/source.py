@@ -113,17 +113,23 @@ class FunctionRenderer(Renderer):
         keyword = "if"
         for condition, block in statement.branches:
             yield f"{keyword} ({self.test(condition)}) {{"
-            apart = not self._apart and _is_rare(block)
-            self._apart |= apart
-            yield "[&]() __attribute__((noinline)) {" * apart
-            yield from self.block(block)
-            yield "}();" * apart
-            self._apart ^= apart
+            yield from self._branch(block)
             keyword = "} else if"
         if statement.otherwise:
             yield "} else {"
             yield from self.block(statement.otherwise)
         yield "}"
+
+    def _branch(self, block: ir.Block) -> Iterator[str]:
+        """Yield the lines of a branch; a function of its own if compilers take long over it."""
+        if self._apart or not _compiles_slowly(block):
+            yield from self.block(block)
+            return
+        self._apart = True
+        yield "[&]() __attribute__((noinline)) {"
+        yield from self.block(block)
+        yield "}();"
+        self._apart = False
 
     def _lookup(self, statement: ir.Lookup) -> Iterator[str]:
         shape, hit = self.shapes[statement.table], statement.hit.name
@@ -192,8 +198,8 @@ class FunctionRenderer(Renderer):
         yield f"host.log({len(self.messages) - 1}, logged); }}"
 
 
-def _is_rare(block: ir.Block) -> bool:
-    """Return whether a block only computes, with such wide numbers that compilers take long."""
+def _compiles_slowly(block: ir.Block) -> bool:
+    """Return whether a block only computes, and with numbers of more than 1,024 bits."""
     inside = ir.statements_in(block)
     widest = max((each.high.bit_length() for each in ir.variables_set(block)), default=0)
     return widest > 1024 and all(isinstance(s, (ir.Assign, ir.Let, ir.If)) for s in inside)

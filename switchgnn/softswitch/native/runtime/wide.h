@@ -84,8 +84,7 @@ template <> struct TypeOf<1> { typedef u64 type; };
 template <> struct TypeOf<2> { typedef u128 type; };
 template <int N> using T = typename TypeOf<N>::type;
 
-template <class X> struct WordsOf { static const int value = (sizeof(X) + 7) / 8; };
-template <class X> constexpr int words_of = WordsOf<X>::value;
+template <class X> constexpr int words_of = (sizeof(X) + 7) / 8;
 
 template <class X> INLINE u64 word(const X& x, int i) {
     if constexpr (words_of<X> == 1) return (u64)x;
@@ -136,6 +135,7 @@ template <int N> INLINE W<N> operator^(const W<N>& a, const W<N>& b) {
 template <int N> INLINE W<N> operator~(const W<N>& a) {
     return by_words(a, a, [](auto x, auto) { return ~x; });
 }
+// a + b + carry.
 template <int N> INLINE W<N> sum(const W<N>& a, const W<N>& b, u64 carry) {
     W<N> r;
     for (int i = 0; i < N; i++) {
@@ -163,11 +163,7 @@ template <int N> static __attribute__((noinline)) W<N> operator*(const W<N>& a, 
     }
     return r;
 }
-template <int N> INLINE bool operator==(const W<N>& a, const W<N>& b) {
-    u64 different = 0;
-    for (int i = 0; i < N; i++) different |= a.w[i] ^ b.w[i];
-    return different == 0;
-}
+template <int N> INLINE bool operator==(const W<N>& a, const W<N>& b) { return !nonzero(a ^ b); }
 
 // The distance of a shift; one that is too large for any number stays so.
 template <class X> INLINE u64 distance(const X& x) {
@@ -246,21 +242,20 @@ template <class X> static Division<X> divided(const X& a, const X& b) {
         return r;
     }
 }
-template <class X> INLINE X zero() { return X{}; }
 // As above for two's complements: the quotient is rounded down, as Python does.
 template <class X> static Division<X> divided_down(const X& a, const X& b) {
-    if (!nonzero(b)) return {zero<X>(), zero<X>()};
+    if (!nonzero(b)) return {X{}, X{}};
     const bool na = is_negative(a), nb = is_negative(b);
-    Division<X> r = divided<X>(na ? zero<X>() - a : a, nb ? zero<X>() - b : b);
+    Division<X> r = divided<X>(na ? X{} - a : a, nb ? X{} - b : b);
     if (na != nb) {
         if (nonzero(r.remainder)) {
             r.quotient = ~r.quotient;  // minus the quotient, less one
-            r.remainder = (nb ? zero<X>() - b : b) - r.remainder;
+            r.remainder = (nb ? X{} - b : b) - r.remainder;
         } else {
-            r.quotient = zero<X>() - r.quotient;
+            r.quotient = X{} - r.quotient;
         }
     }
-    if (nb) r.remainder = zero<X>() - r.remainder;
+    if (nb) r.remainder = X{} - r.remainder;
     return r;
 }
 
