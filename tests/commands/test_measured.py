@@ -70,7 +70,7 @@ def runs(tmp_path, monkeypatch):
     made = []
 
     def run_job(options, _step, *, forkserver):
-        made.append((options.graph, options.left, options.workers))
+        made.append((options.rounds, options.left, options.workers))
         large = "12000" in options.graph
         seconds = [0.5] + [0.003 if large else 0.002] * (options.rounds - 1)
         frames = (1_500 if large else 500) * options.rounds
@@ -94,7 +94,7 @@ def test_a_machine_is_measured_once_for_a_number_of_workers(runs):
     cost = Cost(pytest.approx(1.5e-3 / 8), pytest.approx(5e-7))
     assert first == MeasuredCosts(cost, cost)
     assert measured_here(job_of(bandwidth=None), None, told.append) == first
-    assert [(left, workers) for _, left, workers in runs] == [(False, 8)] * 2 + [(True, 8)] * 2
+    assert runs == [(6, False, 8), (2, False, 8), (6, True, 8), (2, True, 8)]
     assert len(told) == 1
 
 
