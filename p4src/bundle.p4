@@ -28,10 +28,10 @@ control Rows(in headers_t hdr, inout metadata_t meta) {
 
     apply {
         meta.rows = IS_REDUCE(hdr.switchgnn) ? 2w0 : meta.loop.rows;
-        row_width = hdr.switchgnn.width >> meta.rows;
+        row_width = meta.frame_width >> meta.rows;
         meta.last_of_row = row_width[4:2];
         // Not in one expression, which p4c would repeat wherever it is used.
-        meta.row_lanes = (bit<9>) hdr.switchgnn.width + 1;
+        meta.row_lanes = (bit<9>) meta.frame_width + 1;
         if (meta.rows == 0) {
             meta.row_lanes = meta.row_lanes << 3;
         } else if (meta.rows == 1) {
@@ -233,6 +233,10 @@ control Bundle(in headers_t hdr, inout metadata_t meta) {
     }
 
     apply {
+        if (meta.partial != 0) {
+            // It goes up alone.
+            meta.rows = 0;
+        }
         if (meta.rows != 0 && meta.send_sum == 1) {
             index = (bit<32>) hdr.switchgnn.pool * MAX_WORKERS + (bit<32>) meta.result_worker;
             last = (3w1 << meta.rows) - 1;

@@ -111,8 +111,9 @@ const bit<16> BARE_LENGTH = 20 + 26;
 const bit<16> WAITING_LENGTH = 20 + 26 + 28 + 16;
 
 // A bundle is a frame of 2, 4 or 8 rows side by side, as the plan says; its body is full width. As a
-// feature, it has an id from 3 * 2^30 on; as a sum, a header with the destinations.
-const vertex_t BUNDLE = 0xffffffff;
+// feature, it has an id from 3 * 2^30 on; as a sum, a header with the destinations, and in Dst_id
+// the worker.
+const vertex_t SUM_BUNDLES = 0xffffff00;
 #define IS_BUNDLE(id) (id[31:30] == 3)
 // Source ids from 2^31 on are partial sums; a feature of one names its destination.
 #define IS_PARTIAL(id) (id[31:30] == 2)
@@ -200,7 +201,7 @@ header switchgnn_t {
     bit<32>  checksum;
 }
 
-// Follows the SwitchGNN header in a bundle of sums, whose Dst_id is BUNDLE: of each row the place of
+// Follows the SwitchGNN header in a bundle of sums: of each row the place of
 // its destination among those of its worker in the block, NO_PLACE if there is no such row.
 header places_t {
     bit<128> places;

@@ -66,13 +66,18 @@ control SwitchIngress(inout headers_t hdr,
     action make_tag() {
         meta.tag = meta.loop.session ++ 8w0 ++ hdr.switchgnn.round
             ++ hdr.switchgnn.fragment ++ hdr.switchgnn.block_id ++ hdr.switchgnn.pool
-            ++ hdr.switchgnn.width;
+            ++ meta.frame_width;
     }
 
     apply {
         arrive();
         if (meta.loop.pass_number == 0) {
             session.apply(hdr, meta);
+        }
+        meta.frame_width = hdr.switchgnn.width;
+        if (IS_PARTIAL(hdr.switchgnn.src_id) && meta.loop.rows != 0) {
+            // One row, from a leaf.
+            meta.frame_width = (width_t) hdr.switchgnn.feature_group;
         }
         make_tag();
         if (meta.loop.pass_number == 0) {
@@ -123,7 +128,7 @@ control SwitchIngress(inout headers_t hdr,
             pad.apply(hdr);
             rows.apply(hdr, meta);
             if (meta.rows != 0 && meta.adds == 1 && meta.loop.pass_number == 0
-                    && !ROWS_FILL_CHUNKS(meta)) {
+                    && !IS_PARTIAL(hdr.switchgnn.src_id) && !ROWS_FILL_CHUNKS(meta)) {
                 spread.apply(hdr, meta);
             }
             banks.apply(hdr, meta);

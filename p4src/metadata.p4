@@ -77,6 +77,7 @@ struct metadata_t {
     worker_t     worker;
     worker_set_t worker_bit;
     // Ingress
+    width_t      frame_width;        // of the unit's frames from and to workers, and in its tag
     tag_t        tag;
     // TagWindow
     tag_t        barrier_tag;        // the latest tag whose barrier may be reported

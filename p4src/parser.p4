@@ -48,9 +48,10 @@ parser SwitchParser(packet_in packet,
 
     state parse_switchgnn {
         packet.extract(hdr.switchgnn);
+        groups = (bit<6>) ((hdr.ipv4.total_len - BARE_LENGTH) >> 5);
         transition select(hdr.switchgnn.kind) {
             kind_t.FEATURE: parse_payload;
-            kind_t.SUM:     parse_payload;
+            kind_t.SUM:     parse_sum;
             kind_t.REDUCE:  parse_payload;
             kind_t.REDUCED: parse_payload;
             kind_t.DONE:    parse_barrier;
@@ -61,9 +62,21 @@ parser SwitchParser(packet_in packet,
         }
     }
 
+    state parse_sum {
+        transition select(hdr.switchgnn.dst_id) {
+            SUM_BUNDLES &&& SUM_BUNDLES: parse_places;
+            default: parse_payload;
+        }
+    }
+
+    // Half a group, so there are as many.
+    state parse_places {
+        packet.extract(hdr.places);
+        transition parse_payload;
+    }
+
     // Admission compares the length with what the header says. Inside the loop there may be more.
     state parse_payload {
-        groups = (bit<6>) ((hdr.ipv4.total_len - BARE_LENGTH) >> 5);
         transition select(groups[5:2]) {
             0: parse_rest;
             default: parse_chunk0;

@@ -73,7 +73,9 @@ control Rewrite(inout headers_t hdr, inout metadata_t meta, in port_t egress_por
         hdr.switchgnn.resend = 0;
         hdr.switchgnn.level = 1;
         hdr.switchgnn.echo = 0;
-        hdr.switchgnn.feature_group = 0;
+        // Of what the spine sends, which is a bundle.
+        hdr.switchgnn.feature_group = meta.loop.rows == 0 ? 0 : (bit<16>) meta.frame_width;
+        hdr.switchgnn.width = meta.frame_width >> meta.loop.rows;
     }
 
     // A part goes up as one contribution of all workers below.
@@ -108,6 +110,7 @@ control Rewrite(inout headers_t hdr, inout metadata_t meta, in port_t egress_por
             } else if (meta.partial != 0) {
                 make_partial();
             } else {
+                hdr.switchgnn.width = meta.frame_width;
                 sum.apply(hdr, meta.sum, meta.destination);
             }
             if (meta.rows != 0 && !ROWS_FILL_CHUNKS(meta)) {
@@ -122,7 +125,7 @@ control Rewrite(inout headers_t hdr, inout metadata_t meta, in port_t egress_por
                               GROUPS(hdr.switchgnn.width, hdr.switchgnn.bits));
             }
             if (meta.rows != 0) {
-                hdr.switchgnn.dst_id = BUNDLE;
+                hdr.switchgnn.dst_id = SUM_BUNDLES | (vertex_t) meta.result_worker;
                 hdr.places.setValid();
                 hdr.places.places = meta.sum.places;
                 hdr.ipv4.total_len = hdr.ipv4.total_len + 16;

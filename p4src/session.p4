@@ -113,7 +113,7 @@ control Admission(in headers_t hdr,
             : (bit<16>) GROUPS(hdr.switchgnn.width, hdr.switchgnn.bits) << 5;
         // A short body has numbers of 32 bits only, as fewer would not make it shorter.
         fits = HAS_NUMBERS(hdr.switchgnn.kind)
-            ? hdr.ipv4.total_len == BARE_LENGTH + body
+            ? hdr.ipv4.total_len - (hdr.places.isValid() ? 16w16 : 0) == BARE_LENGTH + body
                 && (hdr.switchgnn.bits != BITS_16 || hdr.switchgnn.width > LANES_8)
                 && (hdr.switchgnn.bits != BITS_8 || hdr.switchgnn.width > LANES_16)
                 && (hdr.switchgnn.bits == BITS_32 || !IS_REDUCE(hdr.switchgnn))
@@ -127,8 +127,10 @@ control Admission(in headers_t hdr,
             meta.outcome = MALFORMED;
         } else if (hdr.switchgnn.isValid()) {
             if (hdr.switchgnn.version != SWITCHGNN_VERSION || !fits
-                    || ((hdr.switchgnn.width >> meta.loop.rows) > meta.loop.width
+                    || ((meta.frame_width >> meta.loop.rows) > meta.loop.width
                         && !IS_REDUCE(hdr.switchgnn))
+                    || (IS_PARTIAL(hdr.switchgnn.src_id)
+                        && hdr.switchgnn.width != meta.frame_width >> meta.loop.rows)
                     || (IS_REDUCE(hdr.switchgnn) && hdr.switchgnn.pool != 0)
                     || (hdr.barrier.isValid() && hdr.barrier.magnitude > LARGEST_FLOAT)) {
                 meta.outcome = MALFORMED;

@@ -5,6 +5,7 @@
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from switchgnn.base.network import Network
 from switchgnn.controller.controls.tables import Keyed
@@ -17,6 +18,8 @@ LAST_TAGS_REGISTER = "last_tag"
 DISTANT = "set_distant"
 # Of a set of workers, one bit each.
 _SET_BYTES = 16
+# As in headers.p4.
+SUM_BUNDLES = 0xFFFFFF00
 
 
 class Source(Keyed):
@@ -47,12 +50,14 @@ class Destination(Keyed):
 
     def count(self, plan: SwitchPlan, network: Network | None = None) -> int:
         """Return the number of entries."""
-        return len(plan.switch.result_block if plan.part is None else plan.part.route_block)
+        if plan.part is None:
+            return len(plan.switch.result_block)
+        return len(plan.part.route_block) + len(_bundles_from_above(plan)[0])
 
     def rows(self, plan: SwitchPlan, network: Network) -> Rows:
         """Return one entry for each destination of each block."""
         if plan.part is not None:
-            return self._leaf_spine_rows(plan.part, plan.ports(network))
+            return self._leaf_spine_rows(plan, plan.part, plan.ports(network))
         switch = plan.switch
         ports = np.array(plan.ports(network), np.int64)
         values: dict[str, Value] = {
@@ -65,7 +70,9 @@ class Destination(Keyed):
         }
         return self.make(values, len(switch.result_block))
 
-    def _leaf_spine_rows(self, part: LeafSpinePart, neighbours: list[int]) -> Rows:
+    def _leaf_spine_rows(
+        self, plan: SwitchPlan, part: LeafSpinePart, neighbours: list[int]
+    ) -> Rows:
         ports, switch, slot = np.array(neighbours, np.int64), part.switch, part.route_result
         placed = slot >= 0
         values: dict[str, Numbers] = {
@@ -80,11 +87,25 @@ class Destination(Keyed):
         own: dict[str, Value] = {name: column[~distant] for name, column in values.items()}
         others: dict[str, Value] = {name: column[distant] for name, column in values.items()}
         others["above"] = ports[part.route_above[distant]]
+        block, worker = _bundles_from_above(plan)
+        bundles: dict[str, Value] = {
+            "block_id": block,
+            "dst_id": SUM_BUNDLES + worker,
+            "port": ports[worker - min(part.below)],
+        }
         return concatenate(
             self.table,
             self.make(own, int((~distant).sum())),
             self.make(others, int(distant.sum()), DISTANT),
+            self.make({**dict.fromkeys(("bank", "slot", "expected"), 0), **bundles}, len(block)),
         )
+
+
+def _bundles_from_above(plan: SwitchPlan) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the block and the worker of bundles of sums that spines complete."""
+    blocks = plan.manifest.blocks * (plan.above > 0 and plan.manifest.rows > 1)
+    block, below = np.arange(1, blocks + 1), np.array(plan.below)
+    return np.repeat(block, len(below)), np.tile(below, len(block))
 
 
 class Partial(Keyed):

@@ -11,8 +11,7 @@ from switchgnn.base.network import Network
 from switchgnn.controller.controls.tables import Keyed
 from switchgnn.controller.p4runtime.rows import Rows, Value, concatenate
 from switchgnn.controller.plan import SwitchPlan
-from switchgnn.planner.arrays import starts_group
-from switchgnn.planner.plan.plan import SwitchPart
+from switchgnn.planner.arrays import rank_within
 
 PARTIAL = "set_partial"
 # As in headers.p4.
@@ -45,16 +44,15 @@ def multicast_groups(plan: SwitchPlan, network: Network) -> dict[int, tuple[int,
     return groups
 
 
-def _places(switch: SwitchPart) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the place of each result among those of its worker and block, and their number."""
-    order = np.lexsort((switch.result_vertex, switch.result_worker, switch.result_block))
-    first = starts_group(switch.result_block[order], switch.result_worker[order])
-    begin = np.flatnonzero(first)
-    sizes = np.diff(np.append(begin, len(order)))
-    place, sums = np.empty((2, len(order)), dtype=np.int64)
-    place[order] = np.arange(len(order)) - np.repeat(begin, sizes)
-    sums[order] = np.repeat(sizes, sizes)
-    return place, sums
+def _owners(plan: SwitchPlan) -> dict[str, Value]:
+    """Return the worker of each result, its place there, and how many the switch completes."""
+    switch, part = plan.switch, plan.part
+    worker = switch.result_worker if part is None else part.result_owner
+    key = switch.result_block.astype(np.int64) << 17 | worker.astype(np.int64) << 1
+    place = rank_within((key,), (switch.result_vertex,)) if part is None else part.result_place
+    key |= 0 if part is None else part.result_partial > 0
+    _, group, sizes = np.unique(key, return_inverse=True, return_counts=True)
+    return {"worker": worker, "place": place, "sums": sizes[group]}
 
 
 class Result(Keyed):
@@ -78,13 +76,7 @@ class Result(Keyed):
             "port": ports[switch.result_worker],
             "group": result_group(switch.result_worker.astype(np.int64)),
         }
-        place, sums_of_worker = _places(switch)
-        mine: dict[str, Value] = {
-            "worker": switch.result_worker,
-            "place": place,
-            "sums": sums_of_worker,
-        }
-        sums = self.make({**values, **mine}, len(switch.result_block))
+        sums = self.make({**values, **_owners(plan)}, len(switch.result_block))
         if plan.part is None:
             return sums
         ids = plan.part.result_partial

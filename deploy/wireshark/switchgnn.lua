@@ -13,7 +13,7 @@ local HEADER_BYTES, CHECKED_BYTES = 26, 22
 local BARRIER_BYTES, WAITING_BYTES = 28, 44
 local WORKER_BYTES = 16
 -- Of a bundle of sums: 16 bits for each of 8 rows precede the numbers.
-local BUNDLE, PLACES, PLACE_BYTES = 0xffffffff, 8, 2
+local SUM_BUNDLES, PLACES, PLACE_BYTES = 0xffffff00, 8, 2
 
 local FEATURE, SUM, DONE, ADVANCE, WAITING = 1, 2, 3, 4, 5
 local ACK, RECALL, MISSING, FETCH, NOTICE = 6, 7, 8, 9, 10
@@ -208,7 +208,7 @@ end
 
 -- The bytes that precede them.
 local function place_bytes_of(buffer, direct)
-    local bundle = not direct and kind_of(buffer) == SUM and buffer(4, 4):uint() == BUNDLE
+    local bundle = not direct and kind_of(buffer) == SUM and buffer(4, 4):uint() >= SUM_BUNDLES
     return bundle and PLACES * PLACE_BYTES or 0
 end
 

@@ -61,7 +61,8 @@ def expected_traffic(
 
     Up: features, partial sums and one DONE per barrier. Down: sums, one ACK per group of features
     and one ADVANCE per barrier. There is a barrier for the opening of each pool and one after each
-    fragment of each block, at least one in each pool.
+    fragment of each block, at least one in each pool. Over leaves and spines there may be more
+    bundles of sums, as each switch has its own.
     """
     rows, pools = manifest.rows, manifest.pools
     blocks = manifest.direction(direction).block_numbers

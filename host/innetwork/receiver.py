@@ -22,9 +22,9 @@ from switchgnn.host.innetwork.endpoint import Endpoint
 from switchgnn.host.innetwork.schedule import BlockSchedule
 from switchgnn.host.wire.header import (
     BODY_AT,
-    BUNDLE,
     NO_PLACE,
     PLACES,
+    SUM_BUNDLES,
     Header,
     Kind,
     Unit,
@@ -202,7 +202,7 @@ class SumReceiver:
 
     def _take_bundle(self, header: Header, frame: memoryview, now: float) -> bool:
         places = np.full(PLACES, NO_PLACE)
-        if header.dst_id == BUNDLE:
+        if header.dst_id >= SUM_BUNDLES:
             places = np.frombuffer(frame, dtype=">u2", count=PLACES, offset=BODY_AT)
         named = np.flatnonzero(places != NO_PLACE)
         fits = len(named) and named[-1] < self._schedule.rows

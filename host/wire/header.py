@@ -169,8 +169,9 @@ LANE_KINDS = (Kind.FEATURE, Kind.SUM, Kind.REDUCE, Kind.REDUCED)
 HEARTBEAT_KINDS = (Kind.WAITING, Kind.REDUCING)
 BARRIER_KINDS = (Kind.DONE, Kind.ADVANCE, *HEARTBEAT_KINDS)
 
-# `Dst_id` of a bundle of sums: places of destinations precede the numbers, one for each row.
-BUNDLE = 0xFFFFFFFF
+# `Dst_id` of a bundle of sums for worker 0. Places of destinations, one for each row, precede the
+# numbers.
+SUM_BUNDLES = 0xFFFFFF00
 PLACES = 8
 PLACE_BYTES = 2
 NO_PLACE = 0xFFFF
@@ -395,7 +396,8 @@ def body_bytes(header: Header) -> int | None:
 
 def places_bytes(header: Header) -> int:
     """Return the bytes that precede the numbers of a packet: the places of a bundle of sums."""
-    return PLACES * PLACE_BYTES if header.kind is Kind.SUM and header.dst_id == BUNDLE else 0
+    bundle = header.kind is Kind.SUM and header.dst_id >= SUM_BUNDLES
+    return PLACES * PLACE_BYTES if bundle else 0
 
 
 def frame_checksum(frame: bytes | memoryview, body_bytes: int) -> int:

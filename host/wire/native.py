@@ -29,7 +29,7 @@ _HEADERS = ("frames.h", "arriving.h", "reduced.h", "rows.h", "sums.h")
 # Constants of header.py that native code uses.
 _CONSTANTS = (
     *("HEADER_AT", "CHECKED_BYTES", "BODY_AT", "ETHERNET_BYTES", "FRAGMENT_BYTES", "GROUP_BYTES"),
-    *("VERSION", "PROTOCOL", "BUNDLE", "PLACES", "PLACE_BYTES", "NO_PLACE"),
+    *("VERSION", "PROTOCOL", "SUM_BUNDLES", "PLACES", "PLACE_BYTES", "NO_PLACE"),
 )
 # The fields of the structs that native code and Python share, as C declares them.
 _SHARED = {

@@ -27,7 +27,6 @@ from switchgnn.host.wire.header import (
     BARRIER_FIELDS,
     BARRIER_KINDS,
     BITS,
-    BUNDLE,
     CHECKED_BYTES,
     HEADER_FIELDS,
     HEARTBEAT_KINDS,
@@ -37,6 +36,7 @@ from switchgnn.host.wire.header import (
     NO_PLACE,
     PLACES,
     PROTOCOL,
+    SUM_BUNDLES,
     VERSION,
     WAITING_FIELDS,
     Kind,
@@ -86,7 +86,7 @@ class SwitchGNN(Packet):
 
     def guess_payload_class(self, payload: bytes) -> Any:  # noqa: ANN401
         """Return the body that the kind calls for."""
-        if self.Kind == Kind.SUM and self.Dst_id == BUNDLE:
+        if self.Kind == Kind.SUM and self.Dst_id >= SUM_BUNDLES:
             return PlacesLayer
         if self.Kind in LANE_KINDS:
             return self.body_of_lanes(payload)

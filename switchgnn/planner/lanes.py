@@ -85,6 +85,11 @@ def frame_bytes(lanes: int, rows: int = 1) -> int:
     return _HEADERS_BYTES + _NUMBER_BYTES * lanes * rows
 
 
+def row_frame_bytes(lanes: int) -> int:
+    """Return the bytes of a frame with one row of a bundle, which a leaf sends up."""
+    return frame_bytes(_in_groups(lanes))
+
+
 def sum_frame_bytes(lanes: int, rows: int = 1) -> int:
     """Return the bytes of a sum's frame; a bundle names its destinations."""
     return frame_bytes(lanes, rows) + _PLACES_BYTES * (rows > 1)

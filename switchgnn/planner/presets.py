@@ -249,10 +249,6 @@ def check_lanes(context: PlanContext) -> None:
             f"Frames with {context.rows} rows of {lanes} numbers are not possible: {known} rows of "
             f"that width fit into {LANES[-1]} numbers."
         )
-    if context.rows > 1 and context.over is not None:
-        raise PlannerError(
-            f"Several leaves add single rows only, not {context.rows} per frame: plan with 1."
-        )
 
 
 def resolve_strategies(

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from switchgnn.base.network import star_network
 from switchgnn.host.direct.frames import PROTOCOL as DIRECT
 from switchgnn.host.wire.addresses import ipv4_envelope
-from switchgnn.host.wire.header import BUNDLE, HEADER_AT, PROTOCOL, BarrierBody, Header, Kind
+from switchgnn.host.wire.header import HEADER_AT, PROTOCOL, SUM_BUNDLES, BarrierBody, Header, Kind
 from tests.host.wire.test_header import headers, u32, with_possible_bits
 
 NETWORK = star_network(4)
@@ -33,7 +33,7 @@ def bodies(header):
     kind = header.kind
     if kind in (Kind.FEATURE, Kind.SUM, Kind.REDUCE, Kind.REDUCED):
         size = 32 * math.ceil(((header.fragment & 31) + 1) * header.bits / 32)
-        if kind is Kind.SUM and header.dst_id == BUNDLE:
+        if kind is Kind.SUM and header.dst_id == SUM_BUNDLES:
             size += 16
         return st.binary(min_size=32, max_size=32).map(lambda some: (some * 33)[:size])
     if kind not in (Kind.DONE, Kind.ADVANCE, Kind.WAITING, Kind.REDUCING):
@@ -47,7 +47,7 @@ def packets(draw, kinds=tuple(Kind)):
     """A header and its valid frame, from a worker to the switch or back."""
     header = with_possible_bits(draw(headers)._replace(kind=draw(st.sampled_from(kinds))))
     if header.kind is Kind.SUM and draw(st.booleans()):
-        header = header._replace(dst_id=BUNDLE)
+        header = header._replace(dst_id=SUM_BUNDLES)
     body = draw(bodies(header))
     ends = [draw(st.sampled_from(WORKERS)), SWITCH]
     if draw(st.booleans()):

@@ -17,25 +17,30 @@ from tests.end_to_end.conftest import LEAF_SPINE, run_json, succeeded
 from tests.support.commands import forkserver
 from tests.support.markers import COMBINATIONS, full, on_python, some_of
 
-# 33 numbers are a frame of 32 and one of 8.
+# 33 numbers are a frame of 32 and one of 8, or rows of 16, 16 and 2, which make one of 8.
 ROW_BYTES, NARROWEST_FRAME_BYTES = 188 + 92, 92
+IN_BUNDLES = ("--strategy", "best", "--rows", 4, "--lanes", 16)
 EMBEDDED = ("embedded", "loopback")
 
 
 @pytest.mark.parametrize(
-    ("combination", "workers", "leaves", "spines", "send"),
+    ("combination", "workers", "leaves", "spines", "how"),
     some_of(
-        lambda where, shape: where != 1 and shape == (where == 0),
+        lambda where, shape: (where, shape) in {(0, 1), (2, 0), (2, 2)},
         COMBINATIONS,
-        [pytest.param(4, 2, 1, "multicast", id="4"), pytest.param(7, 4, 2, "cover", id="7")],
+        [
+            pytest.param(4, 2, 1, ("--send", "multicast", "--lanes", 32), id="4"),
+            pytest.param(7, 4, 2, ("--send", "cover", "--lanes", 32), id="7"),
+            pytest.param(6, 3, 2, IN_BUNDLES, id="bundles"),
+        ],
     ),
 )
-def test_every_sum_is_exact(combination, workers, leaves, spines, send):
+def test_every_sum_is_exact(combination, workers, leaves, spines, how):
     report = run_json(
         combination,
         *LEAF_SPINE,
         *("--leaves", leaves, "--spines", spines, "--workers", workers),
-        *("--graph", "karate", "--slots", 16, "--features", 33, "--lanes", 32, "--send", send),
+        *("--graph", "karate", "--slots", 16, "--features", 33, *how),
     )
     assert report["exact"] is True
     leaf_spine = report["leaf_spine"]
@@ -53,9 +58,11 @@ def test_every_sum_is_exact(combination, workers, leaves, spines, send):
 
 def check_bytes(report, leaf_spine):
     """Only requests of workers exceed the plan."""
-    meetings = report["rounds"] * (1 + report["blocks"] * 2)
+    fragments = 2 if report["lanes"] == 32 else 3
+    meetings = report["rounds"] * (1 + report["blocks"] * fragments)
     barriers = meetings * leaf_spine["leaves"] * BARRIER_FRAME_BYTES
-    data = leaf_spine["planned_partial_sums"] // 2 * ROW_BYTES
+    row = ROW_BYTES if fragments == 2 else 2 * 124 + 92
+    data = leaf_spine["planned_partial_sums"] // fragments * row
     assert leaf_spine["planned_bytes_up"] == data + barriers
     if leaf_spine["bytes_up"] is None:
         return
@@ -125,6 +132,7 @@ def test_faults_on_links_and_cables(combination, where):
         combination,
         *LEAF_SPINE,
         *("--graph", "karate", "--slots", 16, "--features", 33, "--faults", f"{said},seed=7"),
+        *(() if where else IN_BUNDLES),
     )
     assert report["exact"] is True
     everywhere = sum(report["faults_injected"].values())

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A switch and its workers, as slow and as plain as possible: the judge of whole plans."""
 
+import itertools
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -169,9 +170,11 @@ def replay_leaf_spine(plan, parts, features, direction=Direction.FORWARD):
             for at in rng.permutation(len(packets)):
                 _through_switch(spine.switch, block, packets[at], there, inboxes)
             for leaf, inbox in enumerate(inboxes):
-                down[leaf, spine.number] += len(inbox)
-                for vertex, value in inbox.items():
-                    arrived[_towards(parts.leaves[leaf], block, vertex)][vertex] = value
+                owners = [_towards(parts.leaves[leaf], block, vertex) for vertex in inbox]
+                bundles = -(-np.bincount(owners, minlength=1) // plan.manifest.rows)
+                down[leaf, spine.number] += bundles.sum()
+                for owner, (vertex, value) in zip(owners, inbox.items(), strict=True):
+                    arrived[owner][vertex] = value
         for part in plan.workers:
             _receive(part, block, arrived[part.worker], total)
     return Replayed(total, up, down)
@@ -206,6 +209,12 @@ def check_routes(plan, parts):
     owner = dict(zip(_destinations(plan.switch), workers, strict=True))
     sender = dict(tuples(plan.switch.source_vertex, plan.switch.source_worker))
     home = parts.leaf_spine.leaf_of_worker
+    place = {
+        key: (own.worker, index)
+        for own in plan.workers
+        for block, (begin, end) in enumerate(itertools.pairwise(own.receive_indptr), 1)
+        for index, key in enumerate((block, each) for each in own.receive_vertex[begin:end])
+    }
     spine_of = {key: spine.number for spine in parts.spines for key in _destinations(spine.switch)}
     for part in parts.switches:
         switch, is_leaf, local = part.switch, part.above > 0, _destinations(part.switch)
@@ -214,6 +223,7 @@ def check_routes(plan, parts):
         expected = dict(zip(tuples(switch.entry_block[entry], bank, slot), awaited, strict=True))
         results = tuples(switch.result_block, switch.result_bank, switch.result_slot)
         assert [expected[key] for key in results] == switch.result_expected.tolist()
+        assert list(tuples(part.result_owner, part.result_place)) == [place[it] for it in local]
         keys = list(tuples(part.route_block, part.route_vertex))
         own = {key for key, worker in owner.items() if is_leaf and worker in part.below}
         assert keys == sorted(own | set(local))

@@ -21,11 +21,12 @@ from switchgnn.lab.simulator import (
     SPINE,
     LeafSpineOptions,
     NetworkOptions,
+    SimulatorError,
     host_setup,
     plan_setup,
     run_simulation,
 )
-from switchgnn.planner import Direction, PlannerError, build_plan, load_graph
+from switchgnn.planner import Direction, build_plan, load_graph
 from switchgnn.planner.costs.report import predict_leaf_spine
 from switchgnn.planner.plan.leaf_spine import split_for_leaf_spine
 
@@ -140,7 +141,7 @@ def test_links_carry_what_the_planner_predicts(plan, leaves):
 
 @both_completions
 def test_leaves_take_no_bundles(graph, completion):
-    with pytest.raises(PlannerError, match="Leaves add single rows"):
+    with pytest.raises(SimulatorError, match="one switch only"):
         on_network(planned(graph, rows=2), 1, LeafSpineOptions(3, 2, completion))
 
 

@@ -56,7 +56,7 @@ struct SumFastPath : SumFields {
     }
     // Takes all rows of a bundle, or none.
     bool take_bundle(const Fields& f, const u8* places, const u8* body, u32 bits) {
-        if (f.fetch || f.ecn || f.destination != BUNDLE) return false;
+        if (f.fetch || f.ecn || f.destination < SUM_BUNDLES) return false;
         bool any = false;
         for (u32 row = 0; row < PLACES; row++) {
             const u32 place = load16(places + row * PLACE_BYTES);

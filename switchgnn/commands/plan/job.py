@@ -403,7 +403,7 @@ def report_plan(made: MadePlan, tell: Progress) -> PlanReport:
     directions = _report(made.graph, made.plan, boundary, frames, tell)
     leaf_spine = None
     if made.parts is not None:
-        leaf_spine = _leaf_spine(made.plan, boundary, made.parts, frames)
+        leaf_spine = _leaf_spine(made.plan, boundary, made.parts, widths)
     tell("predict the seconds of exchanges")
     outlook = outlook_of(
         made.plan, boundary, made.forecast, frames, made.predicted, star=made.parts is None
@@ -412,7 +412,7 @@ def report_plan(made: MadePlan, tell: Progress) -> PlanReport:
 
 
 def _leaf_spine(
-    plan: Plan, boundary: BoundaryEdges, parts: LeafSpineParts, frames: Sequence[int]
+    plan: Plan, boundary: BoundaryEdges, parts: LeafSpineParts, widths: Sequence[int]
 ) -> dict[str, LeafSpineDirection]:
     """Count the packets between leaves and spines, by direction."""
     return {
@@ -420,8 +420,9 @@ def _leaf_spine(
             parts,
             plan.manifest.direction(direction),
             boundary.towards(direction),
-            frames,
+            widths,
             BARRIER_FRAME_BYTES,
+            rows=plan.manifest.rows,
         )
         for direction in map(Direction, plan.manifest.directions)
     }

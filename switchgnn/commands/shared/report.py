@@ -13,9 +13,9 @@ from switchgnn.controller import Outcome
 from switchgnn.host.direct.framing import FRAGMENT
 from switchgnn.host.host_baseline import Exchanges, HostTraffic
 from switchgnn.host.registry import HOST, HOST_PARTIAL
-from switchgnn.host.wire.header import BARRIER_FRAME_BYTES, feature_frame_bytes
+from switchgnn.host.wire.header import BARRIER_FRAME_BYTES
 from switchgnn.planner.costs.report import predict_leaf_spine
-from switchgnn.planner.lanes import fragment_lanes
+from switchgnn.planner.lanes import fragment_lanes, frame_bytes, row_frame_bytes, sum_frame_bytes
 from switchgnn.planner.plan.leaf_spine import LeafSpineParts
 from switchgnn.planner.plan.manifest import Manifest
 from switchgnn.softswitch.native.engine import Ahead
@@ -102,18 +102,22 @@ class _PlannedLoad:
 
 def _planned(parts: LeafSpineParts, manifest: Manifest, exchanges: Exchanges) -> _PlannedLoad:
     record = manifest.direction(exchanges.direction)
-    said = predict_leaf_spine(parts, record)
-    widths = fragment_lanes(exchanges.width, manifest.lanes)
+    said = predict_leaf_spine(parts, record, manifest.rows)
+    widths = fragment_lanes(exchanges.width, manifest.lanes, manifest.rows)
     fragments = len(widths)
-    weight = exchanges.times * sum(map(feature_frame_bytes, widths))
+    weight = exchanges.times * sum(map(row_frame_bytes, widths))
+    up, down = (
+        exchanges.times * sum(size(each, manifest.rows) for each in widths)
+        for size in (frame_bytes, sum_frame_bytes)
+    )
     meetings = exchanges.times * (1 + len(record.block_numbers) * fragments)
     return _PlannedLoad(
         partial_sums=sum(map(sum, said.partial_sums)) * exchanges.times * fragments,
         partial_sum_bytes=sum(map(sum, said.partial_sums)) * weight,
-        sum_bytes=sum(map(sum, said.sums)) * weight,
+        sum_bytes=sum(map(sum, said.sums)) * down,
         barrier_bytes=meetings * parts.leaf_spine.leaves * BARRIER_FRAME_BYTES,
-        single_up=sum(record.prediction.packets_up) * weight,
-        single_down=sum(record.prediction.packets_down) * weight,
+        single_up=sum(record.prediction.packets_up) * up,
+        single_down=sum(record.prediction.packets_down) * down,
     )
 
 

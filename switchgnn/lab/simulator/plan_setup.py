@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.host.wire.header import LANES
+from switchgnn.lab.simulator.errors import SimulatorError
 from switchgnn.lab.simulator.request import LEAF, SPINE, LeafSpineOptions
 from switchgnn.lab.simulator.setup import Setup
 from switchgnn.planner.arrays import indptr_of, rank_in_group
@@ -63,6 +64,8 @@ def plan_setup(
         PlannerError: the blocks are too large for these leaves and spines.
     """
     manifest = plan.manifest
+    if leaf_spine is not None and manifest.rows > 1:
+        raise SimulatorError("Bundles are simulated over one switch only: give --rows 1.")
     record = manifest.direction(_FORWARD)
     first = record.first_block
     blocks = len(record.block_numbers)

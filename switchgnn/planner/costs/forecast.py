@@ -193,7 +193,8 @@ def choose_lanes(
     bundles = ROWS if request.rows is None else (request.rows,)
     if request.preset == PAPER or context.leaf_spine is not None:
         numbers = numbers if request.pools is not None else (1,)
-        bundles = bundles if request.rows is not None else (1,)
+    if request.preset == PAPER and request.rows is None:
+        bundles = (1,)
     if request.lanes is not None and len(numbers) == len(bundles) == 1:
         return replace(context, lanes=request.lanes, rows=bundles[0], pools=numbers[0]), owner
     check_workers(graph, context.workers)

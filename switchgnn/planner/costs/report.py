@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from switchgnn.planner.arrays import rank_within
 from switchgnn.planner.costs.bounds import (
     PacketCounts,
     host_based,
@@ -18,6 +19,7 @@ from switchgnn.planner.costs.bounds import (
 from switchgnn.planner.costs.flow import Flow, plan_flows
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.boundary import BoundaryEdges
+from switchgnn.planner.lanes import frame_bytes, row_frame_bytes, sum_frame_bytes
 from switchgnn.planner.partition.leaf_spine import crossing_copies, crossing_sums
 from switchgnn.planner.plan.leaf_spine import LeafSpinePart, LeafSpineParts
 from switchgnn.planner.plan.manifest import DirectionRecord
@@ -208,11 +210,13 @@ def report_leaf_spine_direction(
     parts: LeafSpineParts,
     record: DirectionRecord,
     boundary: BoundaryEdges,
-    frames: Sequence[int],
+    widths: Sequence[int],
     barrier_bytes: int,
+    *,
+    rows: int = 1,
 ) -> LeafSpineDirection:
-    """Report one direction of a plan on a leaf-spine."""
-    said, leaf_spine = predict_leaf_spine(parts, record), parts.leaf_spine
+    """Report one direction of a plan on a leaf-spine, for fragments of these widths."""
+    said, leaf_spine = predict_leaf_spine(parts, record, rows), parts.leaf_spine
     copies = crossing_copies(boundary, leaf_spine)
     packets = {
         PLAN: (sum(map(sum, said.partial_sums)), sum(map(sum, said.sums))),
@@ -220,13 +224,16 @@ def report_leaf_spine_direction(
         SINGLE: (sum(record.prediction.packets_up), sum(record.prediction.packets_down)),
         HOST: (copies, copies),
     }
-    weight = sum(frames)
+    alone = sum(map(row_frame_bytes, widths))
+    up_bytes, down_bytes = dict.fromkeys(packets, alone), dict.fromkeys(packets, alone)
+    up_bytes[SINGLE] = sum(frame_bytes(each, rows) for each in widths)
+    down_bytes[PLAN] = down_bytes[SINGLE] = sum(sum_frame_bytes(each, rows) for each in widths)
     ways = {
-        name: LeafSpineLoad(up, down, up * weight, down * weight)
+        name: LeafSpineLoad(up, down, up * up_bytes[name], down * down_bytes[name])
         for name, (up, down) in packets.items()
     }
     # Each leaf reports each fragment of a block once, and the scale; the spine answers each.
-    meetings = 1 + len(record.block_numbers) * len(frames)
+    meetings = 1 + len(record.block_numbers) * len(widths)
     control = 2 * meetings * leaf_spine.leaves * barrier_bytes
     data = ways[PLAN].bytes_up + ways[PLAN].bytes_down
     return LeafSpineDirection(
@@ -249,7 +256,7 @@ class LeafSpinePrediction:
     """Data packets per fragment of one exchange without loss, by leaf, then spine."""
 
     partial_sums: tuple[tuple[int, ...], ...]  # from the leaf to the spine
-    sums: tuple[tuple[int, ...], ...]  # from the spine to the leaf
+    sums: tuple[tuple[int, ...], ...]  # from the spine to the leaf, in bundles if there are
 
     @property
     def packets(self) -> int:
@@ -257,20 +264,28 @@ class LeafSpinePrediction:
         return sum(map(sum, self.partial_sums)) + sum(map(sum, self.sums))
 
 
-def predict_leaf_spine(parts: LeafSpineParts, record: DirectionRecord) -> LeafSpinePrediction:
+def predict_leaf_spine(
+    parts: LeafSpineParts, record: DirectionRecord, rows: int = 1
+) -> LeafSpinePrediction:
     """Count the packets of a direction between leaves and spines."""
     up = [_results_to(leaf, record, behind=len(leaf.below)) for leaf in parts.leaves]
-    down = [_results_to(spine, record, behind=0) for spine in parts.spines]
+    down = [_results_to(spine, record, rows=rows) for spine in parts.spines]
     return LeafSpinePrediction(
         partial_sums=tuple(tuple(row[: parts.leaf_spine.spines]) for row in up),
         sums=tuple(zip(*(row[: parts.leaf_spine.leaves] for row in down), strict=True)),
     )
 
 
-def _results_to(part: LeafSpinePart, record: DirectionRecord, behind: int) -> list[int]:
-    """Count the results of these blocks by receiving neighbour, from number `behind` on."""
+def _results_to(
+    part: LeafSpinePart, record: DirectionRecord, behind: int = 0, rows: int = 1
+) -> list[int]:
+    """Count the results of these blocks by receiving neighbour, from number `behind` on.
+
+    So many `rows` for a worker in a block count once.
+    """
     block, neighbour = part.switch.result_block, part.switch.result_worker
     inside = (block >= record.first_block) & (block <= record.last_block)
+    inside[inside] = rank_within((block[inside], part.result_owner[inside])) % rows == 0
     size = len(part.below) + part.above
     counted: list[int] = np.bincount(neighbour[inside], minlength=size)[behind:].tolist()
     return counted

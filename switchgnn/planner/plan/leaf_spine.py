@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from switchgnn.planner.arrays import concatenate, rank_within
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.boundary import BoundaryEdges
-from switchgnn.planner.graphs.graph import FIRST_RESERVED_ID
+from switchgnn.planner.graphs.graph import FIRST_BUNDLE_ID, FIRST_RESERVED_ID
 from switchgnn.planner.partition.leaf_spine import LeafSpine
 from switchgnn.planner.plan.banks import BANKS, place_destinations
 from switchgnn.planner.plan.parts import fill_tables, slot_order
@@ -37,15 +37,15 @@ def partial_senders(switch: SwitchPart) -> tuple[NDArray[np.int64], NDArray[np.i
 
 def _contributions(
     switch: SwitchPart, entries: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Return entry, result and sender, int64[C] each, of what these entries add, by entry."""
+) -> tuple[tuple[NDArray[np.int64], NDArray[np.int64]], NDArray[np.int64], NDArray[np.int64]]:
+    """Return (entry, bank), result and sender, int64[C] each, of what these entries add."""
     row, bank = np.nonzero(switch.entry_expected[entries])
     entry = entries[row]
     slots = slot_key(switch.result_block, switch.result_bank, switch.result_slot)
     wanted = slot_key(switch.entry_block[entry], bank, switch.entry_slot[entry, bank])
     source = np.searchsorted(switch.source_vertex, switch.entry_source[entry])
     sender = switch.source_worker[source].astype(np.int64)
-    return entry, np.searchsorted(slots, wanted), sender
+    return (entry, bank), np.searchsorted(slots, wanted), sender
 
 
 def slot_key(
@@ -75,6 +75,8 @@ class LeafSpinePart:
     switch: SwitchPart  # sources, entries and results
     # [R], the Src_id of a partial sum that goes up; 0 if it is complete
     result_partial: NDArray[np.uint32]
+    result_owner: NDArray[np.uint16]  # [R], the worker that awaits the sum
+    result_place: NDArray[np.uint16]  # [R], its place among those of that worker in the block
     route_block: NDArray[np.uint16]  # [D], key of a destination; sorted by block, vertex
     route_vertex: NDArray[np.uint32]  # [D], key
     route_neighbour: NDArray[np.uint16]  # [D], the neighbour towards the destination's worker
@@ -129,19 +131,21 @@ class _Sums:
     block: NDArray[np.int64]  # [D], ascending
     vertex: NDArray[np.int64]  # [D], ascending within a block
     worker: NDArray[np.int64]  # [D]
+    place: NDArray[np.int64]  # [D], among the sums of the worker in the block
     crosses: NDArray[np.bool_]  # [D], whether a spine completes it
     # [C], the destination of each contribution, sorted by block, then packet
     row: NDArray[np.int64]
     packet: NDArray[np.int32]  # [C], numbered as in the planner
+    packet_row: NDArray[np.uint8]  # [C], the row of the packet that is added, if it is a bundle
     packet_worker: NDArray[np.int64]  # [C]
     count: NDArray[np.int64]  # [C]
 
 
 def _find_sums(plan: Plan, leaf_spine: LeafSpine) -> _Sums:
-    if plan.manifest.rows > 1:
-        raise PlannerError("Leaves add single rows: plan with 1 row per frame.")
     switch = plan.switch
-    entry, result, packet_worker = _contributions(switch, np.arange(len(switch.entry_source)))
+    (entry, bank), result, packet_worker = _contributions(
+        switch, np.arange(len(switch.entry_source))
+    )
     order = np.lexsort((switch.result_vertex, switch.result_block))
     row = _positions(order, len(order))[result]
     worker = switch.result_worker[order].astype(np.int64)
@@ -152,9 +156,11 @@ def _find_sums(plan: Plan, leaf_spine: LeafSpine) -> _Sums:
         block=switch.result_block[order].astype(np.int64),
         vertex=switch.result_vertex[order].astype(np.int64),
         worker=worker,
+        place=rank_within((worker, switch.result_block[order])),
         crosses=crosses,
         row=row,
         packet=_planner_ids(switch.entry_source[entry], len(plan.assignment)),
+        packet_row=switch.entry_row[entry, bank],
         packet_worker=packet_worker,
         count=switch.entry_count[entry].astype(np.int64),
     )
@@ -190,7 +196,7 @@ class _Leaf:
         # The rows of a placement are sorted like those of the plan.
         self._row = np.unique(row)
         _check_room(plan, f"leaf {number}", sums.block[self._row])
-        self._count = sums.count[mine]
+        self._count, self._packet_row = sums.count[mine], sums.packet_row[mine]
         self._placement = place_destinations(
             edges, block, plan.manifest.room, self._count, banks=banks, lanes=plan.manifest.lanes
         )
@@ -212,6 +218,7 @@ class _Leaf:
             self._count,
             self._placement,
             vertices=vertices,
+            row=self._packet_row if self._plan.manifest.rows > 1 else None,
         )
         partial = np.zeros(len(row), dtype=np.uint32)
         partial[sums.crosses[row]] = wire_ids(ids, vertices)
@@ -229,6 +236,8 @@ class _Leaf:
             above=self._leaf_spine.spines,
             switch=replace(tables, result_worker=leaves_by.astype(np.uint16)),
             result_partial=partial[results],
+            result_owner=sums.worker[row[results]].astype(np.uint16),
+            result_place=sums.place[row[results]].astype(np.uint16),
             route_block=sums.block[routes].astype(np.uint16),
             route_vertex=sums.vertex[routes].astype(np.uint32),
             route_neighbour=towards.astype(np.uint16),
@@ -311,6 +320,8 @@ def _spine(
             vertices=vertices,
         ),
         result_partial=np.zeros(len(results), dtype=np.uint32),
+        result_owner=sums.worker[routes[results]].astype(np.uint16),
+        result_place=sums.place[routes[results]].astype(np.uint16),
         route_block=sums.block[routes].astype(np.uint16),
         route_vertex=sums.vertex[routes].astype(np.uint32),
         route_neighbour=leaf_of[sums.worker[routes]].astype(np.uint16),
@@ -358,7 +369,8 @@ def _positions(rows: NDArray[np.int64], size: int) -> NDArray[np.int64]:
 
 
 def _planner_ids(wire: NDArray[np.uint32], vertices: int) -> NDArray[np.int32]:
-    """Return the planner's ids that `wire_ids` turned into ids of packets."""
+    """Return the planner's ids that `wire_ids` or `bundle_ids` turned into ids of packets."""
     ids = wire.astype(np.int64)
+    ids[ids >= FIRST_BUNDLE_ID] -= FIRST_BUNDLE_ID
     ids[ids >= FIRST_RESERVED_ID] += vertices - FIRST_RESERVED_ID
     return ids.astype(np.int32)

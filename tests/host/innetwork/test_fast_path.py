@@ -22,11 +22,11 @@ from switchgnn.host.pace import Pace
 from switchgnn.host.wire.batches import new_batch
 from switchgnn.host.wire.header import (
     BODY_AT,
-    BUNDLE,
     HEADER_AT,
     LANES,
     NO_PLACE,
     PLACES,
+    SUM_BUNDLES,
     Header,
     Kind,
     Unit,
@@ -169,7 +169,7 @@ def bundles(schedule):
         for row, place in enumerate(places[:rows]):
             numbers[row] = (np.arange(width) - place) * (place % 3 > 0)
         named = np.array([*places, *[NO_PLACE] * (PLACES - len(places))], dtype=">u2").tobytes()
-        header = header_of(Kind.SUM, BUNDLE, count=len(places))._replace(**change)
+        header = header_of(Kind.SUM, SUM_BUNDLES, count=len(places))._replace(**change)
         return header, named + pack_lanes(numbers.reshape(1, -1), bits).tobytes()
 
     changes = [
@@ -260,7 +260,7 @@ def test_a_bundle_that_is_plainly_right_is_taken():
         named = np.array([*places, *[NO_PLACE] * (PLACES - len(places))], dtype=">u2").tobytes()
         rows = np.zeros((4, 8), dtype=">i4")
         rows[: len(places)] = np.array(places)[:, np.newaxis]
-        header = header_of(Kind.SUM, BUNDLE, count=len(places))
+        header = header_of(Kind.SUM, SUM_BUNDLES, count=len(places))
         batch.put(ADDRESSES.frame(header.pack(named + rows.tobytes())))
     assert FastPaths(native_frames().take_sums).take_plain(batch, [fast_path]) == ()
     assert fast_path.taken == awaited

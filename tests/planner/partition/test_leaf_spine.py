@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from switchgnn.host.wire.header import BARRIER_FRAME_BYTES, FEATURE_FRAME_BYTES
+from switchgnn.host.wire.header import BARRIER_FRAME_BYTES
 from switchgnn.planner import Direction, load_graph
 from switchgnn.planner.costs.report import report_leaf_spine_direction
 from switchgnn.planner.partition import metis_leaf_spine as module
@@ -166,31 +166,33 @@ def slots_needed(plan, leaf_spine, direction):
 
 
 @pytest.mark.parametrize(
-    ("direction", "send", "leaves", "spines"),
+    ("direction", "send", "leaves", "spines", "rows"),
     [
-        (Direction.FORWARD, "multicast", 3, 2),
-        (Direction.BACKWARD, "cover", 3, 2),
-        (Direction.FORWARD, "cover", 2, 1),
-        (Direction.BACKWARD, "multicast", 1, 2),
+        (Direction.FORWARD, "multicast", 3, 2, 1),
+        (Direction.BACKWARD, "cover", 3, 2, 4),
+        (Direction.FORWARD, "cover", 2, 1, 1),
+        (Direction.BACKWARD, "multicast", 1, 2, 8),
     ],
 )
-def test_the_report_counts_what_crosses(direction, send, leaves, spines):
+def test_the_report_counts_what_crosses(direction, send, leaves, spines, rows):
     graph = random_graph(60, 300, 3, directed=True)
-    plan = plan_of(graph, 6, 14, directions="both", send=send)
+    plan = plan_of(graph, 6, 14, directions="both", send=send, rows=rows)
     leaf_spine = even_leaf_spine(6, leaves, spines)
     parts = split_for_leaf_spine(plan, leaf_spine)
     check_routes(plan, parts)
     boundary = boundary_of(graph, plan.assignment)
     edges = boundary.towards(direction)
     record = plan.manifest.direction(direction)
-    frames = (FEATURE_FRAME_BYTES,) * 3
-    found = report_leaf_spine_direction(parts, record, edges, frames, BARRIER_FRAME_BYTES)
+    found = report_leaf_spine_direction(
+        parts, record, edges, (32,) * 3, BARRIER_FRAME_BYTES, rows=rows
+    )
 
     played = replay_leaf_spine(plan, parts, random_features(graph), direction)
     up, down = int(played.partial_sums.sum()), int(played.sums_down.sum())
     load = found.ways["plan"]
     assert (load.packets_up, load.packets_down) == (up, down)
-    assert (load.bytes_up, load.bytes_down) == (up * 188 * 3, down * 188 * 3)
+    size = 188 if rows == 1 else 76 + 128 * rows
+    assert (load.bytes_up, load.bytes_down) == (up * 188 * 3, down * size * 3)
     assert found.packets_max == max(played.partial_sums.max(), played.sums_down.max())
 
     u, v = graph.edges()

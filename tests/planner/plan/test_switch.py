@@ -49,14 +49,18 @@ def test_any_leaf_spine_makes_the_sums_of_one_switch(case, slots, leaves, spines
     assert np.array_equal(replay_leaf_spine(plan, parts, features).sums, expected)
 
 
-@pytest.mark.parametrize("direction", list(Direction))
-def test_prediction_is_what_crosses(direction):
+@pytest.mark.parametrize(("direction", "rows"), [(Direction.FORWARD, 1), (Direction.BACKWARD, 4)])
+def test_prediction_is_what_crosses(direction, rows):
     graph = random_graph(60, 300, 3, directed=True)
-    plan = plan_of(graph, 6, 10, directions="both", send="cover")
+    plan = plan_of(graph, 6, 10, directions="both", send="cover", rows=rows)
     leaf_spine = even_leaf_spine(6, 3, 2)
     parts = split_for_leaf_spine(plan, leaf_spine)
-    found = replay_leaf_spine(plan, parts, random_features(graph), direction)
-    said = predict_leaf_spine(parts, plan.manifest.direction(direction))
+    check_routes(plan, parts)
+    features = random_features(graph)
+    found = replay_leaf_spine(plan, parts, features, direction)
+    expected = reference_sums(graph, plan.assignment, features, direction)
+    assert np.array_equal(found.sums, expected)
+    said = predict_leaf_spine(parts, plan.manifest.direction(direction), rows)
     assert [list(row) for row in said.partial_sums] == found.partial_sums.tolist()
     assert [list(row) for row in said.sums] == found.sums_down.tolist()
     assert said.packets == found.partial_sums.sum() + found.sums_down.sum()

@@ -7,8 +7,12 @@ from ptf.testutils import test_param_get
 from scapy.packet import Packet
 
 from switchgnn.controller import Outcome
+from switchgnn.host.wire.header import SUM_BUNDLES, Kind
+from tests.ptf.switchgnn_ptf.bases import ABOVE, LeafTest, SpineTest
 from tests.ptf.switchgnn_ptf.entries import BANKS
 from tests.ptf.switchgnn_ptf.packets import (
+    NETWORK,
+    PARTIAL,
     Lanes,
     bundle_to,
     feature,
@@ -16,6 +20,10 @@ from tests.ptf.switchgnn_ptf.packets import (
     port_of,
     random_lanes,
     recall,
+    relayed,
+    resigned,
+    station,
+    sum_to,
 )
 from tests.ptf.switchgnn_ptf.switch_test import SwitchTest
 
@@ -153,3 +161,74 @@ class RowsBehindTheFrameAreZeros(BundleTest):
         short["SwitchGNN"].Width = 3
         with self.counted(Outcome.MALFORMED, 2, passes={}):
             self.send(1, wide, short)
+
+
+class APartGoesUpAlone(LeafTest, BundleTest):
+    """It is as wide as one row and tells the width of the bundle; sums of this leaf are in one."""
+
+    def runTest(self) -> None:
+        for worker, source in BUNDLES.items():
+            self.add_source(source, worker=worker)
+        for rows, width, words, code in ((4, 10, 16, 4), (2, 64, 64, 15)):
+            begin, bank = self.begin(rows, width)[:2]
+            for source, row in zip(BUNDLES.values(), (1, 0), strict=True):
+                slots, added = {begin: (5, 2), bank: (6, 2)}, {begin: row, bank: 1 - row}
+                self.entries.add_fanout(block=rows, source=source, slots=slots, rows=added)
+            self.add_partial(900, slot=5, source=PARTIAL, block=rows)
+            self.add_destination(901, worker=2, slot=6, bank=bank, block=rows)
+            (one, other), (left, right) = self.bundles(rows, rows, width)
+            part = np.pad(left[1] + right[0], (0, words - width))
+            with self.counted(Outcome.AGGREGATED, 2, completed={begin: 1, bank: 1}):
+                self.send(1, one)
+                self.send(2, other)
+                up = sum_to(ABOVE, 900, part, count=2, completed_by=other)
+                fields = {"Level": 1, "Feature_group": code, "Width": words // 8 - 1}
+                self.expect(ABOVE, resigned(up, Kind=Kind.FEATURE, Src_id=PARTIAL, **fields))
+                self.expect(3, bundle_to(3, {0: left[0] + right[1]}, of=rows, completed_by=other))
+
+
+class ASpinePacksSumsOfItsWorkers(SpineTest, BundleTest):
+    """Parts of one row become bundles for a worker below a leaf."""
+
+    def runTest(self) -> None:
+        rows, width = 2, 12
+        begin, bank = self.begin(rows, width)[:2]
+        names = {900: (PARTIAL, PARTIAL + 1), 901: (PARTIAL + 2, PARTIAL + 3)}
+        for leaf, name in enumerate(names[900] + names[901]):
+            self.add_source(name, worker=leaf % 2)
+        for place, (vertex, first) in enumerate({900: begin, 901: bank}.items()):
+            row = {"slot": 7, "bank": first, "place": place + 3, "sums": 2, "below": 3}
+            self.add_destination(vertex, worker=2, expected=9, senders=[0, 1], **row)
+        total = {}
+        with self.counted(Outcome.AGGREGATED, 4, completed={begin: 1, bank: 1}):
+            for vertex in (900, 901):
+                fields = {"Dst_id": vertex, "Feature_group": 2}
+                for leaf, name in enumerate(names[vertex]):
+                    part = np.pad(random_lanes(name, width), (0, 4))
+                    last, _ = self.send_lanes(name, part, 32, worker=leaf, count=4 + leaf, **fields)
+                one, other = (random_lanes(name, width) for name in names[vertex])
+                total[vertex - 897] = one + other
+            whole = resigned(last, Width=2)
+            self.expect(3, bundle_to(3, total, of=rows, completed_by=whole, worker=5))
+        with self.counted(Outcome.MALFORMED):
+            self.send_feature(PARTIAL, worker=0, numbers=24, Dst_id=900, Feature_group=2)
+
+
+class ABundleFromAboveGoesToItsWorker(LeafTest):
+    """By the worker in its destination; of one that is not below this leaf nothing is known."""
+
+    def runTest(self) -> None:
+        self.serve(rows=4)
+        key = {"block_id": 1, "dst_id": SUM_BUNDLES + 40}
+        self.entries.add(
+            "destination", "set_destination", **key, port=2, bank=0, slot=0, expected=0
+        )
+        asked = recall(900, port=ABOVE, Is_Fetch=0, Width=4)
+        for worker, outcome in ((40, Outcome.PASSED_ON), (41, Outcome.UNKNOWN_VERTEX)):
+            sums = {3: random_lanes(1, 10), 9: random_lanes(2, 10)}
+            packet = bundle_to(ABOVE, sums, of=4, completed_by=asked, worker=worker)
+            packet["Ether"].src, packet["Ether"].dst = station(ABOVE).mac, NETWORK.switch.mac
+            with self.counted(outcome, passes={}, completed={}):
+                self.send(ABOVE, packet)
+                if outcome == Outcome.PASSED_ON:
+                    self.expect(2, relayed(packet, to=2))

@@ -252,9 +252,9 @@ class LeafTest(SwitchTest):
         entry = {"slot": slot, "expected": len(sources)}
         self.entries.add_distant(vertex=vertex, port=port, above=ABOVE, **entry)
 
-    def add_partial(self, vertex: int, *, slot: int, source: int) -> None:
+    def add_partial(self, vertex: int, *, slot: int, source: int, block: int = 1) -> None:
         """Send the sum of a slot of bank 0 up as a partial sum."""
-        entry = {"block_id": 1, "bank": 0, "slot": slot, "vertex": vertex, "source": source}
+        entry = {"block_id": block, "bank": 0, "slot": slot, "vertex": vertex, "source": source}
         self.entries.add("result", "set_partial", **entry, port=ABOVE, group=result_group(3))
 
     def part(

@@ -16,11 +16,11 @@ from switchgnn.capture.layers import BarrierLayer as Barrier
 from switchgnn.capture.layers import Fragment, PlacesLayer, SwitchGNN
 from switchgnn.capture.layers import WaitingLayer as Waiting
 from switchgnn.host.wire.header import (
-    BUNDLE,
     LANES,
     NO_PLACE,
     PLACES,
     SESSION_MASK,
+    SUM_BUNDLES,
     Kind,
     Refusal,
 )
@@ -189,15 +189,14 @@ def bundle_to(
     *,
     of: int,
     completed_by: Packet,
-    **header: int,
+    worker: int | None = None,
 ) -> Packet:
     """Return the bundle of sums, by the place of each row, with room for `of` rows."""
     width = len(next(iter(rows.values())))
     lanes = np.zeros((of, width), dtype=np.int32)
     lanes[: len(rows)] = list(rows.values())
-    one = sum_to(
-        port, BUNDLE, lanes.reshape(-1), count=len(rows), completed_by=completed_by, **header
-    )
+    name = SUM_BUNDLES + (port - 1 if worker is None else worker)
+    one = sum_to(port, name, lanes.reshape(-1), count=len(rows), completed_by=completed_by)
     layer = one[SwitchGNN]
     body = layer.payload
     layer.remove_payload()

@@ -245,14 +245,15 @@ class SwitchTest(BaseTest):
         senders: Iterable[int] = (),
         place: int = 0,
         sums: int = 1,
+        below: int = 0,
     ) -> None:
         """Send the sum of a slot to a worker, which gets ``sums`` in the block.
 
-        With ``expected`` the worker may also recall it, and fetch its features; and the workers
-        ``senders`` may send it partial sums.
+        It may be one ``below`` a leaf, so many numbers on. With ``expected`` the worker may also
+        recall it, and fetch its features; and the workers ``senders`` may send it partial sums.
         """
         entry = {"bank": bank, "slot": slot, "port": port_of(worker)}
-        to = {"vertex": vertex, "group": result_group(worker), "worker": worker}
+        to = {"vertex": vertex, "group": result_group(worker), "worker": worker + below}
         of = {"place": place, "sums": sums}
         self.entries.add("result", "set_result", block_id=block, **entry, **to, **of)
         key = {"block_id": block, "dst_id": vertex}
