@@ -1,6 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
-
 # Inputs; every variable can be overridden on the command line.
 run: TARGET ?= reference
 TARGET  ?= auto#     bmv2, embedded, auto (embedded), or reference (bmv2 if installed)

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """``python -m bench``: measures all figures that this machine can measure, as one table."""
 
 import json

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """The error of a figure that was not measured."""
 
 from switchgnn.base.errors import SwitchGNNError

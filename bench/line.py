@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """One line of the result: two measurements, their ratio, and their goal."""
 
 from dataclasses import dataclass

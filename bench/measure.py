@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Measures two things in turn, A B A B, so that drift of the machine affects both."""
 
 from collections.abc import Callable

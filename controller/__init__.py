@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """The control plane: brings switches to a plan over P4Runtime, and reads them."""
 
 from switchgnn.base.network import (

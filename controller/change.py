@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """The contents of a switch, the difference of two, the order of its updates, and the report."""
 
 from collections.abc import Iterator, Mapping

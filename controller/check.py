@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """What a plan needs of a switch, and whether it fits, before anything is sent."""
 
 from collections.abc import Iterable

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Prometheus metrics of switches, which are only read: another controller may be the primary."""
 
 import threading

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """One switch: what it serves, and an install there: look, load, write, verify, and go back."""
 
 import threading

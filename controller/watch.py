@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Keeps a plan installed on switches that restart, except those with another plan."""
 
 from collections.abc import Callable, Mapping, Sequence

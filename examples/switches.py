@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Switches on this machine, until Ctrl-C; network.toml says how workers reach them."""
 
 import argparse

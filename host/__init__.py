@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """A worker's side: packets, links, fixed point, and the exchange over the switch."""
 
 from switchgnn.base.network import Station

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """How workers send rows in fewer bytes: cached rows, fewer bits (CDFGNN, sections 4 and 5)."""
 
 from dataclasses import dataclass

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Congestion control in the manner of DCTCP (Alizadeh et al., SIGCOMM 2010).
 
 Once per window of acknowledged features, the window shrinks by half the share of marked ones and

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """The predicted traffic of exchanges between hosts alone, for comparison."""
 
 from collections.abc import Iterable, Mapping

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Some sums from the switch, others from hosts, in one exchange over one link.
 
 Both parts run in one thread. Whenever the exchange over the switch waits for a frame, the exchange

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Bounds on sending and waiting, as the user gives them."""
 
 from dataclasses import dataclass

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """All transports and their properties.
 
 A new transport is a module that opens it, and an entry here. Nothing else compares names.

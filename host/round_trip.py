@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """How long an answer may take: a time-out that follows the measured round trips.
 
 The estimator is that of TCP (RFC 6298): a smoothed round trip and its deviation.

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Counters of a worker's exchanges, and its progress over the switch."""
 
 from dataclasses import dataclass, field

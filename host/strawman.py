@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """The workers' side of the strawman (section 2.3.2): partial sums, and features that overflowed.
 
 The switch hands out its slots first come, first served. It sums the features that arrive while a

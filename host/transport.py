@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """One interface for every way to get the sums over remote neighbours."""
 
 from collections.abc import Callable, Mapping

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """A worker process of `switchgnn run`: one worker's exchanges, round after round.
 
 It reports to its parent as JSON lines on standard output and leaves its sums in

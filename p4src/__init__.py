@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """The P4 program, and access to its committed compilation."""
 
 from switchgnn.p4src.program import Program, StaleProgramError, load_program, load_strawman

@@ -1,6 +1,3 @@
-// SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-// SPDX-License-Identifier: Apache-2.0
-
 // Checks that a packet may touch what it names: the vertices are known, and the sender owns them
 // (invariant 6). Packets that pass to or from a switch above or recover a sum are sent on.
 // Must be applied once per packet, on its first pass, after WorkerPorts and Tier.

@@ -1,6 +1,3 @@
-// SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-// SPDX-License-Identifier: Apache-2.0
-
 // The aggregator memory: eight banks of slots, each bank touched at most once per pass. Here it
 // is decided what is added; addition.p4 adds.
 //

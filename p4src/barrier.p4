@@ -1,6 +1,3 @@
-// SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-// SPDX-License-Identifier: Apache-2.0
-
 // The block barrier, and the window of tags that may pass: TagWindow for every packet, Barrier for
 // each `done`.
 #pragma once

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Compile the P4 programs with p4c: the product's and the strawman's. ``make p4`` runs it."""
 
 import json

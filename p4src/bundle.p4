@@ -1,6 +1,3 @@
-// SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-// SPDX-License-Identifier: Apache-2.0
-
 // Bundles: frames of 2, 4 or 8 rows, as the plan says. All rows are equally wide, and together they
 // are groups of 8 lanes; a row has at most 32, 64 or 128. On the wire they stand one behind the
 // other. In the switch each begins with a chunk, as banks need it: a row has 1, 2 or 4 chunks.

@@ -1,6 +1,3 @@
-// SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-// SPDX-License-Identifier: Apache-2.0
-
 // Duplicates, and the number of features of a group that were accepted.
 // Must be applied once per packet, on its first pass, Dedup before Accepted.
 #pragma once

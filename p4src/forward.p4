@@ -1,6 +1,3 @@
-// SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-// SPDX-License-Identifier: Apache-2.0
-
 // Ordinary traffic between the hosts: Ethernet switching by destination.
 #pragma once
 

@@ -1,6 +1,3 @@
-// SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-// SPDX-License-Identifier: Apache-2.0
-
 // Sizes, types and headers. docs/protocol.md draws the headers.
 #pragma once
 

@@ -1,6 +1,3 @@
-// SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-// SPDX-License-Identifier: Apache-2.0
-
 // The path of a frame through the switch: `apply` is the table of contents. A control's tables are
 // filled by the class in the file of the same name in controller/controls/.
 //

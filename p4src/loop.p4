@@ -1,6 +1,3 @@
-// SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-// SPDX-License-Identifier: Apache-2.0
-
 // Where a packet goes after a pass. Result routes a complete sum; then Loop applies to packets that
 // add to slots, Answer to others. Must be applied after Banks.
 #pragma once

@@ -1,6 +1,3 @@
-// SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-// SPDX-License-Identifier: Apache-2.0
-
 // What the controls know of the current packet; each part is named after the control that sets it.
 #pragma once
 

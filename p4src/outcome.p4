@@ -1,6 +1,3 @@
-// SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-// SPDX-License-Identifier: Apache-2.0
-
 // The fate of a frame that a port received. Every frame is counted under exactly one
 // outcome, on its first pass.
 #pragma once

@@ -1,6 +1,3 @@
-// SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-// SPDX-License-Identifier: Apache-2.0
-
 // Other protocols are parsed only as far as needed to forward and mark their frames. A packet is
 // parsed again after each turn through the loop.
 #pragma once

@@ -1,6 +1,3 @@
-// SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-// SPDX-License-Identifier: Apache-2.0
-
 // The body of a packet with lanes: one header for each 32, which a bank adds, and one for the rest.
 #pragma once
 

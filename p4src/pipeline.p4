@@ -1,6 +1,3 @@
-// SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-// SPDX-License-Identifier: Apache-2.0
-
 // What all programs share: a main file includes its own `Banks` before this.
 #pragma once
 

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """The compiled P4 programs as they are committed beside their sources.
 
 ``compiled/`` holds what p4c made of the sources, and the digest of the sources

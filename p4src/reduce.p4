@@ -1,6 +1,3 @@
-// SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-// SPDX-License-Identifier: Apache-2.0
-
 // The all-reduce of SwitchML (Sapio et al., NSDI 2021): a stream of fragments, of each of which
 // every worker sends its part and gets the sum of all. There is no barrier: fragment n has the slot
 // n modulo REDUCE_SLOTS, and a worker sends fragment n + REDUCE_SLOTS once it has the sum of n.

@@ -1,6 +1,3 @@
-// SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-// SPDX-License-Identifier: Apache-2.0
-
 // A packet that leaves on a port: a sum, an acknowledgement or another answer, or a packet
 // passed on unchanged, addressed to the worker or the switch at the port.
 #pragma once

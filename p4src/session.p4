@@ -1,6 +1,3 @@
-// SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-// SPDX-License-Identifier: Apache-2.0
-
 // What the controller has set: the install that the switch serves, its tier among
 // several switches, and the worker of each port.
 #pragma once

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Your own PyTorch script on several workers, its neighbour sums made in switches.
 
 ``write_job`` plans and divides a data set; each worker's process calls ``join``.

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """The PyTorch backend ``switchgnn``, for ``torch.distributed.init_process_group("switchgnn")``.
 
 PyTorch calls :func:`register` at the end of its own import (the entry point ``torch.backends``), so

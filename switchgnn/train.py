@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """The built-in trainer as the workers of a job: `torchrun ... -m switchgnn.train JOB`."""
 
 from switchgnn.training.command import main

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """What holds for all tests: levels, leftovers, speed, threads, Ctrl-C as a terminal gives it."""
 
 import os

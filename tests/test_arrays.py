@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Data from files: unexpected arrays and records are refused, before they cost memory."""
 
 import gzip

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """What each extra of the wheel is for: with it the command works, without it one sentence names it.
 
 Each test runs in an environment that has the wheel, one extra at most, and what they require.

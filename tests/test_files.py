@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Files: only regular ones are read, folders are private, caches trusted, full disks explained."""
 
 import errno

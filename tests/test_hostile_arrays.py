@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Readers of changed files of arrays return, or raise an error of one sentence."""
 
 import hashlib

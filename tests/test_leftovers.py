@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """A test that leaves something behind fails, and it is gone.
 
 The tests of tests that do so are run by a pytest of their own.

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """The sets of tests, and deadlines that follow the speed of the machine."""
 
 import itertools

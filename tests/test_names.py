@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Every file that documents, comments and docstrings name exists, and links name their pages."""
 
 import ast

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """What stands beside the code agrees with it: metadata, citation, CI, and what is handed out."""
 
 import os

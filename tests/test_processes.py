@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Ctrl-C ends work and leaves no lock taken; children import nothing from the current folder."""
 
 import os

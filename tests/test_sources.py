@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """What sources must not ask: calls of the system, and deadlines of tests that are fixed.
 
 Time and randomness are handed to whatever an exchange runs through, so that a run can be repeated.

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """The order of the rooms that docs/architecture.md promises, without circles, and budgets of size.
 
 Modules are read and not run. Each check is tried on a small tree with a violation, too.

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Networks to run in: a star or a leaf-spine, in Mininet or over loopback, with either switch."""
 
 from switchgnn.softswitch.native.build import Backend

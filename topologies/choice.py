@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Chooses switch and fabric: the best that the machine has."""
 
 from collections.abc import Callable, Mapping

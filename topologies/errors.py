@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """The errors of fabrics."""
 
 from switchgnn.base.errors import SwitchGNNError

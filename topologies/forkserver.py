@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """A process that forks Python programs, which start with what it has imported.
 
 Importing PyTorch takes seconds of a core, and even a switch or a worker without it half a second.

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Free loopback addresses.
 
 A free port may be taken before the program that is to listen has started. All of 127.0.0.0/8 is

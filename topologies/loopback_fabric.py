@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """A topology over UDP on the loopback interface: no root, no Mininet, no BMv2."""
 
 from switchgnn.base.network_file import (

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """``python -m switchgnn.topologies.relay CABLE LOWER UPPER ...``: cables with faults on them.
 
 It forwards frames between the two ends of each cable, an ``eth:INTERFACE`` or a

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Where the switches of a topology serve P4Runtime: a Unix socket each, unless TCP is asked for.
 
 Any user of the machine can connect to a TCP port on loopback. A socket in a folder of the run's

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """``python -m switchgnn.topologies.tcp_flows``: one worker's end of background TCP flows.
 
 It listens, prints ``ready`` and answers each line of its input: ``connect HOST`` opens a flow

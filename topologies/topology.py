@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """What a fabric builds: switches, the cables between them, and the workers."""
 
 from dataclasses import dataclass

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """All-reduces in the switch, compared with Gloo's ring on the same links."""
 
 from collections.abc import Iterator

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Epochs over what `--transport auto` takes, compared with the best transport of each graph."""
 
 from collections.abc import Iterator

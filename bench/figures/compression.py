@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Bytes, accuracy and time of trainings with cached rows, narrow numbers and fewer columns."""
 
 from collections.abc import Iterator

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """The exchange on shaped links that TCP fills, with congestion control and without."""
 
 from collections.abc import Iterator

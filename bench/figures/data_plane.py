@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Contributions per second of two testbeds under the same two loads."""
 
 from collections.abc import Callable

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Epochs on slow and on fast links: the switch compared with the better path between hosts."""
 
 from collections.abc import Iterator

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """The whole exchange on both targets: time per round, passes and bytes."""
 
 from collections.abc import Callable, Iterator

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """The table entries per second that are installed in BMv2, compared with p4runtime-shell."""
 
 import json

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Numbers that a switch adds per second with frames of each width, compared with 32."""
 
 from collections.abc import Iterator

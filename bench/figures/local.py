@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Epochs of one process, compared with a GCN written by hand around PyTorch's sparse product."""
 
 import time

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """The cost of loss on every link: the time per round with loss, divided by that without."""
 
 from collections.abc import Callable, Iterator

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """BMv2 with banks compared with BMv2 with one slot per pass and 32 registers."""
 
 from collections.abc import Iterator

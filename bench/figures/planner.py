@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """A whole plan of a graph with Reddit's shape, compared with METIS alone on the same graph."""
 
 import json

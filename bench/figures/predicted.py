@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """What predictions of real exchanges rest on, and how far off they are.
 
 What processors take is measured and compared with the profiles. Then the exchanges of trainings

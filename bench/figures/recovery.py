@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """The cost of recovery when nothing is lost: time per round, and bytes."""
 
 from collections import Counter

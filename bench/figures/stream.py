@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """The stream of one worker's all-reduce, compared with the frames that the kernel can carry."""
 
 from collections.abc import Iterator

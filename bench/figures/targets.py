@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """The embedded switch compared with BMv2, and its two back ends."""
 
 from collections.abc import Iterator

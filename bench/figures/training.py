@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Epochs on links that are the bottleneck: the switch compared with host-based exchange."""
 
 from collections.abc import Iterator

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Exchanges compared with the time that the busiest link is busy, and with packed hosts."""
 
 from collections.abc import Iterator

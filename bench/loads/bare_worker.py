@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """A worker that repairs nothing: the cost of recovery is measured against it.
 
 It sends the same frames within the same window and at the same pace, which the acknowledgements

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Trainings that leave something out of their exchanges, and pictures of them."""
 
 from collections.abc import Sequence

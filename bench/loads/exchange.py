@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """The product's own load: worker processes that exchange, as `switchgnn run` starts them."""
 
 from collections import Counter

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Frames of a full fragment there and back: one stream through the switch, and the kernel alone."""
 
 import multiprocessing

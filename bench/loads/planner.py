@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """``python -m bench.loads.planner metis|plan GRAPH WORKERS SLOTS``: one measurement, as JSON."""
 
 import json

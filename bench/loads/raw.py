@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Saturates a switch: one process sends on all ports as fast as acknowledgements arrive."""
 
 import select

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Inserts fanout entries as p4runtime-shell does; runs in that program's venv.
 
 ``python shell_inserts.py ADDRESS FOLDER ENTRIES`` prints one line of JSON.

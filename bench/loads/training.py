@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Trainings over several transports, in turn; PyTorch is imported when one begins."""
 
 from collections.abc import Sequence

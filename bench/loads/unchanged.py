@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Bytes of a round in which some rows have not changed, of two methods to leave those out.
 
 Either an unchanged row is a frame without a body, which counts as a contribution of zeros, and so

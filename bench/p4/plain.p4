@@ -1,6 +1,3 @@
-// SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-// SPDX-License-Identifier: Apache-2.0
-
 // The baseline of figure `banks`: the product's program (../../p4src/switchgnn.p4) with other
 // banks.
 // All slots are in one bank.

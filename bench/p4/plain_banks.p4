@@ -1,6 +1,3 @@
-// SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-// SPDX-License-Identifier: Apache-2.0
-
 // The baseline of the product's banks: one slot per pass and one register of
 // 32 bits per lane, the usual form of in-network aggregation. Only bank 0 of a
 // fanout entry is used, and it has the memory of all banks.

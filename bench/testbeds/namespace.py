@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """A network namespace of the benchmarks' own.
 
 The kernel removes it, with its interfaces, after its last process has ended in any way.

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """The program that figure ``banks`` compares with: one slot per pass, 32 registers.
 
 ``p4/plain.p4`` is its main file. Its compilation is committed in ``p4/compiled``;

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """A testbed: a star whose switch serves a plan."""
 
 from contextlib import ExitStack

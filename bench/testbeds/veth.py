@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """A star of veth pairs: the smallest fabric that both switches can be attached to."""
 
 import os

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Reads every frame that crosses an interface, in both directions, and counts them by kind."""
 
 import socket

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """banks.p4: the sizes and counters of the banks, and the limits of the strawman's."""
 
 from dataclasses import dataclass

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """congestion.p4: the thresholds at which packets are marked."""
 
 from dataclasses import asdict, dataclass

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """forward.p4: the ports of stations, for ordinary packets."""
 
 from typing import ClassVar

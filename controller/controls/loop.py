@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """loop.p4: the ports of complete sums, and the multicast groups."""
 
 from typing import TypeVar

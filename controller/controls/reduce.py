@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """reduce.p4: the slots of the all-reduce, and how many contributions make a sum."""
 
 from switchgnn.controller.controls.banks import reduce_slots

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """rewrite.p4: the addresses of packets that leave."""
 
 from ipaddress import IPv4Address

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """session.p4: the install that a switch serves, its tier among several, its workers' ports."""
 
 from dataclasses import asdict, dataclass

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """One switch over P4Runtime, without anything that is SwitchGNN's own."""
 
 from collections.abc import Callable, Iterable, Iterator

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Connections to a switch over gRPC, and what is wrong with addresses and certificates."""
 
 import errno

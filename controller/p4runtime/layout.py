@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """The tables, actions, counters and registers in the P4Info of a program.
 
 A table entry is kept as one row of bytes of fixed width: the key, the action's

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Table entries as a matrix of bytes, one row each, and the difference of two.
 
 Also the plain path from rows, default actions and multicast groups to P4Runtime's messages and

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """gRPC errors as sentences with the switch, the entry, the reason and the remedy."""
 
 from collections.abc import Iterator

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Write requests made as bytes, thousands of entries at a time.
 
 A fanout entry is a message of three match fields and nineteen parameters, which Python builds

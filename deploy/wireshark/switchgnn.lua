@@ -1,6 +1,3 @@
--- SPDX-FileCopyrightText: 2026 The SwitchGNN authors
--- SPDX-License-Identifier: Apache-2.0
-
 -- SwitchGNN packets in Wireshark and tshark: docs/packets.md says how to use it, and
 -- docs/protocol.md and docs/transports.md what the fields mean.
 --

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Lists the links of the documents to other sites; with --check it asks whether they are there."""
 
 import argparse

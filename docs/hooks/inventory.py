@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Tables that `printed.py` makes from the sources: the core path, and the tree of errors."""
 
 import ast

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Writes numbers that commands print into the documents, between markers of Cog.
 
 `<!-- [[[cog put("rows") ]]] -->` and `<!-- [[[end]]] -->` enclose what NUMBERS has by that name.

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """What MkDocs calls while it builds the site: pages that are made, and links that are changed."""
 
 from pathlib import PurePosixPath

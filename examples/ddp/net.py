@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """A model of one's own, of PyTorch Geometric's layers."""
 
 from torch import Tensor, nn

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """The same over the switch, with DistributedDataParallel: torchrun ... together.py.
 
 It divides the sums of gradients by the number of workers, so each share of the loss is taken as

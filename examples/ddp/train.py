@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Any DDP script; a switch adds its gradients: switchgnn launch --workers 4 train.py."""
 
 import os

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """A figure of your own: `switchgnn figures workers.py`. It takes seconds."""
 
 from switchgnn.lab.experiments import Claim, Figure, Panel, PlottedSeries, Ratio, Scale, ScaledGraph

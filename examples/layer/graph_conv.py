@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """PyG's GraphConv, W1 x_v + W2 * (sum of x_u) + b, as one sum over neighbours."""
 
 from dataclasses import dataclass

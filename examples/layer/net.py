@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """A model with GraphConv layers, for `switchgnn train --model FILE.py:Net`."""
 
 from torch import Tensor, nn

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """GraphConv on two workers gives what it gives on the whole graph, forward and backward."""
 
 import threading

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """The job of four workers behind two leaves, below two spines: python job.py."""
 
 from communities import communities

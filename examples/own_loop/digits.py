@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Scikit-learn's digits as a `Data` of PyTorch Geometric; nothing is downloaded."""
 
 import torch

@@ -1,6 +1,3 @@
-// SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-// SPDX-License-Identifier: Apache-2.0
-
 // Counts the well-formed SwitchGNN frames whose source is one vertex, which an
 // operator chooses, whatever becomes of them afterwards. 0: none is watched.
 #pragma once

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Fills the table of watch.p4, and reads its counter: how many frames a vertex sends."""
 
 from finsy.proto import p4r

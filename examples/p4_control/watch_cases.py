@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """watch.p4: the well-formed frames of one vertex are counted, and only those."""
 
 from switchgnn.controller.controls.watch import NOBODY, Watch

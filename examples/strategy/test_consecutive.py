@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Blocks of consecutive destinations keep what BlockStrategy promises, on any graph."""
 
 import numpy as np

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Copies of rows between workers, rounded to 16 bits: what would that do to a training?"""
 
 from collections.abc import Callable, Iterator

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """What `host-rounded` sends has 16 bits, and everything else is as with `host`."""
 
 import numpy as np

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Exchanges between hosts: the transports `host`, `host-partial` and `g3`."""
 
 from switchgnn.host.direct.errors import DirectError, FramingError, ScheduleError, SilentWorkerError

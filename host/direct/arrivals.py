@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """The receiving side of exchanges between hosts: stores, acknowledges, keeps early frames.
 
 A worker may send frames of a round that this one has not entered. They are kept and acknowledged

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Exchanges of changed rows and of rows in fewer bits, after CDFGNN's Algorithm 2.
 
 Each sender keeps what every receiver holds of each of its rows, and each receiver keeps the same

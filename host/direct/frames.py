@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Frames between workers: the SwitchGNN header under another protocol number.
 
 The switch forwards them by their MAC address like any packet. docs/transports.md explains the

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """The framing of rows between two workers: packed up to an MTU, or one by one.
 
 All rows of a pair and round are one run of bytes, in the order of the schedule. It is cut into

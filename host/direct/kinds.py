@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """The schedules of `host`, `host-partial` and `g3`, and the transport `g3`.
 
 The rows of `g3` are those of `host`, but the rows of a pair are numbered as they become ready,

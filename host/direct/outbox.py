@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Sends the data frames of the open rounds until each worker has acknowledged its own.
 
 Frames go in groups of 8, each to one worker. Some frames ask for an acknowledgement, which has a

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Rows in 16 or 8 bits per number, and flags in one bit, as float32 words of the exchange.
 
 The quantiser is the one of CDFGNN (section 5) with two corrections: B bits have 2^B - 1 steps, so

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Boundary node sampling: the rows of a schedule that are sent in an epoch.
 
 BNS-GCN (Wan et al., MLSys 2022) keeps a random fraction p of the boundary vertices between each two

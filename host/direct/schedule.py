@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """The schedules of exchanges between hosts: which worker sends which rows, and their sums.
 
 Every boundary edge u→v is served either by a copy of u's row, which the worker of v adds, or by a

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """One round piece by piece: rows are sent as they are computed, sums made as rows arrive."""
 
 import threading

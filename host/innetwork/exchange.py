@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """The exchange: features in, sums over remote neighbours out, in either direction."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """float32 to fixed point and back, so that a switch can add.
 
 With n the largest fan-in and m the largest magnitude in the exchange,

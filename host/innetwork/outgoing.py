@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """The integers that a worker sends in a round: its rows, or how they have changed (CDFGNN, 4)."""
 
 from collections.abc import Mapping, Sequence

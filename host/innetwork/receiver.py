@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Collects the sums of one block and repairs losses.
 
 1. A sum that the network lost is still in its slot; a *recall* makes the switch send it again.

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Receives packets: answers fetches, passes marks on, and leaves the rest to the exchange."""
 
 from collections import Counter, deque

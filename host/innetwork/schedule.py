@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """The frames that one worker sends and awaits in each block, prepared once per plan."""
 
 from dataclasses import dataclass

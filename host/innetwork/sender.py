@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Sends the features of one unit, and repeats what the switch lacks of them."""
 
 from collections import deque

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """The exchange of the units of a round: one of each pool is in flight, and the oldest goes first.
 
 A round has all blocks of a fragment, then those of the next one: units in flight together are of

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """What wraps a link: injected faults, recordings, and halves for two threads."""
 
 from switchgnn.host.wire.link import Link, Traffic

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Faults on purpose: links that lose, repeat, reorder and corrupt frames.
 
 Those of a worker sit between it and its real link, so they work on every fabric and

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Keeps what passes a link in a pcap file, which tcpdump and Wireshark read.
 
 Each frame is in the file before anybody sees it, or before it leaves: nothing is dropped, and a

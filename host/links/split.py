@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """One link for two exchanges that run in two threads.
 
 A thread that needs frames reads the link itself, and puts frames of the other half into that half's

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """The frames of the fragments that a worker has sent last, and the sums that have come for them.
 
 Both are rings: the fragment of a number is in the slot of the number modulo their size.

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """The fragments that are on their way: which to send, which to send again, which sums to take."""
 
 from collections import deque

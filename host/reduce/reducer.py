@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """All-reduces in the background: a thread that steps a stream, and futures for the results."""
 
 import threading

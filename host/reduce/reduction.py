@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """One all-reduce: its tensor as consecutive fragments of the stream, and its result."""
 
 import hashlib

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """float32 to fixed point and back, with a scale for each group of a tensor.
 
 The scale of a group is a power of two that bounds its values at all workers. Each worker sends the

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """One worker's part in the all-reduces of all workers, step by step."""
 
 from dataclasses import dataclass, replace

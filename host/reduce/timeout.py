@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """How long a worker waits for sums, and the error that says for whom it has waited in vain."""
 
 from switchgnn.host.errors import named_workers

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """A worker process of `switchgnn allreduce`: all-reduces of made-up tensors, one after another.
 
 It reports to its parent as JSON lines on standard output and leaves its last sums in a file.

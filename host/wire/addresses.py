@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Addresses of a worker and of the switch, and the frame around a packet."""
 
 import ipaddress

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Many frames in one system call, and pauses to gather them.
 
 https://man7.org/linux/man-pages/man2/sendmmsg.2.html

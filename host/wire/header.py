@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """The format of SwitchGNN packets: a table of its fields, and packets packed and parsed one by one.
 
 `p4src/headers.p4` declares the same fields and `docs/protocol.md` draws them; a test compares them.

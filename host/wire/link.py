@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """The worker's link to the switch: Ethernet frames over an interface or over UDP.
 
 Both count the bytes of the frames that pass, which is what the report means by

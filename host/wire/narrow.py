@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Numbers in fewer bits on the wire: those that fit in 16 or 8 bits, and rows of zeros.
 
 Nothing is lost: a frame gets the fewest bits that hold all its numbers. With b bits, x is sent as

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """The native code for frames, compiled once with the system's compiler.
 
 Without a compiler, or when ``SWITCHGNN_HOSTS`` is ``python``, Python does the same.

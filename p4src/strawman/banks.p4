@@ -1,6 +1,3 @@
-// SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-// SPDX-License-Identifier: Apache-2.0
-
 // The strawman's banks, instead of ../banks.p4. A slot in an entry of `fanout` is here the
 // number of a destination in its bank. Each bank hands its slots out to destinations in the order
 // of their first contributions.

@@ -1,6 +1,3 @@
-// SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-// SPDX-License-Identifier: Apache-2.0
-
 // The strawman of the paper's section 2.3.2: the product's program (../switchgnn.p4) with banks
 // that allocate their slots themselves.
 #define STRAWMAN

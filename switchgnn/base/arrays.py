@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Arrays in files: safetensors for our own files, ``.npy`` and ``.npz`` for those of users.
 
 NumPy allocates what a header claims, so headers are compared with the file's size first. It reads

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Signals that end work: `KeyboardInterrupt` that leaves no lock of a library taken."""
 
 import select

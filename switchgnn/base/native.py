@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Compilation of C++ on first use, cached in the user's cache folder."""
 
 import fcntl

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """The surroundings of a switch: ports and addresses of workers and other switches."""
 
 from collections.abc import Mapping, Sequence

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Network files: switches, workers, and the cables between switches, written by users."""
 
 import fcntl

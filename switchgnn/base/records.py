@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Dataclasses from JSON and TOML, with strict types and no unknown fields."""
 
 from collections.abc import Callable, Mapping

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """UDP sockets on loopback that receive from their peer only, and why an address cannot be used.
 
 Any user of the machine can send to a port. A connected socket drops other senders, but keeps what

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """What captures have around a frame: Linux cooked headers, 802.1Q tags, and UDP over loopback."""
 
 from collections.abc import Iterator

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Frames from pcap and pcapng files, gzipped or not: one, or several merged by time.
 
 Libraries' readers yield neither the original length of a frame nor its interface, or take a damaged

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Scapy layers: what the packets mean, for people and for tests.
 
 Nothing that runs an exchange imports this module. Scapy is GPL-2.0; see the README.

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Decoding of captured frames, whether they are valid or not.
 
 A packet takes a few microseconds here, and a hundred times as long with the Scapy layers of

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Summaries of captured packets: a chapter for each block of a round, or round between hosts.
 
 An all-reduce has a chapter for as many fragments as the switch has slots for them.

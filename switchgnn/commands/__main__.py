@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Lets `python -m switchgnn.commands` run `switchgnn`."""
 
 from switchgnn.commands.main import main

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """`switchgnn allreduce`: tensors through the switch, checked, and compared with Gloo."""
 
 import importlib.util

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """`switchgnn capture`: packets of a file or an interface, one by one or as a summary."""
 
 import json

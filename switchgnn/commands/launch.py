@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """`switchgnn launch`: a PyTorch program on every worker, its all-reduces made in the switch."""
 
 import json

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """`switchgnn live`: a job on several machines in the browser, as it goes."""
 
 from collections.abc import Sequence

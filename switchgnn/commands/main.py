@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Runs the subcommands and turns errors into a sentence and exit code 2.
 
 It imports little before its `try`, as Ctrl-C during its imports ends in a traceback.

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """`switchgnn network`: write down where switches and workers are, and check it."""
 
 from collections.abc import Sequence

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """The document that the page polls: the newest metrics of a run."""
 
 import threading

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Polls the switches of a run, and the workers of a network file, each in its own thread."""
 
 import threading

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """The planner: a graph in, the tables of the switch and the parts of the workers out."""
 
 from switchgnn.planner.build import build_plan

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Compressed rows, distinct keys and groups of equal keys; counting sorts in O(rows + edges)."""
 
 from collections.abc import Callable, Sequence

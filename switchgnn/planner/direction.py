@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Sums along the edges, or against them: training needs both."""
 
 from collections.abc import Mapping

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """The numbers in a frame, and the width that needs the fewest bytes."""
 
 from collections.abc import Iterable, Sequence

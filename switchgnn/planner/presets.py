@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """From a request to the strategies of a plan.
 
 Of the presets, `paper` follows the paper, and `best` sends the fewest packets.

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Strategies by name: partitions, blocks, sends and orders.
 
 To add one, write a function with the signature of the protocol and add it to the mapping;

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Profiles of switches, and whether a plan fits one."""
 
 from switchgnn.profiles.memory import PlanMemory, plan_memory

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """A software switch that executes p4c's BMv2 JSON and serves P4Runtime."""
 
 from switchgnn.softswitch.errors import (

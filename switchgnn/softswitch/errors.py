@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Errors of the software switch."""
 
 from switchgnn.base.errors import SwitchGNNError

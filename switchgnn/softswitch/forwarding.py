@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Interpret a program: take packets through ingress, replication and egress without a compiler."""
 
 import operator

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """The intermediate representation of a program: expressions and statements.
 
 `lowering` makes it from BMv2's JSON; `interpreter` runs it, and `native/source.py` renders it as

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Load a BMv2 JSON document as a LoadedProgram and refuse unsupported features."""
 
 from collections.abc import Mapping

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Ports of the switch, packet sockets on network interfaces and UDP sockets, and their limits."""
 
 import select

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """A program: the BMv2 JSON document, which may come from anybody, and what is made of it.
 
 Structs are read from the JSON by msgspec; some are parts of the loaded program as they are.

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Join a P4Info and a program's JSON by name."""
 
 from collections.abc import Iterable, Mapping

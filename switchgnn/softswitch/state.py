@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Run-time state of a loaded program: tables, registers, counters and copies."""
 
 import logging

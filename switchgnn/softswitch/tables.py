@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Match tables: exact, longest prefix, and prioritised ternary and range."""
 
 from collections.abc import Iterable, MutableSequence

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Training: data sets, and the part of them that each worker holds."""
 
 from switchgnn.planner.graphs.graph import UNLABELLED

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Models computed as in G3: bin by bin, each as soon as its own neighbours are there.
 
 Wan et al., SIGMOD 2023. A bin's rows are sent while the next one is computed (intra-layer

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """The cache in training: how much a row must change before it is sent again, and skipped rows.
 
 With a cache, a row is sent if its largest change exceeds epsilon times its largest number, or that

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """The state of a training on disk: one file, for any number of workers.
 
 It is an archive of plain arrays (``.npz``): weights, the optimizer's state, and facts in JSON.

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """The columns of rows that workers exchange, where they leave the least important ones out (DGS).
 
 A switch adds rows number by number, so all workers must exchange the same columns of a tensor. The

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """The options of what a training leaves out of its exchanges; without PyTorch."""
 
 from dataclasses import dataclass

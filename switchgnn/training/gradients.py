@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Sums of gradients and counts over all workers, and broadcasts, with torch.distributed.
 
 Gloo works on the CPU; tensors on other devices are copied.

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Jobs on disk: a plan, each worker's part of the data set, and what all of them share."""
 
 import hashlib

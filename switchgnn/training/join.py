@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Joining a job, in the user's own script or ours; torchrun gives rank, size and meeting point."""
 
 import hashlib

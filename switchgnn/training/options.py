@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """The options that `switchgnn train` and `python -m switchgnn.train` share, without PyTorch.
 
 So wrong names are refused at once.

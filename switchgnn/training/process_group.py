@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """torch.distributed with all-reduces in the switch: a process group, and a hook for DDP.
 
 The group does all other operations with Gloo. :mod:`switchgnn.torch_backend` registers it.

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Sums over remote neighbours, exchanged in a thread while the worker computes.
 
 Rows may be on any device; the sums are copied back to it.

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Training as one worker, and the worker processes of `switchgnn train`."""
 
 from collections.abc import Callable, Iterator

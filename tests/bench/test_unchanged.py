@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Bytes of rounds with unchanged rows, against a walk through the parts of the workers."""
 
 import math

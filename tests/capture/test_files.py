@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Capture files of all forms are read; damaged or hostile ones up to the damage."""
 
 import gzip

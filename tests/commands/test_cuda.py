@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Training where PyTorch has CUDA: no process forks after it has initialised the driver.
 
 Importing PyTorch Geometric initialises the driver where there is one, and forked processes could

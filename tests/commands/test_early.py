@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Errors that follow from the arguments alone come without PyTorch, whose import takes seconds.
 
 One process without PyTorch, or anything of it, runs all the commands.

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """What exchanges take on this machine: measured once, and what predictions make of it."""
 
 from dataclasses import replace

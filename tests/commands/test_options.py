@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """`--config FILE` of `run` and `train`: what it takes, what counts more, and what it refuses."""
 
 import re

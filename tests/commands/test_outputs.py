@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """What cannot be written is said before the work begins, and nothing stays of the trial."""
 
 import logging

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """`switchgnn plan` says what a plan takes of the switches, and writes none that does not fit."""
 
 from collections import Counter

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Command lines that nobody should write end with one sentence and exit code 2."""
 
 import importlib.util

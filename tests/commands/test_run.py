@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """`--backend`: what the embedded switch runs the program as, and what reports say of it."""
 
 import json

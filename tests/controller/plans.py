@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Small plans, made without a graph, and what a switch holds of them."""
 
 from dataclasses import dataclass

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Installing: only the difference is written, and a failure leaves what was there."""
 
 from dataclasses import replace

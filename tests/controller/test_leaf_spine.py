@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """What leaves and spines are told, and how they are told together or not at all."""
 
 import numpy as np

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """A watched switch gets its plan back, unless somebody else uses it: a run, or another plan."""
 
 import threading

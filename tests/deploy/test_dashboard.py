@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """The dashboard and docs/monitoring.md ask for metrics, labels and options that are there."""
 
 import inspect

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """docs/machines.md, played through: namespaces are the machines, each with a folder of its own.
 
 They have no parent in common but this test, no Mininet, and no file but what is copied.

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """docs/switches.md, played through; ports are UDP sockets in place of interfaces."""
 
 import re

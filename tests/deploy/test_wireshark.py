@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Wireshark's dissector says of every packet what our decoder says; needs tshark."""
 
 import struct

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Numbers that commands print are in the documents as printed; see docs/hooks/printed.py."""
 
 import re

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """The documents: all are in the list of pages, and become a site without a broken link.
 
 The site needs no other server. Links to other sites are listed, and only tried on request.

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Commands on the switches and fabrics of this machine, and what remains of them."""
 
 import importlib.util

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Who reaches a switch: no other user of the machine, and over TLS only holders of certificates."""
 
 import os

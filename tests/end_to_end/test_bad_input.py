@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """On a full disk commands end with one sentence and exit code 2, and leave nothing behind.
 
 Exit code 1 says that a sum is wrong, so no command may end with a traceback. Bad input is in

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Frames of several rows through a real switch: every sum to the bit, every frame as planned."""
 
 from contextlib import ExitStack

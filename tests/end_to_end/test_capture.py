@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """A run with `--pcap`: its files tell what the plan says, and are whole however it ends."""
 
 import json

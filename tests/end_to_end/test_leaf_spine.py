@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """`switchgnn run --topology leaf-spine`: every sum exact, and what crosses is what was planned."""
 
 import json

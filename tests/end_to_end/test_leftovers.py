@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """What a run leaves: nothing on the machine, however it ends, and logs where they are wanted."""
 
 import getpass

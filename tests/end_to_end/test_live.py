@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """What shows a job while it runs: the page of `--live` and of `switchgnn live`, and metrics."""
 
 import json

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Mininet: a plan beside ping and TCP, shaped links, and what hosts must not answer."""
 
 import socket

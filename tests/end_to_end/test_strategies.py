@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Plans of every strategy through a real switch: every sum to the bit, every byte as planned."""
 
 from contextlib import ExitStack

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """The recipes of CONTRIBUTING.md and the exercise of docs/walkthrough.md, in a copy of the tree."""
 
 import os

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Both versions of each script give the same losses and predictions, and differ in few lines.
 
 The commands are those of examples/README.md.

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Arbitrary frames at workers: in the parser, and in the middle of an exchange."""
 
 import random

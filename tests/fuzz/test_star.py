@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Forged frames at a switch: of a stranger, and of a Byzantine worker beside its own traffic.
 
 Nothing that they send may change a sum of others or hold up the run. Single refusals are tested in

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """A switch made of dictionaries, to test hosts without a P4 program.
 
 It follows docs/protocol.md and shares only the header codec with the product.

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Window and rate: cut by the share that came marked, grown by a segment; all workers are told."""
 
 from types import SimpleNamespace

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """What a worker counts, as Prometheus and its parent read it; nothing else is believed."""
 
 import re

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """The parts and overflowed features of the strawman make a sum, and never a mixture."""
 
 import numpy as np

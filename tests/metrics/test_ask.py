@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Metrics are served as Prometheus reads them; hostile answers cost bounded time and memory."""
 
 import socket

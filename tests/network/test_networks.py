@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Network files: what is written is read, what cannot be is refused, and drafts from interfaces."""
 
 from dataclasses import replace

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Described networks with the usual ports and addresses."""
 
 from switchgnn.base.network import leaf_spine_networks, star_network

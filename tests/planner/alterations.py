@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """What somebody may do to a plan: mistakes planted in its content, one each.
 
 A content is what `tests.planner.forgery.content_of` returns. Each alteration takes one and a

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Plans on disk that look right from outside: every digest agrees, whatever is in the files."""
 
 import hashlib

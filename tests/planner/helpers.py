@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Random graphs and shared settings of the planner's tests."""
 
 from contextlib import contextmanager

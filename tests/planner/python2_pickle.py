@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Writes pickles as Python 2 with the NumPy and SciPy of its day did."""
 
 import io

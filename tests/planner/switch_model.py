@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """A switch and its workers, as slow and as plain as possible: the judge of whole plans."""
 
 import itertools

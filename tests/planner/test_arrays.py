@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Counting sorts, pairs and samples against NumPy; compiled and interpreted code agree."""
 
 import errno

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Plans are byte for byte those that were once recorded, but for the digest of the P4 program.
 
 Where the format of plans changes on purpose, or a library that cuts graphs does, record them again:

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Mistakes in the product that the slow groups of tests find, and what finds them in `make test`.
 
 Each is a text in a file of the product and what stands there in its place.

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """What the slow groups of tests find, `make test` notices: mistakes are planted in copies."""
 
 import os

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Profiles are read or refused; the bundled ones follow from their sources (docs/switches.md)."""
 
 import os

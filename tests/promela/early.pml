@@ -1,6 +1,3 @@
-/* SPDX-FileCopyrightText: 2026 The SwitchGNN authors */
-/* SPDX-License-Identifier: Apache-2.0 */
-
 /* Early features. With EARLY=n the DONE of the last block before round n, and before every later
  * round, allows features of the first block during the opening that follows. With EARLY=1 the model
  * starts in such an opening, as if a round preceded it.

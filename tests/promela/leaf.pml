@@ -1,6 +1,3 @@
-/* SPDX-FileCopyrightText: 2026 The SwitchGNN authors */
-/* SPDX-License-Identifier: Apache-2.0 */
-
 /* A leaf, beyond what slots.pml has. What it only passes on, as sums from the spine and
  * recalls to it, is one way, from the spine to the worker or back. */
 

@@ -1,6 +1,3 @@
-/* SPDX-FileCopyrightText: 2026 The SwitchGNN authors */
-/* SPDX-License-Identifier: Apache-2.0 */
-
 /* The plan of two leaves and a spine, as switchgnn/planner/plan/leaf_spine.py would split it.
  *
  *   leaf 0, workers 0 and 1            leaf 1, worker 2       spine

@@ -1,6 +1,3 @@
-/* SPDX-FileCopyrightText: 2026 The SwitchGNN authors */
-/* SPDX-License-Identifier: Apache-2.0 */
-
 /* The protocol of docs/protocol.md: one round of two blocks, or more rounds of other plans, three
  * workers, a switch and a network that loses, delays, repeats and reorders. With LEAF_SPINE
  * that of docs/leaf-spine.md: two leaves and a spine in place of the switch. README.md says how

@@ -1,6 +1,3 @@
-/* SPDX-FileCopyrightText: 2026 The SwitchGNN authors */
-/* SPDX-License-Identifier: Apache-2.0 */
-
 /* The network: for each kind of packet the set of those under way, one bit for each
  * possible packet. A set has no order, so every order of arrival is tried.
  *

@@ -1,6 +1,3 @@
-/* SPDX-FileCopyrightText: 2026 The SwitchGNN authors */
-/* SPDX-License-Identifier: Apache-2.0 */
-
 /* The plan: who sends what to whom. Small, but with all that can go wrong.
  *
  *   block 1   slot 0: vertex 0 at worker 0, from sources 2 and 3

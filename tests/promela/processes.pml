@@ -1,6 +1,3 @@
-/* SPDX-FileCopyrightText: 2026 The SwitchGNN authors */
-/* SPDX-License-Identifier: Apache-2.0 */
-
 /* Sessions, and workers that are started anew.
  *
  * With NEW_SESSION the controller installs again, once, at any moment, at the latest when all

@@ -1,6 +1,3 @@
-/* SPDX-FileCopyrightText: 2026 The SwitchGNN authors */
-/* SPDX-License-Identifier: Apache-2.0 */
-
 /* The all-reduce stream: workers, a switch that adds fragments in its slots, and the network of
  * network.pml. README.md says how to run it.
  *

@@ -1,6 +1,3 @@
-/* SPDX-FileCopyrightText: 2026 The SwitchGNN authors */
-/* SPDX-License-Identifier: Apache-2.0 */
-
 /* Tags, blocks and pools. Tags and blocks are numbered on, over rounds and sessions, as the tags of
  * docs/protocol.md are: the larger number is the later one. With ROUNDS=2 of two blocks
  *

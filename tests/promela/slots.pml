@@ -1,6 +1,3 @@
-/* SPDX-FileCopyrightText: 2026 The SwitchGNN authors */
-/* SPDX-License-Identifier: Apache-2.0 */
-
 /* What features, recalls and fetches do to the registers of p4src/, in any switch. Slots
  * are numbered over all switches. What follows a slot that is complete, or is not, depends
  * on where the switch stands: `completed` and `not_complete`. */

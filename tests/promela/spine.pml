@@ -1,6 +1,3 @@
-/* SPDX-FileCopyrightText: 2026 The SwitchGNN authors */
-/* SPDX-License-Identifier: Apache-2.0 */
-
 /* The spine: what slots.pml has about recalls and fetches, and partial sums and reports
  * of leaves in place of features and `done`s of workers. */
 

@@ -1,6 +1,3 @@
-/* SPDX-FileCopyrightText: 2026 The SwitchGNN authors */
-/* SPDX-License-Identifier: Apache-2.0 */
-
 /* A switch alone: every sum goes to a worker, and all report to it. */
 
 byte done_tag[POOLS], done_by[POOLS];   /* barrier.p4 */

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Spin checks the models of the protocol, and finds the mistakes that are planted in them."""
 
 import re

@@ -1,6 +1,3 @@
-/* SPDX-FileCopyrightText: 2026 The SwitchGNN authors */
-/* SPDX-License-Identifier: Apache-2.0 */
-
 /* turn.p4, of each switch or pool: the tag whose turn it is. What is for a later one is dropped, and
  * its `done` refused. A switch does not know before the first opening of its session is over; one that
  * was restarted takes everything until it does. The worker's own switch looks: a leaf's spine gets only

@@ -1,6 +1,3 @@
-/* SPDX-FileCopyrightText: 2026 The SwitchGNN authors */
-/* SPDX-License-Identifier: Apache-2.0 */
-
 /* The workers: host/innetwork/sender.py, sums/receiver.py, responder.py and barrier.py. A worker is
  * one thread, so what it does about a packet happens at once. */
 

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Runs the PTF cases on every switch that is available here; see README.md."""
 
 from collections.abc import Iterator

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """All-reduces on bad links, with switches and workers that end, and beside forged frames.
 
 More moments, in virtual time, are in tests/virtual, and more faults in tests/host/reduce.

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Cached rows and few bits on bad links, beside all-reduces, and where switches restart.
 
 Plans have partial sums, several blocks and both directions. More moments, in virtual time, are in

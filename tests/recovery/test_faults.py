@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Nothing lost, nothing counted twice, on running switches, and no sums of another run.
 
 Many more faults are in tests/virtual.

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """The switch, the controller or a worker dies at some moment of a round, on both switches.
 
 A switch that keeps its tables comes back in the middle of a run without a controller. Many more

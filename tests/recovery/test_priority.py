@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Packets without numbers overtake sums, and no worker can misuse that against others."""
 
 import threading

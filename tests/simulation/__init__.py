@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Whole exchanges in one process and in virtual time, each repeatable from its seed.
 
 Hosts, compiled program, switch and controller are the product's own; the network, the clock and the

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """`python -m tests.simulation`, from the checkout: exchanges in virtual time with random faults."""
 
 import argparse

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Random scenarios.
 
 The draws come from a seed, or from Hypothesis, which makes a scenario that fails smaller: it draws

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Simulated lines: wires with faults, frames' headers, and the links of workers."""
 
 import math

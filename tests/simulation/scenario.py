@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """A scenario: the exchanges, the network, and the faults, as docs/reliability.md lists them."""
 
 import json

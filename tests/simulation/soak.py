@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Scenarios one after another, and the smallest one that fails."""
 
 from collections.abc import Sequence

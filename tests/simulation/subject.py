@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """The graph, plan, topology and right sums of a scenario."""
 
 from collections.abc import Iterable, Sequence

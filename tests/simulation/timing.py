@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Virtual time: blocking programs in greenlets, and the trace of what happens."""
 
 import hashlib

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Simulations need the `ns3` wheel and a compiler; models are compiled once for all tests."""
 
 import pytest

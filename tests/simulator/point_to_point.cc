@@ -1,6 +1,3 @@
-// SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-// SPDX-License-Identifier: Apache-2.0
-
 // Sends the same frames over a link of the models and over ns-3's own point-to-point device, whose
 // queue puts short frames first. Prints the bytes and the picoseconds of each arrival: "BYTES MODEL
 // BYTES DEVICE", line by line.

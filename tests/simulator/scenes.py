@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Exchanges made by hand: a few packets whose times can be worked out on paper."""
 
 from dataclasses import dataclass

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Simulated exchanges against the embedded switch, ns-3's own device, and the pace of hosts."""
 
 import subprocess

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Flows in the background: as many and as large as asked for; and what control is for."""
 
 from dataclasses import replace

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """A few packets, with times worked out by hand to the picosecond; and what full queues lose."""
 
 from dataclasses import replace

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """The paper's star and ring (section 3.2.2) and G3's bins, by their own formulas.
 
 The paper's model moves k = 1 packet in and out per step. So one worker has all sources and

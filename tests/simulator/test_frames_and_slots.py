@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Slots of the strawman and of whole features, and frames of 8 to 256 numbers."""
 
 from collections import Counter

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """A few packets over leaves and spines, with times worked out by hand to the picosecond.
 
 Spines complete the sums that cross them, as in the P4 program; in a variant, leaves do.

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Plans over leaves and spines: what is on every link, from the planner and without the models.
 
 Spines complete the sums that cross them, as in the P4 program; in a variant, leaves do.

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Some sums from the switch, others between hosts: times by hand, counts from plan and schedules.
 
 And `auto`, which leaves sums to hosts where they are faster.

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Rows between hosts in frames up to an MTU: their number, lengths on paper, times by hand."""
 
 from math import ceil

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Simulated plans send, add and return what the planner and the hosts say they do."""
 
 from dataclasses import replace

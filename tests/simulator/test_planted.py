@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Mistakes planted in the models: tests that compare counts and statistics find them.
 
 Those that compare times with times on paper need none.

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """The planner predicts the seconds that the simulator counts packet by packet."""
 
 from functools import cache

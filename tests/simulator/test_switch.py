@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """`switchgnn simulate` within what a switch has, on plans of others, and without its tools."""
 
 import importlib.metadata

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Access to P4Runtime, limits on idle clients, and requests with arbitrary values."""
 
 import os

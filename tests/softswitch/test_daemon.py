@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """The switch as a process: its state file and restarts from it, readiness, and signals."""
 
 import contextlib

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Headers, unions, stacks and varbit fields, as simple_switch 1.15.5 has them, and expressions."""
 
 import binascii

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Ports: UDP sockets and packet sockets, end to end, and ports with a shaped interface."""
 
 import contextlib

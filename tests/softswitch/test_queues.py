@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Egress queues, ports that refuse frames, and ports with a rate or a bandwidth."""
 
 import contextlib

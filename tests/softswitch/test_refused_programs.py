@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Unsupported, malformed and hostile programs are refused; generated expressions are right."""
 
 import copy

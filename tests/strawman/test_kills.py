@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """The strawman's switch dies at some moment of a round, with all slots and their counts."""
 
 from contextlib import ExitStack

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """The strawman on real switches: exact sums, and more that overflows where slots are few."""
 
 from contextlib import ExitStack

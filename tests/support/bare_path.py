@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Prints a PATH on which everything is but the optional programs; `make test-bare` takes it.
 
 It is a folder of links in the user's temporary folder, made anew each time.

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """The frames that a native engine sends to captured ports."""
 
 from ctypes import create_string_buffer

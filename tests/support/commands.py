@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Run `switchgnn` as a user does, but forked from a process that has imported it already.
 
 Only tests/test_docs.py starts new processes; elsewhere the forkserver of this file imports all

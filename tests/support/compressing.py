@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Rounds of changing rows with compression, and what their sums must be.
 
 The oracle has the plan, the features, the scales and the rule of docs, and nothing of the workers'

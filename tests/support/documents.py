@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Runs a command of the docs as a reader would, after `. .venv/bin/activate`."""
 
 import os

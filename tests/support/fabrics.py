@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """A switch with a plan on it, and workers as threads: quick enough for a matrix.
 
 The embedded switch is reached over UDP, BMv2 over veth pairs into a network namespace of its own.

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """The built package, and environments as pip makes them from the wheel and one extra.
 
 Environments are made without a network: each links what the distributions that the wheel requires

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """The logs that a run keeps when it has failed, in the folder for temporary files."""
 
 import os

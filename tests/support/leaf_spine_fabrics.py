@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Leaves and spines with a plan on them, workers as threads, and a relay on every cable.
 
 The networks are the product's: embedded switches over loopback, BMv2 in Mininet, where each

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """After every test: processes and files that it left end, and the test fails and names them.
 
 What a fixture of a module or of the whole session makes is looked for when the fixture ends. What

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Which tests `make check`, `make test` and `make test-all` run, and what is said of the rest."""
 
 import hashlib

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Network namespaces: to be in one for a while, or to have one where a switch is alone.
 
 BMv2's Thrift server listens on all interfaces without a password: see docs/security.md.

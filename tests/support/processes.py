@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Who runs, and whose child it is, from /proc.
 
 Not from `/proc/PID/task/TID/children`: it may leave out a child when another one ends meanwhile.

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """All-reduces of all workers of a bed, beside neighbour sums over the same links."""
 
 import threading

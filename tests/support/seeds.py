@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """How many seeds a test tries: a few in `make test`, many in `make test-all`."""
 
 import zlib

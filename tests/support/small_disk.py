@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """`python -m tests.support.small_disk FOLDER LIMIT MODULE ...`: a program on a disk that fills up.
 
 The folder is a disk of its own (tmpfs) that this process and its children see, with a limit such as

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """How much longer than on an idle machine of its kind things may take, here and now.
 
 A deadline of a test only bounds how long a failure takes. It is chosen for an idle machine with two

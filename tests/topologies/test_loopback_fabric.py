@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """The loopback fabric: its description, its sockets, and where its switches serve P4Runtime."""
 
 import socket

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Hosts in Mininet: what they need, shaped links, shells that end or hang, buffers and queues."""
 
 import builtins

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """The relay on a cable, between two plain sockets: what it carries, loses and counts."""
 
 import socket

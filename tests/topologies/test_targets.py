@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Which switch and fabric are chosen, and how switches are started, several of one kind as well."""
 
 import sys

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """A switch, a network file, and processes as torchrun starts them, all on this machine."""
 
 import sys

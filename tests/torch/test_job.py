@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Jobs on disk: what is written is read, and what is no job, or another one, is refused."""
 
 import json

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """The trainer under torchrun: losses of one process, also when a worker is killed meanwhile."""
 
 import os

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Layers of PyTorch Geometric leave no files behind; a small data set."""
 
 from importlib.util import find_spec

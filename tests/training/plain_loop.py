@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Training as PyG's examples do it: one process, the whole graph. Shares nothing with ours."""
 
 import numpy as np

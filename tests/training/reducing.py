@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Stand-ins for a worker's connection to the switch: between threads, and between processes."""
 
 import queue

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """One process of tests/training/test_backend.py: python -m ... RANK SIZE FOLDER."""
 
 import sys

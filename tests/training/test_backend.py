@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """The backend `switchgnn` in PyTorch programs: registered, started, and used by DDP and FSDP."""
 
 import os

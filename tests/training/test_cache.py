@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Training with cached and skipped rows: which they are, what is reported, what stays the same."""
 
 import numpy as np

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Checkpoints: whole or not there, of this training alone, for any workers, and never run."""
 
 import os

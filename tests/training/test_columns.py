@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """The most important columns alone are exchanged: which they are, and what the others count."""
 
 import numpy as np

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Loaders of other packages, on tiny files in the formats of the originals; no network."""
 
 import gzip

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Training on many workers is training on one: losses of every epoch, and the weights."""
 
 import threading

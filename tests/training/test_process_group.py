@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """All-reduces of tensors in the switch, whose part a pile of arrays plays; ranks are threads."""
 
 import faulthandler

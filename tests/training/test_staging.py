@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Rows between a device and NumPy: copied beside other work, and never used too early.
 
 The stand-in for a device does no copy before somebody waits for it, as a GPU may, and its tensors

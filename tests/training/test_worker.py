@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Workers that train: their tasks, their share of the cores, and how they report failures."""
 
 import gc

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Sums and means over vertices in a user's model, and which models a worker takes."""
 
 import threading

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """All-reduces in virtual time, beside exchanges, with faults, restarts, kills and slow workers."""
 
 import re

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """What drawn scenarios do not look at: counters of workers, directed graphs, wrong predictions.
 
 Also all packets of an earlier session.

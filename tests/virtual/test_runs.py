@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Whole exchanges in virtual time: all checks hold, and each run repeats.
 
 Scenarios that have violated a check are kept in found/: a drawn scenario changes with the way in

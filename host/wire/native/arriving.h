@@ -1,6 +1,3 @@
-// SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-// SPDX-License-Identifier: Apache-2.0
-
 // Waits for frames and receives them in one step. Over UDP what has left as one message may arrive
 // as one (UDP_GRO), and is cut here.
 #pragma once

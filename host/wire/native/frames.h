@@ -1,6 +1,3 @@
-// SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-// SPDX-License-Identifier: Apache-2.0
-
 // Reads and checks frames, as unpack_header of wire/header.py does, and seals them. The offsets and
 // masks are defined from the table in that file before this one is compiled, and the fields of
 // structs after it (wire/native.py).

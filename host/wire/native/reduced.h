@@ -1,6 +1,3 @@
-// SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-// SPDX-License-Identifier: Apache-2.0
-
 // Takes the awaited sums of an all-reduce, as SumRing.take of reduce/frames.py does. All else is
 // left to Python.
 #pragma once

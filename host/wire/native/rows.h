@@ -1,6 +1,3 @@
-// SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-// SPDX-License-Identifier: Apache-2.0
-
 // Takes the frames of a round of other workers that are plainly right, and say nothing else: those
 // that ask for nothing, carry no mark, and complete no group. All else is left to direct/.
 #pragma once

@@ -1,6 +1,3 @@
-// SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-// SPDX-License-Identifier: Apache-2.0
-
 // Takes the sums of the units in flight that are plainly right: whole, complete, awaited, and
 // without any doubt. Acknowledgements are reported. All else is left to innetwork/.
 #pragma once

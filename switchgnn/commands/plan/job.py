@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """The options and steps of `switchgnn plan`: load and plan, then compare."""
 
 import time

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """The paper's figures 1, 7, 9 and 18 for the graph of a plan, and its queue over time."""
 
 from collections.abc import Callable

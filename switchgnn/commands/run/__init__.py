@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """`switchgnn run`: plan, build a fabric, install, exchange, verify, report."""
 
 from switchgnn.commands.run.job import run_job

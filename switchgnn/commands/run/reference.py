@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Compares the sums that the workers received with those over the whole graph, by SciPy."""
 
 from collections.abc import Sequence

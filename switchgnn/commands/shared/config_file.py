@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """`--config`: options of a command from a TOML file; those on the command line count more."""
 
 import inspect

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Observers of a run, and the one that updates a page in the browser; its options."""
 
 import importlib.util

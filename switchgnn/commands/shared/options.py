@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Options that several commands share; each is declared here once."""
 
 from collections.abc import Callable, Iterable

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Outputs of commands: checked before the work, logs, and recordings of packets."""
 
 import logging

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """The sections that reports share, each with its fields and its sentence or table."""
 
 from collections.abc import Iterable, Mapping

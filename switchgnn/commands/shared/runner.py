@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """The runner of `run` and `train`: build a network, install a plan, run workers, count."""
 
 import logging

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """PyTorch in commands: what is said where it is missing, and what is imported before a fork."""
 
 import ctypes

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Follows the epochs of a training: for Ctrl-C, and for TensorBoard."""
 
 import json

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """What exchanges take on this machine where links have no limit, measured once and cached."""
 
 import logging

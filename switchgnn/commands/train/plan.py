@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """What `switchgnn train` trains, and its files: plan, partitions and schedules."""
 
 import os

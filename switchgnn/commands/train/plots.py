@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Plots of trainings: the loss over time, bytes per worker, and the parts of an epoch's time."""
 
 from collections.abc import Callable, Sequence

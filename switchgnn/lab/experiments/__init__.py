@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """The paper's figures from simulations: what they are, a runner, CSV, pictures, one table.
 
 `paper.py` has a function per figure. `run_points` simulates what has no result yet, and

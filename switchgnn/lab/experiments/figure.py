@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """A figure: what it simulates, what it draws, and which numbers it compares with the paper's."""
 
 import runpy

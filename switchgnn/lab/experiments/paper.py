@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """The paper's figures, and others about what it leaves open.
 
 At full scale the graphs have the paper's sizes, and below that about a hundredth of them. Memory

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """One simulation: everything that its numbers depend on, but for the versions."""
 
 import hashlib

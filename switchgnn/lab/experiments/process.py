@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """One point in a process of its own: `-m switchgnn.lab.experiments.process POINT WORK`.
 
 POINT is the point as JSON, and WORK the folder with plans and partitions that points share. The

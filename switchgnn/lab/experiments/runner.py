@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Runs points as processes, several at a time; what has a result is not run again."""
 
 import fcntl

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Numbers of results: what is drawn, the CSV, and the table beside the paper's numbers."""
 
 import csv

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Plans in ns-3: packet by packet, at sizes that no emulation reaches.
 
 `plan_setup` and `host_setup` make arrays of a plan; `run_simulation` gives them to the models in

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """The models, compiled against the headers of the `ns3` wheel when they are first needed."""
 
 import importlib.metadata

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """The steps of `switchgnn simulate`: plan, or read a plan, simulate one exchange, and report."""
 
 from dataclasses import asdict, dataclass

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Host-based exchange as the arrays of a simulation: copies (BNS-GCN, p = 1) or partial sums."""
 
 from collections.abc import Mapping

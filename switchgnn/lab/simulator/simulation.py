@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Runs the models on a star or a leaf-spine, and reads what they measured."""
 
 import json

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """What is simulated: a plan that is read or made, or a partition between whose hosts rows go."""
 
 from collections.abc import Callable, Mapping

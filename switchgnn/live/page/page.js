@@ -1,5 +1,3 @@
-// SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-// SPDX-License-Identifier: Apache-2.0
 // Polls the metrics of a run and shows them. Text is always set as text, never as markup.
 
 const EVERY = 500; // milliseconds

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Destination blocks: each is a set of destinations with all their in-edges.
 
 Every destination is then returned once; the cost is the number of (source, block) pairs.

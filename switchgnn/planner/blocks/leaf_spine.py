@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Destination blocks for a leaf-spine: within the slots of each switch, spread over the workers.
 
 A destination takes a slot only in switches that add to its sum, so a block may have more

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """MLGP: boundary edges in blocks that fit the aggregators (section 3.3)."""
 
 import numpy as np

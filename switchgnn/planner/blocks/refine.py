@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Destination sets that fit the slots, improved move by move for few (source, set) pairs."""
 
 from dataclasses import dataclass

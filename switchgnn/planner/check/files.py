@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Plan files as the checker reads them: by docs/plans.md, without the reader of plans."""
 
 import hashlib

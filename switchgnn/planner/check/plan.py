@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """The independent checker: does a plan on disk serve every boundary edge exactly once?
 
 It follows docs/plans.md and shares no code with the planner. Order: files and digests, the part

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Lower bounds for any plan of an assignment, and the packets of other transports."""
 
 from dataclasses import dataclass

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """The paper's model of a block's packets through the switch (section 3.2.1)."""
 
 from dataclasses import dataclass

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Predicted times of exchanges: in the switch, between hosts, or partly in each.
 
 The preset `auto` takes whichever is quickest.

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Exchange times of packed frames between hosts: alone, or beside the traffic of the switch.
 
 Frames pass two rows of queues: the links up, and the links down.

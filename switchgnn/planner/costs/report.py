@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """The costs of a plan beside those of other transports: numbers only."""
 
 from collections.abc import Mapping, Sequence

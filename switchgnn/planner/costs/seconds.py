@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Exchange times of a plan: links, the loop of the switch, and barriers as queues.
 
 Times are whole picoseconds inside, as in the simulator, which this predicts (docs/simulator.md).

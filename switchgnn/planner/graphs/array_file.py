@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Graphs as arrays: NumPy files and archives, SciPy's sparse matrices, and Matrix Market files."""
 
 import io

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Small graphs without a download: digits, denser ones of the same images, and karate."""
 
 import gzip

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Random graphs, and those with the shapes of the paper's: ``reddit-like:SCALE:SEED``.
 
 Vertices form communities of unequal size and have log-normal weights. An edge joins two vertices

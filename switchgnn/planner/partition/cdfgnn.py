@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """CDFGNN's host-aware objective, for vertices instead of edges and leaves instead of hosts.
 
 CDFGNN (section 6) extends EBV, which gives *edges* to devices one by one. A vertex has a copy on

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """The partition of G3: workers with about as many vertices, edges and remote neighbours.
 
 G3 (Wan et al., SIGMOD 2023, section 4.2) has two stages: METIS balances vertices and edges, then

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """A leaf-spine: workers attached to leaf switches, with spine switches above them."""
 
 from dataclasses import dataclass

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """A partition for a leaf-spine: few sums between leaves, then few between workers."""
 
 import numpy as np

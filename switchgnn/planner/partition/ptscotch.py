@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Partitions by PT-Scotch, in ranks of MPI that each hold a shard of the graph.
 
 On one machine `ptscotch` runs all ranks; on several, `switchgnn shard` writes the shards and is the

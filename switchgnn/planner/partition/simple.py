@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Partitions for comparison: by volume, at random, and in the order of the ids."""
 
 import io

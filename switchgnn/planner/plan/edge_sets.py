@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """The boundary edges of each direction, and their blocks in one numbering."""
 
 from collections.abc import Mapping, Sequence

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Splits the plan of one switch into the parts of leaves and spines.
 
 Blocks, packets, order and the sums of workers stay the same. A leaf adds the packets of its own

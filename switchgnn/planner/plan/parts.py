@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Builds the parts of the switch and the workers from packets, order and slots."""
 
 from collections.abc import Mapping

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """A plan: the part of the switch and the parts of the workers."""
 
 from collections.abc import Mapping

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Traffic between hosts alone: copies of rows, or partial sums where they are fewer."""
 
 import numpy as np

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Bundles: frames that carry several rows of one worker in a block, in sending order."""
 
 from dataclasses import dataclass, replace

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Minimum vertex covers of bipartite graphs: the fewest raw features and partial sums."""
 
 from collections.abc import Iterator

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """GAMR: the order in which the sources of a block are sent (section 3.2.2)."""
 
 import heapq

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Packets that serve boundary edges: a source itself, or a partial sum of its worker.
 
 A packet is one vertex, for all its destinations in a block, or several added up for one

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """The file that keeps the controllers' settings as P4Runtime messages.
 
 A header (magic, length and SHA-256 of the rest) is followed by length-prefixed messages: a

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Expressions from the operators of P4, with their ranges and constant folding."""
 
 from collections.abc import Iterable, Sequence

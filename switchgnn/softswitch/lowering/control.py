@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Lower a control's tables and conditions, and the actions that they call."""
 
 from collections.abc import Sequence

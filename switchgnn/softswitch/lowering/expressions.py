@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """The variables of fields, expressions of BMv2's JSON, and the statements of one function."""
 
 from collections.abc import Callable, Iterator, Sequence

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Split headers into runs of whole bytes, and lower how they are parsed and written."""
 
 from collections.abc import Callable, Iterator, Mapping

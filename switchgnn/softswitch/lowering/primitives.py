@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Lower the primitives of BMv2 actions."""
 
 from collections.abc import Callable, Iterator

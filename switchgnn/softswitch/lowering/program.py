@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Lower a whole program to the functions that the switch calls."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Structure a control-flow graph as nested if/else by post-dominators, or as a loop."""
 
 from collections import Counter

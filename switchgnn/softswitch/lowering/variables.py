@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """The variables with which a program and the switch speak, besides its fields."""
 
 from switchgnn.softswitch.ir import Variable

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Render expressions as C++.
 
 The type of each expression follows from its range, so that nothing overflows that does not

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Apply the updates of Write requests and answer Read requests; registers and counters."""
 
 from collections.abc import Callable, Iterable, Iterator

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """The switch as the P4Runtime service sees it, and the configurations of its pipeline."""
 
 import threading

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Serve P4Runtime on a Unix socket or a TCP address, with or without TLS."""
 
 import os

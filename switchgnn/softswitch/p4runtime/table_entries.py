@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Convert table entries, groups and sessions between P4Runtime messages and the switch."""
 
 from collections.abc import Iterable, Iterator

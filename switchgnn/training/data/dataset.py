@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """The input of training: a graph with features, labels and a split."""
 
 from collections.abc import Mapping

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """A check, by running it, that a model computes on parts of a graph what it does on the whole.
 
 A copy of the model runs on a small random graph as a whole, and others on its two parts in two

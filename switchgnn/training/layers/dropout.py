@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Dropout that drops the same units however the vertices are split over workers.
 
 Whether a unit is dropped follows from the seed, the epoch, the call in it, the vertex's id and the

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """The models of `switchgnn train`: those of PyTorch Geometric, and the user's own."""
 
 import importlib.util

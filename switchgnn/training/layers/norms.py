@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Normalisations over the vertices of all workers, from sums that one all-reduce makes."""
 
 from collections.abc import Callable

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Layers as `after(x, map(sum of before(x)))`, with a linear map, for any way to make the sums."""
 
 from abc import ABC, abstractmethod

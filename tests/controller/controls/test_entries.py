@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """What each control's class makes of a plan, and reads back; the limits of the strawman."""
 
 from collections import Counter

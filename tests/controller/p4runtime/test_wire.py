@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Rows and their bytes: made and taken apart in bulk as by protobuf, and compared."""
 
 import numpy as np

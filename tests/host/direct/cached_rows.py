@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """The rule of the cache on the whole graph, in one process, and calls with thresholds."""
 
 from collections import Counter, defaultdict

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Cached rows and fewer bits: the rule on the whole graph, equal tables at both ends, no drift."""
 
 import numpy as np

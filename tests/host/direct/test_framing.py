@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Rows are packed into frames up to an MTU, and come out of them as they were."""
 
 import struct

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Numbers in 8 and 16 bits stay within half a step, and flags and words are the same bit by bit."""
 
 import struct

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Schedules: no cover is smaller, a file gives back what was written, and all else is refused."""
 
 from itertools import combinations

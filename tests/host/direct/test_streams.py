@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Rows fed bit by bit give the sums of the whole graph, whatever the bits and the network."""
 
 from collections import Counter

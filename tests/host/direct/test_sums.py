@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Sums equal those on the whole graph, and frames and bytes the prediction; samples on average."""
 
 from collections import Counter

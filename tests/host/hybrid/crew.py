@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Workers of a plan that leaves destinations to the hosts, as threads on one switch."""
 
 from contextlib import ExitStack, contextmanager

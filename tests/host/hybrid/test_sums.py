@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Exchanges with some sums from the switch and others from hosts, on a real switch."""
 
 import numpy as np

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Cached rows and few bits against a model switch: bounds, no drift, and fewer bytes."""
 
 import numpy as np

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Features of a round that was foreseen do not wait for its opening, and are exact either way."""
 
 from collections import Counter

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """The exchange against a model switch: exact sums, and clear words when there are none."""
 
 import threading

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """A worker whose frames go through the native fast path ends like one of which Python takes all."""
 
 from dataclasses import asdict

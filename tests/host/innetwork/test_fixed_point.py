@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Fixed point: no sum wraps nor exceeds its error bound; and the prediction of the next scale."""
 
 import numpy as np

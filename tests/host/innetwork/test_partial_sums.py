@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Partial sums of a worker's own: what its packets carry, and mistakes in them."""
 
 import numpy as np

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Which sums a receiver recalls, which features it fetches, and which fetches are answered."""
 
 import numpy as np

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Plans, sessions, rounds, magnitudes and widths that do not fit end workers with a name."""
 
 import numpy as np

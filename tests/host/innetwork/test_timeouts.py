@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """When questions are asked again, what answers to them show, and which workers are given up."""
 
 from dataclasses import replace

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """A link split for two threads: each half gets its frames in order, in time, and unchanged."""
 
 import threading

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Two exchanges on one link: each gets its own frames, all of them, in order, and unchanged."""
 
 import os

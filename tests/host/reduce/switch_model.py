@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """A switch that reduces, made of a dictionary, and a network in memory on a hand clock.
 
 Both share only the header codec with the product.

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Codes, scales and rounding of groups, against exact arithmetic."""
 
 from fractions import Fraction

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Streams of all workers over a model switch: sums, losses, restarts, and workers that end."""
 
 from dataclasses import dataclass, replace

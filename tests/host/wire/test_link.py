@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Links: batches, pauses, bandwidths and full sockets; what leaves arrives, in its order."""
 
 import errno

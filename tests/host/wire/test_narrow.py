@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Narrow bodies hold the numbers that they were made of, at the indices that the page says."""
 
 import math

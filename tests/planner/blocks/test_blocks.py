@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Blocks of whole destinations, and of edges by METIS, against sets and all partitions."""
 
 from functools import partial

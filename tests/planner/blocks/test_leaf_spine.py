@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Blocks over leaves and spines: the slots of each switch, and how destinations are spread."""
 
 from dataclasses import replace

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """What a plan costs, against oracles that count one by one and move packet after packet."""
 
 from itertools import combinations

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Predicted times against times worked out by hand, and queues against a loop.
 
 tests/simulator/test_predictions.py compares the same predictions with the simulator.

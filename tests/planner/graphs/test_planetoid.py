@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Planetoid files are written here the way Python 2 wrote the originals."""
 
 import os

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """G3's partition: every count recounted from the graph after every swap."""
 
 import numpy as np

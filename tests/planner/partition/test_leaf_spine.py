@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Partitions and reports that know the leaves, against counts one by one and all scores."""
 
 import math

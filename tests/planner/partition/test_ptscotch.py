@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Partitions by PT-Scotch, in ranks of MPI on this machine."""
 
 import importlib.util

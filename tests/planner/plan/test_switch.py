@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """The parts of switches: passes and banks of one, and those of leaves and spines."""
 
 from collections import Counter

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Orders, partial sums and their weights against literal searches and all choices."""
 
 from dataclasses import fields, replace

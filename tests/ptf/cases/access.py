@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """access.p4: the vertices that a packet may name, and the way of packets that add nothing."""
 
 from switchgnn.controller import Outcome

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """session.p4: what a port may bring in."""
 
 from scapy.layers.inet import UDP, IPOption_Router_Alert

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """banks.p4: all banks in one pass, and the contributions of a slot."""
 
 import itertools

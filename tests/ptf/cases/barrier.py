@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """barrier.p4: all workers or none go on (invariant 5); window.py has the tags that may pass."""
 
 from typing import Any

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """parser.p4: a corrupted packet is dropped and never summed; packets leave with a right one."""
 
 from scapy.packet import Packet

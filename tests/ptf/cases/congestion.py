@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """congestion.p4: who waits behind a long queue is marked, once it leaves.
 
 A queue is built without timing: a multicast group that names one port many times

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """dedup.p4: duplicates (invariants 1 and 3), and the accepted features of a group."""
 
 from typing import Any

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """fanout.p4: the slots that a packet adds to."""
 
 from switchgnn.controller import Outcome

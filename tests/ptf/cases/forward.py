@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """forward.p4: ordinary traffic is switched by destination and not touched."""
 
 from scapy.layers.inet import UDP, IPOption_Router_Alert

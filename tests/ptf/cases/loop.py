@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """loop.p4: the way of a packet after a pass, and the answers to packets that add nothing."""
 
 from switchgnn.controller import Outcome

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """payload.p4: features and sums with lanes of fewer than 32 bits, or without a body."""
 
 import math

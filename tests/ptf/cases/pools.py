@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Pools: parts of the slots, in each of which a unit is in flight, with a barrier of its own."""
 
 from switchgnn.controller import Outcome

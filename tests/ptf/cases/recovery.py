@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """access.p4: recalls, fetches and resent features (invariant 2)."""
 
 from switchgnn.controller import Outcome

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """reduce.p4: the all-reduce, a stream of fragments of which every worker gets the sum."""
 
 from collections.abc import Iterable

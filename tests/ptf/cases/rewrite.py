@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """rewrite.p4 and rewrite.p4: the contents and addresses of packets that leave."""
 
 from scapy.layers.inet import IP

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """session.p4: the install, the tier among several switches, the workers of the ports."""
 
 from scapy.packet import Packet

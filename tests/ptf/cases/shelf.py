@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Limits and banks of strawman/banks.p4: slots that are handed out, first come, first served."""
 
 from switchgnn.controller import Outcome

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Frames of 8 to 256 lanes, and slots of several banks (payload.p4, banks.p4)."""
 
 from collections.abc import Mapping

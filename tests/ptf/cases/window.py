@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """barrier.p4, Turn: packets with a later tag than the current one are refused."""
 
 import itertools

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """PTF platform: a port is a UDP socket and a datagram is a frame; needs no root.
 
 An interface is written LOCAL_IP:LOCAL_PORT:PEER_IP:PEER_PORT, as in

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """The base classes of cases about barriers, recovery, leaves and spines, and the strawman."""
 
 from collections.abc import Iterable

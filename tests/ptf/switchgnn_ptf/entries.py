@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Entries and default actions of tables; remembers what to remove."""
 
 from collections.abc import Iterable, Mapping

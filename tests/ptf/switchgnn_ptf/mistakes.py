@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """The program with a mistake planted in it, to show that a case notices.
 
 Each function changes the compiled program (p4c's JSON, parsed) in place.

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Frames of workers, and the expected frames of the switch."""
 
 from collections.abc import Iterable, Mapping

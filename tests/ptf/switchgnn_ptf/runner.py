@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Finds the cases, wires a switch to PTF and runs PTF on it."""
 
 import ast

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """The base class of all cases: connection, set-up, oracles and clean-up.
 
 Nothing here sleeps. The program counts every frame under exactly one outcome, so

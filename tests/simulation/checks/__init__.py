@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """The invariants that hold whatever goes wrong; docs/reliability.md describes each."""
 
 from tests.simulation.checks.barriers import (

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """No worker goes on before all workers are done (invariant 5), and all hear of each other."""
 
 from collections import Counter, defaultdict

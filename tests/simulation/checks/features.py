@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Features are sent in windows, acknowledged when they have arrived, and let through once."""
 
 from collections import Counter, defaultdict

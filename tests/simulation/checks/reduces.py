@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """All-reduces: their results, sums on the wire, counters, order, time, and errors."""
 
 from collections import Counter, defaultdict

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """What the workers of a session have to send: the exchange and the scale of each round, and rows.
 
 It follows from plan, features and the rules of docs/protocol.md.

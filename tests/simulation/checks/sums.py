@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Sums and features on their way to workers are right, and so are the results of workers."""
 
 import numpy as np

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """P4Runtime without sockets: the calls of a client reach the service of a virtual switch."""
 
 from collections.abc import Callable, Iterator

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """The controller in virtual time: it installs a plan, and watches that it stays."""
 
 from collections.abc import Callable, Sequence

@@ -1,6 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
-
 """The embedded switch's engines, without threads and sockets."""
 
 from collections.abc import Iterable

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """The all-reduces of a worker in virtual time: a real stream, beside the worker's exchanges."""
 
 from collections.abc import Callable

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """A switch in virtual time: a real engine, and a real P4Runtime service before it."""
 
 from collections.abc import Callable

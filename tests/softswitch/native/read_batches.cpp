@@ -1,6 +1,3 @@
-// SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-// SPDX-License-Identifier: Apache-2.0
-
 // Reads requests from a file and applies what can be, for sanitizers to watch. The file has 64-bit
 // numbers: how many numbers the formats are, these, and of each request its length and bytes.
 #include "program.h"

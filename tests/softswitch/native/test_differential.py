@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Both back ends give the same packets, counters and registers, for any entries and frames."""
 
 import copy

@@ -1,5 +1,3 @@
-// SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-// SPDX-License-Identifier: Apache-2.0
 #include <core.p4>
 #define V1MODEL_VERSION 20200408
 #include <v1model.p4>

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Dropout by vertex: fair, and the same however the vertices are split."""
 
 import pytest

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """PyG's layers on partitions give what they give on the whole graph, forward and backward."""
 
 from collections import Counter

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Normalisations on several workers train as PyG's and PyTorch's do on the whole graph."""
 
 import copy

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Mistakes that exchanges in virtual time find, each with the seed of a scenario that does."""
 
 from contextlib import contextmanager, nullcontext

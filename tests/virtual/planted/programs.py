@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Mistakes in the compiled program besides those of tests/ptf/switchgnn_ptf/mistakes.py.
 
 Each function changes p4c's JSON, parsed, in place.

@@ -1,5 +1,3 @@
-# SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-# SPDX-License-Identifier: Apache-2.0
 """Mistakes in the tables of a switch, for a plan of three workers."""
 
 from dataclasses import replace

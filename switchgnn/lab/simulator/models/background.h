@@ -1,6 +1,3 @@
-// SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-// SPDX-License-Identifier: Apache-2.0
-
 // Flows between the same hosts, over the same links and queues as the exchange's packets.
 #pragma once
 

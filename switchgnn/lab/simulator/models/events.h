@@ -1,6 +1,3 @@
-// SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-// SPDX-License-Identifier: Apache-2.0
-
 // Units, errors, a queue, events that are reused without allocation, and samples.
 #pragma once
 

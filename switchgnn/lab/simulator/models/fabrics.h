@@ -1,6 +1,3 @@
-// SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-// SPDX-License-Identifier: Apache-2.0
-
 // The network between the workers: a star, or leaves and spines with a link from each to each.
 #pragma once
 

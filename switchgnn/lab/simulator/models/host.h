@@ -1,6 +1,3 @@
-// SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-// SPDX-License-Identifier: Apache-2.0
-
 // Time-outs, window and rate of a host, as in host/congestion.py and host/round_trip.py.
 #pragma once
 

@@ -1,6 +1,3 @@
-// SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-// SPDX-License-Identifier: Apache-2.0
-
 // Packets as far as a simulation needs them, one direction of a link, and what is measured on
 // links.
 #pragma once

@@ -1,6 +1,3 @@
-// SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-// SPDX-License-Identifier: Apache-2.0
-
 // A worker without the switch's help: host/direct/outbox.py and host/direct/arrivals.py.
 #pragma once
 

@@ -1,6 +1,3 @@
-// SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-// SPDX-License-Identifier: Apache-2.0
-
 // The arrays of a simulation, and the sends and contributions of each worker and block.
 #pragma once
 

@@ -1,6 +1,3 @@
-// SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-// SPDX-License-Identifier: Apache-2.0
-
 // The aggregators of a switch, and switches with links to workers: they forward, or add up;
 // docs/protocol.md.
 #pragma once

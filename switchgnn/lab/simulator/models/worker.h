@@ -1,6 +1,3 @@
-// SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-// SPDX-License-Identifier: Apache-2.0
-
 // A worker whose sums the switch makes (host/innetwork/exchange.py), alone or beside hosts' rows.
 #pragma once
 

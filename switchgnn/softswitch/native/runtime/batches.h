@@ -1,6 +1,3 @@
-// SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-// SPDX-License-Identifier: Apache-2.0
-
 // Table entries in P4Runtime messages: updates of Write requests are read from their bytes, and
 // responses to Read requests are written. Tables with exact keys only:
 // https://github.com/p4lang/p4runtime/blob/main/proto/p4/v1/p4runtime.proto

@@ -1,6 +1,3 @@
-// SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-// SPDX-License-Identifier: Apache-2.0
-
 // The packet path, as in forwarding.py, and the loop that waits for frames, timers and controllers,
 // as EventLoop in switch.py. One thread runs both.
 #pragma once

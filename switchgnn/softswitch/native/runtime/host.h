@@ -1,6 +1,3 @@
-// SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-// SPDX-License-Identifier: Apache-2.0
-
 // The switch as a program sees it: hashes, cells of registers and counters, the log.
 #pragma once
 

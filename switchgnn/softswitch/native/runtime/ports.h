@@ -1,6 +1,3 @@
-// SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-// SPDX-License-Identifier: Apache-2.0
-
 // Ports, which are sockets opened by Python with whole batches of frames per system call, and the
 // egress queues in front of them.
 #pragma once

@@ -1,6 +1,3 @@
-// SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-// SPDX-License-Identifier: Apache-2.0
-
 // Match tables and the records of their entries. The fields of a key are one number, concatenated.
 // An entry's key has such numbers in whole words, least significant word first; see each table.
 #pragma once

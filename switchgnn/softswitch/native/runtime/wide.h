@@ -1,6 +1,3 @@
-// SPDX-FileCopyrightText: 2026 The SwitchGNN authors
-// SPDX-License-Identifier: Apache-2.0
-
 // Integers of N 64-bit words: u64, u128, or W<N>. Arithmetic is modulo 2^(64 N); the generator
 // chooses types that are wide enough.
 #pragma once
