@@ -113,6 +113,7 @@ class TransportKind:
     # hosts; None if no plan leaves any.
     write_left: LeftWriter | None = None
     samples: bool = False  # Whether a share of the rows may be sent instead of all.
+    copies: bool = False  # Whether workers can get the rows themselves that are summed.
     compresses: bool = False  # Whether rows may be sent in fewer bytes, see `Compression`.
     # Whether rows are sent bin by bin, which needs all rows of a bin, on the CPU.
     binned: bool = False
@@ -154,6 +155,7 @@ HOST = TransportKind(
     strategies=_PARTITION_ONLY,
     write_schedules=partial(write_schedules, choose=copy_schedules),
     samples=True,
+    copies=True,
     compresses=True,
 )
 HOST_PARTIAL = TransportKind(
@@ -193,6 +195,7 @@ LOCAL = TransportKind(
     help="one process, without a network",
     open=open_local,
     networked=False,
+    copies=True,
 )
 
 TRANSPORTS = (SWITCH, HOST, HOST_PARTIAL, G3, STRAWMAN, LOCAL)

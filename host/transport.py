@@ -97,6 +97,21 @@ class Transport(Protocol):
         F]; 0 for a vertex without remote neighbours.
         """
 
+    @property
+    def copied_edges(self) -> NDArray[np.int64] | None:
+        """The edges from what `copies` returns to this worker's rows, int64[2, E].
+
+        None: this transport only adds rows up.
+        """
+        return None
+
+    def copies(self, rows: NDArray[np.float32], direction: Direction) -> NDArray[np.float32]:
+        """Return copies of the rows of remote neighbours, float32[R, F], of rows float32[n, F].
+
+        Backward: return for each own row the sum of the rows float32[R, F] of its copies.
+        """
+        raise TransportError("This transport only adds rows up.")
+
     def attend(self, until: Callable[[], bool]) -> None:
         """Answer workers that may have missed our last frames, while nothing is exchanged."""
         return

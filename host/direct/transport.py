@@ -170,6 +170,24 @@ class DirectTransport(Transport):
         self.wait_for(stream)
         return stream.sums(everything)
 
+    @property
+    def copied_edges(self) -> NDArray[np.int64] | None:
+        """See ``Transport``; None also for partial sums, samples and compressed rows."""
+        send, add = (getattr(self._schedules[Direction.FORWARD], it) for it in ("send", "add"))
+        if self._sampling.rate < 1 or self._compressed is not None or np.any(send.sizes != 1):
+            return None
+        return np.stack([add.column, np.repeat(np.arange(len(add)), add.sizes)])
+
+    def copies(self, rows: NDArray[np.float32], direction: Direction) -> NDArray[np.float32]:
+        """Return copies of rows, or sums of those of copies; see ``Transport.copies``."""
+        schedule = self._schedules[Direction.FORWARD]
+        forward = direction is Direction.FORWARD
+        sent = schedule.send.apply(rows) if forward else rows
+        ways = (schedule.out_indptr, schedule.in_indptr)[:: 1 if forward else -1]
+        once = np.ones(len(sent), dtype=np.int64)
+        found = self._swap(f"copies {direction.value}/{rows.shape[1]}", sent, once, *ways)
+        return found if forward else schedule.send.transposed().apply(found)
+
     def skip(self, tensor_id: int, vertices: NDArray[np.bool_] | None) -> None:
         """Take rows of a tensor as unchanged; see ``Transport.skip``."""
         if self._compressed is not None:

@@ -203,11 +203,16 @@ class RemoteSum:
         attendant.result()
 
     def submit(
-        self, rows: Tensor, direction: Direction, tensor_id: int = 0, whole: int | None = None
+        self,
+        rows: Tensor,
+        direction: Direction,
+        tensor_id: int | None = 0,
+        whole: int | None = None,
     ) -> "Future[Callable[[], Tensor]]":
         """Queue an exchange of [n, F]; the rows must not change until :meth:`result` returns.
 
-        `whole`: all columns, where only some are exchanged.
+        `tensor_id`: None: not sums are wanted but the rows, see `Transport.copies`. `whole`: all
+        columns, where only some are exchanged.
         """
         on_host = self._staging.to_host(rows)
         return self._thread.submit(
@@ -226,13 +231,16 @@ class RemoteSum:
         rows: Callable[[], NDArray[np.float32]],
         direction: Direction,
         device: torch.device,
-        tensor_id: int,
+        tensor_id: int | None,
         whole: int | None,
     ) -> Callable[[], Tensor]:
         values = rows()
         started = time.perf_counter()
         try:
-            sums = self.transport.aggregate(values, direction, tensor_id)
+            if tensor_id is None:
+                sums = self.transport.copies(values, direction)
+            else:
+                sums = self.transport.aggregate(values, direction, tensor_id)
         finally:
             self.clock.exchanging += time.perf_counter() - started
         self.ledger.enter(self.transport, values.shape[1], direction, whole)

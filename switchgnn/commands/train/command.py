@@ -24,7 +24,7 @@ from switchgnn.commands.train.options import COMMON, TrainCommandOptions
 from switchgnn.commands.train.plots import draw_plots
 from switchgnn.commands.train.report import EpochListener, TrainReport
 from switchgnn.host.pace import Pace
-from switchgnn.host.registry import AUTO, LOCAL, SWITCH, TransportKind, transport_kind
+from switchgnn.host.registry import AUTO, HOST, LOCAL, SWITCH, TransportKind, transport_kind
 from switchgnn.p4src import load_program
 from switchgnn.planner.presets import AUTO as PLAN_AUTO
 from switchgnn.planner.presets import PAPER
@@ -73,7 +73,9 @@ def train(context: typer.Context, asked: TrainCommandOptions, config: ConfigOpti
         for each in chosen
     ]
     dataset = asked.data.load(asked.seed)
-    _check_model(job, dataset, asked.training, networked=any(each.networked for each in chosen))
+    if not _check_model(job, dataset, asked.training, chosen) and AUTO in chosen:
+        typer.echo("auto takes host: layers need rows of neighbours, not only sums.", err=True)
+        chosen = [HOST if each is AUTO else each for each in chosen]
     reports: list[TrainReport] = []
     epochs = asked.training.epochs
     reached = Reached(epochs, asked.training.checkpoint, as_json=output.as_json)
@@ -150,21 +152,27 @@ def _job(asked: TrainCommandOptions, network: NetworkJob) -> "TrainJob":
 
 
 def _check_model(
-    job: "TrainJob", data: "Dataset", training: TrainingOptions, *, networked: bool
-) -> None:
+    job: "TrainJob",
+    data: "Dataset",
+    training: TrainingOptions,
+    chosen: list[TransportKind],
+) -> bool:
+    """Refuse what cannot be trained over all transports; return whether all layers are sums."""
     from switchgnn.training.layers.check import check_own_model  # noqa: PLC0415
     from switchgnn.training.layers.models import build_model, check_layers  # noqa: PLC0415
     from switchgnn.training.layers.pyg_layers import templates_removed  # noqa: PLC0415
 
     shape, features = job.task.training.model, data.features.shape[1]
-    processes = job.workers if networked else 1
+    processes = job.workers if any(each.networked for each in chosen) else 1
+    copies = all(each.copies or each is AUTO for each in chosen)
     training.check_size(shape, data.vertices, features, data.classes, processes)
     with templates_removed():
-        check_layers(build_model(shape, features, data.classes))
+        sums = check_layers(build_model(shape, features, data.classes), copies=copies)
     if processes > 1 and not training.unchecked:
         why = check_own_model(shape, features, data.classes, undirected=data.undirected)
         if why is not None:
             typer.echo(f"Warning: {why}", err=True)
+    return sums
 
 
 def _train_over(

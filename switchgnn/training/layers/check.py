@@ -117,12 +117,25 @@ class _End:
         self, mine: "SimpleQueue[Any]", other: "SimpleQueue[Any]", *edges: NDArray[np.float32]
     ) -> None:
         self._mine, self._other, self._edges = mine, other, edges
+        self._copied = edges[0].any(axis=0)
 
     def aggregate(
         self, rows: NDArray[np.float32], direction: Direction, tensor_id: int = 0
     ) -> NDArray[np.float32]:
         other: NDArray[np.float32] = self._swap((direction, tensor_id, rows.shape[1]), rows.copy())
         return self._edges[int(direction is Direction.BACKWARD)] @ other
+
+    @property
+    def copied_edges(self) -> NDArray[np.int64]:
+        return np.stack(np.nonzero(self._edges[0][:, self._copied].T))
+
+    def copies(self, rows: NDArray[np.float32], direction: Direction) -> NDArray[np.float32]:
+        forward, sent = direction is Direction.FORWARD, rows.copy()
+        if not forward:
+            sent = np.zeros((self._edges[0].shape[1], rows.shape[1]), np.float32)
+            sent[self._copied] = rows
+        other: NDArray[np.float32] = self._swap(("copies", direction, rows.shape[1]), sent)
+        return other[self._copied] if forward else other
 
     def expected_traffic(self, _width: int, _direction: Direction) -> object:
         return NO_TRAFFIC

@@ -14,13 +14,13 @@ from torch_geometric.nn.models import GCN, GIN, GraphSAGE
 from switchgnn.planner.lanes import USUAL_WIDTH
 from switchgnn.training.errors import TrainingError, UnsupportedLayerError
 from switchgnn.training.gradients import GradientSums
+from switchgnn.training.layers.copied import CopiedLayer
 from switchgnn.training.layers.dropout import drop_by_vertex
 from switchgnn.training.layers.norms import VertexSums, normalise_over_all
 from switchgnn.training.layers.pyg_layers import (
     called_by,
     check_layer,
     own_code,
-    summed_layer,
 )
 from switchgnn.training.layers.summed import SummedLayer, local_edges
 from switchgnn.training.options import ModelOptions, model_name
@@ -101,7 +101,10 @@ def distribute(
     its parameters keep their names and shapes. ``vertex_sums`` are for normalisations; None: over
     the process group.
     """
-    check_layers(model)
+    copied = None
+    if not check_layers(model, copies=True) and partition.workers > 1:
+        copied = remote.transport.copied_edges
+        check_layers(model, copies=copied is not None)
     if partition.workers > 1:
         own = VertexSums(GradientSums(attending=remote.attending).add)
         normalise_over_all(model, vertex_sums or own)
@@ -110,24 +113,34 @@ def distribute(
     for name, module in model.named_modules():
         if not isinstance(module, MessagePassing):
             continue
-        layer = summed_layer(name, module, partition)
+        make = check_layer(name, module, copies=True)
+        if make is None:
+            if copied is not None:
+                kept = KeptSum(remote.ledger) if precompute else None
+                whole = CopiedLayer(called_by(name, module), module.forward, remote, copied, kept)
+                object.__setattr__(module, "forward", whole.forward)
+            continue
+        layer = make(module, partition, torch.arange(rows))
         if layer.loops not in sums:
             local = LocalSum(local_edges(partition, loops=layer.loops), (rows, rows))
             sums[layer.loops] = NeighbourSum(local, others)
         kept = KeptSum(remote.ledger) if precompute and layer.constant else None
         remote.tensor_ids[module] = remote.new_tensor_id()
         summed = partial(sums[layer.loops], tensor_id=remote.tensor_ids[module])
-        whole = _Whole(called_by(name, module), layer, summed, partition, kept)
-        object.__setattr__(module, "forward", whole.forward)
+        of_sums = _Whole(called_by(name, module), layer, summed, partition, kept)
+        object.__setattr__(module, "forward", of_sums.forward)
     drop_by_vertex(model, torch.from_numpy(partition.vertices), seed)
     return model
 
 
-def check_layers(model: nn.Module) -> None:
-    """Refuse the models that :func:`distribute` refuses, in advance."""
-    for name, module in model.named_modules():
-        if isinstance(module, MessagePassing):
-            check_layer(name, module)
+def check_layers(model: nn.Module, *, copies: bool) -> bool:
+    """Refuse the models that :func:`distribute` refuses, in advance.
+
+    Returns whether all layers are sums; the others need `copies` of rows.
+    """
+    layers = [each for each in model.named_modules() if isinstance(each[1], MessagePassing)]
+    made = [check_layer(name, layer, copies=copies) for name, layer in layers]
+    return all(made)
 
 
 class _Whole:

@@ -1,4 +1,4 @@
-"""The layers of PyG as sums: GCNConv, SAGEConv, GINConv."""
+"""The layers of PyG as sums: GCNConv, SAGEConv, GINConv, GraphConv."""
 
 import inspect
 import tempfile
@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch_geometric.nn import GCNConv, GINConv, MessagePassing, SAGEConv
+from torch_geometric.nn import GCNConv, GINConv, GraphConv, MessagePassing, SAGEConv
 
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.files import private_folder
@@ -21,46 +21,62 @@ from switchgnn.training.layers.summed import ALL_ROWS, SummedLayer
 from switchgnn.training.partition import Partition
 
 _SUMS = ("sum", "add")
+# Called with a layer, a partition, and the order, int64[n], in which its rows are computed.
 _Make = Callable[[Any, Partition, Tensor], SummedLayer]
 
 
 def summed_layer(
-    name: str, layer: MessagePassing, partition: Partition, order: Tensor | None = None
+    name: str, layer: MessagePassing, partition: Partition, order: Tensor
 ) -> SummedLayer:
-    """Return a layer of PyG as a sum over neighbours.
+    """Return a layer of PyG as a sum over neighbours, whose rows are computed in that order."""
+    make = check_layer(name, layer)
+    assert make is not None  # noqa: S101 - so it is without copies
+    return make(layer, partition, order)
 
-    The order, int64[n], is that in which the rows of the partition are computed, ascending if None.
+
+def check_layer(name: str, layer: MessagePassing, *, copies: bool = False) -> _Make | None:
+    """Return the constructor of a layer as a sum over neighbours; refuse unsupported layers.
+
+    None: it is no such sum, but can be computed with `copies` of the rows of neighbours.
     """
-    order = torch.arange(len(partition.vertices)) if order is None else order
-    return check_layer(name, layer)(layer, partition, order)
-
-
-def check_layer(name: str, layer: MessagePassing) -> _Make:
-    """Return the constructor of a layer as a sum over neighbours; refuse unsupported layers."""
     called = called_by(name, layer)
     if layer.flow != "source_to_target":
         raise UnsupportedLayerError(
             f"{called} sends messages from target to source: give it the transposed edges and "
             "the flow source_to_target."
         )
+    found = _as_sum(called, layer)
+    if not isinstance(found, str):
+        return found
+    if copies and not _repeats(layer):
+        return None
+    host = "." if _repeats(layer) else ", or --transport host, which copies rows."
+    raise UnsupportedLayerError(f"{called} {found}{host}")
+
+
+def _as_sum(called: str, layer: MessagePassing) -> _Make | str:
+    """Return the constructor, or why there is none."""
     for kind, aggregations, make in _KINDS:
         if not isinstance(layer, kind):
             continue
         if type(layer).forward is not kind.forward or type(layer).message is not kind.message:
-            raise UnsupportedLayerError(
-                f"{called} changes forward() or message() of {kind.__name__}, so its sums may be "
-                f"others: use {kind.__name__} itself."
+            return (
+                f"changes forward() or message() of {kind.__name__}, so its sums may be others: "
+                f"use {kind.__name__} itself"
             )
         if layer.aggr in aggregations:
             return make
-        raise UnsupportedLayerError(
-            f"{called} aggregates with {layer.aggr!r}, and a switch can only add: "
-            f"use {' or '.join(map(repr, aggregations[:2]))}."
+        return (
+            f"aggregates with {layer.aggr!r}, and a switch can only add: use "
+            f"{' or '.join(map(repr, aggregations[:2]))}"
         )
-    raise UnsupportedLayerError(
-        f"{called} cannot be summed by the switch: {_reason(layer)}. Use GCNConv, SAGEConv or "
-        "GINConv."
-    )
+    names = [kind.__name__ for kind, _, _ in _KINDS]
+    known = f"{', '.join(names[:-1])} or {names[-1]}"
+    return f"cannot be summed by the switch: {_reason(layer)}. Use {known}"
+
+
+def _repeats(layer: MessagePassing) -> bool:
+    return isinstance(getattr(layer, "K", None), int)
 
 
 def _reason(layer: MessagePassing) -> str:
@@ -71,7 +87,7 @@ def _reason(layer: MessagePassing) -> str:
         return (
             "as in attention, its messages depend on both ends of an edge, not on the source alone"
         )
-    if isinstance(getattr(layer, "K", None), int):
+    if _repeats(layer):
         return f"it sums over neighbours K times in one call, here {layer.K}, and not once"
     return "it is not known to be one sum of a row per source"
 
@@ -135,10 +151,7 @@ class _SAGE(SummedLayer):
 
     @classmethod
     def of(cls, layer: SAGEConv, partition: Partition, order: Tensor) -> "_SAGE":
-        if layer.aggr != "mean":
-            return cls(layer, None)
-        total = torch.from_numpy(partition.in_degree_with_self_loops).clamp(min=1).float()
-        return cls(layer, Anywhere(total[order, None]))
+        return cls(layer, _divisor(layer, partition, order))
 
     @property
     def constant(self) -> bool:
@@ -157,10 +170,7 @@ class _SAGE(SummedLayer):
         return nn.functional.linear(rows, self.layer.lin_l.weight)
 
     def after(self, inputs: Tensor, sums: Tensor, span: slice = ALL_ROWS) -> Tensor:
-        outputs = sums
-        if self.divisor is not None:
-            (divisor,) = self.divisor.on(sums.device)
-            outputs = outputs / divisor[span]
+        outputs = _divided(sums, self.divisor, span)
         if self.layer.lin_l.bias is not None:
             outputs = outputs + self.layer.lin_l.bias
         if self.layer.root_weight:
@@ -188,10 +198,51 @@ class _GIN(SummedLayer):
         return outputs
 
 
+@dataclass(frozen=True, eq=False)
+class _Graph(SummedLayer):
+    """``GraphConv`` with a mean or a sum: W1 (sum of X) / n + b + W2 X."""
+
+    layer: GraphConv
+    divisor: Anywhere | None
+
+    @classmethod
+    def of(cls, layer: GraphConv, partition: Partition, order: Tensor) -> "_Graph":
+        return cls(layer, _divisor(layer, partition, order))
+
+    @property
+    def width(self) -> int:
+        return int(self.layer.out_channels)
+
+    mapped_width = width
+
+    def map(self, rows: Tensor) -> Tensor:
+        return nn.functional.linear(rows, self.layer.lin_rel.weight)
+
+    def after(self, inputs: Tensor, sums: Tensor, span: slice = ALL_ROWS) -> Tensor:
+        outputs = _divided(sums, self.divisor, span)
+        if self.layer.lin_rel.bias is not None:
+            outputs = outputs + self.layer.lin_rel.bias
+        rooted: Tensor = outputs + self.layer.lin_root(inputs)
+        return rooted
+
+
+def _divisor(layer: MessagePassing, partition: Partition, order: Tensor) -> Anywhere | None:
+    """Return what the sums of a mean are divided by; None: nothing."""
+    if layer.aggr != "mean":
+        return None
+    total = torch.from_numpy(partition.in_degree_with_self_loops).clamp(min=1).float()
+    return Anywhere(total[order, None])
+
+
+def _divided(sums: Tensor, divisor: Anywhere | None, span: slice) -> Tensor:
+    return sums if divisor is None else sums / divisor.on(sums.device)[0][span]
+
+
 _KINDS: tuple[tuple[Any, tuple[str, ...], _Make], ...] = (
     (GCNConv, _SUMS, _GCN.of),
     (SAGEConv, ("mean", *_SUMS), _SAGE.of),
     (GINConv, _SUMS, _GIN.of),
+    (GraphConv, (*_SUMS, "mean"), _Graph.of),
 )
 
 

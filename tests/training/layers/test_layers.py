@@ -1,6 +1,7 @@
 """PyG's layers on partitions give what they give on the whole graph, forward and backward."""
 
 from collections import Counter
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ pytest.importorskip("torch_geometric", reason="PyTorch Geometric is not installe
 import torch
 import torch_geometric.nn as pyg
 
+from switchgnn.host.direct.kinds import copy_schedules
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.graph import graph_from_edges
 from switchgnn.training.data.dataset import Dataset
@@ -24,6 +26,7 @@ from switchgnn.training.layers.models import (
 )
 from switchgnn.training.partition import partition_dataset
 from switchgnn.training.sums import RemoteSum
+from tests.host.direct.crew import on_hub
 from tests.training.gathering import Gathering, in_threads
 
 WIDE, NARROW = 12, 5
@@ -34,6 +37,14 @@ def mlp():
     return torch.nn.Sequential(
         torch.nn.Linear(WIDE, 8), torch.nn.ReLU(), torch.nn.Linear(8, NARROW)
     )
+
+
+class Doubled(pyg.GINConv):
+    def __init__(self):
+        super().__init__(mlp())
+
+    def message(self, x_j):
+        return 2 * x_j
 
 
 LAYERS = {
@@ -55,7 +66,25 @@ LAYERS = {
     "sage model, projected": lambda: pyg.models.GraphSAGE(
         WIDE, 8, 3, NARROW, project=True, normalize=True
     ),
+    "graph": lambda: pyg.GraphConv(WIDE, NARROW),
+    "graph mean": lambda: pyg.GraphConv(WIDE, 2 * WIDE, aggr="mean"),
 }
+# Over a transport that copies rows.
+COPIED = {
+    "sage max": lambda: pyg.SAGEConv(WIDE, NARROW, aggr="max"),
+    "sage min": lambda: pyg.SAGEConv(WIDE, NARROW, aggr="min"),
+    "sage mean and max": lambda: pyg.SAGEConv(WIDE, NARROW, aggr=["mean", "max"]),
+    # Half of the rows are 0 in a column: there are ties.
+    "sage model, max": lambda: pyg.models.GraphSAGE(WIDE, 8, 3, NARROW, aggr="max"),
+    "gin max": lambda: pyg.GINConv(mlp(), aggr="max"),
+    "graph max": lambda: pyg.GraphConv(WIDE, NARROW, aggr="max"),
+    "gat": lambda: pyg.GATConv(WIDE, NARROW, heads=2),
+    "gat model": lambda: pyg.models.GAT(WIDE, 8, 3, NARROW, v2=True),
+    "transformer": lambda: pyg.TransformerConv(WIDE, NARROW),
+    "edge": lambda: pyg.EdgeConv(torch.nn.Linear(2 * WIDE, NARROW)),
+    "changed messages": Doubled,
+}
+LAYERS |= COPIED
 
 
 def make_data(seed, *, directed, loops=True):
@@ -97,10 +126,12 @@ def on_one(model, data, weights):
     return outputs.detach(), features.grad, [p.grad.clone() for p in model.parameters()]
 
 
-def on_many(make, state, data, assignment, weights):
+def on_many(name, state, data, assignment, weights):
     """The same from all workers; parameters' gradients are added up."""
-    gathering = Gathering(data.graph, assignment)
+    make, gathering = LAYERS[name], Gathering(data.graph, assignment)
     parts, ends = list(partition_dataset(data, assignment)), gathering.transports
+    if name in COPIED:
+        ends = on_hub(copy_schedules(data.graph, assignment, len(parts)))
 
     def work(worker):
         model, part = make(), parts[worker]
@@ -131,7 +162,7 @@ def compare(name, workers, *, directed, loops=True):
     weights = torch.randn(data.vertices, width)
     expected = on_one(model, data, weights)
     assignment = np.random.default_rng(workers).permutation(np.arange(data.vertices) % workers)
-    *found, ends = on_many(LAYERS[name], state, data, assignment, weights)
+    *found, ends = on_many(name, state, data, assignment, weights)
     pairs = [
         (expected[0], found[0]),
         (expected[1], found[1]),
@@ -180,7 +211,7 @@ def test_what_is_no_sum_of_rows_is_refused(make, words):
     data = make_data(0, directed=False)
     part = next(partition_dataset(data, np.arange(data.vertices) % 2))
     with pytest.raises(UnsupportedLayerError, match=words):
-        distribute(make(), part, RemoteSum(None))
+        distribute(make(), part, RemoteSum(SimpleNamespace(copied_edges=None)))
 
 
 @pytest.mark.parametrize(
@@ -205,7 +236,7 @@ def test_a_layer_that_changes_messages_is_refused():
             return x_j / 2
 
     with pytest.raises(UnsupportedLayerError, match="message"):
-        check_layers(Halved(WIDE, 2))
+        check_layers(Halved(WIDE, 2), copies=False)
 
 
 THERE, BACK = Direction.FORWARD, Direction.BACKWARD
