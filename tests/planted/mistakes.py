@@ -674,6 +674,14 @@ GROUPS = {
             (f"{MODEL}::test_nothing_goes_wrong[LOSS=1]",),
         ),
         Mistake(
+            "first_row_taken",
+            "in the model a worker takes only the first sum of a bundle",
+            "tests/promela/bundle.pml",
+            "(FIRST_IN(sum) + ((sum) >= VERTICES))",
+            "FIRST_IN(sum)",
+            (f"{MODEL}::test_nothing_goes_wrong[BUNDLES=2 LOSS=2]",),
+        ),
+        Mistake(
             "sums_not_handed_on",
             "in the model no worker answers when another asks for a sum of the stream",
             "tests/promela/reduce.pml",

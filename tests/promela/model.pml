@@ -17,6 +17,7 @@
 #include "network.pml"
 #include "early.pml"
 #include "processes.pml"
+#include "bundle.pml"
 #include "worker.pml"
 #include "turn.pml"
 #include "slots.pml"

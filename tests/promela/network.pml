@@ -29,7 +29,7 @@
 #define FEATURE 0   /* FEATURE_ID: block, source */
 #define LOOPING 1   /* FEATURE_ID: inside the switch, on its way to its second slot */
 #define ACK     2   /* ACK_ID: block, worker, number accepted: 1 or 2 */
-#define SUM     3   /* vertex */
+#define SUM     3   /* vertex; with BUNDLES a frame of one row, or BUNDLE_ID of two */
 #define RECALL  4   /* vertex; with LEAF_SPINE and Resend: 4 + vertex */
 #define MISSING 5   /* PAIR_ID: vertex, count */
 #define FETCH   6   /* PAIR_ID: vertex, source */

@@ -17,7 +17,11 @@
  *
  * TWO_WORKERS has worker 0 and 1 only, who send one feature each in each block, to one sum: in what is
  * block 1 here that of worker 0, in block 2 that of worker 1. What follows is about blocks and vertices that are
- * numbered on over rounds and sessions; the same block of the plan comes again in each. */
+ * numbered on over rounds and sessions; the same block of the plan comes again in each.
+ *
+ * With BUNDLES worker 0 awaits both sums of each block, so one waits on the shelf for the other. A source
+ * that goes into both slots is a frame with a row for each; with TWO_WORKERS it is source 1, and slot 1 has
+ * nothing else. */
 
 #define SLOTS (2 * POOLS)
 #define WORKERS 3    /* so many have numbers */
@@ -48,15 +52,15 @@
 
 #ifdef TWO_WORKERS
 #define HOME(vertex) (PLANNED(BLOCK(vertex)) - 1)
-#define SOURCES(vertex) 3
-#define EXPECTED(vertex) 2
+#define SOURCES(vertex) ((vertex) % 2 -> 2 : 3)
+#define EXPECTED(vertex) (2 - (vertex) % 2)
 #define OWNER(source) (source)
 #define SENDS(worker, block) BIT(worker)
 #define GROUP_SIZE(block) 1
 #define LAST_OF_GROUP(worker, block) (worker)
-#define LOOPS(block, source) false
+#define LOOPS(block, source) (IN_BUNDLES && (source) == 1)
 #define AWAITS(worker, block) (((worker) == PLANNED(block) - 1) << VERTEX(block, 0))
-#define EXACT(vertex) BOTH_OF(vertex, 0, 1)
+#define EXACT(vertex) ((vertex) % 2 -> PAYLOAD(BLOCK(vertex), 1) : BOTH_OF(vertex, 0, 1))
 #else
 #define HOME(vertex) (PLANNED_VERTEX(vertex) % 3)
 #define SOURCES(vertex) (PLANNED_VERTEX(vertex) == 0 -> 12 : (PLANNED_VERTEX(vertex) == 1 -> 4 : \
@@ -82,6 +86,16 @@
                       (PLANNED_VERTEX(vertex) == 1 -> PAYLOAD(BLOCK(vertex), 2) : \
                       (PLANNED_VERTEX(vertex) == 2 -> BOTH_OF(vertex, 0, 1) : \
                                                       BOTH_OF(vertex, 1, 2))))
+#endif
+
+#ifdef BUNDLES
+#define IN_BUNDLES true
+#undef HOME
+#undef AWAITS
+#define HOME(vertex) 0
+#define AWAITS(worker, block) (((worker) == 0 -> 3 : 0) << VERTEX(block, 0))
+#else
+#define IN_BUNDLES false
 #endif
 
 #define BOTH_OF(vertex, source, other) \

@@ -56,6 +56,9 @@
 #if SESSIONS * BLOCKS_OF_A_SESSION > 4 || SESSIONS * TAGS_OF_A_SESSION > 10
 #error "More blocks or tags than an int has bits for."
 #endif
+#if defined BUNDLES && (defined LEAF_SPINE || defined NEW_SESSION || defined NO_BLOCKS)
+#error "With bundles there are one switch, one session, and blocks."
+#endif
 #if defined LEAF_SPINE && (defined NEW_SESSION || defined ONE_BLOCK || defined SECOND_PROCESS)
 #error "With leaves and a spine there is one session, of two blocks or of none."
 #endif

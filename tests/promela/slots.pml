@@ -93,11 +93,15 @@ inline touch(count, payload) {
 }
 
 /* Invariants 1, 3 and 4 as the workers see them, and what a release promises. */
-inline send_sum() {
+inline assert_sum() {
     assert(slot_value[slot] == WHOLE(block, slot));
 #ifndef SUM_AFTER_FETCH_ALLOWED
     assert(!HAS(fetched, VERTEX(block, slot)));
 #endif
+}
+
+inline send_sum() {
+    assert_sum();
     SEND(SUM, VERTEX(block, slot))
 }
 
@@ -163,7 +167,7 @@ inline recall_at_switch() {
     :: HAS_ITS_TURN(HOME(vertex), block) ->
         touch(0, 0);
         if
-        :: complete -> send_sum()
+        :: complete -> recalled()
         :: else -> not_complete()
         fi
     :: else

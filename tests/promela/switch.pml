@@ -9,9 +9,11 @@ byte done_tag[POOLS], done_by[POOLS];   /* barrier.p4 */
 #define NEWEST (OPENING_OF(done_tag[0]) > OPENING_OF(done_tag[1]) -> done_tag[0] : done_tag[1])
 #endif
 
+#ifndef BUNDLES
 inline completed() {
     send_sum()
 }
+#endif
 
 inline not_complete() {
     SEND(MISSING, PAIR_ID(vertex, number))
@@ -70,6 +72,7 @@ inline restart() {
     for (group : 0 .. WORKERS * POOLS - 1) { group_tag[group] = 0; group_count[group] = 0 };
     for (slot : 0 .. SLOTS - 1) { slot_tag[slot] = 0; slot_count[slot] = 0; slot_value[slot] = 0 };
     for (pool : 0 .. POOLS - 1) { done_tag[pool] = 0; done_by[pool] = 0; FORGET_TURN(pool) };
+    for (pool : 0 .. POOLS - 1) { forget_shelf() };
     FORGET_MAXIMUM;
     flying[LOOPING] = 0; late[LOOPING] = 0;
 #if POOLS > 1 && !defined DONES_SURVIVE

@@ -130,16 +130,18 @@ inline use_sum() {
  * that is being fetched is as good as the fetched features, and takes their place: what
  * is here of them is forgotten. A worker with ONE_TOTAL for both adds it to them. */
 inline sum_at_worker() {
-    vertex = id; worker = HOME(vertex);
-    if
-    :: !TOO_LATE_FOR(vertex) ->
-        assert(!foreign);    /* of the worker's own session */
+    for (vertex : FIRST_IN(id) .. LAST_IN(id)) {
+        worker = HOME(vertex);
+        if
+        :: !TOO_LATE_FOR(vertex) ->
+            assert(!foreign);    /* of the worker's own session */
 #ifdef ONE_TOTAL
-        assert(raw[vertex] == 0);    /* invariant 2: not a mixture */
+            assert(raw[vertex] == 0);    /* invariant 2: not a mixture */
 #endif
-        use_sum()
-    :: else
-    fi
+            use_sum()
+        :: else
+        fi
+    }
 }
 
 /* An ACK promises that the switch has let the whole group through. A restart may
@@ -307,7 +309,7 @@ inline withdraw_what_is_too_late() {
     for (vertex : 0 .. VERTICES - 1) {
         if
         :: TOO_LATE_FOR(vertex) ->
-            WITHDRAW(SUM, BIT(vertex));
+            WITHDRAW(SUM, BIT(vertex) | (TOO_LATE_FOR((vertex) ^ 1) << BUNDLE_ID(BLOCK(vertex))));
             WITHDRAW(MISSING, ALL_OF(vertex)); WITHDRAW(RESENT, ALL_OF(vertex))
         :: !TOO_LATE_FOR(vertex) && HAS(fetching, vertex) ->
             WITHDRAW(MISSING, ALL_OF(vertex)); WITHDRAW(RESENT, raw[vertex] << (4 * vertex))
@@ -399,6 +401,7 @@ inline timers_of_pool_fire() {
             if
             :: !IS_ASKED_FOR(worker, tag)
             :: IS_ASKED_FOR(worker, tag) && HAS(AWAITS(worker, block) & ~have & ~fetching, vertex) ->
+                assert_recall_is_needed();
                 SEND(RECALL, RECALL_ID(vertex)); NOTE_ASKED
             :: IS_ASKED_FOR(worker, tag) && HAS(AWAITS(worker, block) & ~have & fetching, vertex) ->
                 fetch_what_is_missing()
