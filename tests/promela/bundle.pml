@@ -1,6 +1,3 @@
-/* SPDX-FileCopyrightText: 2026 The SwitchGNN authors */
-/* SPDX-License-Identifier: Apache-2.0 */
-
 /* bundle.p4: with BUNDLES=n, frames of n rows, a complete sum waits on the shelf of its worker until a
  * frame is full or holds the last sum of the block. It stays in its slot, too, so a recalled sum
  * leaves alone. Only worker 0 awaits sums, two in each block (plan.pml). */
