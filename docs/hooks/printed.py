@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import date
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -427,9 +428,26 @@ def _cora() -> str:
     return f"{_table(head, rows)}\n\n{_when()}"
 
 
+def _layers() -> str:
+    """Return what travels for each layer, from the registry that refuses others."""
+    from switchgnn.training.layers.pyg_layers import KINDS  # noqa: PLC0415
+
+    rows = [
+        (f"`{kind.__name__}`", ", ".join(dict.fromkeys(aggregations)), "sums", "all")
+        for kind, aggregations, _ in KINDS
+    ]
+    rows += [
+        ("the same", "others, or several", "copies of rows", "`host`, `local`"),
+        ("others, such as `GATConv`", "any", "copies of rows", "`host`, `local`"),
+        ("several sums in a call, such as `SGConv`", "any", "nothing: refused", "none"),
+    ]
+    return _table("layer | aggregation | what travels | transports", rows)
+
+
 NUMBERS: Mapping[str, Numbers] = {
     "core": Numbers(core_table),
     "errors": Numbers(error_tree),
+    "layers": Numbers(_layers, exact=find_spec("torch_geometric") is not None),
     "pays": Numbers(_pays),
     "rows": Numbers(_rows),
     "table_bytes": Numbers(_table_bytes),

@@ -152,7 +152,7 @@ class Worker:
         model is run on a small graph and its parts first; a warning says if that is not possible.
 
         Args:
-            model: built with GCNConv, SAGEConv (mean, sum) and GINConv layers; changed in place.
+            model: built with layers that are sums, see docs/models.md; changed in place.
             precompute: whether the sums of inputs that do not change are exchanged once and kept.
             bits: of a number in exchanges: 32, 16, or 8. With fewer than 32, what rounding takes
                 away is added to the row of the next exchange.

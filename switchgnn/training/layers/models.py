@@ -1,6 +1,7 @@
 """The models of `switchgnn train`: those of PyTorch Geometric, and the user's own."""
 
 import importlib.util
+import sys
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
@@ -81,6 +82,8 @@ def _load(path: str, name: str) -> Callable[[int, int], nn.Module]:
     if found is None or found.loader is None:
         raise FileNotFoundError(f"{path} is not a Python file")
     module = importlib.util.module_from_spec(found)
+    # PyG reads the source of layers there.
+    sys.modules[found.name] = module
     found.loader.exec_module(module)
     made: Callable[[int, int], nn.Module] = getattr(module, name)
     return made

@@ -16,13 +16,14 @@ from torch_geometric.nn import GCNConv, GINConv, GraphConv, MessagePassing, SAGE
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.files import private_folder
 from switchgnn.training.errors import ModelError, UnsupportedLayerError
+from switchgnn.training.layers.attention import SourceAttentionConv, SummedAttention
 from switchgnn.training.layers.dropout import Anywhere
 from switchgnn.training.layers.summed import ALL_ROWS, SummedLayer
 from switchgnn.training.partition import Partition
 
 _SUMS = ("sum", "add")
 # Called with a layer, a partition, and the order, int64[n], in which its rows are computed.
-_Make = Callable[[Any, Partition, Tensor], SummedLayer]
+Make = Callable[[Any, Partition, Tensor], SummedLayer]
 
 
 def summed_layer(
@@ -34,7 +35,7 @@ def summed_layer(
     return make(layer, partition, order)
 
 
-def check_layer(name: str, layer: MessagePassing, *, copies: bool = False) -> _Make | None:
+def check_layer(name: str, layer: MessagePassing, *, copies: bool = False) -> Make | None:
     """Return the constructor of a layer as a sum over neighbours; refuse unsupported layers.
 
     None: it is no such sum, but can be computed with `copies` of the rows of neighbours.
@@ -54,9 +55,9 @@ def check_layer(name: str, layer: MessagePassing, *, copies: bool = False) -> _M
     raise UnsupportedLayerError(f"{called} {found}{host}")
 
 
-def _as_sum(called: str, layer: MessagePassing) -> _Make | str:
+def _as_sum(called: str, layer: MessagePassing) -> Make | str:
     """Return the constructor, or why there is none."""
-    for kind, aggregations, make in _KINDS:
+    for kind, aggregations, make in KINDS:
         if not isinstance(layer, kind):
             continue
         if type(layer).forward is not kind.forward or type(layer).message is not kind.message:
@@ -70,7 +71,7 @@ def _as_sum(called: str, layer: MessagePassing) -> _Make | str:
             f"aggregates with {layer.aggr!r}, and a switch can only add: use "
             f"{' or '.join(map(repr, aggregations[:2]))}"
         )
-    names = [kind.__name__ for kind, _, _ in _KINDS]
+    names = [kind.__name__ for kind, _, _ in KINDS]
     known = f"{', '.join(names[:-1])} or {names[-1]}"
     return f"cannot be summed by the switch: {_reason(layer)}. Use {known}"
 
@@ -238,11 +239,12 @@ def _divided(sums: Tensor, divisor: Anywhere | None, span: slice) -> Tensor:
     return sums if divisor is None else sums / divisor.on(sums.device)[0][span]
 
 
-_KINDS: tuple[tuple[Any, tuple[str, ...], _Make], ...] = (
+KINDS: tuple[tuple[Any, tuple[str, ...], Make], ...] = (
     (GCNConv, _SUMS, _GCN.of),
     (SAGEConv, ("mean", *_SUMS), _SAGE.of),
     (GINConv, _SUMS, _GIN.of),
     (GraphConv, (*_SUMS, "mean"), _Graph.of),
+    (SourceAttentionConv, _SUMS, SummedAttention.of),
 )
 
 

@@ -17,6 +17,7 @@ from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.graph import graph_from_edges
 from switchgnn.training.data.dataset import Dataset
 from switchgnn.training.errors import UnsupportedLayerError
+from switchgnn.training.layers.attention import SourceAttentionConv
 from switchgnn.training.layers.models import (
     ModelOptions,
     build_model,
@@ -24,6 +25,7 @@ from switchgnn.training.layers.models import (
     distribute,
     exchanged_widths,
 )
+from switchgnn.training.layers.pyg_layers import KINDS
 from switchgnn.training.partition import partition_dataset
 from switchgnn.training.sums import RemoteSum
 from tests.host.direct.crew import on_hub
@@ -68,6 +70,7 @@ LAYERS = {
     ),
     "graph": lambda: pyg.GraphConv(WIDE, NARROW),
     "graph mean": lambda: pyg.GraphConv(WIDE, 2 * WIDE, aggr="mean"),
+    "source attention": lambda: SourceAttentionConv(WIDE, NARROW, heads=2),
 }
 # Over a transport that copies rows.
 COPIED = {
@@ -178,6 +181,11 @@ def compare(name, workers, *, directed, loops=True):
 def test_a_layer_on_partitions_is_the_layer_on_the_whole(name, workers, directed):
     off, _ = compare(name, workers, directed=directed)
     assert off < 1e-5
+
+
+def test_each_kind_of_layer_is_compared():
+    compared = {type(make()) for name, make in LAYERS.items() if name not in COPIED}
+    assert {kind for kind, _, _ in KINDS} <= compared
 
 
 @pytest.mark.parametrize(
