@@ -3,7 +3,7 @@
 import inspect
 import tempfile
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import TracebackType
@@ -11,17 +11,25 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch_geometric.data import Data
 from torch_geometric.nn import GCNConv, GINConv, MessagePassing, SAGEConv
 
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.files import private_folder
 from switchgnn.training.errors import ModelError, UnsupportedLayerError
 from switchgnn.training.layers.dropout import Anywhere
-from switchgnn.training.layers.summed import ALL_ROWS, SummedLayer
+from switchgnn.training.layers.summed import (
+    ALL_ROWS,
+    Framework,
+    Make,
+    SummedLayer,
+    called_by,
+    checked_rows,
+    known_layer,
+)
 from switchgnn.training.partition import Partition
 
 _SUMS = ("sum", "add")
-_Make = Callable[[Any, Partition, Tensor], SummedLayer]
 
 
 def summed_layer(
@@ -35,7 +43,7 @@ def summed_layer(
     return check_layer(name, layer)(layer, partition, order)
 
 
-def check_layer(name: str, layer: MessagePassing) -> _Make:
+def check_layer(name: str, layer: MessagePassing) -> Make:
     """Return the constructor of a layer as a sum over neighbours; refuse unsupported layers."""
     called = called_by(name, layer)
     if layer.flow != "source_to_target":
@@ -43,20 +51,9 @@ def check_layer(name: str, layer: MessagePassing) -> _Make:
             f"{called} sends messages from target to source: give it the transposed edges and "
             "the flow source_to_target."
         )
-    for kind, aggregations, make in _KINDS:
-        if not isinstance(layer, kind):
-            continue
-        if type(layer).forward is not kind.forward or type(layer).message is not kind.message:
-            raise UnsupportedLayerError(
-                f"{called} changes forward() or message() of {kind.__name__}, so its sums may be "
-                f"others: use {kind.__name__} itself."
-            )
-        if layer.aggr in aggregations:
-            return make
-        raise UnsupportedLayerError(
-            f"{called} aggregates with {layer.aggr!r}, and a switch can only add: "
-            f"use {' or '.join(map(repr, aggregations[:2]))}."
-        )
+    make = known_layer(called, layer, layer.aggr, _KINDS, "forward", "message")
+    if make is not None:
+        return make
     raise UnsupportedLayerError(
         f"{called} cannot be summed by the switch: {_reason(layer)}. Use GCNConv, SAGEConv or "
         "GINConv."
@@ -76,9 +73,30 @@ def _reason(layer: MessagePassing) -> str:
     return "it is not known to be one sum of a row per source"
 
 
-def called_by(name: str, layer: nn.Module) -> str:
-    """Return the name of a layer in messages."""
-    return f"Layer {name} ({type(layer).__name__})" if name else type(layer).__name__
+def _rows(  # noqa: PLR0917 - the last ones are those of forward()
+    called: str,
+    _layer: MessagePassing,
+    partition: Partition,
+    x: object,
+    edge_index: object,
+    edge_weight: Tensor | None = None,
+    size: tuple[int, int] | None = None,
+) -> Tensor:
+    fits = isinstance(edge_index, Tensor) and edge_index.shape == partition.edges.shape
+    graph = f"the part's {partition.edges.shape[1]:,} edges, as a tensor"
+    x = None if size is not None else x
+    return checked_rows(called, x, edge_weight, fits=fits, graph=graph)
+
+
+PYG = Framework(
+    lambda module: isinstance(module, MessagePassing),
+    check_layer,
+    _rows,
+    (
+        lambda model, x, edges: model(x, edges),
+        lambda model, x, edges: model(Data(x=x, edge_index=edges)),
+    ),
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,7 +206,7 @@ class _GIN(SummedLayer):
         return outputs
 
 
-_KINDS: tuple[tuple[Any, tuple[str, ...], _Make], ...] = (
+_KINDS: tuple[tuple[Any, tuple[str, ...], Make], ...] = (
     (GCNConv, _SUMS, _GCN.of),
     (SAGEConv, ("mean", *_SUMS), _SAGE.of),
     (GINConv, _SUMS, _GIN.of),

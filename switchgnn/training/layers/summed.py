@@ -1,12 +1,16 @@
 """Layers as `after(x, map(sum of before(x)))`, with a linear map, for any way to make the sums."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 
+from switchgnn.training.errors import UnsupportedLayerError
 from switchgnn.training.partition import Partition
 
 ALL_ROWS = slice(None)
@@ -65,3 +69,70 @@ def local_edges(partition: Partition, *, loops: bool) -> NDArray[np.int64]:
     rows = np.arange(len(partition.vertices))
     proper = partition.edges[:, partition.edges[0] != partition.edges[1]]
     return np.concatenate([proper, np.stack([rows, rows])], axis=1)
+
+
+# Makes a layer as sums on a partition; int64[n], the order of its rows, is the last argument.
+Make = Callable[[Any, Partition, Tensor], SummedLayer]
+
+
+@dataclass(frozen=True)
+class Framework:
+    """What the layers of PyG or DGL have in common."""
+
+    is_layer: Callable[[nn.Module], bool]  # whether a module sums over neighbours
+    check: Callable[[str, Any], Make]  # its name and a layer; refuses unsupported layers
+    # from what a layer is called by, the layer, the part and the arguments of a call to its inputs
+    rows: Callable[..., Tensor]
+    calls: tuple[Callable[[Any, Tensor, Tensor], object], ...]  # of a model, with x and edges
+
+
+def called_by(name: str, layer: nn.Module) -> str:
+    """Return the name of a layer in messages."""
+    return f"Layer {name} ({type(layer).__name__})" if name else type(layer).__name__
+
+
+def known_layer(
+    called: str,
+    layer: nn.Module,
+    aggregation: str,
+    kinds: tuple[tuple[Any, tuple[str, ...], Make], ...],
+    *methods: str,
+) -> Make | None:
+    """Return the constructor of a layer of these kinds, each with its aggregations; None of others.
+
+    Refuse another aggregation, and subclasses that change the methods.
+    """
+    for kind, aggregations, make in kinds:
+        if not isinstance(layer, kind):
+            continue
+        if any(getattr(type(layer), each) is not getattr(kind, each) for each in methods):
+            raise UnsupportedLayerError(
+                f"{called} changes {' or '.join(f'{each}()' for each in methods)} of "
+                f"{kind.__name__}, so its sums may be others: use {kind.__name__} itself."
+            )
+        if aggregation in aggregations:
+            return make
+        raise UnsupportedLayerError(
+            f"{called} aggregates with {aggregation!r}, and a switch can only add: "
+            f"use {' or '.join(map(repr, aggregations[:2]))}."
+        )
+    return None
+
+
+def checked_rows(called: str, x: object, weights: object, *, fits: bool, graph: str) -> Tensor:
+    """Return the inputs of a layer; refuse edge weights, several inputs, and other graphs."""
+    if weights is not None:
+        raise UnsupportedLayerError(
+            f"{called} was given edge weights: a weight per edge means another row per "
+            "edge, and a source is sent once."
+        )
+    if not isinstance(x, Tensor):
+        raise UnsupportedLayerError(
+            f"{called} was given a bipartite graph: call it with one tensor of rows."
+        )
+    if not fits:
+        raise UnsupportedLayerError(
+            f"{called} was given other edges than those of this worker's part: call the "
+            f"model with {graph}."
+        )
+    return x
