@@ -7,8 +7,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-dgl = pytest.importorskip("dgl", reason="DGL is not installed")
+pytest.importorskip("dgl", reason="DGL is not installed")
 
+import dgl
 import torch
 from torch import nn
 from torch.nn import functional
@@ -25,6 +26,9 @@ from tests.support.speed import seconds_here
 from tests.training.gathering import in_threads
 from tests.training.layers.test_layers import LAYERS, NARROW, WIDE, compare, mlp, whole_edges
 from tests.training.threads import ThreadSums, shared_out
+
+# No copy of a model goes unchecked.
+pytestmark = pytest.mark.filterwarnings("error:Whether")
 
 WORKERS, EPOCHS, SEEDS, HIDDEN = 3, 5, (0, 1, 2), 16
 MAKE = {
@@ -47,7 +51,7 @@ MAKE = {
     },
     "gin": lambda: dgl.nn.GINConv(mlp(), "sum", init_eps=0.3, learn_eps=True),
     "gin, mean": lambda: dgl.nn.GINConv(mlp(), "mean", activation=torch.tanh),
-    "gin, no function": lambda: dgl.nn.GINConv(),
+    "gin, no function": dgl.nn.GINConv,
 }
 
 
@@ -143,12 +147,64 @@ def test_losses_are_those_of_dgl_on_the_whole_graph(karate, seed):
         mine, label = part.ndata["train_mask"], part.ndata["label"]
 
         def share_of(out):
-            return worker.mean(
-                functional.cross_entropy(out[mine], label[mine], reduction="sum")
-            )
+            return worker.mean(functional.cross_entropy(out[mine], label[mine], reduction="sum"))
 
         return trained(worker.wrap(model), part, part.ndata["feat"], share_of, worker.reduce)
 
     for losses in workers_run(karate, work):
         assert losses == pytest.approx(expected, rel=3e-6)
-    assert expected[-1] < 0.98 * expected[0]
+    assert expected[-1] < 0.95 * expected[0]
+
+
+def test_models_that_mix_vertices_and_vertices_that_get_nothing_are_refused(karate):
+    def work(worker):
+        with pytest.raises(UnsupportedLayerError, match=r"^Net mixes vertices: .*another"):
+            worker.wrap(Net(karate.features.shape[1], karate.classes, mix=True))
+        worker.partition.in_degree[0] = 0
+        with pytest.raises(UnsupportedLayerError, match=r"without incoming .*add_self_loop"):
+            worker.wrap(Net(karate.features.shape[1], karate.classes))
+        return worker.number
+
+    assert workers_run(karate, work) == [0, 1, 2]
+
+
+class Halved(dgl.nn.GraphConv):
+    def forward(self, g, feat):
+        return super().forward(g, feat / 2)
+
+
+@pytest.mark.parametrize(
+    ("layer", "words"),
+    [
+        (dgl.nn.SAGEConv(4, 2, "pool"), r"'pool', and a switch can only add: use 'mean' or 'gcn'"),
+        (dgl.nn.SAGEConv(4, 2, "lstm"), "'lstm', and a switch can only add"),
+        (dgl.nn.GINConv(None, "max"), "'max', and a switch can only add: use 'sum' or 'mean'"),
+        (dgl.nn.GATConv(4, 2, 1), "GATConv.* cannot be summed by the switch"),
+        (dgl.nn.SumPooling(), "SumPooling.* cannot be summed by the switch"),
+        (Halved(4, 2), r"changes forward\(\) of GraphConv"),
+    ],
+)
+def test_what_is_no_sum_of_rows_is_refused(layer, words):
+    with pytest.raises(UnsupportedLayerError, match=words):
+        check_layers(nn.Sequential(layer))
+
+
+CALLS = {
+    "edge weights": lambda net, g, x: net.second(g, x, torch.ones(g.num_edges())),
+    "given edge weights": lambda net, g, x: net.first(g, x, edge_weight=torch.ones(g.num_edges())),
+    "given a weight": lambda net, g, x: net.first(g, x, torch.ones(WIDE, WIDE)),
+    "bipartite": lambda net, g, x: net.last(g, (x, x)),
+    "other edges": lambda net, g, x: net.first(dgl.add_self_loop(g), x),
+    r"other edges .* call the model with": lambda net, g, x: net.first(torch.ones(2, 3), x),
+}
+
+
+def test_what_a_layer_cannot_be_called_with_is_refused(karate):
+    def work(worker):
+        net, g = worker.wrap(Net(karate.features.shape[1], karate.classes)), sg.graph_of(worker)
+        for words, call in CALLS.items():
+            with pytest.raises(UnsupportedLayerError, match=words):
+                call(net, g, g.ndata["feat"])
+        return g.ndata[dgl.NID].tolist() == worker.partition.vertices.tolist()
+
+    assert workers_run(karate, work) == [True] * WORKERS
