@@ -1,60 +1,46 @@
-"""Your own script with the Deep Graph Library (DGL), as `switchgnn.torch` is for PyG.
+"""Your own script with the Deep Graph Library (DGL), as ``switchgnn.torch`` is for PyG.
 
-``write_job`` takes a DGLGraph, too, and ``graph_of`` is what a wrapped model of ``GraphConv``,
-``SAGEConv`` and ``GINConv`` layers is called with: ``model(graph_of(worker), x)``.
+A wrapped model of ``GraphConv``, ``SAGEConv`` and ``GINConv`` layers is called with the graph of
+its worker: ``model(graph_of(worker), x)``.
 """
 
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from switchgnn.base.machine import how_to_install
-from switchgnn.torch import Job, JobError, Worker, join, read_job
-from switchgnn.torch import write_job as write_job_of_data
+from switchgnn.training import job
 
 try:
-    _INSTALLED = version("dgl")
-    if not _INSTALLED.startswith("1.1."):
+    if not (_found := version("dgl")).startswith("1.1."):
         raise ImportError(
-            f"switchgnn.dgl needs DGL 1.1.3, and {_INSTALLED} is installed: "
-            f"{how_to_install('dgl')}."
+            f"switchgnn.dgl needs DGL 1.1.3, and {_found} is installed: {how_to_install('dgl')}."
         )
-except PackageNotFoundError as error:
+    from switchgnn.training.join import Worker, join
+    from switchgnn.training.layers import dgl_layers
+except ModuleNotFoundError as error:
     raise ModuleNotFoundError(
-        f"switchgnn.dgl needs DGL 1.1.3, which is not installed: {how_to_install('dgl')}.",
-        name="dgl",
+        "switchgnn.dgl needs DGL 1.1.3, PyTorch and PyTorch Geometric, but "
+        f"{error.name} is missing: {how_to_install('dgl')}.",
+        name=error.name,
     ) from error
 
-from switchgnn.training.layers import dgl_layers
-
-__all__ = ["Job", "JobError", "Worker", "graph_of", "join", "read_job", "write_job"]
+__all__ = ["Worker", "graph_of", "join", "write_job"]
 
 
-def write_job(graph: Any, workers: int, folder: str | Path, **options: Any) -> Job:  # noqa: ANN401
-    """Plan a training and write the files that its workers need, as ``switchgnn.torch`` does.
+def write_job(graph: Any, workers: int, folder: str | Path, **options: Any) -> job.Job:  # noqa: ANN401
+    """Do what ``switchgnn.torch.write_job`` does for a DGLGraph without parallel edges.
 
-    Args:
-        graph: a homogeneous DGLGraph without parallel edges, whose ``ndata`` has `feat`, `label`,
-            `train_mask`, `val_mask` and `test_mask`; or what ``switchgnn.torch.write_job`` takes.
-        workers: the number of workers.
-        folder: new, empty, or an older job, which is replaced as a whole.
-        options: those of ``switchgnn.torch.write_job``.
-
-    Returns:
-        The job.
-
-    Raises:
-        SwitchGNNError: as there.
+    Its ``ndata`` must have `feat`, `label`, `train_mask`, `val_mask` and `test_mask`.
     """
-    if hasattr(graph, "ndata"):
-        graph = dgl_layers.data_of(graph, options.get("name", "data"))
-    return write_job_of_data(graph, workers, folder, **options)
+    data = dgl_layers.data_of(graph, options.get("name", "data"))
+    return job.write_job(data, workers, folder, **options)
 
 
 def graph_of(worker: Worker) -> Any:  # noqa: ANN401
     """Return a worker's part as a DGLGraph: its vertices, and the edges between them.
 
-    Its ``ndata`` has `feat`, `label`, the masks and, as ``dgl.NID``, the ids in the whole graph.
+    Its ``ndata`` has what ``write_job`` takes and, as ``dgl.NID``, the ids in the whole graph.
     Degrees and messages of your own see these edges alone; layers see the whole graph.
     """
     return dgl_layers.graph_of(worker.data)

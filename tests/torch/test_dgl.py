@@ -18,7 +18,7 @@ from tests.training.helpers import refusal
 
 @pytest.mark.parametrize(
     ("installed", "words"),
-    [(None, "DGL 1.1.3, which is not installed: pip install"), ("2.4.0", "and 2.4.0 is installed")],
+    [(None, "but dgl is missing: pip install"), ("2.4.0", "and 2.4.0 is installed")],
 )
 def test_a_missing_and_another_dgl_are_one_sentence(installed, words, monkeypatch):
     def version(name):
@@ -41,14 +41,12 @@ def test_a_job_of_a_graph_is_that_of_its_data(tmp_path):
     u, v = karate.graph.edges()
     g = dgl.graph((u, v), num_nodes=karate.vertices)
     names = {"feat": "features", "label": "labels"}
-    with refusal("has no feat: its ndata must have feat, label, train_mask", sg.JobError):
+    with refusal("has no feat: ndata must have feat, label, train_mask", torch_sg.JobError):
         sg.write_job(g, 2, tmp_path / "none")
     masks = {"train_mask": "train", "val_mask": "validation", "test_mask": "test"}
     for name, attribute in {**names, **masks}.items():
         g.ndata[name] = torch.from_numpy(getattr(karate, attribute))
     job = sg.write_job(g, 2, tmp_path / "job", slots=16, name=karate.name)
     assert job.parts == torch_sg.write_job(karate, 2, tmp_path / "other", slots=16).parts
-    with refusal("has parallel edges", sg.JobError):
+    with refusal("has parallel edges", torch_sg.JobError):
         sg.write_job(dgl.add_edges(g, u[:1], v[:1]), 2, tmp_path / "none")
-    with refusal("must be homogeneous", sg.JobError):
-        sg.write_job(dgl.heterograph({("a", "to", "b"): ([0], [0])}), 2, tmp_path / "none")

@@ -25,22 +25,11 @@ from switchgnn.training.layers.summed import (
     SummedLayer,
     called_by,
     checked_rows,
-    known_layer,
+    maker_of,
 )
 from switchgnn.training.partition import Partition
 
 _SUMS = ("sum", "add")
-
-
-def summed_layer(
-    name: str, layer: MessagePassing, partition: Partition, order: Tensor | None = None
-) -> SummedLayer:
-    """Return a layer of PyG as a sum over neighbours.
-
-    The order, int64[n], is that in which the rows of the partition are computed, ascending if None.
-    """
-    order = torch.arange(len(partition.vertices)) if order is None else order
-    return check_layer(name, layer)(layer, partition, order)
 
 
 def check_layer(name: str, layer: MessagePassing) -> Make:
@@ -51,13 +40,7 @@ def check_layer(name: str, layer: MessagePassing) -> Make:
             f"{called} sends messages from target to source: give it the transposed edges and "
             "the flow source_to_target."
         )
-    make = known_layer(called, layer, layer.aggr, _KINDS, "forward", "message")
-    if make is not None:
-        return make
-    raise UnsupportedLayerError(
-        f"{called} cannot be summed by the switch: {_reason(layer)}. Use GCNConv, SAGEConv or "
-        "GINConv."
-    )
+    return maker_of(called, layer, layer.aggr, _KINDS, _reason(layer))
 
 
 def _reason(layer: MessagePassing) -> str:

@@ -71,7 +71,7 @@ def local_edges(partition: Partition, *, loops: bool) -> NDArray[np.int64]:
     return np.concatenate([proper, np.stack([rows, rows])], axis=1)
 
 
-# Makes a layer as sums on a partition; int64[n], the order of its rows, is the last argument.
+# Makes a sum of a layer on a partition whose rows are computed in an order, int64[n].
 Make = Callable[[Any, Partition, Tensor], SummedLayer]
 
 
@@ -91,24 +91,25 @@ def called_by(name: str, layer: nn.Module) -> str:
     return f"Layer {name} ({type(layer).__name__})" if name else type(layer).__name__
 
 
-def known_layer(
+def maker_of(
     called: str,
     layer: nn.Module,
     aggregation: str,
     kinds: tuple[tuple[Any, tuple[str, ...], Make], ...],
-    *methods: str,
-) -> Make | None:
-    """Return the constructor of a layer of these kinds, each with its aggregations; None of others.
+    reason: str = "it is not known to be one sum of a row per source",
+) -> Make:
+    """Return the constructor of a layer of these kinds, each with its aggregations.
 
-    Refuse another aggregation, and subclasses that change the methods.
+    Refuse others for the reason, other aggregations, and subclasses that change the sum.
     """
     for kind, aggregations, make in kinds:
         if not isinstance(layer, kind):
             continue
+        methods = [each for each in ("forward", "message") if hasattr(kind, each)]
         if any(getattr(type(layer), each) is not getattr(kind, each) for each in methods):
             raise UnsupportedLayerError(
-                f"{called} changes {' or '.join(f'{each}()' for each in methods)} of "
-                f"{kind.__name__}, so its sums may be others: use {kind.__name__} itself."
+                f"{called} changes {'() or '.join(methods)}() of {kind.__name__}, so its sums may "
+                f"be others: use {kind.__name__} itself."
             )
         if aggregation in aggregations:
             return make
@@ -116,7 +117,10 @@ def known_layer(
             f"{called} aggregates with {aggregation!r}, and a switch can only add: "
             f"use {' or '.join(map(repr, aggregations[:2]))}."
         )
-    return None
+    *names, last = (kind.__name__ for kind, _, _ in kinds)
+    raise UnsupportedLayerError(
+        f"{called} cannot be summed by the switch: {reason}. Use {', '.join(names)} or {last}."
+    )
 
 
 def checked_rows(called: str, x: object, weights: object, *, fits: bool, graph: str) -> Tensor:
