@@ -3,8 +3,6 @@
 DGL adds no self-loops; those of the graph count, in degrees as well.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import dgl
@@ -16,10 +14,9 @@ from torch_geometric.data import Data
 from switchgnn.training.errors import JobError, UnsupportedLayerError
 from switchgnn.training.layers.dropout import Anywhere
 from switchgnn.training.layers.summed import (
-    ALL_ROWS,
     Framework,
     Make,
-    SummedLayer,
+    Scaled,
     called_by,
     checked_rows,
     maker_of,
@@ -54,34 +51,7 @@ def data_of(graph: Any, name: str) -> Data:  # noqa: ANN401
     return Data(edge_index=torch.stack(graph.edges()), **features)
 
 
-@dataclass(frozen=True, eq=False)
-class _Scaled(SummedLayer):
-    """A sum with factors of sources and of destinations, [n, 1], and what follows it."""
-
-    finish: Callable[[Tensor, Tensor], Tensor]  # of the inputs and the scaled sums
-    source: Anywhere | None = None
-    destination: Anywhere | None = None
-    linear: Callable[[Tensor], Tensor] | None = None
-    mapped_width: int | None = None
-    own: bool = False  # whether each vertex's own row is added
-    width: int = 0  # for bins, which are for models of PyG
-
-    def before(self, inputs: Tensor, span: slice = ALL_ROWS) -> Tensor:
-        return _times(inputs, self.source, span)
-
-    def map(self, rows: Tensor) -> Tensor:
-        return rows if self.linear is None else self.linear(rows)
-
-    def after(self, inputs: Tensor, sums: Tensor, span: slice = ALL_ROWS) -> Tensor:
-        sums = sums + self.map(inputs) if self.own else sums
-        return self.finish(inputs, _times(sums, self.destination, span))
-
-
-def _times(rows: Tensor, factor: Anywhere | None, span: slice) -> Tensor:
-    return rows if factor is None else rows * factor.on(rows.device)[0][span]
-
-
-def _graph_conv(layer: GraphConv, partition: Partition, order: Tensor) -> SummedLayer:
+def _graph_conv(layer: GraphConv, partition: Partition, order: Tensor) -> Scaled:
     """``GraphConv``: D_in^-1/2 A D_out^-1/2 X W + b; `norm` says which degrees count, and how."""
     incoming, outgoing = _degrees(partition, order)
     if not layer._allow_zero_in_degree and (incoming == 0).any():
@@ -98,12 +68,11 @@ def _graph_conv(layer: GraphConv, partition: Partition, order: Tensor) -> Summed
     def finish(_: Tensor, sums: Tensor) -> Tensor:
         return _finished(sums, layer.bias, layer._activation)
 
-    if layer.weight is None:
-        return _Scaled(finish, source, destination)
-    return _Scaled(finish, source, destination, lambda rows: rows @ layer.weight, layer._out_feats)
+    linear = None if layer.weight is None else (lambda rows: rows @ layer.weight)
+    return Scaled(finish, layer._out_feats, linear, source, destination)
 
 
-def _sage_conv(layer: SAGEConv, partition: Partition, order: Tensor) -> SummedLayer:
+def _sage_conv(layer: SAGEConv, partition: Partition, order: Tensor) -> Scaled:
     """``SAGEConv``: X W2 + b + mean of X W1; as `gcn` b + mean of X W1 with the own row."""
     gcn = layer._aggre_type == "gcn"
     incoming, _ = _degrees(partition, order)
@@ -114,17 +83,17 @@ def _sage_conv(layer: SAGEConv, partition: Partition, order: Tensor) -> SummedLa
         return _finished(means, layer.bias if gcn else None, layer.activation, layer.norm)
 
     factor = Anywhere(1 / (incoming + 1 if gcn else incoming.clamp(min=1)))
-    return _Scaled(finish, None, factor, layer.fc_neigh, layer._out_feats, own=gcn)
+    return Scaled(finish, layer._out_feats, layer.fc_neigh, destination=factor, own=gcn)
 
 
-def _gin_conv(layer: GINConv, partition: Partition, order: Tensor) -> SummedLayer:
+def _gin_conv(layer: GINConv, partition: Partition, order: Tensor) -> Scaled:
     """``GINConv``: h((1 + eps) X + sum or mean of X), where h need not be linear."""
 
     def finish(inputs: Tensor, sums: Tensor) -> Tensor:
         return _finished((1 + layer.eps) * inputs + sums, None, layer.apply_func, layer.activation)
 
     factor = Anywhere(1 / _degrees(partition, order)[0].clamp(min=1))
-    return _Scaled(finish, None, factor if layer._aggregator_type == "mean" else None)
+    return Scaled(finish, destination=factor if layer._aggregator_type == "mean" else None)
 
 
 def _degrees(partition: Partition, order: Tensor) -> list[Tensor]:

@@ -5,7 +5,6 @@ import tempfile
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 
@@ -19,10 +18,9 @@ from switchgnn.base.files import private_folder
 from switchgnn.training.errors import ModelError, UnsupportedLayerError
 from switchgnn.training.layers.dropout import Anywhere
 from switchgnn.training.layers.summed import (
-    ALL_ROWS,
     Framework,
     Make,
-    SummedLayer,
+    Scaled,
     called_by,
     checked_rows,
     maker_of,
@@ -82,117 +80,55 @@ PYG = Framework(
 )
 
 
-@dataclass(frozen=True, eq=False)
-class _GCN(SummedLayer):
+def _gcn(layer: GCNConv, partition: Partition, order: Tensor) -> Scaled:
     """``GCNConv``: D^-1/2 (A + I) D^-1/2 X W + b, with the degrees of the whole graph.
 
     The weight of an edge is a factor of its source times one of its destination.
     """
 
-    layer: GCNConv
-    factor: Anywhere | None
-    loops: bool
+    def finish(_: Tensor, sums: Tensor) -> Tensor:
+        return sums if layer.bias is None else sums + layer.bias
 
-    @classmethod
-    def of(cls, layer: GCNConv, partition: Partition, order: Tensor) -> "_GCN":
-        if not layer.normalize:
-            return cls(layer, None, loops=False)
-        # Loops have weight 1 even when `improved`: without edge weights PyG takes 1 for all.
-        loops = bool(layer.add_self_loops)
-        degree = torch.from_numpy(partition.in_degree + (1 if loops else partition.self_loop))
-        factor = degree.float().pow(-0.5).masked_fill(degree == 0, 0.0)
-        return cls(layer, Anywhere(factor[order, None]), loops)
-
-    @property
-    def width(self) -> int:
-        return int(self.layer.out_channels)
-
-    mapped_width = width
-
-    def before(self, inputs: Tensor, span: slice = ALL_ROWS) -> Tensor:
-        return self._scaled(inputs, span)
-
-    def map(self, rows: Tensor) -> Tensor:
-        mapped: Tensor = self.layer.lin(rows)
-        return mapped
-
-    def after(self, _inputs: Tensor, sums: Tensor, span: slice = ALL_ROWS) -> Tensor:
-        outputs = self._scaled(sums, span)
-        return outputs if self.layer.bias is None else outputs + self.layer.bias
-
-    def _scaled(self, rows: Tensor, span: slice) -> Tensor:
-        if self.factor is None:
-            return rows
-        (factor,) = self.factor.on(rows.device)
-        return rows * factor[span]
+    if not layer.normalize:
+        return Scaled(finish, layer.out_channels, layer.lin)
+    # Loops have weight 1 even when `improved`: without edge weights PyG takes 1 for all.
+    loops = bool(layer.add_self_loops)
+    degree = torch.from_numpy(partition.in_degree + (1 if loops else partition.self_loop))
+    factor = degree.float().pow(-0.5).masked_fill(degree == 0, 0.0)
+    both = Anywhere(factor[order, None])
+    return Scaled(finish, layer.out_channels, layer.lin, both, both, loops=loops)
 
 
-@dataclass(frozen=True, eq=False)
-class _SAGE(SummedLayer):
+def _sage(layer: SAGEConv, partition: Partition, order: Tensor) -> Scaled:
     """``SAGEConv`` with a mean or a sum: W1 (sum of X) / n + b + W2 X."""
 
-    layer: SAGEConv
-    divisor: Anywhere | None
+    def finish(inputs: Tensor, outputs: Tensor) -> Tensor:
+        if layer.lin_l.bias is not None:
+            outputs = outputs + layer.lin_l.bias
+        if layer.root_weight:
+            outputs = outputs + layer.lin_r(inputs)
+        return nn.functional.normalize(outputs, dim=-1) if layer.normalize else outputs
 
-    @classmethod
-    def of(cls, layer: SAGEConv, partition: Partition, order: Tensor) -> "_SAGE":
-        if layer.aggr != "mean":
-            return cls(layer, None)
-        total = torch.from_numpy(partition.in_degree_with_self_loops).clamp(min=1).float()
-        return cls(layer, Anywhere(total[order, None]))
-
-    @property
-    def constant(self) -> bool:
-        return not self.layer.project
-
-    @property
-    def width(self) -> int:
-        return int(self.layer.out_channels)
-
-    mapped_width = width
-
-    def before(self, inputs: Tensor, _span: slice = ALL_ROWS) -> Tensor:
-        return self.layer.lin(inputs).relu() if self.layer.project else inputs
-
-    def map(self, rows: Tensor) -> Tensor:
-        return nn.functional.linear(rows, self.layer.lin_l.weight)
-
-    def after(self, inputs: Tensor, sums: Tensor, span: slice = ALL_ROWS) -> Tensor:
-        outputs = sums
-        if self.divisor is not None:
-            (divisor,) = self.divisor.on(sums.device)
-            outputs = outputs / divisor[span]
-        if self.layer.lin_l.bias is not None:
-            outputs = outputs + self.layer.lin_l.bias
-        if self.layer.root_weight:
-            outputs = outputs + self.layer.lin_r(inputs)
-        return nn.functional.normalize(outputs, dim=-1) if self.layer.normalize else outputs
+    total = torch.from_numpy(partition.in_degree_with_self_loops).clamp(min=1).float()
+    return Scaled(
+        finish,
+        layer.out_channels,
+        lambda rows: nn.functional.linear(rows, layer.lin_l.weight),
+        destination=Anywhere(1 / total[order, None]) if layer.aggr == "mean" else None,
+        project=(lambda inputs: layer.lin(inputs).relu()) if layer.project else None,
+    )
 
 
-@dataclass(frozen=True, eq=False)
-class _GIN(SummedLayer):
+def _gin(layer: GINConv, _partition: Partition, _order: Tensor) -> Scaled:
     """``GINConv``: h((1 + eps) X + sum of X), where h need not be linear."""
-
-    layer: GINConv
-
-    @classmethod
-    def of(cls, layer: GINConv, _partition: Partition, _order: Tensor) -> "_GIN":
-        return cls(layer)
-
-    @property
-    def width(self) -> int:
-        linear = [each for each in self.layer.nn.modules() if hasattr(each, "weight")]
-        return int(linear[-1].weight.shape[0]) if linear else 1
-
-    def after(self, inputs: Tensor, sums: Tensor, _span: slice = ALL_ROWS) -> Tensor:
-        outputs: Tensor = self.layer.nn(sums + (1 + self.layer.eps) * inputs)
-        return outputs
+    width = getattr(layer.nn, "out_channels", 0)  # of the MLP of PyG's own model, for bins
+    return Scaled(lambda inputs, sums: layer.nn(sums + (1 + layer.eps) * inputs), width)
 
 
 _KINDS: tuple[tuple[Any, tuple[str, ...], Make], ...] = (
-    (GCNConv, _SUMS, _GCN.of),
-    (SAGEConv, ("mean", *_SUMS), _SAGE.of),
-    (GINConv, _SUMS, _GIN.of),
+    (GCNConv, _SUMS, _gcn),
+    (SAGEConv, ("mean", *_SUMS), _sage),
+    (GINConv, _SUMS, _gin),
 )
 
 

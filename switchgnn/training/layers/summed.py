@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from switchgnn.training.errors import UnsupportedLayerError
+from switchgnn.training.layers.dropout import Anywhere
 from switchgnn.training.partition import Partition
 
 ALL_ROWS = slice(None)
@@ -69,6 +70,43 @@ def local_edges(partition: Partition, *, loops: bool) -> NDArray[np.int64]:
     rows = np.arange(len(partition.vertices))
     proper = partition.edges[:, partition.edges[0] != partition.edges[1]]
     return np.concatenate([proper, np.stack([rows, rows])], axis=1)
+
+
+@dataclass(frozen=True, eq=False)
+class Scaled(SummedLayer):
+    """A sum of rows times factors of their sources, times factors of destinations, both [n, 1]."""
+
+    finish: Callable[[Tensor, Tensor], Tensor]  # returns the outputs, of the inputs and the sums
+    width: int = 0  # of an output; bins alone need it
+    linear: Callable[[Tensor], Tensor] | None = None  # the map
+    source: Anywhere | None = None
+    destination: Anywhere | None = None
+    project: Callable[[Tensor], Tensor] | None = None  # makes the rows of the inputs
+    loops: bool = False
+    own: bool = False  # whether the own row is added, besides self-loops
+
+    @property
+    def mapped_width(self) -> int | None:  # noqa: D102
+        return None if self.linear is None else self.width
+
+    @property
+    def constant(self) -> bool:  # noqa: D102
+        return self.project is None
+
+    def before(self, inputs: Tensor, span: slice = ALL_ROWS) -> Tensor:  # noqa: D102
+        rows = inputs if self.project is None else self.project(inputs)
+        return _times(rows, self.source, span)
+
+    def map(self, rows: Tensor) -> Tensor:  # noqa: D102
+        return rows if self.linear is None else self.linear(rows)
+
+    def after(self, inputs: Tensor, sums: Tensor, span: slice = ALL_ROWS) -> Tensor:  # noqa: D102
+        sums = sums + self.map(self.before(inputs, span)) if self.own else sums
+        return self.finish(inputs, _times(sums, self.destination, span))
+
+
+def _times(rows: Tensor, factors: Anywhere | None, span: slice) -> Tensor:
+    return rows if factors is None else rows * factors.on(rows.device)[0][span]
 
 
 # Makes a sum of a layer on a partition whose rows are computed in an order, int64[n].
