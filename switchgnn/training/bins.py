@@ -26,8 +26,8 @@ from switchgnn.training.cache import SkippedRows
 from switchgnn.training.columns import Columns
 from switchgnn.training.errors import TrainingError, UnsupportedLayerError
 from switchgnn.training.layers.dropout import drop_by_vertex
-from switchgnn.training.layers.pyg_layers import summed_layer
-from switchgnn.training.layers.summed import local_edges
+from switchgnn.training.layers.pyg_layers import PYG
+from switchgnn.training.layers.summed import local_edges, require_sum
 from switchgnn.training.partition import Partition
 from switchgnn.training.sums import ExchangeClock, KeptSum, Ledger, LocalSum, NeighbourSum
 
@@ -312,7 +312,7 @@ class _Binned:
         self._position = torch.empty_like(self._order)
         self._position[self._order] = torch.arange(len(self._order))
         self._layers = [
-            summed_layer(f"convs.{number}", conv, partition, self._order)
+            require_sum(PYG, f"convs.{number}", conv)(conv, partition, self._order)
             for number, conv in enumerate(model.convs)
         ]
         self._kept = KeptSum(remote.ledger) if precompute and self._layers[0].constant else None

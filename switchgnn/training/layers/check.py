@@ -18,17 +18,16 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_flatten
-from torch_geometric.data import Data
-from torch_geometric.nn import GINConv, MessagePassing
 
 from switchgnn.host.transport import NO_TRAFFIC, Transport
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.graph import graph_from_edges
 from switchgnn.training.data.dataset import dataset_from_graph, split_vertices
 from switchgnn.training.errors import UnsupportedLayerError
-from switchgnn.training.layers.models import build_model, distribute
+from switchgnn.training.layers.models import build_model, distribute, frameworks
 from switchgnn.training.layers.norms import VertexSums
-from switchgnn.training.layers.pyg_layers import called_by, templates_removed
+from switchgnn.training.layers.pyg_layers import templates_removed
+from switchgnn.training.layers.summed import called_by
 from switchgnn.training.options import ModelOptions
 from switchgnn.training.partition import partition_dataset
 from switchgnn.training.sums import RemoteSum
@@ -42,10 +41,6 @@ _TOLERANCE, _HIDDEN = 1e-4, 1e-2
 # How much more may differ than by rounding the weights, which changes this at most.
 _ROUNDING, _TIMES, _DRAWN = 1e-7, 30, 1e-2
 _MODES = ("training", "evaluation")
-_CALLS: tuple[Callable[[nn.Module, Tensor, Tensor], object], ...] = (
-    lambda model, x, edges: model(x, edges),
-    lambda model, x, edges: model(Data(x=x, edge_index=edges)),
-)
 # Tensors by kind, what differs if they do, and number. Those "seen" in a model decide nothing.
 _Key = tuple[str, str, int]
 _Found = dict[_Key, Tensor]
@@ -191,16 +186,19 @@ class _Trial:
     def _first_call(self, features: int) -> tuple[Callable[..., object], Tensor]:
         """Return how the model can be called, and with which features."""
         widths, errors = [features], []
+        calls = [call for each in frameworks(self._model) for call in each.calls]
         for module in self._model.modules():
             if isinstance(module, nn.modules.dropout._DropoutNd):
                 module.p = 0.0
+            # DGL refuses isolated vertices.
+            getattr(module, "set_allow_zero_in_degree", bool)(True)
             width = getattr(module, "in_channels", getattr(module, "in_features", None))
             widths += [width] if isinstance(width, int) and width > 0 else []
         for width in dict.fromkeys(widths[:2]):
             x = torch.randn(_VERTICES, width) * 10 ** (torch.rand(width) * 1.5 - 1)
             x += torch.randn(width)
             x[self._rows[1]] = 2 * x[self._rows[1]] + 0.5
-            for call in _CALLS:
+            for call in calls:
                 try:
                     with torch.no_grad():
                         call(self._model.eval(), x, self._edges)
@@ -303,10 +301,11 @@ def _vary(model: nn.Module, share: float) -> None:
 def _watch(model: nn.Module, note: Callable[[str, object], object]) -> None:
     """Note the inputs and outputs of the modules of a model, when they return."""
     inside: tuple[str, ...] = ()
+    known = frameworks(model)
     for name, module in model.named_modules():
         if not name or name.startswith(inside):
             continue
-        if isinstance(module, MessagePassing) and not isinstance(module, GINConv):
+        if any(each.is_layer(module) for each in known) and type(module).__name__ != "GINConv":
             # On parts it calls its own modules with other rows.
             inside = (*inside, f"{name}.")
 

@@ -3,27 +3,29 @@
 import importlib.util
 import sys
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import pairwise
 
 import torch
 from torch import Tensor, nn
-from torch_geometric.nn import MessagePassing
 from torch_geometric.nn.models import GCN, GIN, GraphSAGE
 
 from switchgnn.planner.lanes import USUAL_WIDTH
-from switchgnn.training.errors import TrainingError, UnsupportedLayerError
+from switchgnn.training.errors import TrainingError
 from switchgnn.training.gradients import GradientSums
 from switchgnn.training.layers.copied import CopiedLayer
 from switchgnn.training.layers.dropout import drop_by_vertex
 from switchgnn.training.layers.norms import VertexSums, normalise_over_all
-from switchgnn.training.layers.pyg_layers import (
+from switchgnn.training.layers.pyg_layers import PYG, own_code
+from switchgnn.training.layers.summed import (
+    Framework,
+    Make,
+    SummedLayer,
     called_by,
-    check_layer,
-    own_code,
+    local_edges,
+    require_sum,
 )
-from switchgnn.training.layers.summed import SummedLayer, local_edges
 from switchgnn.training.options import ModelOptions, model_name
 from switchgnn.training.partition import Partition
 from switchgnn.training.sums import KeptSum, LocalSum, NeighbourSum, RemoteSum
@@ -89,6 +91,24 @@ def _load(path: str, name: str) -> Callable[[int, int], nn.Module]:
     return made
 
 
+def frameworks(model: nn.Module) -> list[Framework]:
+    """Return PyG, and DGL if it is imported; first those with layers in the model."""
+    found = [PYG]
+    if "dgl" in sys.modules:
+        from switchgnn.training.layers.dgl_layers import DGL  # noqa: PLC0415
+
+        found.append(DGL)
+    return sorted(found, key=lambda each: not any(map(each.is_layer, model.modules())))
+
+
+def _layers_of(model: nn.Module) -> Iterator[tuple[str, nn.Module, Framework]]:
+    known = frameworks(model)
+    for name, module in model.named_modules():
+        for framework in known:
+            if framework.is_layer(module):
+                yield name, module, framework
+
+
 def distribute(
     model: nn.Module,
     partition: Partition,
@@ -98,11 +118,11 @@ def distribute(
     precompute: bool = True,
     vertex_sums: VertexSums | None = None,
 ) -> nn.Module:
-    """Make a model of PyG layers compute on a partition what it computes on the whole graph.
+    """Make a model of PyG or DGL layers compute on a partition what it does on the whole graph.
 
-    Call the model with the partition's ``edges`` afterwards. The model is changed in place;
-    its parameters keep their names and shapes. ``vertex_sums`` are for normalisations; None: over
-    the process group.
+    Call the model with the partition's ``edges``, or their graph, afterwards. The model is changed
+    in place; its parameters keep their names and shapes. ``vertex_sums`` are for normalisations;
+    None: over the process group.
     """
     copied = None
     if not check_layers(model, copies=True) and partition.workers > 1:
@@ -113,25 +133,26 @@ def distribute(
         normalise_over_all(model, vertex_sums or own)
     rows, others = len(partition.vertices), remote if partition.workers > 1 else None
     sums: dict[bool, NeighbourSum] = {}
-    for name, module in model.named_modules():
-        if not isinstance(module, MessagePassing):
-            continue
-        make = check_layer(name, module, copies=True)
+    order = torch.arange(rows)
+    for name, module, framework in _layers_of(model):
+        make = _maker(name, module, framework, copies=True)
         if make is None:
             if copied is not None:
                 kept = KeptSum(remote.ledger) if precompute else None
-                whole = CopiedLayer(called_by(name, module), module.forward, remote, copied, kept)
-                object.__setattr__(module, "forward", whole.forward)
+                own_pass = (called_by(name, module), module.forward)
+                copying = CopiedLayer(*own_pass, remote, copied, kept)
+                object.__setattr__(module, "forward", copying.forward)
             continue
-        layer = make(module, partition, torch.arange(rows))
+        layer = make(module, partition, order)
         if layer.loops not in sums:
             local = LocalSum(local_edges(partition, loops=layer.loops), (rows, rows))
             sums[layer.loops] = NeighbourSum(local, others)
         kept = KeptSum(remote.ledger) if precompute and layer.constant else None
         remote.tensor_ids[module] = remote.new_tensor_id()
         summed = partial(sums[layer.loops], tensor_id=remote.tensor_ids[module])
-        of_sums = _Whole(called_by(name, module), layer, summed, partition, kept)
-        object.__setattr__(module, "forward", of_sums.forward)
+        inputs = partial(framework.rows, called_by(name, module), module, partition)
+        whole = _Whole(layer, inputs, summed, kept)
+        object.__setattr__(module, "forward", whole.forward)
     drop_by_vertex(model, torch.from_numpy(partition.vertices), seed)
     return model
 
@@ -141,9 +162,16 @@ def check_layers(model: nn.Module, *, copies: bool) -> bool:
 
     Returns whether all layers are sums; the others need `copies` of rows.
     """
-    layers = [each for each in model.named_modules() if isinstance(each[1], MessagePassing)]
-    made = [check_layer(name, layer, copies=copies) for name, layer in layers]
+    # Each is looked at, whatever the others are.
+    made = [_maker(*each, copies=copies) for each in _layers_of(model)]
     return all(made)
+
+
+def _maker(name: str, layer: nn.Module, framework: Framework, *, copies: bool) -> Make | None:
+    """Return what makes a sum of a layer; None: it is computed with `copies`."""
+    if copies and framework.copies(layer) and isinstance(framework.check(name, layer), str):
+        return None
+    return require_sum(framework, name, layer)
 
 
 class _Whole:
@@ -151,27 +179,19 @@ class _Whole:
 
     def __init__(
         self,
-        called: str,
         layer: SummedLayer,
+        rows: Callable[..., Tensor],
         sums: Callable[..., Tensor],
-        partition: Partition,
         kept: KeptSum | None,
     ) -> None:
-        self._called = called
         self._layer = layer
+        self._rows = rows
         self._sum = sums
-        self._edges = partition.edges.shape
         self._kept = kept
 
-    def forward(
-        self,
-        x: Tensor,
-        edge_index: Tensor,
-        edge_weight: Tensor | None = None,
-        size: tuple[int, int] | None = None,
-    ) -> Tensor:
-        """Return [n, F'], given the inputs [n, F] of this worker's vertices."""
-        self._check(x, edge_index, edge_weight, size)
+    def forward(self, *arguments: object, **named: object) -> Tensor:
+        """Return [n, F'], given what the layer is called with."""
+        x = self._rows(*arguments, **named)
         return self._layer.after(x, self._mapped_sums(x))
 
     def _mapped_sums(self, inputs: Tensor) -> Tensor:
@@ -193,25 +213,3 @@ class _Whole:
         if kept is not None:
             kept.sent(mapped.shape[1] * (1 + mapped.requires_grad))
         return self._sum(mapped)
-
-    def _check(
-        self,
-        x: object,
-        edge_index: object,
-        edge_weight: Tensor | None,
-        size: tuple[int, int] | None,
-    ) -> None:
-        if edge_weight is not None:
-            raise UnsupportedLayerError(
-                f"{self._called} was given edge weights: a weight per edge means another row per "
-                "edge, and a source is sent once."
-            )
-        if not isinstance(x, Tensor) or size is not None:
-            raise UnsupportedLayerError(
-                f"{self._called} was given a bipartite graph: call it with one tensor of rows."
-            )
-        if not isinstance(edge_index, Tensor) or edge_index.shape != self._edges:
-            raise UnsupportedLayerError(
-                f"{self._called} was given other edges than those of this worker's part: call the "
-                f"model with the part's {self._edges[1]:,} edges, as a tensor."
-            )

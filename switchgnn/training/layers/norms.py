@@ -9,7 +9,7 @@ import torch_geometric.nn as pyg
 from torch import Tensor, nn
 
 from switchgnn.training.errors import UnsupportedLayerError
-from switchgnn.training.layers.pyg_layers import called_by
+from switchgnn.training.layers.summed import called_by
 
 
 class VertexSums:

@@ -3,14 +3,14 @@
 import inspect
 import tempfile
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch_geometric.data import Data
 from torch_geometric.nn import GCNConv, GINConv, GraphConv, MessagePassing, SAGEConv
 
 from switchgnn.base.errors import SwitchGNNError
@@ -18,66 +18,26 @@ from switchgnn.base.files import private_folder
 from switchgnn.training.errors import ModelError, UnsupportedLayerError
 from switchgnn.training.layers.attention import SourceAttentionConv, SummedAttention
 from switchgnn.training.layers.dropout import Anywhere
-from switchgnn.training.layers.summed import ALL_ROWS, SummedLayer
+from switchgnn.training.layers.summed import (
+    Framework,
+    Make,
+    Scaled,
+    called_by,
+    checked_rows,
+    maker_of,
+)
 from switchgnn.training.partition import Partition
 
 _SUMS = ("sum", "add")
-# Called with a layer, a partition, and the order, int64[n], in which its rows are computed.
-Make = Callable[[Any, Partition, Tensor], SummedLayer]
 
 
-def summed_layer(
-    name: str, layer: MessagePassing, partition: Partition, order: Tensor
-) -> SummedLayer:
-    """Return a layer of PyG as a sum over neighbours, whose rows are computed in that order."""
-    make = check_layer(name, layer)
-    assert make is not None  # noqa: S101 - so it is without copies
-    return make(layer, partition, order)
-
-
-def check_layer(name: str, layer: MessagePassing, *, copies: bool = False) -> Make | None:
-    """Return the constructor of a layer as a sum over neighbours; refuse unsupported layers.
-
-    None: it is no such sum, but can be computed with `copies` of the rows of neighbours.
-    """
-    called = called_by(name, layer)
+def _check(name: str, layer: MessagePassing) -> Make | str:
     if layer.flow != "source_to_target":
         raise UnsupportedLayerError(
-            f"{called} sends messages from target to source: give it the transposed edges and "
-            "the flow source_to_target."
+            f"{called_by(name, layer)} sends messages from target to source: give it the "
+            "transposed edges and the flow source_to_target."
         )
-    found = _as_sum(called, layer)
-    if not isinstance(found, str):
-        return found
-    if copies and not _repeats(layer):
-        return None
-    host = "." if _repeats(layer) else ", or --transport host, which copies rows."
-    raise UnsupportedLayerError(f"{called} {found}{host}")
-
-
-def _as_sum(called: str, layer: MessagePassing) -> Make | str:
-    """Return the constructor, or why there is none."""
-    for kind, aggregations, make in KINDS:
-        if not isinstance(layer, kind):
-            continue
-        if type(layer).forward is not kind.forward or type(layer).message is not kind.message:
-            return (
-                f"changes forward() or message() of {kind.__name__}, so its sums may be others: "
-                f"use {kind.__name__} itself"
-            )
-        if layer.aggr in aggregations:
-            return make
-        return (
-            f"aggregates with {layer.aggr!r}, and a switch can only add: use "
-            f"{' or '.join(map(repr, aggregations[:2]))}"
-        )
-    names = [kind.__name__ for kind, _, _ in KINDS]
-    known = f"{', '.join(names[:-1])} or {names[-1]}"
-    return f"cannot be summed by the switch: {_reason(layer)}. Use {known}"
-
-
-def _repeats(layer: MessagePassing) -> bool:
-    return isinstance(getattr(layer, "K", None), int)
+    return maker_of(layer, layer.aggr, KINDS, _reason(layer))
 
 
 def _reason(layer: MessagePassing) -> str:
@@ -93,157 +53,111 @@ def _reason(layer: MessagePassing) -> str:
     return "it is not known to be one sum of a row per source"
 
 
-def called_by(name: str, layer: nn.Module) -> str:
-    """Return the name of a layer in messages."""
-    return f"Layer {name} ({type(layer).__name__})" if name else type(layer).__name__
+def _repeats(layer: MessagePassing) -> bool:
+    return isinstance(getattr(layer, "K", None), int)
 
 
-@dataclass(frozen=True, eq=False)
-class _GCN(SummedLayer):
+def _rows(  # noqa: PLR0917 - the last ones are those of forward()
+    called: str,
+    _layer: MessagePassing,
+    partition: Partition,
+    x: object,
+    edge_index: object,
+    edge_weight: Tensor | None = None,
+    size: tuple[int, int] | None = None,
+) -> Tensor:
+    fits = isinstance(edge_index, Tensor) and edge_index.shape == partition.edges.shape
+    graph = f"the part's {partition.edges.shape[1]:,} edges, as a tensor"
+    x = None if size is not None else x
+    return checked_rows(called, x, edge_weight, fits=fits, graph=graph)
+
+
+PYG = Framework(
+    lambda module: isinstance(module, MessagePassing),
+    _check,
+    _rows,
+    lambda layer: not _repeats(layer),
+    (
+        lambda model, x, edges: model(x, edges),
+        lambda model, x, edges: model(Data(x=x, edge_index=edges)),
+    ),
+)
+
+
+def _gcn(layer: GCNConv, partition: Partition, order: Tensor) -> Scaled:
     """``GCNConv``: D^-1/2 (A + I) D^-1/2 X W + b, with the degrees of the whole graph.
 
     The weight of an edge is a factor of its source times one of its destination.
     """
 
-    layer: GCNConv
-    factor: Anywhere | None
-    loops: bool
+    def finish(_: Tensor, sums: Tensor) -> Tensor:
+        return sums if layer.bias is None else sums + layer.bias
 
-    @classmethod
-    def of(cls, layer: GCNConv, partition: Partition, order: Tensor) -> "_GCN":
-        if not layer.normalize:
-            return cls(layer, None, loops=False)
-        # Loops have weight 1 even when `improved`: without edge weights PyG takes 1 for all.
-        loops = bool(layer.add_self_loops)
-        degree = torch.from_numpy(partition.in_degree + (1 if loops else partition.self_loop))
-        factor = degree.float().pow(-0.5).masked_fill(degree == 0, 0.0)
-        return cls(layer, Anywhere(factor[order, None]), loops)
-
-    @property
-    def width(self) -> int:
-        return int(self.layer.out_channels)
-
-    mapped_width = width
-
-    def before(self, inputs: Tensor, span: slice = ALL_ROWS) -> Tensor:
-        return self._scaled(inputs, span)
-
-    def map(self, rows: Tensor) -> Tensor:
-        mapped: Tensor = self.layer.lin(rows)
-        return mapped
-
-    def after(self, _inputs: Tensor, sums: Tensor, span: slice = ALL_ROWS) -> Tensor:
-        outputs = self._scaled(sums, span)
-        return outputs if self.layer.bias is None else outputs + self.layer.bias
-
-    def _scaled(self, rows: Tensor, span: slice) -> Tensor:
-        if self.factor is None:
-            return rows
-        (factor,) = self.factor.on(rows.device)
-        return rows * factor[span]
+    if not layer.normalize:
+        return Scaled(finish, layer.out_channels, layer.lin)
+    # Loops have weight 1 even when `improved`: without edge weights PyG takes 1 for all.
+    loops = bool(layer.add_self_loops)
+    degree = torch.from_numpy(partition.in_degree + (1 if loops else partition.self_loop))
+    factor = degree.float().pow(-0.5).masked_fill(degree == 0, 0.0)
+    both = Anywhere(factor[order, None])
+    return Scaled(finish, layer.out_channels, layer.lin, both, both, loops=loops)
 
 
-@dataclass(frozen=True, eq=False)
-class _SAGE(SummedLayer):
+def _sage(layer: SAGEConv, partition: Partition, order: Tensor) -> Scaled:
     """``SAGEConv`` with a mean or a sum: W1 (sum of X) / n + b + W2 X."""
 
-    layer: SAGEConv
-    divisor: Anywhere | None
+    def finish(inputs: Tensor, outputs: Tensor) -> Tensor:
+        if layer.lin_l.bias is not None:
+            outputs = outputs + layer.lin_l.bias
+        if layer.root_weight:
+            outputs = outputs + layer.lin_r(inputs)
+        return nn.functional.normalize(outputs, dim=-1) if layer.normalize else outputs
 
-    @classmethod
-    def of(cls, layer: SAGEConv, partition: Partition, order: Tensor) -> "_SAGE":
-        return cls(layer, _divisor(layer, partition, order))
-
-    @property
-    def constant(self) -> bool:
-        return not self.layer.project
-
-    @property
-    def width(self) -> int:
-        return int(self.layer.out_channels)
-
-    mapped_width = width
-
-    def before(self, inputs: Tensor, _span: slice = ALL_ROWS) -> Tensor:
-        return self.layer.lin(inputs).relu() if self.layer.project else inputs
-
-    def map(self, rows: Tensor) -> Tensor:
-        return nn.functional.linear(rows, self.layer.lin_l.weight)
-
-    def after(self, inputs: Tensor, sums: Tensor, span: slice = ALL_ROWS) -> Tensor:
-        outputs = _divided(sums, self.divisor, span)
-        if self.layer.lin_l.bias is not None:
-            outputs = outputs + self.layer.lin_l.bias
-        if self.layer.root_weight:
-            outputs = outputs + self.layer.lin_r(inputs)
-        return nn.functional.normalize(outputs, dim=-1) if self.layer.normalize else outputs
+    return Scaled(
+        finish,
+        layer.out_channels,
+        lambda rows: nn.functional.linear(rows, layer.lin_l.weight),
+        destination=_share(layer, partition, order),
+        project=(lambda inputs: layer.lin(inputs).relu()) if layer.project else None,
+    )
 
 
-@dataclass(frozen=True, eq=False)
-class _GIN(SummedLayer):
-    """``GINConv``: h((1 + eps) X + sum of X), where h need not be linear."""
-
-    layer: GINConv
-
-    @classmethod
-    def of(cls, layer: GINConv, _partition: Partition, _order: Tensor) -> "_GIN":
-        return cls(layer)
-
-    @property
-    def width(self) -> int:
-        linear = [each for each in self.layer.nn.modules() if hasattr(each, "weight")]
-        return int(linear[-1].weight.shape[0]) if linear else 1
-
-    def after(self, inputs: Tensor, sums: Tensor, _span: slice = ALL_ROWS) -> Tensor:
-        outputs: Tensor = self.layer.nn(sums + (1 + self.layer.eps) * inputs)
-        return outputs
-
-
-@dataclass(frozen=True, eq=False)
-class _Graph(SummedLayer):
+def _graph(layer: GraphConv, partition: Partition, order: Tensor) -> Scaled:
     """``GraphConv`` with a mean or a sum: W1 (sum of X) / n + b + W2 X."""
 
-    layer: GraphConv
-    divisor: Anywhere | None
-
-    @classmethod
-    def of(cls, layer: GraphConv, partition: Partition, order: Tensor) -> "_Graph":
-        return cls(layer, _divisor(layer, partition, order))
-
-    @property
-    def width(self) -> int:
-        return int(self.layer.out_channels)
-
-    mapped_width = width
-
-    def map(self, rows: Tensor) -> Tensor:
-        return nn.functional.linear(rows, self.layer.lin_rel.weight)
-
-    def after(self, inputs: Tensor, sums: Tensor, span: slice = ALL_ROWS) -> Tensor:
-        outputs = _divided(sums, self.divisor, span)
-        if self.layer.lin_rel.bias is not None:
-            outputs = outputs + self.layer.lin_rel.bias
-        rooted: Tensor = outputs + self.layer.lin_root(inputs)
+    def finish(inputs: Tensor, outputs: Tensor) -> Tensor:
+        if layer.lin_rel.bias is not None:
+            outputs = outputs + layer.lin_rel.bias
+        rooted: Tensor = outputs + layer.lin_root(inputs)
         return rooted
 
+    return Scaled(
+        finish,
+        layer.out_channels,
+        lambda rows: nn.functional.linear(rows, layer.lin_rel.weight),
+        destination=_share(layer, partition, order),
+    )
 
-def _divisor(layer: MessagePassing, partition: Partition, order: Tensor) -> Anywhere | None:
-    """Return what the sums of a mean are divided by; None: nothing."""
+
+def _share(layer: MessagePassing, partition: Partition, order: Tensor) -> Anywhere | None:
+    """Return the shares of neighbours in a mean; None: it is a sum."""
     if layer.aggr != "mean":
         return None
     total = torch.from_numpy(partition.in_degree_with_self_loops).clamp(min=1).float()
-    return Anywhere(total[order, None])
+    return Anywhere(1 / total[order, None])
 
 
-def _divided(sums: Tensor, divisor: Anywhere | None, span: slice) -> Tensor:
-    return sums if divisor is None else sums / divisor.on(sums.device)[0][span]
+def _gin(layer: GINConv, _partition: Partition, _order: Tensor) -> Scaled:
+    """``GINConv``: h((1 + eps) X + sum of X), where h need not be linear."""
+    width = getattr(layer.nn, "out_channels", 0)  # of the MLP of PyG's own model, for bins
+    return Scaled(lambda inputs, sums: layer.nn(sums + (1 + layer.eps) * inputs), width)
 
 
 KINDS: tuple[tuple[Any, tuple[str, ...], Make], ...] = (
-    (GCNConv, _SUMS, _GCN.of),
-    (SAGEConv, ("mean", *_SUMS), _SAGE.of),
-    (GINConv, _SUMS, _GIN.of),
-    (GraphConv, (*_SUMS, "mean"), _Graph.of),
+    (GCNConv, _SUMS, _gcn),
+    (SAGEConv, ("mean", *_SUMS), _sage),
+    (GINConv, _SUMS, _gin),
+    (GraphConv, (*_SUMS, "mean"), _graph),
     (SourceAttentionConv, _SUMS, SummedAttention.of),
 )
 

@@ -1,12 +1,17 @@
 """Layers as `after(x, map(sum of before(x)))`, with a linear map, for any way to make the sums."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 
+from switchgnn.training.errors import UnsupportedLayerError
+from switchgnn.training.layers.dropout import Anywhere
 from switchgnn.training.partition import Partition
 
 ALL_ROWS = slice(None)
@@ -65,3 +70,119 @@ def local_edges(partition: Partition, *, loops: bool) -> NDArray[np.int64]:
     rows = np.arange(len(partition.vertices))
     proper = partition.edges[:, partition.edges[0] != partition.edges[1]]
     return np.concatenate([proper, np.stack([rows, rows])], axis=1)
+
+
+@dataclass(frozen=True, eq=False)
+class Scaled(SummedLayer):
+    """A sum of rows times factors of their sources, times factors of destinations, both [n, 1]."""
+
+    finish: Callable[[Tensor, Tensor], Tensor]  # returns the outputs, of the inputs and the sums
+    width: int = 0  # of an output; bins alone need it
+    linear: Callable[[Tensor], Tensor] | None = None  # the map
+    source: Anywhere | None = None
+    destination: Anywhere | None = None
+    project: Callable[[Tensor], Tensor] | None = None  # makes the rows of the inputs
+    loops: bool = False
+    own: bool = False  # whether the own row is added, besides self-loops
+
+    @property
+    def mapped_width(self) -> int | None:  # noqa: D102
+        return None if self.linear is None else self.width
+
+    @property
+    def constant(self) -> bool:  # noqa: D102
+        return self.project is None
+
+    def before(self, inputs: Tensor, span: slice = ALL_ROWS) -> Tensor:  # noqa: D102
+        rows = inputs if self.project is None else self.project(inputs)
+        return _times(rows, self.source, span)
+
+    def map(self, rows: Tensor) -> Tensor:  # noqa: D102
+        return rows if self.linear is None else self.linear(rows)
+
+    def after(self, inputs: Tensor, sums: Tensor, span: slice = ALL_ROWS) -> Tensor:  # noqa: D102
+        sums = sums + self.map(self.before(inputs, span)) if self.own else sums
+        return self.finish(inputs, _times(sums, self.destination, span))
+
+
+def _times(rows: Tensor, factors: Anywhere | None, span: slice) -> Tensor:
+    return rows if factors is None else rows * factors.on(rows.device)[0][span]
+
+
+# Makes a sum of a layer on a partition whose rows are computed in an order, int64[n].
+Make = Callable[[Any, Partition, Tensor], SummedLayer]
+
+
+@dataclass(frozen=True)
+class Framework:
+    """What the layers of PyG or DGL have in common."""
+
+    is_layer: Callable[[nn.Module], bool]  # whether a module sums over neighbours
+    # returns what makes a sum of a layer with a name, or why it is none, to follow the name
+    check: Callable[[str, Any], Make | str]
+    # from what a layer is called by, the layer, the part and the arguments of a call to its inputs
+    rows: Callable[..., Tensor]
+    copies: Callable[[Any], bool]  # whether copies of the rows of neighbours are enough for a layer
+    calls: tuple[Callable[[Any, Tensor, Tensor], object], ...]  # of a model, with x and edges
+
+
+def called_by(name: str, layer: nn.Module) -> str:
+    """Return the name of a layer in messages."""
+    return f"Layer {name} ({type(layer).__name__})" if name else type(layer).__name__
+
+
+def require_sum(framework: Framework, name: str, layer: nn.Module) -> Make:
+    """Return what makes a sum of a layer, or refuse it."""
+    found = framework.check(name, layer)
+    if isinstance(found, str):
+        host = ", or --transport host, which copies rows" if framework.copies(layer) else ""
+        raise UnsupportedLayerError(f"{called_by(name, layer)} {found}{host}.")
+    return found
+
+
+def maker_of(
+    layer: nn.Module,
+    aggregation: str,
+    kinds: tuple[tuple[Any, tuple[str, ...], Make], ...],
+    reason: str = "it is not known to be one sum of a row per source",
+) -> Make | str:
+    """Return the constructor of a layer of these kinds, each with its aggregations, or why not.
+
+    Others have the reason; so have other aggregations, and subclasses that change the sum.
+    """
+    for kind, aggregations, make in kinds:
+        if not isinstance(layer, kind):
+            continue
+        methods = [each for each in ("forward", "message") if hasattr(kind, each)]
+        if any(getattr(type(layer), each) is not getattr(kind, each) for each in methods):
+            return (
+                f"changes {'() or '.join(methods)}() of {kind.__name__}, so its sums may be "
+                f"others: use {kind.__name__} itself"
+            )
+        if aggregation in aggregations:
+            return make
+        return (
+            f"aggregates with {aggregation!r}, and a switch can only add: "
+            f"use {' or '.join(map(repr, aggregations[:2]))}"
+        )
+    *names, last = (kind.__name__ for kind, _, _ in kinds)
+    return f"cannot be summed by the switch: {reason}. Use {', '.join(names)} or {last}"
+
+
+def checked_rows(called: str, x: object, weights: object, *, fits: bool, graph: str) -> Tensor:
+    """Return the inputs of a layer; refuse edge weights, several inputs, and other graphs."""
+    if weights is not None:
+        raise UnsupportedLayerError(
+            f"{called} was given edge weights: a weight per edge means another row per "
+            "edge, and a source is sent once."
+        )
+    if not isinstance(x, Tensor):
+        raise UnsupportedLayerError(
+            f"{called} was given a bipartite graph: call it with one tensor of rows."
+        )
+    if not fits:
+        raise UnsupportedLayerError(
+            f"{called} was given other edges than those of this worker's part: call the "
+            f"model with {graph}."
+        )
+    return x

@@ -1,0 +1,149 @@
+"""The layers of DGL 1.1.3 as sums: GraphConv, SAGEConv, GINConv. Graphs of DGL from and to `Data`.
+
+DGL adds no self-loops; those of the graph count, in degrees as well.
+"""
+
+from typing import Any
+
+import dgl
+import torch
+from dgl.nn import GINConv, GraphConv, SAGEConv
+from torch import Tensor
+from torch_geometric.data import Data
+
+from switchgnn.training.errors import JobError, UnsupportedLayerError
+from switchgnn.training.layers.dropout import Anywhere
+from switchgnn.training.layers.summed import (
+    Framework,
+    Make,
+    Scaled,
+    checked_rows,
+    maker_of,
+)
+from switchgnn.training.partition import Partition
+
+# The modules of DGL in these mix vertices, or are parts of others that do.
+_MIXING = tuple(f"dgl.nn.pytorch.{name}" for name in ("conv", "glob", "hetero"))
+# The names in a `Data`, and those that DGL's data sets use.
+_MASKS = ("train_mask", "val_mask", "test_mask")
+_NAMES = {"x": "feat", "y": "label", **{mask: mask for mask in _MASKS}}
+
+
+def graph_of(data: Data) -> Any:  # noqa: ANN401 - DGL has no types
+    """Return a ``Data`` as a DGLGraph with `feat`, `label`, the masks, and the ids in dgl.NID."""
+    graph = dgl.graph(tuple(data.edge_index), num_nodes=len(data.x))
+    for name, feature in {**_NAMES, "n_id": dgl.NID}.items():
+        if name in data:
+            graph.ndata[feature] = data[name]
+    return graph
+
+
+def data_of(graph: Any, name: str) -> Data:  # noqa: ANN401
+    """Return a DGLGraph of a data set, with `feat`, `label` and the masks, as a ``Data``."""
+    if missing := [each for each in _NAMES.values() if each not in graph.ndata]:
+        raise JobError(
+            f"The graph {name} has no {missing[0]}: ndata must have {', '.join(_NAMES.values())}."
+        )
+    if graph.is_multigraph:
+        raise JobError(f"The graph {name} has parallel edges: remove them with dgl.to_simple().")
+    features = {name: graph.ndata[feature] for name, feature in _NAMES.items()}
+    return Data(edge_index=torch.stack(graph.edges()), **features)
+
+
+def _graph_conv(layer: GraphConv, partition: Partition, order: Tensor) -> Scaled:
+    """``GraphConv``: D_in^-1/2 A D_out^-1/2 X W + b; `norm` says which degrees count, and how."""
+    incoming, outgoing = _degrees(partition, order)
+    if not layer._allow_zero_in_degree and (incoming == 0).any():
+        raise UnsupportedLayerError(
+            "GraphConv refuses graphs with vertices without incoming edges, as here: write the "
+            "job of dgl.add_self_loop(g), or set allow_zero_in_degree=True."
+        )
+    power = -0.5 if layer._norm == "both" else -1.0
+    source, destination = (
+        Anywhere(degrees.clamp(min=1).pow(power)) if layer._norm in ("both", norm) else None
+        for degrees, norm in ((outgoing, "left"), (incoming, "right"))
+    )
+
+    def finish(_: Tensor, sums: Tensor) -> Tensor:
+        return _finished(sums, layer.bias, layer._activation)
+
+    linear = None if layer.weight is None else (lambda rows: rows @ layer.weight)
+    return Scaled(finish, layer._out_feats, linear, source, destination)
+
+
+def _sage_conv(layer: SAGEConv, partition: Partition, order: Tensor) -> Scaled:
+    """``SAGEConv``: X W2 + b + mean of X W1; as `gcn` b + mean of X W1 with the own row."""
+    gcn = layer._aggre_type == "gcn"
+    incoming, _ = _degrees(partition, order)
+
+    def finish(inputs: Tensor, means: Tensor) -> Tensor:
+        if not gcn:
+            means = layer.fc_self(inputs) + means
+        return _finished(means, layer.bias if gcn else None, layer.activation, layer.norm)
+
+    factor = Anywhere(1 / (incoming + 1 if gcn else incoming.clamp(min=1)))
+    return Scaled(finish, layer._out_feats, layer.fc_neigh, destination=factor, own=gcn)
+
+
+def _gin_conv(layer: GINConv, partition: Partition, order: Tensor) -> Scaled:
+    """``GINConv``: h((1 + eps) X + sum or mean of X), where h need not be linear."""
+
+    def finish(inputs: Tensor, sums: Tensor) -> Tensor:
+        return _finished((1 + layer.eps) * inputs + sums, None, layer.apply_func, layer.activation)
+
+    factor = Anywhere(1 / _degrees(partition, order)[0].clamp(min=1))
+    return Scaled(finish, destination=factor if layer._aggregator_type == "mean" else None)
+
+
+def _degrees(partition: Partition, order: Tensor) -> list[Tensor]:
+    """Return the degrees into and out of vertices, float32[n, 1]."""
+    both = (partition.in_degree, partition.out_degree)
+    return [torch.from_numpy(each + partition.self_loop).float()[order, None] for each in both]
+
+
+def _finished(rows: Tensor, bias: Tensor | None, *functions: Any) -> Tensor:  # noqa: ANN401
+    rows = rows if bias is None else rows + bias
+    for function in functions:
+        rows = rows if function is None else function(rows)
+    return rows
+
+
+_KINDS: tuple[tuple[Any, tuple[str, ...], Make], ...] = (
+    (GraphConv, ("sum",), _graph_conv),
+    (SAGEConv, ("mean", "gcn"), _sage_conv),
+    (GINConv, ("sum", "mean"), _gin_conv),
+)
+
+
+def _check(_name: str, layer: Any) -> Make | str:  # noqa: ANN401
+    kind = getattr(layer, "_aggre_type", getattr(layer, "_aggregator_type", "sum"))
+    return maker_of(layer, kind, _KINDS)
+
+
+def _rows(  # noqa: PLR0917 - the last ones are those of forward()
+    called: str,
+    layer: Any,  # noqa: ANN401
+    partition: Partition,
+    graph: Any,  # noqa: ANN401
+    feat: object,
+    weight: Tensor | None = None,
+    edge_weight: Tensor | None = None,
+) -> Tensor:
+    if weight is not None and isinstance(layer, GraphConv):
+        raise UnsupportedLayerError(f"{called} was given a weight: let it have its own.")
+    size = (len(partition.vertices), partition.edges.shape[1])
+    fits = isinstance(graph, dgl.DGLGraph) and (graph.num_nodes(), graph.num_edges()) == size
+    # Other layers have no `weight` before `edge_weight`.
+    weights = edge_weight if weight is None else weight
+    rows = checked_rows(called, feat, weights, fits=fits, graph="`graph_of(worker)`")
+    dropped: Tensor = layer.feat_drop(rows) if isinstance(layer, SAGEConv) else rows
+    return dropped
+
+
+DGL = Framework(
+    lambda module: any(each.__module__.startswith(_MIXING) for each in type(module).__mro__),
+    _check,
+    _rows,
+    lambda _layer: False,
+    (lambda model, x, edges: model(graph_of(Data(x=x, edge_index=edges)), x),),
+)
