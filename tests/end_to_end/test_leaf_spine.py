@@ -24,7 +24,7 @@ EMBEDDED = ("embedded", "loopback")
 @pytest.mark.parametrize(
     ("combination", "workers", "leaves", "spines", "how"),
     some_of(
-        lambda where, shape: (where, shape) in {(0, 1), (2, 0), (2, 2)},
+        lambda where, shape: (where, shape) in {(0, 1), (0, 2), (2, 0), (2, 2)},
         COMBINATIONS,
         [
             pytest.param(4, 2, 1, ("--send", "multicast", "--lanes", 32), id="4"),

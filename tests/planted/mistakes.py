@@ -77,6 +77,14 @@ GROUPS = {
             (f"{LAYERS}::test_a_layer_on_partitions_is_the_layer_on_the_whole[gcn-3-directed]",),
         ),
         Mistake(
+            "gradients_of_copies_to_one",
+            "of the gradients of a row's copies only one comes back",
+            "host/direct/transport.py",
+            "return found if forward else schedule.send.transposed().apply(found)",
+            "return found if forward else found[: self.vertices]",
+            (f"{LAYERS}::test_a_layer_on_partitions_is_the_layer_on_the_whole[gat-3-directed]",),
+        ),
+        Mistake(
             "moments_back_of_one_worker",
             "gradients of a mean over all vertices stay on their worker",
             "switchgnn/training/layers/norms.py",
@@ -222,6 +230,14 @@ GROUPS = {
             "over.leaves + attached.spine_of(known.destination_id[rows])] = True",
             "over.leaves + attached.spine_of(known.destination_id[rows])] = False",
             (f"{BLOCKS}::test_no_switch_needs_more_slots_and_sums_are_exact",),
+        ),
+        Mistake(
+            "one_shelf_for_a_leaf",
+            "a spine packs the sums of all workers of a leaf into the same bundles",
+            "controller/controls/loop.py",
+            "worker = switch.result_worker if part is None else part.result_owner",
+            "worker = switch.result_worker",
+            (f"{LEAF_SPINE}::test_every_sum_is_exact[embedded-loopback-bundles]",),
         ),
         Mistake(
             "faults_on_cables_ignored",
