@@ -56,11 +56,12 @@ class CopiedLayer:
         return outputs[: len(x)]
 
     def _copies_of(self, x: Tensor) -> Tensor:
-        kept = None if x.requires_grad or not torch.is_grad_enabled() else self._kept
+        kept = None if x.requires_grad else self._kept
         copies = None if kept is None else kept.of(x)
         if copies is None:
             copies = _Copies.apply(x, self._remote)  # type: ignore[no-untyped-call]
-            if kept is not None:
+            # Hidden rows would look like constant inputs.
+            if kept is not None and torch.is_grad_enabled():
                 kept.keep(copies)
         return copies
 
