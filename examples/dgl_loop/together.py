@@ -8,7 +8,7 @@ import switchgnn.dgl as sg
 
 torch.manual_seed(0)
 with sg.join("job", network="network.toml") as worker:
-    g = sg.graph_of(worker)
+    g = sg.graph_of(worker.data)
     x, y, train, losses = g.ndata["feat"], g.ndata["label"], g.ndata["train_mask"], []
     model = worker.wrap(Net(x.shape[1], 10))
     optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
