@@ -155,6 +155,9 @@ def test_models_calls_and_graphs_that_would_depend_on_the_partition_are_refused(
         for words, call in CALLS.items():
             with pytest.raises(UnsupportedLayerError, match=words):
                 call(net, g, g.ndata["feat"])
+        ones = torch.ones(g.num_nodes(), 16)
+        # Both calls drop other units.
+        assert not torch.equal(net.second(g, ones), net.second(g, ones))
         with pytest.raises(UnsupportedLayerError, match=r"^Mixing mixes vertices: .*another"):
             worker.wrap(Mixing())
         worker.partition.in_degree[0] = 0
