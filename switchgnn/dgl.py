@@ -1,11 +1,10 @@
 """Your own script with the Deep Graph Library (DGL), as ``switchgnn.torch`` is for PyG.
 
 A wrapped model of ``GraphConv``, ``SAGEConv`` and ``GINConv`` layers is called with the graph of
-its worker: ``model(graph_of(worker), x)``.
+its worker: ``model(graph_of(worker.data), x)``.
 """
 
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 from switchgnn.base.machine import how_to_install
@@ -17,7 +16,7 @@ try:
             f"switchgnn.dgl needs DGL 1.1.3, and {_found} is installed: {how_to_install('dgl')}."
         )
     from switchgnn.training.join import Worker, join
-    from switchgnn.training.layers import dgl_layers
+    from switchgnn.training.layers.dgl_layers import data_of, graph_of
 except ModuleNotFoundError as error:
     raise ModuleNotFoundError(
         "switchgnn.dgl needs DGL 1.1.3, PyTorch and PyTorch Geometric, but "
@@ -28,19 +27,17 @@ except ModuleNotFoundError as error:
 __all__ = ["Worker", "graph_of", "join", "write_job"]
 
 
-def write_job(graph: Any, workers: int, folder: str | Path, **options: Any) -> job.Job:  # noqa: ANN401
-    """Do what ``switchgnn.torch.write_job`` does for a DGLGraph without parallel edges.
+def write_job(graph: Any, *where: Any, name: str = "data", **options: Any) -> job.Job:  # noqa: ANN401
+    """Write the job of a DGLGraph, as ``switchgnn.torch.write_job(data, workers, folder)`` does.
 
-    Its ``ndata`` must have `feat`, `label`, `train_mask`, `val_mask` and `test_mask`.
+    Args:
+        graph: without parallel edges, whose ``ndata`` has `feat`, `label`, `train_mask`,
+            `val_mask` and `test_mask`.
+        where: the number of workers, and the folder.
+        name: of the graph in messages and reports.
+        options: those of ``switchgnn.torch.write_job``.
+
+    Returns:
+        The job.
     """
-    data = dgl_layers.data_of(graph, options.get("name", "data"))
-    return job.write_job(data, workers, folder, **options)
-
-
-def graph_of(worker: Worker) -> Any:  # noqa: ANN401
-    """Return a worker's part as a DGLGraph: its vertices, and the edges between them.
-
-    Its ``ndata`` has what ``write_job`` takes and, as ``dgl.NID``, the ids in the whole graph.
-    Degrees and messages of your own see these edges alone; layers see the whole graph.
-    """
-    return dgl_layers.graph_of(worker.data)
+    return job.write_job(data_of(graph, name), *where, name=name, **options)

@@ -145,14 +145,14 @@ class Worker:
         cache: float | str | None = None,
         unchecked: bool = False,
     ) -> nn.Module:
-        """Make a model of PyG layers compute on this part what it computes on the whole graph.
+        """Make a model of PyG or DGL layers compute on this part what it does on the whole graph.
 
         All workers get the weights of worker 0. Call the model with ``data.x`` and
         ``data.edge_index``, on any device, on all workers the same number of times. A copy of the
         model is run on a small graph and its parts first; a warning says if that is not possible.
 
         Args:
-            model: built with layers that are sums, see docs/models.md; changed in place.
+            model: built with the layers of docs/models.md or docs/training.md; changed in place.
             precompute: whether the sums of inputs that do not change are exchanged once and kept.
             bits: of a number in exchanges: 32, 16, or 8. With fewer than 32, what rounding takes
                 away is added to the row of the next exchange.

@@ -38,15 +38,16 @@ class Net(nn.Module):
         return self.second(h.tanh(), edges)
 
 
-def workers_run(data, work):
+def workers_run(data, work, transports=None):
     """Return work(worker) of workers that are threads."""
     assignment = assigned(data.vertices)
     gathering, parts = Gathering(data.graph, assignment), list(partition_dataset(data, assignment))
     shared = (threading.Barrier(WORKERS, timeout=seconds_here(60)), [])
     job = SimpleNamespace(train=10, multilabel=False, vertices=data.vertices)
+    transports = transports or gathering.transports
 
     def run(number):
-        with RemoteSum(gathering.transports[number]) as remote:
+        with RemoteSum(transports[number]) as remote:
             seat = Seat(job, Path(), parts[number], remote.transport, first=0, session=0)
             worker = Worker(seat, remote, seed=0)
             worker._sums = ThreadSums(shared, own=number == 0)

@@ -30,7 +30,11 @@ _NAMES = {"x": "feat", "y": "label", **{mask: mask for mask in _MASKS}}
 
 
 def graph_of(data: Data) -> Any:  # noqa: ANN401 - DGL has no types
-    """Return a ``Data`` as a DGLGraph with `feat`, `label`, the masks, and the ids in dgl.NID."""
+    """Return a worker's ``data`` as a DGLGraph: its vertices, and the edges between them.
+
+    Its ``ndata`` has `feat`, `label`, the masks and, as ``dgl.NID``, the ids in the whole graph.
+    Degrees and messages of your own see these edges alone; layers see the whole graph.
+    """
     graph = dgl.graph(tuple(data.edge_index), num_nodes=len(data.x))
     for name, feature in {**_NAMES, "n_id": dgl.NID}.items():
         if name in data:
@@ -135,7 +139,7 @@ def _rows(  # noqa: PLR0917 - the last ones are those of forward()
     fits = isinstance(graph, dgl.DGLGraph) and (graph.num_nodes(), graph.num_edges()) == size
     # Other layers have no `weight` before `edge_weight`.
     weights = edge_weight if weight is None else weight
-    rows = checked_rows(called, feat, weights, fits=fits, graph="`graph_of(worker)`")
+    rows = checked_rows(called, feat, weights, fits=fits, graph="`graph_of(worker.data)`")
     dropped: Tensor = layer.feat_drop(rows) if isinstance(layer, SAGEConv) else rows
     return dropped
 

@@ -77,7 +77,7 @@ class Scaled(SummedLayer):
     """A sum of rows times factors of their sources, times factors of destinations, both [n, 1]."""
 
     finish: Callable[[Tensor, Tensor], Tensor]  # returns the outputs, of the inputs and the sums
-    width: int = 0  # of an output; bins alone need it
+    width: int = 0  # of an output; maps and bins need it
     linear: Callable[[Tensor], Tensor] | None = None  # the map
     source: Anywhere | None = None
     destination: Anywhere | None = None

@@ -1,8 +1,6 @@
 """DGL's layers on partitions give what DGL gives on the whole graph, and train as it does."""
 
-import threading
-from pathlib import Path
-from types import SimpleNamespace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -11,52 +9,41 @@ pytest.importorskip("dgl", reason="DGL is not installed")
 
 import dgl
 import torch
+from dgl import function
+from dgl.nn import GATConv, GINConv, GraphConv, SAGEConv, SumPooling
 from torch import nn
-from torch.nn import functional
+from torch.nn.functional import cross_entropy
 
-import switchgnn.dgl as sg
+from switchgnn.dgl import graph_of
 from switchgnn.host.direct import copy_schedules
 from switchgnn.training.errors import UnsupportedLayerError
-from switchgnn.training.join import Seat, Worker
 from switchgnn.training.layers.models import check_layers
-from switchgnn.training.partition import partition_dataset
-from switchgnn.training.sums import RemoteSum
 from tests.host.direct.crew import on_hub
-from tests.support.speed import seconds_here
-from tests.training.gathering import in_threads
 from tests.training.layers.test_layers import LAYERS, NARROW, WIDE, compare, mlp, whole_edges
-from tests.training.threads import ThreadSums, shared_out
+from tests.training.layers.test_norms import WORKERS, assigned
+from tests.training.test_wrap import workers_run
 
 # No copy of a model goes unchecked.
 pytestmark = pytest.mark.filterwarnings("error:Whether")
 
-WORKERS, EPOCHS, SEEDS, HIDDEN = 3, 5, (0, 1, 2), 16
-MAKE = {
-    **{
-        f"graph, {norm}, {width}": lambda norm=norm, width=width: dgl.nn.GraphConv(
-            WIDE, width, norm=norm, activation=torch.tanh, allow_zero_in_degree=True
-        )
-        for norm in ("both", "left", "right", "none")
-        for width in (NARROW, 2 * WIDE)
-    },
-    "graph without weights": lambda: dgl.nn.GraphConv(
-        WIDE, WIDE, weight=False, bias=False, allow_zero_in_degree=True
+FREE = {"activation": torch.tanh, "allow_zero_in_degree": True}
+WIDTHS = (NARROW, 2 * WIDE)
+MAKE = [
+    *(
+        lambda norm=norm, width=width: GraphConv(WIDE, width, norm=norm, **FREE)
+        for norm, width in product(("both", "left", "right", "none"), WIDTHS)
     ),
-    **{
-        f"sage, {kind}, {width}": lambda kind=kind, width=width: dgl.nn.SAGEConv(
+    lambda: GraphConv(WIDE, WIDE, weight=False, bias=False, **FREE),
+    *(
+        lambda kind=kind, width=width: SAGEConv(
             WIDE, width, kind, bias=width == NARROW, norm=torch.sigmoid, activation=torch.tanh
         )
-        for kind in ("mean", "gcn")
-        for width in (NARROW, 2 * WIDE)
-    },
-    "gin": lambda: dgl.nn.GINConv(mlp(), "sum", init_eps=0.3, learn_eps=True),
-    "gin, mean": lambda: dgl.nn.GINConv(mlp(), "mean", activation=torch.tanh),
-    "gin, no function": dgl.nn.GINConv,
-}
-
-
-def graph_of_edges(edges, vertices):
-    return dgl.graph((edges[0], edges[1]), num_nodes=vertices)
+        for kind, width in product(("mean", "gcn"), WIDTHS)
+    ),
+    lambda: GINConv(mlp(), "sum", init_eps=0.3, learn_eps=True),
+    lambda: GINConv(mlp(), "mean", activation=torch.tanh),
+    GINConv,
+]
 
 
 class Called(nn.Module):
@@ -67,108 +54,73 @@ class Called(nn.Module):
         self.layer = layer
 
     def forward(self, x, edges):
-        return self.layer(graph_of_edges(edges, len(x)), x)
+        return self.layer(dgl.graph(tuple(edges), num_nodes=len(x)), x)
 
 
 @pytest.mark.parametrize("directed", [False, True], ids=["undirected", "directed"])
-@pytest.mark.parametrize("name", MAKE)
-def test_a_layer_on_partitions_is_the_layer_on_the_whole(name, directed, monkeypatch):
-    monkeypatch.setitem(LAYERS, "dgl", lambda: Called(MAKE[name]()))
+@pytest.mark.parametrize("make", MAKE)
+def test_a_layer_on_partitions_is_the_layer_on_the_whole(make, directed, monkeypatch):
+    monkeypatch.setitem(LAYERS, "dgl", lambda: Called(make()))
     assert compare("dgl", WORKERS, directed=directed)[0] < 1e-5
 
 
 class Net(nn.Module):
-    def __init__(self, features, classes, mix=False):
+    def __init__(self, dropout=0.0):
         super().__init__()
-        self.first = dgl.nn.GraphConv(features, HIDDEN)
-        self.second = dgl.nn.SAGEConv(HIDDEN, HIDDEN, "mean", feat_drop=0.0, activation=torch.relu)
-        self.third = dgl.nn.SAGEConv(HIDDEN, HIDDEN, "gcn")
-        self.last = dgl.nn.GINConv(nn.Linear(HIDDEN, classes), "mean", learn_eps=True)
-        self.mix = mix
+        self.first = GraphConv(34, 16, activation=torch.relu)
+        self.second = SAGEConv(16, 16, "mean", feat_drop=dropout, activation=torch.relu)
+        self.third, self.last = SAGEConv(16, 8, "gcn"), GINConv(nn.Linear(8, 2), "mean")
 
     def forward(self, g, x):
-        h = self.third(g, self.second(g, self.first(g, x).relu()).relu())
-        if self.mix:
-            with g.local_scope():
-                g.ndata["h"] = h
-                g.update_all(dgl.function.copy_u("h", "m"), dgl.function.sum("m", "h"))
-                h = g.ndata["h"]
-        return self.last(g, h)
+        return self.last(g, self.third(g, self.second(g, self.first(g, x))))
 
 
-def workers_run(data, work):
-    """Return work(worker) of threads that exchange as `host` does."""
-    assignment = shared_out(data.vertices, WORKERS).astype(np.int32)
-    transports = on_hub(copy_schedules(data.graph, assignment, WORKERS))
-    shared = (threading.Barrier(WORKERS, timeout=seconds_here(60)), [])
-    job = SimpleNamespace(train=int(data.train.sum()), multilabel=False, vertices=data.vertices)
-    parts = list(partition_dataset(data, assignment))
-
-    def run(number):
-        with RemoteSum(transports[number]) as remote:
-            seat = Seat(job, Path(), parts[number], transports[number], first=0, session=0)
-            worker = Worker(seat, remote, seed=0)
-            worker._sums = ThreadSums(shared, own=number == 0)
-            worker._vertices.add = worker._sums.add
-            found = work(worker)
-            transports[number].close()
-            return found
-
-    return in_threads(run, WORKERS, shared[0])
+class Mixing(Net):
+    def forward(self, g, x):
+        g.ndata["h"] = super().forward(g, x)
+        g.update_all(function.copy_u("h", "m"), function.sum("m", "h"))
+        return g.ndata.pop("h")
 
 
-def trained(model, g, x, loss_of, reduce):
-    optimizer, losses = torch.optim.Adam(model.parameters(), lr=0.01), []
-    for _ in range(EPOCHS):
+def losses(model, g, loss_of, reduce):
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(5):
         optimizer.zero_grad()
-        loss = loss_of(model(g, x))
+        loss = loss_of(model(g, g.ndata["feat"])[g.ndata["train_mask"]])
         loss.backward()
-        losses.append(reduce(model, loss))
+        yield reduce(model, loss)
         optimizer.step()
-    return losses
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-def test_losses_are_those_of_dgl_on_the_whole_graph(karate, seed):
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_losses_over_host_are_those_of_dgl_on_the_whole_graph(karate, seed):
     torch.manual_seed(seed)
-    alone = Net(karate.features.shape[1], karate.classes)
+    alone, labels, train = Net(), torch.from_numpy(karate.labels), torch.from_numpy(karate.train)
     state = {name: value.clone() for name, value in alone.state_dict().items()}
-    x, y, train = map(torch.from_numpy, (karate.features, karate.labels, karate.train))
-
-    def loss_of(out):
-        return functional.cross_entropy(out[train], y[train])
-
-    g = graph_of_edges(whole_edges(karate), karate.vertices)
-    expected = trained(alone, g, x, loss_of, lambda _, loss: loss.item())
+    g = dgl.graph(tuple(whole_edges(karate)), num_nodes=karate.vertices)
+    g.ndata.update(feat=torch.from_numpy(karate.features), train_mask=train)
+    whole = list(
+        losses(alone, g, lambda out: cross_entropy(out, labels[train]), lambda _, loss: loss.item())
+    )
 
     def work(worker):
-        model, part = Net(karate.features.shape[1], karate.classes), sg.graph_of(worker)
+        model, part = Net(), graph_of(worker.data)
         model.load_state_dict(state)
-        mine, label = part.ndata["train_mask"], part.ndata["label"]
+        mine = part.ndata["label"][part.ndata["train_mask"]]
 
-        def share_of(out):
-            return worker.mean(functional.cross_entropy(out[mine], label[mine], reduction="sum"))
+        def share(out):
+            return worker.mean(cross_entropy(out, mine, reduction="sum"), int(train.sum()))
 
-        return trained(worker.wrap(model), part, part.ndata["feat"], share_of, worker.reduce)
+        return list(losses(worker.wrap(model), part, share, worker.reduce))
 
-    for losses in workers_run(karate, work):
-        assert losses == pytest.approx(expected, rel=3e-6)
-    assert expected[-1] < 0.95 * expected[0]
-
-
-def test_models_that_mix_vertices_and_vertices_that_get_nothing_are_refused(karate):
-    def work(worker):
-        with pytest.raises(UnsupportedLayerError, match=r"^Net mixes vertices: .*another"):
-            worker.wrap(Net(karate.features.shape[1], karate.classes, mix=True))
-        worker.partition.in_degree[0] = 0
-        with pytest.raises(UnsupportedLayerError, match=r"without incoming .*add_self_loop"):
-            worker.wrap(Net(karate.features.shape[1], karate.classes))
-        return worker.number
-
-    assert workers_run(karate, work) == [0, 1, 2]
+    assignment = assigned(karate.vertices).astype(np.int32)
+    hosts = on_hub(copy_schedules(karate.graph, assignment, WORKERS))
+    for found in workers_run(karate, work, hosts):
+        assert found == pytest.approx(whole, rel=3e-6)
+    assert whole[-1] < 0.95 * whole[0]
 
 
-class Halved(dgl.nn.GraphConv):
+class Halved(GraphConv):
     def forward(self, g, feat):
         return super().forward(g, feat / 2)
 
@@ -176,11 +128,10 @@ class Halved(dgl.nn.GraphConv):
 @pytest.mark.parametrize(
     ("layer", "words"),
     [
-        (dgl.nn.SAGEConv(4, 2, "pool"), r"'pool', and a switch can only add: use 'mean' or 'gcn'"),
-        (dgl.nn.SAGEConv(4, 2, "lstm"), "'lstm', and a switch can only add"),
-        (dgl.nn.GINConv(None, "max"), "'max', and a switch can only add: use 'sum' or 'mean'"),
-        (dgl.nn.GATConv(4, 2, 1), "GATConv.* cannot be summed by the switch"),
-        (dgl.nn.SumPooling(), "SumPooling.* cannot be summed by the switch"),
+        (SAGEConv(4, 2, "pool"), "'pool', and a switch can only add: use 'mean' or 'gcn'"),
+        (GINConv(None, "max"), "'max', and a switch can only add: use 'sum' or 'mean'"),
+        (GATConv(4, 2, 1), r"GATConv\) cannot be summed by the switch"),
+        (SumPooling(), r"SumPooling\) cannot be summed by the switch"),
         (Halved(4, 2), r"changes forward\(\) of GraphConv"),
     ],
 )
@@ -192,19 +143,26 @@ def test_what_is_no_sum_of_rows_is_refused(layer, words):
 CALLS = {
     "edge weights": lambda net, g, x: net.second(g, x, torch.ones(g.num_edges())),
     "given edge weights": lambda net, g, x: net.first(g, x, edge_weight=torch.ones(g.num_edges())),
-    "given a weight": lambda net, g, x: net.first(g, x, torch.ones(WIDE, WIDE)),
+    "given a weight": lambda net, g, x: net.first(g, x, torch.ones(34, 16)),
     "bipartite": lambda net, g, x: net.last(g, (x, x)),
     "other edges": lambda net, g, x: net.first(dgl.add_self_loop(g), x),
-    r"other edges .* call the model with": lambda net, g, x: net.first(torch.ones(2, 3), x),
 }
 
 
-def test_what_a_layer_cannot_be_called_with_is_refused(karate):
+def test_models_calls_and_graphs_that_would_depend_on_the_partition_are_refused(karate):
     def work(worker):
-        net, g = worker.wrap(Net(karate.features.shape[1], karate.classes)), sg.graph_of(worker)
+        net, g = worker.wrap(Net(dropout=0.5)), graph_of(worker.data)
         for words, call in CALLS.items():
             with pytest.raises(UnsupportedLayerError, match=words):
                 call(net, g, g.ndata["feat"])
+        ones = torch.ones(g.num_nodes(), 16)
+        # Both calls drop other units.
+        assert not torch.equal(net.second(g, ones), net.second(g, ones))
+        with pytest.raises(UnsupportedLayerError, match=r"^Mixing mixes vertices: .*another"):
+            worker.wrap(Mixing())
+        worker.partition.in_degree[0] = 0
+        with pytest.raises(UnsupportedLayerError, match=r"without incoming .*add_self_loop"):
+            worker.wrap(Net())
         return g.ndata[dgl.NID].tolist() == worker.partition.vertices.tolist()
 
     assert workers_run(karate, work) == [True] * WORKERS
