@@ -1,7 +1,7 @@
-"""A model with GraphConv layers, for `switchgnn train --model FILE.py:Net`."""
+"""A model with SimpleConv layers, for `switchgnn train --model FILE.py:Net`."""
 
 from torch import Tensor, nn
-from torch_geometric.nn import GraphConv
+from torch_geometric.nn import SimpleConv
 
 
 class Net(nn.Module):
@@ -14,8 +14,9 @@ class Net(nn.Module):
 
     def __init__(self, features: int, classes: int) -> None:
         super().__init__()
-        self.first, self.second = GraphConv(features, 16), GraphConv(16, classes)
+        self.first, self.second = nn.Linear(features, 16), nn.Linear(16, classes)
+        self.near, self.far = SimpleConv(combine_root="sum"), SimpleConv(combine_root="sum")
 
     def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
         """Return a score for each vertex and class."""
-        return self.second(self.first(x, edge_index).relu(), edge_index)
+        return self.far(self.second(self.near(self.first(x), edge_index).relu()), edge_index)
