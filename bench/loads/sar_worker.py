@@ -8,6 +8,7 @@ those of SAR's example of a homogeneous graph; SAR's settings are its defaults.
 import os
 import sys
 import time
+from itertools import pairwise
 
 import dgl
 import numpy as np
@@ -25,7 +26,7 @@ _VERTEX, _EDGE = "_N", ("_N", "_E", "_N")
 class _Sage(nn.Module):
     def __init__(self, widths: list[int]) -> None:
         super().__init__()
-        pairs = zip(widths[:-1], widths[1:], strict=True)
+        pairs = pairwise(widths)
         self.layers = nn.ModuleList(dgl.nn.SAGEConv(*pair, "mean") for pair in pairs)
 
     def forward(self, graph: sar.HeteroGraphShardManager, rows: torch.Tensor) -> torch.Tensor:
@@ -115,5 +116,5 @@ def _work(rank: int, folder: str) -> None:
 
 
 if __name__ == "__main__":
-    count = int(len(np.load(f"{sys.argv[1]}/input.npz")["starts"])) - 1
+    count = len(np.load(f"{sys.argv[1]}/input.npz")["starts"]) - 1
     torch.multiprocessing.spawn(_work, (sys.argv[1],), count)
