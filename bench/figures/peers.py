@@ -72,12 +72,7 @@ def _sar_python(*arguments: str) -> str | None:
     command = [os.environ.get(SAR_PYTHON) or sys.executable, *arguments]
     try:
         done = subprocess.run(
-            command,
-            check=False,
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=_SECONDS,
+            command, check=False, env=environment, capture_output=True, text=True, timeout=_SECONDS
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         return str(error)
@@ -102,15 +97,14 @@ def _compared(settings: Settings, graph: str, layers: int, *, kept: bool) -> Ite
     if data.multilabel:
         raise BenchError(f"{graph} has several labels per vertex, which is not compared.")
     job = _job(graph, layers, kept=kept)
-    planned = plan_of(job, data, lambda _: None)
-    job = replace(job, planned=planned)
+    job = replace(job, planned=(planned := plan_of(job, data, lambda _: None)))
     found: dict[str, list[_Found]] = {name: [] for name in (_SAR, *_TRANSPORTS)}
     for _ in range(settings.pairs):
         found[_SAR].append(_with_sar(job, data, planned[1]))
         for name in _TRANSPORTS:
             report = train(replace(job, task=replace(job.task, transport=name)), data)
-            megabytes = report.epoch_bytes / 1e6
-            found[name].append(_Found(report.epoch_seconds, megabytes, report.losses))
+            made = _Found(report.epoch_seconds, report.epoch_bytes / 1e6, report.losses)
+            found[name].append(made)
     times = {name: Samples(name, tuple(x.epoch for x in made)) for name, made in found.items()}
     sent = {name: Samples(name, tuple(x.megabytes for x in made)) for name, made in found.items()}
     best = min(_TRANSPORTS, key=lambda name: times[name].median)
@@ -149,9 +143,10 @@ def _with_sar(job: "TrainJob", data: "Dataset", plan: "Plan") -> _Found:
         if failed is not None:
             raise BenchError(f"SAR did not train: {failed}")
         with np.load(f"{name}/output.npz") as file:
-            sent, epochs = float(file["sent"]), np.median(file["seconds"][1:])
             # Each byte is on the links of its sender and of its receiver.
-            return _Found(float(epochs), 2 * sent / 1e6, file["losses"].tolist())
+            megabytes = 2 * float(file["sent"]) / 1e6
+            epoch = float(np.median(file["seconds"][1:]))
+            return _Found(epoch, megabytes, file["losses"].tolist())
 
 
 def _input(job: "TrainJob", data: "Dataset", plan: "Plan") -> dict[str, Any]:
@@ -163,13 +158,10 @@ def _input(job: "TrainJob", data: "Dataset", plan: "Plan") -> dict[str, Any]:
     order = np.argsort(plan.assignment, kind="stable")
     number = np.empty_like(order)
     number[order] = np.arange(len(order))
-    loops = data.self_loops
-    ends = [number[np.concatenate((each, loops))] for each in data.graph.edges()]
-    training = job.task.training
-    features = data.features.shape[1]
+    ends = [number[np.concatenate((each, data.self_loops))] for each in data.graph.edges()]
+    training, features = job.task.training, data.features.shape[1]
     torch.manual_seed(training.options.seed)
-    model = build_model(training.model, features, data.classes)
-    layers = list(model.convs)
+    layers: Any = build_model(training.model, features, data.classes).convs
     found = {
         "starts": np.searchsorted(plan.assignment[order], np.arange(_WORKERS + 1)),
         "edges": np.stack(ends).astype(np.int64),
