@@ -108,8 +108,7 @@ def _compared(settings: Settings, graph: str, layers: int, *, kept: bool) -> Ite
     times = {name: Samples(name, tuple(x.epoch for x in made)) for name, made in found.items()}
     sent = {name: Samples(name, tuple(x.megabytes for x in made)) for name, made in found.items()}
     best = min(_TRANSPORTS, key=lambda name: times[name].median)
-    what = f"{graph}, {_WORKERS} workers, {layers} layers of {_HIDDEN}"
-    what += ", sums of features kept" if kept else ""
+    what = f"{graph}, {_WORKERS} workers, {layers} layers of {_HIDDEN}" + ", sums kept" * kept
     for name in found:
         if name != best:
             goal = Goal(ratio=1.0) if name == _SAR else Goal()
@@ -129,10 +128,9 @@ def _job(graph: str, layers: int, *, kept: bool) -> "TrainJob":
 
     setting = TrainingSetting(graph, _EPOCHS, Target.EMBEDDED, FabricKind.LOOPBACK)
     job = job_of(setting, SWITCH.name)
-    model = ModelOptions("sage", layers, _HIDDEN)
     options = TrainOptions(_EPOCHS, evaluate_every=_EPOCHS, precompute=kept)
-    task = replace(job.task, training=Training(model, options))
-    request = PlanRequest(preset="best", partition="metis")
+    training = Training(ModelOptions("sage", layers, _HIDDEN), options)
+    task, request = replace(job.task, training=training), PlanRequest("best", "metis")
     return replace(job, task=task, workers=_WORKERS, request=request)
 
 

@@ -37,16 +37,15 @@ class _Sage(nn.Module):
 
 def _partition(data: dict[str, np.ndarray], rank: int) -> PartitionData:
     """Return what SAR loads from a file that DGL has written."""
-    starts, (source, destination) = data["starts"], data["edges"]
+    starts, edges = data["starts"], data["edges"]
     ranges = np.stack((starts[:-1], starts[1:]), axis=1)
-    owners = np.searchsorted(starts, source, "right") - 1
-    here = np.searchsorted(starts, destination, "right") - 1 == rank
+    owner, target = np.searchsorted(starts, edges, "right") - 1
     shards = []
     for worker in range(len(ranges)):
-        edges = torch.from_numpy(np.stack((source, destination))[:, here & (owners == worker)])
-        kinds = {dgl.ETYPE: torch.zeros(edges.shape[1], dtype=torch.int32)}
-        shards.append(ShardEdgesAndFeatures((edges[0], edges[1]), kinds))
-    into = np.searchsorted(np.sort(destination), starts)
+        ends = torch.from_numpy(edges[:, (owner == worker) & (target == rank)])
+        kinds = {dgl.ETYPE: torch.zeros(ends.shape[1], dtype=torch.int32)}
+        shards.append(ShardEdgesAndFeatures((ends[0], ends[1]), kinds))
+    into = np.searchsorted(np.sort(edges[1]), starts)
     book = RangePartitionBook(
         *(rank, len(ranges), {_VERTEX: torch.from_numpy(ranges)}),
         {_EDGE: torch.from_numpy(np.stack((into[:-1], into[1:]), axis=1))},
