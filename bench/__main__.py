@@ -28,6 +28,7 @@ from bench.figures import install as fig_install
 from bench.figures import lanes as fig_lanes
 from bench.figures import local as fig_local
 from bench.figures import loss as fig_loss
+from bench.figures import peers as fig_peers
 from bench.figures import plain as fig_plain
 from bench.figures import planner as fig_planner
 from bench.figures import predicted as fig_predicted
@@ -61,6 +62,7 @@ _FIGURES = (
     fig_predicted,
     fig_auto,
     fig_training,
+    fig_peers,
     fig_stream,
     fig_allreduce,
     fig_compression,
@@ -87,11 +89,15 @@ def main(  # noqa: PLR0917 - typer makes options of them
         Path | None,
         typer.Option(help="Also measure epochs on this data set, as train --data takes it."),
     ] = None,
+    peers: Annotated[
+        bool, typer.Option("--peers", help="Measure only beside other systems, as --only peers.")
+    ] = False,
     full: Annotated[
         bool, typer.Option(help="Plan a graph of the paper's size (8 GB of memory, minutes).")
     ] = False,
 ) -> None:
     """Measure the figures of docs/evidence/benchmarks.md, as far as this machine can."""
+    only = [*(only or ()), fig_peers.NAME] if peers else only
     unknown = sorted(set(only or ()) - set(_NAMES))
     if unknown:
         known = ", ".join(_NAMES)
