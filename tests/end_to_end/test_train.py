@@ -216,6 +216,13 @@ def test_a_model_of_ones_own_trains_like_one_process(tmp_path):
     assert ours["model"] == "Net"
 
 
+def test_auto_takes_host_where_layers_need_rows(tmp_path):
+    named = (*own_model(tmp_path, OWN_MODEL, "attention"), "--workers", "3")
+    ours, local = finished(train(EMBEDDED, *named, *over("auto", "local")))
+    assert ours["transport"] == "host"
+    assert ours["losses"] == pytest.approx(local["losses"], abs=TOLERANCE)
+
+
 @pytest.mark.parametrize(
     ("name", "words", "traced"),
     [
@@ -225,7 +232,7 @@ def test_a_model_of_ones_own_trains_like_one_process(tmp_path):
     ],
 )
 def test_a_model_that_cannot_be_trained_is_refused_at_once(tmp_path, name, words, traced):
-    result = train(EMBEDDED, *own_model(tmp_path, OWN_MODEL, name))
+    result = train(EMBEDDED, *own_model(tmp_path, OWN_MODEL, name), *over("switch"))
     assert result.returncode == 2
     assert words in result.stderr
     # Of the user's own lines, where these are to blame.

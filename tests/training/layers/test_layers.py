@@ -18,6 +18,7 @@ from switchgnn.planner.graphs.graph import graph_from_edges
 from switchgnn.training.data.dataset import Dataset
 from switchgnn.training.errors import UnsupportedLayerError
 from switchgnn.training.layers.attention import SourceAttentionConv
+from switchgnn.training.layers.copied import CopiedLayer
 from switchgnn.training.layers.models import (
     ModelOptions,
     build_model,
@@ -236,6 +237,12 @@ def test_what_a_layer_cannot_be_called_with_is_refused(call, words):
     layer = distribute(pyg.GCNConv(WIDE, 2), part, RemoteSum(None))
     with pytest.raises(UnsupportedLayerError, match=words):
         call(layer, torch.from_numpy(part.features), torch.from_numpy(part.edges))
+
+
+def test_a_layer_with_copies_takes_rows_and_edges_alone():
+    layer = CopiedLayer("GATConv", None, None, np.zeros((2, 0), dtype=np.int64), None)
+    with pytest.raises(UnsupportedLayerError, match="GATConv was called with more"):
+        layer.forward(torch.ones(3, 2), torch.zeros(2, 1).long(), torch.ones(1))
 
 
 def test_a_layer_that_changes_messages_is_refused():
