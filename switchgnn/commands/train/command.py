@@ -164,7 +164,8 @@ def _check_model(
 
     shape, features = job.task.training.model, data.features.shape[1]
     processes = job.workers if any(each.networked for each in chosen) else 1
-    copies = all(each.copies or each is AUTO for each in chosen)
+    whole = job.task.sampling == 1 and not training.compression.active
+    copies = whole and all(each.copies or each is AUTO for each in chosen)
     training.check_size(shape, data.vertices, features, data.classes, processes)
     with templates_removed():
         sums = check_layers(build_model(shape, features, data.classes), copies=copies)

@@ -135,7 +135,8 @@ def require_sum(framework: Framework, name: str, layer: nn.Module) -> Make:
     """Return what makes a sum of a layer, or refuse it."""
     found = framework.check(name, layer)
     if isinstance(found, str):
-        host = ", or --transport host, which copies rows" if framework.copies(layer) else ""
+        copies = ", or --transport host without compression or sampling, which copies rows"
+        host = copies if framework.copies(layer) else ""
         raise UnsupportedLayerError(f"{called_by(name, layer)} {found}{host}.")
     return found
 
