@@ -137,7 +137,7 @@ class Halved(GraphConv):
 )
 def test_what_is_no_sum_of_rows_is_refused(layer, words):
     with pytest.raises(UnsupportedLayerError, match=words):
-        check_layers(nn.Sequential(layer))
+        check_layers(nn.Sequential(layer), copies=True)
 
 
 CALLS = {
