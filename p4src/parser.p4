@@ -66,7 +66,7 @@ parser SwitchParser(packet_in packet,
         }
     }
 
-    // Half a group, so there are as many.
+    // Places are half a group long, which `groups` does not count.
     state parse_places {
         packet.extract(hdr.places);
         transition parse_payload;

@@ -70,7 +70,7 @@ control Rewrite(inout headers_t hdr, inout metadata_t meta, in port_t egress_por
         hdr.switchgnn.resend = 0;
         hdr.switchgnn.level = 1;
         hdr.switchgnn.echo = 0;
-        // Of what the spine sends, which is a bundle.
+        // The width of the bundles that the spine sends.
         hdr.switchgnn.feature_group = meta.loop.rows == 0 ? 0 : (bit<16>) meta.frame_width;
         hdr.switchgnn.width = meta.frame_width >> meta.loop.rows;
     }

@@ -25,7 +25,7 @@ from switchgnn.topologies import Target
 from switchgnn.topologies.forkserver import Forkserver
 
 # A small and a large graph in which all workers have rows for each other, and how often these are
-# exchanged by each back end; the first time loads code. As Python, a time is long, and steady.
+# exchanged by each back end; the first time loads code. A switch that runs as Python takes long.
 _ROUNDS = {
     "random:100:600:1": {Backend.NATIVE: 150, Backend.PYTHON: 6},
     "random:600:12000:1": {Backend.NATIVE: 50, Backend.PYTHON: 2},

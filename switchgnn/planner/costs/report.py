@@ -279,7 +279,7 @@ def _results_to(
 ) -> list[int]:
     """Count the results of these blocks by receiving neighbour, from number `behind` on.
 
-    So many `rows` for a worker in a block count once.
+    As many as `rows` for one worker in a block leave in one frame, and count once.
     """
     block, neighbour = part.switch.result_block, part.switch.result_worker
     inside = (block >= record.first_block) & (block <= record.last_block)

@@ -6,14 +6,12 @@ exp(s_u); the destination divides one sum by the other. (Brody, Alon and Yahav, 
 the ranking of GAT's weights does not depend on the destination either.)
 """
 
-from dataclasses import dataclass
-
 import torch
 from torch import Tensor, nn
 from torch_geometric.nn import MessagePassing
 from torch_geometric.utils import add_self_loops, remove_self_loops
 
-from switchgnn.training.layers.summed import ALL_ROWS, SummedLayer
+from switchgnn.training.layers.summed import Scaled
 from switchgnn.training.partition import Partition
 
 
@@ -61,34 +59,7 @@ class SourceAttentionConv(MessagePassing):  # type: ignore[misc]
         return outputs
 
 
-@dataclass(frozen=True, eq=False)
-class SummedAttention(SummedLayer):
-    """``SourceAttentionConv`` as a sum."""
-
-    layer: SourceAttentionConv
-    loops: bool = True
-
-    @classmethod
-    def of(
-        cls, layer: SourceAttentionConv, _partition: Partition, _order: Tensor
-    ) -> "SummedAttention":
-        """Return the layer as a sum."""
-        return cls(layer)
-
-    @property
-    def width(self) -> int:
-        """The number of elements of an output."""
-        return self.layer.heads * self.layer.out_channels
-
-    @property
-    def constant(self) -> bool:
-        """Never, as the weights are learnt."""
-        return False
-
-    def before(self, inputs: Tensor, _span: slice = ALL_ROWS) -> Tensor:
-        """Return what the sources of the span send."""
-        return self.layer.weigh(inputs)
-
-    def after(self, _inputs: Tensor, sums: Tensor, _span: slice = ALL_ROWS) -> Tensor:
-        """Return the averages."""
-        return self.layer.divide(sums)
+def sum_source_attention(layer: SourceAttentionConv, _part: Partition, _order: Tensor) -> Scaled:
+    """Return the layer as the sum of what sources send, divided by that of their weights."""
+    width = layer.heads * layer.out_channels
+    return Scaled(lambda _, sums: layer.divide(sums), width, project=layer.weigh, loops=True)

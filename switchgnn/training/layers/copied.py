@@ -25,6 +25,7 @@ class CopiedLayer:
     Args:
         called: its name in messages.
         layer: its own forward pass.
+        rows: returns the inputs of a call with rows and edges; refuses those of another graph.
         remote: fetches the copies.
         edges: int64[2, E], from each copy to the rows that it is a neighbour of.
         kept: keeps the copies of inputs that do not change; None: they are fetched each time.
@@ -34,11 +35,13 @@ class CopiedLayer:
         self,
         called: str,
         layer: Callable[..., Any],
+        rows: Callable[..., Tensor],
         remote: RemoteSum,
         edges: NDArray[np.int64],
+        *,
         kept: KeptSum | None,
     ) -> None:
-        self._called, self._layer, self._remote = called, layer, remote
+        self._called, self._layer, self._rows, self._remote = called, layer, rows, remote
         self._edges, self._kept = Anywhere(torch.from_numpy(edges)), kept
 
     def forward(self, x: Tensor, edge_index: Tensor, *others: object, **named: object) -> Tensor:
@@ -48,6 +51,7 @@ class CopiedLayer:
                 f"{self._called} was called with more than rows and edges, which the other workers "
                 "do not know: leave it out."
             )
+        x = self._rows(x, edge_index)
         copies = self._copies_of(x)
         (between,) = self._edges.on(x.device)
         offset = torch.tensor([[len(x)], [0]], device=x.device)

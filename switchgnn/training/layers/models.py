@@ -135,12 +135,13 @@ def distribute(
     sums: dict[bool, NeighbourSum] = {}
     order = torch.arange(rows)
     for name, module, framework in _layers_of(model):
+        called = called_by(name, module)
+        inputs = partial(framework.rows, called, module, partition)
         make = _maker(name, module, framework, copies=True)
         if make is None:
             if copied is not None:
                 kept = KeptSum(remote.ledger) if precompute else None
-                own_pass = (called_by(name, module), module.forward)
-                copying = CopiedLayer(*own_pass, remote, copied, kept)
+                copying = CopiedLayer(called, module.forward, inputs, remote, copied, kept=kept)
                 object.__setattr__(module, "forward", copying.forward)
             continue
         layer = make(module, partition, order)
@@ -150,7 +151,6 @@ def distribute(
         kept = KeptSum(remote.ledger) if precompute and layer.constant else None
         remote.tensor_ids[module] = remote.new_tensor_id()
         summed = partial(sums[layer.loops], tensor_id=remote.tensor_ids[module])
-        inputs = partial(framework.rows, called_by(name, module), module, partition)
         whole = _Whole(layer, inputs, summed, kept)
         object.__setattr__(module, "forward", whole.forward)
     drop_by_vertex(model, torch.from_numpy(partition.vertices), seed)
@@ -162,7 +162,7 @@ def check_layers(model: nn.Module, *, copies: bool) -> bool:
 
     Returns whether all layers are sums; the others need `copies` of rows.
     """
-    # Each is looked at, whatever the others are.
+    # All are checked, as a later one may be refused.
     made = [_maker(*each, copies=copies) for each in _layers_of(model)]
     return all(made)
 

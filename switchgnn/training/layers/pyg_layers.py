@@ -16,7 +16,7 @@ from torch_geometric.nn import GCNConv, GINConv, GraphConv, MessagePassing, SAGE
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.files import private_folder
 from switchgnn.training.errors import ModelError, UnsupportedLayerError
-from switchgnn.training.layers.attention import SourceAttentionConv, SummedAttention
+from switchgnn.training.layers.attention import SourceAttentionConv, sum_source_attention
 from switchgnn.training.layers.dropout import Anywhere
 from switchgnn.training.layers.summed import (
     Framework,
@@ -158,7 +158,7 @@ KINDS: tuple[tuple[Any, tuple[str, ...], Make], ...] = (
     (SAGEConv, ("mean", *_SUMS), _sage),
     (GINConv, _SUMS, _gin),
     (GraphConv, (*_SUMS, "mean"), _graph),
-    (SourceAttentionConv, _SUMS, SummedAttention.of),
+    (SourceAttentionConv, _SUMS, sum_source_attention),
 )
 
 

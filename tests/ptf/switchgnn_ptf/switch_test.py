@@ -247,8 +247,9 @@ class SwitchTest(BaseTest):
     ) -> None:
         """Send the sum of a slot to a worker, which gets ``sums`` in the block.
 
-        It may be one ``below`` a leaf, so many numbers on. With ``expected`` the worker may also
-        recall it, and fetch its features; and the workers ``senders`` may send it partial sums.
+        With ``expected`` the worker may also recall it, and fetch its features; and the workers
+        ``senders`` may send it partial sums. ``below``: how much higher the worker's number is
+        than that of its port.
         """
         entry = {"bank": bank, "slot": slot, "port": port_of(worker)}
         to = {"vertex": vertex, "group": result_group(worker), "worker": worker + below}

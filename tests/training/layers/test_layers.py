@@ -18,7 +18,6 @@ from switchgnn.planner.graphs.graph import graph_from_edges
 from switchgnn.training.data.dataset import Dataset
 from switchgnn.training.errors import UnsupportedLayerError
 from switchgnn.training.layers.attention import SourceAttentionConv
-from switchgnn.training.layers.copied import CopiedLayer
 from switchgnn.training.layers.models import (
     ModelOptions,
     build_model,
@@ -223,26 +222,25 @@ def test_what_is_no_sum_of_rows_is_refused(make, words):
         distribute(make(), part, RemoteSum(SimpleNamespace(copied_edges=None)))
 
 
+@pytest.mark.parametrize("make", [pyg.GCNConv, pyg.GATConv], ids=["of sums", "with copies"])
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda layer, x, edges: layer(x, edges, torch.ones(edges.shape[1])), "edge weights"),
+        (
+            lambda layer, x, edges: layer(x, edges, torch.ones(edges.shape[1])),
+            "given edge weights|called with more than rows and edges",
+        ),
         (lambda layer, x, edges: layer(x, edges[:, 1:]), "other edges"),
         (lambda layer, x, edges: layer((x, x), edges), "bipartite"),
     ],
 )
-def test_what_a_layer_cannot_be_called_with_is_refused(call, words):
+def test_what_a_layer_cannot_be_called_with_is_refused(make, call, words):
     data = make_data(0, directed=False)
     part = next(partition_dataset(data, np.arange(data.vertices) % 2))
-    layer = distribute(pyg.GCNConv(WIDE, 2), part, RemoteSum(None))
+    copying = SimpleNamespace(copied_edges=np.zeros((2, 0), dtype=np.int64))
+    layer = distribute(make(WIDE, 2), part, RemoteSum(copying))
     with pytest.raises(UnsupportedLayerError, match=words):
         call(layer, torch.from_numpy(part.features), torch.from_numpy(part.edges))
-
-
-def test_a_layer_with_copies_takes_rows_and_edges_alone():
-    layer = CopiedLayer("GATConv", None, None, np.zeros((2, 0), dtype=np.int64), None)
-    with pytest.raises(UnsupportedLayerError, match="GATConv was called with more"):
-        layer.forward(torch.ones(3, 2), torch.zeros(2, 1).long(), torch.ones(1))
 
 
 def test_a_layer_that_changes_messages_is_refused():
