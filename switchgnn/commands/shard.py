@@ -73,7 +73,7 @@ def shard(
     steps = Steps()
     with steps:
         steps.tell(f"load {graph}")
-        loaded = load_graph(graph, ignore_weights=ignore_weights)
+        loaded = load_graph(graph, edge_weights=False if ignore_weights else None)
         steps.tell(f"write {out}")
         with steps.finishing():
             write_shards(loaded, ranks, out)

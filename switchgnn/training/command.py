@@ -63,9 +63,11 @@ def train(
         job, network=network, faults=faults, seed=seed, compression=compression.of_rows(seed)
     ) as seat:
         worker, last, part = seat.partition.worker, None, seat.partition
+        weighted = part.edge_weights is not None
+        shape.check_weights(weighted=weighted)
         if part.workers > 1 and not asked.unchecked:
             size = (part.features.shape[1], part.classes)
-            why = check_own_model(shape, *size, undirected=part.undirected)
+            why = check_own_model(shape, *size, undirected=part.undirected, weighted=weighted)
             if why is not None and worker == 0:
                 typer.echo(f"Warning: {why}", err=True)
 

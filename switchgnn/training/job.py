@@ -35,6 +35,7 @@ from switchgnn.planner.plan.plan import Plan
 from switchgnn.planner.presets import PAPER, PlanContext, PlanRequest, resolve_strategies
 from switchgnn.training.data.dataset import Dataset
 from switchgnn.training.data.load import dataset_from_pyg, load_dataset, split_of_indices
+from switchgnn.training.data.weights import told_cost
 from switchgnn.training.errors import JobError
 from switchgnn.training.partition import (
     SHARED_FILE,
@@ -69,7 +70,8 @@ class Job:
         shared: SHA-256 in hex of what the parts share.
         schedules: SHA-256 in hex of each worker's schedules of what the plan leaves to the hosts,
             forward and backward, worker by worker; empty where it leaves nothing.
-        why: whether the switch pays off, where exchanges were predicted; else empty.
+        why: what weights of edges cost, and whether the switch pays off, where exchanges were
+            predicted; or empty.
         digest: SHA-256 in hex over the canonical JSON of all fields but this one.
     """
 
@@ -153,6 +155,7 @@ def write_job(
     usual = {USUAL_WIDTH: 1.0}
     context, assignment = choose_lanes(request, dataset.graph, context, usual, seed)
     choice = resolve_strategies(request, dataset.graph, context)
+    graph, assignment = dataset.exchanged(assignment)
     made: dict[str, Any] = {
         "program": program.digest,
         "seed": seed,
@@ -162,16 +165,18 @@ def write_job(
     }
     if choice.leaves and network is not None and left is None:
         forecast = StarForecast(network, {each: {width: 1.0} for each in Direction})
-        found = build_auto(dataset.graph, choice, context, forecast, **made)
-        plan, why = found.plan, _why(dataset.graph, found, network.mtu)
+        found = build_auto(graph, choice, context, forecast, **made)
+        plan, why = found.plan, _why(graph, found, network.mtu)
     else:
         why = ""
-        plan = build_resolved(dataset.graph, choice, context, left=left, **made)
+        plan = build_resolved(graph, choice, context, left=left, **made)
     try:
+        of_vertices = plan.assignment[: dataset.vertices]
+        cost = told_cost(dataset.graph, of_vertices, dataset.factors)
         with writing(), replacing(target) as new:
             write_plan(plan, new / PLAN_FOLDER)
-            write_partitions(dataset, plan.assignment, new / PARTS_FOLDER)
-            schedules = _write_schedules(dataset.graph, plan, new / PARTS_FOLDER)
+            write_partitions(dataset, of_vertices, new / PARTS_FOLDER)
+            schedules = _write_schedules(graph, plan, new / PARTS_FOLDER)
             job = Job(
                 format=FORMAT,
                 version=VERSION,
@@ -194,7 +199,7 @@ def write_job(
                 ),
                 shared=_digest(new / PARTS_FOLDER / SHARED_FILE),
                 schedules=schedules,
-                why=why,
+                why=" ".join(filter(None, (cost, why))),
                 digest="",
             )
             job = replace(job, digest=_job_digest(job))

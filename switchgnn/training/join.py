@@ -109,8 +109,9 @@ class Worker:
         session: the number of this session on the switches.
         number: its number.
         data: its part of the graph, a ``Data`` of PyTorch Geometric: ``x``, ``y``, the edges
-            within the worker as ``edge_index``, ``train_mask``, ``val_mask``, ``test_mask``, and
-            in ``n_id`` the ids of its vertices in the whole graph.
+            within the worker as ``edge_index``, their weights, if the data set has any, as
+            ``edge_weight``, ``train_mask``, ``val_mask``, ``test_mask``, and in ``n_id`` the ids of
+            its vertices in the whole graph.
         classes: the number of classes.
     """
 
@@ -148,7 +149,8 @@ class Worker:
         """Make a model of PyG or DGL layers compute on this part what it does on the whole graph.
 
         All workers get the weights of worker 0. Call the model with ``data.x`` and
-        ``data.edge_index``, on any device, on all workers the same number of times. A copy of the
+        ``data.edge_index``, and maybe ``data.edge_weight``, on any device, on all workers the same
+        number of times. A copy of the
         model is run on a small graph and its parts first; a warning says if that is not possible.
 
         Args:
@@ -181,7 +183,9 @@ class Worker:
         if self.workers > 1 and not unchecked:
             part, sums = self.partition, self._vertices
             features = part.features.shape[1]
-            why = check_model(model, features, undirected=part.undirected, sums=sums)
+            weighted = part.edge_weights is not None
+            facts = {"undirected": part.undirected, "weighted": weighted}
+            why = check_model(model, features, **facts, sums=sums)
             if why is not None and self.number == 0:
                 warnings.warn(why, stacklevel=2)
         distribute(
@@ -278,6 +282,7 @@ class Worker:
 
 
 def _data_of(partition: Partition) -> Data:
+    weights = partition.edge_weights
     return Data(
         x=torch.from_numpy(partition.features),
         y=torch.from_numpy(partition.labels),
@@ -286,6 +291,7 @@ def _data_of(partition: Partition) -> Data:
         val_mask=torch.from_numpy(partition.validation),
         test_mask=torch.from_numpy(partition.test),
         n_id=torch.from_numpy(partition.vertices),
+        **({} if weights is None else {"edge_weight": torch.from_numpy(weights)}),
     )
 
 
@@ -376,7 +382,7 @@ def take_seat(
         end = WorkerEnd(
             worker=number,
             workers=partition.workers,
-            vertices=len(partition.vertices),
+            vertices=partition.sent_rows,
             pace=pace,
             link=worker.opens,
             faults=faults,

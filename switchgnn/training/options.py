@@ -50,6 +50,14 @@ class ModelOptions:
         """Whether the model is one of the user's own."""
         return ":" in self.model
 
+    def check_weights(self, *, weighted: bool) -> None:
+        """Refuse a data set with weights of edges for a built-in model without."""
+        if weighted and not self.own and self.model != "gcn":
+            raise TrainingError(
+                f"The model {self.model} does not use weights of edges: take gcn or a model of "
+                "your own, or drop them with --ignore-weights."
+            )
+
 
 # The paper's model (section 6.1); its learning rate is 0.01.
 PAPER = ModelOptions(model="gcn", layers=4, hidden=128)

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from switchgnn.base.full_disk import why_not_written
 from switchgnn.base.records import RecordError, make_record, parse_json
 from switchgnn.planner.partition.workers import check_assignment
 from switchgnn.training.data.dataset import OF_VERTICES, Dataset
+from switchgnn.training.data.weights import partial_sums
 from switchgnn.training.errors import DatasetError
 
 
@@ -51,6 +52,13 @@ class Partition(PartitionedData):
         features: float32[n, F].
         labels: int64[n], or float32[n, C] or bool[n, C] if `multilabel`; see Dataset.
         train, validation, test: bool[n], the split.
+        edge_weights: float32[E], or None if the data set has no weights.
+        in_weight: float32[n], the weights of the edges that in_degree counts, added up; or None.
+        factors: float32[2, n], of sources and destinations; the weight of an edge to another worker
+            is a product of both. None: there are none, or no weights.
+        partial: int64[2, X], the edges to other workers as (row, number of the partial sum); None:
+            rows are sent, and no partial sums.
+        partial_weights: float32[X], or None.
 
     Raises:
         DatasetError: the arrays do not belong together.
@@ -67,6 +75,11 @@ class Partition(PartitionedData):
     train: NDArray[np.bool_]
     validation: NDArray[np.bool_]
     test: NDArray[np.bool_]
+    edge_weights: NDArray[np.float32] | None = None
+    in_weight: NDArray[np.float32] | None = None
+    factors: NDArray[np.float32] | None = None
+    partial: NDArray[np.int64] | None = None
+    partial_weights: NDArray[np.float32] | None = None
 
     def __post_init__(self) -> None:
         rows = len(self.vertices)
@@ -80,6 +93,7 @@ class Partition(PartitionedData):
             and self.edges.min(initial=0) >= 0
             and self.edges.max(initial=-1) < rows
             and self.labels.shape[1:] == ((self.classes,) if self.multilabel else ())
+            and self._weights_fit()
         )
         if not fits:
             raise DatasetError(
@@ -87,12 +101,39 @@ class Partition(PartitionedData):
                 "do not belong together; write the partitions again."
             )
 
+    def _weights_fit(self) -> bool:
+        rows, partial = len(self.vertices), self.partial
+        sums = () if partial is None else partial.shape[1:]
+        arrays = (self.edge_weights, self.in_weight, self.factors, self.partial_weights)
+        found = [None if each is None else each.shape for each in arrays]
+        factors = (2, rows) if self.workers > 1 and partial is None else None
+        known = [self.edges.shape[1:], (rows,), factors, sums or None]
+        bounds = np.array([[rows], *([each] for each in sums)])
+        fits = partial is None or bool(((partial >= 0) & (partial < bounds)).all())
+        return fits and found in ([None] * len(arrays), known)
+
+    def without_weights(self) -> "Partition":
+        """Return it for layers that add up rows as they are."""
+        none: dict[str, Any] = dict.fromkeys(_OF_WEIGHTS)
+        return self if self.edge_weights is None else replace(self, **none)
+
+    @property
+    def partial_sums(self) -> int:
+        """The number of partial sums that are sent instead of rows."""
+        return 0 if self.partial is None else int(self.partial[1].max(initial=-1)) + 1
+
+    @property
+    def sent_rows(self) -> int:
+        """The rows of an exchange: one of each vertex, then the partial sums."""
+        return len(self.vertices) + self.partial_sums
+
     @property
     def in_degree_with_self_loops(self) -> NDArray[np.int64]:
         """int64[n]; self-loops of the input count once."""
         return self.in_degree + self.self_loop
 
 
+_OF_WEIGHTS = ("edge_weights", "in_weight", "factors", "partial_weights")
 _SPLITS = ("train", "validation", "test")
 _OF_DATASET = ("name", "classes", "multilabel", "undirected")
 
@@ -110,9 +151,11 @@ def partition_dataset(data: Dataset, assignment: NDArray[np.integer]) -> Iterato
     workers = int(assignment.max(initial=0)) + 1
     owner = check_assignment(data.graph, workers, assignment)
     row = _rows(owner, workers)
-    edges = _edges_with_self_loops(data)
+    edges, weights = _edges_with_self_loops(data)
     stays = owner[edges[0]] == owner[edges[1]]
     local, local_owner = edges[:, stays], owner[edges[0][stays]]
+    entering = np.bincount(data.graph.indices, data.graph.weights, minlength=data.vertices)
+    sums = partial_sums(data.graph, owner) if weights is not None and data.factors is None else None
     has_loop = np.zeros(data.vertices, dtype=bool)
     has_loop[data.self_loops] = True
     in_degree = np.bincount(data.graph.indices, minlength=data.vertices).astype(np.int64)
@@ -120,18 +163,27 @@ def partition_dataset(data: Dataset, assignment: NDArray[np.integer]) -> Iterato
     shared: dict[str, Any] = {name: getattr(data, name) for name in _OF_DATASET}
     shared |= {f"total_{name}": int(getattr(data, name).sum()) for name in _SPLITS}
     for worker in range(workers):
-        vertices = np.flatnonzero(owner == worker).astype(np.int64)
+        vertices, mine = np.flatnonzero(owner == worker).astype(np.int64), local_owner == worker
+        weighted: dict[str, Any] = {}
+        if weights is not None:
+            weighted = {"edge_weights": weights[stays][mine]}
+            weighted["in_weight"] = entering[vertices].astype(np.float32)
+            if workers > 1 and data.factors is not None:
+                weighted["factors"] = data.factors[:, vertices]
+            elif workers > 1 and sums is not None:
+                weighted |= sums.of_worker(worker, row)
         yield Partition(
             worker=worker,
             workers=workers,
             vertices=vertices,
-            edges=row[local[:, local_owner == worker]],
+            edges=row[local[:, mine]],
             self_loop=has_loop[vertices],
             in_degree=in_degree[vertices],
             out_degree=out_degree[vertices],
             total_vertices=data.vertices,
             **{name: getattr(data, name)[vertices] for name in OF_VERTICES},
             **shared,
+            **weighted,
         )
 
 
@@ -143,19 +195,23 @@ def _rows(owner: NDArray[np.int32], workers: int) -> NDArray[np.int64]:
     return row
 
 
-def _edges_with_self_loops(data: Dataset) -> NDArray[np.int32]:
-    """Return all edges and the input's self-loops, int32[2, E], by source, destination."""
-    edges = np.stack(data.graph.edges())
-    if not len(data.self_loops):
-        return edges
-    loops = data.self_loops.astype(np.int32)
-    edges = np.concatenate([edges, np.stack([loops, loops])], axis=1)
-    in_order: NDArray[np.int32] = edges[:, np.lexsort((edges[1], edges[0]))]
-    return in_order
+def _edges_with_self_loops(data: Dataset) -> tuple[NDArray[np.int32], NDArray[np.float32] | None]:
+    """Return all edges and the input's self-loops, int32[2, E], by source, destination.
+
+    Also their weights, float32[E], if they have any.
+    """
+    edges, weights, loops = np.stack(data.graph.edges()), data.graph.weights, data.self_loops
+    if not len(loops):
+        return edges, weights
+    edges = np.concatenate([edges, np.stack([loops, loops]).astype(np.int32)], axis=1)
+    order = np.lexsort((edges[1], edges[0]))
+    if weights is not None and data.graph.loop_weights is not None:
+        weights = np.concatenate([weights, data.graph.loop_weights])[order]
+    return edges[:, order], weights
 
 
 SHARED_FILE = "partitions.json"
-FORMAT, VERSION = "switchgnn-partitions", 2
+FORMAT, VERSION = "switchgnn-partitions", 3
 _MOST_BYTES = 1 << 20
 
 # The arrays of a worker's file, little-endian.
@@ -166,6 +222,10 @@ ARRAYS: Mapping[str, ArrayKind] = {
     "in_degree": ArrayKind(("<i8",)),
     "out_degree": ArrayKind(("<i8",)),
     **OF_VERTICES,
+    **dict.fromkeys(("edge_weights", "in_weight"), ArrayKind(("<f4",), optional=True)),
+    "factors": ArrayKind(("<f4",), (2,), optional=True),
+    "partial": ArrayKind(("<i8",), (2,), optional=True),
+    "partial_weights": ArrayKind(("<f4",), optional=True),
 }
 SHARED = tuple(field.name for field in fields(PartitionedData))
 
@@ -225,7 +285,7 @@ def _is_ours(name: str) -> bool:
 
 
 def _write(part: Partition, folder: Path) -> None:
-    arrays = {name: getattr(part, name) for name in ARRAYS}
+    arrays = {name: getattr(part, name) for name in ARRAYS if getattr(part, name) is not None}
     (folder / partition_file(part.worker)).write_bytes(pack_arrays(arrays))
     shared = {"format": FORMAT, "version": VERSION} | {name: getattr(part, name) for name in SHARED}
     (folder / SHARED_FILE).write_text(json.dumps(shared, indent=1) + "\n", encoding="utf-8")

@@ -290,13 +290,19 @@ class LocalSum:
     """Sums over the neighbours on this worker, as products with a sparse matrix.
 
     PyTorch multiplies CSR matrices with MKL, which takes indices of 32 bits. `edges`: int64[2, E],
-    (source, destination), each as often as it occurs; `shape`: destinations and sources.
+    (source, destination), each as often as it occurs; `shape`: destinations and sources; `weights`:
+    float32[E], or None for 1.
     """
 
-    def __init__(self, edges: NDArray[np.int64], shape: tuple[int, int]) -> None:
+    def __init__(
+        self,
+        edges: NDArray[np.int64],
+        shape: tuple[int, int],
+        weights: NDArray[np.float32] | None = None,
+    ) -> None:
         source, destination = edges
-        ones = np.ones(len(source), dtype=np.float32)
-        matrix = csr_matrix((ones, (destination, source)), shape=shape)
+        values = np.ones(len(source), dtype=np.float32) if weights is None else weights
+        matrix = csr_matrix((values, (destination, source)), shape=shape)
         self._matrices = {
             Direction.FORWARD: _tensor(matrix),
             Direction.BACKWARD: _tensor(matrix.T.tocsr()),
@@ -331,9 +337,12 @@ class NeighbourSum:
     over the transposed edges in the same way.
     """
 
-    def __init__(self, local: LocalSum, remote: RemoteSum | None) -> None:
+    def __init__(
+        self, local: LocalSum, remote: RemoteSum | None, partial: LocalSum | None = None
+    ) -> None:
         self._local = local
         self._remote = remote
+        self._partial = partial  # makes the partial sums that are sent instead of rows; None: rows
 
     def __call__(self, rows: Tensor, tensor_id: int = 0, *, whole: bool = False) -> Tensor:
         """Return [n, F], the sums of [n, F].
@@ -365,13 +374,27 @@ class NeighbourSum:
                 tensor_id, tensor_id if chosen is None else chosen.tensor_id
             )
         if chosen is None:
-            exchange = self._remote.submit(rows, direction, tensor_id)
+            exchange = self._remote.submit(self._to_send(rows, direction), direction, tensor_id)
             sums = self.local(rows, direction)
-            return sums.add_(self._remote.result(exchange))
+            return sums.add_(self._received(self._remote.result(exchange), len(rows), direction))
         kept = chosen.columns.to(rows.device)
-        exchange = self._remote.submit(rows[:, kept], direction, chosen.tensor_id, rows.shape[1])
+        sent = self._to_send(rows[:, kept], direction)
+        exchange = self._remote.submit(sent, direction, chosen.tensor_id, rows.shape[1])
         sums = self.local(rows, direction)
-        return sums.index_add_(1, kept, self._remote.result(exchange).to(sums.dtype))
+        found = self._received(self._remote.result(exchange), len(rows), direction)
+        return sums.index_add_(1, kept, found.to(sums.dtype))
+
+    def _to_send(self, rows: Tensor, direction: Direction) -> Tensor:
+        if self._partial is None:
+            return rows
+        # Backward no partial sum has a remote neighbour that needs it.
+        own = self._partial.sums(rows, Direction.FORWARD)
+        return torch.cat([rows, own if direction is Direction.FORWARD else torch.zeros_like(own)])
+
+    def _received(self, found: Tensor, rows: int, direction: Direction) -> Tensor:
+        if self._partial is None or direction is Direction.FORWARD:
+            return found[:rows]
+        return self._partial.sums(found[rows:], Direction.BACKWARD)
 
     def local(self, rows: Tensor, direction: Direction) -> Tensor:
         """Return the sums over the neighbours on this worker alone."""

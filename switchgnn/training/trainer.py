@@ -95,6 +95,11 @@ class Trainer:
         if compression.of_rows(0).active:
             self._cache = CacheControl(cast("Compressing", remote.transport), compression)
             remote.skipped = self._cache.skipped
+            if partition.partial is not None and remote.skipped is not None:
+                raise TrainingError(
+                    "--rest skips rows, and with these weights of edges workers send partial sums: "
+                    "leave it out."
+                )
         self._optimizer = torch.optim.Adam(
             model.parameters(), lr=options.learning_rate, weight_decay=options.weight_decay
         )
@@ -104,7 +109,9 @@ class Trainer:
         model.add_module("input_dropout", self._input_dropout)
         device = device_of(model)
         self._features = torch.from_numpy(partition.features).to(device)
-        self._edges = torch.from_numpy(partition.edges).to(device)
+        graph = (partition.edges, partition.edge_weights)
+        # The model is called with them.
+        self._edges = [torch.from_numpy(each).to(device) for each in graph if each is not None]
         self._labels = torch.from_numpy(partition.labels).to(device)
         masks = (partition.train, partition.validation, partition.test)
         self._masks = tuple(torch.from_numpy(mask).to(device) for mask in masks)
@@ -191,7 +198,7 @@ class Trainer:
         if columns is not None:
             columns.scoring = True
         self._optimizer.zero_grad()
-        outputs = self.model(self._input_dropout(self._features), self._edges)
+        outputs = self.model(self._input_dropout(self._features), *self._edges)
         loss = self._loss(outputs)
         # Also without labels here, as the others wait for this worker's gradients.
         loss.backward()  # type: ignore[no-untyped-call]
@@ -224,7 +231,7 @@ class Trainer:
     def evaluate(self) -> Accuracy:
         """Return the accuracies over all workers (micro-averaged over labels if multi-label)."""
         self.model.eval()
-        outputs = self.model(self._features, self._edges)
+        outputs = self.model(self._features, *self._edges)
         right = self._right(outputs)
         counts = torch.stack(
             [torch.stack([right[mask].sum(), mask.sum().float()]) for mask in self._masks]

@@ -184,7 +184,7 @@ def _end(task: TrainTask, partition: Partition) -> WorkerEnd:
     return WorkerEnd.of(
         task.config,
         workers=partition.workers,
-        vertices=len(partition.vertices),
+        vertices=partition.sent_rows,
         pace=task.pace,
         sampling=task.sampling,
         seed=seed,

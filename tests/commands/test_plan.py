@@ -177,18 +177,23 @@ OWN = ["train", "--workers", "2"]
         ),
     ],
 )
-def test_every_command_can_ignore_weights(monkeypatch, tmp_path, loader, words):
+def test_every_command_can_ignore_weights_and_trainings_use_them(
+    monkeypatch, tmp_path, loader, words
+):
     class ReachedError(SwitchGNNError): ...
 
-    def load(*_, ignore_weights, **__):
-        raise ReachedError(str(ignore_weights))
+    def load(*_, edge_weights, **__):
+        raise ReachedError(str(edge_weights))
 
     monkeypatch.setattr(f"switchgnn.{loader}", load)
     monkeypatch.chdir(tmp_path)
     for name in ("e", "e.npz", "f", "l"):
         Path(name).touch()
     out = ["--out", str(tmp_path / "out")] if {"--parts", "--ranks"} & {*words} else []
-    for more, expected in ((["--ignore-weights"], "True"), ([], "False")):
+    asked = [(["--ignore-weights"], "False"), ([], "None")]
+    if loader.startswith(("training", "commands.train")):
+        asked.append((["--edge-weights"], "True"))
+    for more, expected in asked:
         with pytest.raises(ReachedError, match=expected):
             CliRunner().invoke(app, [*words, *out, *more], catch_exceptions=False)
 

@@ -260,7 +260,7 @@ def test_graphs_in_other_formats_than_text(write, load):
     assert load_files(edges, features, labels).graph.digest() == load().graph.digest()
     with pytest.raises(SwitchGNNError, match="--ignore-weights"):
         load(edges="0 1 0.5\n")
-    weighted = load(edges="0 1 5\n1 2 5\n2 3 5\n", ignore_weights=True)
+    weighted = load(edges="0 1 5\n1 2 5\n2 3 5\n", edge_weights=False)
     assert weighted.graph.digest() == load().graph.digest()
 
 

@@ -65,6 +65,8 @@ def plan(
         check_target(asked.out)
     if asked.parts or asked.data is not None:
         raise typer.BadParameter("--parts and --data take the place of GRAPH")
+    if asked.edge_weights:
+        raise typer.BadParameter("--edge-weights needs --parts: a plan alone has no weights")
     steps = Steps()
     with steps:
         made = make_plan(asked, graph, asked.workers, steps.tell)
@@ -98,7 +100,7 @@ def _write_job(asked: PlanOptions, workers: int) -> None:
     with steps:
         steps.tell(f"load {data}")
         written: Job = job.write_job(
-            job.load_dataset(data, ignore_weights=asked.ignore_weights),
+            job.load_dataset(data, edge_weights=asked.edge_weights),
             workers,
             out,
             request=strategies,
@@ -184,7 +186,7 @@ def _check(folder: Path, graph: str | None, asked: PlanOptions) -> None:
     with steps:
         steps.tell(f"load {name}")
         try:
-            loaded = load_graph(name, ignore_weights=asked.ignore_weights)
+            loaded = load_graph(name, edge_weights=asked.edge_weights)
         except PlannerError as error:
             if graph is not None:
                 raise

@@ -17,7 +17,7 @@ from switchgnn.commands.shared.options import (
     SlotsOption,
     StrategyOptions,
     TierOptions,
-    ignore_weights_option,
+    edge_weights_option,
     json_option,
     mtu_option,
     seed_option,
@@ -213,7 +213,7 @@ class PlanOptions:
     """The options of `switchgnn plan`."""
 
     workers: int | None = workers_option(None)
-    ignore_weights: bool = ignore_weights_option()
+    edge_weights: bool | None = edge_weights_option()
     features: int | None = option(
         DATA, "N", "Features have N numbers.", min=1, max=WIDEST, shown="the graph's"
     )
@@ -319,7 +319,7 @@ def make_plan(options: PlanOptions, name: str, workers: int, tell: Progress) -> 
     if switch is not None:
         switch.check_attached(most_attached(leaf_spine, workers))
     tell(f"load {name}")
-    graph = load_graph(name, ignore_weights=options.ignore_weights)
+    graph = load_graph(name, edge_weights=options.edge_weights)
     features = options.features
     if features is None:
         features = BANK_LANES if graph.features is None else graph.features.shape[1]

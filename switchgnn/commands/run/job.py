@@ -114,7 +114,7 @@ def _prepare(options: RunOptions, folder: Path, step: StepListener) -> PreparedR
     started = time.perf_counter()
     step("planning: load the graph", 0, 0)
     program = load_program()
-    graph = load_graph(options.graph, ignore_weights=options.ignore_weights)
+    graph = load_graph(options.graph, edge_weights=False if options.ignore_weights else None)
     features = _features(graph, options)
     step("planning: partition the vertices over the workers", 0, 0)
     context = PlanContext(options.workers, options.slots, leaf_spine=options.leaf_spine)

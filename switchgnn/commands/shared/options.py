@@ -22,6 +22,7 @@ from switchgnn.base.options import (
 from switchgnn.host.direct.errors import FramingError
 from switchgnn.host.direct.framing import USUAL_MTU, Framing
 from switchgnn.planner.errors import PlannerError
+from switchgnn.planner.graphs.edge_list import EDGE_WEIGHTS, IGNORE_WEIGHTS
 from switchgnn.planner.lanes import AUTO, parse_lanes, parse_rows
 from switchgnn.planner.partition.leaf_spine import LeafSpine, even_leaf_spine
 from switchgnn.planner.partition.metis_leaf_spine import partition_for_leaf_spine
@@ -46,10 +47,16 @@ def seed_option(text: str) -> Any:  # noqa: ANN401
     return option(DATA, "N", text, default=0, min=0)
 
 
+def edge_weights_option() -> Any:  # noqa: ANN401
+    """Declare --edge-weights and --ignore-weights."""
+    text = "Train with the weights of edges that a file has, or read only the ends of edges."
+    return option(DATA, None, text, f"{EDGE_WEIGHTS}/{IGNORE_WEIGHTS}", shown=False)
+
+
 def ignore_weights_option() -> Any:  # noqa: ANN401
     """Declare --ignore-weights."""
     text = "Read only the ends of edges from a file that has weights."
-    return option(DATA, None, text, "--ignore-weights", default=False, shown=False)
+    return option(DATA, None, text, IGNORE_WEIGHTS, default=False, shown=False)
 
 
 def strategy_option(default: str | None, **more: Any) -> Any:  # noqa: ANN401

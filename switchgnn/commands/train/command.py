@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.interruptible import end_like_interrupted
 from switchgnn.base.options import with_short_help
 from switchgnn.commands.shared.config_file import ConfigOption
@@ -24,7 +25,7 @@ from switchgnn.commands.train.options import COMMON, TrainCommandOptions
 from switchgnn.commands.train.plots import draw_plots
 from switchgnn.commands.train.report import EpochListener, TrainReport
 from switchgnn.host.pace import Pace
-from switchgnn.host.registry import AUTO, HOST, LOCAL, SWITCH, TransportKind, transport_kind
+from switchgnn.host.registry import AUTO, G3, HOST, LOCAL, SWITCH, TransportKind, transport_kind
 from switchgnn.p4src import load_program
 from switchgnn.planner.presets import AUTO as PLAN_AUTO
 from switchgnn.planner.presets import PAPER
@@ -163,6 +164,13 @@ def _check_model(
     from switchgnn.training.layers.pyg_layers import templates_removed  # noqa: PLC0415
 
     shape, features = job.task.training.model, data.features.shape[1]
+    weighted = data.graph.weights is not None
+    shape.check_weights(weighted=weighted)
+    if weighted and any(each.binned for each in chosen):
+        raise SwitchGNNError(
+            f"--transport {G3.name} adds rows up as they are: drop the weights of edges with "
+            "--ignore-weights, or take another transport."
+        )
     processes = job.workers if any(each.networked for each in chosen) else 1
     whole = job.task.sampling == 1 and not training.compression.active
     copies = whole and all(each.copies or each is AUTO for each in chosen)
@@ -170,7 +178,8 @@ def _check_model(
     with templates_removed():
         sums = check_layers(build_model(shape, features, data.classes), copies=copies)
     if processes > 1 and not training.unchecked:
-        why = check_own_model(shape, features, data.classes, undirected=data.undirected)
+        facts = {"undirected": data.undirected, "weighted": weighted}
+        why = check_own_model(shape, features, data.classes, **facts)
         if why is not None:
             typer.echo(f"Warning: {why}", err=True)
     return sums
@@ -219,6 +228,7 @@ def _train_over(
             forkserver=forkserver,
             log_dir=None if log_dir is None else log_dir / name,
             observer=observer,
+            note=shown.note,
         )
     saving = asked.training.compression.named or None
     return replace(report, predicted_seconds=predicted, compression=saving)

@@ -16,7 +16,7 @@ from switchgnn.commands.shared.options import (
     LimitOptions,
     SlotsOption,
     StrategyOptions,
-    ignore_weights_option,
+    edge_weights_option,
     json_option,
     mtu_option,
     seed_option,
@@ -90,7 +90,7 @@ class DataOptions:
         DATA, "FILE", "Read its features from a .npy, .csv or .json file."
     )
     labels: Path | None = option(DATA, "FILE", "Read its labels from a .csv, .npy or text file.")
-    ignore_weights: bool = ignore_weights_option()
+    edge_weights: bool | None = edge_weights_option()
 
     @property
     def title(self) -> str:
@@ -111,11 +111,11 @@ class DataOptions:
     def load(self, seed: int) -> Dataset:
         """Load the data set by its name, or from files of edges, features and labels."""
         if self.edges is None or self.node_features is None or self.labels is None:
-            return load_dataset(self.data, self.root, seed=seed, ignore_weights=self.ignore_weights)
+            return load_dataset(self.data, self.root, seed=seed, edge_weights=self.edge_weights)
         return load_files(
             *(self.edges, self.node_features, self.labels),
             seed=seed,
-            ignore_weights=self.ignore_weights,
+            edge_weights=self.edge_weights,
         )
 
 

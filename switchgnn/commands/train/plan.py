@@ -34,6 +34,7 @@ from switchgnn.planner.costs.host_seconds import packed_frames
 from switchgnn.planner.costs.seconds import NetworkModel, plan_seconds
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.boundary import boundary_edges
+from switchgnn.planner.graphs.graph import Graph
 from switchgnn.planner.lanes import BANK_LANES, LANES, WIDEST_ANSWER, fragment_lanes
 from switchgnn.planner.plan.files import write_plan
 from switchgnn.planner.plan.leaf_spine import LeafSpineParts, split_for_leaf_spine
@@ -114,20 +115,20 @@ def prepare_training(
     """Write the plan, the partitions and the schedules; split the plan for a leaf-spine."""
     strategies, plan = plan_of(job, data, progress)
     write_plan(plan, folder / "plan")
-    write_partitions(data, plan.assignment, folder / "partitions")
-    scheduled = _write_schedules(job, data, plan, folder)
+    write_partitions(data, plan.assignment[: data.vertices], folder / "partitions")
+    scheduled = _write_schedules(job, data.exchanged(plan.assignment)[0], plan, folder)
     parts = split_for_leaf_spine(plan, job.leaf_spine) if job.leaf_spine else None
     return PreparedTraining(strategies, plan, scheduled, parts)
 
 
-def _write_schedules(job: TrainJob, data: Dataset, plan: Plan, folder: Path) -> bool:
+def _write_schedules(job: TrainJob, graph: Graph, plan: Plan, folder: Path) -> bool:
     """Write what workers send to each other; return whether they do."""
     paths = [schedule_file_of(folder, worker) for worker in range(job.workers)]
     if job.transport.write_schedules is not None:
-        job.transport.write_schedules(data.graph, plan.assignment, paths)
+        job.transport.write_schedules(graph, plan.assignment, paths)
         return True
     if job.transport.write_left is not None and plan.leaves_any:
-        job.transport.write_left(data.graph, plan, paths)
+        job.transport.write_left(graph, plan, paths)
         return True
     return False
 
@@ -138,9 +139,9 @@ def plan_of(
     """Plan the exchanges of a training, unless they are planned already."""
     if job.planned is not None:
         return job.planned
-    context, settings = _context(job, data, progress)
+    graph, context, settings = _context(job, data, progress)
     strategies = _strategies(job, data, context)
-    return strategies, build_resolved(data.graph, strategies, context, **settings)
+    return strategies, build_resolved(graph, strategies, context, **settings)
 
 
 def _widths(job: TrainJob, data: Dataset) -> dict[int, float]:
@@ -158,8 +159,8 @@ def _widths(job: TrainJob, data: Dataset) -> dict[int, float]:
 
 def _context(
     job: TrainJob, data: Dataset, progress: Callable[[str], None]
-) -> tuple[PlanContext, dict[str, Any]]:
-    """Return what strategies depend on, and the arguments that all plans of a training share."""
+) -> tuple[Graph, PlanContext, dict[str, Any]]:
+    """Return the planned graph, what strategies depend on, and the arguments that plans share."""
     named = {each.value for each in Target}
     target = Target(job.target) if job.target in named else job.choose_fabric().target
     widest = max(LANES) if target is Target.EMBEDDED else WIDEST_ANSWER
@@ -174,13 +175,18 @@ def _context(
         network=network_here(job, find_profile(target.value), target),
         widest=BANK_LANES if job.transport.program is SwitchProgram.STRAWMAN else widest,
     )
-    return context, {
-        "program": job.program.digest,
-        "seed": seed,
-        "directions": "both",
-        "assignment": assignment,
-        "progress": progress,
-    }
+    graph, assignment = data.exchanged(assignment)
+    return (
+        graph,
+        context,
+        {
+            "program": job.program.digest,
+            "seed": seed,
+            "directions": "both",
+            "assignment": assignment,
+            "progress": progress,
+        },
+    )
 
 
 def _request(job: TrainJob) -> PlanRequest:
@@ -236,13 +242,13 @@ def predict_transport(
             {}, SWITCH, "auto takes switch: only exchanges around one switch are predicted."
         )
     expected = _expected(job, data, job.choose_fabric().target, measured)
-    context, settings = _context(job, data, progress)
+    graph, context, settings = _context(job, data, progress)
     strategies = _strategies(job, data, context)
     whole = job.task.training.compression.of_rows(0).active
     if whole:
         # The sums of such a plan come from both, and only one of them could be cached.
         strategies = replace(strategies, leaves=False)
-    made = build_auto(data.graph, strategies, context, expected, **settings)
+    made = build_auto(graph, strategies, context, expected, **settings)
     chosen = SWITCH if made.chosen == forecast.MIXED else transport_kind(made.chosen)
     planned = (strategies, made.plan) if chosen.in_switch else None
     why = f"{_why(made, chosen)}{_WITHOUT_MIXED if whole else ''}"
@@ -252,7 +258,7 @@ def predict_transport(
 def embedded_seconds(job: TrainJob, data: Dataset, plan: Plan) -> float:
     """Predict the exchanges of an epoch with this plan over the embedded switch."""
     expected = _expected(job, data, Target.EMBEDDED)
-    boundary = boundary_edges(data.graph, plan.assignment)
+    boundary = boundary_edges(data.exchanged(plan.assignment)[0], plan.assignment)
     left = {each: plan.left(each) for each in expected.directions}
     rows = host_rows(boundary, job.workers, expected.directions, partial=True, left=left)
     return expected.of_plan(plan, rows)

@@ -1,6 +1,7 @@
 """The steps of `switchgnn train`, one after another."""
 
 import logging
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -49,6 +50,7 @@ from switchgnn.topologies import Fabric, Target
 from switchgnn.topologies.child import Child, temporary_files_in
 from switchgnn.topologies.forkserver import Forkserver
 from switchgnn.training.data.dataset import Dataset
+from switchgnn.training.data.weights import told_cost
 from switchgnn.training.partition import write_partitions
 from switchgnn.training.worker import TrainTask
 
@@ -65,8 +67,9 @@ def run_training(
     forkserver: Forkserver,
     log_dir: Path | None = None,
     observer: RunObserver = NOBODY,
+    note: Callable[[str], None] = lambda _: None,
 ) -> TrainReport:
-    """Plan, build, install and train."""
+    """Plan, build, install and train; `note` is called with what is worth a line before that."""
     if not job.transport.networked:
         cables_with_faults(job)
         with workspace(step, forkserver, log_dir, observer) as work:
@@ -78,6 +81,9 @@ def run_training(
         prepared = prepare_training(
             job, data, work.folder, lambda what: work.step(f"planning: {what}", 0, 0)
         )
+        of_vertices = prepared.plan.assignment[: data.vertices]
+        if cost := told_cost(data.graph, of_vertices, data.factors):
+            note(cost)
         recorder = Recorder(job.workers, on_epoch)
         with finished(job, choice, _workers(job, prepared, recorder, work), work) as done:
             ends = done.result
@@ -165,7 +171,8 @@ def _leaf_spine_report(
         Exchanges(Direction(each["direction"]), each["width"], each["times"])
         for each in done.result[0]["exchanges"]
     ]
-    boundary = boundary_edges(data.graph, prepared.plan.assignment)
+    assignment = prepared.plan.assignment
+    boundary = boundary_edges(data.exchanged(assignment)[0], assignment)
     framing = Framing.parse(job.task.mtu)
     alone = host_traffic(boundary, job.workers, exchanges, framing)
     return report_leaf_spine(prepared.parts, prepared.plan.manifest, exchanges, alone, done)

@@ -184,7 +184,8 @@ def choose_lanes(
     blocks, and sources that are sent in several. So there are with more pools, but the barriers of
     units in flight overlap, and their busiest links differ. `exchanges` counts those of rows of
     each width, and `widest` is the widest frame of the switch. Where width, rows and pools are
-    asked for, and no assignment, this is None: `build_resolved` makes it.
+    asked for, and no assignment, this is None for a graph without weights: `build_resolved` makes
+    it.
     """
     owner: NDArray[np.integer] | None = request.load_assignment()
     numbers = (1, 2, 4) if request.pools is None else (request.pools,)
@@ -193,7 +194,8 @@ def choose_lanes(
         numbers = numbers if request.pools is not None else (1,)
     if request.preset == PAPER and request.rows is None:
         bundles = (1,)
-    if request.lanes is not None and len(numbers) == len(bundles) == 1:
+    asked = len(numbers) == len(bundles) == 1 and graph.weights is None
+    if request.lanes is not None and asked:
         return replace(context, lanes=request.lanes, rows=bundles[0], pools=numbers[0]), owner
     check_workers(graph, context.workers)
     if owner is None:

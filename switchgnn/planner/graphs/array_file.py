@@ -71,7 +71,9 @@ _IGNORED = r"(?!.*train).*"
 _ENTRY_BYTES = 4
 
 
-def load_npz(path: Path, *, directed: bool | None = None, ignore_weights: bool = False) -> Graph:
+def load_npz(
+    path: Path, *, directed: bool | None = None, edge_weights: bool | None = None
+) -> Graph:
     """Read a sparse matrix, or a list of edges, and optionally features and labels.
 
     Row u of a matrix holds the vertices that u contributes to; stored zeros are not edges.
@@ -82,29 +84,34 @@ def load_npz(path: Path, *, directed: bool | None = None, ignore_weights: bool =
     except ArraysError as error:
         raise PlannerError(str(error)) from error
     arrays = {_ALSO.get(name, name): array for name, array in reversed(found.items())}
-    return _graph_of(path, arrays, directed=directed, ignore_weights=ignore_weights)
+    return _graph_of(path, arrays, directed=directed, edge_weights=edge_weights)
 
 
-def load_npy(path: Path, *, directed: bool | None = None, ignore_weights: bool = False) -> Graph:
+def load_npy(
+    path: Path, *, directed: bool | None = None, edge_weights: bool | None = None
+) -> Graph:
     """Read a list of edges, [2, E] or [E, 2]."""
     kind = ArrayKind(("i", "u", "f"), (2,))
     try:
         table = read_npy(path, kind, remedy="save edges as an array [E, 2]")
     except ArraysError as error:
         raise PlannerError(str(error)) from error
+    arrays: dict[str, NDArray[Any]] = {}
     if 2 not in table.shape and 3 in table.shape:
         table = table if table.shape[1] == 3 else table.T
-        refuse_weights(path, table[:, 2], ignore_weights=ignore_weights)
+        refuse_weights(path, table[:, 2], edge_weights=edge_weights)
+        arrays = {"data": table[:, 2]} if edge_weights else {}
         table = table[:, :2]
     with np.errstate(invalid="ignore"):
         ids = table.astype(np.int64)
     if not np.array_equal(ids, table):
         raise PlannerError(f"{path} holds edges between ids that are not whole numbers.")
-    return _graph_of(path, {"edge_index": ids}, directed=directed, ignore_weights=ignore_weights)
+    arrays["edge_index"] = ids
+    return _graph_of(path, arrays, directed=directed, edge_weights=edge_weights)
 
 
 def load_matrix_market(
-    path: Path, *, directed: bool | None = None, ignore_weights: bool = False
+    path: Path, *, directed: bool | None = None, edge_weights: bool | None = None
 ) -> Graph:
     """Read a sparse matrix as load_npz does; SciPy reads it, and numbers vertices from 0."""
     from scipy.io import mminfo, mmread  # noqa: PLC0415 - slow to import
@@ -124,10 +131,12 @@ def load_matrix_market(
         raise PlannerError(f"{path} is not a sparse matrix of Matrix Market: {error}.") from error
     arrays = {name: getattr(matrix, name) for name in ("row", "col", "data")}
     arrays["shape"] = np.array(matrix.shape)
-    return _graph_of(path, arrays, directed=directed, ignore_weights=ignore_weights)
+    return _graph_of(path, arrays, directed=directed, edge_weights=edge_weights)
 
 
-def _graph_of(path: Path, arrays: _Arrays, *, directed: bool | None, ignore_weights: bool) -> Graph:
+def _graph_of(
+    path: Path, arrays: _Arrays, *, directed: bool | None, edge_weights: bool | None
+) -> Graph:
     if _format(arrays) not in ("csr", "csc", "coo"):
         raise PlannerError(
             f"{path} holds a sparse matrix in another format than CSR, CSC and COO; convert it "
@@ -136,7 +145,10 @@ def _graph_of(path: Path, arrays: _Arrays, *, directed: bool | None, ignore_weig
     features = _features(path, arrays)
     labels = class_labels(arrays["labels"], str(path)) if "labels" in arrays else None
     split = _split(path, arrays)
-    stored = _stored(path, arrays, ignore_weights=ignore_weights)
+    stored = _stored(path, arrays, edge_weights=edge_weights)
+    weights = arrays.get("data") if edge_weights else None
+    if weights is not None and stored is not None:
+        weights = weights[stored]
     if "edge_index" in arrays:
         given = (arrays.get("num_nodes"), features, labels, split)
         sizes = [each for each in given if each is not None]
@@ -147,9 +159,10 @@ def _graph_of(path: Path, arrays: _Arrays, *, directed: bool | None, ignore_weig
             name=graph_name(path),
             directed=directed is True,
             rows=rows[0] if rows else None,
+            weights=weights,
         )
     else:
-        graph = _graph_of_matrix(path, arrays, stored, directed=directed is not False)
+        graph = _graph_of_matrix(path, arrays, stored, weights, directed=directed is not False)
     return replace(graph, features=features, labels=labels, split=split)
 
 
@@ -168,12 +181,17 @@ def _split(path: Path, arrays: _Arrays) -> NDArray[np.int8] | None:
 
 
 def _graph_of_matrix(
-    path: Path, arrays: _Arrays, stored: NDArray[np.bool_] | None, *, directed: bool
+    path: Path,
+    arrays: _Arrays,
+    stored: NDArray[np.bool_] | None,
+    weights: NDArray[Any] | None,
+    *,
+    directed: bool,
 ) -> Graph:
     if "indices" in arrays and "indptr" in arrays:
         indptr, columns = _check_csr(path, arrays), arrays["indices"]
         vertices, is_csc = len(indptr) - 1, _format(arrays) == "csc"
-        as_is = directed and stored is None and not is_csc
+        as_is = directed and stored is None and weights is None and not is_csc
         if as_is and _are_rows_of_a_graph(indptr, columns):
             return Graph(indptr, columns.astype(np.int32, copy=False), graph_name(path))
         rows = np.repeat(np.arange(vertices), np.diff(indptr))
@@ -183,18 +201,22 @@ def _graph_of_matrix(
     if stored is not None:
         rows, columns = rows[stored], columns[stored]
     return graph_from_edges(
-        rows, columns, name=graph_name(path), vertices=vertices, directed=directed
+        *(rows, columns),
+        name=graph_name(path),
+        vertices=vertices,
+        directed=directed,
+        weights=weights,
     )
 
 
-def _stored(path: Path, arrays: _Arrays, *, ignore_weights: bool) -> NDArray[np.bool_] | None:
+def _stored(path: Path, arrays: _Arrays, *, edge_weights: bool | None) -> NDArray[np.bool_] | None:
     """Return the entries of a matrix that are edges; None: all."""
     data = arrays.get("data")
-    if not ignore_weights and not np.all(arrays.get("edge_attr", 1) == 1):
+    if edge_weights is not False and not np.all(arrays.get("edge_attr", 1) == 1):
         raise PlannerError(f"{path} has edge_attr, which is not used; {IGNORE_WEIGHTS} drops it.")
     if data is None:
         return None
-    refuse_weights(path, data, ignore_weights=ignore_weights)
+    refuse_weights(path, data, edge_weights=edge_weights)
     name = next((name for name in ("edge_index", "indices", "row") if name in arrays), "")
     count = arrays[name].size // arrays[name].ndim if name else data.size
     if data.shape != (count,):

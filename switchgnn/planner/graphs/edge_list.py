@@ -2,6 +2,7 @@
 
 import csv
 import io
+import math
 import re
 import warnings
 from collections.abc import Iterator
@@ -33,27 +34,34 @@ _TABS = re.compile(r"\s*\t\s*")
 _QUOTED = re.compile(r'"[^"]*"')
 # The header of pandas over the column of its index.
 _INDEX = ("", "Unnamed: 0")
-IGNORE_WEIGHTS = "--ignore-weights"
+EDGE_WEIGHTS, IGNORE_WEIGHTS = "--edge-weights", "--ignore-weights"
+# Larger whole numbers may have no float64.
+_EXACT = 2**53
+_NO_IDS: Ids = np.empty((0, 2), dtype=np.int64)
 
 
 def load_edge_list(
-    path: Path, *, directed: bool | None = None, ignore_weights: bool = False
+    path: Path, *, directed: bool | None = None, edge_weights: bool | None = None
 ) -> Graph:
-    """Read two ids per line, separated by spaces, tabs, commas or semicolons.
+    """Read two ids per line, separated by spaces, tabs, commas or semicolons, and maybe a weight.
 
     The first edge decides whether ids are whole numbers or names; docs/data.md lists what else may
     be in a list, and how ids are renumbered.
     """
     text = read_text(path)
     try:
-        layout = _look_ahead(path, text, ignore_weights=ignore_weights)
-        ids = None if layout is None else _parse(path, text, layout)
+        layout = _look_ahead(path, text, edge_weights=edge_weights)
+        ids, weights = (_NO_IDS, None) if layout is None else _parse(path, text, layout)
     except csv.Error as error:
         raise PlannerError(f"{path} is not a list of edges: {error}.") from error
-    if layout is None or ids is None or len(ids) == 0:
+    if layout is None or len(ids) == 0:
         raise PlannerError(f"{path} holds no edges.")
-    ids, rows = _without_sizes(path, layout, ids)
-    return graph_of_ids(ids, name=graph_name(path), directed=directed is True, rows=rows)
+    rest, rows = _without_sizes(path, layout, ids, weights)
+    if weights is not None:
+        weights = weights[len(ids) - len(rest) :]
+    return graph_of_ids(
+        rest, name=graph_name(path), directed=directed is True, rows=rows, weights=weights
+    )
 
 
 def graph_name(path: Path) -> str:
@@ -61,7 +69,14 @@ def graph_name(path: Path) -> str:
     return Path(path.stem).stem if path.suffix.lower() == ".gz" else path.stem
 
 
-def graph_of_ids(ids: Ids, *, name: str, directed: bool, rows: int | None = None) -> Graph:
+def graph_of_ids(
+    ids: Ids,
+    *,
+    name: str,
+    directed: bool,
+    rows: int | None = None,
+    weights: NDArray[Any] | None = None,
+) -> Graph:
     """Build a graph of pairs of ids, [E, 2], and number its vertices as load_edge_list does.
 
     If `rows` is given, it is the number of the vertices, as far as the ids allow it.
@@ -77,6 +92,7 @@ def graph_of_ids(ids: Ids, *, name: str, directed: bool, rows: int | None = None
         vertices=vertices,
         directed=directed,
         original_ids=original_ids,
+        weights=weights,
     )
 
 
@@ -92,12 +108,15 @@ def ids_of_rows(ids: Ids, rows: int) -> Ids | None:
     return ids if len(ids) == rows else None
 
 
-def refuse_weights(path: Path, values: NDArray[Any], *, ignore_weights: bool) -> None:
-    """Refuse values of edges other than 0 and 1, which nothing here would use."""
-    if not (ignore_weights or np.isin(values, (0, 1)).all()):
+def refuse_weights(path: Path, values: NDArray[Any], *, edge_weights: bool | None) -> None:
+    """Refuse values of edges other than 0 and 1, unless they are asked for or dropped."""
+    if edge_weights is None and not np.isin(values, (0, 1)).all():
         raise PlannerError(
-            f"{path} has weights of edges, which are not used; {IGNORE_WEIGHTS} drops them."
+            f"{path} has weights of edges: {EDGE_WEIGHTS} trains with them, {IGNORE_WEIGHTS} "
+            "drops them."
         )
+    if edge_weights and values.dtype.kind == "c":
+        raise PlannerError(f"{path} has complex weights of edges: {IGNORE_WEIGHTS} drops them.")
 
 
 def separator(line: str) -> str | None:
@@ -126,10 +145,15 @@ class _Layout:
     header: bool  # whether the first line of names may be a header
     # the whole numbers of line `skip`, if that has other columns than the data
     sizes: list[int] | None
-    ignore_weights: bool
+    edge_weights: bool | None
+
+    @property
+    def columns(self) -> int:
+        """How many are read, from the first id on."""
+        return 3 if self.edge_weights else 2
 
 
-def _look_ahead(path: Path, text: str, *, ignore_weights: bool) -> _Layout | None:
+def _look_ahead(path: Path, text: str, *, edge_weights: bool | None) -> _Layout | None:
     """Return how to read a file; None: it has no lines of data."""
     lines = list(islice(_lines(text), 2))
     if not lines:
@@ -141,14 +165,16 @@ def _look_ahead(path: Path, text: str, *, ignore_weights: bool) -> _Layout | Non
     header = all(_NAME.fullmatch(field) for field in fields[first:])
     if not header and len(below) != len(fields) and all(map(INTEGER.fullmatch, fields)):
         sizes = [int(field.partition(".")[0]) for field in fields]
-        return _Layout(number, between, 0, False, False, sizes, ignore_weights)
+        return _Layout(number, between, 0, False, False, sizes, edge_weights)
     checked, line = (below, after) if header else (fields, number)
     pair = checked[first : first + 2]
     names = not all(map(INTEGER.fullmatch, pair))
     if any(map(_NO_NAME.fullmatch, pair)) and names:
         raise _bad(path, line, checked, "is not two whole numbers")
-    skip = number if header and not names else 0
-    return _Layout(skip, between, first, names, header, None, ignore_weights)
+    # A line of names is an edge, unless one of them stands for a weight.
+    header = header and not (names and edge_weights and _is_finite(fields[-1]))
+    skip = number if header and (edge_weights or not names) else 0
+    return _Layout(skip, between, first, names, header and not edge_weights, None, edge_weights)
 
 
 def _lines(text: str) -> Iterator[tuple[int, str]]:
@@ -168,17 +194,26 @@ def _fields(data: str, between: str | None) -> list[str]:
     return [field.strip() for field in found]
 
 
-def _parse(path: Path, text: str, layout: _Layout) -> Ids:
-    """Return the ids of the edges, [E, 2]."""
+def _parse(path: Path, text: str, layout: _Layout) -> tuple[Ids, NDArray[np.float64] | None]:
+    """Return the ids of the edges, [E, 2], and their weights, [E], if they are asked for."""
     table = None if layout.names else _numbers(text, layout)
-    columns = 2 if layout.ignore_weights else layout.first + 2
-    if table is not None and table.shape[1] == columns and table.min(initial=0) >= 0:
-        return table[:, -2:]
-    pairs = [
-        _pair(path, line, _fields(data, layout.separator), layout)
+    if table is not None and table.min(initial=0) >= 0:
+        if not layout.edge_weights:
+            return table[:, -2:].astype(np.int64, copy=False), None
+        ids, values = table[:, -3:-1], table[:, -1]
+        # Others need to be looked at, too.
+        if ids.max(initial=0) < _EXACT and not (ids % 1).any() and np.isfinite(values).all():
+            return ids.astype(np.int64), values
+    rows = [
+        _row(path, line, _fields(data, layout.separator), layout)
         for line, data in _lines(text)
         if line > layout.skip
     ]
+    weights = np.array([float(row[2]) for row in rows]) if layout.edge_weights else None
+    return _ids_of(path, [row[:2] for row in rows], layout), weights
+
+
+def _ids_of(path: Path, pairs: list[list[str]], layout: _Layout) -> Ids:
     if not layout.names:
         numbers = [[int(word.partition(".")[0]) for word in pair] for pair in pairs]
         if all(-(2**63) <= number < 2**63 for pair in numbers for number in pair):
@@ -192,34 +227,41 @@ def _parse(path: Path, text: str, layout: _Layout) -> Ids:
     return np.array(pairs, dtype=np.str_).reshape(-1, 2)
 
 
-def _numbers(text: str, layout: _Layout) -> NDArray[np.int64] | None:
-    """Read a table of whole numbers fast; return None for files that need to be looked at."""
+def _numbers(text: str, layout: _Layout) -> NDArray[Any] | None:
+    """Read a table of numbers fast; return None for files that need to be looked at."""
     with warnings.catch_warnings():
         # NumPy warns of empty input, and older versions of fractions that they cut off.
         warnings.simplefilter("error")
         warnings.filterwarnings("ignore", message=".*input contained no data")
-        first = layout.first
+        asked, expected = layout.edge_weights, layout.first + layout.columns
         try:
-            return np.loadtxt(
+            table: NDArray[Any] = np.loadtxt(
                 io.StringIO(text.replace("%", "#").replace("//", "#")),
-                dtype=np.int64,
+                dtype=np.float64 if asked else np.int64,
                 comments="#",
                 delimiter=None if layout.separator == "\t" else layout.separator,
                 skiprows=layout.skip,
-                usecols=(first, first + 1) if layout.ignore_weights else None,
+                usecols=range(layout.first, expected) if asked is False else None,
                 quotechar='"',
                 ndmin=2,
             )
         except (ValueError, OverflowError, DeprecationWarning):
             return None
+        return None if asked is not False and table.shape[1] != expected else table
 
 
-def _pair(path: Path, line: int, fields: list[str], layout: _Layout) -> list[str]:
-    """Return the two ids of a line, as text."""
-    columns, end = len(fields), layout.first + 2
-    pair = fields[layout.first : end]
-    if columns > end and not layout.ignore_weights:
-        problem = f"has {columns} columns, and {IGNORE_WEIGHTS} drops all but the ids"
+def _row(path: Path, line: int, fields: list[str], layout: _Layout) -> list[str]:
+    """Return the two ids of a line, and its weight if it is asked for, as text."""
+    columns, end = len(fields), layout.first + layout.columns
+    row = fields[layout.first : end]
+    pair = row[:2]
+    if columns > end and layout.edge_weights is None:
+        problem = (
+            f"has {columns} columns: {EDGE_WEIGHTS} trains with the third one, {IGNORE_WEIGHTS} "
+            "drops it"
+        )
+    elif columns != end and layout.edge_weights:
+        problem = f"has {columns} column{'' if columns == 1 else 's'}, and not a weight after both"
     elif len(pair) < 2:
         problem = f"has {columns} column{'' if columns == 1 else 's'}"
     elif not all(pair):
@@ -228,9 +270,18 @@ def _pair(path: Path, line: int, fields: list[str], layout: _Layout) -> list[str
         problem = "is not two whole numbers, as the first edge is"
     elif not layout.names and any(word.startswith("-") for word in pair):
         problem = "has a negative id"
+    elif layout.edge_weights and not _is_finite(row[2]):
+        problem = "has no number as its weight"
     else:
-        return pair
+        return row
     raise _bad(path, line, fields, problem)
+
+
+def _is_finite(word: str) -> bool:
+    try:
+        return math.isfinite(float(word))
+    except ValueError:
+        return False
 
 
 def _bad(path: Path, line: int, fields: list[str], problem: str) -> PlannerError:
@@ -239,13 +290,16 @@ def _bad(path: Path, line: int, fields: list[str], problem: str) -> PlannerError
     return PlannerError(f"{path}, line {line}: {shown!r} {problem}; expected two vertex ids.")
 
 
-def _without_sizes(path: Path, layout: _Layout, ids: Ids) -> tuple[Ids, int | None]:
+def _without_sizes(
+    path: Path, layout: _Layout, ids: Ids, weights: NDArray[np.float64] | None
+) -> tuple[Ids, int | None]:
     """Return the ids without those of a line of sizes, and the vertices that it names."""
     sizes, rest = layout.sizes, ids
     if ids.dtype.kind == "U" or layout.header or layout.first:
         return ids, None
     if sizes is None:
         sizes, rest = ids[0].tolist(), ids[1:]
+        sizes += [] if weights is None else [weights[0]]
     if 0 < len(rest) == sizes[-1] and rest.max() < sizes[0] + (rest.min() > 0):
         return rest, sizes[0]
     if layout.sizes is None:

@@ -45,6 +45,7 @@ class Graph:
         original_ids: int64[V] or str[V], ascending, the ids of the input where they were
             renumbered, or None.
         self_loops: int64[L], ascending, the vertices with dropped self-loops, or None.
+        weights, loop_weights: float32[E] and float32[L], finite, of edges and self-loops, or None.
 
     Raises:
         PlannerError: the arrays do not have this form.
@@ -58,10 +59,13 @@ class Graph:
     split: NDArray[np.int8] | None = None
     original_ids: NDArray[np.int64] | NDArray[np.str_] | None = None
     self_loops: NDArray[np.int64] | None = None
+    weights: NDArray[np.float32] | None = None
+    loop_weights: NDArray[np.float32] | None = None
 
     def __post_init__(self) -> None:
         _check_rows(self)
         _check_vertex_arrays(self)
+        _check_weights(self)
 
     @property
     def vertices(self) -> int:
@@ -118,6 +122,7 @@ def graph_from_edges(
     labels: NDArray[np.int64] | None = None,
     split: NDArray[np.int8] | None = None,
     original_ids: NDArray[np.int64] | NDArray[np.str_] | None = None,
+    weights: NDArray[Any] | None = None,
 ) -> Graph:
     """Build a Graph from a list of edges; drop duplicates and self-loops.
 
@@ -126,17 +131,19 @@ def graph_from_edges(
         destination: integers[N].
         name: see Graph.
         vertices: their number; those without an edge are isolated.
-        directed: False adds the reverse of every edge.
+        directed: False adds the reverse of every edge, with its weight, where it is not there.
         features: see Graph.
         labels: see Graph.
         split: see Graph.
         original_ids: see Graph.
+        weights: numbers[N], or None.
 
     Returns:
         The graph, with ascending rows.
 
     Raises:
-        PlannerError: no vertices, ids out of range, or features that do not fit.
+        PlannerError: no vertices, ids out of range, features that do not fit, or an edge with two
+            weights.
     """
     if not 0 < vertices < FIRST_RESERVED_ID:
         raise PlannerError(
@@ -151,10 +158,29 @@ def graph_from_edges(
         raise PlannerError(f"Graph {name} has an edge to a vertex outside 0..{vertices - 1}.")
     key = u * vertices + v
     if not directed:
-        key = np.concatenate([key, v * vertices + u])
-    key.sort()
+        reverse = v * vertices + u
+        if weights is not None:
+            # Both directions may have weights of their own.
+            new = ~np.isin(reverse, key)
+            reverse, weights = reverse[new], np.concatenate([weights, weights[new]])
+        key = np.concatenate([key, reverse])
+    if weights is None:
+        key.sort()
+    else:
+        order = np.argsort(key)
+        key, weights = key[order], weights[order].astype(np.float32)
     keep = np.ones(len(key), dtype=bool)
     keep[1:] = key[1:] != key[:-1]
+    if weights is not None:
+        twice = ~keep[1:] & (weights[1:] != weights[:-1])
+        if twice.any():
+            at = int(np.argmax(twice))
+            edge = " to ".join(map(str, divmod(int(key[at]), vertices)))
+            raise PlannerError(
+                f"Graph {name} has the weights {weights[at]} and {weights[at + 1]} for the edge "
+                f"{edge}: give each edge one."
+            )
+        weights = weights[keep]
     u, v = np.divmod(key[keep], vertices)
     proper = u != v
     loops = u[~proper]
@@ -168,6 +194,8 @@ def graph_from_edges(
         split=split,
         original_ids=original_ids,
         self_loops=loops if len(loops) else None,
+        weights=None if weights is None else weights[proper],
+        loop_weights=None if weights is None else weights[~proper],
     )
 
 
@@ -212,6 +240,16 @@ def _check_vertex_arrays(graph: Graph) -> None:
             raise PlannerError(
                 f"Graph {graph.name} has {graph.vertices} vertices but {what} for {len(array)}."
             )
+
+
+def _check_weights(graph: Graph) -> None:
+    loops = graph.self_loops
+    sizes = (len(graph.indices), 0 if loops is None else len(loops))
+    for array, size in zip((graph.weights, graph.loop_weights), sizes, strict=True):
+        if array is None:
+            continue
+        if array.shape != (size,) or array.dtype != np.float32 or not np.isfinite(array).all():
+            raise PlannerError(f"Graph {graph.name} needs a finite weight for each edge.")
 
 
 Number = TypeVar("Number", np.int64, np.float64)

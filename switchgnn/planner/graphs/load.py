@@ -11,7 +11,7 @@ from switchgnn.planner.graphs import array_file
 from switchgnn.planner.graphs import bundled as load_bundled
 from switchgnn.planner.graphs import planetoid as load_planetoid
 from switchgnn.planner.graphs import shaped as load_shaped
-from switchgnn.planner.graphs.edge_list import load_edge_list
+from switchgnn.planner.graphs.edge_list import EDGE_WEIGHTS, load_edge_list
 from switchgnn.planner.graphs.graph import Graph
 
 _READERS: Mapping[str, Callable[..., Graph]] = {
@@ -24,13 +24,15 @@ _READERS: Mapping[str, Callable[..., Graph]] = {
 SUFFIXES = tuple(_READERS)
 
 
-def load_graph(spec: str, *, directed: bool | None = None, ignore_weights: bool = False) -> Graph:
+def load_graph(
+    spec: str, *, directed: bool | None = None, edge_weights: bool | None = None
+) -> Graph:
     """Load the graph with that name, or from that file; docs/data.md lists both.
 
     Args:
         spec: the name or the file.
         directed: None: lists of edges are undirected, matrices are as stored.
-        ignore_weights: whether weights of edges are dropped, rather than refused.
+        edge_weights: whether weights of edges are read, or dropped; None: they are refused.
 
     Returns:
         The graph.
@@ -43,17 +45,24 @@ def load_graph(spec: str, *, directed: bool | None = None, ignore_weights: bool 
     if undirected is not None:
         if directed:
             raise PlannerError(f"Graph {spec} is undirected and has no directed form.")
-        return undirected()
+        return _with_weights(undirected(), spec) if edge_weights else undirected()
     if not path.exists():
         known = sorted(load_bundled.BUNDLED)
         near = did_you_mean(spec, known) or "."
         raise PlannerError(f"No graph {spec}: it is neither a file nor {' or '.join(known)}{near}")
     if format_of(path) in _READERS:
-        return _READERS[format_of(path)](path, directed=directed, ignore_weights=ignore_weights)
+        graph = _READERS[format_of(path)](path, directed=directed, edge_weights=edge_weights)
+        return _with_weights(graph, spec) if edge_weights else graph
     raise PlannerError(
         f"Cannot tell the format of {spec}: expected one of {' '.join(SUFFIXES)}, also with .gz, "
         "or a Planetoid file ind.NAME.graph."
     )
+
+
+def _with_weights(graph: Graph, spec: str) -> Graph:
+    if graph.weights is None:
+        raise PlannerError(f"Graph {spec} has no weights of edges: leave {EDGE_WEIGHTS} out.")
+    return graph
 
 
 def _undirected_loader(spec: str, path: Path) -> Callable[[], Graph] | None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from switchgnn.planner.graphs.graph import (
     UNLABELLED,
     Graph,
 )
+from switchgnn.training.data.weights import exchanged_graph, factors_of
 from switchgnn.training.errors import DatasetError
 
 # All vertices of a smaller class are for training.
@@ -107,7 +109,8 @@ class Dataset:
     """A graph with everything that training needs; V vertices, F features, C classes.
 
     Attributes:
-        graph: the graph without self-loops; edge u→v says that u contributes to v.
+        graph: the graph without self-loops; edge u→v says that u contributes to v. It may have
+            weights.
         features: float32[V, F], finite.
         labels: int64[V], 0 <= class < C or UNLABELLED; or, if `multilabel`, float32[V, C]
             or bool[V, C] of zeros and ones.
@@ -150,12 +153,28 @@ class Dataset:
         """The number of vertices, V."""
         return self.graph.vertices
 
+    @cached_property
+    def factors(self) -> NDArray[np.float32] | None:
+        """See `factors_of`; None: there are none, or no weights."""
+        return None if self.graph.weights is None else factors_of(self.graph)
+
+    def exchanged(
+        self, assignment: NDArray[np.integer] | None
+    ) -> tuple[Graph, NDArray[np.integer] | None]:
+        """Return the graph whose plan carries the sums, and its assignment: see exchanged_graph."""
+        return exchanged_graph(self.graph, assignment, self.factors)
+
     def in_reverse(self) -> "Dataset":
         """Return it with the vertices in reverse order, in which sums are rounded otherwise."""
         last = self.vertices - 1
         ends = [last - each for each in self.graph.edges()]
-        graph = graph_from_edges(*ends, name=self.name, vertices=last + 1, directed=True)
+        weights, loops = self.graph.weights, self.graph.loop_weights
+        graph = graph_from_edges(
+            *ends, name=self.name, vertices=last + 1, directed=True, weights=weights
+        )
         turned = {name: getattr(self, name)[::-1].copy() for name in OF_VERTICES}
+        loop_weights = None if loops is None else loops[::-1].copy()
+        graph = replace(graph, loop_weights=loop_weights, self_loops=last - self.self_loops[::-1])
         return replace(self, graph=graph, self_loops=last - self.self_loops[::-1], **turned)
 
 

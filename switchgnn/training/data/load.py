@@ -15,6 +15,7 @@ from switchgnn.base.machine import how_to_install
 from switchgnn.base.names import no_such
 from switchgnn.planner.graphs import bundled, planetoid
 from switchgnn.planner.graphs.bundled import DIGITS_PREFIX
+from switchgnn.planner.graphs.edge_list import EDGE_WEIGHTS
 from switchgnn.planner.graphs.graph import Graph, class_labels, graph_from_edges
 from switchgnn.planner.graphs.load import SUFFIXES, load_graph
 from switchgnn.planner.graphs.shaped import RANDOM_PREFIX, load_random
@@ -44,8 +45,7 @@ _OF_PYG: Mapping[str, tuple[str, str, str]] = {
 DEFAULT_ROOT = Path("data")
 PLANETOID = ("citeseer", "cora", "pubmed")
 _WITH_NUMBERS = (RANDOM_PREFIX, DIGITS_PREFIX)
-# Of a Data of PyG, what no model here uses; of float32.
-_OF_EDGES, _FLOAT_BYTES = ("edge_weight", "edge_attr"), 4
+_FLOAT_BYTES = 4
 # Of random graphs; the spread of the classes' means, where that within a class is 1.
 FEATURES, CLASSES, _DISTANCE = 32, 8, 1.0
 
@@ -56,7 +56,7 @@ def load_dataset(
     seed: int = 0,
     *,
     normalize_features: bool | None = None,
-    ignore_weights: bool = False,
+    edge_weights: bool | None = None,
 ) -> Dataset:
     """Load the data set with a name; docs/data.md lists them.
 
@@ -69,7 +69,7 @@ def load_dataset(
         seed: the seed of the split, if the data set comes without one.
         normalize_features: whether each row of the features is made to sum to 1; None does
             it for the Planetoid data sets only, as is usual.
-        ignore_weights: see load_graph.
+        edge_weights: see load_graph.
 
     Returns:
         The data set.
@@ -80,7 +80,9 @@ def load_dataset(
     """
     key = check_name(name)
     if format_of(Path(name)) in SUFFIXES:
-        return _graph_file(name, seed, ignore_weights=ignore_weights)
+        return _graph_file(name, seed, edge_weights=edge_weights)
+    if edge_weights:
+        raise DatasetError(f"Data set {key} has no weights of edges: leave {EDGE_WEIGHTS} out.")
     if key.startswith(RANDOM_PREFIX):
         return _random(key, seed)
     if key.startswith(DIGITS_PREFIX):
@@ -102,8 +104,8 @@ def check_name(name: str) -> str:
     return key
 
 
-def _graph_file(name: str, seed: int, *, ignore_weights: bool) -> Dataset:
-    graph = load_graph(name, ignore_weights=ignore_weights)
+def _graph_file(name: str, seed: int, *, edge_weights: bool | None) -> Dataset:
+    graph = load_graph(name, edge_weights=edge_weights)
     for array in ("features", "labels"):
         if getattr(graph, array) is None:
             raise DatasetError(
@@ -240,12 +242,18 @@ def dataset_from_pyg(data: Any, name: str, split: Split | None = None) -> Datase
         found: NDArray[Any] = (tensor.float() if few_bits else tensor).numpy()
         return found
 
-    for attribute in _OF_EDGES:
-        if getattr(data, attribute, None) is not None and not np.all(array(attribute) == 1):
-            raise DatasetError(
-                f"Data set {name} has {attribute}, which is not used: delete it (del "
-                f"data.{attribute}) to train without."
-            )
+    if getattr(data, "edge_attr", None) is not None and not np.all(array("edge_attr") == 1):
+        raise DatasetError(
+            f"Data set {name} has edge_attr, which is not used: delete it (del data.edge_attr) to "
+            "train without, or name it edge_weight."
+        )
+    weights = array("edge_weight") if getattr(data, "edge_weight", None) is not None else None
+    edges = array("edge_index")
+    if weights is not None and weights.shape not in ((edges.shape[-1],), (edges.shape[-1], 1)):
+        raise DatasetError(
+            f"Data set {name} needs one number in edge_weight for each of its {edges.shape[-1]:,} "
+            f"edges, not {list(weights.shape)}."
+        )
     if split is None:
         split = Split(*(array(mask) for mask in ("train_mask", "val_mask", "test_mask")))
     features = array("x")
@@ -254,17 +262,22 @@ def dataset_from_pyg(data: Any, name: str, split: Split | None = None) -> Datase
             f"Data set {name} has {data.num_nodes} vertices (num_nodes), but {len(features)} rows "
             "in x: give each vertex one."
         )
-    return _make_dataset(name, array("edge_index"), features, array("y"), split)
+    weights = None if weights is None or np.all(weights == 1) else weights.reshape(-1)
+    return _make_dataset(name, edges, features, array("y"), split, weights)
 
 
-def _make_dataset(
+def _make_dataset(  # noqa: PLR0917
     name: str,
     edges: NDArray[np.int64],
     features: NDArray[Any],
     labels: NDArray[Any],
     split: Split,
+    weights: NDArray[Any] | None = None,
 ) -> Dataset:
-    """Make a data set of edges [2, E], features [V, F], and labels [V], [V, 1] or [V, C]."""
+    """Make a data set of edges [2, E], features [V, F], and labels [V], [V, 1] or [V, C].
+
+    `weights`: of the edges, [E].
+    """
     if edges.dtype.kind not in "iu" or edges.ndim != 2 or len(edges) != 2:
         hint = "; transpose it" if edges.shape[1:] == (2,) else ""
         raise DatasetError(
@@ -275,7 +288,13 @@ def _make_dataset(
     with np.errstate(over="ignore"):  # an overflow becomes an infinity, which Dataset refuses
         features = features.astype(np.float32, copy=False)
     return dataset_from_graph(
-        graph_from_edges(source, destination, name=name, vertices=len(features), directed=True),
+        graph_from_edges(
+            *(source, destination),
+            name=name,
+            vertices=len(features),
+            directed=True,
+            weights=weights,
+        ),
         features=features,
         labels=class_labels(labels, f"data set {name}"),
         split=split,

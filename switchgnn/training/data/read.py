@@ -62,7 +62,7 @@ def load_files(
     split: str | Path | None = None,
     label_column: str | None = None,
     directed: bool | None = None,
-    ignore_weights: bool = False,
+    edge_weights: bool | None = None,
     normalize_features: bool = False,
     name: str | None = None,
     seed: int = 0,
@@ -80,7 +80,7 @@ def load_files(
             split_vertices.
         label_column: the column of the labels; None is the last one.
         directed: see load_graph.
-        ignore_weights: see load_graph.
+        edge_weights: see load_graph.
         normalize_features: whether each row of the features is made to sum to 1.
         name: the name of the data set; None takes it from the graph's file.
         seed: the seed of the random split.
@@ -91,7 +91,7 @@ def load_files(
     Raises:
         SwitchGNNError: an unreadable file, bad content, or files that do not fit together.
     """
-    graph = load_graph(str(edges), directed=directed, ignore_weights=ignore_weights)
+    graph = load_graph(str(edges), directed=directed, edge_weights=edge_weights)
     given = _read_features(Path(node_features), graph)
     classes = _read_labels(Path(labels), graph, label_column)
     parts = None if split is None else _read_words(Path(split), graph, None)
@@ -153,6 +153,8 @@ def _with_vertices(graph: Graph, named: Ids | None, rows: int | None) -> Graph:
         split=None if graph.split is None else split,
         original_ids=None if same else ids,
         self_loops=None if graph.self_loops is None else index[graph.self_loops],
+        weights=graph.weights,
+        loop_weights=graph.loop_weights,
     )
 
 

@@ -29,7 +29,7 @@ from switchgnn.training.layers.norms import VertexSums
 from switchgnn.training.layers.pyg_layers import templates_removed
 from switchgnn.training.layers.summed import called_by
 from switchgnn.training.options import ModelOptions
-from switchgnn.training.partition import partition_dataset
+from switchgnn.training.partition import Partition, partition_dataset
 from switchgnn.training.sums import RemoteSum
 
 # A tensor with as many rows has one per vertex. The last two vertices are isolated.
@@ -44,16 +44,24 @@ _MODES = ("training", "evaluation")
 # Tensors by kind, what differs if they do, and number. Those "seen" in a model decide nothing.
 _Key = tuple[str, str, int]
 _Found = dict[_Key, Tensor]
+# Edges, and their weights, if they have any.
+_Edges = tuple[Tensor, Tensor | None]
 
 
 def check_model(
-    model: nn.Module, features: int, *, undirected: bool, sums: VertexSums | None = None
+    model: nn.Module,
+    features: int,
+    *,
+    undirected: bool,
+    weighted: bool = False,
+    sums: VertexSums | None = None,
 ) -> str | None:
     """Refuse a model whose results would depend on the partition; it stays as it is.
 
     Returns a sentence that says what could not be checked; None if everything was. `model`: takes
     `features` of a vertex and edges, or a ``Data`` of both; on any device. `undirected`: whether
-    each edge has its reverse. `sums`: those that the model makes itself, by way of a worker.
+    each edge has its reverse. `weighted`: whether edges have weights. `sums`: those
+    that the model makes itself, by way of a worker.
     """
     sums, here = sums or VertexSums(_alone), threading.local()
     found: list[str] = []
@@ -63,7 +71,7 @@ def check_model(
         with torch.random.fork_rng(devices=[]):
             for seed in _SEEDS:
                 torch.default_generator.manual_seed(seed)
-                trial = _Trial(model, (features, undirected), sums, here)
+                trial = _Trial(model, (features, undirected, weighted), sums, here)
                 found += filter(None, [trial.difference()])
                 if len(found) in (0, _OFTEN):
                     break
@@ -87,18 +95,27 @@ def check_model(
 
 
 def check_own_model(
-    options: ModelOptions, features: int, classes: int, *, undirected: bool
+    options: ModelOptions, features: int, classes: int, *, undirected: bool, weighted: bool
 ) -> str | None:
     """Check a user's model as :func:`check_model` does; the built-in ones need none."""
     if not options.own:
         return None
     with templates_removed():
         model = build_model(options, features, classes)
-        return check_model(model, features, undirected=undirected)
+        return check_model(model, features, undirected=undirected, weighted=weighted)
 
 
 def _alone(values: Tensor) -> Tensor:
     return values
+
+
+def _edges_of(part: Partition) -> _Edges:
+    weights = part.edge_weights
+    return torch.from_numpy(part.edges), None if weights is None else torch.from_numpy(weights)
+
+
+def _without_weights(call: Callable[..., object], *named: object) -> object:
+    return call(*named[:-1], None)
 
 
 class _OutOfStepError(Exception):
@@ -164,19 +181,27 @@ class _Trial:
     unchecked: str | None = None
 
     def __init__(
-        self, model: nn.Module, size: tuple[int, bool], sums: VertexSums, here: threading.local
+        self,
+        model: nn.Module,
+        data: tuple[int, bool, bool],
+        sums: VertexSums,
+        here: threading.local,
     ) -> None:
-        features, undirected = size
+        features, undirected, weighted = data
         self._sums, self._here, self._boxes = sums, here, (SimpleQueue[Any](), SimpleQueue[Any]())
         ends = torch.randint(_VERTICES - 2, (2, _EDGES)).numpy()
-        graph = graph_from_edges(*ends, name="small", vertices=_VERTICES, directed=not undirected)
+        # Weights with factors; of both directions the same.
+        weights = np.exp(np.sin(ends).sum(axis=0)) if weighted else None
+        graph = graph_from_edges(
+            *ends, name="small", vertices=_VERTICES, directed=not undirected, weights=weights
+        )
         labels, nothing = np.zeros(_VERTICES, np.int64), np.zeros((_VERTICES, 1), np.float32)
         split = split_vertices(labels, seed=0)
-        data = dataset_from_graph(graph, features=nothing, labels=labels, split=split)
-        self._parts = list(partition_dataset(data, (np.arange(_VERTICES) % 3 == 0) * 1))
+        small = dataset_from_graph(graph, features=nothing, labels=labels, split=split)
+        self._parts = list(partition_dataset(small, (np.arange(_VERTICES) % 3 == 0) * 1))
         self._rows = [torch.from_numpy(part.vertices) for part in self._parts]
-        edges = np.concatenate([graph.edges(), [data.self_loops] * 2], axis=1)
-        self._edges = torch.from_numpy(edges).long()
+        (whole,) = partition_dataset(small, np.zeros(_VERTICES, np.int64))
+        self._whole = _edges_of(whole)
         here.add = _alone
         self._model = copy.deepcopy(model).cpu().float()
         self._call, self._x = self._first_call(features)
@@ -187,6 +212,8 @@ class _Trial:
         """Return how the model can be called, and with which features."""
         widths, errors = [features], []
         calls = [call for each in frameworks(self._model) for call in each.calls]
+        if self._whole[1] is not None:
+            calls += [partial(_without_weights, call) for call in calls]
         for module in self._model.modules():
             if isinstance(module, nn.modules.dropout._DropoutNd):
                 module.p = 0.0
@@ -201,7 +228,7 @@ class _Trial:
             for call in calls:
                 try:
                     with torch.no_grad():
-                        call(self._model.eval(), x, self._edges)
+                        call(self._model.eval(), x, *self._whole)
                 except Exception as error:
                     errors.append(error)
                 else:
@@ -231,23 +258,23 @@ class _Trial:
     def _run_whole(self, roundings: int) -> list[_Found]:
         self._here.add, model = _alone, copy.deepcopy(self._model)
         _vary(model, roundings * _ROUNDING)
-        return self._run(model, self._x, self._edges, torch.arange(_VERTICES))
+        return self._run(model, self._x, self._whole, torch.arange(_VERTICES))
 
     def _run_part(self, number: int) -> list[_Found]:
         part, rows, model = self._parts[number], self._rows[number], copy.deepcopy(self._model)
         dense = torch.zeros(_VERTICES, _VERTICES)
-        dense[tuple(self._edges)] = 1
+        dense[tuple(self._whole[0])] = 1
         between = [each[rows][:, self._rows[1 - number]].numpy() for each in (dense.T, dense)]
         end = _End(self._boxes[number], self._boxes[1 - number], *between)
         self._here.add = end.add
         try:
             with RemoteSum(cast("Transport", end)) as remote:
                 distribute(model, part, remote, vertex_sums=self._sums)
-                return self._run(model, self._x[rows], torch.from_numpy(part.edges), rows)
+                return self._run(model, self._x[rows], _edges_of(part), rows)
         finally:
             end.leave()
 
-    def _run(self, model: nn.Module, x: Tensor, edges: Tensor, rows: Tensor) -> list[_Found]:
+    def _run(self, model: nn.Module, x: Tensor, edges: _Edges, rows: Tensor) -> list[_Found]:
         """Return what is found in training and in evaluation."""
         found: _Found = {}
         runs: list[_Found] = []
@@ -255,7 +282,7 @@ class _Trial:
         for training in (True, False):
             model.train(training).zero_grad()
             with _WithoutDropout():
-                outputs = self._call(model, x, edges)
+                outputs = self._call(model, x, *edges)
             drawn, loss = torch.Generator().manual_seed(0), torch.zeros(())
             for each in _note(found, "outputs", "it has another output", outputs):
                 if each.shape[:1] == rows.shape:

@@ -139,7 +139,9 @@ def _rows(  # noqa: PLR0917 - the last ones are those of forward()
     fits = isinstance(graph, dgl.DGLGraph) and (graph.num_nodes(), graph.num_edges()) == size
     # Other layers have no `weight` before `edge_weight`.
     weights = edge_weight if weight is None else weight
-    rows = checked_rows(called, feat, weights, fits=fits, graph="`graph_of(worker.data)`")
+    if weights is not None:
+        raise UnsupportedLayerError(f"{called} was given edge weights: take a layer of PyG.")
+    rows = checked_rows(called, feat, fits=fits, graph="`graph_of(worker.data)`")
     dropped: Tensor = layer.feat_drop(rows) if isinstance(layer, SAGEConv) else rows
     return dropped
 
@@ -149,5 +151,6 @@ DGL = Framework(
     _check,
     _rows,
     lambda _layer: False,
-    (lambda model, x, edges: model(graph_of(Data(x=x, edge_index=edges)), x),),
+    (lambda model, x, edges, _: model(graph_of(Data(x=x, edge_index=edges)), x),),
+    lambda *_, **__: False,
 )

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch_geometric.nn.models import GCN, GIN, GraphSAGE
 
 from switchgnn.planner.lanes import USUAL_WIDTH
-from switchgnn.training.errors import TrainingError
+from switchgnn.training.errors import TrainingError, UnsupportedLayerError
 from switchgnn.training.gradients import GradientSums
 from switchgnn.training.layers.copied import CopiedLayer
 from switchgnn.training.layers.dropout import drop_by_vertex
@@ -24,6 +24,7 @@ from switchgnn.training.layers.summed import (
     SummedLayer,
     called_by,
     local_edges,
+    local_weights,
     require_sum,
 )
 from switchgnn.training.options import ModelOptions, model_name
@@ -132,8 +133,14 @@ def distribute(
         own = VertexSums(GradientSums(attending=remote.attending).add)
         normalise_over_all(model, vertex_sums or own)
     rows, others = len(partition.vertices), remote if partition.workers > 1 else None
-    sums: dict[bool, NeighbourSum] = {}
+    if copied is not None and partition.partial is not None:
+        raise UnsupportedLayerError(
+            "Layers that need the rows of neighbours cannot be trained with edge weights that are "
+            "no products of factors, as workers send partial sums then: leave one of both out."
+        )
     order = torch.arange(rows)
+    views = [partition.without_weights()] + [partition] * (partition.edge_weights is not None)
+    sums = [_PartSums(view, others) for view in views]
     for name, module, framework in _layers_of(model):
         called = called_by(name, module)
         inputs = partial(framework.rows, called, module, partition)
@@ -144,17 +151,47 @@ def distribute(
                 copying = CopiedLayer(called, module.forward, inputs, remote, copied, kept=kept)
                 object.__setattr__(module, "forward", copying.forward)
             continue
-        layer = make(module, partition, order)
-        if layer.loops not in sums:
-            local = LocalSum(local_edges(partition, loops=layer.loops), (rows, rows))
-            sums[layer.loops] = NeighbourSum(local, others)
-        kept = KeptSum(remote.ledger) if precompute and layer.constant else None
         remote.tensor_ids[module] = remote.new_tensor_id()
-        summed = partial(sums[layer.loops], tensor_id=remote.tensor_ids[module])
-        whole = _Whole(layer, inputs, summed, kept)
-        object.__setattr__(module, "forward", whole.forward)
+        forward = []
+        for view, sums_of in zip(views, sums, strict=True):
+            layer = make(module, view, order)
+            kept = KeptSum(remote.ledger) if precompute and layer.constant else None
+            summed = partial(sums_of(layer.loops), tensor_id=remote.tensor_ids[module])
+            forward.append(_Whole(layer, inputs, summed, kept).forward)
+        either = partial(_either, framework.weighs, forward)
+        object.__setattr__(module, "forward", either if len(forward) > 1 else forward[0])
     drop_by_vertex(model, torch.from_numpy(partition.vertices), seed)
     return model
+
+
+def _either(
+    weighs: Callable[..., bool],
+    forward: list[Callable[..., Tensor]],
+    *arguments: object,
+    **named: object,
+) -> Tensor:
+    """Call the forward pass without weights of edges, or that with them."""
+    return forward[weighs(*arguments, **named)](*arguments, **named)
+
+
+class _PartSums:
+    """The sums over neighbours of a part, by the weight of self-loops."""
+
+    def __init__(self, part: Partition, remote: RemoteSum | None) -> None:
+        self._part, self._remote = part, remote
+        self._made: dict[float, NeighbourSum] = {}
+        self._partial: LocalSum | None = None
+        if part.partial is not None:
+            shape = (part.partial_sums, len(part.vertices))
+            self._partial = LocalSum(part.partial, shape, part.partial_weights)
+
+    def __call__(self, loops: float) -> NeighbourSum:
+        if loops not in self._made:
+            part, rows = self._part, len(self._part.vertices)
+            weights = local_weights(part, loops=loops)
+            local = LocalSum(local_edges(part, loops=loops), (rows, rows), weights)
+            self._made[loops] = NeighbourSum(local, self._remote, self._partial)
+        return self._made[loops]
 
 
 def check_layers(model: nn.Module, *, copies: bool) -> bool:

@@ -23,8 +23,10 @@ from switchgnn.training.layers.summed import (
     Make,
     Scaled,
     called_by,
+    check_weights,
     checked_rows,
     maker_of,
+    own_weights,
 )
 from switchgnn.training.partition import Partition
 
@@ -68,8 +70,17 @@ def _rows(  # noqa: PLR0917 - the last ones are those of forward()
 ) -> Tensor:
     fits = isinstance(edge_index, Tensor) and edge_index.shape == partition.edges.shape
     graph = f"the part's {partition.edges.shape[1]:,} edges, as a tensor"
+    check_weights(called, edge_weight, partition.edge_weights)
     x = None if size is not None else x
-    return checked_rows(called, x, edge_weight, fits=fits, graph=graph)
+    return checked_rows(called, x, fits=fits, graph=graph)
+
+
+def _weighs(x: object, edge_index: object, edge_weight: object = None, **_: object) -> bool:
+    return edge_weight is not None
+
+
+def _call(model: nn.Module, x: Tensor, edges: Tensor, weights: Tensor | None) -> object:
+    return model(x, edges) if weights is None else model(x, edges, weights)
 
 
 PYG = Framework(
@@ -78,29 +89,52 @@ PYG = Framework(
     _rows,
     lambda layer: not _repeats(layer),
     (
-        lambda model, x, edges: model(x, edges),
-        lambda model, x, edges: model(Data(x=x, edge_index=edges)),
+        _call,
+        lambda model, x, edges, weights: model(Data(x=x, edge_index=edges, edge_weight=weights)),
     ),
+    _weighs,
 )
 
 
 def _gcn(layer: GCNConv, partition: Partition, order: Tensor) -> Scaled:
     """``GCNConv``: D^-1/2 (A + I) D^-1/2 X W + b, with the degrees of the whole graph.
 
-    The weight of an edge is a factor of its source times one of its destination.
+    The norm of an edge is a factor of its source times one of its destination.
     """
 
     def finish(_: Tensor, sums: Tensor) -> Tensor:
         return sums if layer.bias is None else sums + layer.bias
 
     if not layer.normalize:
-        return Scaled(finish, layer.out_channels, layer.lin)
-    # Loops have weight 1 even when `improved`: without edge weights PyG takes 1 for all.
-    loops = bool(layer.add_self_loops)
-    degree = torch.from_numpy(partition.in_degree + (1 if loops else partition.self_loop))
-    factor = degree.float().pow(-0.5).masked_fill(degree == 0, 0.0)
-    both = Anywhere(factor[order, None])
-    return Scaled(finish, layer.out_channels, layer.lin, both, both, loops=loops)
+        return Scaled(finish, layer.out_channels, layer.lin, *_ends(partition, order, None, None))
+    # Without edge weights PyG takes 1 for all, even when `improved`.
+    missing = 1.0 if partition.in_weight is None else 1.0 + layer.improved
+    loops = missing if layer.add_self_loops else 0.0
+    entering = partition.in_degree if partition.in_weight is None else partition.in_weight
+    degree = torch.from_numpy(entering + own_weights(partition, loops)).float()
+    factor = degree.pow(-0.5).masked_fill(degree == 0, 0.0)
+    ends = _ends(partition, order, factor, factor)
+    return Scaled(finish, layer.out_channels, layer.lin, *ends, loops=loops)
+
+
+def _ends(
+    partition: Partition, order: Tensor, source: Tensor | None, destination: Tensor | None
+) -> tuple[Anywhere | None, Anywhere | None]:
+    """Return what rows of sources and sums of destinations are multiplied by.
+
+    These are the layer's own factors, float32[n] each, if any, times those of the weights, if any.
+    """
+    known = (
+        [None, None] if partition.factors is None else [*map(torch.from_numpy, partition.factors)]
+    )
+
+    def both(own: Tensor | None, factor: Tensor | None) -> Anywhere | None:
+        if own is not None and factor is not None:
+            own = own * factor
+        found = factor if own is None else own
+        return None if found is None else Anywhere(found[order, None])
+
+    return both(source, known[0]), both(destination, known[1])
 
 
 def _sage(layer: SAGEConv, partition: Partition, order: Tensor) -> Scaled:
@@ -117,7 +151,7 @@ def _sage(layer: SAGEConv, partition: Partition, order: Tensor) -> Scaled:
         finish,
         layer.out_channels,
         lambda rows: nn.functional.linear(rows, layer.lin_l.weight),
-        destination=_share(layer, partition, order),
+        destination=_ends(partition, order, None, _share(layer, partition))[1],
         project=(lambda inputs: layer.lin(inputs).relu()) if layer.project else None,
     )
 
@@ -135,16 +169,16 @@ def _graph(layer: GraphConv, partition: Partition, order: Tensor) -> Scaled:
         finish,
         layer.out_channels,
         lambda rows: nn.functional.linear(rows, layer.lin_rel.weight),
-        destination=_share(layer, partition, order),
+        *_ends(partition, order, None, _share(layer, partition)),
     )
 
 
-def _share(layer: MessagePassing, partition: Partition, order: Tensor) -> Anywhere | None:
+def _share(layer: MessagePassing, partition: Partition) -> Tensor | None:
     """Return the shares of neighbours in a mean; None: it is a sum."""
     if layer.aggr != "mean":
         return None
     total = torch.from_numpy(partition.in_degree_with_self_loops).clamp(min=1).float()
-    return Anywhere(1 / total[order, None])
+    return 1 / total
 
 
 def _gin(layer: GINConv, _partition: Partition, _order: Tensor) -> Scaled:

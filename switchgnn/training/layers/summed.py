@@ -20,9 +20,9 @@ ALL_ROWS = slice(None)
 class SummedLayer(ABC):
     """A layer that is ``after(x, map(sum of before(x)))``, where ``map`` is linear."""
 
-    # whether each vertex is a neighbour of itself, exactly once; otherwise the self-loops of the
-    # input stay as they are
-    loops: bool = False
+    # the weight of each vertex as its own neighbour, once, where it has no self-loop with another
+    # one; 0: the self-loops of the input stay as they are
+    loops: float = 0.0
 
     @property
     @abstractmethod
@@ -63,13 +63,36 @@ class SummedLayer(ABC):
         return rows.shape[1] * (1 + rows.requires_grad) <= self.mapped_width * passes
 
 
-def local_edges(partition: Partition, *, loops: bool) -> NDArray[np.int64]:
+def local_edges(partition: Partition, *, loops: float) -> NDArray[np.int64]:
     """Return the edges with both ends on this worker, int64[2, E]."""
     if not loops:
         return partition.edges
     rows = np.arange(len(partition.vertices))
     proper = partition.edges[:, partition.edges[0] != partition.edges[1]]
     return np.concatenate([proper, np.stack([rows, rows])], axis=1)
+
+
+def local_weights(partition: Partition, *, loops: float) -> NDArray[np.float32] | None:
+    """Return the weights of these edges, float32[E], by the factors of their ends; None: all 1."""
+    weights = partition.edge_weights
+    if weights is None:
+        return None
+    if loops:
+        proper = partition.edges[0] != partition.edges[1]
+        weights = np.concatenate([weights[proper], own_weights(partition, loops)])
+    if partition.factors is not None:
+        source, destination = local_edges(partition, loops=loops)
+        weights = weights / (partition.factors[0, source] * partition.factors[1, destination])
+    return weights
+
+
+def own_weights(partition: Partition, missing: float) -> NDArray[np.float32]:
+    """Return the weight of each vertex's self-loop, float32[n], or `missing` where it has none."""
+    own = np.full(len(partition.vertices), missing, dtype=np.float32)
+    weights, (source, destination) = partition.edge_weights, partition.edges
+    loop = source == destination
+    own[source[loop]] = 1.0 if weights is None else weights[loop]
+    return own
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +105,7 @@ class Scaled(SummedLayer):
     source: Anywhere | None = None
     destination: Anywhere | None = None
     project: Callable[[Tensor], Tensor] | None = None  # makes the rows of the inputs
-    loops: bool = False
+    loops: float = 0.0
     own: bool = False  # whether the own row is added, besides self-loops
 
     @property
@@ -123,7 +146,9 @@ class Framework:
     # from what a layer is called by, the layer, the part and the arguments of a call to its inputs
     rows: Callable[..., Tensor]
     copies: Callable[[Any], bool]  # whether copies of the rows of neighbours are enough for a layer
-    calls: tuple[Callable[[Any, Tensor, Tensor], object], ...]  # of a model, with x and edges
+    # of a model, with x, edges and their weights, if there are any
+    calls: tuple[Callable[[Any, Tensor, Tensor, Tensor | None], object], ...]
+    weighs: Callable[..., bool]  # whether a layer is called with weights, from the same
 
 
 def called_by(name: str, layer: nn.Module) -> str:
@@ -170,13 +195,25 @@ def maker_of(
     return f"cannot be summed by the switch: {reason}. Use {', '.join(names)} or {last}"
 
 
-def checked_rows(called: str, x: object, weights: object, *, fits: bool, graph: str) -> Tensor:
-    """Return the inputs of a layer; refuse edge weights, several inputs, and other graphs."""
-    if weights is not None:
+def check_weights(called: str, weights: object, known: NDArray[np.float32] | None) -> None:
+    """Refuse weights of edges other than those of this worker's part."""
+    if weights is None:
+        return
+    if known is None:
         raise UnsupportedLayerError(
-            f"{called} was given edge weights: a weight per edge means another row per "
-            "edge, and a source is sent once."
+            f"{called} was given edge weights, and the data set of the job has none: workers know "
+            "those of edges between them from there."
         )
+    own = weights.cpu() if isinstance(weights, Tensor) and not weights.requires_grad else None
+    if own is None or not np.array_equal(own.flatten(), known):
+        raise UnsupportedLayerError(
+            f"{called} was given other edge weights than those of this worker's part: call the "
+            "model with `data.edge_weight`."
+        )
+
+
+def checked_rows(called: str, x: object, *, fits: bool, graph: str) -> Tensor:
+    """Return the inputs of a layer; refuse several inputs, and other graphs."""
     if not isinstance(x, Tensor):
         raise UnsupportedLayerError(
             f"{called} was given a bipartite graph: call it with one tensor of rows."

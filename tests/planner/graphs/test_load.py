@@ -161,7 +161,72 @@ def test_a_line_of_sizes_is_no_edge(tmp_path, text, vertices, ids):
 def test_weights_can_be_ignored(tmp_path, text):
     spec = write(tmp_path, text)
     assert "--ignore-weights" in refused(spec)
-    assert pairs(load_graph(spec, ignore_weights=True, directed=True)) == [(0, 1), (1, 2)]
+    assert pairs(load_graph(spec, edge_weights=False, directed=True)) == [(0, 1), (1, 2)]
+
+
+def weights_of(graph):
+    return dict(zip(pairs(graph), graph.weights.tolist(), strict=True))
+
+
+BOTH_WAYS = {(0, 1): 0.5, (1, 0): 0.5, (1, 2): 2.0, (2, 1): 2.0}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "0 1 0.5\n1 2 2\n",
+        "0,1,5e-1\n1,2,2\n2,1,2\n",
+        "from;to;weight\n0;1;0.5\n1;2;2\n",
+        "from;to;weight\na;b;0.5\nb;c;2\n",
+        "a\tb\t0.5\nb\tc\t2\n",
+        ",u,v,w\n0,0,1,0.5\n1,1,2,2\n",
+        "3 3 2\n0 1 0.5\n1 2 2\n",
+        "3 2\n0 1 0.5\n1 2 2\n",
+        "9007199254740993 9007199254740995 0.5\n9007199254740995 9007199254740997 2\n",
+    ],
+)
+def test_the_third_column_is_the_weight_of_both_directions(tmp_path, text):
+    graph = load_graph(write(tmp_path, text), edge_weights=True)
+    assert weights_of(graph) == BOTH_WAYS
+    assert graph.weights.dtype == np.float32
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "part"),
+    [
+        ("0 1\n1 2\n", 1, "2 columns"),
+        ("0 1 0.5\n1 2\n", 2, "2 columns"),
+        ("0 1 2 3\n", 1, "4 columns"),
+        ("0 1 0.5\n1 2 x\n", 2, "no number as its weight"),
+        ("0 1 inf\n", 1, "no number as its weight"),
+    ],
+)
+def test_a_line_without_a_weight_is_named(tmp_path, text, line, part):
+    message = refused(write(tmp_path, text), edge_weights=True)
+    assert f"line {line}: " in message
+    assert part in message
+
+
+def test_weights_of_arrays_and_matrices(tmp_path):
+    table = np.array([[0, 1, 0.5], [1, 2, 2]])
+    np.save(tmp_path / "g.npy", np.concatenate([table, table[:1]]))
+    np.savez(tmp_path / "e.npz", edge_index=table[:, :2].astype(int), edge_weight=table[:, 2])
+    matrix = scipy.sparse.coo_matrix((table[:, 2], table[:, :2].astype(int).T), shape=(3, 3))
+    scipy.sparse.save_npz(tmp_path / "m.npz", matrix.tocsr())
+    scipy.io.mmwrite(tmp_path / "m.mtx", matrix)
+    one_way = {(0, 1): 0.5, (1, 2): 2.0}
+    for name, expected in (("g.npy", BOTH_WAYS), ("e.npz", BOTH_WAYS), ("m.npz", one_way)):
+        assert weights_of(load_graph(str(tmp_path / name), edge_weights=True)) == expected
+    assert weights_of(load_graph(str(tmp_path / "m.mtx"), edge_weights=True)) == one_way
+
+
+def test_an_edge_has_one_weight_and_each_direction_may_have_its_own(tmp_path):
+    graph = load_graph(write(tmp_path, "0 1 1\n1 0 2\n1 2 3\n2 2 4\n"), edge_weights=True)
+    assert weights_of(graph) == {(0, 1): 1, (1, 0): 2, (1, 2): 3, (2, 1): 3}
+    assert (graph.self_loops.tolist(), graph.loop_weights.tolist()) == ([2], [4])
+    twice = write(tmp_path, "0 1 1\n0 1 2\n", "t.txt")
+    assert "the weights 1.0 and 2.0 for the edge 0 to 1" in refused(twice, edge_weights=True)
+    assert "has no weights of edges" in refused("karate", edge_weights=True)
 
 
 def test_sparse_ids_are_renumbered_in_order_and_few_gaps_stay(tmp_path):
@@ -249,7 +314,7 @@ def test_labels_and_split_of_npz(tmp_path, labels, expected):
     masks = dict(zip(MASKS, np.eye(3, dtype=bool), strict=True))
     arrays = {"edge_index": [[0, 1], [1, 2]], "edge_attr": [1.5, 2]} | masks
     np.savez(tmp_path / "g.npz", y=labels, **arrays)
-    graph = load_graph(str(tmp_path / "g.npz"), ignore_weights=True)
+    graph = load_graph(str(tmp_path / "g.npz"), edge_weights=False)
     assert graph.labels.tolist() == expected
     assert graph.split.tolist() == [SPLIT_TRAIN, SPLIT_VALIDATION, SPLIT_TEST]
 
@@ -347,7 +412,7 @@ def test_weights_of_a_matrix_are_refused_by_name(tmp_path, kind):
     matrix = matrix_of(graph, np.full(len(graph.indices), 2.5))
     spec = write(tmp_path, save(matrix)[0], f"g{suffix}")
     assert "--ignore-weights" in refused(spec)
-    assert load_graph(spec, ignore_weights=True).digest() == graph.digest()
+    assert load_graph(spec, edge_weights=False).digest() == graph.digest()
     assert "--ignore-weights" in refused(
         write(tmp_path, packed(np.save, [[0, 1, 2.5]])[0], "g.npy")
     )
