@@ -162,7 +162,7 @@ def _joined(responses: Iterable[bytes]) -> Iterator[bytes]:
 def _decode_response(table: Table, response: bytes) -> Rows:
     if not response:
         return no_rows(table)
-    spans = _spans(table, response)
+    spans = np.array(list(_entities(response)), np.intp).reshape(-1, 2)
     parts = []
     for action in table.actions:
         if len(spans) <= _FEW:
@@ -175,41 +175,8 @@ def _decode_response(table: Table, response: bytes) -> Rows:
     return concatenate(table, *parts, parse_rows(table, (each.table_entry for each in entities)))
 
 
-def _spans(table: Table, response: bytes) -> NDArray[np.intp]:
-    """Return where each entity starts and ends, int[N, 2]."""
-    for length_bytes in (2, 1):
-        spans = _spans_by_table(table, response, length_bytes)
-        if spans is not None:
-            return spans
-    return np.array(list(_entities(response)), np.intp).reshape(-1, 2)
-
-
-def _spans_by_table(table: Table, response: bytes, length_bytes: int) -> NDArray[np.intp] | None:
-    """Return the spans of entities if all lengths have that many bytes; else None.
-
-    Looks for the table's id, and checks that each entity ends where the next one starts.
-    """
-    needle = bytes([_TABLE_ID]) + _varint(table.id)
-    buffer = np.frombuffer(response, np.uint8)
-    header = 1 + length_bytes  # of a message
-    found = np.flatnonzero(buffer == needle[1]) - 1
-    found = found[(found >= 2 * header) & (found + len(needle) <= len(buffer))]
-    for offset, byte in enumerate(needle):
-        found = found[buffer[found + offset] == byte]
-    starts = found - 2 * header
-    if not len(starts) or starts[0] != 0 or (buffer[starts] != _ENTITIES).any():
-        return None
-    lengths = buffer[starts + 1].astype(np.intp)
-    if length_bytes > 1:
-        lengths = lengths & _ONE_BYTE - 1 | buffer[starts + 2].astype(np.intp) << 7
-    bodies = starts + header
-    ends = bodies + lengths
-    if ends[-1] != len(buffer) or (starts[1:] != ends[:-1]).any():
-        return None
-    return np.stack((bodies, ends), axis=1)
-
-
 def _entities(response: bytes) -> Iterator[tuple[int, int]]:
+    """Yield where each entity starts and ends."""
     at, end = 0, len(response)
     while at < end:
         if response[at] != _ENTITIES:
