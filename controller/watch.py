@@ -52,16 +52,12 @@ class WatchEventKind(Enum):
 
 @dataclass(frozen=True)
 class WatchEvent:
-    """An event at a watched switch.
-
-    Attributes:
-        message: a sentence.
-        counters: for COUNTED, the growth of each counter that moved.
-    """
+    """An event at a watched switch."""
 
     kind: WatchEventKind
     address: str
-    message: str
+    message: str  # a sentence
+    # for COUNTED, the growth of each counter that moved
     counters: Mapping[str, int] = field(default_factory=dict)
 
 

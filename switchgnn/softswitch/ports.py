@@ -286,19 +286,15 @@ class QueueSettings:
     packets of lower classes wait, a class has at most a tenth of the bytes, so nobody can block a
     port by packets of a high class.
 
-    Attributes:
-        depth: packets of one class that a port's queue holds.
-        rate: packets per second of ports not in ``port_rates``, attached or not, as in BMv2.
-        port_rates: packets per second by port.
-        bandwidth: bits per second of each attached port; other ports are unlimited, so that
-            recirculation through them is not slowed.
-
     None is no limit; of two limits the slower one applies.
     """
 
-    depth: int = DEFAULT_DEPTH
+    depth: int = DEFAULT_DEPTH  # packets of one class that a port's queue holds
+    # packets per second of ports not in ``port_rates``, attached or not, as in BMv2
     rate: float | None = None
-    port_rates: Mapping[int, float] = field(default_factory=dict)
+    port_rates: Mapping[int, float] = field(default_factory=dict)  # packets per second by port
+    # bits per second of each attached port; other ports are unlimited, so that recirculation
+    # through them is not slowed
     bandwidth: float | None = None
 
     @property
