@@ -149,7 +149,7 @@ class _Watcher:
         self._install()
         while not self.stop.wait(self.interval):
             try:
-                lost = self._lost()
+                lost = [client for client in self.clients if not self._serves(client)]
                 if not lost:
                     self._count()
             except OtherPlanError:
@@ -180,9 +180,6 @@ class _Watcher:
         with suppress(ControllerError):
             self._counted[client.address] = read_counters(client).named()
 
-    def _lost(self) -> list[P4RuntimeClient]:
-        return [client for client in self.clients if not self._serves(client)]
-
     def _serves(self, client: P4RuntimeClient) -> bool:
         if not client.alive or client.get_pipeline_cookie() != program_cookie(self.program):
             return False
@@ -196,7 +193,8 @@ class _Watcher:
         told = ""
         while not self.stop.is_set():
             try:
-                self._reconnect()
+                for client in self.clients:
+                    client.reopen()
                 self._install()
                 return
             except (PlanRefusedError, OtherPlanError):
@@ -209,12 +207,6 @@ class _Watcher:
                     for client in self.clients:
                         self._tell(WatchEventKind.WAITING, client, told)
             self.stop.wait(self.interval)
-
-    def _reconnect(self) -> None:
-        for client in self.clients:
-            if not client.alive:
-                client.close()
-                client.open()
 
     def _look_on(self) -> None:
         """Check which plan switches serve that another controller has taken over."""

@@ -24,7 +24,6 @@ from switchgnn.controller.p4runtime.rows import (
     Rows,
     RowsDifference,
     concatenate,
-    no_rows,
     parse_rows,
     row_update,
 )
@@ -126,8 +125,6 @@ _PARAM_VALUE = 3 * 8 + 2
 _ONE_BYTE = 0x80
 # The reach of one step outside the buffer.
 _MARGIN = 256
-# Responses are decoded together up to this size, to amortize the steps.
-_TOGETHER_BYTES = 1 << 20
 _WORD = 8
 # Up to this number, parsing single entries beats a walk.
 _FEW = 16
@@ -142,26 +139,8 @@ def count_entities(response: bytes) -> int:
 
 def decode_rows(table: Table, responses: Iterable[bytes]) -> Rows:
     """Return the entries in serialized ReadResponses to a read of one table."""
-    parts = [_decode_response(table, response) for response in _joined(responses)]
-    return concatenate(table, no_rows(table), *parts)
-
-
-def _joined(responses: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield fewer and larger responses: protobuf joins messages by their bytes."""
-    together: list[bytes] = []
-    size = 0
-    for response in responses:
-        together.append(response)
-        size += len(response)
-        if size >= _TOGETHER_BYTES:
-            yield b"".join(together)
-            together, size = [], 0
-    yield b"".join(together)
-
-
-def _decode_response(table: Table, response: bytes) -> Rows:
-    if not response:
-        return no_rows(table)
+    # Protobuf joins messages by their bytes.
+    response = b"".join(responses)
     spans = np.array(list(_entities(response)), np.intp).reshape(-1, 2)
     parts = []
     for action in table.actions:
@@ -233,17 +212,14 @@ class _Walk:
             self._value(field, start + ACTION_ID_BYTES, header, (1, 5))
         self.sound &= self._at == self._end
 
-    def _expect(self, byte: int) -> None:
-        self.sound &= self._buffer[self._at] == byte
-        self._advance(1)
-
     def _advance(self, by: int | NDArray[np.intp]) -> None:
         # Unsound entities must not leave the buffer.
         self._at = np.minimum(self._at + by, len(self._buffer) - _MARGIN)
 
     def _constant(self, expected: bytes) -> None:
         for byte in expected:
-            self._expect(byte)
+            self.sound &= self._buffer[self._at] == byte
+            self._advance(1)
 
     def _length(self) -> NDArray[np.intp]:
         low = self._buffer[self._at].astype(np.intp)
@@ -256,7 +232,7 @@ class _Walk:
 
     def _message(self, tag: int) -> None:
         """Enter a message that ends where the entity ends."""
-        self._expect(tag)
+        self._constant(bytes([tag]))
         length = self._length()
         self.sound &= self._at + length == self._end
 

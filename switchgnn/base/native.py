@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 
 from switchgnn.base.errors import SwitchGNNError
@@ -118,7 +118,8 @@ def compiled_once(
 def _compiled_once(folder: Path, name: str, compile_to: Callable[[Path], None]) -> Path:
     _make(folder)
     folder = folder.resolve()
-    _check(folder)
+    if (reason := reason_to_distrust_path(folder)) is not None:
+        raise CacheError(f"The cache {folder} is not used: {reason}. {_CURE}.")
     file = folder / name
     with _locked(file.with_suffix(".lock")):
         if not file.exists():
@@ -141,12 +142,6 @@ def _make(folder: Path) -> None:
     """Make a folder and its missing parents for their owner alone."""
     for each in (*reversed(folder.parents), folder):
         each.mkdir(_OWNER_ONLY, exist_ok=True)
-
-
-def _check(folder: Path) -> None:
-    reason = reason_to_distrust_path(folder)
-    if reason is not None:
-        raise CacheError(f"The cache {folder} is not used: {reason}. {_CURE}.")
 
 
 def _digest(made_of: Iterable[str | bytes]) -> str:
@@ -234,10 +229,10 @@ def compiled_library(source: LibrarySource) -> Path:
     contents = [(source.folder / name).read_bytes() for name in source.files]
     contents.append((SHARED / "crc32.h").read_bytes())
     made_of: tuple[str | bytes, ...] = (compiler, *_FLAGS, source.unit, *contents)
-    compile_to = partial(_compile, compiler, source)
-    return compiled_once(cache_folder(source.part), source.name, made_of, compile_to)
-
-
-def _compile(compiler: str, source: LibrarySource, library: Path) -> None:
     command = (compiler, *_FLAGS, "-I", str(source.folder), "-I", str(SHARED), "-x", "c++", "-")
-    compile_unit(command, source.unit, source.who, library)
+    return compiled_once(
+        cache_folder(source.part),
+        source.name,
+        made_of,
+        lambda library: compile_unit(command, source.unit, source.who, library),
+    )

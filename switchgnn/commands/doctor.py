@@ -219,6 +219,7 @@ def doctor(
 
 def examine() -> list[Finding]:
     """Look for everything that some part of the project uses."""
+    root, no_mininet = "yes" if os.geteuid() == 0 else None, mininet_missing()
     return [
         Finding("Python", "everything", True, platform.python_version(), "install Python 3.10+"),
         Finding("compiled P4 program", "both switches", True, _program(), "make p4"),
@@ -233,11 +234,14 @@ def examine() -> list[Finding]:
             Finding(name, use, False, _package(name), how_to_install(extra))
             for name, (use, extra) in _OPTIONAL.items()
         ),
-        Finding("root", "Mininet, packet tests on veth", False, _root(), "sudo"),
+        Finding("root", "Mininet, packet tests on veth", False, root, "sudo"),
         _program_finding("mnexec", "Mininet", _MEND_MININET),
         Finding("mininet", "Mininet", False, _package("mininet"), how_to_install("mininet")),
         _program_finding("ethtool", "Mininet", _MEND_MININET),
-        _mininet(),
+        Finding(
+            *("fabric mininet", "hosts in namespaces of their own", False),
+            *((None, no_mininet) if no_mininet else ("a trial network works", "")),
+        ),
         _program_finding("mpirun", _PARALLEL, "apt-get install openmpi-bin"),
         Finding("mpi4py", _PARALLEL, False, _package("mpi4py"), how_to_install("ptscotch")),
         Finding("libptscotch", _PARALLEL, False, _ptscotch(), "apt-get install libptscotch-7.0"),
@@ -315,16 +319,6 @@ def _protobuf() -> str | None:
 
     kind: Callable[[], str] = api_implementation.Type
     return kind() if kind() in ("upb", "cpp") else None
-
-
-def _mininet() -> Finding:
-    reason = mininet_missing()
-    found = "a trial network works" if reason is None else None
-    return Finding("fabric mininet", "hosts in namespaces of their own", False, found, reason or "")
-
-
-def _root() -> str | None:
-    return "yes" if os.geteuid() == 0 else None
 
 
 def _table(findings: list[Finding]) -> Table:

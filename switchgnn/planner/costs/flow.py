@@ -67,7 +67,8 @@ def flow_of_sums(
 
     queues, occupancies = [], []
     for low, high in pairwise(indptr.tolist()):
-        queue = _queue(completed[low:high], rate)
+        level = np.cumsum(completed[low:high] - rate)
+        queue = level - np.minimum(np.minimum.accumulate(level), 0)
         drain = np.maximum(queue[-1] - rate * np.arange(1, -(-queue[-1] // rate) + 1), 0)
         queues += [queue, drain]
         occupancies += [held[low:high], np.zeros(len(drain), dtype=np.int64)]
@@ -83,12 +84,6 @@ def flow_of_sums(
         queue=np.concatenate([nothing, *queues]),
         occupancy=np.concatenate([nothing, *occupancies]),
     )
-
-
-def _queue(completed: NDArray[np.int64], rate: int) -> NDArray[np.int64]:
-    level = np.cumsum(completed - rate)
-    queue: NDArray[np.int64] = level - np.minimum(np.minimum.accumulate(level), 0)
-    return queue
 
 
 # The table entries processed together, in a few tens of megabytes.

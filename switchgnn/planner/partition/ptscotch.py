@@ -250,7 +250,9 @@ class PTScotch:
         # PT-Scotch makes integers of the shares: as ones they need no rounding.
         shares, balance = np.ones(parts, dtype=np.float32), np.full(1, 1.05, dtype=np.float32)
         options, cut = np.zeros(10, dtype=number), np.zeros(1, dtype=number)
-        self._seed(seed)
+        kind = ctypes.c_int64 if number.itemsize == 8 else ctypes.c_int32
+        self._scotch.SCOTCH_randomSeed(kind(2 * (seed % _SEED_LIMIT) + 1))
+        self._scotch.SCOTCH_randomReset()
         answer = self._parmetis.ParMETIS_V3_PartKway(
             *map(_pointer, (starts, indptr, indices)),
             *(None, None),
@@ -262,11 +264,6 @@ class PTScotch:
         if answer != _DONE or (len(found) and (found.min() < 0 or found.max() >= parts)):
             raise PlannerError(f"PT-Scotch {self.version} could not make {parts} parts.")
         return found.astype(np.int32)
-
-    def _seed(self, seed: int) -> None:
-        kind = ctypes.c_int64 if self.number.itemsize == 8 else ctypes.c_int32
-        self._scotch.SCOTCH_randomSeed(kind(2 * (seed % _SEED_LIMIT) + 1))
-        self._scotch.SCOTCH_randomReset()
 
 
 def load_ptscotch(edges: int = 0) -> PTScotch:
