@@ -11,10 +11,7 @@ from numpy.typing import NDArray
 
 from switchgnn.host.errors import FeatureError
 
-_CODES: dict[int, np.dtype[np.unsignedinteger[Any]]] = {
-    8: np.dtype("u1"),
-    16: np.dtype(">u2"),
-}
+_CODES: dict[int, np.dtype[np.unsignedinteger[Any]]] = {8: np.dtype("u1"), 16: np.dtype(">u2")}
 _WORD_BYTES = 4
 # The smallest and the largest number of a row precede its codes.
 _RANGE_WORDS = 2

@@ -158,8 +158,7 @@ def _worker(number: int) -> Neighbour:
     # Two bytes above 250, so that no address ends in 255.
     high, low = (0, number) if number <= 250 else (number // 250, number % 250)
     return Neighbour(
-        port=number,
-        station=Station(f"02:00:00:00:{high:02x}:{low:02x}", f"10.0.{high}.{low}"),
+        port=number, station=Station(f"02:00:00:00:{high:02x}:{low:02x}", f"10.0.{high}.{low}")
     )
 
 
