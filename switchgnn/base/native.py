@@ -42,10 +42,8 @@ def cache_folder(part: str) -> Path:
     """Return the cache folder of a part of this project, made if need be.
 
     It is in the user's cache, or else in the folder for temporary files, with a warning: the user
-    may have no home, and its file system may be read-only or mounted ``noexec``.
-
-    Raises:
-        CacheError: neither can be used.
+    may have no home, and its file system may be read-only or mounted ``noexec``. CacheError if
+    neither can be used.
     """
     reasons: list[str] = []
     for find in (_user_cache, _temporary_cache):
@@ -95,19 +93,11 @@ def _warn_once(sentence: str) -> None:
 def compiled_once(
     folder: Path, name: str, made_of: Iterable[str | bytes], compile_to: Callable[[Path], None]
 ) -> Path:
-    """Return the path of a compiled file, compiling it unless it is cached.
+    """Return the path of a compiled file in a cache, compiling it to a path unless it is there.
 
-    Its name has a digest of its inputs. One process compiles at a time.
-
-    Args:
-        folder: of the cache.
-        name: the beginning of the file's name.
-        made_of: all inputs: sources, compiler, flags, versions.
-        compile_to: compiles to a path.
-
-    Raises:
-        CompilerError: the folder cannot be written, others may write to it, or to a folder above,
-            or `compile_to` fails.
+    After `name` it is called by a digest of `made_of`, all inputs: sources, compiler, flags,
+    versions. One process compiles at a time. CompilerError if that fails, the folder cannot be
+    written, or others may write to it or to a folder above.
     """
     try:
         return _compiled_once(folder, f"{name}-{_digest(made_of)}", compile_to)
@@ -181,17 +171,10 @@ def needed_compiler(who: str) -> str:
 
 
 def compile_unit(command: Sequence[str], unit: str, what: str, output: Path) -> None:
-    """Compile a unit from standard input.
+    """Compile a unit, called `what` in errors, from the standard input of a compiler (``-``).
 
-    Args:
-        command: the compiler with its arguments, ``-`` for the unit.
-        unit: its source.
-        what: its name in errors.
-        output: its folder has temporary files, and headers that are included first; other users
-            must not be able to write there.
-
-    Raises:
-        CompilerError: the compiler fails; the message ends with its output.
+    The folder of `output` has temporary files, and headers that are included first; other users
+    must not be able to write there. If the compiler fails, CompilerError ends with its output.
     """
     folder, command = output.absolute().parent, (*command, "-o", str(output.absolute()))
     own = {**os.environ, "TMPDIR": str(folder)}

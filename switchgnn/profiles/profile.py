@@ -176,16 +176,10 @@ def network_of(
     window: int = _DEFAULT.window,
     cores: int | None = None,
 ) -> NetworkModel:
-    """Return the links, switch and processors of a star.
+    """Return the links, switch and processors of a star, as `NetworkModel` has them.
 
-    Args:
-        profile: of the switch, with measured times.
-        bits_per_second: of each link; by default that of the ports, or 100 Gbit/s.
-        delay: of a link, in seconds.
-        loop: passes per second of the switch; None for no limit.
-        mtu: bytes of the largest IP packet between hosts.
-        window: the most features in flight.
-        cores: shared by all hosts and the switch; None if each has its own.
+    By default links are as fast as the ports, or have 100 Gbit/s. `loop`: passes per second of the
+    switch; None for no limit.
     """
     own = _DEFAULT.bits_per_second if profile.bandwidth is None else profile.bandwidth * _MEGA
     return NetworkModel(

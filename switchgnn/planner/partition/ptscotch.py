@@ -210,19 +210,14 @@ def _check_shard(shard: Shard, path: Path) -> None:
 
 
 class PTScotch:
-    """The loaded library.
-
-    Attributes:
-        version: as 7.0.3.
-        number: its integer type.
-    """
+    """The loaded library."""
 
     def __init__(self, scotch: ctypes.CDLL, parmetis: ctypes.CDLL) -> None:
         self._scotch, self._parmetis = scotch, parmetis
         parts = [ctypes.c_int() for _ in range(3)]
         scotch.SCOTCH_version(*map(ctypes.byref, parts))
         self.version = ".".join(str(part.value) for part in parts)
-        self.number = np.dtype(f"i{scotch.SCOTCH_numSizeof()}")
+        self.number = np.dtype(f"i{scotch.SCOTCH_numSizeof()}")  # its integer type
 
     def mpi_version(self) -> str:
         """Return the version of PT-Scotch's MPI library."""
