@@ -11,13 +11,7 @@ from switchgnn.controller.change import InstallReport, SwitchReport
 from switchgnn.controller.controls.outcome import Outcome
 from switchgnn.controller.counters import Counters, read_counters
 from switchgnn.controller.errors import ControllerError
-from switchgnn.controller.install import (
-    DesiredStates,
-    Share,
-    clear,
-    install,
-    install_each,
-)
+from switchgnn.controller.install import DesiredStates, Share, clear, install, install_each
 from switchgnn.controller.p4runtime.client import P4RuntimeClient, program_cookie
 from switchgnn.controller.p4runtime.connection import TlsOptions
 from switchgnn.controller.plan import SwitchPlan, leaf_spine_switch_plan, load_plan

@@ -156,23 +156,14 @@ def group_updates(before: Groups, after: Groups) -> Iterator[p4r.Update]:
 
 @dataclass(frozen=True)
 class SwitchReport:
-    """One switch's part of an install.
+    """One switch's part of an install."""
 
-    Attributes:
-        address: of the switch.
-        pipeline_pushed: whether the P4 program had to be loaded.
-        counts: entries, groups and default actions that were written.
-        entries: entries of each table now, by its name.
-        groups: multicast groups now.
-        seconds: from the first write to the end of verification.
-    """
-
-    address: str
-    pipeline_pushed: bool
-    counts: ChangeCounts
-    entries: Mapping[str, int]
-    groups: int
-    seconds: float
+    address: str  # of the switch
+    pipeline_pushed: bool  # whether the P4 program had to be loaded
+    counts: ChangeCounts  # entries, groups and default actions that were written
+    entries: Mapping[str, int]  # entries of each table now, by its name
+    groups: int  # multicast groups now
+    seconds: float  # from the first write to the end of verification
 
     @property
     def changed(self) -> bool:
@@ -193,17 +184,11 @@ class SwitchReport:
 
 @dataclass(frozen=True)
 class InstallReport:
-    """A whole install.
+    """A whole install."""
 
-    Attributes:
-        session: its number, the same at all switches.
-        plan: digest (hex) of the plan.
-        switches: one report each, in the order given.
-    """
-
-    session: int
-    plan: str
-    switches: tuple[SwitchReport, ...]
+    session: int  # its number, the same at all switches
+    plan: str  # digest (hex) of the plan
+    switches: tuple[SwitchReport, ...]  # one report each, in the order given
 
     @property
     def changed(self) -> bool:

@@ -13,6 +13,7 @@ from switchgnn.controller.controls.fanout import Fanout
 from switchgnn.controller.controls.loop import FIRST_LOOP_PORT
 from switchgnn.controller.controls.session import Session
 from switchgnn.controller.controls.tables import Keyed
+from switchgnn.controller.counters import bank_slots
 from switchgnn.controller.errors import PlanRefusedError
 from switchgnn.controller.p4runtime.layout import Array, Layout, Table
 from switchgnn.controller.plan import SwitchPlan
@@ -107,8 +108,7 @@ def _cells(register: Array, plan: SwitchPlan, reserved: int) -> int:
     if register.name.endswith(_BY_SLOT):
         return plan.manifest.slots_per_bank + reserved
     if register.name.endswith(_BY_DESTINATION):
-        slots = plan.switch.result_slot
-        return int(slots.max()) + 1 if len(slots) else 0
+        return bank_slots(plan.switch)
     # The others do not depend on the plan.
     return register.size
 
@@ -127,8 +127,8 @@ def check_plan(plan: SwitchPlan, program: Program, layout: Layout, network: Netw
         )
     if plan.manifest.program != program.digest:
         raise PlanRefusedError(
-            f"The plan is for another P4 program ({_short(plan.manifest.program)}; this one is "
-            f"{_short(program.digest)}): make the plan again."
+            f"The plan is for another P4 program ({plan.manifest.program[:12]}; this one is "
+            f"{program.digest[:12]}): make the plan again."
         )
     _check_workers(plan, layout, network)
     _check_network(network)
@@ -141,10 +141,6 @@ def check_plan(plan: SwitchPlan, program: Program, layout: Layout, network: Netw
                 f"{table.room:,}: make a plan with fewer, or compile the P4 program with a larger "
                 "table."
             )
-
-
-def _short(digest: str) -> str:
-    return digest[:12]
 
 
 def _check_workers(plan: SwitchPlan, layout: Layout, network: Network) -> None:

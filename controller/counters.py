@@ -20,24 +20,16 @@ RELEASES_COUNTER = "releases"
 
 @dataclass(frozen=True)
 class Counters:
-    """The counters of one switch.
+    """The counters of one switch."""
 
-    Attributes:
-        outcomes: frames by their outcome.
-        banks: events in the slots of each bank.
-        unrouted: complete sums without a result entry.
-        marked: packets that were marked for congestion.
-        releases: released slots by worker; on a spine, by leaf.
-        port_queue: packets by the length, in packets, of the queue that they found at their
-            port; the last cell includes all longer queues.
-    """
-
-    outcomes: Mapping[Outcome, int]
+    outcomes: Mapping[Outcome, int]  # frames by their outcome
     passes: Passes
-    banks: tuple[BankEvents, ...]
-    unrouted: int
-    marked: int
-    releases: tuple[int, ...]
+    banks: tuple[BankEvents, ...]  # events in the slots of each bank
+    unrouted: int  # complete sums without a result entry
+    marked: int  # packets that were marked for congestion
+    releases: tuple[int, ...]  # released slots by worker; on a spine, by leaf
+    # packets by the length, in packets, of the queue that they found at their port; the last cell
+    # includes all longer queues
     port_queue: tuple[int, ...]
 
     def named(self) -> dict[str, int]:

@@ -102,17 +102,11 @@ def install(
 
 @dataclass(frozen=True)
 class Share:
-    """One switch's share of an install.
+    """One switch's share of an install."""
 
-    Attributes:
-        plan: what it serves.
-        network: what is around it.
-        switch: its address (``HOST:PORT`` or ``unix:PATH``) or a client.
-    """
-
-    plan: SwitchPlan
-    network: Network
-    switch: str | P4RuntimeClient
+    plan: SwitchPlan  # what it serves
+    network: Network  # what is around it
+    switch: str | P4RuntimeClient  # its address (``HOST:PORT`` or ``unix:PATH``) or a client
 
 
 class DesiredStates:

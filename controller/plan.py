@@ -14,17 +14,11 @@ from switchgnn.planner.plan.plan import SwitchPart
 
 @dataclass(frozen=True, eq=False)
 class SwitchPlan:
-    """A plan without the parts of the workers.
+    """A plan without the parts of the workers."""
 
-    Attributes:
-        manifest: of the plan.
-        switch: sources, entries and results of the switch.
-        part: what it has to know as a leaf or a spine; None in a star.
-    """
-
-    manifest: Manifest
-    switch: SwitchPart
-    part: LeafSpinePart | None = None
+    manifest: Manifest  # of the plan
+    switch: SwitchPart  # sources, entries and results of the switch
+    part: LeafSpinePart | None = None  # what it has to know as a leaf or a spine; None in a star
 
     @property
     def below(self) -> tuple[int, ...]:

@@ -45,19 +45,13 @@ NO_TABLES = TablesInUse((), 0)
 
 @dataclass(frozen=True)
 class SwitchState:
-    """A summary of one switch.
-
-    Attributes:
-        cookie: marks its program.
-        marking: when packets are marked.
-        reduces: contributions to a sum of an all-reduce; 0: there is none.
-    """
+    """A summary of one switch."""
 
     address: str
-    cookie: int
+    cookie: int  # marks its program
     session: SessionEntry
-    marking: Marking
-    reduces: int
+    marking: Marking  # when packets are marked
+    reduces: int  # contributions to a sum of an all-reduce; 0: there is none
     tables: TablesInUse
     counters: Counters
 

@@ -109,9 +109,7 @@ class SwitchInstall:
         if not self._touched:
             return
         try:
-            if not self.client.alive:
-                self.client.close()
-                self.client.open()
+            self.client.reopen()
             present = read_state(self.client, self._layout)
             change = change_between(self._layout, present, self._before)
             self.client.write_requests(change.requests())

@@ -52,16 +52,12 @@ class WatchEventKind(Enum):
 
 @dataclass(frozen=True)
 class WatchEvent:
-    """An event at a watched switch.
-
-    Attributes:
-        message: a sentence.
-        counters: for COUNTED, the growth of each counter that moved.
-    """
+    """An event at a watched switch."""
 
     kind: WatchEventKind
     address: str
-    message: str
+    message: str  # a sentence
+    # for COUNTED, the growth of each counter that moved
     counters: Mapping[str, int] = field(default_factory=dict)
 
 
@@ -153,7 +149,7 @@ class _Watcher:
         self._install()
         while not self.stop.wait(self.interval):
             try:
-                lost = self._lost()
+                lost = [client for client in self.clients if not self._serves(client)]
                 if not lost:
                     self._count()
             except OtherPlanError:
@@ -184,9 +180,6 @@ class _Watcher:
         with suppress(ControllerError):
             self._counted[client.address] = read_counters(client).named()
 
-    def _lost(self) -> list[P4RuntimeClient]:
-        return [client for client in self.clients if not self._serves(client)]
-
     def _serves(self, client: P4RuntimeClient) -> bool:
         if not client.alive or client.get_pipeline_cookie() != program_cookie(self.program):
             return False
@@ -200,7 +193,8 @@ class _Watcher:
         told = ""
         while not self.stop.is_set():
             try:
-                self._reconnect()
+                for client in self.clients:
+                    client.reopen()
                 self._install()
                 return
             except (PlanRefusedError, OtherPlanError):
@@ -213,12 +207,6 @@ class _Watcher:
                     for client in self.clients:
                         self._tell(WatchEventKind.WAITING, client, told)
             self.stop.wait(self.interval)
-
-    def _reconnect(self) -> None:
-        for client in self.clients:
-            if not client.alive:
-                client.close()
-                client.open()
 
     def _look_on(self) -> None:
         """Check which plan switches serve that another controller has taken over."""

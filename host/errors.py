@@ -6,14 +6,11 @@ from switchgnn.base.errors import SwitchGNNError
 
 
 class HostError(SwitchGNNError):
-    """A worker cannot go on.
-
-    Attributes:
-        workers: the numbers of the other workers that the message blames; often empty.
-    """
+    """A worker cannot go on."""
 
     def __init__(self, message: str, workers: Iterable[int] = ()) -> None:
         super().__init__(message)
+        # The numbers of the other workers that the message blames; often empty.
         self.workers = tuple(workers)
 
 

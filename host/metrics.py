@@ -7,13 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 
-from switchgnn.base.metrics import (
-    Metric,
-    MetricKind,
-    MetricsError,
-    serve_metrics,
-    values_by_name,
-)
+from switchgnn.base.metrics import Metric, MetricKind, MetricsError, serve_metrics, values_by_name
 from switchgnn.base.tasks import EventWriter
 from switchgnn.host.status import ExchangeStatus
 from switchgnn.host.transport import Transport

@@ -366,10 +366,7 @@ def test_what_is_right_is_a_frozen_record():
         ({"by_name": {"a": {"size": 1, "hue": 2}}}, "by_name.a: unknown field hue; known: size"),
         ({"by_name": {"a": {"size": "1"}}}, "by_name[...].size: expected int, got str"),
         ({"where": {"a": 1.5}}, "where[...]: expected int | str, got float"),
-        (
-            {"hue": 1},
-            "unknown field hue; known: by_name, exact, name, parts, rates, where",
-        ),
+        ({"hue": 1}, "unknown field hue; known: by_name, exact, name, parts, rates, where"),
     ],
 )
 def test_what_is_wrong_is_named(changes, said):

@@ -135,12 +135,6 @@ class Child:
         except FileNotFoundError as error:
             raise FabricError(f"no {error.filename}.") from error
 
-    def _tell_end(self, code: int | None) -> None:
-        _LOG.info("%s: ended with code %s", self.name, code)
-        if _LOG.isEnabledFor(logging.INFO):
-            for line in self.said()[-_MOST_LINES:]:
-                _LOG.info("%s said: %s", self.name, line)
-
     def said(self) -> list[str]:
         """Return the non-empty lines of its log."""
         try:
@@ -225,7 +219,10 @@ class Child:
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
-        self._tell_end(process.poll())
+        _LOG.info("%s: ended with code %s", self.name, process.poll())
+        if _LOG.isEnabledFor(logging.INFO):
+            for line in self.said()[-_MOST_LINES:]:
+                _LOG.info("%s said: %s", self.name, line)
         self._close_pipes()
 
     def __enter__(self) -> "Child":

@@ -47,17 +47,11 @@ class FabricChoice:
 
 @dataclass(frozen=True)
 class FlowLimits:
-    """Limits on packets in flight.
+    """Limits on packets in flight."""
 
-    Attributes:
-        window: features of a worker in flight.
-        ecn_threshold: packets in a queue from which on they are marked beside ordinary traffic.
-        queue: packets that a queue of the switch holds.
-    """
-
-    window: int
-    ecn_threshold: int
-    queue: int
+    window: int  # features of a worker in flight
+    ecn_threshold: int  # packets in a queue from which on they are marked beside ordinary traffic
+    queue: int  # packets that a queue of the switch holds
 
 
 def usual_limits(target: Target, *, shaped: bool) -> FlowLimits:

@@ -108,9 +108,6 @@ class Fabric(ABC):
         forkserver: forks embedded switches and workers; None: they are started as programs.
         cable_recordings: files from ``begin_recording`` for the frames of each cable, by its name.
         logs: another folder for the logs.
-
-    Attributes:
-        relay: the relay of the cables of a running fabric, or None.
     """
 
     def __init__(
@@ -128,7 +125,7 @@ class Fabric(ABC):
         self._forkserver = forkserver
         self.folder = folder
         self.logs = logs or folder
-        self.relay: FaultyCables | None = None
+        self.relay: FaultyCables | None = None  # of the cables of a running fabric
         self._cable_faults = cable_faults if topology.cables else ""
         self._cable_recordings = dict(cable_recordings or {}) if topology.cables else {}
         self._relays = bool(self._cable_faults or self._cable_recordings)

@@ -16,7 +16,9 @@ _COMMON_HOST = "127.0.0.1"
 
 def free_udp_addresses(count: int) -> list[str]:
     """Return ``count`` different ``HOST:PORT`` for UDP, on a loopback address of their own."""
-    host = _own_host()
+    # Not seeded: two processes with one seed must not choose the same.
+    chosen = random.SystemRandom()
+    host = f"127.{chosen.randint(1, 254)}.{chosen.randint(0, 255)}.{chosen.randint(1, 254)}"
     with contextlib.ExitStack() as stack:
         sockets = [
             stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
@@ -40,9 +42,3 @@ def _bind(sock: socket.socket, host: str) -> None:
         sock.bind((host, 0))
     except OSError as error:
         raise FabricError(f"{host} cannot be used: {why_not_bound(error, host)}.") from error
-
-
-def _own_host() -> str:
-    # Not seeded: two processes with one seed must not choose the same.
-    chosen = random.SystemRandom()
-    return f"127.{chosen.randint(1, 254)}.{chosen.randint(0, 255)}.{chosen.randint(1, 254)}"

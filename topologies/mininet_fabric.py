@@ -7,7 +7,7 @@ import shutil
 import signal
 import socket
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
@@ -145,7 +145,10 @@ class MininetFabric(Fabric):
                 self._start_switch(switch, ports, address, namespace=self.switch_namespace(number))
             for child, address in zip(self._switches, addresses, strict=True):
                 wait_until_serving(child, address)
-        self._open_doors(addresses)
+        for switch, address in zip(topology.switches, addresses, strict=True):
+            path = socket_path(address)
+            if path is not None and address != switch.grpc_address:
+                self._doors.enter_context(TcpDoor(switch.grpc_address, path))
 
     def _socket_addresses(self) -> list[str]:
         """Return the P4Runtime addresses of the switches; TCP ports would be unreachable."""
@@ -157,12 +160,6 @@ class MininetFabric(Fabric):
             address if socket_path(address) else socket_address(folder, switch.name)
             for address, switch in zip(given, self.topology.switches, strict=True)
         ]
-
-    def _open_doors(self, addresses: Sequence[str]) -> None:
-        for switch, address in zip(self.topology.switches, addresses, strict=True):
-            path = socket_path(address)
-            if path is not None and address != switch.grpc_address:
-                self._doors.enter_context(TcpDoor(switch.grpc_address, path))
 
     def stop(self) -> None:
         """See ``Fabric``."""

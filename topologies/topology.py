@@ -42,23 +42,15 @@ def cable_name(leaf: int, spine: int) -> str:
 
 @dataclass(frozen=True)
 class Topology:
-    """Workers, switches and links: leaves with a link to each spine, or one leaf alone, a star.
-
-    Attributes:
-        grpc_addresses: of the switches, leaves first.
-        bandwidth: Mbit/s of each link; None: unlimited.
-        tls: certificates for P4Runtime; None: plain gRPC.
-        backend: of embedded switches; None: as the environment says.
-        mtu: bytes of the largest packet, for links with interfaces.
-    """
+    """Workers, switches and links: leaves with a link to each spine, or one leaf alone, a star."""
 
     networks: LeafSpineNetworks
     target: Target
-    grpc_addresses: tuple[str, ...]
-    bandwidth: float | None = None
-    tls: TlsFolder | None = None
-    backend: Backend | None = None
-    mtu: int = ETHERNET_MTU
+    grpc_addresses: tuple[str, ...]  # of the switches, leaves first
+    bandwidth: float | None = None  # Mbit/s of each link; None: unlimited
+    tls: TlsFolder | None = None  # certificates for P4Runtime; None: plain gRPC
+    backend: Backend | None = None  # of embedded switches; None: as the environment says
+    mtu: int = ETHERNET_MTU  # bytes of the largest packet, for links with interfaces
 
     @property
     def switches(self) -> tuple[TopologySwitch, ...]:

@@ -113,6 +113,12 @@ class P4RuntimeClient:
             opened, self._opened = self._opened, None
             opened.close()
 
+    def reopen(self) -> None:
+        """Connect again unless this is the connected primary."""
+        if not self.alive:
+            self.close()
+            self.open()
+
     def another(self, election_id: int = 1, *, primary: bool = False) -> "P4RuntimeClient":
         """Return another client for the same switch, not yet open; by default it only reads."""
         return P4RuntimeClient(

@@ -180,17 +180,11 @@ _CHANNEL_OPTIONS = (
 
 @dataclass(frozen=True)
 class TlsOptions:
-    """Files (PEM) for an encrypted connection.
+    """Files (PEM) for an encrypted connection."""
 
-    Attributes:
-        root_certificate: whom to trust; None trusts the system's authorities.
-        certificate: the client's own, when the switch asks for one.
-        key: the private key of ``certificate``.
-    """
-
-    root_certificate: Path | None = None
-    certificate: Path | None = None
-    key: Path | None = None
+    root_certificate: Path | None = None  # whom to trust; None trusts the system's authorities
+    certificate: Path | None = None  # the client's own, when the switch asks for one
+    key: Path | None = None  # the private key of ``certificate``
 
     def credentials(self) -> Any:  # noqa: ANN401
         """Return gRPC's credentials of files that `context` has read; a certificate needs a key."""

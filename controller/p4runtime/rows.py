@@ -140,7 +140,7 @@ def _big_endian(table: Table, field: Field, value: Value) -> Bytes:
     if wide and isinstance(value, np.ndarray) and value.ndim == 2:
         return value.astype(np.uint8, copy=False)
     numbers = np.atleast_1d(np.asarray(value, dtype=object if wide else None))
-    for number in _range(numbers):
+    for number in (int(numbers.min(initial=0)), int(numbers.max(initial=0))):
         if number < 0 or number >> field.bits:
             raise PlanRefusedError(
                 f"{field.name} of table {table.name} has {field.bits} bits, too few for {number}."
@@ -150,10 +150,6 @@ def _big_endian(table: Table, field: Field, value: Value) -> Bytes:
         return np.frombuffer(joined, np.uint8).reshape(-1, field.width)
     words = np.ascontiguousarray(numbers, dtype=">u8").view(np.uint8)
     return words.reshape(-1, _WORD_BYTES)[:, _WORD_BYTES - field.width :]
-
-
-def _range(numbers: Numbers) -> tuple[int, int]:
-    return (int(numbers.min()), int(numbers.max())) if len(numbers) else (0, 0)
 
 
 def _numbers(data: Bytes) -> NDArray[np.uint64]:

@@ -24,7 +24,6 @@ from switchgnn.controller.p4runtime.rows import (
     Rows,
     RowsDifference,
     concatenate,
-    no_rows,
     parse_rows,
     row_update,
 )
@@ -126,8 +125,6 @@ _PARAM_VALUE = 3 * 8 + 2
 _ONE_BYTE = 0x80
 # The reach of one step outside the buffer.
 _MARGIN = 256
-# Responses are decoded together up to this size, to amortize the steps.
-_TOGETHER_BYTES = 1 << 20
 _WORD = 8
 # Up to this number, parsing single entries beats a walk.
 _FEW = 16
@@ -142,27 +139,9 @@ def count_entities(response: bytes) -> int:
 
 def decode_rows(table: Table, responses: Iterable[bytes]) -> Rows:
     """Return the entries in serialized ReadResponses to a read of one table."""
-    parts = [_decode_response(table, response) for response in _joined(responses)]
-    return concatenate(table, no_rows(table), *parts)
-
-
-def _joined(responses: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield fewer and larger responses: protobuf joins messages by their bytes."""
-    together: list[bytes] = []
-    size = 0
-    for response in responses:
-        together.append(response)
-        size += len(response)
-        if size >= _TOGETHER_BYTES:
-            yield b"".join(together)
-            together, size = [], 0
-    yield b"".join(together)
-
-
-def _decode_response(table: Table, response: bytes) -> Rows:
-    if not response:
-        return no_rows(table)
-    spans = _spans(table, response)
+    # Protobuf joins messages by their bytes.
+    response = b"".join(responses)
+    spans = np.array(list(_entities(response)), np.intp).reshape(-1, 2)
     parts = []
     for action in table.actions:
         if len(spans) <= _FEW:
@@ -175,41 +154,8 @@ def _decode_response(table: Table, response: bytes) -> Rows:
     return concatenate(table, *parts, parse_rows(table, (each.table_entry for each in entities)))
 
 
-def _spans(table: Table, response: bytes) -> NDArray[np.intp]:
-    """Return where each entity starts and ends, int[N, 2]."""
-    for length_bytes in (2, 1):
-        spans = _spans_by_table(table, response, length_bytes)
-        if spans is not None:
-            return spans
-    return np.array(list(_entities(response)), np.intp).reshape(-1, 2)
-
-
-def _spans_by_table(table: Table, response: bytes, length_bytes: int) -> NDArray[np.intp] | None:
-    """Return the spans of entities if all lengths have that many bytes; else None.
-
-    Looks for the table's id, and checks that each entity ends where the next one starts.
-    """
-    needle = bytes([_TABLE_ID]) + _varint(table.id)
-    buffer = np.frombuffer(response, np.uint8)
-    header = 1 + length_bytes  # of a message
-    found = np.flatnonzero(buffer == needle[1]) - 1
-    found = found[(found >= 2 * header) & (found + len(needle) <= len(buffer))]
-    for offset, byte in enumerate(needle):
-        found = found[buffer[found + offset] == byte]
-    starts = found - 2 * header
-    if not len(starts) or starts[0] != 0 or (buffer[starts] != _ENTITIES).any():
-        return None
-    lengths = buffer[starts + 1].astype(np.intp)
-    if length_bytes > 1:
-        lengths = lengths & _ONE_BYTE - 1 | buffer[starts + 2].astype(np.intp) << 7
-    bodies = starts + header
-    ends = bodies + lengths
-    if ends[-1] != len(buffer) or (starts[1:] != ends[:-1]).any():
-        return None
-    return np.stack((bodies, ends), axis=1)
-
-
 def _entities(response: bytes) -> Iterator[tuple[int, int]]:
+    """Yield where each entity starts and ends."""
     at, end = 0, len(response)
     while at < end:
         if response[at] != _ENTITIES:
@@ -266,17 +212,14 @@ class _Walk:
             self._value(field, start + ACTION_ID_BYTES, header, (1, 5))
         self.sound &= self._at == self._end
 
-    def _expect(self, byte: int) -> None:
-        self.sound &= self._buffer[self._at] == byte
-        self._advance(1)
-
     def _advance(self, by: int | NDArray[np.intp]) -> None:
         # Unsound entities must not leave the buffer.
         self._at = np.minimum(self._at + by, len(self._buffer) - _MARGIN)
 
     def _constant(self, expected: bytes) -> None:
         for byte in expected:
-            self._expect(byte)
+            self.sound &= self._buffer[self._at] == byte
+            self._advance(1)
 
     def _length(self) -> NDArray[np.intp]:
         low = self._buffer[self._at].astype(np.intp)
@@ -289,7 +232,7 @@ class _Walk:
 
     def _message(self, tag: int) -> None:
         """Enter a message that ends where the entity ends."""
-        self._expect(tag)
+        self._constant(bytes([tag]))
         length = self._length()
         self.sound &= self._at + length == self._end
 

@@ -145,7 +145,8 @@ class CompressedRows:
             self._savings.full += 1
         sent, held = self._tables[key]
         self._savings.skipped += len(changed) - int(changed.sum())
-        words = self._pack(self._news(outgoing[changed], sent[changed]))
+        news = outgoing[changed]
+        words = self._pack(news if self._quantiser is None else news - sent[changed])
         self._update(sent, changed, words)
         arrived = swap(
             key.round_name("changes"),
@@ -170,9 +171,6 @@ class CompressedRows:
             flag_rows(side.in_indptr),
         )
         return unpack_flags(arrived, side.in_indptr)
-
-    def _news(self, rows: NDArray[np.float32], held: NDArray[np.float32]) -> NDArray[np.float32]:
-        return rows if self._quantiser is None else rows - held
 
     def _update(
         self, table: NDArray[np.float32], indices: NDArray[np.bool_], words: NDArray[np.float32]

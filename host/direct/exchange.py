@@ -175,7 +175,8 @@ class DirectExchange:
 
     def step(self, longest: float = float("inf")) -> bool:
         """Send and receive a little, at most `longest` seconds; return whether there is news."""
-        self._take_handed()
+        while not self._handed.empty():
+            self._accept(self._handed.get())
         now = self._clock.now()
         # A round without any rows is complete immediately.
         news = self._close_rounds()
@@ -188,7 +189,8 @@ class DirectExchange:
             for index in left:
                 news |= self._take(batch.frame(index), now)
         news |= self._close_rounds()
-        if news or self._nothing_awaited:
+        # Without more rows from this worker the others may have done all they can.
+        if news or (self._outbox.idle and all(map(self._arrivals.done, self._rounds))):
             self._deadline = now + self._timeout
         self._check_timeout(now)
         self._outbox.ask_about_what_is_late(now)
@@ -257,10 +259,6 @@ class DirectExchange:
         left = max(0.001, min(_LONGEST_WAIT, self._deadline - now))
         return left if self._outbox.idle else min(left, max(0.001, self._outbox.next_timer(now)))
 
-    def _take_handed(self) -> None:
-        while not self._handed.empty():
-            self._accept(self._handed.get())
-
     def _accept(self, order: Round | Cargo | None) -> None:
         self._deadline = self._clock.now() + self._timeout
         if isinstance(order, Cargo):
@@ -286,11 +284,6 @@ class DirectExchange:
             self._finished = min(self._rounds, default=self._newest + 1) - 1
             closed.complete = True
         return bool(complete)
-
-    @property
-    def _nothing_awaited(self) -> bool:
-        """Whether the others have done all they can without more rows from this worker."""
-        return self._outbox.idle and all(map(self._arrivals.done, self._rounds))
 
     def _take(self, frame: memoryview, now: float) -> bool:
         """Process a frame; return whether it is progress."""

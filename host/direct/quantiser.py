@@ -11,10 +11,7 @@ from numpy.typing import NDArray
 
 from switchgnn.host.errors import FeatureError
 
-_CODES: dict[int, np.dtype[np.unsignedinteger[Any]]] = {
-    8: np.dtype("u1"),
-    16: np.dtype(">u2"),
-}
+_CODES: dict[int, np.dtype[np.unsignedinteger[Any]]] = {8: np.dtype("u1"), 16: np.dtype(">u2")}
 _WORD_BYTES = 4
 # The smallest and the largest number of a row precede its codes.
 _RANGE_WORDS = 2
@@ -53,7 +50,8 @@ class Quantiser:
                 "and so must their changes; at least one is not: use 32 bits, or find out why the "
                 "numbers grow."
             )
-        codes = np.zeros((len(rows), self._code_bytes(rows.shape[1])), dtype=np.uint8)
+        code_bytes = (self.words(rows.shape[1]) - _RANGE_WORDS) * _WORD_BYTES
+        codes = np.zeros((len(rows), code_bytes), dtype=np.uint8)
         exact = (rows - low) / np.where(step > 0, step, 1)
         codes.view(self._code)[:, : rows.shape[1]] = np.minimum(self._round(exact), self._steps)
         return np.concatenate([low, high, _as_words(codes)], axis=1)
@@ -66,9 +64,6 @@ class Quantiser:
         numbers *= self._step(low, high)
         numbers += low
         return numbers
-
-    def _code_bytes(self, width: int) -> int:
-        return (self.words(width) - _RANGE_WORDS) * _WORD_BYTES
 
     def _step(self, low: NDArray[np.float32], high: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return float32[K, 1], the distance of two codes; 0 for equal numbers."""

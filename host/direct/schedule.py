@@ -200,13 +200,9 @@ def count_rows(boundary: BoundaryEdges, workers: int, choose: EdgeChoice) -> Pai
         by_copy = choose(part)
         rows += rows_between(part, workers, by_copy)
         pairs = part.destination.astype(np.int64) * workers + part.source_worker
-        sums += _repeated(pairs[~by_copy])
+        # A sum has several rows.
+        sums += int(np.count_nonzero(np.unique(pairs[~by_copy], return_counts=True)[1] > 1))
     return PairRows(rows, sums)
-
-
-def _repeated(keys: NDArray[np.int64]) -> int:
-    """Return how many different keys occur more than once."""
-    return int((np.unique(keys, return_counts=True)[1] > 1).sum())
 
 
 def _rows(boundary: BoundaryEdges, by_copy: NDArray[np.bool_], turn: NDArray[np.int64]) -> _RowIds:

@@ -198,7 +198,9 @@ class Driver:
             while not self._stopping:
                 self._exchange.sleep()
                 self._since = time.perf_counter()
-                while self._busy and not self._stopping:
+                while not self._stopping and (
+                    self._exchange.under_way or not self._attended.is_set()
+                ):
                     if self._exchange.step(_FOREVER if self._waited_for else _GLANCE):
                         self._notify()
                 self._seconds += time.perf_counter() - self._since
@@ -207,10 +209,6 @@ class Driver:
             # The waiting thread raises it.
             self._error = error
             self._notify()
-
-    @property
-    def _busy(self) -> bool:
-        return self._exchange.under_way or not self._attended.is_set()
 
     def _attend(self, over: threading.Event) -> None:
         self._attended = over

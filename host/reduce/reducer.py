@@ -34,19 +34,14 @@ class _Submitted:
 class Reducer:
     """Runs the all-reduces of one worker on a thread of its own. A context manager.
 
-    All methods may be called from any thread, but all workers must submit in the same order.
-
-    Args:
-        stream: a stream that has started; from now on only the reducer's thread uses it. Its link
-            must stay open until the reducer is closed.
-        clock: that of the stream.
-
-    Attributes:
-        seconds: for which all-reduces were under way.
+    All methods may be called from any thread, but all workers must submit in the same order. The
+    stream must have started; from now on only the reducer's thread uses it, with `clock`, which is
+    its own. Its link must stay open until the reducer is closed.
     """
 
     def __init__(self, stream: ReduceStream, clock: Clock = SYSTEM_CLOCK) -> None:
-        self._stream, self._clock, self.seconds = stream, clock, 0.0
+        self._stream, self._clock = stream, clock
+        self.seconds = 0.0  # for which all-reduces were under way
         self._changed = threading.Condition()
         self._submitted: deque[_Submitted] = deque()
         self._running: deque[tuple[Reduction, Future[NDArray[Any]]]] = deque()

@@ -42,11 +42,6 @@ class Description:
     type: str
     average: bool
 
-    @classmethod
-    def from_bits(cls, bits: int) -> "Description":
-        """Return what has these 64 bits."""
-        return cls(bits >> 3, TYPES[bits >> 1 & 3], bool(bits & 1))
-
     @property
     def bits(self) -> int:
         """All of it as 64 bits."""
@@ -191,7 +186,9 @@ class DescriptionExchange(Reduction):
         """Raise the error that says what differs."""
         super().take(sums, number, limit)
         bits = self.result.astype(_NUMBER).view(_BITS).tolist()
-        first, *_ = found = [Description.from_bits(each) for each in bits]
+        first, *_ = found = [
+            Description(each >> 3, TYPES[each >> 1 & 3], bool(each & 1)) for each in bits
+        ]
         other = next((worker for worker, each in enumerate(found) if each != first), 0)
         raise DisagreementError(
             f"All-reduce: worker 0 reduces {first}, but worker {other} reduces {found[other]}. "

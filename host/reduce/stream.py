@@ -9,11 +9,7 @@ from numpy.typing import NDArray
 from switchgnn.base.clock import SYSTEM_CLOCK, Clock
 from switchgnn.host.congestion import CongestionWindow
 from switchgnn.host.heartbeat import HeartbeatBit
-from switchgnn.host.innetwork.errors import (
-    InNetworkError,
-    RoundMismatchError,
-    check_plan,
-)
+from switchgnn.host.innetwork.errors import InNetworkError, RoundMismatchError, check_plan
 from switchgnn.host.pace import Pace
 from switchgnn.host.reduce.frames import (
     LAST_NUMBER,

@@ -12,20 +12,17 @@ class SumTimeout:
     """What a worker knows about the switch and the other workers while sums are missing.
 
     `link`: its name, for messages. `seconds`: without progress or signs of life, until it gives up.
-
-    Attributes:
-        progress_at: when the last sum came, or when there was none to wait for.
-        foreign: packets of another session.
-        wrong: sums that did not fit.
     """
 
     def __init__(self, link: str, worker: int, workers: int, seconds: float, now: float) -> None:
         self._link, self._worker, self._workers = link, worker, workers
         self._seconds = seconds
         self._signs = SignsOfLife(workers)
+        # `progress_at`: when the last sum came, or when there was none to wait for.
         self._heard_at = self.progress_at = self._others_missing_at = now
         self._looked_at = now
-        self.foreign = self.wrong = 0
+        self.foreign = 0  # packets of another session
+        self.wrong = 0  # sums that did not fit
 
     def heard(self, now: float) -> None:
         """Record an answer of the switch."""

@@ -22,10 +22,7 @@ from switchgnn.host.reduce.reducer import Reducer
 from switchgnn.host.transport import LinkConfig
 
 # The arrays of a worker's file: the sums of the last all-reduce of each type.
-REDUCED = {
-    "integers": ArrayKind(("<i4",), (1,)),
-    "floats": ArrayKind(("<f4",), (1,)),
-}
+REDUCED = {"integers": ArrayKind(("<i4",), (1,)), "floats": ArrayKind(("<f4",), (1,))}
 INTEGERS, FLOATS = "int32", "float32"
 
 

@@ -18,7 +18,7 @@ from functools import partial
 from typing import NamedTuple
 
 from switchgnn.base.network_file import mtu_of
-from switchgnn.base.udp_socket import connected_udp, why_not_bound
+from switchgnn.base.udp_socket import connected_udp, enlarge_receive_buffer, why_not_bound
 from switchgnn.host.errors import LinkError
 from switchgnn.host.wire.addresses import DSCP_CONTROL, TOS_AT
 from switchgnn.host.wire.batches import (
@@ -80,7 +80,6 @@ _MESSAGES_AT_ONCE = 16
 _LARGEST_MESSAGE = 1 << 16
 _SOL_UDP, _UDP_GRO = 17, 104
 _SO_ATTACH_FILTER = 26
-_SO_RCVBUFFORCE = 33
 # TC_PRIO_INTERACTIVE of <linux/pkt_sched.h>.
 _INTERACTIVE = 6
 # Seconds on the line of the frames that leave a limited link in one step.
@@ -182,7 +181,8 @@ class SocketLink(Link):
         self._writable = select.poll()
         self._writable.register(sock, select.POLLOUT)
         self._frames_up = self._bytes_up = self._frames_down = self._bytes_down = 0
-        _enlarge_receive_buffer(sock)
+        # Room for a burst of sums while the worker packs features.
+        enlarge_receive_buffer(sock, _RECEIVE_BUFFER)
         sock.setblocking(False)
 
     @property
@@ -447,14 +447,6 @@ def _arriving(sock: socket.socket, *, whole: bool) -> Arriving:
             fd = sock.fileno()
             return NativeArriving(frames, fd, _MESSAGES_AT_ONCE, _LARGEST_MESSAGE, cut=True)
     return NativeArriving(frames, sock.fileno(), _AT_ONCE, LARGEST_FRAME, cut=False)
-
-
-def _enlarge_receive_buffer(sock: socket.socket) -> None:
-    # Room for a burst of sums while the worker packs features.
-    with contextlib.suppress(PermissionError):
-        sock.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, _RECEIVE_BUFFER)
-        return
-    sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _RECEIVE_BUFFER)
 
 
 def _packet_sender(interface: str) -> socket.socket:

@@ -102,10 +102,7 @@ def read_npy(
 ) -> NDArray[Any]:
     """Read one array, which takes no more memory than its file, or what gzip has packed in it.
 
-    `source`, `where`, `remedy`: see `read_arrays`.
-
-    Raises:
-        ArraysError: the file cannot be read, or holds anything else.
+    `source`, `where`, `remedy` and errors: see `read_arrays`.
     """
     with _refusing(source, where, remedy), _opened(source, PACKED) as (file, size):
         return _load(file, size, kind)
@@ -124,10 +121,6 @@ def read_npz(
 
     `limit`: on the bytes of all arrays that are read. `others`: a pattern of the names of further
     arrays that are ignored; others are refused.
-
-    Raises:
-        ArraysError: the file cannot be read, is damaged, lacks an array, has further ones, or
-            exceeds the limit.
     """
     with _refusing(source, where, remedy), _opened(source, limit) as (file, _):
         # Of the packed file: what is packed twice gets no second allowance.

@@ -12,12 +12,9 @@ class SwitchGNNError(Exception):
     """A failure that the user can act on: what failed, on which object, what to do.
 
     The command line prints the message without a traceback and exits with code 2.
-
-    Attributes:
-        details: printed above the message, such as a traceback of the user's code; often empty.
     """
 
-    details = ""
+    details = ""  # printed above the message, such as a traceback of the user's code
 
     def __str__(self) -> str:
         return printable(super().__str__())

@@ -137,16 +137,10 @@ def user_name(user: int) -> str:
 
 @contextmanager
 def private_folder(prefix: str, inside: str | None = None) -> Iterator[Path]:
-    """Make a temporary folder for this user alone, removed after the block.
+    """Make a folder for this user alone in `inside`, or else in that for temporary files.
 
-    If this process and its forks are killed before, the next call with that parent removes it.
-
-    Args:
-        prefix: of its name.
-        inside: its parent; by default the folder for temporary files.
-
-    Raises:
-        WriteError: it cannot be made.
+    It is removed after the block. If this process and its forks are killed before, the next call
+    with that parent removes it. WriteError if it cannot be made.
     """
     try:
         _remove_abandoned(Path(inside or tempfile.gettempdir()))

@@ -1,5 +1,6 @@
 """Memory of the process and the machine, how the program was installed, and starting modules."""
 
+import importlib.metadata
 import re
 import resource
 import sys
@@ -93,6 +94,14 @@ def _process_peak() -> int:
 
 
 _NAME = "switchgnn"
+
+
+def version_of(package: str) -> str | None:
+    """Return the version of an installed package, or None."""
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return None
 
 
 def checkout() -> Path | None:

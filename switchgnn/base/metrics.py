@@ -161,16 +161,10 @@ class NoAnswerError(MetricsError):
 
 
 def ask_metrics(host: str, port: int, *, seconds: float = 1.0, most_bytes: int = 1 << 18) -> str:
-    """Return the metrics served at an address, as text.
+    """Return the metrics served at an address or a name, as text.
 
-    Args:
-        host: a name or an address.
-        port: its TCP port.
-        seconds: deadline of the whole answer, after the name is resolved.
-        most_bytes: limit of the answer.
-
-    Raises:
-        NoAnswerError: there is no answer, or one that is late, too long, or not status 200.
+    NoAnswerError if there is no answer, or one that is late (`seconds` after the name is resolved),
+    too long, or not status 200.
     """
     end = time.monotonic() + seconds
     address = f"{host}:{port}"

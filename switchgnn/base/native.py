@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 
 from switchgnn.base.errors import SwitchGNNError
@@ -42,10 +42,8 @@ def cache_folder(part: str) -> Path:
     """Return the cache folder of a part of this project, made if need be.
 
     It is in the user's cache, or else in the folder for temporary files, with a warning: the user
-    may have no home, and its file system may be read-only or mounted ``noexec``.
-
-    Raises:
-        CacheError: neither can be used.
+    may have no home, and its file system may be read-only or mounted ``noexec``. CacheError if
+    neither can be used.
     """
     reasons: list[str] = []
     for find in (_user_cache, _temporary_cache):
@@ -95,19 +93,11 @@ def _warn_once(sentence: str) -> None:
 def compiled_once(
     folder: Path, name: str, made_of: Iterable[str | bytes], compile_to: Callable[[Path], None]
 ) -> Path:
-    """Return the path of a compiled file, compiling it unless it is cached.
+    """Return the path of a compiled file in a cache, compiling it to a path unless it is there.
 
-    Its name has a digest of its inputs. One process compiles at a time.
-
-    Args:
-        folder: of the cache.
-        name: the beginning of the file's name.
-        made_of: all inputs: sources, compiler, flags, versions.
-        compile_to: compiles to a path.
-
-    Raises:
-        CompilerError: the folder cannot be written, others may write to it, or to a folder above,
-            or `compile_to` fails.
+    After `name` it is called by a digest of `made_of`, all inputs: sources, compiler, flags,
+    versions. One process compiles at a time. CompilerError if that fails, the folder cannot be
+    written, or others may write to it or to a folder above.
     """
     try:
         return _compiled_once(folder, f"{name}-{_digest(made_of)}", compile_to)
@@ -118,7 +108,8 @@ def compiled_once(
 def _compiled_once(folder: Path, name: str, compile_to: Callable[[Path], None]) -> Path:
     _make(folder)
     folder = folder.resolve()
-    _check(folder)
+    if (reason := reason_to_distrust_path(folder)) is not None:
+        raise CacheError(f"The cache {folder} is not used: {reason}. {_CURE}.")
     file = folder / name
     with _locked(file.with_suffix(".lock")):
         if not file.exists():
@@ -141,12 +132,6 @@ def _make(folder: Path) -> None:
     """Make a folder and its missing parents for their owner alone."""
     for each in (*reversed(folder.parents), folder):
         each.mkdir(_OWNER_ONLY, exist_ok=True)
-
-
-def _check(folder: Path) -> None:
-    reason = reason_to_distrust_path(folder)
-    if reason is not None:
-        raise CacheError(f"The cache {folder} is not used: {reason}. {_CURE}.")
 
 
 def _digest(made_of: Iterable[str | bytes]) -> str:
@@ -186,17 +171,10 @@ def needed_compiler(who: str) -> str:
 
 
 def compile_unit(command: Sequence[str], unit: str, what: str, output: Path) -> None:
-    """Compile a unit from standard input.
+    """Compile a unit, called `what` in errors, from the standard input of a compiler (``-``).
 
-    Args:
-        command: the compiler with its arguments, ``-`` for the unit.
-        unit: its source.
-        what: its name in errors.
-        output: its folder has temporary files, and headers that are included first; other users
-            must not be able to write there.
-
-    Raises:
-        CompilerError: the compiler fails; the message ends with its output.
+    The folder of `output` has temporary files, and headers that are included first; other users
+    must not be able to write there. If the compiler fails, CompilerError ends with its output.
     """
     folder, command = output.absolute().parent, (*command, "-o", str(output.absolute()))
     own = {**os.environ, "TMPDIR": str(folder)}
@@ -234,10 +212,10 @@ def compiled_library(source: LibrarySource) -> Path:
     contents = [(source.folder / name).read_bytes() for name in source.files]
     contents.append((SHARED / "crc32.h").read_bytes())
     made_of: tuple[str | bytes, ...] = (compiler, *_FLAGS, source.unit, *contents)
-    compile_to = partial(_compile, compiler, source)
-    return compiled_once(cache_folder(source.part), source.name, made_of, compile_to)
-
-
-def _compile(compiler: str, source: LibrarySource, library: Path) -> None:
     command = (compiler, *_FLAGS, "-I", str(source.folder), "-I", str(SHARED), "-x", "c++", "-")
-    compile_unit(command, source.unit, source.who, library)
+    return compiled_once(
+        cache_folder(source.part),
+        source.name,
+        made_of,
+        lambda library: compile_unit(command, source.unit, source.who, library),
+    )

@@ -8,15 +8,10 @@ from switchgnn.base.errors import SwitchGNNError
 
 @dataclass(frozen=True)
 class Station:
-    """The addresses of a worker or a switch.
+    """The addresses of a worker or a switch."""
 
-    Attributes:
-        mac: Ethernet address as text, such as ``02:00:00:00:00:01``.
-        ip: IPv4 address as text, in dotted form.
-    """
-
-    mac: str
-    ip: str
+    mac: str  # Ethernet address as text, such as ``02:00:00:00:00:01``
+    ip: str  # IPv4 address as text, in dotted form
 
 
 ONLY_SWITCH = Station("02:00:00:00:ff:fe", "10.0.255.254")
@@ -24,29 +19,20 @@ ONLY_SWITCH = Station("02:00:00:00:ff:fe", "10.0.255.254")
 
 @dataclass(frozen=True)
 class Neighbour:
-    """A worker or another switch next to a switch.
+    """A worker or another switch next to a switch."""
 
-    Attributes:
-        port: the switch's port that leads to it.
-        station: its addresses.
-    """
-
-    port: int
-    station: Station
+    port: int  # the switch's port that leads to it
+    station: Station  # its addresses
 
 
 @dataclass(frozen=True)
 class Network:
-    """The surroundings of a switch.
+    """The surroundings of a switch."""
 
-    Attributes:
-        neighbours: in a star the workers in order; in a leaf-spine those below, then those above.
-        switch: the switch's own addresses.
-        beyond: workers reached through a neighbour, with the port that leads to them.
-    """
-
+    # in a star the workers in order; in a leaf-spine those below, then those above
     neighbours: tuple[Neighbour, ...]
-    switch: Station = ONLY_SWITCH
+    switch: Station = ONLY_SWITCH  # the switch's own addresses
+    # workers reached through a neighbour, with the port that leads to them
     beyond: tuple[Neighbour, ...] = ()
 
     @property
@@ -58,16 +44,11 @@ class Network:
 
 @dataclass(frozen=True)
 class LeafSpineNetworks:
-    """The networks around leaves and spines, or around one switch alone.
+    """The networks around leaves and spines, or around one switch alone."""
 
-    Attributes:
-        leaves: one per leaf, in order: its workers, then the spines.
-        spines: one per spine, in order: the leaves.
-        positions: each worker's leaf, and its index among the leaf's workers.
-    """
-
-    leaves: tuple[Network, ...]
-    spines: tuple[Network, ...]
+    leaves: tuple[Network, ...]  # one per leaf, in order: its workers, then the spines
+    spines: tuple[Network, ...]  # one per spine, in order: the leaves
+    # each worker's leaf, and its index among the leaf's workers
     positions: tuple[tuple[int, int], ...]
 
     @property
@@ -177,8 +158,7 @@ def _worker(number: int) -> Neighbour:
     # Two bytes above 250, so that no address ends in 255.
     high, low = (0, number) if number <= 250 else (number // 250, number % 250)
     return Neighbour(
-        port=number,
-        station=Station(f"02:00:00:00:{high:02x}:{low:02x}", f"10.0.{high}.{low}"),
+        port=number, station=Station(f"02:00:00:00:{high:02x}:{low:02x}", f"10.0.{high}.{low}")
     )
 
 

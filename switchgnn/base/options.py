@@ -28,16 +28,11 @@ def option(
     shown: bool | str | None = None,
     **more: Any,  # noqa: ANN401
 ) -> Any:  # noqa: ANN401
-    """Declare an option as a field of a dataclass; use it with `with_groups`.
+    """Declare an option as a field of a dataclass, for `with_groups`; `more` as `typer.Option` has.
 
-    Args:
-        panel: the title of its panel in the help.
-        metavar: the placeholder of its value.
-        text: its help text.
-        flags: its names where they do not follow from the field's.
-        default: the default value.
-        shown: the default value in the help, or whether it is shown.
-        more: further arguments of `typer.Option`.
+    `panel` is the title of its panel in the help, `metavar` the placeholder of its value, `flags`
+    its names where they do not follow from the field's, and `shown` the default value in the help,
+    or whether it is shown.
     """
     if shown is None:
         shown = default is not None
@@ -51,16 +46,8 @@ def with_groups(command: Callable[..., None]) -> Callable[..., None]:
     """Replace each dataclass parameter of a Typer command by options, one for each field.
 
     A group is a dataclass whose fields are annotated with `typer.Option`, declared with `option`,
-    or groups themselves. Users see the fields; the command gets the object.
-
-    Args:
-        command: a function whose annotations are not strings.
-
-    Returns:
-        The function for `typer.Typer.command`.
-
-    Raises:
-        TypeError: two options have the same name.
+    or groups themselves. Users see the fields; the command, whose annotations are not strings, gets
+    the object. TypeError if two options have the same name.
     """
     return _grouped(command, None)
 
@@ -68,20 +55,13 @@ def with_groups(command: Callable[..., None]) -> Callable[..., None]:
 def with_short_help(*common: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Return `with_groups` for a command with many options.
 
-    `--help` shows the common options, `--help-all` the others as well.
-
-    Args:
-        common: names of parameters.
+    `--help` shows the options of common parameters, given by name, `--help-all` the others as well.
     """
     return lambda command: _grouped(command, common)
 
 
 def show_all_options(command: Any) -> None:  # noqa: ANN401
-    """Show the options in the help of a command that only `--help-all` has.
-
-    Args:
-        command: a command of Click.
-    """
+    """Show the options in the help of a command of Click that only `--help-all` has."""
     for parameter in command.params:
         if parameter.name in getattr(command.callback, "rare", ()):
             parameter.hidden = False
@@ -244,11 +224,7 @@ _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kKMG]i?|)B?")
 
 
 def parse_bytes(name: str, text: str) -> int:
-    """Return a size such as 10MB or 8MiB in bytes.
-
-    Raises:
-        SwitchGNNError: the text is not a size, or the size is too large.
-    """
+    """Return a size such as 10MB or 8MiB in bytes; refuse other texts, and larger sizes."""
     found = _SIZE.fullmatch(text.strip())
     if found is None:
         raise SwitchGNNError(f"Cannot read {name} {text}: write it as 10MB or 8MiB.")

@@ -1,4 +1,4 @@
-"""UDP sockets on loopback that receive from their peer only, and why an address cannot be used.
+"""UDP sockets on loopback that receive from their peer only, and receive buffers.
 
 Any user of the machine can send to a port. A connected socket drops other senders, but keeps what
 arrived between bind and connect; a filter drops that.
@@ -8,8 +8,9 @@ import ctypes
 import errno
 import socket
 import struct
+from contextlib import suppress
 
-_SO_ATTACH_FILTER, _SO_DETACH_FILTER = 26, 27
+_SO_ATTACH_FILTER, _SO_DETACH_FILTER, _SO_RCVBUFFORCE = 26, 27, 33
 # Classic BPF: return 0, no byte of any packet.
 _TAKE_NOTHING = struct.pack("HBBI", 0x06, 0, 0, 0)
 
@@ -28,6 +29,13 @@ def connected_udp(local: tuple[str, int], peer: tuple[str, int]) -> socket.socke
         sock.close()
         raise
     return sock
+
+
+def enlarge_receive_buffer(sock: socket.socket, size: int) -> None:
+    """Give a socket a buffer of that many bytes, or as many as the system lets this user have."""
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, size)
+    with suppress(PermissionError):
+        sock.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, size)
 
 
 _LOOPBACK = ("127.", "localhost")

@@ -163,7 +163,10 @@ def decode(captured: Captured, names: Mapping[bytes, str]) -> DecodedPacket | No
     elif problem is None:
         parsed = parse_header(frame)
         problem = _problem(captured, parsed, direct=direct)
-        body = None if direct else _barrier_body(frame, parsed.header)
+        header = parsed.header
+        whole = len(frame) >= BODY_AT + (body_bytes(header) or 0)
+        if not direct and header.kind in BARRIER_KINDS and whole:
+            body = BarrierBody.unpack(frame, header.kind)
     # A cooked capture has no address of the receiver but in IPv4.
     to = frame[:6] if any(frame[:6]) else frame[_RECEIVER_IP_AT : _RECEIVER_IP_AT + _IP_BYTES]
     sender, receiver = name_of(frame[6:12], names), name_of(to, names)
@@ -204,12 +207,6 @@ def _unknown(header: Header, *, direct: bool) -> str:
     return f"kind {kind_name(header)} is not known here"
 
 
-def _barrier_body(frame: bytes, header: Header) -> BarrierBody | None:
-    if header.kind not in BARRIER_KINDS or len(frame) < BODY_AT + (body_bytes(header) or 0):
-        return None
-    return BarrierBody.unpack(frame, header.kind)
-
-
 @dataclass(frozen=True)
 class Wanted:
     """A filter of packets by kind, round, block and worker; an empty set matches all.
@@ -224,7 +221,8 @@ class Wanted:
 
     def takes(self, packet: DecodedPacket) -> bool:
         """Return whether a packet matches."""
-        if self.workers and not self._of_workers(packet):
+        ends = (packet.sender, packet.receiver)
+        if self.workers and not any(f"w{worker}" in ends for worker in self.workers):
             return False
         if packet.parsed is None:
             return not (self.kinds or self.rounds or self.blocks)
@@ -234,7 +232,3 @@ class Wanted:
         if self.rounds and header.round not in self.rounds:
             return False
         return not self.blocks or (not packet.direct and header.block_id in self.blocks)
-
-    def _of_workers(self, packet: DecodedPacket) -> bool:
-        ends = (packet.sender, packet.receiver)
-        return any(f"w{worker}" in ends for worker in self.workers)

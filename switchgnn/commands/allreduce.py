@@ -6,6 +6,7 @@ import logging
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -213,7 +214,7 @@ def _report(
     runs = done.result
     sums = read_arrays(_output(folder, 0), REDUCED, remedy="run again")
     same = len({end["digest"] for end in runs.switch}) == 1
-    exact = same and bool(np.array_equal(sums["integers"], _integers(options)))
+    integers = reduce(np.add, _tensors(options, INTEGERS))
     worst, bound, within = _compare_floats(options, sums["floats"])
     counters: Counter[str] = Counter()
     faults: Counter[str] = Counter()
@@ -226,7 +227,7 @@ def _report(
         workers=options.workers,
         elements=options.elements,
         rounds=options.rounds,
-        exact=exact,
+        exact=same and bool(np.array_equal(sums["integers"], integers)),
         within=same and within,
         max_error=worst,
         error_bound=bound,
@@ -257,19 +258,10 @@ def _tensors(options: ReduceOptions, kind: str) -> list[NDArray[Any]]:
     ]
 
 
-def _integers(options: ReduceOptions) -> NDArray[np.int32]:
-    total = np.zeros(options.elements, dtype=np.int32)
-    for each in _tensors(options, INTEGERS):
-        total += each
-    return total
-
-
 def _compare_floats(options: ReduceOptions, sums: NDArray[np.float32]) -> tuple[float, float, bool]:
     """Return the error that comes closest to its bound, that bound, and whether all are within."""
     tensors = _tensors(options, FLOATS)
-    exact = np.zeros(options.elements, dtype=np.float64)
-    for each in tensors:
-        exact += each
+    exact = reduce(np.add, tensors, np.zeros(options.elements, dtype=np.float64))
     group = reduce_slots(Layout.from_text(load_program().p4info)) * LANES // options.words
     codes = np.max([group_codes(each, group) for each in tensors], axis=0)
     scales = [GroupScale(int(code), options.workers, options.words) for code in codes]

@@ -70,9 +70,12 @@ class PacketPrinter:
             if not self._wanted.takes(packet):
                 self._counts.hidden += 1
                 continue
-            self._count(packet)
+            if packet.parsed is None or packet.problem is not None:
+                self._counts.unsound += 1
+            else:
+                self._counts.kinds[kind_name(packet.parsed.header)] += 1
             if self._form.summary:
-                self._print_summary(packet)
+                self._print_chapters(self._summary.note(packet))
             else:
                 self._print_packet(packet)
             if self._full():
@@ -80,9 +83,7 @@ class PacketPrinter:
 
     def finish(self, dropped: int = 0) -> None:
         """Print the end of the summary, and the counts on standard error."""
-        for chapter in self._summary.rest():
-            if not self._full():
-                self._print_chapter(chapter)
+        self._print_chapters(self._summary.rest())
         sys.stdout.flush()
         counts = self._counts
         kinds = ", ".join(
@@ -106,12 +107,6 @@ class PacketPrinter:
     def _full(self) -> bool:
         return self._form.limit is not None and self._printed >= self._form.limit
 
-    def _count(self, packet: DecodedPacket) -> None:
-        if packet.parsed is None or packet.problem is not None:
-            self._counts.unsound += 1
-        else:
-            self._counts.kinds[kind_name(packet.parsed.header)] += 1
-
     def _print_packet(self, packet: DecodedPacket) -> None:
         self._printed += 1
         if self._form.as_json:
@@ -121,18 +116,15 @@ class PacketPrinter:
         if self._form.details:
             self._print(details_of(packet))
 
-    def _print_summary(self, packet: DecodedPacket) -> None:
-        for chapter in self._summary.note(packet):
-            if not self._full():
-                self._print_chapter(chapter)
-
-    def _print_chapter(self, chapter: Chapter) -> None:
-        self._printed += 1
-        if self._form.as_json:
-            self._print(json.dumps(chapter.to_dict()))
-            return
-        for line in chapter.lines(self._begin or 0):
-            self._print(line)
+    def _print_chapters(self, chapters: Iterable[Chapter]) -> None:
+        for chapter in chapters:
+            if self._full():
+                return
+            self._printed += 1
+            if self._form.as_json:
+                self._print(json.dumps(chapter.to_dict()))
+            else:
+                self._print("\n".join(chapter.lines(self._begin or 0)))
 
     def _print(self, text: str) -> None:
         sys.stdout.write(f"{text}\n")

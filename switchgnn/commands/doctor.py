@@ -1,6 +1,5 @@
 """`switchgnn doctor`: what is installed, what is missing, and the commands that install it."""
 
-import importlib.metadata
 import json
 import os
 import platform
@@ -18,7 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from switchgnn.base.errors import SwitchGNNError
-from switchgnn.base.machine import how_to_install
+from switchgnn.base.machine import how_to_install, version_of
 from switchgnn.base.native import find_compiler
 from switchgnn.base.network_file import (
     DescribedNetwork,
@@ -219,29 +218,33 @@ def doctor(
 
 def examine() -> list[Finding]:
     """Look for everything that some part of the project uses."""
+    root, no_mininet = "yes" if os.geteuid() == 0 else None, mininet_missing()
     return [
         Finding("Python", "everything", True, platform.python_version(), "install Python 3.10+"),
         Finding("compiled P4 program", "both switches", True, _program(), "make p4"),
         *(
-            Finding(name, use, True, _package(name), how_to_install())
+            Finding(name, use, True, version_of(name), how_to_install())
             for name, use in _PACKAGES.items()
         ),
         Finding(
             "fast protobuf", "installing tables", False, _protobuf(), "pip install -U protobuf"
         ),
         *(
-            Finding(name, use, False, _package(name), how_to_install(extra))
+            Finding(name, use, False, version_of(name), how_to_install(extra))
             for name, (use, extra) in _OPTIONAL.items()
         ),
-        Finding("root", "Mininet, packet tests on veth", False, _root(), "sudo"),
+        Finding("root", "Mininet, packet tests on veth", False, root, "sudo"),
         _program_finding("mnexec", "Mininet", _MEND_MININET),
-        Finding("mininet", "Mininet", False, _package("mininet"), how_to_install("mininet")),
+        Finding("mininet", "Mininet", False, version_of("mininet"), how_to_install("mininet")),
         _program_finding("ethtool", "Mininet", _MEND_MININET),
-        _mininet(),
+        Finding(
+            *("fabric mininet", "hosts in namespaces of their own", False),
+            *((None, no_mininet) if no_mininet else ("a trial network works", "")),
+        ),
         _program_finding("mpirun", _PARALLEL, "apt-get install openmpi-bin"),
-        Finding("mpi4py", _PARALLEL, False, _package("mpi4py"), how_to_install("ptscotch")),
+        Finding("mpi4py", _PARALLEL, False, version_of("mpi4py"), how_to_install("ptscotch")),
         Finding("libptscotch", _PARALLEL, False, _ptscotch(), "apt-get install libptscotch-7.0"),
-        Finding("ns3", _SIMULATE, False, _package("ns3"), how_to_install("simulate")),
+        Finding("ns3", _SIMULATE, False, version_of("ns3"), how_to_install("simulate")),
         Finding("C++ compiler", _COMPILED, False, find_compiler(), "apt-get install g++"),
         Finding(
             *("embedded switch", "everything without BMv2", False, backend_of_auto()),
@@ -290,13 +293,6 @@ def _program_finding(name: str, use: str, mend: str) -> Finding:
     return Finding(name, use, False, shutil.which(name), mend)
 
 
-def _package(name: str) -> str | None:
-    try:
-        return importlib.metadata.version(name)
-    except importlib.metadata.PackageNotFoundError:
-        return None
-
-
 def _program() -> str | None:
     with suppress(SwitchGNNError):
         program = load_program()
@@ -315,16 +311,6 @@ def _protobuf() -> str | None:
 
     kind: Callable[[], str] = api_implementation.Type
     return kind() if kind() in ("upb", "cpp") else None
-
-
-def _mininet() -> Finding:
-    reason = mininet_missing()
-    found = "a trial network works" if reason is None else None
-    return Finding("fabric mininet", "hosts in namespaces of their own", False, found, reason or "")
-
-
-def _root() -> str | None:
-    return "yes" if os.geteuid() == 0 else None
 
 
 def _table(findings: list[Finding]) -> Table:

@@ -62,13 +62,7 @@ class _Document:
 
 
 class Board:
-    """The document of a run, shared by threads.
-
-    Args:
-        title: of the page.
-        epochs: planned epochs; 0 if it is not a training.
-        clock: replaceable in tests.
-    """
+    """The document of a run, shared by threads; `epochs` are 0 if it is not a training."""
 
     def __init__(self, title: str, epochs: int = 0, clock: Clock = SYSTEM_CLOCK) -> None:
         self._clock = clock
@@ -86,10 +80,7 @@ class Board:
     def begin(self, where: str, workers: Sequence[bool] = (), switches: Sequence[str] = ()) -> None:
         """Begin with a network, without metrics and losses.
 
-        Args:
-            where: the network, as text.
-            workers: whether each worker serves metrics.
-            switches: their names.
+        `workers`: whether each serves metrics. `switches`: their names.
         """
         with self._changed:
             document = self._document

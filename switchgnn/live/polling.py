@@ -27,12 +27,10 @@ _COUNT_BITS = 16
 
 
 class PolledSwitch:
-    """Reads a switch.
+    """Reads a switch with a read-only client, opened on use, and again after a restart.
 
-    Args:
-        client: read-only; opened on use, and again after a restart.
-        bank_slots: the most slots of a bank that the switch's plan uses; 0 if unknown, or if the
-            switch does not report used slots.
+    `bank_slots`: the most slots of a bank that the switch's plan uses; 0 if unknown, or if the
+    switch does not report used slots.
     """
 
     def __init__(self, client: P4RuntimeClient, bank_slots: int = 0) -> None:

@@ -94,31 +94,20 @@ class PlanRequest:
 
 @dataclass(frozen=True)
 class PlanContext:
-    """The workers, the switch and the network that a plan is for.
-
-    Attributes:
-        slots: the aggregators of the switch.
-        link_rate: packets per second on each worker's link; None: not known.
-        recirculation_rate: passes per second of the switch; None: not known.
-        leaf_spine: the leaves that the workers are attached to; None: a star around one switch.
-        banks: of the switch, one of BANKS_OF_SWITCHES: additions that one pass can make.
-        within: plan for the least time within these rates.
-        lanes: of the widest row of a frame, a multiple of 8.
-        rows: of a frame, one of ROWS.
-        pools: that the slots are divided into, from 1 to MOST_POOLS.
-        leaves_complete: leaves of destinations complete sums, not spines; simulator only.
-    """
+    """The workers, the switch and the network that a plan is for."""
 
     workers: int
-    slots: int
-    link_rate: float | None = None
-    recirculation_rate: float | None = None
+    slots: int  # the aggregators of the switch
+    link_rate: float | None = None  # packets per second on each worker's link; None: not known
+    recirculation_rate: float | None = None  # passes per second of the switch; None: not known
+    # the leaves that the workers are attached to; None: a star around one switch
     leaf_spine: LeafSpine | None = None
-    banks: int = BANKS
-    within: bool = False
-    lanes: int = BANK_LANES
-    rows: int = 1
-    pools: int = 1
+    banks: int = BANKS  # of the switch, one of BANKS_OF_SWITCHES: additions that one pass can make
+    within: bool = False  # plan for the least time within these rates
+    lanes: int = BANK_LANES  # of the widest row of a frame, a multiple of 8
+    rows: int = 1  # of a frame, one of ROWS
+    pools: int = 1  # that the slots are divided into, from 1 to MOST_POOLS
+    # leaves of destinations complete sums, not spines; simulator only
     leaves_complete: bool = False
 
     @property
@@ -141,23 +130,18 @@ class PlanContext:
 
 @dataclass(frozen=True)
 class ResolvedStrategies:
-    """A strategy of each kind, by name, as `build_plan` takes them.
-
-    Attributes:
-        send: `multicast`, or `cover`: partial sums of the workers where they are fewer.
-        weight: of `cover_edges`: the cost of a contribution, in packets.
-        because: a sentence for each part of the choice, by the name of the part.
-        rates: use the weight with the quickest exchange at these; None: use `weight`.
-        leaves: leave destinations to the hosts where that is predicted to be quicker (build_auto).
-    """
+    """A strategy of each kind, by name, as `build_plan` takes them."""
 
     partition: str
     blocks: str
-    send: str
-    weight: float
+    send: str  # `multicast`, or `cover`: partial sums of the workers where they are fewer
+    weight: float  # of `cover_edges`: the cost of a contribution, in packets
     order: str
+    # a sentence for each part of the choice, by the name of the part
     because: Mapping[str, str] = field(default_factory=dict)
+    # use the weight with the quickest exchange at these; None: use `weight`
     rates: Rates | None = None
+    # leave destinations to the hosts where that is predicted to be quicker (build_auto)
     leaves: bool = False
 
 

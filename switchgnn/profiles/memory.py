@@ -22,28 +22,17 @@ from switchgnn.profiles.profile import SwitchProfile
 
 @dataclass(frozen=True)
 class PlanMemory:
-    """The memory that a plan takes of its switches.
+    """The memory that a plan takes of its switches."""
 
-    Attributes:
-        tables: the use of each table in the switch that has most of it.
-        registers: the use of each register, likewise.
-        table_bytes: of all tables, in the switch with the most.
-        register_bytes: of all registers, likewise.
-        allowed: the limit of table bytes, or None.
-        switches: their number.
-        loop_passes: passes per fragment after the first of each packet, in the switch with the
-            most.
-        fewer_entries: how to plan with fewer table entries, or empty.
-    """
-
-    tables: tuple[Use, ...]
-    registers: tuple[Use, ...]
-    table_bytes: int
-    register_bytes: int
-    allowed: int | None
-    switches: int
+    tables: tuple[Use, ...]  # the use of each table in the switch that has most of it
+    registers: tuple[Use, ...]  # the use of each register, likewise
+    table_bytes: int  # of all tables, in the switch with the most
+    register_bytes: int  # of all registers, likewise
+    allowed: int | None  # the limit of table bytes, or None
+    switches: int  # their number
+    # passes per fragment after the first of each packet, in the switch with the most
     loop_passes: int = 0
-    fewer_entries: str = ""
+    fewer_entries: str = ""  # how to plan with fewer table entries, or empty
 
     @property
     def refusals(self) -> tuple[str, ...]:

@@ -24,36 +24,25 @@ _BITS = 8
 
 @dataclass(frozen=True)
 class SwitchProfile:
-    """The resources of a switch; None stands for no limit.
+    """The resources of a switch; None stands for no limit."""
 
-    Attributes:
-        name: of the profile.
-        banks: slots that one pass can add to, one of BANKS_OF_SWITCHES.
-        slot_bytes: bytes of the registers for features; a slot takes 128.
-        table_bytes: limit of all tables together.
-        passes_per_second: of all pipelines, without the first pass of each packet.
-        ports: their number.
-        port_gbits: Gbit/s of each port, in each direction.
-        program_sizes: whether tables and registers have the sizes of `p4src/headers.p4`.
-        frame_seconds: processor time of a software switch for each received frame.
-        host_frame_seconds: processor time of a host for each frame that it sends or receives in
-            an exchange over the switch.
-        host_exchange_seconds: processor time of a host for an exchange between hosts.
-        barrier_seconds: time of a barrier in addition to frames and links.
-    """
-
-    name: str
-    banks: int = BANKS
-    slot_bytes: int | None = None
-    table_bytes: int | None = None
+    name: str  # of the profile
+    banks: int = BANKS  # slots that one pass can add to, one of BANKS_OF_SWITCHES
+    slot_bytes: int | None = None  # bytes of the registers for features; a slot takes 128
+    table_bytes: int | None = None  # limit of all tables together
+    # of all pipelines, without the first pass of each packet
     passes_per_second: float | None = None
-    ports: int | None = None
-    port_gbits: float | None = None
-    program_sizes: bool = False
+    ports: int | None = None  # their number
+    port_gbits: float | None = None  # Gbit/s of each port, in each direction
+    program_sizes: bool = False  # whether tables and registers have the sizes of `p4src/headers.p4`
+    # processor time of a software switch for each received frame
     frame_seconds: float | None = None
+    # processor time of a host for each frame that it sends or receives in an exchange over the
+    # switch
     host_frame_seconds: float | None = None
+    # processor time of a host for an exchange between hosts
     host_exchange_seconds: float | None = None
-    barrier_seconds: float | None = None
+    barrier_seconds: float | None = None  # time of a barrier in addition to frames and links
 
     @property
     def slots(self) -> int | None:
@@ -187,16 +176,10 @@ def network_of(
     window: int = _DEFAULT.window,
     cores: int | None = None,
 ) -> NetworkModel:
-    """Return the links, switch and processors of a star.
+    """Return the links, switch and processors of a star, as `NetworkModel` has them.
 
-    Args:
-        profile: of the switch, with measured times.
-        bits_per_second: of each link; by default that of the ports, or 100 Gbit/s.
-        delay: of a link, in seconds.
-        loop: passes per second of the switch; None for no limit.
-        mtu: bytes of the largest IP packet between hosts.
-        window: the most features in flight.
-        cores: shared by all hosts and the switch; None if each has its own.
+    By default links are as fast as the ports, or have 100 Gbit/s. `loop`: passes per second of the
+    switch; None for no limit.
     """
     own = _DEFAULT.bits_per_second if profile.bandwidth is None else profile.bandwidth * _MEGA
     return NetworkModel(

@@ -270,12 +270,6 @@ class Forwarder:
             data, instance_type, kept = again.popleft()
             self._pass(data, 0, instance_type, kept)
 
-    def _drain(self) -> None:
-        while self._queue:
-            port, of_class, packet, found = self._queue.popleft()
-            self._lengths[port, of_class] -= 1
-            self._egress(port, packet, found, self._lengths[port, of_class])
-
     def _now(self) -> int:
         """Return the microseconds since the program was loaded; 0 if it reads no time."""
         return int((self._clock() - self._started) * 1e6) if self._lowered.uses_time else 0
@@ -312,7 +306,10 @@ class Forwarder:
         else:
             cut = state[var.KEPT_BYTES.name]
             self._enqueue(spec, packet._replace(instance_type=NORMAL, cut=cut), priority)
-        self._drain()
+        while self._queue:
+            port, of_class, packet, found = self._queue.popleft()
+            self._lengths[port, of_class] -= 1
+            self._egress(port, packet, found, self._lengths[port, of_class])
 
     def _kept(self, field_list: int, state: Values) -> Values:
         listed = self._lowered.lists[field_list]

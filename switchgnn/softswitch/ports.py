@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 
-from switchgnn.base.udp_socket import connected_udp, why_not_bound
+from switchgnn.base.udp_socket import connected_udp, enlarge_receive_buffer, why_not_bound
 from switchgnn.softswitch.errors import PortError
 from switchgnn.softswitch.program import DROP_PORT
 
@@ -27,7 +27,6 @@ _PACKET_ADD_MEMBERSHIP = 1
 _PACKET_AUXDATA = 8
 _PACKET_IGNORE_OUTGOING = 23
 _PACKET_MR_PROMISC = 1
-_SO_RCVBUFFORCE = 33
 # struct tpacket_auxdata: status, len, snaplen, mac, net, VLAN tag, its protocol.
 _AUXDATA = struct.Struct("IIIHHHH")
 _VLAN_VALID = 1 << 4
@@ -155,7 +154,7 @@ def open_ethernet(number: int, spec: EthernetSpec) -> Port:
         ) from None
     try:
         sock.setblocking(False)
-        _enlarge_buffer(sock)
+        enlarge_receive_buffer(sock, RECEIVE_BUFFER_BYTES)
         sock.setsockopt(_SOL_PACKET, _PACKET_IGNORE_OUTGOING, 1)
         sock.setsockopt(_SOL_PACKET, _PACKET_AUXDATA, 1)
         # The socket receives only after bind, when it knows its one interface.
@@ -199,18 +198,10 @@ def open_udp(spec: UdpSpec) -> Port:
             f"UDP address {spec.local[0]}:{spec.local[1]} cannot be used: {why}."
         ) from None
     sock.setblocking(False)
-    _enlarge_buffer(sock)
+    enlarge_receive_buffer(sock, RECEIVE_BUFFER_BYTES)
     # Over loopback a datagram has reached its receiver when the call returns.
     local = ip_address(sock.getpeername()[0]).is_loopback
     return Port(sock, _UDP_FRAME_BYTES, may_refuse=not local)
-
-
-def _enlarge_buffer(sock: socket.socket) -> None:
-    try:
-        sock.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, RECEIVE_BUFFER_BYTES)
-    except PermissionError:
-        # Unprivileged: net.core.rmem_max applies.
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER_BYTES)
 
 
 @dataclass(frozen=True)
@@ -286,19 +277,15 @@ class QueueSettings:
     packets of lower classes wait, a class has at most a tenth of the bytes, so nobody can block a
     port by packets of a high class.
 
-    Attributes:
-        depth: packets of one class that a port's queue holds.
-        rate: packets per second of ports not in ``port_rates``, attached or not, as in BMv2.
-        port_rates: packets per second by port.
-        bandwidth: bits per second of each attached port; other ports are unlimited, so that
-            recirculation through them is not slowed.
-
     None is no limit; of two limits the slower one applies.
     """
 
-    depth: int = DEFAULT_DEPTH
+    depth: int = DEFAULT_DEPTH  # packets of one class that a port's queue holds
+    # packets per second of ports not in ``port_rates``, attached or not, as in BMv2
     rate: float | None = None
-    port_rates: Mapping[int, float] = field(default_factory=dict)
+    port_rates: Mapping[int, float] = field(default_factory=dict)  # packets per second by port
+    # bits per second of each attached port; other ports are unlimited, so that recirculation
+    # through them is not slowed
     bandwidth: float | None = None
 
     @property

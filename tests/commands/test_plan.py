@@ -16,13 +16,7 @@ from switchgnn.base.errors import SwitchGNNError
 from switchgnn.commands.application import app
 from switchgnn.commands.plan.command import app as plan_app
 from switchgnn.commands.shared.console import Steps
-from switchgnn.planner import (
-    build_plan,
-    load_assignment,
-    load_graph,
-    read_manifest,
-    write_plan,
-)
+from switchgnn.planner import build_plan, load_assignment, load_graph, read_manifest, write_plan
 from switchgnn.planner.check.files import PlanCheckError
 from switchgnn.planner.check.plan import check_plan
 from switchgnn.planner.partition.ptscotch import ptscotch, ptscotch_missing

@@ -17,11 +17,7 @@ from switchgnn.controller import (
     watch,
 )
 from switchgnn.controller.controls.session import Session, SessionEntry
-from switchgnn.controller.errors import (
-    NoPrimaryError,
-    NotPrimaryError,
-    OtherPlanError,
-)
+from switchgnn.controller.errors import NoPrimaryError, NotPrimaryError, OtherPlanError
 from switchgnn.controller.p4runtime.layout import Layout
 from switchgnn.controller.p4runtime.rows import default_update
 from switchgnn.controller.target import served_plan

@@ -59,13 +59,7 @@ class Machine:
         inside = ["nsenter", f"--net={self.network.path}", "env", f"--chdir={self.folder}"]
         variables = {"PYTHONPATH": str(ROOT)} | temporary_files_in(self.folder)
         log = self.folder / f"{program}-{len(list(self.folder.iterdir()))}.log"
-        return Child(
-            self.name,
-            [*inside, found, *words],
-            log,
-            pipe=True,
-            environment=variables,
-        )
+        return Child(self.name, [*inside, found, *words], log, pipe=True, environment=variables)
 
     def run(self, command):
         """Run one that ends by itself; return what it prints."""

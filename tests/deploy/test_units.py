@@ -85,9 +85,7 @@ def test_bmv2_gets_what_the_fabrics_give_it():
     words = started(BMV2)
     given = words[words.index("--grpc-server-addr") + 1]
     usual = switch_command(
-        Target.BMV2,
-        ports={1: "eth:enp1s0", 2: "eth:enp2s0"},
-        grpc_address=given,
+        Target.BMV2, ports={1: "eth:enp1s0", 2: "eth:enp2s0"}, grpc_address=given
     )
     port = usual.index("--thrift-port")
     del usual[port : port + 2]

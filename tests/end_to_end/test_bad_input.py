@@ -23,10 +23,7 @@ from tests.support.small_disk import LEFT
 CACHES = {f"torchinductor_{getpass.getuser()}"}
 KARATE = ("--graph", "karate", "--workers", 2)
 # The options of a run, and the disk that is full before it plans, and when features are written.
-MOMENTS = {
-    "planning": ("size=4k", ()),
-    "installing": ("size=1m", ("--features", 20_000)),
-}
+MOMENTS = {"planning": ("size=4k", ()), "installing": ("size=1m", ("--features", 20_000))}
 
 
 @pytest.fixture(scope="module")

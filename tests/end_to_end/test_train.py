@@ -78,12 +78,7 @@ def test_another_model_trains_like_one_process():
 
 
 @pytest.mark.parametrize(
-    "combination",
-    [
-        *map(for_test_all, COMBINATIONS[::2]),
-        COMBINATIONS[1],
-        COMBINATION_ON_PYTHON,
-    ],
+    "combination", [*map(for_test_all, COMBINATIONS[::2]), COMBINATIONS[1], COMBINATION_ON_PYTHON]
 )
 def test_the_best_strategies_train_like_one_process(combination):
     losses, _, _ = plainly(epochs=3)

@@ -51,8 +51,7 @@ def test_another_version_is_run_again(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "change",
-    [{"graph": "digits"}, {"features": 33}, {"switch": "tofino2"}, {"mtu": "fragment"}],
+    "change", [{"graph": "digits"}, {"features": 33}, {"switch": "tofino2"}, {"mtu": "fragment"}]
 )
 def test_another_parameter_is_another_result(tmp_path, change):
     store, one, other = Store(tmp_path, VERSIONS), point(), point(**change)

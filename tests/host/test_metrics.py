@@ -138,11 +138,7 @@ def test_what_is_told_is_what_is_there():
     faulty = Exchange()
     faulty.traffic = Traffic(1, 10**12, 2, 7)
     faulty.injected = lambda: {"up": FaultCounts(lost=3), "down": FaultCounts(corrupted=4)}
-    views = [
-        view_of(exchange),
-        WorkerView(3, faulty),
-        WorkerView(3, Hosts(), lambda: (1e-7, 0.0)),
-    ]
+    views = [view_of(exchange), WorkerView(3, faulty), WorkerView(3, Hosts(), lambda: (1e-7, 0.0))]
     for view in views:
         with serve_metrics(lambda view=view: list(view.metrics()), "127.0.0.1", 0) as port:
             text = ask_metrics("127.0.0.1", port, seconds=seconds_here(10))

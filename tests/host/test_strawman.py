@@ -10,11 +10,7 @@ from switchgnn.host.strawman import PartReceiver, StrawmanExchange
 from switchgnn.host.wire.header import BODY_AT, Header, Kind, Unit
 from switchgnn.planner.build import build_plan
 from tests.host.addresses import ADDRESSES, SESSION, Recorder
-from tests.host.innetwork.test_exchange import (
-    STEADY,
-    Team,
-    plan_of,
-)
+from tests.host.innetwork.test_exchange import STEADY, Team, plan_of
 from tests.support.speed import pace_here
 
 

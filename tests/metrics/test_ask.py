@@ -82,11 +82,7 @@ def test_a_port_that_is_taken():
 
 @pytest.mark.parametrize(
     ("text", "address"),
-    [
-        ("9600", ("127.0.0.1", 9600)),
-        ("10.0.0.1:9600", ("10.0.0.1", 9600)),
-        ("[::1]:0", ("::1", 0)),
-    ],
+    [("9600", ("127.0.0.1", 9600)), ("10.0.0.1:9600", ("10.0.0.1", 9600)), ("[::1]:0", ("::1", 0))],
 )
 def test_addresses(text, address):
     assert parse_address(text) == address

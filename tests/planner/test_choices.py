@@ -24,13 +24,7 @@ from switchgnn.planner.costs.forecast import (
     choose_lanes,
 )
 from switchgnn.planner.costs.seconds import NetworkModel, plan_seconds
-from switchgnn.planner.lanes import (
-    LANES,
-    banks_of_slot,
-    fragment_lanes,
-    frame_bytes,
-    parse_lanes,
-)
+from switchgnn.planner.lanes import LANES, banks_of_slot, fragment_lanes, frame_bytes, parse_lanes
 from switchgnn.planner.plan.banks import BANKS_OF_SWITCHES
 from switchgnn.planner.plan.plan import SWITCH_ARRAYS, WORKER_ARRAYS
 from switchgnn.planner.presets import (
@@ -373,8 +367,7 @@ def seconds_of(lanes, pools, exchanges, slots, preset, network):
 @pytest.mark.parametrize("network", [LINKS, NetworkModel()], ids=["slow", "fast"])
 @pytest.mark.parametrize("slots", [1000, 256, 64])
 @pytest.mark.parametrize(
-    "exchanges",
-    [HIDDEN, {16: 1, 7: 1}, {64: 2, 40: 2}, {256: 1}, {48: 1, 300: 1}, {33: 3, 745: 1}],
+    "exchanges", [HIDDEN, {16: 1, 7: 1}, {64: 2, 40: 2}, {256: 1}, {48: 1, 300: 1}, {33: 3, 745: 1}]
 )
 def test_no_other_frames_and_pools_make_a_much_quicker_plan(exchanges, slots, network):
     def seconds(preset, numbers):

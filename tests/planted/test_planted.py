@@ -50,11 +50,7 @@ def collected(*options):
     """Return what pytest collects, one node id a line, with its summary behind."""
     command = (sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider")
     told = subprocess.run(
-        [*command, *options],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
+        [*command, *options], cwd=ROOT, capture_output=True, text=True, check=False
     )
     assert told.returncode in (0, NOTHING_COLLECTED), told.stdout[-2000:]
     return told.stdout.splitlines()

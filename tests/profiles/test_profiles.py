@@ -13,12 +13,7 @@ from switchgnn.controller.p4runtime.layout import Layout
 from switchgnn.p4src import load_program
 from switchgnn.planner.plan.banks import BANKS_OF_SWITCHES
 from switchgnn.planner.presets import SLOT_BYTES
-from switchgnn.profiles import (
-    ProfileError,
-    SwitchProfile,
-    find_profile,
-    known_profiles,
-)
+from switchgnn.profiles import ProfileError, SwitchProfile, find_profile, known_profiles
 
 RATES = st.floats(min_value=0, exclude_min=True, allow_infinity=False)
 KEYS = {

@@ -327,8 +327,7 @@ _OF_THE_STREAM_IN_MANY_WAYS = (
 
 
 @pytest.mark.parametrize(
-    "switches",
-    [*_OF_THE_STREAM.split(" | "), *map(full, _OF_THE_STREAM_IN_MANY_WAYS.split(" | "))],
+    "switches", [*_OF_THE_STREAM.split(" | "), *map(full, _OF_THE_STREAM_IN_MANY_WAYS.split(" | "))]
 )
 @pytest.mark.timeout(1200)
 def test_every_worker_gets_every_sum_of_the_stream(tmp_path, switches):

@@ -203,11 +203,7 @@ def test_a_controller_has_nothing_to_do(keeping):
         watching = threading.Thread(
             target=watch,
             args=([Share(plan, keeping.network, client)], DesiredStates(keeping.program)),
-            kwargs={
-                "on_event": told.append,
-                "stop": stop,
-                "interval": 0.05,
-            },
+            kwargs={"on_event": told.append, "stop": stop, "interval": 0.05},
         )
         watching.start()
         try:

@@ -405,13 +405,7 @@ class ByzantineWorker:
     """
 
     def __init__(
-        self,
-        number: int,
-        generator: Generator,
-        up: Wire,
-        port: int,
-        *,
-        scheduler: Scheduler,
+        self, number: int, generator: Generator, up: Wire, port: int, *, scheduler: Scheduler
     ) -> None:
         self.began = False
         self._name = f"w{number}"

@@ -12,14 +12,7 @@ import numpy as np
 
 from switchgnn.host.errors import LinkError
 from switchgnn.host.wire.batches import FrameBatch, FrameRows, new_batch
-from switchgnn.host.wire.header import (
-    BODY_AT,
-    CHECKED_BYTES,
-    HEADER_AT,
-    KIND_AT,
-    KIND_MASK,
-    Kind,
-)
+from switchgnn.host.wire.header import BODY_AT, CHECKED_BYTES, HEADER_AT, KIND_AT, KIND_MASK, Kind
 from switchgnn.host.wire.link import Link, Traffic
 from tests.simulation.scenario import Fault, FaultKind, IncidentRates, ScenarioError
 from tests.simulation.timing import SECOND, Scheduler, Task, Trace

@@ -19,13 +19,7 @@ from tests.simulation.checks.check import Check
 from tests.simulation.parts.engines import Programs
 from tests.simulation.parts.reducer import Agreement, Reduced, ReduceJob
 from tests.simulation.parts.worker import Done, ExchangeJob, Reports, Round
-from tests.simulation.scenario import (
-    Fault,
-    Incident,
-    IncidentKind,
-    Scenario,
-    ScenarioError,
-)
+from tests.simulation.scenario import Fault, Incident, IncidentKind, Scenario, ScenarioError
 from tests.simulation.scene import CRASH, Scene, Violation, what_crashed
 from tests.simulation.subject import Subjects
 from tests.simulation.timing import BEGIN

@@ -16,13 +16,7 @@ from tests.simulation.parts.engines import Programs
 from tests.simulation.parts.reducer import ReduceJob
 from tests.simulation.parts.switch import VirtualSwitch
 from tests.simulation.parts.worker import ExchangeJob, VirtualWorker
-from tests.simulation.scenario import (
-    Incident,
-    IncidentKind,
-    IncidentRates,
-    Scenario,
-    ScenarioError,
-)
+from tests.simulation.scenario import Incident, IncidentKind, IncidentRates, Scenario, ScenarioError
 from tests.simulation.subject import Subjects
 from tests.simulation.timing import Scheduler
 
@@ -108,11 +102,7 @@ class Scene:
         )
         self.switches = [
             VirtualSwitch(
-                number,
-                programs,
-                scenario,
-                self.scheduler,
-                random=self.source(f"s{number}"),
+                number, programs, scenario, self.scheduler, random=self.source(f"s{number}")
             )
             for number in range(scenario.switches)
         ]

@@ -34,11 +34,7 @@ class Soak:
         if name not in self._programs:
             self._programs[name] = Programs(Backend(name))
         return run_scenario(
-            scenario,
-            self._programs[name],
-            self._subjects,
-            beside=beside,
-            keeps_trace=keeps_trace,
+            scenario, self._programs[name], self._subjects, beside=beside, keeps_trace=keeps_trace
         )
 
     def scenario(self, seed: int) -> Scenario:

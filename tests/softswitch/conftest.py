@@ -8,9 +8,7 @@ from tests.softswitch.harness import RIGS, Controller
 
 CPU = 510
 # Modules whose tests run on both back ends.
-_BOTH = {
-    *("test_clients", "test_headers", "test_p4runtime", "test_ports", "test_programs"),
-}
+_BOTH = {*("test_clients", "test_headers", "test_p4runtime", "test_ports", "test_programs")}
 
 
 def pytest_generate_tests(metafunc):

@@ -23,13 +23,7 @@ from switchgnn.softswitch.daemon.serving import (
     restore,
     stop_signals,
 )
-from switchgnn.softswitch.daemon.state_file import (
-    HEAD,
-    MAGIC,
-    Keeper,
-    open_state,
-    write_state,
-)
+from switchgnn.softswitch.daemon.state_file import HEAD, MAGIC, Keeper, open_state, write_state
 from switchgnn.softswitch.errors import SoftSwitchError, StateFileError
 from tests.softswitch.harness import (
     DEADLINE,

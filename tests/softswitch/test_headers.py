@@ -294,19 +294,13 @@ FORGED = {
         "unions",
         lambda d: d["header_unions"][1].update(header_ids=d["header_unions"][0]["header_ids"]),
     ),
-    "a member of another type": (
-        "unions",
-        lambda d: d["header_unions"][0]["header_ids"].reverse(),
-    ),
+    "a member of another type": ("unions", lambda d: d["header_unions"][0]["header_ids"].reverse()),
     "a stack of another type": (
         "unions",
         lambda d: d["header_union_stacks"][0].update(union_type="none"),
     ),
     # Native code has room for the maximum only.
-    "two of any length": (
-        "varbit",
-        lambda d: kind_of(d, "opts_t")["fields"].append(["more", "*"]),
-    ),
+    "two of any length": ("varbit", lambda d: kind_of(d, "opts_t")["fields"].append(["more", "*"])),
     "shorter than its other fields": (
         "varbit",
         lambda d: kind_of(d, "opts_t").update(max_length=2),

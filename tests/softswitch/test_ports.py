@@ -103,9 +103,7 @@ def test_frames_that_come_as_one_message_are_many(udp_switch):
     """The kernel segments the message before or after delivery."""
     segment = [(socket.SOL_UDP, _UDP_SEGMENT, struct.pack("H", 60))]
     carried(
-        udp_switch,
-        [60] * 40 + [14],
-        lambda one, frames: one.sendmsg([b"".join(frames)], segment),
+        udp_switch, [60] * 40 + [14], lambda one, frames: one.sendmsg([b"".join(frames)], segment)
     )
 
 

@@ -64,10 +64,7 @@ def blocked_switch(monkeypatch, queues, *, may_refuse):
         sock.setblocking(False)
     sends.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 20)
     near.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1)  # the least there is
-    ports = {
-        FROM: Port(comes, FRAME_BYTES),
-        SLOW: Port(near, FRAME_BYTES, may_refuse=may_refuse),
-    }
+    ports = {FROM: Port(comes, FRAME_BYTES), SLOW: Port(near, FRAME_BYTES, may_refuse=may_refuse)}
     monkeypatch.setattr("switchgnn.softswitch.switch.open_ports", lambda *_: dict(ports))
     specs = {FROM: EthernetSpec("from"), SLOW: EthernetSpec("slow")}
     with far, sends, SoftSwitch(specs, grpc=None, queues=queues) as switch:

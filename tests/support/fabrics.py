@@ -27,10 +27,7 @@ from switchgnn.planner.graphs.graph import reference_sums
 from switchgnn.planner.graphs.load import load_graph
 from switchgnn.topologies import Target, socket_address
 from switchgnn.topologies.free_ports import free_udp_addresses
-from switchgnn.topologies.targets import (
-    switch_child,
-    wait_until_serving,
-)
+from switchgnn.topologies.targets import switch_child, wait_until_serving
 from tests.support.commands import forkserver
 from tests.support.networks import own_network
 from tests.support.speed import pace_here, seconds_here

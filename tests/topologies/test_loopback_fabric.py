@@ -10,13 +10,7 @@ from switchgnn.base.network import leaf_spine_networks, star_network
 from switchgnn.base.network_file import network_text, networks_of, read_network
 from switchgnn.host.wire.link import LimitedUdpLink, open_link
 from switchgnn.softswitch.ports import open_ports, parse_port
-from switchgnn.topologies import (
-    FabricError,
-    Target,
-    Topology,
-    folder_for_sockets,
-    socket_address,
-)
+from switchgnn.topologies import FabricError, Target, Topology, folder_for_sockets, socket_address
 from switchgnn.topologies.choice import BackgroundTraffic
 from switchgnn.topologies.free_ports import free_tcp_port, free_udp_addresses
 from switchgnn.topologies.loopback_fabric import LoopbackFabric
@@ -72,10 +66,7 @@ def test_both_ends_of_a_link_have_its_bandwidth(tmp_path):
         assert isinstance(link, LimitedUdpLink)
         assert link._bucket._rate == 2.5e6 / 8
     words = switch_command(
-        topology.target,
-        ports={},
-        grpc_address=topology.grpc_addresses[0],
-        bandwidth=2.5,
+        topology.target, ports={}, grpc_address=topology.grpc_addresses[0], bandwidth=2.5
     )
     assert words[words.index("--port-bandwidth") + 1] == "2.5"
 

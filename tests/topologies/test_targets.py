@@ -121,10 +121,7 @@ def test_two_run_side_by_side(tmp_path):
         for number in range(2):
             address = socket_address(tmp_path, f"switch-{number}")
             child = switch_child(
-                Target.BMV2,
-                ports={},
-                grpc_address=address,
-                log=tmp_path / f"{number}.log",
+                Target.BMV2, ports={}, grpc_address=address, log=tmp_path / f"{number}.log"
             )
             stack.enter_context(child)
             wait_until_serving(child, address)

@@ -14,13 +14,7 @@ from tests.simulation.__main__ import main, table_of
 from tests.simulation.checks.barriers import BarrierWaits
 from tests.simulation.checks.sums import SumsExact
 from tests.simulation.parts.controller import VirtualController
-from tests.simulation.scenario import (
-    Incident,
-    IncidentKind,
-    IncidentRates,
-    Scenario,
-    scenario_text,
-)
+from tests.simulation.scenario import Incident, IncidentKind, IncidentRates, Scenario, scenario_text
 from tests.simulation.scene import what_crashed
 from tests.simulation.subject import Subjects
 from tests.simulation.timing import Scheduler

@@ -68,10 +68,7 @@ class RunObserver:
         switches = [
             PolledSwitch(
                 P4RuntimeClient(
-                    switch.grpc_address,
-                    tls=credentials,
-                    primary=False,
-                    deadline=WATCH_DEADLINE,
+                    switch.grpc_address, tls=credentials, primary=False, deadline=WATCH_DEADLINE
                 ),
                 0 if bmv2 else used,  # BMv2 does not report slots
             )

@@ -139,7 +139,9 @@ def run_logs(asked: Path | None, folder: Path) -> Iterator[RunLogs]:
             raise
         finally:
             if logs.failed:
-                _name(logs.folder if asked is not None else _saved(logs.folder))
+                kept = logs.folder if asked is not None else _saved(logs.folder)
+                if kept is not None:
+                    typer.echo(f"Logs of switches, workers and this command: {kept}", err=True)
 
 
 @contextmanager
@@ -228,11 +230,6 @@ def _saved(folder: Path) -> Path | None:
     return None
 
 
-def _name(folder: Path | None) -> None:
-    if folder is not None:
-        typer.echo(f"Logs of switches, workers and this command: {folder}", err=True)
-
-
 _ENDING = ".pcap"
 
 
@@ -286,7 +283,10 @@ def recordings_in(
             )
         yield recordings
     finally:
-        _remove_empty(made)
+        for path in made:
+            with suppress(OSError):
+                if path.stat().st_size <= EMPTY_BYTES:
+                    path.unlink()
         for each in reversed(new):
             with suppress(OSError):
                 each.rmdir()
@@ -317,10 +317,3 @@ def _refused(folder: Path) -> Iterator[None]:
         raise RecordingsError(
             f"Packets cannot be kept in {folder}: {why_not_written(error, folder)}."
         ) from error
-
-
-def _remove_empty(made: list[Path]) -> None:
-    for path in made:
-        with suppress(OSError):
-            if path.stat().st_size <= EMPTY_BYTES:
-                path.unlink()

@@ -69,16 +69,12 @@ def draw_run(
 def summary_of(run: RunOptions) -> str:
     """Return one line for progress messages."""
     width = "its own" if run.features is None else run.features
+    over = run.leaf_spine
+    where = f" on {over.leaves} leaves and {over.spines} spines" if over else ""
     return (
-        f"{run.graph}, {run.workers} workers{_where(run)}, {run.slots} slots, {run.request.send}, "
+        f"{run.graph}, {run.workers} workers{where}, {run.slots} slots, {run.request.send}, "
         f"{run.rounds} round{'s' if run.rounds != 1 else ''} of {width} features"
     )
-
-
-def _where(run: RunOptions) -> str:
-    if run.leaf_spine is None:
-        return ""
-    return f" on {run.leaf_spine.leaves} leaves and {run.leaf_spine.spines} spines"
 
 
 def command_of(run: RunOptions) -> list[str]:

@@ -59,6 +59,7 @@ _MARKERS = "os^Dv"
 _MOST_TIMES = 4.0
 # From this share of the colour scale on, text on it is white.
 _DARK = 0.7
+_UNITS = {"workers": " workers", "recirculation": " passes/s", "background": " background"}
 
 
 @dataclass(frozen=True)
@@ -103,16 +104,18 @@ def draw_figure(figure: Figure, cells: Sequence[Cell], results: Results, remark:
         panel = figure.panels[index]
         shown = [each for each in colours if not panel.series or each[0].label in panel.series]
         KINDS[panel.draw](axes, _Shown(panel, shown, select(cells, panel.where), results))
-        axes.set_title(_title(panel, cells), fontsize=10)
+        numbers = map(str, ascending("workers", select(cells, panel.where)))
+        axes.set_title(panel.title.replace("{workers}", " or ".join(numbers)), fontsize=10)
         found, names = axes.get_legend_handles_labels()
         handles |= dict(zip(names, found, strict=True))
     labels = [series.label for series in figure.series if series.label in handles]
     if labels:
+        # Lines of about the same length.
         picture.legend(
             [handles[label] for label in labels],
             labels,
             loc="outside lower center",
-            ncols=_legend_columns(len(labels), columns * 2),
+            ncols=math.ceil(len(labels) / math.ceil(len(labels) / (columns * 2))),
             fontsize=9,
         )
     return picture
@@ -123,18 +126,6 @@ def _colours(series: Sequence[PlottedSeries]) -> list[tuple[PlottedSeries, tuple
     kinds = {each.name: each for each in TRANSPORTS} | {BNS_GCN: HOST}
     of = [kinds.get(each.system, SWITCH) for each in series]
     return list(zip(series, colours_of(of), strict=True))
-
-
-def _legend_columns(labels: int, most: int) -> int:
-    """Lines of about the same length."""
-    lines = max(1, math.ceil(labels / most))
-    return max(1, math.ceil(labels / lines))
-
-
-def _title(panel: Panel, cells: Sequence[Cell]) -> str:
-    """`{workers}` in it stands for their number, where there is one."""
-    numbers = ascending("workers", select(cells, panel.where))
-    return panel.title.replace("{workers}", " or ".join(map(str, numbers)))
 
 
 def _bars(axes: "Axes", shown: _Shown) -> None:
@@ -157,7 +148,8 @@ def _bars(axes: "Axes", shown: _Shown) -> None:
             if epoch:
                 above = spread.mean - lower
                 axes.bar(at, above, width, bottom=lower, color=colour, alpha=0.35, hatch="////")
-                bound = spread_of([_busiest_link(result) for result in found]).mean
+                busiest = [it["layers"] * it["busiest_link_seconds"] * 1e3 for it in found]
+                bound = spread_of(busiest).mean
                 axes.hlines(bound, at - width / 2, at + width / 2, color="black", linewidth=1)
             if spread.least < spread.most:
                 ends = [[spread.mean - spread.least], [spread.most - spread.mean]]
@@ -175,11 +167,6 @@ def _bars(axes: "Axes", shown: _Shown) -> None:
         )
     axes.set_xticks(range(len(values)), [_word(value) for value in values])
     _name_axes(axes, shown)
-
-
-def _busiest_link(result: Result) -> float:
-    """Return the milliseconds that the busiest link takes for an epoch."""
-    return float(result["layers"] * result["busiest_link_seconds"]) * 1e3
 
 
 def _lines(axes: "Axes", shown: _Shown) -> None:
@@ -298,7 +285,7 @@ def _numbers_of_points(shown: _Shown) -> dict[tuple[str, object], dict[Cell, flo
     others = [name for name in AXES if name != panel.x and len(ascending(name, shown.cells)) > 1]
     numbers: dict[tuple[str, object], dict[Cell, float]] = defaultdict(dict)
     for cell in shown.cells:
-        row = ", ".join(_named(name, getattr(cell, name)) for name in others)
+        row = ", ".join(_word(getattr(cell, name)) + _UNITS.get(name, "") for name in others)
         here = numbers[row, getattr(cell, panel.x)]
         if cell.series in labels and cell.point in shown.results:
             here[cell] = value_of(panel.y, shown.results[cell.point])
@@ -308,12 +295,6 @@ def _numbers_of_points(shown: _Shown) -> dict[tuple[str, object], dict[Cell, flo
 def _shade(ratio: float) -> float:
     """From -1 to 1: as far from 0 as the ratio is from 1, in either direction."""
     return max(-1.0, min(1.0, math.log(ratio, _MOST_TIMES))) if ratio > 0 else math.nan
-
-
-def _named(name: str, value: object) -> str:
-    """Return a coordinate of a cell with its unit."""
-    units = {"workers": " workers", "recirculation": " passes/s", "background": " background"}
-    return f"{_word(value)}{units.get(name, '')}"
 
 
 def _spread(measure: str, found: Sequence[Result]) -> Spread:

@@ -129,11 +129,7 @@ class Figure:
 
 
 def read_figure(path: str) -> Figure:
-    """Run a Python file, and return the figure that its function `figure` makes.
-
-    Raises:
-        ExperimentError: the file cannot be read, or has no such function.
-    """
+    """Run a Python file, and return the figure that its function `figure` makes."""
     try:
         defined = runpy.run_path(path)
     except OSError as error:
@@ -163,7 +159,7 @@ def with_graphs(figures: Sequence[Figure], words: Sequence[str]) -> list[Figure]
         replace(
             figure,
             scales={
-                name: replace(scale, graphs=_replaced(scale.graphs, graphs))
+                name: replace(scale, graphs={**scale.graphs, **_given(scale, graphs)})
                 for name, scale in figure.scales.items()
             },
         )
@@ -171,13 +167,9 @@ def with_graphs(figures: Sequence[Figure], words: Sequence[str]) -> list[Figure]
     ]
 
 
-def _replaced(
-    graphs: Mapping[str, ScaledGraph], given: Mapping[str, str]
-) -> dict[str, ScaledGraph]:
-    return {
-        name: replace(graph, graph=given[name], shrink=1.0) if name in given else graph
-        for name, graph in graphs.items()
-    }
+def _given(scale: Scale, graphs: Mapping[str, str]) -> dict[str, ScaledGraph]:
+    known = {name: scale.graphs[name] for name in graphs if name in scale.graphs}
+    return {name: replace(it, graph=graphs[name], shrink=1.0) for name, it in known.items()}
 
 
 @dataclass(frozen=True)

@@ -1,13 +1,13 @@
 """One simulation: everything that its numbers depend on, but for the versions."""
 
 import hashlib
-import importlib.metadata
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import switchgnn
+from switchgnn.base.machine import version_of
 from switchgnn.host.direct.framing import USUAL_MTU
 from switchgnn.lab.simulator import LEAF, SPINE
 from switchgnn.lab.simulator.compile import PACKAGE, compiled_models
@@ -123,15 +123,8 @@ def current_versions() -> dict[str, str]:
         SimulatorError: ns-3 or a compiler is missing.
     """
     models = compiled_models().name
-    libraries = {name: _version(name) for name in _LIBRARIES}
+    libraries = {name: version_of(name) or "not installed" for name in _LIBRARIES}
     return {**libraries, "models": models, "code": _code()}
-
-
-def _version(name: str) -> str:
-    try:
-        return importlib.metadata.version(name)
-    except importlib.metadata.PackageNotFoundError:
-        return "not installed"
 
 
 def _code() -> str:

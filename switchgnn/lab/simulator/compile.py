@@ -53,21 +53,15 @@ _FLAGS = ("-std=c++20", "-O2", "-DNDEBUG", "-x", "c++")
 
 def compiled_models() -> Path:
     """Return the program that runs the models, compiled if need be."""
-    wheel, compiler = find_wheel(), _compiler()
-    # The path of the wheel is in the program, which looks for the library there.
-    made_of = (wheel.version, str(wheel.core), compiler, *_FLAGS, *sources_in(MODELS))
-    compile_to = partial(_compile, wheel, compiler)
+    wheel = find_wheel()
     try:
+        compiler = needed_compiler("A simulation")
+        # The path of the wheel is in the program, which looks for the library there.
+        made_of = (wheel.version, str(wheel.core), compiler, *_FLAGS, *sources_in(MODELS))
+        compile_to = partial(_compile, wheel, compiler)
         return compiled_once(cache_folder("simulator"), "models", made_of, compile_to)
     except CompilerError as error:
-        raise SimulatorError(str(error)) from error
-
-
-def _compiler() -> str:
-    try:
-        return needed_compiler("A simulation")
-    except CompilerError as error:
-        raise SimulatorError(f"{error}.") from error
+        raise SimulatorError(f"{str(error).rstrip('.')}.") from error
 
 
 def _compile(wheel: Wheel, compiler: str, program: Path) -> None:

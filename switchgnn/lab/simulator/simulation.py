@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from switchgnn.base.files import private_folder
 from switchgnn.base.full_disk import writing
@@ -40,12 +39,6 @@ HADOOP = (
     (10_000_000, 100.0),
 )
 _PER_CENT = 100
-
-
-def flow_size_arrays() -> dict[str, NDArray[np.float64]]:
-    """Return the points as `models/background.h` reads them; shares from 0 to 1."""
-    size, share = np.array(HADOOP, dtype=np.float64).T
-    return {"flow_bytes": size.copy(), "flow_share": share / _PER_CENT}
 
 
 # The options of leaves and spines of a star.
@@ -208,9 +201,13 @@ def run_simulation(
     """
     inside = _STAR if leaf_spine is None else leaf_spine.words(setup.workers)
     program = compiled_models()
+    sizes = {}
+    if options.background_load:
+        # The points as `models/background.h` reads them; shares from 0 to 1.
+        size, share = np.array(HADOOP, dtype=np.float64).T
+        sizes = {"flow_bytes": size.copy(), "flow_share": share / _PER_CENT}
     # The arrays may take hundreds of megabytes: Ctrl-C must not leave them.
     with interruptible(), private_folder("switchgnn-") as folder:
-        sizes = flow_size_arrays() if options.background_load else {}
         with writing(folder):
             for name, array in {**setup.arrays, **sizes}.items():
                 array.tofile(folder / name)
@@ -248,19 +245,15 @@ def _decode(told: dict[str, Any]) -> SimulationRun:
     series, trace, inside = (_taken(told, prefix) for prefix in ("series_", "trace_", "inside_"))
     seconds = tuple(at / PICOSECONDS for at in series.pop("at"))
     flows = told.pop("background", None)
+    traced = _taken(flows or {}, "flow_")
+    flow_trace = tuple(map(BackgroundFlow, *traced.values())) if traced else ()
     return SimulationRun(
         **told,
         series=TimeSeries(seconds, **series),
         trace=tuple(map(Arrival, *trace.values())),
         inside=InsideLinks(**inside) if inside["bytes_up"] else None,
-        background=None if flows is None else _decode_background(flows),
+        background=None if flows is None else BackgroundRun(**flows, trace=flow_trace),
     )
-
-
-def _decode_background(told: dict[str, Any]) -> BackgroundRun:
-    traced = _taken(told, "flow_")
-    trace = tuple(map(BackgroundFlow, *traced.values())) if traced else ()
-    return BackgroundRun(**told, trace=trace)
 
 
 def _taken(told: dict[str, Any], prefix: str) -> dict[str, Any]:

@@ -158,7 +158,9 @@ def _within_slots(
     enough = -(-size // slots)
     while sets < enough:
         part = cut(needs.known, sets, -(-size // sets), seed)
-        for start in (part, _dealt(part, needs.worker, sets)):
+        # Or deal each worker's destinations out to the sets in turn.
+        dealt = (rank_within((needs.worker,), (part,)) + needs.worker) % sets
+        for start in (part, dealt.astype(np.int32)):
             for surplus in _SURPLUS:
                 limits = _limits(needs, slots, sets, surplus)
                 fitted = fit_within(edges, start, sets, limits)
@@ -168,11 +170,6 @@ def _within_slots(
     check_sets(enough, slots)
     part = fit(edges, cut(needs.known, enough, slots, seed), enough, slots)
     return part, enough, _limits(needs, slots, enough, np.inf)
-
-
-def _dealt(part: NDArray[np.int32], worker: NDArray[np.int32], sets: int) -> NDArray[np.int32]:
-    """Deal each worker's destinations out to the sets in turn: int32[D]."""
-    return ((rank_within((worker,), (part,)) + worker) % sets).astype(np.int32)
 
 
 def _limits(needs: Needs, slots: int, sets: int, surplus: float) -> Limits:

@@ -72,13 +72,13 @@ def _check_shapes(worker: int, part: Arrays, blocks: int, rows_of_packet: int) -
             right and np.all(np.diff(array) >= 0),
             f"Worker {worker}: {name} does not rise from 0 to {total} in {rows} steps.",
         )
-    for names, rows in (
-        (("send_destination",), sends * rows_of_packet),
-        (("receive_row", "receive_count"), receives),
-        (("neighbour_worker",), len(part["neighbour_vertex"])),
+    for name, rows in (
+        ("send_destination", sends * rows_of_packet),
+        ("receive_row", receives),
+        ("receive_count", receives),
+        ("neighbour_worker", len(part["neighbour_vertex"])),
     ):
-        for name in names:
-            require(len(part[name]) == rows, f"Worker {worker}: {name} has a wrong length.")
+        require(len(part[name]) == rows, f"Worker {worker}: {name} has a wrong length.")
     for name in ("send_row", "receive_row"):
         inside = (part[name] >= 0) & (part[name] < len(part["vertices"]))
         require(np.all(inside), f"Worker {worker}: {name} is beyond its vertices.")
@@ -134,7 +134,8 @@ def _check_sends(plan: RawPlan, deliveries: Deliveries) -> CarriedRows:
             _check_carried(worker, ids, carried, carrying, part["send_row_indptr"])
         else:
             _check_bundled(worker, carried.reshape(-1, rows))
-        _check_added_once(worker, carried, carrying)
+        pairs = np.sort((np.repeat(np.arange(len(carried)), carried) << 32) | carrying)
+        require(np.all(np.diff(pairs) != 0), f"Worker {worker} adds a row twice to a packet.")
         index = np.searchsorted(source_ids, ids)
         known = index < len(source_ids)
         known[known] = source_ids[index[known]] == ids[known]
@@ -197,11 +198,6 @@ def _check_bundled(worker: int, carried: NDArray[np.int64]) -> None:
     require(np.all(filled[:, 0]), f"Worker {worker} sends a packet that carries nothing.")
     behind = np.any(filled[:, 1:] & ~filled[:, :-1])
     require(not behind, f"Worker {worker} sends a bundle with a gap between its rows.")
-
-
-def _check_added_once(worker: int, carried: NDArray[np.int64], carrying: NDArray[np.int64]) -> None:
-    pairs = np.sort((np.repeat(np.arange(len(carried)), carried) << 32) | carrying)
-    require(np.all(np.diff(pairs) != 0), f"Worker {worker} adds a row twice to a packet.")
 
 
 def _check_carried(
@@ -284,7 +280,9 @@ def name_of_graph(folder: str | Path) -> str:
 
 def _check(plan: RawPlan, graph: Graph | None) -> CheckedPlan:
     if graph is not None:
-        _check_graph(plan, graph)
+        record = plan.manifest["graph"]
+        same = record["digest"] == graph.digest() and record["vertices"] == graph.vertices
+        require(same, f"The plan is for graph {record['name']}, not for this {graph.name}.")
     _check_assignment(plan)
     deliveries = check_switch(plan)
     packets, believed = check_workers(plan, deliveries)
@@ -310,12 +308,6 @@ def _check(plan: RawPlan, graph: Graph | None) -> CheckedPlan:
     sums = len(plan.switch["result_block"])
     packet_number = len(deliveries.packet_id)
     return CheckedPlan(len(plan.workers), plan.manifest["blocks"], packet_number, sums, edges)
-
-
-def _check_graph(plan: RawPlan, graph: Graph) -> None:
-    record = plan.manifest["graph"]
-    same = record["digest"] == graph.digest() and record["vertices"] == graph.vertices
-    require(same, f"The plan is for graph {record['name']}, not for this {graph.name}.")
 
 
 def _check_assignment(plan: RawPlan) -> None:
@@ -461,6 +453,7 @@ def _check_prediction(
     passes = int(np.count_nonzero(here))
     ids, rows = plan.switch["entry_source"][here], plan.manifest["rows"]
     entries = int(np.count_nonzero((ids < _PARTIAL) | (ids >= _BUNDLE)))
+    sent = [part["send_indptr"] for part in plan.workers]
     received = [np.diff(part["receive_indptr"][first - 1 : last + 1]) for part in plan.workers]
     added = plan.switch["result_block"][deliveries.result]
     of_all = {
@@ -471,7 +464,7 @@ def _check_prediction(
     }
     counted = {
         **(of_all if known else {}),
-        "packets_up": [_rows(part["send_indptr"], first, last) for part in plan.workers],
+        "packets_up": [int(each[last] - each[first - 1]) for each in sent],
         "packets_down": [int((-(-each // rows)).sum()) for each in received],
         "contributions": int(np.count_nonzero((added >= first) & (added <= last))),
         "entries": entries,
@@ -479,10 +472,6 @@ def _check_prediction(
     }
     for field, value in counted.items():
         require(said[field] == value, f"plan.json predicts a wrong {field} of {name}.")
-
-
-def _rows(indptr: NDArray[np.int64], first: int, last: int) -> int:
-    return int(indptr[last] - indptr[first - 1])
 
 
 def _edge(key: np.int64) -> str:

@@ -56,18 +56,16 @@ def flow_of_sums(
     Q(t) is the running sum of f - rate above its running minimum. The arrays include the steps
     after the last arrival in which the queue drains.
 
-    Args:
-        first: int64[R], the step in which the first packet of each sum enters.
-        last: int64[R], the step in which the last one does.
-        indptr: int64[B + 1], the steps of each block, from `packet_steps`.
-        rate: packets in each step.
+    `first` and `last` are int64[R], the steps in which the first and the last packet of each sum
+    enter; `indptr`, int64[B + 1], the steps of each block, from `packet_steps`.
     """
     completed = np.bincount(last, minlength=int(indptr[-1]))
     held = np.cumsum(np.bincount(first, minlength=int(indptr[-1])) - completed)
 
     queues, occupancies = [], []
     for low, high in pairwise(indptr.tolist()):
-        queue = _queue(completed[low:high], rate)
+        level = np.cumsum(completed[low:high] - rate)
+        queue = level - np.minimum(np.minimum.accumulate(level), 0)
         drain = np.maximum(queue[-1] - rate * np.arange(1, -(-queue[-1] // rate) + 1), 0)
         queues += [queue, drain]
         occupancies += [held[low:high], np.zeros(len(drain), dtype=np.int64)]
@@ -85,22 +83,12 @@ def flow_of_sums(
     )
 
 
-def _queue(completed: NDArray[np.int64], rate: int) -> NDArray[np.int64]:
-    level = np.cumsum(completed - rate)
-    queue: NDArray[np.int64] = level - np.minimum(np.minimum.accumulate(level), 0)
-    return queue
-
-
 # The table entries processed together, in a few tens of megabytes.
 _TOGETHER = 1 << 18
 
 
 class SlotNumbers:
-    """A number for each slot in the blocks of a direction, without a search.
-
-    Attributes:
-        vertex: int64[N], the destination of the slot with that number; -1: no such slot.
-    """
+    """A number for each slot in the blocks of a direction, without a search."""
 
     def __init__(self, plan: Plan, direction: Direction) -> None:
         record, switch = plan.manifest.direction(direction), plan.switch
@@ -111,6 +99,7 @@ class SlotNumbers:
         sizes = np.zeros(len(record.block_numbers) * BANKS, dtype=np.int64)
         np.maximum.at(sizes, bank, slot + 1)
         self._start = indptr_of(sizes)
+        # int64[N], the destination of the slot with that number; -1: no such slot
         self.vertex = np.full(int(self._start[-1]), -1, dtype=np.int64)
         self.vertex[self._start[bank] + slot] = switch.result_vertex[inside]
 

@@ -113,11 +113,13 @@ class _Frames:
     def picoseconds(self, network: NetworkModel, rounds: Rounds = _NO_ROUNDS) -> int:
         """Return the picoseconds of the exchange, beside the rounds of the switch."""
         full = packed_frame_bytes(network.mtu)
+        sizes, of = np.unique(self.size, return_inverse=True)
+        on_link = np.array([network.on_link(each) for each in sizes.tolist()])[of]
         through = _exchange(
             indptr_of(np.bincount(self.sender, minlength=self.workers)),
             self.sender,
             self.receiver,
-            np.maximum(self._on_link(network), network.host_work),
+            np.maximum(on_link, network.host_work),
             np.where(self.asks, self.confirms, 0),
             network.link_delay,
             network.of_host(ACK_BYTES),
@@ -131,11 +133,6 @@ class _Frames:
             round(network.barrier * PICOSECONDS) + self.workers * network.switch_work,
         )
         return max(through, int(rounds.rest[0]), rounds.work + self._work(network))
-
-    def _on_link(self, network: NetworkModel) -> NDArray[np.int64]:
-        """Return int64[N], picoseconds of each frame on a link."""
-        sizes, of = np.unique(self.size, return_inverse=True)
-        return np.array([network.on_link(each) for each in sizes.tolist()])[of]
 
     def _work(self, network: NetworkModel) -> int:
         sent = np.bincount(self.sender, minlength=self.workers)

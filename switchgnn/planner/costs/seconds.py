@@ -270,8 +270,11 @@ class _Traffic:
             arrival = held
             when, begin, through = self._loop(arrival, splits, loop_pass)
         last = self._last_entries(when)
-        complete = self._complete(last, when, begin, loop_pass)
-        return _Added(complete, through, last, self._passes(splits))
+        # An entry completes one sum per pass.
+        before = rank_within((last,), (self._sum_bank,))
+        from_loop = (self._hop[last] == 0) & (before > 0)
+        starts = np.where(from_loop, begin[self._packet[last]], when[last])
+        return _Added(starts + before * loop_pass, through, last, self._passes(splits))
 
     def _window_opens(
         self, through: NDArray[np.int64], lanes: tuple[int, ...], network: NetworkModel
@@ -321,19 +324,6 @@ class _Traffic:
         number = before - before[self._entry][self._packet]
         looped = begin[self._packet] + number * service
         return np.where(self._hop == 0, arrival[self._packet], looped), begin, through
-
-    def _complete(
-        self,
-        last: NDArray[np.int64],
-        when: NDArray[np.int64],
-        begin: NDArray[np.int64],
-        service: int,
-    ) -> NDArray[np.int64]:
-        """Return int64[R], when each sum is complete: an entry completes one sum per pass."""
-        before = rank_within((last,), (self._sum_bank,))
-        from_loop = (self._hop[last] == 0) & (before > 0)
-        starts = np.where(from_loop, begin[self._packet[last]], when[last])
-        return starts + before * service
 
     def _last_entries(self, when: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return int64[R], the entry that adds last to each sum."""

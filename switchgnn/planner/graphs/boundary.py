@@ -12,19 +12,12 @@ from switchgnn.planner.graphs.graph import Graph
 
 @dataclass(frozen=True, eq=False)
 class BoundaryEdges:
-    """All boundary edges u→v, sorted by source, then destination; arrays of length E.
+    """All boundary edges u→v, sorted by source, then destination; arrays of length E."""
 
-    Attributes:
-        source: int32[E], vertex ids.
-        destination: int32[E], vertex ids.
-        source_worker: uint8[E].
-        destination_worker: uint8[E], another worker.
-    """
-
-    source: NDArray[np.int32]
-    destination: NDArray[np.int32]
-    source_worker: NDArray[np.uint8]
-    destination_worker: NDArray[np.uint8]
+    source: NDArray[np.int32]  # int32[E], vertex ids
+    destination: NDArray[np.int32]  # int32[E], vertex ids
+    source_worker: NDArray[np.uint8]  # uint8[E]
+    destination_worker: NDArray[np.uint8]  # uint8[E], another worker
 
     def __len__(self) -> int:
         return len(self.source)

@@ -34,33 +34,25 @@ class Graph:
     self-loops: models that use self-loops (GCN) add them on the worker. `graph_from_edges` accepts
     any list of edges.
 
-    Attributes:
-        indptr: int64[V + 1]; the out-neighbours of u are indices[indptr[u]:indptr[u + 1]].
-        indices: int32[E], ascending within each row.
-        name: for messages and manifests.
-        features: float32[V, F], finite, or None.
-        labels: int64[V], or float32[V, C] of zeros and ones, or None; see class_labels.
-        split: int8[V], SPLIT_NONE, SPLIT_TRAIN, SPLIT_VALIDATION or SPLIT_TEST; None without a
-            split.
-        original_ids: int64[V] or str[V], ascending, the ids of the input where they were
-            renumbered, or None.
-        self_loops: int64[L], ascending, the vertices with dropped self-loops, or None.
-        weights, loop_weights: float32[E] and float32[L], finite, of edges and self-loops, or None.
-
     Raises:
         PlannerError: the arrays do not have this form.
     """
 
+    # int64[V + 1]; the out-neighbours of u are indices[indptr[u]:indptr[u + 1]]
     indptr: NDArray[np.int64]
-    indices: NDArray[np.int32]
-    name: str
-    features: NDArray[np.float32] | None = None
+    indices: NDArray[np.int32]  # int32[E], ascending within each row
+    name: str  # for messages and manifests
+    features: NDArray[np.float32] | None = None  # float32[V, F], finite, or None
+    # int64[V], or float32[V, C] of zeros and ones, or None; see class_labels
     labels: NDArray[np.int64] | NDArray[np.float32] | None = None
+    # int8[V], SPLIT_NONE, SPLIT_TRAIN, SPLIT_VALIDATION or SPLIT_TEST; None without a split
     split: NDArray[np.int8] | None = None
+    # int64[V] or str[V], ascending, the ids of the input where they were renumbered, or None
     original_ids: NDArray[np.int64] | NDArray[np.str_] | None = None
+    # int64[L], ascending, the vertices with dropped self-loops, or None
     self_loops: NDArray[np.int64] | None = None
-    weights: NDArray[np.float32] | None = None
-    loop_weights: NDArray[np.float32] | None = None
+    weights: NDArray[np.float32] | None = None  # float32[E], finite, or None
+    loop_weights: NDArray[np.float32] | None = None  # float32[L], of self_loops, or None
 
     def __post_init__(self) -> None:
         _check_rows(self)

@@ -20,13 +20,6 @@ class RemoteCounts:
 
     A move costs time in proportion to the degree of the vertex: G3's fast neighbour tracking
     (section 4.2), for moves in both directions. The counts take 4 bytes per vertex and worker.
-
-    Attributes:
-        assignment: int32[V], the worker of each vertex.
-        degree: int64[V], the number of its neighbours.
-        inside: int32[V, P]; [v, p] is the number of neighbours of v on worker p.
-        remote: int64[P], the vertices of other workers with a neighbour on each worker.
-        degree_sum: int64[P], the degrees of each worker's vertices, added up.
     """
 
     def __init__(
@@ -37,11 +30,14 @@ class RemoteCounts:
         workers: int,
     ) -> None:
         self._indptr, self._indices = indptr, indices
-        self.assignment: NDArray[np.int32] = assignment.copy()
-        self.degree = np.diff(indptr)
+        self.assignment: NDArray[np.int32] = assignment.copy()  # [V], the worker of each vertex
+        self.degree = np.diff(indptr)  # int64[V], the number of its neighbours
+        # [V, P]; [v, p] is the number of neighbours of v on worker p
         self.inside = np.zeros((len(assignment), workers), dtype=np.int32)
+        # [P], the vertices of other workers with a neighbour on each worker
         self.remote = np.zeros(workers, dtype=np.int64)
         _count(indptr, indices, self.assignment, self.inside, self.remote)
+        # [P], the degrees of each worker's vertices, added up
         self.degree_sum = np.zeros(workers, dtype=np.int64)
         np.add.at(self.degree_sum, assignment, self.degree)
 

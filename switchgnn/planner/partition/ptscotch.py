@@ -210,19 +210,14 @@ def _check_shard(shard: Shard, path: Path) -> None:
 
 
 class PTScotch:
-    """The loaded library.
-
-    Attributes:
-        version: as 7.0.3.
-        number: its integer type.
-    """
+    """The loaded library."""
 
     def __init__(self, scotch: ctypes.CDLL, parmetis: ctypes.CDLL) -> None:
         self._scotch, self._parmetis = scotch, parmetis
         parts = [ctypes.c_int() for _ in range(3)]
         scotch.SCOTCH_version(*map(ctypes.byref, parts))
         self.version = ".".join(str(part.value) for part in parts)
-        self.number = np.dtype(f"i{scotch.SCOTCH_numSizeof()}")
+        self.number = np.dtype(f"i{scotch.SCOTCH_numSizeof()}")  # its integer type
 
     def mpi_version(self) -> str:
         """Return the version of PT-Scotch's MPI library."""
@@ -250,7 +245,9 @@ class PTScotch:
         # PT-Scotch makes integers of the shares: as ones they need no rounding.
         shares, balance = np.ones(parts, dtype=np.float32), np.full(1, 1.05, dtype=np.float32)
         options, cut = np.zeros(10, dtype=number), np.zeros(1, dtype=number)
-        self._seed(seed)
+        kind = ctypes.c_int64 if number.itemsize == 8 else ctypes.c_int32
+        self._scotch.SCOTCH_randomSeed(kind(2 * (seed % _SEED_LIMIT) + 1))
+        self._scotch.SCOTCH_randomReset()
         answer = self._parmetis.ParMETIS_V3_PartKway(
             *map(_pointer, (starts, indptr, indices)),
             *(None, None),
@@ -262,11 +259,6 @@ class PTScotch:
         if answer != _DONE or (len(found) and (found.min() < 0 or found.max() >= parts)):
             raise PlannerError(f"PT-Scotch {self.version} could not make {parts} parts.")
         return found.astype(np.int32)
-
-    def _seed(self, seed: int) -> None:
-        kind = ctypes.c_int64 if self.number.itemsize == 8 else ctypes.c_int32
-        self._scotch.SCOTCH_randomSeed(kind(2 * (seed % _SEED_LIMIT) + 1))
-        self._scotch.SCOTCH_randomReset()
 
 
 def load_ptscotch(edges: int = 0) -> PTScotch:

@@ -83,17 +83,12 @@ def balanced_boundary(graph: Graph, workers: int, seed: int) -> NDArray[np.int32
         if best is None or (loads.max() < most and loads.sum() <= limit):
             best, most = part, float(loads.max())
             limit = MOST_BOUNDARY * float(loads.sum()) if run == 0 else limit
-        weights = _weights(graph, best)
+        # Half of the sum is equal for all, half by sends and receives.
+        sends, receives = _ends(graph, best)
+        load = sends.astype(np.int64) + receives
+        weights = 1 + load * -(-graph.vertices // max(1, int(load.sum())))
     assert best is not None  # noqa: S101 - there is at least one run
     return best
-
-
-def _weights(graph: Graph, assignment: NDArray[np.int32]) -> NDArray[np.int64]:
-    """Return int64[V]: half of the sum equal for all, half by sends and receives."""
-    sends, receives = _ends(graph, assignment)
-    load = sends.astype(np.int64) + receives
-    share = -(-graph.vertices // max(1, int(load.sum())))
-    return 1 + load * share
 
 
 def _ends(

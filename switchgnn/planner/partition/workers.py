@@ -94,7 +94,10 @@ def even_shares(
     """
     most = math.ceil(MOST_SHARE * len(part) / workers)
     shares = np.bincount(part, minlength=workers)
-    leaving = _surplus(part, shares, degree, most)
+    full = np.flatnonzero((shares > most)[part])
+    ranked = full[np.lexsort((degree[full], part[full]))]
+    first = np.searchsorted(part[ranked], part[ranked])
+    leaving = ranked[np.arange(len(ranked)) - first < shares[part[ranked]] - most]
     # Every free seat, by the vertices that its worker has once it is taken.
     room = np.maximum(most - shares, 0)
     worker = np.repeat(np.arange(workers, dtype=np.int32), room)
@@ -103,13 +106,3 @@ def even_shares(
     part = part.copy()
     part[leaving] = worker[np.argsort(level, kind="stable")[: len(leaving)]]
     return fill_parts(part, workers, degree)
-
-
-def _surplus(
-    part: NDArray[np.int32], shares: NDArray[np.int64], degree: NDArray[np.integer], most: int
-) -> NDArray[np.int64]:
-    """Return the surplus vertices of all workers, those with the fewest neighbours."""
-    full = np.flatnonzero((shares > most)[part])
-    ranked = full[np.lexsort((degree[full], part[full]))]
-    first = np.searchsorted(part[ranked], part[ranked])
-    return ranked[np.arange(len(ranked)) - first < shares[part[ranked]] - most]

@@ -81,42 +81,28 @@ class DirectionRecord:
 
 @dataclass(frozen=True)
 class Manifest:
-    """The manifest of a plan.
-
-    Attributes:
-        slots: aggregators of 32 numbers (of each switch of a leaf-spine) for blocks or a strawman.
-        pools: of equal size that divide them; as many units are in flight at once.
-        banks: 8.
-        slots_per_bank: the size of a bank that the plan needs, for all pools.
-        lanes: numbers of the widest row of a frame; a slot of more than 32 takes several banks.
-        rows: of a frame; more than one are a bundle.
-        blocks: their number over all directions, B.
-        directions: by the values of Direction; two directions with the same edges share their
-            blocks.
-        max_fan_in: the most remote neighbours of a vertex in any direction, at least 1.
-        program: the digest of the P4 program, as given by the caller.
-        files: SHA-256 in hex of every other file of the plan.
-        digest: SHA-256 in hex over the canonical JSON of all fields but this one.
-    """
+    """The manifest of a plan."""
 
     format: str
     version: int
     workers: int
+    # aggregators of 32 numbers (of each switch of a leaf-spine) for blocks or a strawman
     slots: int
-    pools: int
-    banks: int
-    slots_per_bank: int
-    lanes: int
-    rows: int
-    blocks: int
+    pools: int  # of equal size that divide them; as many units are in flight at once
+    banks: int  # 8
+    slots_per_bank: int  # the size of a bank that the plan needs, for all pools
+    lanes: int  # numbers of the widest row of a frame; a slot of more than 32 takes several banks
+    rows: int  # of a frame; more than one are a bundle
+    blocks: int  # their number over all directions, B
+    # by the values of Direction; two directions with the same edges share their blocks
     directions: dict[str, DirectionRecord]
-    max_fan_in: int
+    max_fan_in: int  # the most remote neighbours of a vertex in any direction, at least 1
     graph: GraphRecord
     partition: PartitionRecord
     strategy: StrategyRecord
-    program: str
-    files: dict[str, str]
-    digest: str
+    program: str  # the digest of the P4 program, as given by the caller
+    files: dict[str, str]  # SHA-256 in hex of every other file of the plan
+    digest: str  # SHA-256 in hex over the canonical JSON of all fields but this one
 
     @property
     def strawman(self) -> bool:

@@ -287,10 +287,7 @@ def run_switch(
 ) -> signal.Signals:
     """Run a switch until SIGINT or SIGTERM.
 
-    Args:
-        options: the options of the switch.
-        program: installed if no state was kept; None: wait for a controller.
-        amend: changes restored default actions.
+    `program` is installed if no state was kept; None: wait for a controller.
     """
     if options.grpc is None:
         raise SoftSwitchError("Give a P4Runtime address: --grpc unix:PATH or HOST:PORT.")

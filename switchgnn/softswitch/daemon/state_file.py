@@ -64,13 +64,6 @@ def write_state(path: Path, config: bytes, responses: Iterable[bytes]) -> None:
         _fill(file, config, responses)
 
 
-def check_place(path: Path) -> None:
-    """Raise StateFileError if the file cannot be written."""
-    what = f"The state of the switch cannot be kept in {path}"
-    with explaining(what, "choose a file in an existing, writable folder (--state)"):
-        TemporaryFile(dir=path.parent).close()
-
-
 def _fill(file: IO[bytes], config: bytes, responses: Iterable[bytes]) -> None:
     digest, size = hashlib.sha256(), 0
     file.write(bytes(HEAD.size))
@@ -183,7 +176,9 @@ class Keeper:
     interval: float  # seconds to a write, at least
 
     def __post_init__(self) -> None:
-        check_place(self.path)
+        what = f"The state of the switch cannot be kept in {self.path}"
+        with explaining(what, "choose a file in an existing, writable folder (--state)"):
+            TemporaryFile(dir=self.path.parent).close()
         self._stopping = threading.Event()
         self._failed = False
         self._thread = threading.Thread(target=self._run, name="softswitch-state", daemon=True)

@@ -54,12 +54,7 @@ class LoweredProgram:
 
 
 def lower_program(program: LoadedProgram) -> LoweredProgram:
-    """Lower a program.
-
-    Raises:
-        UnsupportedProgramError: it uses a feature that the switch does not support.
-        MalformedProgramError: a part that it names is missing.
-    """
+    """Lower a program, or refuse it where a part is missing or not supported."""
     try:
         return _lower(program)
     except RecursionError as error:

@@ -237,8 +237,7 @@ def made_natively(
 ) -> Result | str | None:
     """Return what is made of a program as native code, or why it is interpreted, if not asked.
 
-    Raises:
-        SoftSwitchError: the back end cannot run the program.
+    SoftSwitchError if the back end cannot run the program.
     """
     if chosen is Backend.PYTHON:
         return None

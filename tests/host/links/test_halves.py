@@ -349,10 +349,7 @@ def test_senders_take_turns():
 
 HALVES = st.sampled_from((0, 1))
 STEPS = st.lists(
-    st.one_of(
-        st.lists(HALVES, min_size=1, max_size=8),
-        st.tuples(HALVES, st.booleans()),
-    ),
+    st.one_of(st.lists(HALVES, min_size=1, max_size=8), st.tuples(HALVES, st.booleans())),
     max_size=40,
 )
 

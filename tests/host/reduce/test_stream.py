@@ -21,13 +21,7 @@ from switchgnn.host.reduce.reduction import Call
 from switchgnn.host.reduce.stream import ReduceStream, StreamStart
 from switchgnn.host.wire.header import Header, Kind
 from tests.host.addresses import addresses_of
-from tests.host.reduce.switch_model import (
-    PLAN,
-    SESSION,
-    ModelSwitch,
-    Network,
-    Weather,
-)
+from tests.host.reduce.switch_model import PLAN, SESSION, ModelSwitch, Network, Weather
 
 SLOTS = 8
 GROUP = 256 * SLOTS
@@ -238,8 +232,7 @@ def test_the_window_bounds_what_is_on_its_way():
 
 
 @pytest.mark.parametrize(
-    "values",
-    [np.zeros(4), np.zeros((2, 2), dtype=np.float32), np.zeros(8, dtype=np.int32)[::2]],
+    "values", [np.zeros(4), np.zeros((2, 2), dtype=np.float32), np.zeros(8, dtype=np.int32)[::2]]
 )
 def test_other_tensors_are_refused(values):
     with pytest.raises(FeatureError):

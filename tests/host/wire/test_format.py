@@ -32,11 +32,7 @@ def declared(header):
 
 @pytest.mark.parametrize(
     ("header", "fields"),
-    [
-        ("switchgnn_t", HEADER_FIELDS),
-        ("barrier_t", BARRIER_FIELDS),
-        ("waiting_t", WAITING_FIELDS),
-    ],
+    [("switchgnn_t", HEADER_FIELDS), ("barrier_t", BARRIER_FIELDS), ("waiting_t", WAITING_FIELDS)],
 )
 def test_the_p4_program_declares_the_same_fields(header, fields):
     assert declared(header) == [(name.lower(), bits) for name, bits in fields]

@@ -7,12 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from switchgnn.planner import (
-    PlannerError,
-    boundary_edges,
-    reference_sums,
-    write_plan,
-)
+from switchgnn.planner import PlannerError, boundary_edges, reference_sums, write_plan
 from switchgnn.planner.blocks import leaf_spine as module
 from switchgnn.planner.blocks.destination import destination, number_ends
 from switchgnn.planner.blocks.hypergraph import has_mtkahypar

@@ -481,10 +481,7 @@ MASKS = ("train_mask", "val_mask", "test_mask")
         ({"indptr": [0, 2], "indices": [0]}, "does not rise"),
         ({"indptr": [0.0, 0.0], "indices": [0]}, "1-D array of integers"),
         ({"indptr": [0], "indices": np.zeros(0, dtype=int)}, "without vertices"),
-        (
-            {"indptr": [0, 1, 1], "indices": [1], "features": [["a"], ["b"]]},
-            "2-D array of floats",
-        ),
+        ({"indptr": [0, 1, 1], "indices": [1], "features": [["a"], ["b"]]}, "2-D array of floats"),
         ({"indptr": [0, 1, 1], "indices": [1], "features": [[1.0]]}, "features for 1"),
         ({"indptr": [0, 1, 1], "indices": [1], "features": [[1.0], [np.nan]]}, "NaN"),
         ({"indptr": [0, 1, 1], "indices": [1], "features": [[1.0], [1e300]]}, "infinity"),
@@ -497,10 +494,7 @@ MASKS = ("train_mask", "val_mask", "test_mask")
             {"indptr": [0, 1, 1], "indices": [1]} | {name: [True, False] for name in MASKS},
             "vertex 0 in two of",
         ),
-        (
-            {"indptr": [0, 1, 1], "indices": [1]} | {name: [False] for name in MASKS},
-            "split for 1",
-        ),
+        ({"indptr": [0, 1, 1], "indices": [1]} | {name: [False] for name in MASKS}, "split for 1"),
         ({"indptr": [0, 1, 1], "indices": [1], "idx_train": [0]}, "idx_train"),
         (
             {"indptr": [0, 1, 1], "indices": [1], "data": 1.0},

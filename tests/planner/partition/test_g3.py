@@ -5,18 +5,9 @@ from hypothesis import strategies as st
 
 from switchgnn.planner import partition_workers
 from switchgnn.planner.partition import g3 as partition_g3
-from switchgnn.planner.partition.g3 import (
-    DEGREE_TOLERANCE,
-    RemoteCounts,
-    g3,
-    swap_while_better,
-)
+from switchgnn.planner.partition.g3 import DEGREE_TOLERANCE, RemoteCounts, g3, swap_while_better
 from switchgnn.planner.partition.metis import partition_vertices, symmetric_rows
-from tests.planner.helpers import (
-    given,
-    graph_of,
-    split_graphs,
-)
+from tests.planner.helpers import given, graph_of, split_graphs
 
 
 def neighbour_sets(graph):

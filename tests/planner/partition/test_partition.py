@@ -43,8 +43,7 @@ from tests.support.waiting import wait_until
 
 
 @pytest.mark.parametrize(
-    "strategy",
-    [partition_workers, metis_volume, shuffled, chunk, balanced_boundary, g3],
+    "strategy", [partition_workers, metis_volume, shuffled, chunk, balanced_boundary, g3]
 )
 def test_every_worker_gets_a_vertex(strategy):
     @given(graphs(), st.integers(1, 9), st.integers(0, 3))

@@ -14,11 +14,7 @@ import pytest
 from hypothesis import strategies as st
 from safetensors.numpy import load_file, save_file
 
-from switchgnn.planner import (
-    load_assignment,
-    load_graph,
-    partition_workers,
-)
+from switchgnn.planner import load_assignment, load_graph, partition_workers
 from switchgnn.planner.partition import ptscotch as module
 from switchgnn.planner.partition.ptscotch import (
     RANK_PROGRAM,
@@ -32,15 +28,7 @@ from switchgnn.planner.partition.ptscotch import (
     write_shards,
 )
 from switchgnn.planner.partition.workers import MOST_SHARE
-from tests.planner.helpers import (
-    given,
-    graph_of,
-    graphs,
-    plan_of,
-    random_graph,
-    reports,
-    tuples,
-)
+from tests.planner.helpers import given, graph_of, graphs, plan_of, random_graph, reports, tuples
 from tests.support.markers import full
 from tests.support.speed import Deadline, seconds_here
 from tests.support.waiting import wait_until

@@ -8,12 +8,7 @@ import numpy as np
 
 from switchgnn.host.innetwork.fixed_point import largest_magnitude
 from switchgnn.host.wire.header import OPENING_BLOCK, Kind
-from tests.simulation.checks.check import (
-    CheckedUnit,
-    PacketCheck,
-    envelope_of,
-    planned_units,
-)
+from tests.simulation.checks.check import CheckedUnit, PacketCheck, envelope_of, planned_units
 from tests.simulation.checks.scales import ScaledCheck, told_magnitude
 from tests.simulation.network import in_pool
 from tests.simulation.timing import SECOND

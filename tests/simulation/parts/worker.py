@@ -13,12 +13,7 @@ from switchgnn.host.pace import Pace
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.plan.plan import Plan
 from tests.simulation.network import VirtualLink, Wire
-from tests.simulation.parts.reducer import (
-    Reduced,
-    ReduceJob,
-    VirtualReducer,
-    is_of_reduces,
-)
+from tests.simulation.parts.reducer import Reduced, ReduceJob, VirtualReducer, is_of_reduces
 from tests.simulation.subject import PlannedSubject
 from tests.simulation.timing import SECOND, Scheduler, Task, VirtualClock
 
@@ -67,11 +62,7 @@ class VirtualWorker:
     """A worker, with a new process in each session."""
 
     def __init__(
-        self,
-        number: int,
-        subject: PlannedSubject,
-        scheduler: Scheduler,
-        random: Random,
+        self, number: int, subject: PlannedSubject, scheduler: Scheduler, random: Random
     ) -> None:
         self.number = number
         self.name = f"w{number}"

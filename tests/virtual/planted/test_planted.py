@@ -21,8 +21,7 @@ QUICK = {
 @pytest.mark.whole
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize(
-    "mistake",
-    [pytest.param(m, id=m.name, marks=() if m.name in QUICK else full) for m in MISTAKES],
+    "mistake", [pytest.param(m, id=m.name, marks=() if m.name in QUICK else full) for m in MISTAKES]
 )
 def test_it_is_found(mistake):
     with mistake.planted() as soak:
