@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import date
 from importlib.util import find_spec
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -433,15 +434,21 @@ def _layers() -> str:
     from switchgnn.training.layers.pyg_layers import KINDS  # noqa: PLC0415
 
     rows = [
-        (f"`{kind.__name__}`", ", ".join(dict.fromkeys(aggregations)), "sums", "all")
+        (
+            f"`{kind.__name__}`",
+            ", ".join(dict.fromkeys(aggregations)),
+            "sums",
+            "yes" if "edge_weight" in signature(kind.forward).parameters else "",
+            "all",
+        )
         for kind, aggregations, _ in KINDS
     ]
     rows += [
-        ("the same", "others, or several", "copies of rows", "`host`, `local`"),
-        ("others, such as `GATConv`", "any", "copies of rows", "`host`, `local`"),
-        ("several sums in a call, such as `SGConv`", "any", "nothing: refused", "none"),
+        ("the same", "others, or several", "copies of rows", "", "`host`, `local`"),
+        ("others, such as `GATConv`", "any", "copies of rows", "", "`host`, `local`"),
+        ("several sums in a call, such as `SGConv`", "any", "nothing: refused", "", "none"),
     ]
-    return _table("layer | aggregation | what travels | transports", rows)
+    return _table("layer | aggregation | what travels | edge weights | transports", rows)
 
 
 NUMBERS: Mapping[str, Numbers] = {

@@ -95,7 +95,7 @@ def _potentials(
 
 
 @dataclass(frozen=True, eq=False)
-class PartialSums:
+class WeightedSums:
     """The weighted sums that workers send, P of them, by worker and destination."""
 
     owner: NDArray[np.int64]  # [P], the worker
@@ -113,7 +113,7 @@ class PartialSums:
         return {"partial": partial, "partial_weights": self.weights[mine]}
 
 
-def partial_sums(graph: Graph, assignment: NDArray[np.integer]) -> PartialSums:
+def partial_sums(graph: Graph, assignment: NDArray[np.integer]) -> WeightedSums:
     """Return the partial sums of a graph's boundary edges."""
     source, target = graph.edges()
     owner = assignment.astype(np.int64)[source]
@@ -124,7 +124,7 @@ def partial_sums(graph: Graph, assignment: NDArray[np.integer]) -> PartialSums:
     weights = np.ones(len(target), np.float32) if graph.weights is None else graph.weights
     owners, destination = np.divmod(keys, graph.vertices)
     ends = (of_edge, source[crossing], weights[crossing])
-    return PartialSums(owners, destination, *ends)
+    return WeightedSums(owners, destination, *ends)
 
 
 def exchanged_graph(
