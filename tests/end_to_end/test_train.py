@@ -211,6 +211,36 @@ def test_a_model_of_ones_own_trains_like_one_process(tmp_path):
     assert ours["model"] == "Net"
 
 
+def weighted_graph(tmp_path):
+    rng = np.random.default_rng(0)
+    edges, x = rng.integers(0, 30, (2, 90)), rng.normal(size=(30, 4)).astype(np.float32)
+    weights = rng.uniform(0.5, 2, 90)
+    kept = np.unique(edges.min(axis=0) * 30 + edges.max(axis=0), return_index=True)[1]
+    arrays = {"edge_index": edges[:, kept], "edge_weight": weights[kept], "x": x}
+    np.savez(tmp_path / "w.npz", **arrays, y=rng.integers(0, 3, 30))
+    return ("--data", tmp_path / "w.npz", "--edge-weights", "--workers", 3)
+
+
+def test_weights_of_edges_train_like_one_process(tmp_path):
+    how = over("switch", "host", "local")
+    switch, hosts, local = finished(train(EMBEDDED, *weighted_graph(tmp_path), *how))
+    for report in (switch, hosts):
+        assert report["losses"] == pytest.approx(local["losses"], rel=3e-6)
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        (("--model", "sage"), "The model sage does not use weights of edges"),
+        (("--transport", "g3"), "--transport g3 adds rows up as they are"),
+    ],
+)
+def test_what_has_no_weights_of_edges_is_refused(tmp_path, more, words):
+    result = train(EMBEDDED, *weighted_graph(tmp_path), *more)
+    assert result.returncode == 2
+    assert words in result.stderr
+
+
 def test_auto_takes_host_where_layers_need_rows(tmp_path):
     named = (*own_model(tmp_path, OWN_MODEL, "attention"), "--workers", "3")
     ours, local = finished(train(EMBEDDED, *named, *over("auto", "local")))

@@ -64,8 +64,8 @@ GROUPS = {
             "sums_of_others_left_out",
             "layers leave out the neighbours on other workers",
             "switchgnn/training/sums.py",
-            "return sums.add_(self._remote.result(exchange))",
-            "return sums.add_(0 * self._remote.result(exchange))",
+            "return sums.add_(self._received(",
+            "return sums.add_(0 * self._received(",
             (f"{TRAIN}::test_a_model_of_ones_own_trains_like_one_process",),
         ),
         Mistake(
@@ -75,6 +75,14 @@ GROUPS = {
             "directed(gradient, Direction.BACKWARD, ",
             "directed(gradient, Direction.FORWARD, ",
             (f"{LAYERS}::test_a_layer_on_partitions_is_the_layer_on_the_whole[gcn-3-directed]",),
+        ),
+        Mistake(
+            "partial_sums_without_weights",
+            "partial sums leave out the weights of edges",
+            "switchgnn/training/layers/models.py",
+            "LocalSum(part.partial, shape, part.partial_weights)",
+            "LocalSum(part.partial, shape)",
+            (f"{LAYERS}::test_weights_of_edges_count_as_on_the_whole[graph-any-3-directed]",),
         ),
         Mistake(
             "gradients_of_copies_to_one",

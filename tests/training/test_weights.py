@@ -1,5 +1,6 @@
 """Weights of edges: factors, partial sums, and what a worker refuses."""
 
+from contextlib import nullcontext
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -17,12 +18,16 @@ from torch_geometric.nn import GATConv, GCNConv
 
 from switchgnn.planner import graph_from_edges
 from switchgnn.training import load_dataset
+from switchgnn.training.compression import CompressionOptions
 from switchgnn.training.data.load import dataset_from_pyg
 from switchgnn.training.data.weights import exchanged_graph, factors_of, told_cost
-from switchgnn.training.errors import DatasetError, UnsupportedLayerError
+from switchgnn.training.errors import DatasetError, TrainingError, UnsupportedLayerError
+from switchgnn.training.job import write_job
 from switchgnn.training.layers.models import distribute
+from switchgnn.training.options import TrainOptions
 from switchgnn.training.partition import partition_dataset, read_partition, write_partitions
 from switchgnn.training.sums import RemoteSum
+from switchgnn.training.trainer import Trainer
 from tests.training.helpers import STEADY
 from tests.training.layers.test_layers import WIDE, make_data
 
@@ -77,6 +82,11 @@ def test_the_cost_is_told_and_a_plan_has_a_vertex_for_each_partial_sum():
     assert told_cost(make_data(1, directed=True).graph, assignment, None) == ""
 
 
+def test_a_job_tells_the_cost(tmp_path):
+    job = write_job(make_data(1, directed=True, weights="any"), 2, tmp_path / "job")
+    assert "partial sums, and not" in job.why
+
+
 @pytest.mark.parametrize("weights", ["factors", "any"])
 def test_weights_of_a_part_are_written_and_read(tmp_path, weights):
     data, assignment = make_data(1, directed=True, weights=weights), np.arange(40) % 3
@@ -121,6 +131,16 @@ def test_copies_do_not_go_with_partial_sums():
     copying = SimpleNamespace(copied_edges=np.zeros((2, 0), dtype=np.int64))
     with pytest.raises(UnsupportedLayerError, match="no products of factors"):
         distribute(GATConv(WIDE, 2), part, RemoteSum(copying))
+
+
+def test_rows_are_not_skipped_where_partial_sums_are_sent():
+    part = next(partition_dataset(make_data(0, directed=False, weights="any"), np.arange(40) % 2))
+    remote = SimpleNamespace(
+        columns=None, transport=SimpleNamespace(skip=None), attending=nullcontext
+    )
+    asked = CompressionOptions(cache="0.1", rest=0.5)
+    with pytest.raises(TrainingError, match="--rest skips rows"):
+        Trainer(GCNConv(WIDE, 2), part, remote, TrainOptions(), compression=asked)
 
 
 def of_pyg(weights):
