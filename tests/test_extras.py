@@ -6,14 +6,13 @@ Each test runs in an environment that has the wheel, one extra at most, and what
 import importlib.metadata
 import os
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from tests.support.installed import build, copy_of_the_checkout, environment_of
 from tests.support.levels import mininet_missing
-from tests.support.speed import seconds_here
+from tests.support.processes import run_program
 
 pytestmark = pytest.mark.whole
 
@@ -80,15 +79,7 @@ def installed(request, wheel, tmp_path):
     known = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
 
     def run(*arguments):
-        return subprocess.run(
-            [python, *arguments],
-            cwd=tmp_path,
-            env=known,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=seconds_here(100),
-        )
+        return run_program([python, *arguments], cwd=tmp_path, env=known)
 
     return run
 

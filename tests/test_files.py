@@ -27,6 +27,7 @@ from switchgnn.base.files import (
 from switchgnn.base.full_disk import WriteError, why_not_written, writing
 from switchgnn.base.native import CacheError, cache_folder, compiled_once
 from tests.support.markers import needs_root
+from tests.support.processes import run_program
 from tests.support.speed import seconds_here
 
 
@@ -273,12 +274,10 @@ def test_a_cache_where_programs_cannot_run_is_not_used(tmp_path):
     (tmp_path / "caches").mkdir()
     (tmp_path / "temporary").mkdir()
     mounted = 'mount -t tmpfs -o noexec,mode=700 none "$XDG_CACHE_HOME" && exec "$@"'
-    done = subprocess.run(
+    done = run_program(
         ["unshare", "-m", "sh", "-c", mounted, "sh", sys.executable, "-c", MOUNTED],
         env=os.environ
         | {"XDG_CACHE_HOME": str(tmp_path / "caches"), "TMPDIR": str(tmp_path / "temporary")},
-        capture_output=True,
-        text=True,
         check=True,
     )
     assert done.stdout.startswith(str(tmp_path / "temporary"))
@@ -339,13 +338,10 @@ def test_an_interrupted_compiler_leaves_no_files(tmp_path):
     compiler.write_text(COMPILER)
     compiler.chmod(0o700)
     scratch.mkdir()
-    done = subprocess.run(
+    done = run_program(
         [sys.executable, "-c", INTERRUPTED, compiler, cache],
         env={**os.environ, "TMPDIR": str(scratch)},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=seconds_here(60),
+        seconds=60,
     )
     assert "KeyboardInterrupt" in done.stderr
     assert list(scratch.iterdir()) == []

@@ -207,16 +207,7 @@ def change_arrays(data, chosen):
         return pack_arrays(change_tensors(safetensors.numpy.load(data), chosen))
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         members = {name: archive.read(name) for name in archive.namelist()}
-    name, other = chosen.choice(list(members)), chosen.choice(list(members))
-    kind = chosen.randrange(8)
-    if kind == 0:
-        del members[name]
-    elif kind == 1:
-        members[f"../{name}"] = members[other]
-    elif kind == 2:
-        members[name] = members[other]
-    else:
-        members[name] = to_bytes(other_array(np.load(io.BytesIO(members[name])), chosen))
+    change_one(members, chosen, lambda one: to_bytes(other_array(np.load(io.BytesIO(one)), chosen)))
     buffer = io.BytesIO()
     packing = chosen.choice((zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2))
     with zipfile.ZipFile(buffer, "w", packing) as archive:
@@ -226,20 +217,26 @@ def change_arrays(data, chosen):
 
 
 def change_tensors(arrays, chosen):
-    name, other = chosen.choice(list(arrays)), chosen.choice(list(arrays))
+    def changed(array):
+        made = other_array(array, chosen)
+        return made.astype(made.dtype.newbyteorder("=")) if made.dtype.kind in "iufb" else made
+
+    change_one(arrays, chosen, changed)
+    return arrays
+
+
+def change_one(members, chosen, changed):
+    """Remove, rename, replace or change a member by chance."""
+    name, other = chosen.choice(list(members)), chosen.choice(list(members))
     kind = chosen.randrange(8)
     if kind == 0:
-        del arrays[name]
+        del members[name]
     elif kind == 1:
-        arrays[f"../{name}"] = arrays[other]
+        members[f"../{name}"] = members[other]
     elif kind == 2:
-        arrays[name] = arrays[other]
+        members[name] = members[other]
     else:
-        made = other_array(arrays[name], chosen)
-        arrays[name] = (
-            made.astype(made.dtype.newbyteorder("=")) if made.dtype.kind in "iufb" else made
-        )
-    return arrays
+        members[name] = changed(members[name])
 
 
 def to_bytes(array):

@@ -5,7 +5,6 @@ The tests of tests that do so are run by a pytest of their own.
 
 import os
 import re
-import subprocess
 import sys
 import tempfile
 import textwrap
@@ -14,8 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.markers import full
-from tests.support.processes import is_alive
-from tests.support.speed import seconds_here
+from tests.support.processes import is_alive, run_program
 
 pytestmark = pytest.mark.whole
 
@@ -61,7 +59,7 @@ def outcome_of(tmp_path):
         (tmp_path / "test_it.py").write_text(HEAD + textwrap.dedent(tests))
         (tmp_path / "noted").touch()
         plugins = ("-p", "tests.support.leftovers", "-p", "xdist", "-p", "no:cacheprovider")
-        done = subprocess.run(
+        done = run_program(
             [sys.executable, "-m", "pytest", "-q", *plugins, *options, "test_it.py"],
             cwd=tmp_path,
             env={
@@ -69,10 +67,6 @@ def outcome_of(tmp_path):
                 "PYTHONPATH": str(Path.cwd()),
                 "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
             },
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=seconds_here(100),
         )
         noted = dict(line.split() for line in (tmp_path / "noted").read_text().splitlines())
         return Outcome(done.stdout + done.stderr, noted)

@@ -12,6 +12,7 @@ import pytest
 from switchgnn.base import interruptible as subject
 from switchgnn.base.interruptible import interruptible
 from switchgnn.base.machine import module_of, python_program
+from tests.support.processes import run_program
 from tests.support.waiting import wait_until
 
 
@@ -94,15 +95,7 @@ def foreign(tmp_path):
 
 def run_in(folder, command):
     environment = {"PYTHONPATH": str(REPOSITORY), "PYTHONDONTWRITEBYTECODE": "1"}
-    return subprocess.run(
-        command,
-        cwd=folder,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    return run_program(command, cwd=folder, env=environment, stdin=subprocess.DEVNULL)
 
 
 @pytest.mark.whole

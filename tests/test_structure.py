@@ -57,16 +57,12 @@ ONLY = {"softswitch": frozenset(f"{PACKAGE}.base.{name}" for name in _FOR_A_SWIT
 
 @dataclass(frozen=True)
 class Tree:
-    """The modules of a checkout.
+    """The modules of a checkout."""
 
-    Attributes:
-        files: of each module, by its dotted name; a package has that of its `__init__.py`.
-        imports: of each module, those of `files` that it imports anywhere in its file.
-        foreign: of each module, the names that it imports from elsewhere.
-    """
-
+    # of each module, by its dotted name; a package: that of its `__init__.py`
     files: Mapping[str, Path]
-    imports: Mapping[str, frozenset[str]]
+    imports: Mapping[str, frozenset[str]]  # of each module, those of `files` that it imports
+    # of each module, the names that it imports from elsewhere
     foreign: Mapping[str, frozenset[str]]
 
 

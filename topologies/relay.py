@@ -134,23 +134,17 @@ class _Relay:
         for number in (_COMMANDS, *self._directions):
             ready.register(number, select.POLLIN)
         while True:
-            for number, _ in ready.poll(self._milliseconds()):
+            dues = [each.due for each in self._directions.values() if each.due is not None]
+            wait = max(0.0, min(dues) - time.monotonic()) * 1000 if dues else None
+            for number, _ in ready.poll(wait):
                 if number != _COMMANDS:
                     self._directions[number].carry()
                 elif not self._obey(os.read(_COMMANDS, _LONGEST_LINE).decode()):
                     return
-            self._release()
-
-    def _milliseconds(self) -> float | None:
-        """Return the time until the next delayed frame is due, or None."""
-        dues = [each.due for each in self._directions.values() if each.due is not None]
-        return max(0.0, min(dues) - time.monotonic()) * 1000 if dues else None
-
-    def _release(self) -> None:
-        now = time.monotonic()
-        for direction in self._directions.values():
-            if direction.due is not None and direction.due <= now:
-                direction.release()
+            now = time.monotonic()
+            for direction in self._directions.values():
+                if direction.due is not None and direction.due <= now:
+                    direction.release()
 
     def _obey(self, said: str) -> bool:
         for line in said.splitlines():

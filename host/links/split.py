@@ -240,7 +240,9 @@ class LinkHalf(Link):
         if self is shared.halves[0]:
             own = all_frames - own
         if own < all_frames or not shared.passes:
-            self._deliver(batch, of_second)
+            with shared.lock:
+                for index, second in enumerate(of_second.tolist(), batch.first):
+                    shared.halves[second]._keep(batch.frame(index))
             return own > 0
         self._batch, self._taken, shared.lent = batch, batch.first, self
         self._frames_down += all_frames
@@ -257,13 +259,6 @@ class LinkHalf(Link):
             if leader is not self or self.other._queue:
                 self.other._changed.notify()
             self._close_link_if_unused()
-
-    def _deliver(self, batch: FrameBatch, of_second: NDArray[np.bool_]) -> None:
-        """Put the frames of a batch into the queues."""
-        halves = self._shared.halves
-        with self._shared.lock:
-            for index, second in enumerate(of_second.tolist(), batch.first):
-                halves[second]._keep(batch.frame(index))
 
     def _keep(self, frame: memoryview) -> None:
         if self.closed:

@@ -243,7 +243,11 @@ class ReduceStream:
             self._send_heartbeat(now)
         if flow.pipeline.in_flight:
             self._timeout.check(flow.pipeline.base, now, flow.pipeline.first.timeout)
-        if self._receive(max(0.0, min(seconds, self._until_next_timer(flow, now)))):
+        due = min(self._heartbeat_at, flow.timers.earliest) - now
+        wait = flow.pipeline.wait()
+        # Not as a time of the clock, in which a very short wait is none.
+        due = due if wait is None else min(due, wait)
+        if self._receive(max(0.0, min(seconds, due))):
             self._receive_all()
 
     def _receive_all(self) -> None:
@@ -256,13 +260,6 @@ class ReduceStream:
         if self._flow is None:
             raise ValueError("The stream has not started: start it before.")
         return self._flow
-
-    def _until_next_timer(self, flow: "_Flow", now: float) -> float:
-        """Return the seconds until there is something to send again."""
-        due = min(self._heartbeat_at, flow.timers.earliest) - now
-        wait = flow.pipeline.wait()
-        # Not as a time of the clock, in which a very short wait is none.
-        return due if wait is None else min(due, wait)
 
     def _send_heartbeat(self, now: float) -> None:
         """Send a sign of life, which asks about the first fragment without a sum."""

@@ -1,10 +1,12 @@
 """`switchgnn shard`: a graph in pieces, for machines that partition it together."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from switchgnn.base.options import option, with_groups
 from switchgnn.commands.shared.console import Steps
 from switchgnn.commands.shared.outputs import check_outputs
 from switchgnn.planner.graphs.load import load_graph
@@ -13,7 +15,32 @@ from switchgnn.planner.partition.ptscotch import partition_shards, shard_file, w
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
+@dataclass(frozen=True)
+class ShardOptions:
+    """The options of `switchgnn shard`."""
+
+    ranks: int | None = option(
+        None, "N", "Make N shards, one for each process that partitions.", min=1
+    )
+    out: Path | None = option(None, "FOLDER", "Write the shards to this folder.")
+    ignore_weights: bool = option(
+        None,
+        None,
+        "Drop weights of edges, as `switchgnn plan` does.",
+        "--ignore-weights",
+        default=False,
+    )
+    assign: Path | None = option(
+        None, "FILE", "Partition the shards in `mpirun`, and write each vertex's worker (.npy)."
+    )
+    workers: int = option(
+        None, "N", "Assign vertices to N workers, with --assign.", default=1, min=1, shown=False
+    )
+    seed: int = option(None, "N", "Draw the partition from this seed.", default=0)
+
+
 @app.command(epilog="Example: switchgnn shard karate --ranks 2 --out karate-shards")
+@with_groups
 def shard(
     graph: Annotated[
         str,
@@ -23,49 +50,16 @@ def shard(
             help="A graph as for `switchgnn plan`; with --assign, the folder of the shards.",
         ),
     ],
-    ranks: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            metavar="N",
-            show_default=False,
-            help="Make N shards, one for each process that partitions.",
-        ),
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(metavar="FOLDER", show_default=False, help="Write the shards to this folder."),
-    ] = None,
-    ignore_weights: Annotated[
-        bool,
-        typer.Option("--ignore-weights", help="Drop weights of edges, as `switchgnn plan` does."),
-    ] = False,
-    assign: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            show_default=False,
-            help="Partition the shards in `mpirun`, and write each vertex's worker (.npy).",
-        ),
-    ] = None,
-    workers: Annotated[
-        int,
-        typer.Option(
-            min=1,
-            metavar="N",
-            show_default=False,
-            help="Assign vertices to N workers, with --assign.",
-        ),
-    ] = 1,
-    seed: Annotated[int, typer.Option(metavar="N", help="Draw the partition from this seed.")] = 0,
+    asked: ShardOptions,
 ) -> None:
     """Write a graph as shards, or partition them as a rank of `mpirun`.
 
     Each has the rows of some vertices. `switchgnn plan --partition ptscotch:N`
     does both itself when one machine is enough.
     """
-    if assign is not None:
-        partition_shards(Path(graph), assign, workers, seed)
+    ranks, out = asked.ranks, asked.out
+    if asked.assign is not None:
+        partition_shards(Path(graph), asked.assign, asked.workers, asked.seed)
         return
     if ranks is None or out is None:
         raise typer.BadParameter("give --ranks and --out, or --assign and --workers")
@@ -73,7 +67,7 @@ def shard(
     steps = Steps()
     with steps:
         steps.tell(f"load {graph}")
-        loaded = load_graph(graph, edge_weights=False if ignore_weights else None)
+        loaded = load_graph(graph, edge_weights=False if asked.ignore_weights else None)
         steps.tell(f"write {out}")
         with steps.finishing():
             write_shards(loaded, ranks, out)

@@ -20,7 +20,7 @@ from switchgnn.base.network_file import (
 from switchgnn.base.options import option, with_groups
 from switchgnn.controller.p4runtime.client import program_cookie
 from switchgnn.controller.p4runtime.layout import parse_p4info
-from switchgnn.p4src import Program, load_program, load_strawman
+from switchgnn.p4src import load_program, load_strawman
 from switchgnn.softswitch.daemon.serving import SwitchOptions, run_switch
 
 
@@ -69,17 +69,14 @@ def find_program(name: str, p4info: Path | None) -> p4r.ForwardingPipelineConfig
             raise ProgramError(f"--p4info goes with a file of one's own, and not with {name}.")
         if name == NONE:
             return None
-        return _of_the_product(load_program() if name == PRODUCT else load_strawman())
+        program = load_program() if name == PRODUCT else load_strawman()
+        return p4r.ForwardingPipelineConfig(
+            p4info=parse_p4info(program.p4info),
+            p4_device_config=program.json,
+            # With it a controller sees that this is the program that it knows.
+            cookie=p4r.ForwardingPipelineConfig.Cookie(cookie=program_cookie(program)),
+        )
     return _of_files(Path(name), p4info)
-
-
-def _of_the_product(program: Program) -> p4r.ForwardingPipelineConfig:
-    return p4r.ForwardingPipelineConfig(
-        p4info=parse_p4info(program.p4info),
-        p4_device_config=program.json,
-        # With it a controller sees that this is the program that it knows.
-        cookie=p4r.ForwardingPipelineConfig.Cookie(cookie=program_cookie(program)),
-    )
 
 
 def _of_files(document: Path, p4info: Path | None) -> p4r.ForwardingPipelineConfig:

@@ -115,9 +115,12 @@ class Port:
     def _receive_tagged(self, size: int) -> bytes:
         # The kernel delivers a VLAN tag separately. The program sees it as it was on the wire.
         frame, ancillary, _, _ = self._socket.recvmsg(size, socket.CMSG_SPACE(_AUXDATA.size))
-        if ancillary and ancillary[0][2][0] & _VLAN_VALID:
-            return _with_tag(frame, ancillary[0][2])
-        return frame
+        if not (ancillary and ancillary[0][2][0] & _VLAN_VALID):
+            return frame
+        status, *_, tag, protocol = _AUXDATA.unpack_from(ancillary[0][2])
+        ethertype = protocol if status & _VLAN_PROTOCOL_VALID else _ETHERTYPE_VLAN
+        header = struct.pack(">HH", ethertype, tag)
+        return frame[:_ADDRESSES_BYTES] + header + frame[_ADDRESSES_BYTES:]
 
     def send(self, frame: bytes) -> bool:
         """Send a frame, when there is room for it; return False if it is lost."""
@@ -135,13 +138,6 @@ class Port:
     def close(self) -> None:
         """Detach the port."""
         self._socket.close()
-
-
-def _with_tag(frame: bytes, auxdata: bytes) -> bytes:
-    status, *_, tag, protocol = _AUXDATA.unpack_from(auxdata)
-    ethertype = protocol if status & _VLAN_PROTOCOL_VALID else _ETHERTYPE_VLAN
-    header = struct.pack(">HH", ethertype, tag)
-    return frame[:_ADDRESSES_BYTES] + header + frame[_ADDRESSES_BYTES:]
 
 
 def open_ethernet(number: int, spec: EthernetSpec) -> Port:

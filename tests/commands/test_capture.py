@@ -19,6 +19,7 @@ from tests.capture.written import pcap
 from tests.network.usual import described_star
 from tests.support.markers import needs, needs_root, whole
 from tests.support.networks import in_network, own_network
+from tests.support.processes import run_program
 from tests.support.speed import seconds_here
 
 CAPTURE = (sys.executable, "-m", "switchgnn.commands", "capture")
@@ -164,12 +165,8 @@ def test_sentences(tmp_path, file, refused):
 def test_listening_needs_root():
     """Root without the capability is as good as anybody."""
     bare = ("setpriv", "--bounding-set", "-net_raw", "--inh-caps", "-net_raw")
-    result = subprocess.run(
-        [*(bare if os.geteuid() == 0 else ()), *CAPTURE, "--interface", "lo"],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=seconds_here(60),
+    result = run_program(
+        [*(bare if os.geteuid() == 0 else ()), *CAPTURE, "--interface", "lo"], seconds=60
     )
     assert result.returncode == 2
     [line] = result.stderr.splitlines()

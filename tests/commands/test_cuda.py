@@ -6,14 +6,13 @@ each fork with what came before it.
 """
 
 import os
-import subprocess
 import sys
 from collections import Counter
 
 import pytest
 
 from tests.support.gpu import cuda_missing
-from tests.support.speed import seconds_here
+from tests.support.processes import run_program
 
 pytest.importorskip("torch_geometric", reason="PyTorch Geometric is not installed")
 
@@ -79,14 +78,8 @@ def test_workers_are_forked_before_the_driver_is_initialised(tmp_path, cuda, dri
     known = os.pathsep.join(filter(None, (str(tmp_path), os.environ.get("PYTHONPATH"))))
     notes = tmp_path / "notes"
     stand_in = {"PYTHONPATH": known, "NOTES": str(notes), "TORCH_CUDA": cuda, "DRIVER": driver}
-    done = subprocess.run(
-        [sys.executable, "-m", "switchgnn", *TRAIN],
-        cwd=tmp_path,
-        env={**os.environ, **stand_in},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=seconds_here(100),
+    done = run_program(
+        [sys.executable, "-m", "switchgnn", *TRAIN], cwd=tmp_path, env={**os.environ, **stand_in}
     )
     assert done.returncode == 0, done.stdout + done.stderr
     noted = Counter(notes.read_text().splitlines())

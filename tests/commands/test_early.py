@@ -4,12 +4,11 @@ One process without PyTorch, or anything of it, runs all the commands.
 """
 
 import json
-import subprocess
 import sys
 
 import pytest
 
-from tests.support.speed import seconds_here
+from tests.support.processes import run_program
 
 PROGRAM = """
 import contextlib, io, json, sys
@@ -71,16 +70,12 @@ CASES = {
 def answers(tmp_path_factory):
     folder = tmp_path_factory.mktemp("early")
     commands = [words.replace("FILE", __file__).split() for words in CASES]
-    done = subprocess.run(
+    done = run_program(
         [sys.executable, "-c", PROGRAM],
         input=json.dumps(commands),
         # No simple_switch_grpc, and lines that are not broken.
         env={"PATH": "/nowhere", "COLUMNS": "300", "PYTHONPATH": ":".join(sys.path)},
         cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=seconds_here(100),
     )
     assert done.returncode == 0, done.stderr
     return dict(zip(CASES, json.loads(done.stdout.splitlines()[-1]), strict=True))

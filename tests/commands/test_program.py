@@ -24,6 +24,7 @@ from switchgnn.commands.shared.live import LiveOptions
 from switchgnn.lab.commands import figures
 from switchgnn.lab.experiments import ExperimentError, cells_of, find_figures, run_points
 from tests.experiments.fake_points import FakeCommand
+from tests.support.processes import run_program
 from tests.support.speed import seconds_here
 
 MANY = "9" * 5000
@@ -164,13 +165,10 @@ STARTS = (["-m", "switchgnn"], ["-m", "switchgnn.commands"])
 
 
 def start(*words, begin=("-m", "switchgnn"), **environment):
-    return subprocess.run(
+    return run_program(
         [sys.executable, *begin, *words],
         env={**os.environ, "COLUMNS": "80", **environment},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=seconds_here(60),
+        seconds=60,
     )
 
 

@@ -3,7 +3,6 @@
 import os
 import signal
 import socket
-import subprocess
 from dataclasses import replace
 
 import pytest
@@ -24,7 +23,7 @@ from tests.network.usual import described_leaf_spine, described_star
 from tests.softswitch.harness import PROGRAMS
 from tests.support.commands import forkserver
 from tests.support.markers import needs, needs_root
-from tests.support.processes import is_alive
+from tests.support.processes import is_alive, run_program
 from tests.support.speed import seconds_here
 
 
@@ -135,12 +134,9 @@ def test_wrong_input_is_one_sentence(tmp_path, called):
 @needs("setpriv", "util-linux")
 def test_without_the_right_to_packet_sockets(tmp_path):
     words = ("switch", "--grpc", f"unix:{tmp_path}/s.sock", "--port", "1=eth:lo")
-    done = subprocess.run(
+    done = run_program(
         ["setpriv", "--bounding-set=-net_raw", *python_program("switchgnn.commands", *words)],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=seconds_here(60),
+        seconds=60,
     )
     assert done.returncode == 2
     assert len(done.stderr.splitlines()) == 1

@@ -18,7 +18,7 @@ import pytest
 from switchgnn.commands.application import COMMANDS
 from tests.support.levels import browser_missing, site_missing
 from tests.support.markers import full, whole
-from tests.support.speed import seconds_here
+from tests.support.processes import run_program
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = sorted((ROOT / "docs").rglob("*.md"))
@@ -131,15 +131,12 @@ def build(tree, site):
         "PYTHONDONTWRITEBYTECODE": "1",
         "PYTHONPATH": str(ROOT),
     }
-    told = subprocess.run(
+    told = run_program(
         [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(site)],
         cwd=tree,
         env=environment,
         stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=seconds_here(200),
+        seconds=200,
     )
     return told.returncode, told.stdout + told.stderr
 

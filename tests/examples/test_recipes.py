@@ -3,14 +3,13 @@
 import os
 import re
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from tests.support.levels import simulator_missing
-from tests.support.speed import seconds_here
+from tests.support.processes import run_program
 
 ROOT = Path(__file__).parent.parent.parent
 GUIDE = (ROOT / "CONTRIBUTING.md").read_text()
@@ -69,15 +68,7 @@ def run(tree, command):
         "PYTHONPATH": str(tree),
     }
     command = re.sub(r"^switchgnn ", "python -m switchgnn.commands ", command)
-    told = subprocess.run(
-        ["bash", "-euc", command],
-        cwd=tree,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=seconds_here(200),
-    )
+    told = run_program(["bash", "-euc", command], cwd=tree, env=environment, seconds=200)
     assert told.returncode == 0, f"{command}\n{told.stdout}{told.stderr}"
     return told.stdout
 

@@ -20,7 +20,7 @@ from switchgnn.profiles import UNLIMITED
 from tests.experiments.fake_points import point
 from tests.support.levels import simulator_missing
 from tests.support.markers import full
-from tests.support.speed import seconds_here
+from tests.support.processes import run_program
 
 MISSING = simulator_missing()
 COMMAND = [sys.executable, "-m", "switchgnn.commands", "figures"]
@@ -34,13 +34,7 @@ def models():
 
 
 def figures(*arguments):
-    return subprocess.run(
-        [*COMMAND, *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=seconds_here(100),
-    )
+    return run_program([*COMMAND, *map(str, arguments)])
 
 
 def test_a_small_figure_end_to_end(tmp_path):

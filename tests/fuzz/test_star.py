@@ -122,18 +122,13 @@ class Star:
 
 
 class FiringLink(WrappedLink):
-    """Fires a volley when the worker sends and the last volley is through the switch.
-
-    Attributes:
-        round: the round that is exchanged.
-        fired: shots that were sent.
-    """
+    """Fires a volley when the worker sends and the last volley is through the switch."""
 
     def __init__(self, field, worker, shots, *, end):
         """``end`` is where the shots are sent: the worker's own link, or another one."""
         super().__init__(field.links[worker])
-        self.round = 1
-        self.fired = 0
+        self.round = 1  # the round that is exchanged
+        self.fired = 0  # shots that were sent
         self._out = field.links[end]
         self._mac = field.mac(end)
         self._session = field.session

@@ -398,16 +398,12 @@ _MAC_BYTES, _WITH_ADDRESSES = 12, 0.5
 
 
 class ByzantineWorker:
-    """Sends arbitrary frames over the line of a worker; an onlooker of its switch.
-
-    Attributes:
-        began: whether it has sent any yet.
-    """
+    """Sends arbitrary frames over the line of a worker; an onlooker of its switch."""
 
     def __init__(
         self, number: int, generator: Generator, up: Wire, port: int, *, scheduler: Scheduler
     ) -> None:
-        self.began = False
+        self.began = False  # whether it has sent any yet
         self._name = f"w{number}"
         self._generator = generator
         self._random: Random = generator.random

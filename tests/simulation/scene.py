@@ -61,17 +61,7 @@ class Violation:
 
 
 class Scene:
-    """The parts of a scenario, not started yet.
-
-    Attributes:
-        lines_state: the state that all lines share.
-        happened: incidents, with their times in nanoseconds.
-        wires: all directions of all lines, by name.
-        job: of workers in this session; None before the first one.
-        reduces: their all-reduces; None if there are none.
-        unwatched: switches that were restarted while no controller knew their session.
-        spoilt: vertices with sums of features of Byzantine workers.
-    """
+    """The parts of a scenario, not started yet."""
 
     def __init__(
         self,
@@ -85,13 +75,13 @@ class Scene:
         self.subject = subjects.of(scenario)
         self.scheduler = Scheduler(keeps_trace=keeps_trace)
         self.trace = self.scheduler.trace
-        self.happened: list[tuple[int, Incident]] = []
-        self.wires: dict[str, Wire] = {}
-        self.job: ExchangeJob | None = None
-        self.reduces: ReduceJob | None = None
-        self.unwatched = 0
+        self.happened: list[tuple[int, Incident]] = []  # with times in nanoseconds
+        self.wires: dict[str, Wire] = {}  # all directions of all lines
+        self.job: ExchangeJob | None = None  # of workers in this session; None before the first one
+        self.reduces: ReduceJob | None = None  # None if there are none
+        self.unwatched = 0  # switches restarted while no controller knew their session
         self.violations: list[Violation] = []
-        self.spoilt: set[int] = set()
+        self.spoilt: set[int] = set()  # vertices with sums of features of Byzantine workers
         self._byzantine: dict[int, ByzantineWorker] = {}
         self._starts = 0
         self.lines_state = LineState(

@@ -140,14 +140,10 @@ class SwitchShare:
 
 
 class SwitchSums:
-    """The sums that the switches make: one per block and destination.
-
-    Attributes:
-        index: of each (block, vertex) among the sums.
-    """
+    """The sums that the switches make: one per block and destination."""
 
     def __init__(self, plan: Plan) -> None:
-        self.index: dict[tuple[int, int], int] = {}
+        self.index: dict[tuple[int, int], int] = {}  # of each (block, vertex)
         rows: list[NDArray[np.int64]] = []
         for part in plan.workers:
             sums = np.arange(len(part.receive_vertex)) + len(self.index)

@@ -3,12 +3,11 @@
 import os
 import re
 import shlex
-import subprocess
 import sys
 from pathlib import Path
 
 from tests.support.commands import switchgnn
-from tests.support.speed import seconds_here
+from tests.support.processes import run_program
 
 ENVIRONMENT = {
     **os.environ,
@@ -35,12 +34,4 @@ def run_command(command, folder):
 
 
 def run_in_shell(command, folder):
-    return subprocess.run(
-        ["bash", "-euc", command],
-        cwd=folder,
-        env=ENVIRONMENT,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=seconds_here(100),
-    )
+    return run_program(["bash", "-euc", command], cwd=folder, env=ENVIRONMENT)

@@ -1,15 +1,26 @@
-"""Who runs, and whose child it is, from /proc.
+"""Run programs to their end; who runs, and whose child it is, from /proc.
 
 Not from `/proc/PID/task/TID/children`: it may leave out a child when another one ends meanwhile.
 https://man7.org/linux/man-pages/man5/proc_pid_task.5.html
 """
 
 import os
+import subprocess
 from pathlib import Path
 from typing import NamedTuple
 
+from tests.support.speed import seconds_here
+
 _MOST_LOOKS = 5
 _LONGEST_COMMAND = 160
+
+
+def run_program(command, *, seconds=100, check=False, **options):
+    """Run a program, at most that many seconds on an idle machine; return what it prints."""
+    limit = seconds_here(seconds)
+    return subprocess.run(
+        command, capture_output=True, text=True, check=check, timeout=limit, **options
+    )
 
 
 class Process(NamedTuple):

@@ -12,7 +12,7 @@ from switchgnn.topologies import child as child_module
 from switchgnn.topologies.child import Child
 from switchgnn.topologies.errors import FabricError
 from switchgnn.topologies.forkserver import Forkserver
-from tests.support.processes import is_alive
+from tests.support.processes import is_alive, run_program
 from tests.support.speed import seconds_here
 from tests.support.waiting import wait_until
 
@@ -154,13 +154,7 @@ for _ in range(100):
     forkserver.stop()
 print("once")
 """
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=seconds_here(100),
-    )
+    done = run_program([sys.executable, "-c", program])
     assert (done.stdout, done.stderr, done.returncode) == ("once\n", "", 0)
 
 

@@ -3,7 +3,6 @@
 import builtins
 import os
 import re
-import subprocess
 import sys
 import threading
 
@@ -20,8 +19,7 @@ from switchgnn.topologies import (
 )
 from switchgnn.topologies.mininet_fabric import mininet_missing, small_send_buffers
 from tests.support.markers import needs, needs_mininet
-from tests.support.processes import is_alive
-from tests.support.speed import seconds_here
+from tests.support.processes import is_alive, run_program
 from tests.support.waiting import wait_until
 
 # Mininet's first command in a host needs the first one, its first link the second.
@@ -39,12 +37,9 @@ choose("embedded", "mininet")
 @pytest.mark.parametrize("lacking", [RIGHTS, *([right] for right in RIGHTS)], ids="+".join)
 def test_root_without_a_capability_runs_over_loopback(lacking):
     bare = ",".join(f"-{right}" for right in lacking)
-    done = subprocess.run(
+    done = run_program(
         ["setpriv", "--bounding-set", bare, "--inh-caps", bare, sys.executable, "-c", CHOOSE],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=seconds_here(30),
+        seconds=30,
     )
     assert re.match("fabric loopback: Mininet .*Operation not permitted", done.stdout)
     assert "CAP_SYS_ADMIN" in done.stdout
@@ -82,10 +77,8 @@ def test_links_are_shaped_both_ways(tmp_path):
         ends = [(host, host.defaultIntf()) for host in fabric._hosts]
         ends += [(fabric._room, interface) for interface in fabric._room.intfList()]
         shapes = [
-            subprocess.run(
+            run_program(
                 ["mnexec", "-a", str(node.pid), "tc", "class", "show", "dev", str(interface)],
-                capture_output=True,
-                text=True,
                 check=True,
             ).stdout
             for node, interface in ends

@@ -1,7 +1,6 @@
 """What fails is noticed, becomes small, and replays by one command in any process."""
 
 import os
-import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +17,7 @@ from tests.simulation.scenario import Incident, IncidentKind, IncidentRates, Sce
 from tests.simulation.scene import what_crashed
 from tests.simulation.subject import Subjects
 from tests.simulation.timing import Scheduler
-from tests.support.speed import seconds_here
+from tests.support.processes import run_program
 from tests.virtual.planted.mistakes import MISTAKES
 
 ROOT = Path(__file__).parent.parent.parent
@@ -76,13 +75,11 @@ def test_a_scenario_that_fails_becomes_small():
 
 
 def replayed(scenario, chance):
-    done = subprocess.run(
+    done = run_program(
         [sys.executable, "-m", "tests.simulation", "--scenario", scenario_text(scenario)],
         cwd=ROOT,
         env={**os.environ, "PYTHONHASHSEED": chance},
-        capture_output=True,
-        text=True,
-        timeout=seconds_here(60),
+        seconds=60,
         check=True,
     )
     return done.stdout.strip()

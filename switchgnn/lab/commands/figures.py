@@ -15,7 +15,6 @@ from switchgnn.commands.shared.console import plain_console
 from switchgnn.commands.shared.outputs import check_outputs
 from switchgnn.commands.shared.plots import require_matplotlib
 from switchgnn.lab.experiments import (
-    BatchOutcome,
     ExperimentError,
     Store,
     cells_of,
@@ -99,29 +98,17 @@ def figures(
     found = {point: store.find(point) for point in dict.fromkeys(points)}
     results = {point: result for point, result in found.items() if result is not None}
     rows = write_figures(chosen, results, asked.scale, folder)
-    _show(rows)
-    word = "figure" if len(chosen) == 1 else "figures"
-    plain_console(highlight=False, soft_wrap=True).print(
-        f"{len(chosen)} {word} of {len(found):,} points, {outcome.run - len(outcome.failed):,} of "
-        f"them simulated in {time.monotonic() - start:,.0f} s. CSV, pictures and {TABLE}: {folder}"
-    )
-    _refuse_failures(outcome)
-
-
-def _tell(line: str) -> None:
-    typer.echo(line, err=True)
-
-
-def _show(rows: list[list[str]]) -> None:
-    """Print the table without the reasons, which are in the file."""
+    # Without the reasons, which are in the file.
     table = Table(*HEADINGS[:-1])
     for row in rows:
         table.add_row(*row[:-1])
     if rows:
         plain_console(highlight=False).print(table)
-
-
-def _refuse_failures(outcome: BatchOutcome) -> None:
+    word = "figure" if len(chosen) == 1 else "figures"
+    plain_console(highlight=False, soft_wrap=True).print(
+        f"{len(chosen)} {word} of {len(found):,} points, {outcome.run - len(outcome.failed):,} of "
+        f"them simulated in {time.monotonic() - start:,.0f} s. CSV, pictures and {TABLE}: {folder}"
+    )
     if outcome.failed:
         point, said = next(iter(outcome.failed.items()))
         raise ExperimentError(
@@ -129,3 +116,7 @@ def _refuse_failures(outcome: BatchOutcome) -> None:
             f"missing from the figures; the first, {point}: {said} The same command tries them "
             "again."
         )
+
+
+def _tell(line: str) -> None:
+    typer.echo(line, err=True)

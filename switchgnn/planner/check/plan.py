@@ -133,7 +133,10 @@ def _check_sends(plan: RawPlan, deliveries: Deliveries) -> CarriedRows:
         if rows == 1:
             _check_carried(worker, ids, carried, carrying, part["send_row_indptr"])
         else:
-            _check_bundled(worker, carried.reshape(-1, rows))
+            filled = carried.reshape(-1, rows) > 0
+            require(np.all(filled[:, 0]), f"Worker {worker} sends a packet that carries nothing.")
+            behind = np.any(filled[:, 1:] & ~filled[:, :-1])
+            require(not behind, f"Worker {worker} sends a bundle with a gap between its rows.")
         pairs = np.sort((np.repeat(np.arange(len(carried)), carried) << 32) | carrying)
         require(np.all(np.diff(pairs) != 0), f"Worker {worker} adds a row twice to a packet.")
         index = np.searchsorted(source_ids, ids)
@@ -190,14 +193,6 @@ def _check_addressed(
             f"Partial sum {deliveries.packet_id[at]} of block {deliveries.packet_block[at]} names "
             f"vertex {addressed[row[wrong[0]]]}, but the switch adds it for {vertex[wrong[0]]}."
         )
-
-
-def _check_bundled(worker: int, carried: NDArray[np.int64]) -> None:
-    """Check the vertices in each row of bundles, int64[S, K]."""
-    filled = carried > 0
-    require(np.all(filled[:, 0]), f"Worker {worker} sends a packet that carries nothing.")
-    behind = np.any(filled[:, 1:] & ~filled[:, :-1])
-    require(not behind, f"Worker {worker} sends a bundle with a gap between its rows.")
 
 
 def _check_carried(

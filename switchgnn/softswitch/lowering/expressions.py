@@ -231,15 +231,12 @@ class FunctionContext:
             parameter: ir.Expr = self.parameters[content]
             return parameter
         if kind in {"stack_field", "union_stack_field"}:
-            return self._last_element_field(content)
+            # Of the last element of the stack; of unions: of a member of it.
+            stack, *member, field = content
+            last = arithmetic.subtract(variable(self.layout.next_index[stack]), constant(1))
+            names = self.headers_in(stack, *member)
+            return arithmetic.pick([self.field(name, field) for name in names], last)
         raise self.refuse(f"values of type {kind}", "use fields, constants and action parameters")
-
-    def _last_element_field(self, content: Sequence[str]) -> ir.Expr:
-        """Return a field of the last element of a stack; of unions: of a member of it."""
-        stack, *member, field = content
-        headers = self.headers_in(stack, *member)
-        last = arithmetic.subtract(variable(self.layout.next_index[stack]), constant(1))
-        return arithmetic.pick([self.field(name, field) for name in headers], last)
 
     def headers_in(self, stack: str, member: str | None = None) -> list[str]:
         """Return the headers in a stack; of unions: those of a member of each."""

@@ -312,20 +312,16 @@ def write_replication(
             raise p4.unimplemented(
                 "Classes of service are not supported: leave class_of_service at 0."
             )
-        replicas = _replicas((*group.replicas, *session.replicas))
+        messages = (*group.replicas, *session.replicas)
+        replicas = tuple(Replica(_port(message), message.instance) for message in messages)
+        if len(set(replicas)) != len(replicas):
+            raise p4.invalid("A replica with the same port and instance is given twice.")
         kept = pipeline.replication[which, ident] = p4r.PacketReplicationEngineEntry()
         kept.CopyFrom(message)
     if which == "multicast_group_entry":
         pipeline.state.set_group(ident, replicas)
     else:
         pipeline.state.set_session(ident, replicas, session.packet_length_bytes)
-
-
-def _replicas(messages: Iterable[p4r.Replica]) -> Replicas:
-    replicas = tuple(Replica(_port(message), message.instance) for message in messages)
-    if len(set(replicas)) != len(replicas):
-        raise p4.invalid("A replica with the same port and instance is given twice.")
-    return replicas
 
 
 def _port(message: p4r.Replica) -> int:

@@ -46,16 +46,11 @@ def exchange_all(transports, parts, calls, after=lambda worker, call: None):
 
 
 class Rule:
-    """What each pair of workers exchanges.
-
-    Attributes:
-        due, skipped: rows so far.
-        frames: how many data frames of which size they take.
-    """
+    """What each pair of workers exchanges."""
 
     def __init__(self, graph, assignment, choose, *, bits, mtu):
-        self.due = self.skipped = 0
-        self.frames = Counter()
+        self.due = self.skipped = 0  # rows so far
+        self.frames = Counter()  # how many data frames of which size they take
         self._bits, self._mtu = bits, mtu
         self._held = {}
         self._assignment, self._workers = assignment, int(assignment.max()) + 1

@@ -144,6 +144,17 @@ def batch_of(half, seconds=0.0):
     return frames_of(half.receive_batch(seconds))
 
 
+@contextmanager
+def both_receiving(link, one, other, seconds=SECONDS):
+    """Let `one` read the link and `other` wait for it; yield `elsewhere` and what they return."""
+    with elsewhere() as run:
+        reading = run(lambda: batch_of(one, seconds))
+        assert link.reading.acquire(timeout=seconds_here(10.0))
+        waiting = run(lambda: batch_of(other, SECONDS))
+        wait_until(lambda: other._waits)
+        yield run, reading, waiting
+
+
 def wait_until(condition):
     """Wait for a state that has no event."""
     deadline = time.monotonic() + seconds_here(10.0)
@@ -186,11 +197,7 @@ def test_a_batch_of_one_half_passes_without_a_copy():
 
 def test_a_reader_hands_over_frames_at_once(scripted):
     link, one, other = scripted
-    with elsewhere() as run:
-        reading = run(lambda: batch_of(one, SECONDS))
-        assert link.reading.acquire(timeout=seconds_here(10.0))
-        waiting = run(lambda: batch_of(other, SECONDS))
-        wait_until(lambda: other._waits)
+    with both_receiving(link, one, other) as (_, reading, waiting):
         link.arrive(second(1))
         assert waiting.result(SECONDS) == [second(1)]
         link.arrive(first(2))
@@ -200,11 +207,9 @@ def test_a_reader_hands_over_frames_at_once(scripted):
 @pytest.mark.parametrize("ending", ["time", "frames", "error", "close"])
 def test_a_follower_takes_over_in_the_same_wait(scripted, ending):
     link, one, other = scripted
-    with elsewhere() as run:
-        reading = run(lambda: batch_of(one, SHORT if ending in ("time", "close") else SECONDS))
-        assert link.reading.acquire(timeout=seconds_here(10.0))
-        waiting = run(lambda: batch_of(other, SECONDS))
-        wait_until(lambda: other._waits)
+    seconds = SHORT if ending in ("time", "close") else SECONDS
+    with both_receiving(link, one, other, seconds) as (run, reading, follower):
+        waiting = follower
         if ending == "frames":
             link.arrive(first(1))
             assert reading.result(SECONDS) == [first(1)]
@@ -228,11 +233,7 @@ def test_the_leader_keeps_reading_while_the_other_half_waits():
     """Batches of the busy half pass; its idle companion does not read them for it."""
     link = ScriptedLink()
     one, other = split_link(link, kinds_from(FIRST_KIND))
-    with elsewhere() as run:
-        waiting = run(lambda: batch_of(other, SECONDS))
-        assert link.reading.acquire(timeout=seconds_here(10.0))
-        reading = run(lambda: batch_of(one, SECONDS))
-        wait_until(lambda: one._waits)
+    with both_receiving(link, other, one) as (_, waiting, reading):
         link.arrive(first(0))
         assert reading.result(SECONDS) == [first(0)]
         passed = 0
@@ -299,11 +300,7 @@ def test_the_link_is_closed_with_the_second_half(scripted):
 
 def test_a_link_is_not_closed_while_it_is_read(scripted):
     link, one, other = scripted
-    with elsewhere() as run:
-        reading = run(lambda: batch_of(one, SECONDS))
-        assert link.reading.acquire(timeout=seconds_here(10.0))
-        waiting = run(lambda: batch_of(other, SECONDS))
-        wait_until(lambda: other._waits)
+    with both_receiving(link, one, other) as (_, reading, waiting):
         other.close()
         with pytest.raises(LinkError, match="closed"):
             waiting.result(SECONDS)

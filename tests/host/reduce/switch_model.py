@@ -10,10 +10,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from switchgnn.host.reduce.stream import ReduceStream
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.header import BODY_AT, BarrierBody, Header, Kind, unpack_header
 from switchgnn.host.wire.link import Link, Traffic
-from tests.host.addresses import SWITCH, station
+from tests.host.addresses import SWITCH, addresses_of, station
 from tests.support.hand_clock import HandClock
 
 SESSION, PLAN = 3, 0xBEEF
@@ -128,12 +129,7 @@ class Weather:
 
 
 class Network:
-    """Carries frames between links and a model switch.
-
-    Attributes:
-        sent: frames from each worker that reached the switch.
-        lose: called with the direction, the worker and the header; true loses the frame.
-    """
+    """Carries frames between links and a model switch."""
 
     def __init__(self, switch, weather=None, seed=0):
         self.switch, self.weather = switch, weather or Weather()
@@ -141,7 +137,7 @@ class Network:
         self.random = random.Random(seed)
         self.inboxes = [deque() for _ in range(switch.workers)]
         self.cut = set()
-        self.lose = lambda up, worker, header: False
+        self.lose = lambda up, worker, header: False  # true loses the frame
         self.events = []
         self.order = 0
         self.free_at = 0.0
@@ -179,6 +175,26 @@ class Network:
             until = min(until, max(self.clock.seconds, self.events[0][0]))
         self.clock.seconds = until
         self.deliver()
+
+
+def started_streams(link_of, workers, **options):
+    """Streams of workers that have agreed on the first number."""
+    streams = [
+        ReduceStream(
+            link_of(worker),
+            addresses_of(worker),
+            worker=worker,
+            workers=workers,
+            session=SESSION,
+            plan_id=PLAN,
+            **options,
+        )
+        for worker in range(workers)
+    ]
+    first = max(stream.query().first for stream in streams)
+    for stream in streams:
+        stream.start(first)
+    return streams
 
 
 class ModelLink(Link):

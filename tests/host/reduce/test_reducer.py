@@ -11,9 +11,8 @@ from switchgnn.host.innetwork.errors import ExchangeTimeoutError
 from switchgnn.host.pace import Pace
 from switchgnn.host.reduce.reducer import Reducer, ReducerClosedError
 from switchgnn.host.reduce.reduction import Call
-from switchgnn.host.reduce.stream import ReduceStream
-from tests.host.addresses import QueueLink, addresses_of
-from tests.host.reduce.switch_model import PLAN, SESSION, ModelSwitch
+from tests.host.addresses import QueueLink
+from tests.host.reduce.switch_model import ModelSwitch, started_streams
 
 WORKERS, SLOTS = 3, 16
 PATIENCE = 2.0
@@ -40,22 +39,8 @@ class Threads:
 @pytest.fixture
 def streams():
     threads = Threads()
-    all_streams = [
-        ReduceStream(
-            threads.link(worker),
-            addresses_of(worker),
-            worker=worker,
-            workers=WORKERS,
-            session=SESSION,
-            plan_id=PLAN,
-            pace=Pace(timeout=PATIENCE, shortest_timeout=0.2),
-        )
-        for worker in range(WORKERS)
-    ]
-    first = max(stream.query().first for stream in all_streams)
-    for stream in all_streams:
-        stream.start(first)
-    return all_streams
+    pace = Pace(timeout=PATIENCE, shortest_timeout=0.2)
+    return started_streams(threads.link, WORKERS, pace=pace)
 
 
 @pytest.fixture

@@ -30,6 +30,7 @@ from switchgnn.planner.partition.ptscotch import (
 from switchgnn.planner.partition.workers import MOST_SHARE
 from tests.planner.helpers import given, graph_of, graphs, plan_of, random_graph, reports, tuples
 from tests.support.markers import full
+from tests.support.processes import run_program
 from tests.support.speed import Deadline, seconds_here
 from tests.support.waiting import wait_until
 
@@ -179,12 +180,7 @@ def test_very_many_edges_are_counted_with_64_bits(tmp_path):
 def width_for(edges):
     """In a process of its own: a process can load one of both widths."""
     program = "from switchgnn.planner.partition.ptscotch import load_ptscotch as load; print(load("
-    result = subprocess.run(
-        [sys.executable, "-c", f"{program}{edges}).number.itemsize)"],
-        check=True,
-        capture_output=True,
-        text=True,
-    )
+    result = run_program([sys.executable, "-c", f"{program}{edges}).number.itemsize)"], check=True)
     return int(result.stdout)
 
 

@@ -69,15 +69,10 @@ class SwitchCheck(Check):
 
 
 class PacketCheck(Check):
-    """Observes packets between workers and switches, by their kinds.
+    """Observes packets between workers and switches, by their kinds."""
 
-    Attributes:
-        takes, gives: kinds on their way to and from a switch.
-        all_sessions: whether also those of other sessions count.
-    """
-
-    takes = gives = frozenset()
-    all_sessions = False
+    takes = gives = frozenset()  # kinds on their way to and from a switch
+    all_sessions = False  # whether also those of other sessions count
 
     def took(self, switch, worker, packet):
         """Note a sound packet that comes from a worker."""
@@ -150,14 +145,7 @@ class CheckedUnit(NamedTuple):
 
 
 class CheckedPacket(NamedTuple):
-    """The fields of a packet, with Count as ``number``; see docs/protocol.md.
-
-    Attributes:
-        frame: the frame that holds it.
-        fragment: the word of its number, pool and width.
-        unit: what it belongs to.
-        resent: whether it is a raw feature for one destination.
-    """
+    """The fields of a packet, with Count as ``number``; see docs/protocol.md."""
 
     source: int
     destination: int
@@ -165,13 +153,13 @@ class CheckedPacket(NamedTuple):
     number: int
     flags: int
     extension: int
-    fragment: int
+    fragment: int  # the word of its number, pool and width
     group: int
     session_and_round: int
     checksum: int
-    frame: bytes
+    frame: bytes  # the frame that holds it
     unit: CheckedUnit
-    resent: bool
+    resent: bool  # whether it is a raw feature for one destination
 
     @property
     def kind(self):

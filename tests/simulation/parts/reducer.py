@@ -106,12 +106,7 @@ def is_of_reduces(frame: bytes) -> bool:
 
 
 class VirtualReducer:
-    """The all-reduces of one process.
-
-    Attributes:
-        stream: None before it begins.
-        task: steps it.
-    """
+    """The all-reduces of one process."""
 
     def __init__(
         self,
@@ -123,8 +118,8 @@ class VirtualReducer:
         *,
         random: Random,
     ) -> None:
-        self.stream: ReduceStream | None = None
-        self.task = task
+        self.stream: ReduceStream | None = None  # None before it begins
+        self.task = task  # steps it
         self.link = link
         self._worker, self._job = worker, job
         self._clock, self._random = clock, random

@@ -4,7 +4,6 @@ import json
 import platform
 import re
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from switchgnn.softswitch.native.build import Backend
 from switchgnn.softswitch.native.engine import compile_ahead, native_library
 from tests.softswitch.harness import NativeRig, config_bytes
 from tests.support.markers import needs_compiler
+from tests.support.processes import run_program
 from tests.test_structure import read_tree
 
 PACKAGE = "switchgnn.softswitch"
@@ -166,12 +166,7 @@ def bits_added(code):
 def test_the_lanes_of_a_slot_are_added_at_once():
     """By `add_by_words`; sums with carries use `adc`."""
     library = native_library(GivenProgram(load_program().json))
-    told = subprocess.run(
-        ["objdump", "-d", "--no-show-raw-insn", "-C", library],
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout
+    told = run_program(["objdump", "-d", "--no-show-raw-insn", "-C", library], check=True).stdout
     # Compilers may split it into hot and cold parts.
     parts = told.split("<Program::ingress(")[1:]
     ingress = "".join(part.partition("\n\n")[0] for part in parts)
