@@ -1,4 +1,4 @@
-// The addition of features: 32 lanes of a bank at once.
+// The addition of features, or their maximum: 32 lanes of a bank at once.
 #pragma once
 
 #include "metadata.p4"
@@ -15,11 +15,21 @@
 #define PACKED_ADD(a, b) \
     ((((a) & LANE_RESTS) + ((b) & LANE_RESTS)) ^ (((a) ^ (b)) & LANE_TOPS))
 
+// Lane by lane, the larger of two numbers without a sign. The sum of the rests of a and of the
+// complement of b reaches the top bit where the rest of a is larger; 1 + LANE_RESTS does, too.
+#define LANE_ONES (LANE_TOPS >> 31)
+#define RESTS_OF_FIRST_ARE_LARGER(a, b) (((a) & LANE_RESTS) + (~(b) & LANE_RESTS))
+#define FIRST_IS_LARGER(a, b) \
+    (((a) & ~(b)) | (((a) | ~(b)) & RESTS_OF_FIRST_ARE_LARGER(a, b)))
+#define ALL_OF_LANE(tops) (((((tops) >> 31) & LANE_ONES) + LANE_RESTS) ^ LANE_RESTS)
+#define PACKED_MAX(a, b) ((b) ^ (((a) ^ (b)) & ALL_OF_LANE(FIRST_IS_LARGER(a, b))))
+
 #ifndef STRAWMAN
 // What happens to the lanes of a slot. The strawman's banks keep theirs themselves.
 const addition_t NO_ADDITION = 0;
 const addition_t ADD = 1;
 const addition_t OVERWRITE = 2;
+const addition_t MAXIMIZE = 3;
 
 // The lanes of one bank; Aggregator has chosen the addition.
 control Lanes(inout metadata_t meta) {
@@ -33,9 +43,17 @@ control Lanes(inout metadata_t meta) {
         value.write(meta.index, meta.total);
     }
 
+    action maximize() {
+        value.read(meta.total, meta.index);
+        meta.total = PACKED_MAX(meta.total, meta.addend);
+        value.write(meta.index, meta.total);
+    }
+
     apply {
         if (meta.addition == ADD) {
             add();
+        } else if (meta.addition == MAXIMIZE) {
+            maximize();
         } else {
             meta.total = meta.addend;
             value.write(meta.index, meta.addend);
