@@ -29,7 +29,7 @@ from switchgnn.host.innetwork.exchange import (
     open_in_network,
     packet_bytes,
 )
-from switchgnn.host.innetwork.fixed_point import FixedPoint
+from switchgnn.host.innetwork.fixed_point import FixedPoint, Operation
 from switchgnn.host.innetwork.units import ShareListener
 from switchgnn.host.links import WrappedLink
 from switchgnn.host.links.faults import FaultCounts, injected_faults
@@ -192,16 +192,21 @@ class HybridTransport(InNetworkExchange):
         rows: NDArray[np.float32],
         direction: Direction = Direction.FORWARD,
         tensor_id: int = 0,
+        operation: Operation = Operation.SUM,
     ) -> NDArray[np.float32]:
         """Return float32[n, F]; sums of the switch are fixed-point, those of hosts float32."""
-        fixed, sums = self.aggregate_parts(rows, direction)
+        fixed, sums = self.aggregate_parts(rows, direction, operation)
         sums += fixed.decode()
         return sums
 
     def aggregate_parts(
-        self, rows: NDArray[np.float32], direction: Direction
+        self,
+        rows: NDArray[np.float32],
+        direction: Direction,
+        operation: Operation = Operation.SUM,
     ) -> tuple[FixedSums, NDArray[np.float32]]:
         """Return the sums of both parts; see ``InNetworkExchange.aggregate_parts``."""
+        self._only_sums(operation, "with a plan that leaves some to the hosts")
         over_switch = self._uses_switch(direction)
         check_rows(rows, self._hosts.vertices, self._hosts.worker)
         everything = np.arange(len(rows))

@@ -20,6 +20,7 @@ from switchgnn.host.innetwork.fixed_point import (
     Foreseen,
     Foresight,
     Largest,
+    Operation,
     Scales,
     largest_magnitude,
     magnitude_from_bits,
@@ -83,21 +84,27 @@ def expected_traffic(
 
 
 BlockListener = Callable[[int, int, int], None]
+# Float32 bits of the least magnitude: a maximum has no scale, and fits each that is foreseen.
+_NO_MAGNITUDE = 1
 
 
 @dataclass(frozen=True)
 class FixedSums:
     """Sums as the switch computed them, int32[n, F], at a scale.
 
-    There is one row per vertex of the worker; 0 without remote neighbours.
+    There is one row per vertex of the worker; 0 without remote neighbours. Of another operation the
+    values are its words.
     """
 
     values: NDArray[np.int32]
     fixed_point: FixedPoint
+    operation: Operation = Operation.SUM
 
     def decode(self) -> NDArray[np.float32]:
-        """Return the sums as float32[n, F]."""
-        return self.fixed_point.decode(self.values)
+        """Return the sums, or what the operation makes, as float32[n, F]."""
+        if self.operation is Operation.SUM:
+            return self.fixed_point.decode(self.values)
+        return self.operation.decode(self.values)
 
 
 @dataclass(frozen=True)
@@ -254,12 +261,14 @@ class InNetworkExchange(Transport):
         rows: NDArray[np.float32],
         direction: Direction = Direction.FORWARD,
         tensor_id: int = 0,
+        operation: Operation = Operation.SUM,
     ) -> NDArray[np.float32]:
         """Sum the features of each vertex's remote neighbours; see ``Transport.aggregate``.
 
         Returns:
             float32[n, F]; off by at most ``FixedPoint.error_bound()`` per element, with a cache
-            also by ``epsilon`` times the size of each row that is added (``LeastChange``).
+            also by ``epsilon`` times the size of each row that is added (``LeastChange``). A MAX or
+            MIN is exact, and an infinity for a vertex without remote neighbours.
 
         Raises:
             FeatureError: wrong shape or type, NaN, infinity, or an overflow.
@@ -268,38 +277,47 @@ class InNetworkExchange(Transport):
             ExchangeTimeoutError: the switch or a worker does not answer.
             RoundMismatchError: the session has no rounds left.
             PlannerError: the plan was made without that direction.
+            TransportError: this exchange has no other operation than sums.
         """
-        return self.aggregate_fixed(rows, direction, tensor_id).decode()
+        return self.aggregate_fixed(rows, direction, tensor_id, operation).decode()
 
     def aggregate_parts(
-        self, rows: NDArray[np.float32], direction: Direction
+        self,
+        rows: NDArray[np.float32],
+        direction: Direction,
+        operation: Operation = Operation.SUM,
     ) -> tuple[FixedSums, NDArray[np.float32] | None]:
         """Return the integers that the switch summed, and float32[n, F], the sums of the hosts.
 
         Each part has 0 where the other one has the sum; None if hosts sum nothing.
         """
-        return self.aggregate_fixed(rows, direction), None
+        return self.aggregate_fixed(rows, direction, operation=operation), None
 
     def aggregate_fixed(
         self,
         features: NDArray[np.float32],
         direction: Direction = Direction.FORWARD,
         tensor_id: int = 0,
+        operation: Operation = Operation.SUM,
     ) -> FixedSums:
         """Sum in the integers of the switch; see ``InNetworkExchange.aggregate``.
 
         With a cache, they are the sums of the changes of all rounds.
         """
         self._check(features)
+        if self._strawman or self._endpoint.narrow:
+            self._only_sums(operation, "with the strawman or compression")
         if self._round > header.LAST_ROUND:
             raise RoundMismatchError(
                 f"All {header.LAST_ROUND:,} rounds of the session are used: restart all workers "
                 "after `switchgnn controller install --new-session`."
             )
         own = largest_magnitude(features)
+        if operation is not Operation.SUM:
+            own = _NO_MAGNITUDE
         # Check locally first, so that the offending worker reports the error.
         self._scales.check_own(direction, own)
-        kind = ExchangeKind(direction, features.shape[1])
+        kind = ExchangeKind(direction, features.shape[1], operation)
         (foreseen, early), self._foreseen = (self._foreseen, self._early), None
         cache = self._caches.setdefault((tensor_id, kind), RowCache()) if self._cached else None
         work = _Work(features, own, kind, *self._steps(kind), tensor_id, cache)
@@ -322,7 +340,7 @@ class InNetworkExchange(Transport):
         self, work: _Work, scale: FixedPoint | None = None, early: frozenset[int] = frozenset()
     ) -> FixedSums | None:
         """Exchange one round, with early features at a scale; None if it was void."""
-        words, each = self._words(work.kind.width), self._manifest.rows
+        words, each = self._words(work.kind), self._manifest.rows
         rows = len(work.features)
         state = _Started(
             {word: np.zeros((rows, header.lanes_of(word) // each), np.int32) for word in words}
@@ -385,7 +403,8 @@ class InNetworkExchange(Transport):
     def _take(self, work: _Work, state: _Started, unit: Following, sums: NDArray[np.int32]) -> None:
         if unit.block in work.blocks:
             rows = self._schedule(work, unit).receive_row
-            state.sums[header.in_pool(unit.fragment, 0)][rows] += sums
+            so_far = state.sums[header.in_pool(unit.fragment, 0)].view(np.uint32)
+            so_far[rows] = header.combine_of(unit.fragment)(so_far[rows], sums.view(np.uint32))
 
     def _passed(self, work: _Work, unit: Following) -> None:
         # A round without a block counts as one.
@@ -406,7 +425,8 @@ class InNetworkExchange(Transport):
             values = work.cache.keep(values, started.outgoing, scale, self.savings)
             if not work.cache.fits(started.largest):
                 work.cache.begin_again()
-        return FixedSums(values, replace(scale, magnitude=max(scale.magnitude, started.largest)))
+        scale = replace(scale, magnitude=max(scale.magnitude, started.largest))
+        return FixedSums(values, scale, work.kind.operation)
 
     def _following(self, work: _Work, index: int) -> Following:
         """Return what follows a unit in its pool, in this round or in the next one."""
@@ -437,7 +457,7 @@ class InNetworkExchange(Transport):
         the next round while another one still waits for the opening of this round.
         """
         blocks = self._manifest.direction(kind.direction).block_numbers
-        words = self._words(kind.width)
+        words = self._words(kind)
         units = [(block, word) for word in words for block in blocks]
         units += [(blocks.stop, 0)] * (self._pools - len(units))
         return blocks, [
@@ -445,13 +465,18 @@ class InNetworkExchange(Transport):
             for index, (block, word) in enumerate(units)
         ]
 
-    def _words(self, width: int) -> tuple[int, ...]:
-        return header.fragment_words(width, self._manifest.lanes, self._manifest.rows)
+    def _words(self, kind: ExchangeKind) -> tuple[int, ...]:
+        words = header.fragment_words(kind.width, self._manifest.lanes, self._manifest.rows)
+        maximum = 0 if kind.operation is Operation.SUM else header.MAXIMUM
+        return tuple(word | maximum for word in words)
 
     def _outgoing(self, work: _Work, fixed_point: FixedPoint) -> WholeRows | ChangedRows:
         """Return the integers to send, and serve them to other workers."""
-        words = self._words(work.kind.width)
-        values = self._rounding.encode(work.features, fixed_point, (work.tensor_id, work.kind))
+        words, operation = self._words(work.kind), work.kind.operation
+        if operation is Operation.SUM:
+            values = self._rounding.encode(work.features, fixed_point, (work.tensor_id, work.kind))
+        else:
+            values = operation.encode(work.features)
         outgoing: WholeRows | ChangedRows
         if work.cache is None:
             outgoing = WholeRows(cut_into_fragments(values, words, self._manifest.rows))
@@ -495,6 +520,14 @@ class InNetworkExchange(Transport):
     def expected_traffic(self, width: int, direction: Direction = Direction.FORWARD) -> Traffic:
         """Return what one exchange of that width puts on the link when nothing is lost."""
         return expected_traffic(self._manifest, self._part, direction, width, self._group_size)
+
+    def _only_sums(self, operation: Operation, why: str) -> None:
+        if operation is not Operation.SUM:
+            raise TransportError(
+                f"Worker {self._part.worker} can exchange sums only {why}, but no "
+                f"{operation.value}: take the transport switch, without compression, with a plan "
+                "that leaves nothing to the hosts."
+            )
 
     def _check(self, features: NDArray[np.float32]) -> None:
         check_rows(features, len(self._part.vertices), self._part.worker)

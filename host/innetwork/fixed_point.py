@@ -7,6 +7,7 @@ the int32 range, and a sum is wrong by at most n / (2 f).
 
 from collections import deque
 from dataclasses import dataclass
+from enum import Enum
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,31 @@ from switchgnn.host.innetwork.errors import MagnitudeError
 from switchgnn.planner.direction import Direction
 
 LARGEST_SUM = float(np.finfo(np.float32).max)
+_SIGN = np.uint32(1 << 31)
+
+
+class Operation(Enum):
+    """What becomes of the rows of a vertex's remote neighbours.
+
+    For MAX, numbers travel as words in their order, without a sign; for MIN, so do their negatives.
+    0 is less than all numbers.
+    """
+
+    SUM = "sum"
+    MAX = "max"
+    MIN = "min"
+
+    def encode(self, features: NDArray[np.float32]) -> NDArray[np.int32]:
+        """Return the words of MAX or MIN, same shape."""
+        words = (-features if self is Operation.MIN else features).view(np.uint32)
+        return np.where(words & _SIGN, ~words, words | _SIGN).view(np.int32)
+
+    def decode(self, words: NDArray[np.int32]) -> NDArray[np.float32]:
+        """Return the numbers of words; of 0, the infinity that no number reaches."""
+        bits = words.view(np.uint32)
+        numbers = np.where(bits & _SIGN, bits ^ _SIGN, ~bits).view(np.float32)
+        numbers[words == 0] = -np.inf
+        return -numbers if self is Operation.MIN else numbers
 
 
 @dataclass(frozen=True)
@@ -117,6 +143,7 @@ class ExchangeKind:
 
     direction: Direction
     width: int
+    operation: Operation = Operation.SUM
 
 
 @dataclass(frozen=True)

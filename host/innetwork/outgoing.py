@@ -17,7 +17,7 @@ from switchgnn.host.compression import (
 from switchgnn.host.innetwork.fixed_point import ROOM, ExchangeKind, FixedPoint
 from switchgnn.host.innetwork.responder import Fragments
 from switchgnn.host.innetwork.schedule import BlockSchedule
-from switchgnn.host.wire.header import Header, in_pool, lanes_of
+from switchgnn.host.wire.header import Header, combine_of, in_pool, lanes_of
 
 # A cached scale is renewed when the largest feature is so far below its magnitude that too few of
 # its steps are left, by the bits of a number; see also `ROOM`.
@@ -34,7 +34,8 @@ class WholeRows:
 
     def payloads(self, schedule: BlockSchedule, fragment: int) -> NDArray[np.int32]:
         """Return int32[S, K · W], a fragment of the rows of each frame, or of sums of several."""
-        return schedule.frames_of(schedule.payloads(self.lanes[in_pool(fragment, 0)]))
+        lanes = self.lanes[in_pool(fragment, 0)]
+        return schedule.frames_of(schedule.payloads(lanes, combine_of(fragment)))
 
     def contribution(self, request: Header, row: int) -> NDArray[np.int32] | None:
         """Return int32[W], what a local row adds to a requested sum; None: no such fragment."""
