@@ -187,33 +187,22 @@ class HybridTransport(InNetworkExchange):
         )
         super().compress(compression)
 
-    def aggregate(
-        self,
-        rows: NDArray[np.float32],
-        direction: Direction = Direction.FORWARD,
-        tensor_id: int = 0,
-        operation: Operation = Operation.SUM,
-    ) -> NDArray[np.float32]:
-        """Return float32[n, F]; sums of the switch are fixed-point, those of hosts float32."""
-        fixed, sums = self.aggregate_parts(rows, direction, operation)
-        sums += fixed.decode()
-        return sums
-
     def aggregate_parts(
         self,
         rows: NDArray[np.float32],
         direction: Direction,
         operation: Operation = Operation.SUM,
+        tensor_id: int = 0,
     ) -> tuple[FixedSums, NDArray[np.float32]]:
-        """Return the sums of both parts; see ``InNetworkExchange.aggregate_parts``."""
-        self._only_sums(operation, "with a plan that leaves some to the hosts")
+        """Return the sums of both parts, of the hosts in float32."""
+        self._only_sums(operation, "a plan that leaves some to the hosts")
         over_switch = self._uses_switch(direction)
         check_rows(rows, self._hosts.vertices, self._hosts.worker)
         everything = np.arange(len(rows))
         stream = self._hosts.begin(rows.shape[1], direction)
         stream.feed(everything, rows)
         if over_switch:
-            fixed = self.aggregate_fixed(rows, direction)
+            fixed = self.aggregate_fixed(rows, direction, tensor_id)
         else:
             nothing = np.zeros(rows.shape, dtype=np.int32)
             fixed = FixedSums(nothing, FixedPoint.for_exchange(1, 0.0))

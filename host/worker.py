@@ -123,9 +123,9 @@ class _RoundSums:
 
 
 def _round(
-    transport: InNetworkExchange, features: NDArray[np.float32], operation: Operation
+    transport: InNetworkExchange, rows: NDArray[np.float32], operation: Operation
 ) -> _RoundSums:
-    fixed, sums = transport.aggregate_parts(features, Direction.FORWARD, operation)
+    fixed, sums = transport.aggregate_parts(rows, Direction.FORWARD, operation)
     whole = fixed.decode()
     if sums is not None:
         whole += sums

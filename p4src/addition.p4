@@ -15,14 +15,12 @@
 #define PACKED_ADD(a, b) \
     ((((a) & LANE_RESTS) + ((b) & LANE_RESTS)) ^ (((a) ^ (b)) & LANE_TOPS))
 
-// Lane by lane, the larger of two numbers without a sign. The sum of the rests of a and of the
-// complement of b reaches the top bit where the rest of a is larger; 1 + LANE_RESTS does, too.
-#define LANE_ONES (LANE_TOPS >> 31)
-#define RESTS_OF_FIRST_ARE_LARGER(a, b) (((a) & LANE_RESTS) + (~(b) & LANE_RESTS))
+// Of each lane the larger number, without signs. The rests of a and of the complement of b add up to
+// the top bit where that of a is larger. A top bit then becomes all bits of its lane.
 #define FIRST_IS_LARGER(a, b) \
-    (((a) & ~(b)) | (((a) | ~(b)) & RESTS_OF_FIRST_ARE_LARGER(a, b)))
-#define ALL_OF_LANE(tops) (((((tops) >> 31) & LANE_ONES) + LANE_RESTS) ^ LANE_RESTS)
-#define PACKED_MAX(a, b) ((b) ^ (((a) ^ (b)) & ALL_OF_LANE(FIRST_IS_LARGER(a, b))))
+    (((a) & ~(b)) | (((a) | ~(b)) & (((a) & LANE_RESTS) + (~(b) & LANE_RESTS))))
+#define WHOLE_LANES(tops) (((((tops) >> 31) & (LANE_TOPS >> 31)) + LANE_RESTS) ^ LANE_RESTS)
+#define PACKED_MAX(a, b) ((b) ^ (((a) ^ (b)) & WHOLE_LANES(FIRST_IS_LARGER(a, b))))
 
 #ifndef STRAWMAN
 // What happens to the lanes of a slot. The strawman's banks keep theirs themselves.

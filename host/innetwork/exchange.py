@@ -15,6 +15,7 @@ from switchgnn.host.innetwork.barrier import Barrier, Following, opening
 from switchgnn.host.innetwork.endpoint import Endpoint
 from switchgnn.host.innetwork.errors import PlanMismatchError, RoundMismatchError
 from switchgnn.host.innetwork.fixed_point import (
+    ORDERED,
     ExchangeKind,
     FixedPoint,
     Foreseen,
@@ -84,27 +85,23 @@ def expected_traffic(
 
 
 BlockListener = Callable[[int, int, int], None]
-# Float32 bits of the least magnitude: a maximum has no scale, and fits each that is foreseen.
-_NO_MAGNITUDE = 1
+# What all exchanges without a scale report, so that the next one is foreseen.
+_LEAST_MAGNITUDE = 1
 
 
 @dataclass(frozen=True)
 class FixedSums:
     """Sums as the switch computed them, int32[n, F], at a scale.
 
-    There is one row per vertex of the worker; 0 without remote neighbours. Of another operation the
-    values are its words.
+    There is one row per vertex of the worker; 0 without remote neighbours.
     """
 
     values: NDArray[np.int32]
     fixed_point: FixedPoint
-    operation: Operation = Operation.SUM
 
     def decode(self) -> NDArray[np.float32]:
-        """Return the sums, or what the operation makes, as float32[n, F]."""
-        if self.operation is Operation.SUM:
-            return self.fixed_point.decode(self.values)
-        return self.operation.decode(self.values)
+        """Return the sums as float32[n, F]."""
+        return self.fixed_point.decode(self.values)
 
 
 @dataclass(frozen=True)
@@ -279,19 +276,21 @@ class InNetworkExchange(Transport):
             PlannerError: the plan was made without that direction.
             TransportError: this exchange has no other operation than sums.
         """
-        return self.aggregate_fixed(rows, direction, tensor_id, operation).decode()
+        fixed, sums = self.aggregate_parts(rows, direction, operation, tensor_id)
+        return fixed.decode() if sums is None else fixed.decode() + sums
 
     def aggregate_parts(
         self,
         rows: NDArray[np.float32],
         direction: Direction,
         operation: Operation = Operation.SUM,
+        tensor_id: int = 0,
     ) -> tuple[FixedSums, NDArray[np.float32] | None]:
         """Return the integers that the switch summed, and float32[n, F], the sums of the hosts.
 
         Each part has 0 where the other one has the sum; None if hosts sum nothing.
         """
-        return self.aggregate_fixed(rows, direction, operation=operation), None
+        return self.aggregate_fixed(rows, direction, tensor_id, operation), None
 
     def aggregate_fixed(
         self,
@@ -306,15 +305,14 @@ class InNetworkExchange(Transport):
         """
         self._check(features)
         if self._strawman or self._endpoint.narrow:
-            self._only_sums(operation, "with the strawman or compression")
+            self._only_sums(operation, "the strawman or compression")
         if self._round > header.LAST_ROUND:
             raise RoundMismatchError(
                 f"All {header.LAST_ROUND:,} rounds of the session are used: restart all workers "
                 "after `switchgnn controller install --new-session`."
             )
-        own = largest_magnitude(features)
-        if operation is not Operation.SUM:
-            own = _NO_MAGNITUDE
+        ordered, own = ORDERED.get(operation), largest_magnitude(features)
+        own = _LEAST_MAGNITUDE if ordered else own
         # Check locally first, so that the offending worker reports the error.
         self._scales.check_own(direction, own)
         kind = ExchangeKind(direction, features.shape[1], operation)
@@ -322,7 +320,7 @@ class InNetworkExchange(Transport):
         cache = self._caches.setdefault((tensor_id, kind), RowCache()) if self._cached else None
         work = _Work(features, own, kind, *self._steps(kind), tensor_id, cache)
         # A lasting scale is chosen by the round's own features.
-        scale = None if foreseen is None else foreseen.fixed_point
+        scale = None if foreseen is None else ordered or foreseen.fixed_point
         if cache is not None:
             scale = cache.fixed_point
         if foreseen is None or foreseen.kind != kind:
@@ -383,7 +381,7 @@ class InNetworkExchange(Transport):
         else:
             if cache is not None and not cache.fits(magnitude):
                 cache.begin_again()
-            kept = None if cache is None else cache.fixed_point
+            kept = ORDERED.get(work.kind.operation) if cache is None else cache.fixed_point
             lasting = cache is not None
             fixed_point = kept or self._scales.choose(self._round, largest, lasting=lasting)
         self._scales.check(self._round, work.kind.direction, largest, fixed_point)
@@ -425,8 +423,7 @@ class InNetworkExchange(Transport):
             values = work.cache.keep(values, started.outgoing, scale, self.savings)
             if not work.cache.fits(started.largest):
                 work.cache.begin_again()
-        scale = replace(scale, magnitude=max(scale.magnitude, started.largest))
-        return FixedSums(values, scale, work.kind.operation)
+        return FixedSums(values, replace(scale, magnitude=max(scale.magnitude, started.largest)))
 
     def _following(self, work: _Work, index: int) -> Following:
         """Return what follows a unit in its pool, in this round or in the next one."""
@@ -467,16 +464,12 @@ class InNetworkExchange(Transport):
 
     def _words(self, kind: ExchangeKind) -> tuple[int, ...]:
         words = header.fragment_words(kind.width, self._manifest.lanes, self._manifest.rows)
-        maximum = 0 if kind.operation is Operation.SUM else header.MAXIMUM
-        return tuple(word | maximum for word in words)
+        return tuple(word | header.MAXIMUM * (kind.operation in ORDERED) for word in words)
 
     def _outgoing(self, work: _Work, fixed_point: FixedPoint) -> WholeRows | ChangedRows:
         """Return the integers to send, and serve them to other workers."""
-        words, operation = self._words(work.kind), work.kind.operation
-        if operation is Operation.SUM:
-            values = self._rounding.encode(work.features, fixed_point, (work.tensor_id, work.kind))
-        else:
-            values = operation.encode(work.features)
+        words = self._words(work.kind)
+        values = self._rounding.encode(work.features, fixed_point, (work.tensor_id, work.kind))
         outgoing: WholeRows | ChangedRows
         if work.cache is None:
             outgoing = WholeRows(cut_into_fragments(values, words, self._manifest.rows))
@@ -522,11 +515,10 @@ class InNetworkExchange(Transport):
         return expected_traffic(self._manifest, self._part, direction, width, self._group_size)
 
     def _only_sums(self, operation: Operation, why: str) -> None:
-        if operation is not Operation.SUM:
+        if operation in ORDERED:
             raise TransportError(
-                f"Worker {self._part.worker} can exchange sums only {why}, but no "
-                f"{operation.value}: take the transport switch, without compression, with a plan "
-                "that leaves nothing to the hosts."
+                f"There are only sums with {why}: exchange the {operation.value} over the "
+                "transport switch, without compression, by a plan that leaves nothing to the hosts."
             )
 
     def _check(self, features: NDArray[np.float32]) -> None:

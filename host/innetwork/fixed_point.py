@@ -18,31 +18,6 @@ from switchgnn.host.innetwork.errors import MagnitudeError
 from switchgnn.planner.direction import Direction
 
 LARGEST_SUM = float(np.finfo(np.float32).max)
-_SIGN = np.uint32(1 << 31)
-
-
-class Operation(Enum):
-    """What becomes of the rows of a vertex's remote neighbours.
-
-    For MAX, numbers travel as words in their order, without a sign; for MIN, so do their negatives.
-    0 is less than all numbers.
-    """
-
-    SUM = "sum"
-    MAX = "max"
-    MIN = "min"
-
-    def encode(self, features: NDArray[np.float32]) -> NDArray[np.int32]:
-        """Return the words of MAX or MIN, same shape."""
-        words = (-features if self is Operation.MIN else features).view(np.uint32)
-        return np.where(words & _SIGN, ~words, words | _SIGN).view(np.int32)
-
-    def decode(self, words: NDArray[np.int32]) -> NDArray[np.float32]:
-        """Return the numbers of words; of 0, the infinity that no number reaches."""
-        bits = words.view(np.uint32)
-        numbers = np.where(bits & _SIGN, bits ^ _SIGN, ~bits).view(np.float32)
-        numbers[words == 0] = -np.inf
-        return -numbers if self is Operation.MIN else numbers
 
 
 @dataclass(frozen=True)
@@ -104,6 +79,45 @@ class FixedPoint:
             return 0.0
         rounded = self.max_fan_in * self.step_error / self.scale
         return rounded + self.max_fan_in * self.magnitude * 2.0**-24
+
+
+class Operation(Enum):
+    """What becomes of the features of a vertex's remote neighbours."""
+
+    SUM = "sum"
+    MAX = "max"
+    MIN = "min"
+
+
+_SIGN = np.uint32(1 << 31)
+
+
+@dataclass(frozen=True)
+class Ordered(FixedPoint):
+    """Words that compare, without a sign, as the features of a MAX; of a MIN, as their negatives.
+
+    All features fit. 0 is less than all others, and stands for no feature.
+    """
+
+    scale: float = np.inf
+    max_fan_in: int = 1
+    magnitude: float = np.inf
+    negative: bool = False
+
+    def encode(self, features: NDArray[np.float32]) -> NDArray[np.int32]:
+        """Return the words, same shape, as int32."""
+        words = (-features if self.negative else features).view(np.uint32)
+        return np.where(words & _SIGN, ~words, words | _SIGN).view(np.int32)
+
+    def decode(self, sums: NDArray[np.int32]) -> NDArray[np.float32]:
+        """Return the features, same shape; of 0, the infinity that none reaches."""
+        words = sums.view(np.uint32)
+        features = np.where(words & _SIGN, words ^ _SIGN, ~words).view(np.float32)
+        features[words == 0] = -np.inf
+        return -features if self.negative else features
+
+
+ORDERED = {Operation.MAX: Ordered(), Operation.MIN: Ordered(negative=True)}
 
 
 def largest_magnitude(features: NDArray[np.float32]) -> int:

@@ -106,7 +106,7 @@ class Comparison:
                 before = self._magnitudes_before(first + offset)
                 verdict = judge(self._graph, self._assignment, features, whole, before, self._left)
             else:
-                right = extremes(self._graph, self._assignment, features, self._operation)
+                right = _extremes(self._graph, self._assignment, features, self._operation)
                 verdict = Verdict(int((right != sums).sum()), max_error=0.0, error_bound=0.0)
             self._verdict = _both(self._verdict, verdict)
         for path in paths:
@@ -158,22 +158,16 @@ def remote_fan_in(graph: Graph, assignment: NDArray[np.int32]) -> NDArray[np.int
     return counts
 
 
-def extremes(
-    graph: Graph,
-    assignment: NDArray[np.int32],
-    features: NDArray[np.float32],
-    operation: Operation,
+def _extremes(
+    graph: Graph, assignment: NDArray[np.int32], features: NDArray[np.float32], operation: Operation
 ) -> NDArray[np.float32]:
-    """Return float32[V, F], the MAX or MIN over the remote in-neighbours, without one an infinity.
-
-    `assignment`: int32[V]; `features`: float32[V, F].
-    """
+    """Return float32[V, F], the MAX or MIN over remote in-neighbours; without any, an infinity."""
     source, destination = graph.edges()
     remote = assignment[source] != assignment[destination]
-    least, most = (np.minimum, np.inf) if operation is Operation.MIN else (np.maximum, -np.inf)
-    found = np.full_like(features, most)
+    combine, nothing = (np.minimum, np.inf) if operation is Operation.MIN else (np.maximum, -np.inf)
+    found = np.full_like(features, nothing)
     for column, own in zip(found.T, features.T, strict=True):
-        least.at(column, destination[remote], own[source[remote]])
+        combine.at(column, destination[remote], own[source[remote]])
     return found
 
 
