@@ -304,8 +304,8 @@ class InNetworkExchange(Transport):
         With a cache, they are the sums of the changes of all rounds.
         """
         self._check(features)
-        if self._strawman or self._endpoint.narrow:
-            self._only_sums(operation, "the strawman or compression")
+        if self._strawman:
+            self._only_sums(operation, "the strawman")
         if self._round > header.LAST_ROUND:
             raise RoundMismatchError(
                 f"All {header.LAST_ROUND:,} rounds of the session are used: restart all workers "
@@ -317,7 +317,9 @@ class InNetworkExchange(Transport):
         self._scales.check_own(direction, own)
         kind = ExchangeKind(direction, features.shape[1], operation)
         (foreseen, early), self._foreseen = (self._foreseen, self._early), None
-        cache = self._caches.setdefault((tensor_id, kind), RowCache()) if self._cached else None
+        cache = None
+        if self._cached and not ordered:
+            cache = self._caches.setdefault((tensor_id, kind), RowCache())
         work = _Work(features, own, kind, *self._steps(kind), tensor_id, cache)
         # A lasting scale is chosen by the round's own features.
         scale = None if foreseen is None else ordered or foreseen.fixed_point
@@ -517,8 +519,8 @@ class InNetworkExchange(Transport):
     def _only_sums(self, operation: Operation, why: str) -> None:
         if operation in ORDERED:
             raise TransportError(
-                f"There are only sums with {why}: exchange the {operation.value} over the "
-                "transport switch, without compression, by a plan that leaves nothing to the hosts."
+                f"With {why} there are only sums: exchange a {operation.value} over the transport "
+                "switch, by a plan that leaves nothing to the hosts."
             )
 
     def _check(self, features: NDArray[np.float32]) -> None:

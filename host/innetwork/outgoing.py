@@ -14,7 +14,7 @@ from switchgnn.host.compression import (
     Savings,
     all_skipped,
 )
-from switchgnn.host.innetwork.fixed_point import ROOM, ExchangeKind, FixedPoint
+from switchgnn.host.innetwork.fixed_point import ROOM, ExchangeKind, FixedPoint, Ordered
 from switchgnn.host.innetwork.responder import Fragments
 from switchgnn.host.innetwork.schedule import BlockSchedule
 from switchgnn.host.wire.header import Header, combine_of, in_pool, lanes_of
@@ -200,7 +200,7 @@ class Rounding:
         self, features: NDArray[np.float32], scale: FixedPoint, tensor: Tensor
     ) -> NDArray[np.int32]:
         """Return int32[n, F], the rows float32[n, F] at a scale."""
-        if not (self._stochastic or self._feedback):
+        if isinstance(scale, Ordered) or not (self._stochastic or self._feedback):
             return scale.encode(features)
         exact = features.astype(np.float64)
         if self._feedback and tensor in self._rests:
