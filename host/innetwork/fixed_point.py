@@ -81,7 +81,7 @@ class FixedPoint:
         return rounded + self.max_fan_in * self.magnitude * 2.0**-24
 
 
-class Operation(Enum):
+class Operation(str, Enum):
     """What becomes of the features of a vertex's remote neighbours."""
 
     SUM = "sum"
