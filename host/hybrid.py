@@ -29,11 +29,11 @@ from switchgnn.host.innetwork.exchange import (
     open_in_network,
     packet_bytes,
 )
-from switchgnn.host.innetwork.fixed_point import FixedPoint, Operation
+from switchgnn.host.innetwork.fixed_point import FixedPoint
 from switchgnn.host.innetwork.units import ShareListener
 from switchgnn.host.links import WrappedLink
 from switchgnn.host.links.faults import FaultCounts, injected_faults
-from switchgnn.host.transport import NO_TRAFFIC, WorkerEnd, add_traffic, check_rows
+from switchgnn.host.transport import NO_TRAFFIC, Operation, WorkerEnd, add_traffic, check_rows
 from switchgnn.host.wire.batches import FrameBatch, FrameRows, new_batch
 from switchgnn.host.wire.header import ETHERNET_BYTES, PROTOCOL
 from switchgnn.host.wire.link import (
@@ -195,7 +195,7 @@ class HybridTransport(InNetworkExchange):
         tensor_id: int = 0,
     ) -> tuple[FixedSums, NDArray[np.float32]]:
         """Return the sums of both parts, of the hosts in float32."""
-        self._only_sums(operation, "a plan that leaves some to the hosts")
+        operation.refuse("A plan that leaves sums to the hosts")
         over_switch = self._uses_switch(direction)
         check_rows(rows, self._hosts.vertices, self._hosts.worker)
         everything = np.arange(len(rows))

@@ -16,10 +16,9 @@ from switchgnn.base.full_disk import writing
 from switchgnn.base.tasks import EventWriter, run_task
 from switchgnn.host.hybrid import open_switch
 from switchgnn.host.innetwork.exchange import InNetworkExchange
-from switchgnn.host.innetwork.fixed_point import Operation
 from switchgnn.host.metrics import WorkerView, serving_metrics, telling_metrics
 from switchgnn.host.pace import Pace
-from switchgnn.host.transport import LinkConfig, WorkerEnd
+from switchgnn.host.transport import LinkConfig, Operation, WorkerEnd
 from switchgnn.host.wire.header import fragments_of
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.plan.files import read_manifest

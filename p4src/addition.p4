@@ -19,7 +19,7 @@
 // the top bit where that of a is larger. A top bit then becomes all bits of its lane.
 #define FIRST_IS_LARGER(a, b) \
     (((a) & ~(b)) | (((a) | ~(b)) & (((a) & LANE_RESTS) + (~(b) & LANE_RESTS))))
-#define WHOLE_LANES(tops) (((((tops) >> 31) & (LANE_TOPS >> 31)) + LANE_RESTS) ^ LANE_RESTS)
+#define WHOLE_LANES(tops) (((((tops) & LANE_TOPS) >> 31) + LANE_RESTS) ^ LANE_RESTS)
 #define PACKED_MAX(a, b) ((b) ^ (((a) ^ (b)) & WHOLE_LANES(FIRST_IS_LARGER(a, b))))
 
 #ifndef STRAWMAN
@@ -35,26 +35,22 @@ control Lanes(inout metadata_t meta) {
 
     // Read, added and written through one variable: p4c would otherwise repeat the whole sum
     // in the write, and BMv2 would compute it twice.
-    action add() {
+    action combine() {
         value.read(meta.total, meta.index);
-        meta.total = PACKED_ADD(meta.total, meta.addend);
-        value.write(meta.index, meta.total);
-    }
-
-    action maximize() {
-        value.read(meta.total, meta.index);
-        meta.total = PACKED_MAX(meta.total, meta.addend);
+        if (meta.addition == ADD) {
+            meta.total = PACKED_ADD(meta.total, meta.addend);
+        } else {
+            meta.total = PACKED_MAX(meta.total, meta.addend);
+        }
         value.write(meta.index, meta.total);
     }
 
     apply {
-        if (meta.addition == ADD) {
-            add();
-        } else if (meta.addition == MAXIMIZE) {
-            maximize();
-        } else {
+        if (meta.addition == OVERWRITE) {
             meta.total = meta.addend;
             value.write(meta.index, meta.addend);
+        } else {
+            combine();
         }
     }
 }

@@ -21,7 +21,6 @@ from switchgnn.host.innetwork.fixed_point import (
     Foreseen,
     Foresight,
     Largest,
-    Operation,
     Scales,
     largest_magnitude,
     magnitude_from_bits,
@@ -43,7 +42,7 @@ from switchgnn.host.innetwork.units import ShareListener, UnitExchange, UnitRoun
 from switchgnn.host.links.faults import FaultCounts, injected_faults
 from switchgnn.host.pace import Pace
 from switchgnn.host.status import ExchangeStatus
-from switchgnn.host.transport import Transport, WorkerEnd, check_rows, traffic_since
+from switchgnn.host.transport import Operation, Transport, WorkerEnd, check_rows, traffic_since
 from switchgnn.host.wire import header
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.link import Link, Traffic, check_packets_fit
@@ -85,8 +84,6 @@ def expected_traffic(
 
 
 BlockListener = Callable[[int, int, int], None]
-# What all exchanges without a scale report, so that the next one is foreseen.
-_LEAST_MAGNITUDE = 1
 
 
 @dataclass(frozen=True)
@@ -305,28 +302,26 @@ class InNetworkExchange(Transport):
         """
         self._check(features)
         if self._strawman:
-            self._only_sums(operation, "the strawman")
+            operation.refuse("The strawman")
         if self._round > header.LAST_ROUND:
             raise RoundMismatchError(
                 f"All {header.LAST_ROUND:,} rounds of the session are used: restart all workers "
                 "after `switchgnn controller install --new-session`."
             )
-        ordered, own = ORDERED.get(operation), largest_magnitude(features)
-        own = _LEAST_MAGNITUDE if ordered else own
+        own = largest_magnitude(features)
+        own = 0 if operation in ORDERED else own
         # Check locally first, so that the offending worker reports the error.
         self._scales.check_own(direction, own)
         kind = ExchangeKind(direction, features.shape[1], operation)
         (foreseen, early), self._foreseen = (self._foreseen, self._early), None
         cache = None
-        if self._cached and not ordered:
+        if self._cached and operation is Operation.SUM:
             cache = self._caches.setdefault((tensor_id, kind), RowCache())
         work = _Work(features, own, kind, *self._steps(kind), tensor_id, cache)
-        # A lasting scale is chosen by the round's own features.
-        scale = None if foreseen is None else ordered or foreseen.fixed_point
-        if cache is not None:
-            scale = cache.fixed_point
-        if foreseen is None or foreseen.kind != kind:
-            scale = None
+        scale = None
+        if foreseen is not None and foreseen.kind == kind:
+            # A lasting scale is chosen by the round's own features.
+            scale = foreseen.fixed_point if cache is None else cache.fixed_point
         self._exchanging = True
         try:
             sums = None if scale is None else self._exchange(work, scale, early)
@@ -515,13 +510,6 @@ class InNetworkExchange(Transport):
     def expected_traffic(self, width: int, direction: Direction = Direction.FORWARD) -> Traffic:
         """Return what one exchange of that width puts on the link when nothing is lost."""
         return expected_traffic(self._manifest, self._part, direction, width, self._group_size)
-
-    def _only_sums(self, operation: Operation, why: str) -> None:
-        if operation in ORDERED:
-            raise TransportError(
-                f"With {why} there are only sums: exchange a {operation.value} over the transport "
-                "switch, by a plan that leaves nothing to the hosts."
-            )
 
     def _check(self, features: NDArray[np.float32]) -> None:
         check_rows(features, len(self._part.vertices), self._part.worker)

@@ -7,7 +7,6 @@ the int32 range, and a sum is wrong by at most n / (2 f).
 
 from collections import deque
 from dataclasses import dataclass
-from enum import Enum
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 from switchgnn.host.compression import WHOLE_BITS
 from switchgnn.host.errors import FeatureError
 from switchgnn.host.innetwork.errors import MagnitudeError
+from switchgnn.host.transport import Operation
 from switchgnn.planner.direction import Direction
 
 LARGEST_SUM = float(np.finfo(np.float32).max)
@@ -79,14 +79,6 @@ class FixedPoint:
             return 0.0
         rounded = self.max_fan_in * self.step_error / self.scale
         return rounded + self.max_fan_in * self.magnitude * 2.0**-24
-
-
-class Operation(str, Enum):
-    """What becomes of the features of a vertex's remote neighbours."""
-
-    SUM = "sum"
-    MAX = "max"
-    MIN = "min"
 
 
 _SIGN = np.uint32(1 << 31)
@@ -196,7 +188,7 @@ class Foresight:
             for index in (before + 1, earlier)
             if index >= 0 and kinds[index] == kind
         ]
-        fixed_point = self._fixed_point(max(alike))
+        fixed_point = ORDERED.get(kind.operation) or self._fixed_point(max(alike))
         return None if fixed_point is None else Foreseen(kind, fixed_point)
 
     def _fixed_point(self, largest: int) -> FixedPoint | None:

@@ -42,9 +42,9 @@ from switchgnn.commands.shared.outputs import OutputOptions, check_outputs, told
 from switchgnn.commands.shared.report import leaf_spine_table
 from switchgnn.commands.shared.workers import command_forkserver
 from switchgnn.host.direct.framing import FRAGMENT, Framing
-from switchgnn.host.innetwork.fixed_point import Operation
 from switchgnn.host.pace import Pace
 from switchgnn.host.registry import HOST, HOST_PARTIAL
+from switchgnn.host.transport import Operation
 from switchgnn.host.wire.header import LAST_ROUND, WIDEST
 from switchgnn.p4src import load_program
 from switchgnn.planner.presets import PAPER

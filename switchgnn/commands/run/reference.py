@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from switchgnn.base.arrays import read_arrays
 from switchgnn.base.errors import SwitchGNNError
-from switchgnn.host.innetwork.fixed_point import Operation
+from switchgnn.host.transport import Operation
 from switchgnn.host.worker import WORKER_RESULT, features_of_round, result_file
 from switchgnn.planner.graphs.graph import Graph, reference_sums
 

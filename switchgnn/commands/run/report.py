@@ -14,9 +14,9 @@ from switchgnn.commands.shared.runner import FinishedWorkers, NetworkJob
 from switchgnn.commands.shared.workers import WorkerOutcome
 from switchgnn.host.direct.framing import Framing
 from switchgnn.host.host_baseline import Exchanges, HostTraffic, host_traffic
-from switchgnn.host.innetwork.fixed_point import Operation
 from switchgnn.host.pace import Pace
 from switchgnn.host.registry import HOST, HOST_PARTIAL
+from switchgnn.host.transport import Operation
 from switchgnn.host.wire.native import hosts_run_as
 from switchgnn.p4src import Program
 from switchgnn.planner.direction import Direction

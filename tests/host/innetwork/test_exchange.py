@@ -15,9 +15,9 @@ from switchgnn.host.innetwork.errors import (
     RoundMismatchError,
 )
 from switchgnn.host.innetwork.exchange import InNetworkExchange
-from switchgnn.host.innetwork.fixed_point import Operation
 from switchgnn.host.links.faults import Faults, FaultyLink
 from switchgnn.host.pace import Pace
+from switchgnn.host.transport import Operation
 from switchgnn.host.wire.header import Kind, unpack_header
 from switchgnn.planner.build import build_plan
 from switchgnn.planner.direction import Direction

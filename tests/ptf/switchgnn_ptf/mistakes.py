@@ -50,7 +50,7 @@ def carry_between_lanes(compiled: Json) -> None:
 @noticed_by("banks.EveryLaneHasTheLarger")
 def compare_the_rests_alone(compiled: Json) -> None:
     """Let PACKED_MAX leave out the top bits where the others decide."""
-    for action in actions(compiled, ".maximize"):
+    for action in actions(compiled, ".combine"):
         for found in operations(action, "|"):
             found.update(found["right"]["value"])
 
