@@ -188,11 +188,7 @@ class HybridTransport(InNetworkExchange):
         super().compress(compression)
 
     def aggregate_parts(
-        self,
-        rows: NDArray[np.float32],
-        direction: Direction,
-        operation: Operation = Operation.SUM,
-        tensor_id: int = 0,
+        self, rows: NDArray[np.float32], direction: Direction, tensor_id: int, operation: Operation
     ) -> tuple[FixedSums, NDArray[np.float32]]:
         """Return the sums of both parts, of the hosts in float32."""
         operation.refuse("A plan that leaves sums to the hosts")

@@ -96,7 +96,7 @@ def _exchange(task: WorkerTask, events: EventWriter) -> None:
                     kept = []
                 rows = features_of_round(features, index)
                 started, worked = time.perf_counter(), time.thread_time()
-                kept.append(_round(transport, rows, task.operation))
+                kept.append(_round(transport, rows, task))
                 each.append(time.perf_counter() - started)
                 processor_seconds += time.thread_time() - worked
             transport.close()
@@ -121,10 +121,8 @@ class _RoundSums:
     scale: float
 
 
-def _round(
-    transport: InNetworkExchange, rows: NDArray[np.float32], operation: Operation
-) -> _RoundSums:
-    fixed, sums = transport.aggregate_parts(rows, Direction.FORWARD, operation)
+def _round(transport: InNetworkExchange, rows: NDArray[np.float32], task: WorkerTask) -> _RoundSums:
+    fixed, sums = transport.aggregate_parts(rows, Direction.FORWARD, 0, task.operation)
     whole = fixed.decode()
     if sums is not None:
         whole += sums

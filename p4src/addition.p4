@@ -27,7 +27,7 @@
 const addition_t NO_ADDITION = 0;
 const addition_t ADD = 1;
 const addition_t OVERWRITE = 2;
-const addition_t MAXIMIZE = 3;
+const addition_t MAXIMIZE = 3;  // in fragments from 256 on
 
 // The lanes of one bank; Aggregator has chosen the addition.
 control Lanes(inout metadata_t meta) {
@@ -39,19 +39,16 @@ control Lanes(inout metadata_t meta) {
         value.read(meta.total, meta.index);
         if (meta.addition == ADD) {
             meta.total = PACKED_ADD(meta.total, meta.addend);
-        } else {
+        } else if (meta.addition == MAXIMIZE) {
             meta.total = PACKED_MAX(meta.total, meta.addend);
+        } else {
+            meta.total = meta.addend;
         }
         value.write(meta.index, meta.total);
     }
 
     apply {
-        if (meta.addition == OVERWRITE) {
-            meta.total = meta.addend;
-            value.write(meta.index, meta.addend);
-        } else {
-            combine();
-        }
+        combine();
     }
 }
 #endif

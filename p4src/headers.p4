@@ -118,9 +118,6 @@ const vertex_t SUM_BUNDLES = 0xffffff00;
 #define IS_PLAIN_FEATURE(header) \
     (header.kind == kind_t.FEATURE && header.resend == 0 && !IS_PARTIAL(header.src_id))
 
-// In an exchange of maxima, fragments have numbers from 256 on.
-#define IS_MAXIMUM(header) (header.fragment[8:8] == 1)
-
 // Count of a WAITING: why the switch refuses a `done`.
 const count_t REFUSAL_NONE        = 0;
 const count_t REFUSAL_INCARNATION = 1;

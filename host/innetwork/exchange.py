@@ -273,15 +273,11 @@ class InNetworkExchange(Transport):
             PlannerError: the plan was made without that direction.
             TransportError: this exchange has no other operation than sums.
         """
-        fixed, sums = self.aggregate_parts(rows, direction, operation, tensor_id)
+        fixed, sums = self.aggregate_parts(rows, direction, tensor_id, operation)
         return fixed.decode() if sums is None else fixed.decode() + sums
 
     def aggregate_parts(
-        self,
-        rows: NDArray[np.float32],
-        direction: Direction,
-        operation: Operation = Operation.SUM,
-        tensor_id: int = 0,
+        self, rows: NDArray[np.float32], direction: Direction, tensor_id: int, operation: Operation
     ) -> tuple[FixedSums, NDArray[np.float32] | None]:
         """Return the integers that the switch summed, and float32[n, F], the sums of the hosts.
 
@@ -314,9 +310,8 @@ class InNetworkExchange(Transport):
         self._scales.check_own(direction, own)
         kind = ExchangeKind(direction, features.shape[1], operation)
         (foreseen, early), self._foreseen = (self._foreseen, self._early), None
-        cache = None
-        if self._cached and operation is Operation.SUM:
-            cache = self._caches.setdefault((tensor_id, kind), RowCache())
+        lasting = self._cached and operation is Operation.SUM
+        cache = self._caches.setdefault((tensor_id, kind), RowCache()) if lasting else None
         work = _Work(features, own, kind, *self._steps(kind), tensor_id, cache)
         scale = None
         if foreseen is not None and foreseen.kind == kind:

@@ -169,10 +169,7 @@ class RunCommandOptions:
     )
     rounds: int = option(DATA, "N", "Do N exchanges.", default=3, min=1, max=LAST_ROUND)
     operation: Operation = option(
-        DATA,
-        None,
-        "Exchange the sum, max or min of neighbours.",
-        default=Operation.SUM,
+        DATA, None, "Exchange the sum, max or min of neighbours.", default=Operation.SUM
     )
     seed: int = seed_option("Plan and draw features from this seed.")
     strategy: str = strategy_option(PAPER)

@@ -238,7 +238,8 @@ class Renderer:
         elif words <= 2 and right.high < WORD * words:
             text = f"{left.text} >> {amount}"
         else:
-            by_words = "_by_words" if _words_lose_zeros(of, words) else ""
+            lost = sum(((1 << min(right.high, WORD)) - 1) << WORD * i for i in range(words))
+            by_words = "" if of.args[0].ones & lost else "_by_words"
             text = f"shr{by_words}({left.text}, {amount})"
         return _shaped(text, words, _fitting(of, None))
 
@@ -298,13 +299,6 @@ def _carry_free(of: Expr, words: int) -> bool:
     left, right = of.args
     tops = sum(1 << (WORD * i + WORD - 1) for i in range(words - 1))
     return left.low >= 0 and right.low >= 0 and not (left.ones | right.ones) & tops
-
-
-def _words_lose_zeros(of: Expr, words: int) -> bool:
-    """Return whether words of a number that is shifted down get no bits of each other."""
-    number, bits = of.args[0], of.args[1].constant
-    lost = sum((1 << min(bits or 0, WORD)) - 1 << WORD * i for i in range(words))
-    return words > 2 and bits is not None and 0 < bits < WORD and not number.ones & lost
 
 
 # How operators are rendered that are not as in C++.
