@@ -33,7 +33,7 @@ from switchgnn.host.innetwork.fixed_point import FixedPoint
 from switchgnn.host.innetwork.units import ShareListener
 from switchgnn.host.links import WrappedLink
 from switchgnn.host.links.faults import FaultCounts, injected_faults
-from switchgnn.host.transport import NO_TRAFFIC, WorkerEnd, add_traffic, check_rows
+from switchgnn.host.transport import NO_TRAFFIC, Operation, WorkerEnd, add_traffic, check_rows
 from switchgnn.host.wire.batches import FrameBatch, FrameRows, new_batch
 from switchgnn.host.wire.header import ETHERNET_BYTES, PROTOCOL
 from switchgnn.host.wire.link import (
@@ -187,28 +187,18 @@ class HybridTransport(InNetworkExchange):
         )
         super().compress(compression)
 
-    def aggregate(
-        self,
-        rows: NDArray[np.float32],
-        direction: Direction = Direction.FORWARD,
-        tensor_id: int = 0,
-    ) -> NDArray[np.float32]:
-        """Return float32[n, F]; sums of the switch are fixed-point, those of hosts float32."""
-        fixed, sums = self.aggregate_parts(rows, direction)
-        sums += fixed.decode()
-        return sums
-
     def aggregate_parts(
-        self, rows: NDArray[np.float32], direction: Direction
+        self, rows: NDArray[np.float32], direction: Direction, tensor_id: int, operation: Operation
     ) -> tuple[FixedSums, NDArray[np.float32]]:
-        """Return the sums of both parts; see ``InNetworkExchange.aggregate_parts``."""
+        """Return the sums of both parts, of the hosts in float32."""
+        operation.refuse("A plan that leaves sums to the hosts")
         over_switch = self._uses_switch(direction)
         check_rows(rows, self._hosts.vertices, self._hosts.worker)
         everything = np.arange(len(rows))
         stream = self._hosts.begin(rows.shape[1], direction)
         stream.feed(everything, rows)
         if over_switch:
-            fixed = self.aggregate_fixed(rows, direction)
+            fixed = self.aggregate_fixed(rows, direction, tensor_id)
         else:
             nothing = np.zeros(rows.shape, dtype=np.int32)
             fixed = FixedSums(nothing, FixedPoint.for_exchange(1, 0.0))

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -20,6 +21,22 @@ from switchgnn.host.wire.link import Link, Traffic
 from switchgnn.planner.direction import Direction
 
 NO_TRAFFIC = Traffic(0, 0, 0, 0)
+
+
+class Operation(str, Enum):
+    """What becomes of the features of a vertex's remote neighbours."""
+
+    SUM = "sum"
+    MAX = "max"
+    MIN = "min"
+
+    def refuse(self, where: str) -> None:
+        """Raise TransportError, as there are only sums."""
+        if self is not Operation.SUM:
+            raise TransportError(
+                f"{where} has sums only: exchange a {self.value} over the transport switch, by a "
+                "plan that leaves nothing to the hosts."
+            )
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from switchgnn.host.hybrid import open_switch
 from switchgnn.host.innetwork.exchange import InNetworkExchange
 from switchgnn.host.metrics import WorkerView, serving_metrics, telling_metrics
 from switchgnn.host.pace import Pace
-from switchgnn.host.transport import LinkConfig, WorkerEnd
+from switchgnn.host.transport import LinkConfig, Operation, WorkerEnd
 from switchgnn.host.wire.header import fragments_of
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.plan.files import read_manifest
@@ -55,8 +55,9 @@ class WorkerTask:
     # n, F] of the switch, sums float32[R, n, F] of the switch and the hosts, and scale float64[R].
     output: Path
     # How many rounds a file holds; the last one may hold fewer.
-    rounds_per_file: int  # How many rounds a file holds; the last one may hold fewer.
+    rounds_per_file: int
     pace: Pace
+    operation: Operation = Operation.SUM  # Of each exchange.
 
 
 def result_file(output: Path, number: int) -> Path:
@@ -95,7 +96,7 @@ def _exchange(task: WorkerTask, events: EventWriter) -> None:
                     kept = []
                 rows = features_of_round(features, index)
                 started, worked = time.perf_counter(), time.thread_time()
-                kept.append(_round(transport, rows))
+                kept.append(_round(transport, rows, task))
                 each.append(time.perf_counter() - started)
                 processor_seconds += time.thread_time() - worked
             transport.close()
@@ -120,8 +121,8 @@ class _RoundSums:
     scale: float
 
 
-def _round(transport: InNetworkExchange, features: NDArray[np.float32]) -> _RoundSums:
-    fixed, sums = transport.aggregate_parts(features, Direction.FORWARD)
+def _round(transport: InNetworkExchange, rows: NDArray[np.float32], task: WorkerTask) -> _RoundSums:
+    fixed, sums = transport.aggregate_parts(rows, Direction.FORWARD, 0, task.operation)
     whole = fixed.decode()
     if sums is not None:
         whole += sums

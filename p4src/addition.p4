@@ -1,4 +1,4 @@
-// The addition of features: 32 lanes of a bank at once.
+// The addition of features, or their maximum: 32 lanes of a bank at once.
 #pragma once
 
 #include "metadata.p4"
@@ -15,11 +15,19 @@
 #define PACKED_ADD(a, b) \
     ((((a) & LANE_RESTS) + ((b) & LANE_RESTS)) ^ (((a) ^ (b)) & LANE_TOPS))
 
+// Of each lane the larger number, without signs. The rests of a and of the complement of b add up to
+// the top bit where that of a is larger. A top bit then becomes all bits of its lane.
+#define FIRST_IS_LARGER(a, b) \
+    (((a) & ~(b)) | (((a) | ~(b)) & (((a) & LANE_RESTS) + (~(b) & LANE_RESTS))))
+#define WHOLE_LANES(tops) (((((tops) & LANE_TOPS) >> 31) + LANE_RESTS) ^ LANE_RESTS)
+#define PACKED_MAX(a, b) ((b) ^ (((a) ^ (b)) & WHOLE_LANES(FIRST_IS_LARGER(a, b))))
+
 #ifndef STRAWMAN
 // What happens to the lanes of a slot. The strawman's banks keep theirs themselves.
 const addition_t NO_ADDITION = 0;
 const addition_t ADD = 1;
 const addition_t OVERWRITE = 2;
+const addition_t MAXIMIZE = 3;  // in fragments from 256 on
 
 // The lanes of one bank; Aggregator has chosen the addition.
 control Lanes(inout metadata_t meta) {
@@ -27,19 +35,20 @@ control Lanes(inout metadata_t meta) {
 
     // Read, added and written through one variable: p4c would otherwise repeat the whole sum
     // in the write, and BMv2 would compute it twice.
-    action add() {
+    action combine() {
         value.read(meta.total, meta.index);
-        meta.total = PACKED_ADD(meta.total, meta.addend);
+        if (meta.addition == ADD) {
+            meta.total = PACKED_ADD(meta.total, meta.addend);
+        } else if (meta.addition == MAXIMIZE) {
+            meta.total = PACKED_MAX(meta.total, meta.addend);
+        } else {
+            meta.total = meta.addend;
+        }
         value.write(meta.index, meta.total);
     }
 
     apply {
-        if (meta.addition == ADD) {
-            add();
-        } else {
-            meta.total = meta.addend;
-            value.write(meta.index, meta.addend);
-        }
+        combine();
     }
 }
 #endif

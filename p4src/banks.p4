@@ -33,7 +33,7 @@ control Aggregator(in headers_t hdr,
             } else {
                 if (content >= meta.oldest) {
                     // The count saturates, so that a released slot stays released.
-                    meta.addition = ADD;
+                    meta.addition = hdr.switchgnn.fragment[8:8] == 1 ? MAXIMIZE : ADD;
                     meta.sum.count = content[15:0] |+| hdr.switchgnn.count;
                 } else {
                     meta.addition = OVERWRITE;

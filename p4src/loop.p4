@@ -167,10 +167,7 @@ control Priority(in headers_t hdr, inout metadata_t meta, out bit<3> priority) {
                     || hdr.switchgnn.kind == kind_t.WAITING
                     || hdr.switchgnn.kind == kind_t.MISSING) {
                 priority = PRIORITY_ANSWERS;
-            } else if (hdr.switchgnn.kind == kind_t.RECALL
-                       || hdr.switchgnn.kind == kind_t.FETCH
-                       || hdr.switchgnn.kind == kind_t.NOTICE
-                       || hdr.switchgnn.kind == kind_t.REDUCING) {
+            } else if (!HAS_NUMBERS(hdr.switchgnn.kind)) {
                 priority = PRIORITY_QUESTIONS;
             }
         }

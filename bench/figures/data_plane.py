@@ -22,10 +22,11 @@ def saturated(
     ratio: float,
     *,
     numbers: bool = False,
+    maxima: bool = False,
 ) -> ResultLine:
-    """Compare the testbeds under one sender that waits for nobody."""
+    """Compare the testbeds under one sender that waits for nobody; `maxima`: of the first one."""
     rates: list[Rate] = []
-    with RawLoad(a[1]) as load_a, RawLoad(b[1]) as load_b:
+    with RawLoad(a[1], maxima=maxima) as load_a, RawLoad(b[1]) as load_b:
 
         def measure(load: RawLoad) -> Callable[[], float]:
             def once() -> float:

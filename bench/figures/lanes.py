@@ -1,4 +1,4 @@
-"""Numbers that a switch adds per second with frames of each width, compared with 32."""
+"""Numbers that a switch adds per second by the width of frames, and maxima beside sums."""
 
 from collections.abc import Iterator
 
@@ -14,12 +14,18 @@ NAME = "lanes"
 _RATIO = 3.0
 _WIDEST = LANES[-1]
 _WIDTHS = (8, 16, 48, 64, 128, _WIDEST)
+# Contributions to maxima per contribution to a sum, and the width of both.
+_MAXIMA, _OF_BOTH = 0.9, 64
 missing = lacks
 
 
 def run(settings: Settings) -> Iterator[ResultLine]:
     """Measure each width on each switch of the machine; the goal is for the widest frames."""
     for target in installed_targets():
+        plan = wide_plan(_OF_BOTH)
+        with Testbed(target, Served.whole(plan)) as a, Testbed(target, Served.whole(plan)) as b:
+            labels = (f"{target.value}, max of {_OF_BOTH} lanes", a), ("sum", b)
+            yield saturated(NAME, settings, *labels, _MAXIMA, maxima=True)
         for lanes in _WIDTHS:
             ratio = _RATIO if lanes == _WIDEST else 0.0
             with (

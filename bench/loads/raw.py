@@ -10,7 +10,7 @@ import numpy as np
 from bench.errors import BenchError
 from bench.testbeds.testbed import Testbed
 from switchgnn.host.innetwork.schedule import FeatureFrames
-from switchgnn.host.wire.header import HEADER_AT, Kind, fragment_words
+from switchgnn.host.wire.header import HEADER_AT, MAXIMUM, Kind, fragment_words, lanes_of
 from switchgnn.host.wire.link import InterfaceLink, Link
 from switchgnn.planner import WorkerPart
 
@@ -37,10 +37,11 @@ class Rate:
 class RawLoad:
     """Features of a plan's only block on all ports of a testbed. Use it as a context manager."""
 
-    def __init__(self, testbed: Testbed) -> None:
+    def __init__(self, testbed: Testbed, *, maxima: bool = False) -> None:
         if testbed.served.plan.manifest.blocks != 1:
             raise BenchError("The raw load needs a plan with one block.")
         self._testbed = testbed
+        self._operation = MAXIMUM * maxima
         self._stack = ExitStack()
         self._round = 0
 
@@ -88,7 +89,8 @@ class RawLoad:
             destinations=part.send_destination,
             session=self._testbed.session,
         )
-        return _Port(link, frames, part, self._testbed.served.plan.manifest.lanes)
+        lanes = self._testbed.served.plan.manifest.lanes
+        return _Port(link, frames, part, fragment_words(lanes, lanes)[0] | self._operation)
 
     def _one_round(self) -> None:
         self._round += 1
@@ -114,13 +116,12 @@ class RawLoad:
 class _Port:
     """One port: what was sent there and what the switch has acknowledged of it."""
 
-    def __init__(self, link: Link, frames: FeatureFrames, part: WorkerPart, lanes: int) -> None:
-        self.link = link
+    def __init__(self, link: Link, frames: FeatureFrames, part: WorkerPart, word: int) -> None:
+        self.link, self._word, lanes = link, word, lanes_of(word)
         self._frames = frames
         self._index_of = {
             int(source).to_bytes(4, "big"): index for index, source in enumerate(part.send_source)
         }
-        (self._word,) = fragment_words(lanes, lanes)
         self._lanes = np.arange(frames.count * lanes, dtype=np.int32).reshape(-1, lanes)
         self._rows = frames.fill(1, self._word, self._lanes)
         self._sent = self._acknowledged = 0

@@ -15,6 +15,7 @@ from switchgnn.host.innetwork.barrier import Barrier, Following, opening
 from switchgnn.host.innetwork.endpoint import Endpoint
 from switchgnn.host.innetwork.errors import PlanMismatchError, RoundMismatchError
 from switchgnn.host.innetwork.fixed_point import (
+    ORDERED,
     ExchangeKind,
     FixedPoint,
     Foreseen,
@@ -41,7 +42,7 @@ from switchgnn.host.innetwork.units import ShareListener, UnitExchange, UnitRoun
 from switchgnn.host.links.faults import FaultCounts, injected_faults
 from switchgnn.host.pace import Pace
 from switchgnn.host.status import ExchangeStatus
-from switchgnn.host.transport import Transport, WorkerEnd, check_rows, traffic_since
+from switchgnn.host.transport import Operation, Transport, WorkerEnd, check_rows, traffic_since
 from switchgnn.host.wire import header
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.link import Link, Traffic, check_packets_fit
@@ -254,12 +255,14 @@ class InNetworkExchange(Transport):
         rows: NDArray[np.float32],
         direction: Direction = Direction.FORWARD,
         tensor_id: int = 0,
+        operation: Operation = Operation.SUM,
     ) -> NDArray[np.float32]:
         """Sum the features of each vertex's remote neighbours; see ``Transport.aggregate``.
 
         Returns:
             float32[n, F]; off by at most ``FixedPoint.error_bound()`` per element, with a cache
-            also by ``epsilon`` times the size of each row that is added (``LeastChange``).
+            also by ``epsilon`` times the size of each row that is added (``LeastChange``). A MAX or
+            MIN is exact, and an infinity for a vertex without remote neighbours.
 
         Raises:
             FeatureError: wrong shape or type, NaN, infinity, or an overflow.
@@ -268,47 +271,52 @@ class InNetworkExchange(Transport):
             ExchangeTimeoutError: the switch or a worker does not answer.
             RoundMismatchError: the session has no rounds left.
             PlannerError: the plan was made without that direction.
+            TransportError: this exchange has no other operation than sums.
         """
-        return self.aggregate_fixed(rows, direction, tensor_id).decode()
+        fixed, sums = self.aggregate_parts(rows, direction, tensor_id, operation)
+        return fixed.decode() if sums is None else fixed.decode() + sums
 
     def aggregate_parts(
-        self, rows: NDArray[np.float32], direction: Direction
+        self, rows: NDArray[np.float32], direction: Direction, tensor_id: int, operation: Operation
     ) -> tuple[FixedSums, NDArray[np.float32] | None]:
         """Return the integers that the switch summed, and float32[n, F], the sums of the hosts.
 
         Each part has 0 where the other one has the sum; None if hosts sum nothing.
         """
-        return self.aggregate_fixed(rows, direction), None
+        return self.aggregate_fixed(rows, direction, tensor_id, operation), None
 
     def aggregate_fixed(
         self,
         features: NDArray[np.float32],
         direction: Direction = Direction.FORWARD,
         tensor_id: int = 0,
+        operation: Operation = Operation.SUM,
     ) -> FixedSums:
         """Sum in the integers of the switch; see ``InNetworkExchange.aggregate``.
 
         With a cache, they are the sums of the changes of all rounds.
         """
         self._check(features)
+        if self._strawman:
+            operation.refuse("The strawman")
         if self._round > header.LAST_ROUND:
             raise RoundMismatchError(
                 f"All {header.LAST_ROUND:,} rounds of the session are used: restart all workers "
                 "after `switchgnn controller install --new-session`."
             )
         own = largest_magnitude(features)
+        own = 0 if operation in ORDERED else own
         # Check locally first, so that the offending worker reports the error.
         self._scales.check_own(direction, own)
-        kind = ExchangeKind(direction, features.shape[1])
+        kind = ExchangeKind(direction, features.shape[1], operation)
         (foreseen, early), self._foreseen = (self._foreseen, self._early), None
-        cache = self._caches.setdefault((tensor_id, kind), RowCache()) if self._cached else None
+        lasting = self._cached and operation is Operation.SUM
+        cache = self._caches.setdefault((tensor_id, kind), RowCache()) if lasting else None
         work = _Work(features, own, kind, *self._steps(kind), tensor_id, cache)
-        # A lasting scale is chosen by the round's own features.
-        scale = None if foreseen is None else foreseen.fixed_point
-        if cache is not None:
-            scale = cache.fixed_point
-        if foreseen is None or foreseen.kind != kind:
-            scale = None
+        scale = None
+        if foreseen is not None and foreseen.kind == kind:
+            # A lasting scale is chosen by the round's own features.
+            scale = foreseen.fixed_point if cache is None else cache.fixed_point
         self._exchanging = True
         try:
             sums = None if scale is None else self._exchange(work, scale, early)
@@ -322,7 +330,7 @@ class InNetworkExchange(Transport):
         self, work: _Work, scale: FixedPoint | None = None, early: frozenset[int] = frozenset()
     ) -> FixedSums | None:
         """Exchange one round, with early features at a scale; None if it was void."""
-        words, each = self._words(work.kind.width), self._manifest.rows
+        words, each = self._words(work.kind), self._manifest.rows
         rows = len(work.features)
         state = _Started(
             {word: np.zeros((rows, header.lanes_of(word) // each), np.int32) for word in words}
@@ -365,7 +373,7 @@ class InNetworkExchange(Transport):
         else:
             if cache is not None and not cache.fits(magnitude):
                 cache.begin_again()
-            kept = None if cache is None else cache.fixed_point
+            kept = ORDERED.get(work.kind.operation) if cache is None else cache.fixed_point
             lasting = cache is not None
             fixed_point = kept or self._scales.choose(self._round, largest, lasting=lasting)
         self._scales.check(self._round, work.kind.direction, largest, fixed_point)
@@ -385,7 +393,8 @@ class InNetworkExchange(Transport):
     def _take(self, work: _Work, state: _Started, unit: Following, sums: NDArray[np.int32]) -> None:
         if unit.block in work.blocks:
             rows = self._schedule(work, unit).receive_row
-            state.sums[header.in_pool(unit.fragment, 0)][rows] += sums
+            so_far = state.sums[header.in_pool(unit.fragment, 0)].view(np.uint32)
+            so_far[rows] = header.combine_of(unit.fragment)(so_far[rows], sums.view(np.uint32))
 
     def _passed(self, work: _Work, unit: Following) -> None:
         # A round without a block counts as one.
@@ -437,7 +446,7 @@ class InNetworkExchange(Transport):
         the next round while another one still waits for the opening of this round.
         """
         blocks = self._manifest.direction(kind.direction).block_numbers
-        words = self._words(kind.width)
+        words = self._words(kind)
         units = [(block, word) for word in words for block in blocks]
         units += [(blocks.stop, 0)] * (self._pools - len(units))
         return blocks, [
@@ -445,12 +454,13 @@ class InNetworkExchange(Transport):
             for index, (block, word) in enumerate(units)
         ]
 
-    def _words(self, width: int) -> tuple[int, ...]:
-        return header.fragment_words(width, self._manifest.lanes, self._manifest.rows)
+    def _words(self, kind: ExchangeKind) -> tuple[int, ...]:
+        words = header.fragment_words(kind.width, self._manifest.lanes, self._manifest.rows)
+        return tuple(word | header.MAXIMUM * (kind.operation in ORDERED) for word in words)
 
     def _outgoing(self, work: _Work, fixed_point: FixedPoint) -> WholeRows | ChangedRows:
         """Return the integers to send, and serve them to other workers."""
-        words = self._words(work.kind.width)
+        words = self._words(work.kind)
         values = self._rounding.encode(work.features, fixed_point, (work.tensor_id, work.kind))
         outgoing: WholeRows | ChangedRows
         if work.cache is None:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from switchgnn.host.compression import WHOLE_BITS
 from switchgnn.host.errors import FeatureError
 from switchgnn.host.innetwork.errors import MagnitudeError
+from switchgnn.host.transport import Operation
 from switchgnn.planner.direction import Direction
 
 LARGEST_SUM = float(np.finfo(np.float32).max)
@@ -80,6 +81,37 @@ class FixedPoint:
         return rounded + self.max_fan_in * self.magnitude * 2.0**-24
 
 
+_SIGN = np.uint32(1 << 31)
+
+
+@dataclass(frozen=True)
+class Ordered(FixedPoint):
+    """Words that compare, without a sign, as the features of a MAX; of a MIN, as their negatives.
+
+    All features fit. 0 is less than all others, and stands for no feature.
+    """
+
+    scale: float = np.inf
+    max_fan_in: int = 1
+    magnitude: float = np.inf
+    negative: bool = False
+
+    def encode(self, features: NDArray[np.float32]) -> NDArray[np.int32]:
+        """Return the words, same shape, as int32."""
+        words = (-features if self.negative else features).view(np.uint32)
+        return np.where(words & _SIGN, ~words, words | _SIGN).view(np.int32)
+
+    def decode(self, sums: NDArray[np.int32]) -> NDArray[np.float32]:
+        """Return the features, same shape; of 0, the infinity that none reaches."""
+        words = sums.view(np.uint32)
+        features = np.where(words & _SIGN, words ^ _SIGN, ~words).view(np.float32)
+        features[words == 0] = -np.inf
+        return -features if self.negative else features
+
+
+ORDERED = {Operation.MAX: Ordered(), Operation.MIN: Ordered(negative=True)}
+
+
 def largest_magnitude(features: NDArray[np.float32]) -> int:
     """Return the float32 bits of the largest absolute value; 0 for no features.
 
@@ -117,6 +149,7 @@ class ExchangeKind:
 
     direction: Direction
     width: int
+    operation: Operation = Operation.SUM
 
 
 @dataclass(frozen=True)
@@ -155,7 +188,7 @@ class Foresight:
             for index in (before + 1, earlier)
             if index >= 0 and kinds[index] == kind
         ]
-        fixed_point = self._fixed_point(max(alike))
+        fixed_point = ORDERED.get(kind.operation) or self._fixed_point(max(alike))
         return None if fixed_point is None else Foreseen(kind, fixed_point)
 
     def _fixed_point(self, largest: int) -> FixedPoint | None:

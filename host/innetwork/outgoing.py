@@ -14,10 +14,10 @@ from switchgnn.host.compression import (
     Savings,
     all_skipped,
 )
-from switchgnn.host.innetwork.fixed_point import ROOM, ExchangeKind, FixedPoint
+from switchgnn.host.innetwork.fixed_point import ROOM, ExchangeKind, FixedPoint, Ordered
 from switchgnn.host.innetwork.responder import Fragments
 from switchgnn.host.innetwork.schedule import BlockSchedule
-from switchgnn.host.wire.header import Header, in_pool, lanes_of
+from switchgnn.host.wire.header import Header, combine_of, in_pool, lanes_of
 
 # A cached scale is renewed when the largest feature is so far below its magnitude that too few of
 # its steps are left, by the bits of a number; see also `ROOM`.
@@ -34,7 +34,8 @@ class WholeRows:
 
     def payloads(self, schedule: BlockSchedule, fragment: int) -> NDArray[np.int32]:
         """Return int32[S, K · W], a fragment of the rows of each frame, or of sums of several."""
-        return schedule.frames_of(schedule.payloads(self.lanes[in_pool(fragment, 0)]))
+        lanes = self.lanes[in_pool(fragment, 0)]
+        return schedule.frames_of(schedule.payloads(lanes, combine_of(fragment)))
 
     def contribution(self, request: Header, row: int) -> NDArray[np.int32] | None:
         """Return int32[W], what a local row adds to a requested sum; None: no such fragment."""
@@ -199,7 +200,7 @@ class Rounding:
         self, features: NDArray[np.float32], scale: FixedPoint, tensor: Tensor
     ) -> NDArray[np.int32]:
         """Return int32[n, F], the rows float32[n, F] at a scale."""
-        if not (self._stochastic or self._feedback):
+        if isinstance(scale, Ordered) or not (self._stochastic or self._feedback):
             return scale.encode(features)
         exact = features.astype(np.float64)
         if self._feedback and tensor in self._rests:

@@ -26,6 +26,7 @@ from switchgnn.host.wire.header import (
     Header,
     Kind,
     Unit,
+    combine_of,
     in_pool,
     lanes_of,
     payload_bytes,
@@ -405,11 +406,11 @@ class SumReceiver:
             self._add_up(index, doubt.since)
 
     def _add_up(self, index: int, now: float) -> None:
-        total = np.zeros(self._lanes, dtype=np.int32)
-        for source in self._schedule.neighbours_of(index):
-            total += self._features[self._key(source, index)]
+        neighbours = self._schedule.neighbours_of(index)
+        rows = np.stack([self._features[self._key(each, index)] for each in neighbours])
+        total = combine_of(self._unit.fragment).reduce(rows.view(np.uint32), dtype=np.uint32)
         self._counters.sums_made += 1
-        self._finish(index, total, now)
+        self._finish(index, total.view(np.int32), now)
 
     def _finish(self, index: int, lanes: NDArray[np.int32], now: float) -> None:
         self._sums[index] = lanes

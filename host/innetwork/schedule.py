@@ -131,20 +131,21 @@ class BlockSchedule:
     neighbour_vertex: NDArray[np.uint32]
     neighbour_owner: dict[int, int]  # The worker of each such vertex.
 
-    def payloads(self, lanes: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Return int32[S · K, W], the rows of each frame in send order: one or the sum of several.
+    def payloads(self, lanes: NDArray[np.int32], combine: np.ufunc = np.add) -> NDArray[np.int32]:
+        """Return int32[S · K, W], the rows of each frame in send order: one or several as one.
 
         Sums wrap modulo 2^32 like the switch's; those of a complete block cannot. `lanes`: int32[n,
-        W].
+        W]. `combine`: see ``combine_of``.
         """
         rows, sizes = lanes[self.send_row], np.diff(self.send_row_indptr)
         if len(rows) == len(sizes) and sizes.all():
             return rows
         # The last frame may have fewer rows than others.
         filled = sizes > 0
-        sums = np.zeros((len(sizes), rows.shape[1]), dtype=np.int32)
-        sums[filled] = np.add.reduceat(rows, self.send_row_indptr[:-1][filled], dtype=np.int32)
-        return sums
+        sums = np.zeros((len(sizes), rows.shape[1]), dtype=np.uint32)
+        begins = self.send_row_indptr[:-1][filled]
+        sums[filled] = combine.reduceat(rows.view(np.uint32), begins, dtype=np.uint32)
+        return sums.view(np.int32)
 
     def frames_of(self, rows: NDArray[np.int32]) -> NDArray[np.int32]:
         """Return int32[S, K · W], the numbers of each frame, given those of its rows."""

@@ -133,7 +133,9 @@ _LANE_BYTES = 4
 # Of a whole bank; what a fragment of one row has between hosts that do not pack.
 LANES = BANK_LANES
 FRAGMENT_BYTES = _LANE_BYTES * LANES
-LAST_FRAGMENT = (1 << 16 - _NUMBER_AT) - 1
+# The word of a fragment of maxima has this bit, before the number.
+MAXIMUM = 1 << 15
+LAST_FRAGMENT = (MAXIMUM >> _NUMBER_AT) - 1
 # The widest row in frames that every switch can make.
 WIDEST = WIDEST_ANSWER * (LAST_FRAGMENT + 1)
 
@@ -195,7 +197,12 @@ def fragment_words(width: int, lanes: int, rows: int = 1) -> tuple[int, ...]:
 
 def fragment_number(word: int) -> int:
     """Return the number of a fragment, from 0."""
-    return word >> _NUMBER_AT
+    return word >> _NUMBER_AT & LAST_FRAGMENT
+
+
+def combine_of(word: int) -> np.ufunc:
+    """Return how two numbers of a fragment, uint32, become one."""
+    return np.maximum if word & MAXIMUM else np.add
 
 
 def pool_of(word: int) -> int:

@@ -142,6 +142,22 @@ def test_faults_on_links_and_cables(combination, where):
     )
 
 
+@pytest.mark.parametrize(
+    ("combination", "operation"),
+    [
+        *some_of(lambda where, turn: where == 2 * turn, COMBINATIONS, ["max", "min"]),
+        on_python("max"),
+    ],
+)
+def test_maxima_and_minima(combination, operation):
+    """Of one switch, and in bundles, whose parts go up and are recalled."""
+    said = ("--graph", "karate", "--slots", 16, "--features", 33, "--operation", operation)
+    for how in ((), (*LEAF_SPINE, *IN_BUNDLES, "--faults", "loss=0.05,duplicate=0.05,seed=7")):
+        report = run_json(combination, *said, *how)
+        assert report["exact"] is True
+        assert report["operation"] == operation
+
+
 def test_one_leaf_sends_nothing_up():
     report = run_json(EMBEDDED, *LEAF_SPINE, "--leaves", 1, "--graph", "karate", "--slots", 16)
     assert report["exact"] is True

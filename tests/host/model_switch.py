@@ -203,7 +203,8 @@ class ModelSwitch:
         if key in self.released:
             return
         count, total = self.sums.get(key, (0, np.zeros_like(lanes)))
-        self.sums[key] = count + feature.count, total + lanes
+        both = np.maximum(total.view("u4"), lanes.view("u4")).view("i4")
+        self.sums[key] = count + feature.count, both if unit.fragment >> 15 else total + lanes
         if count + feature.count == expected:
             self._send_sum(unit, vertex, owner, narrow=feature.bits != 32)
 

@@ -232,6 +232,14 @@ GROUPS = {
             (f"{LEAF_SPINE}::test_the_partition_knows_the_leaves[train]",),
         ),
         Mistake(
+            "partial_maxima_added",
+            "of a worker's rows for one maximum, the sum is sent",
+            "host/innetwork/outgoing.py",
+            "schedule.payloads(lanes, combine_of(fragment))",
+            "schedule.payloads(lanes)",
+            (f"{EXCHANGE}::test_maxima_and_minima_are_to_the_bit[plain-cover]",),
+        ),
+        Mistake(
             "slots_of_spines_forgotten",
             "blocks over leaves and spines take more slots of a spine than it has",
             "switchgnn/planner/blocks/leaf_spine.py",

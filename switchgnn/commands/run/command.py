@@ -44,6 +44,7 @@ from switchgnn.commands.shared.workers import command_forkserver
 from switchgnn.host.direct.framing import FRAGMENT, Framing
 from switchgnn.host.pace import Pace
 from switchgnn.host.registry import HOST, HOST_PARTIAL
+from switchgnn.host.transport import Operation
 from switchgnn.host.wire.header import LAST_ROUND, WIDEST
 from switchgnn.p4src import load_program
 from switchgnn.planner.presets import PAPER
@@ -91,8 +92,9 @@ def print_report(console: Console, report: RunReport) -> None:
     within = "within" if report.max_error <= report.error_bound else "NOT WITHIN"
     error = f"float off by {report.max_error:.3g}, {within} the bound {report.error_bound:.3g}."
     if report.exact:
-        right = ("Every sum equals the reference", "bold green")
-        say(Text.assemble(right, f": fixed point to the bit, {error}"))
+        right = (f"Every {report.operation} equals the reference", "bold green")
+        fixed = f": fixed point to the bit, {error}" if report.operation == "sum" else "."
+        say(Text.assemble(right, fixed))
     else:
         wrong = (f"{report.wrong_sums:,} sums differ from the reference", "bold red")
         say(Text.assemble(wrong, f"; {error}"))
@@ -166,6 +168,9 @@ class RunCommandOptions:
         DATA, "N", "Features have N numbers.", min=1, max=WIDEST, shown="the graph's own, or 32"
     )
     rounds: int = option(DATA, "N", "Do N exchanges.", default=3, min=1, max=LAST_ROUND)
+    operation: Operation = option(
+        DATA, None, "Exchange the sum, max or min of neighbours.", default=Operation.SUM
+    )
     seed: int = seed_option("Plan and draw features from this seed.")
     strategy: str = strategy_option(PAPER)
     strategies: StrategyOptions
@@ -235,6 +240,7 @@ class RunCommandOptions:
             ignore_weights=self.ignore_weights,
             features=self.features,
             rounds=self.rounds,
+            operation=self.operation,
             seed=self.seed,
             grpc_port=self.grpc_port,
             pace=pace,

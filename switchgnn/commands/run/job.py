@@ -90,6 +90,7 @@ def run_job(
             rounds=options.rounds,
             folder=work.folder,
             left=prepared.left,
+            operation=options.operation,
         )
         workers = _workers(options, prepared, comparison, work, recordings)
         with finished(options, choice, workers, work) as done:
@@ -106,7 +107,7 @@ def run_job(
 
 def _verdict(report: RunReport) -> str:
     if report.exact:
-        return "Every sum equals the reference."
+        return f"Every {report.operation} equals the reference."
     return f"{report.wrong_sums:,} sums differ from the reference."
 
 
@@ -189,6 +190,7 @@ def _workers(
             output=comparison.output(config.worker),
             rounds_per_file=comparison.rounds_per_file,
             pace=options.pace,
+            operation=options.operation,
         )
 
     def hear(worker: int, event: dict[str, Any]) -> None:

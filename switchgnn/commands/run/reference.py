@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from switchgnn.base.arrays import read_arrays
 from switchgnn.base.errors import SwitchGNNError
+from switchgnn.host.transport import Operation
 from switchgnn.host.worker import WORKER_RESULT, features_of_round, result_file
 from switchgnn.planner.graphs.graph import Graph, reference_sums
 
@@ -52,6 +53,7 @@ class Comparison:
         rounds: int,
         folder: Path,
         left: NDArray[np.bool_] | None = None,
+        operation: Operation = Operation.SUM,
     ) -> None:
         # the rounds whose sums a worker writes at once
         self.rounds_per_file = max(1, _FILE_BYTES // max(1, features.size * SUM_BYTES))
@@ -61,6 +63,7 @@ class Comparison:
         self._rounds = rounds
         self._folder = folder
         self._left = left
+        self._operation = operation
         self._written = [0] * (int(assignment.max()) + 1)
         self._compared = 0
         self._verdict = Verdict(wrong_sums=0, max_error=0.0, error_bound=0.0)
@@ -99,8 +102,12 @@ class Comparison:
                     f"Round {first + offset + 1}: the workers used different scales: {scales}."
                 )
             whole = RoundResult(fixed, sums, scales.pop())
-            before = self._magnitudes_before(first + offset)
-            verdict = judge(self._graph, self._assignment, features, whole, before, self._left)
+            if self._operation is Operation.SUM:
+                before = self._magnitudes_before(first + offset)
+                verdict = judge(self._graph, self._assignment, features, whole, before, self._left)
+            else:
+                right = _extremes(self._graph, self._assignment, features, self._operation)
+                verdict = Verdict(int((right != sums).sum()), max_error=0.0, error_bound=0.0)
             self._verdict = _both(self._verdict, verdict)
         for path in paths:
             path.unlink()
@@ -149,6 +156,19 @@ def remote_fan_in(graph: Graph, assignment: NDArray[np.int32]) -> NDArray[np.int
     remote = assignment[source] != assignment[destination]
     counts: NDArray[np.int64] = np.bincount(destination[remote], minlength=graph.vertices)
     return counts
+
+
+def _extremes(
+    graph: Graph, assignment: NDArray[np.int32], features: NDArray[np.float32], operation: Operation
+) -> NDArray[np.float32]:
+    """Return float32[V, F], the MAX or MIN over remote in-neighbours; without any, an infinity."""
+    source, destination = graph.edges()
+    remote = assignment[source] != assignment[destination]
+    combine, nothing = (np.minimum, np.inf) if operation is Operation.MIN else (np.maximum, -np.inf)
+    found = np.full_like(features, nothing)
+    for column, own in zip(found.T, features.T, strict=True):
+        combine.at(column, destination[remote], own[source[remote]])
+    return found
 
 
 def judge(

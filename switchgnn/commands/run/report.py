@@ -16,6 +16,7 @@ from switchgnn.host.direct.framing import Framing
 from switchgnn.host.host_baseline import Exchanges, HostTraffic, host_traffic
 from switchgnn.host.pace import Pace
 from switchgnn.host.registry import HOST, HOST_PARTIAL
+from switchgnn.host.transport import Operation
 from switchgnn.host.wire.native import hosts_run_as
 from switchgnn.p4src import Program
 from switchgnn.planner.direction import Direction
@@ -38,6 +39,7 @@ class RunOptions(NetworkJob):
         seed: the seed of the planner and of made-up features.
         framing: of the exchanges between hosts that the report compares with.
         left: whether the hosts make all sums alone.
+        operation: of each exchange.
     """
 
     graph: str
@@ -48,6 +50,7 @@ class RunOptions(NetworkJob):
     ignore_weights: bool = False
     framing: Framing = field(default_factory=Framing)
     left: bool = False
+    operation: Operation = Operation.SUM
 
 
 @dataclass(frozen=True)
@@ -86,6 +89,7 @@ class RunReport(Report):
 
     Attributes:
         slots: the aggregators of 32 numbers that a block may use.
+        operation: of each exchange; sums, here and below, are its results.
         exact: whether every fixed-point sum equals the reference.
         wrong_sums: the number of elements that do not.
         max_error: the largest absolute error of a float sum.
@@ -115,6 +119,7 @@ class RunReport(Report):
     rounds: int
     blocks: int
     slots: int
+    operation: str
     exact: bool
     wrong_sums: int
     max_error: float
@@ -225,6 +230,7 @@ def make_report(
         strategy=options.request.preset,
         why=tuple(prepared.strategies.because.values()),
         **strategy_names(prepared.manifest),
+        operation=options.operation.value,
         exact=verdict.wrong_sums == 0,
         wrong_sums=verdict.wrong_sums,
         max_error=verdict.max_error,

@@ -238,7 +238,9 @@ class Renderer:
         elif words <= 2 and right.high < WORD * words:
             text = f"{left.text} >> {amount}"
         else:
-            text = f"shr({left.text}, {amount})"
+            lost = sum(((1 << min(right.high, WORD)) - 1) << WORD * i for i in range(words))
+            by_words = "" if of.args[0].ones & lost else "_by_words"
+            text = f"shr{by_words}({left.text}, {amount})"
         return _shaped(text, words, _fitting(of, None))
 
     def _amount(self, of: Expr) -> str:

@@ -10,7 +10,7 @@ from scipy.sparse import csr_matrix
 from switchgnn.host.direct import PROTOCOL as DIRECT_PROTOCOL
 from switchgnn.host.hybrid import HybridTransport, left_schedules
 from switchgnn.host.links.faults import Faults, FaultyLink
-from switchgnn.host.transport import WorkerEnd
+from switchgnn.host.transport import Operation, WorkerEnd
 from switchgnn.host.wire.header import PROTOCOL
 from switchgnn.planner.build import build_resolved
 from switchgnn.planner.direction import Direction
@@ -71,7 +71,10 @@ def run(bed, transports, calls):
 
     def work(worker):
         rows = bed.plan.workers[worker].vertices
-        results = [transports[worker].aggregate_parts(x[rows], direction) for x, direction in calls]
+        results = [
+            transports[worker].aggregate_parts(x[rows], direction, 0, Operation.SUM)
+            for x, direction in calls
+        ]
         transports[worker].close()
         return results
 

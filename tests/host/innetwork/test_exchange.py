@@ -6,6 +6,7 @@ from dataclasses import asdict, replace
 import numpy as np
 import pytest
 
+from switchgnn.host.compression import NO_COMPRESSION, Compression
 from switchgnn.host.errors import FeatureError
 from switchgnn.host.innetwork import units
 from switchgnn.host.innetwork.errors import (
@@ -16,6 +17,7 @@ from switchgnn.host.innetwork.errors import (
 from switchgnn.host.innetwork.exchange import InNetworkExchange
 from switchgnn.host.links.faults import Faults, FaultyLink
 from switchgnn.host.pace import Pace
+from switchgnn.host.transport import Operation
 from switchgnn.host.wire.header import Kind, unpack_header
 from switchgnn.planner.build import build_plan
 from switchgnn.planner.direction import Direction
@@ -32,6 +34,7 @@ STEADY = Pace(window=4, timeout=20.0)
 every_number_of_pools = pytest.mark.parametrize("pools", [1, 2, 4])
 every_send = pytest.mark.parametrize("send", ["multicast", "cover"])
 FORWARD, BACKWARD = Direction
+SUM, MAX, MIN = Operation
 # Every change of direction, and no change.
 TURNS = [FORWARD, BACKWARD, BACKWARD, FORWARD, FORWARD]
 
@@ -102,14 +105,17 @@ class Team:
             assert not thread.is_alive()
         return results
 
-    def aggregate(self, features, *, absent=(), directions=None, first=lambda _: None):
+    def aggregate(
+        self, features, *, absent=(), directions=None, first=lambda _: None, operations=[SUM] * 8
+    ):
         """Exchange a round; each worker calls ``first`` before it."""
 
         def work(worker):
             first(worker)
             rows = self.plan.workers[worker].vertices
             direction = directions[worker] if directions else Direction.FORWARD
-            return self.exchanges[worker].aggregate_fixed(features[rows], direction)
+            own = {"operation": operations[worker]}
+            return self.exchanges[worker].aggregate_fixed(features[rows], direction, **own)
 
         results = self.run(work, absent)
         total = np.zeros(features.shape, dtype=np.int32)
@@ -185,6 +191,52 @@ def test_rounds_in_both_directions_are_exact(faults, seed, send, pools):
         total, results = team.aggregate(features, directions=[direction] * 4)
         assert not team.errors, team.errors
         assert np.array_equal(total, expected(plan, graph, features, results[0], direction))
+
+
+@every_send
+@pytest.mark.parametrize(
+    ("faults", "compression"),
+    [
+        pytest.param("loss=0.05,duplicate=0.1,reorder=0.2,seed=1", NO_COMPRESSION, id="plain"),
+        pytest.param("", Compression(8, cache=True, stochastic=True), id="compressed"),
+    ],
+)
+def test_maxima_and_minima_are_to_the_bit(faults, compression, send):
+    """Of numbers that have no common scale, foreseen or not; one is fetched, and some have none."""
+    graph = one_way_graph()
+    plan = plan_of(graph, 4, slots=16, pools=2, send=send)
+    team = Team(plan, faults=Faults.parse(faults) if faults else None)
+    for exchange in team.exchanges:
+        exchange.compress(compression)
+    (_, source), targets = next(iter(team.switch.fanout.items()))
+    team.switch.lose_inside = {(source, targets[0][0])}
+    edges = [(u, v) for u, v in zip(*graph.edges(), strict=True)]
+    for index, operation in enumerate([MAX, MIN, SUM, MAX, MAX, MAX, MAX, MIN]):
+        features = random_features(graph, 33, index) * np.float32(1e18 ** (index % 3 - 1))
+        _, results = team.aggregate(features, operations=[operation] * 4)
+        assert not team.errors, team.errors
+        if operation is SUM:
+            continue
+        best = max if operation is MAX else min
+        for part in plan.workers:
+            found = results[part.worker].decode()
+            for vertex, row in zip(part.vertices.tolist(), found, strict=True):
+                rows = [
+                    features[u]
+                    for u, v in edges
+                    if v == vertex and plan.assignment[u] != part.worker
+                ]
+                nothing = np.full(33, -np.inf if operation is MAX else np.inf)
+                assert row.tolist() == list(map(best, nothing.tolist(), *rows, nothing.tolist()))
+    counters = team.total()
+    assert counters["features_fetched"] >= 1
+    assert counters["early"] > 0 and not counters["void"]
+
+
+def test_workers_with_different_operations_are_refused(graph):
+    team = Team(plan_of(graph, 2))
+    team.aggregate(random_features(graph, 4), operations=[SUM, MAX])
+    assert any("for sums or for maxima" in str(error) for error in team.errors.values())
 
 
 def test_sums_of_earlier_rounds_are_not_taken(graph, monkeypatch):

@@ -7,7 +7,7 @@ import numpy as np
 from switchgnn.controller import Outcome
 from switchgnn.host.wire.header import LANES
 from tests.ptf.switchgnn_ptf.entries import BANKS
-from tests.ptf.switchgnn_ptf.packets import PARTIAL, feature, sum_of, sum_to
+from tests.ptf.switchgnn_ptf.packets import MAXIMUM, PARTIAL, combined, sum_to
 from tests.ptf.switchgnn_ptf.switch_test import SwitchTest
 
 SOURCES = {101: 0, 102: 1}
@@ -80,6 +80,8 @@ class StaleBankDoesNotStopTheWay(SwitchTest):
 class EveryLaneWraps(SwitchTest):
     """Every pair of corner values in every lane, beside every other: NumPy's int32 sum."""
 
+    first = 0
+
     def runTest(self) -> None:
         self.add_sum(900, SOURCES)
         pairs = list(itertools.product(CORNERS, repeat=2))
@@ -87,15 +89,42 @@ class EveryLaneWraps(SwitchTest):
         pairs += pairs[: rounds * LANES - len(pairs)]
         lanes = np.array(pairs, np.int32).reshape(rounds, LANES, 2)
         with self.counted(Outcome.AGGREGATED, 4 * rounds, completed={0: 2 * rounds}):
-            for number, part in enumerate(np.concatenate([lanes, lanes[:, ::-1]])):
-                self._check(number, part[:, 0], part[:, 1])
+            for number, part in enumerate(np.concatenate([lanes, lanes[:, ::-1]]), self.first):
+                sent = [
+                    self.send_lanes(source, part[:, own], 32, worker=own, fragment=number)
+                    for source, own in SOURCES.items()
+                ]
+                self.expect_sum(900, sent)
 
-    def _check(self, fragment: int, first: np.ndarray, second: np.ndarray) -> None:
-        last = feature(102, second, port=2, fragment=fragment)
-        self.send(1, feature(101, first, port=1, fragment=fragment))
-        self.send(2, last)
-        total = sum_of([first, second])
-        self.expect(3, sum_to(3, 900, total, count=2, completed_by=last))
+
+class EveryLaneHasTheLarger(EveryLaneWraps):
+    """The same pairs, and random ones: NumPy's maximum of uint32."""
+
+    first = MAXIMUM
+
+    def runTest(self) -> None:
+        super().runTest()
+        for number in range(4):
+            self.check_sum(900, SOURCES, fragment=2 * MAXIMUM - 1, round_=2 + number)
+
+
+class AMaximumDoesNotGrowTwice(SwitchTest):
+    """A feature that meets itself in a slot is counted again, but changes no number."""
+
+    def runTest(self) -> None:
+        for source, worker in SOURCES.items():
+            self.add_source(source, worker=worker)
+        for source, hops in ((101, 2), (102, 1)):
+            for hop in range(hops):
+                entry = {"hop": hop, "last_hop": hop == hops - 1}
+                self.entries.add_fanout(block=1, source=source, slots={0: (7, 3)}, **entry)
+        self.add_destination(900, worker=2, slot=7)
+        for fragment, times in ((0, 2), (MAXIMUM, 1)):
+            with self.counted(Outcome.AGGREGATED, 2, passes={1: 3}, completed={0: 1}):
+                tag = {"fragment": fragment}
+                first, last = (self.send_feature(s, worker=w, **tag) for s, w in SOURCES.items())
+                total = combined([first] * times + [last])
+                self.expect(3, sum_to(3, 900, total, count=3, completed_by=last[0]))
 
 
 class SlotIsReusedWithoutClearing(SwitchTest):

@@ -3,6 +3,7 @@
 from switchgnn.controller import Outcome
 from tests.ptf.switchgnn_ptf.bases import GIVEN_BACK, SOURCES, RecoveryTest, SumTest
 from tests.ptf.switchgnn_ptf.packets import (
+    MAXIMUM,
     RELEASED,
     ack_of,
 )
@@ -43,6 +44,19 @@ class RecallOfANewerTag(SumTest):
         self.check_fetch(101, 900, owner=0, round_=3)
         self.check_missing(900, count=0, round_=4)
         self.complete(*SOURCES, round_=4)
+
+
+class RecallAndFetchOfAMaximum(SumTest):
+    """They touch its slot without numbers, and all answers are of the same fragment."""
+
+    def runTest(self) -> None:
+        sent = self.contribute(101, 102, fragment=MAXIMUM)
+        self.check_missing(900, count=2, fragment=MAXIMUM)
+        sent = self.complete(103, before=sent, fragment=MAXIMUM)
+        self.check_recalled(900, sent, fragment=MAXIMUM)
+        self.check_fetch(101, 900, owner=0, fragment=MAXIMUM)
+        self.check_resent(101, 900, worker=0, owner=2, fragment=MAXIMUM)
+        self.complete(*SOURCES, round_=2)
 
 
 # Fetches

@@ -22,6 +22,7 @@ from tests.ptf.switchgnn_ptf.packets import (
     WORKERS,
     Lanes,
     barrier_answer,
+    combined,
     done,
     fetch,
     missing,
@@ -146,7 +147,7 @@ class RecoveryTest(SwitchTest):
         **fields: int,
     ) -> None:
         """Recall a complete sum: it must come again, to the asker alone."""
-        port, total = port_of(worker), sum_of(lanes for _, lanes in sent)
+        port, total = port_of(worker), combined(sent)
         packet = recall(vertex, port=port, **fields)
         number = len(sent) if count is None else count
         with self.counted(Outcome.RECALLED, passes={}, completed={bank: 1}):

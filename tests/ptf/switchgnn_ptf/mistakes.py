@@ -47,6 +47,14 @@ def carry_between_lanes(compiled: Json) -> None:
             value["value"] = "0x" + "00000000" * _LANES
 
 
+@noticed_by("banks.EveryLaneHasTheLarger")
+def compare_the_rests_alone(compiled: Json) -> None:
+    """Let PACKED_MAX leave out the top bits where the others decide."""
+    for action in actions(compiled, ".combine"):
+        for found in operations(action, "|"):
+            found.update(found["right"]["value"])
+
+
 @noticed_by("dedup.RepeatedAtOnce")
 def forget_sources(compiled: Json) -> None:
     """Let Seen write back the tag it read, so that nothing is ever a duplicate."""

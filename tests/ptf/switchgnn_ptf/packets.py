@@ -37,6 +37,7 @@ RELEASED = 0xFFFF  # the count of a slot that was given back
 WIDTHS = {8 * (code + 1): code for code in range(32)}  # by the lanes of a frame
 BITS = {32: 0, 16: 1, 8: 2, 0: 3}  # codes by the bits of a lane
 BANK = 32
+MAXIMUM = 256  # the number of the first fragment of maxima
 
 # Fields that the switch must set have other values in the frames of workers.
 _TTL_SENT = 7
@@ -70,6 +71,14 @@ def random_lanes(seed: int, number: int = LANES) -> Lanes:
 def sum_of(lanes: Iterable[Lanes]) -> Lanes:
     """Return NumPy's int32 sum, which wraps modulo 2^32."""
     return np.sum(np.stack(list(lanes)), axis=0, dtype=np.int32)
+
+
+def combined(sent: Iterable[tuple[Packet, Lanes]]) -> Lanes:
+    """Return the sum of what was sent, or the largest numbers, without signs, in such fragments."""
+    packets, lanes = zip(*sent, strict=True)
+    if packets[-1][SwitchGNN].Fragment < MAXIMUM:
+        return sum_of(lanes)
+    return np.max(np.stack(lanes).view(np.uint32), axis=0).view(np.int32)
 
 
 def feature(

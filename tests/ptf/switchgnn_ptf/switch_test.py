@@ -52,12 +52,12 @@ from tests.ptf.switchgnn_ptf.packets import (
     PORTS,
     WORKERS,
     Lanes,
+    combined,
     feature,
     marker,
     port_of,
     random_lanes,
     station,
-    sum_of,
     sum_to,
 )
 from tests.support.speed import Deadline, seconds_here
@@ -359,7 +359,7 @@ class SwitchTest(BaseTest):
 
     def expect_sum(self, vertex: int, sent: list[tuple[Packet, Lanes]], *, worker: int = 2) -> None:
         """Expect the sum of what ``send_feature`` returned, completed by the last."""
-        port, total = port_of(worker), sum_of(lanes for _, lanes in sent)
+        port, total = port_of(worker), combined(sent)
         self.expect(port, sum_to(port, vertex, total, count=len(sent), completed_by=sent[-1][0]))
 
     # Oracles

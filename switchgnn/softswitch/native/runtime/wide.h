@@ -194,6 +194,10 @@ template <int N> INLINE W<N> shifted_down(const W<N>& a, u64 k, u64 fill) {
     return r;
 }
 template <int N> INLINE W<N> shr(const W<N>& a, u64 k) { return shifted_down(a, k, 0); }
+// The same, of a number whose words lose only zeros: vector code.
+template <int N> INLINE W<N> shr_by_words(const W<N>& a, u64 k) {
+    return by_words(a, a, [k](auto x, auto) { return x >> k; });
+}
 INLINE i64 sar(i64 a, u64 k) { return a >> (k < 63 ? k : 63); }
 INLINE i128 sar(i128 a, u64 k) { return a >> (k < 127 ? k : 127); }
 template <int N> INLINE W<N> sar(const W<N>& a, u64 k) {
