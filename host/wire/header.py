@@ -197,7 +197,7 @@ def fragment_words(width: int, lanes: int, rows: int = 1) -> tuple[int, ...]:
 
 def fragment_number(word: int) -> int:
     """Return the number of a fragment, from 0."""
-    return word >> _NUMBER_AT & LAST_FRAGMENT
+    return word >> _NUMBER_AT
 
 
 def combine_of(word: int) -> np.ufunc:

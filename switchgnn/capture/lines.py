@@ -9,7 +9,6 @@ from switchgnn.host.wire.header import (
     BITS,
     ETHERNET_BYTES,
     HEADER_AT,
-    MAXIMUM,
     BarrierBody,
     Header,
     Kind,
@@ -71,12 +70,11 @@ def object_of(packet: DecodedPacket) -> dict[str, Any]:
         header, version, checksum = packet.parsed
         found |= header._asdict() | {"kind": kind_name(header)}
         found |= {"version": version, "checksum": checksum}
-        found |= dict.fromkeys(("pool", "width", "lanes", "maximum"))
+        found |= dict.fromkeys(("pool", "width", "lanes"))
         if not packet.direct:
             word = header.fragment
             found["fragment"], found["width"] = fragment_number(word), width_code(word)
             found["pool"], found["lanes"] = pool_of(word), lanes_of(word)
-            found["maximum"] = bool(word & MAXIMUM)
         if packet.number is not None:
             found["number"] = packet.number
     if body is not None:
@@ -109,7 +107,6 @@ def _words(header: Header, number: int | None) -> str:
         )
     bits = "" if header.bits == BITS[0] else f" bits {header.bits}"
     pool = f" pool {own}" if (own := pool_of(header.fragment)) else ""
-    pool = f"{pool} maximum" if header.fragment & MAXIMUM else pool
     return (
         f"{kind_name(header)} session {header.session} round {header.round} "
         f"block {header.block_id} fragment {fragment_number(header.fragment)}{pool} lanes "
