@@ -29,15 +29,10 @@ class StaleProgramError(SwitchGNNError):
 
 @dataclass(frozen=True)
 class ProgramFiles:
-    """Where the files of one P4 program are.
+    """Where the files of one P4 program are."""
 
-    Attributes:
-        main: the main file, which includes the other sources.
-        compiled: the folder of the committed compilation.
-    """
-
-    main: Path
-    compiled: Path
+    main: Path  # the main file, which includes the other sources
+    compiled: Path  # the folder of the committed compilation
 
     @property
     def json(self) -> Path:
@@ -80,21 +75,13 @@ STRAWMAN = ProgramFiles(
 
 @dataclass(frozen=True)
 class Program:
-    """One compiled P4 program.
+    """One compiled P4 program."""
 
-    Attributes:
-        json: p4c's output for BMv2, the device configuration of P4Runtime.
-        p4info: P4Info in protobuf text format.
-        digest: SHA-256 (hex) of the P4 sources; a plan names it.
-        compiler: version of the p4c that compiled it.
-        slots: the aggregators of all banks together.
-    """
-
-    json: bytes
-    p4info: str
-    digest: str
-    compiler: str
-    slots: int
+    json: bytes  # p4c's output for BMv2, the device configuration of P4Runtime
+    p4info: str  # P4Info in protobuf text format
+    digest: str  # SHA-256 (hex) of the P4 sources; a plan names it
+    compiler: str  # version of the p4c that compiled it
+    slots: int  # the aggregators of all banks together
 
 
 def load_program(files: ProgramFiles = SWITCHGNN) -> Program:

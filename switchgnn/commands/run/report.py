@@ -30,86 +30,45 @@ from switchgnn.topologies import FabricChoice, WireBytes
 
 @dataclass(frozen=True, kw_only=True)
 class RunOptions(NetworkJob):
-    """What to run.
+    """What to run."""
 
-    Attributes:
-        graph, ignore_weights: as `load_graph` takes them.
-        features: the width F; None: that of the graph's own features.
-        rounds: the number of exchanges, each with other features.
-        seed: the seed of the planner and of made-up features.
-        framing: of the exchanges between hosts that the report compares with.
-        left: whether the hosts make all sums alone.
-        operation: of each exchange.
-    """
-
-    graph: str
-    features: int | None
-    rounds: int
-    seed: int
+    graph: str  # as `load_graph` takes it
+    features: int | None  # the width F; None: that of the graph's own features
+    rounds: int  # the number of exchanges, each with other features
+    seed: int  # of the planner and of made-up features
     pace: Pace
     ignore_weights: bool = False
+    # of the exchanges between hosts that the report compares with
     framing: Framing = field(default_factory=Framing)
-    left: bool = False
-    operation: Operation = Operation.SUM
+    left: bool = False  # whether the hosts make all sums alone
+    operation: Operation = Operation.SUM  # of each exchange
 
 
 @dataclass(frozen=True)
 class WorkerReport:
-    """One worker's part of a run.
-
-    Attributes:
-        features_sent, sums_received: data packets over all rounds.
-        host_bytes_up, host_bytes_down: bytes of copies between hosts alone.
-        host_partial_bytes_up, host_partial_bytes_down: the same for copies or partial sums,
-            whichever are fewer.
-        seconds: from its first `done` to its last `advance`.
-        round_seconds: of each exchange.
-        releases: slots released for it, as counted by the switch.
-        counters: all its counts, by name.
-    """
+    """One worker's part of a run."""
 
     worker: int
+    # data packets over all rounds
     features_sent: int
     sums_received: int
     bytes_up: int
     bytes_down: int
+    # bytes of copies between hosts alone
     host_bytes_up: int
     host_bytes_down: int
+    # the same for copies or partial sums, whichever are fewer
     host_partial_bytes_up: int
     host_partial_bytes_down: int
-    seconds: float
-    round_seconds: list[float]
-    releases: int
-    counters: dict[str, int]
+    seconds: float  # from its first `done` to its last `advance`
+    round_seconds: list[float]  # of each exchange
+    releases: int  # slots released for it, as counted by the switch
+    counters: dict[str, int]  # all its counts, by name
 
 
 @dataclass(kw_only=True)
 class RunReport(Report):
-    """A whole run.
-
-    Attributes:
-        slots: the aggregators of 32 numbers that a block may use.
-        operation: of each exchange; sums, here and below, are its results.
-        exact: whether every fixed-point sum equals the reference.
-        wrong_sums: the number of elements that do not.
-        max_error: the largest absolute error of a float sum.
-        error_bound: the largest error that fixed point allows.
-        bytes_up, bytes_down: bytes on the links of all workers.
-        host_mtu: bytes of the largest IP packet between hosts alone, or ``fragment``.
-        host_bytes_up, host_bytes_down: bytes of copies between hosts alone, with acknowledgements.
-        host_partial_bytes_up, host_partial_bytes_down: the same for copies or partial sums,
-            whichever are fewer.
-        wires: the source of the bytes, ``interfaces`` or ``sockets``.
-        frames_up, frames_down: frames of all workers, counted by their sockets.
-        seconds: the slowest worker's exchange time.
-        marked: packets that the switch marked because of a long queue.
-        port_queue: packets by the length of the queue that they found at their port, in
-            packets; the last element also counts longer queues.
-        background_bytes: bytes that background TCP flows delivered in that time.
-        faults_injected: frames that a fault was injected into, by kind, on links and cables.
-        repairs: repaired or ignored frames of the workers, by kind.
-        pcap: the files with the packets of the links.
-    """
+    """A whole run."""
 
     target: str
     fabric: str
@@ -118,20 +77,24 @@ class RunReport(Report):
     features: int
     rounds: int
     blocks: int
-    slots: int
-    operation: str
-    exact: bool
-    wrong_sums: int
-    max_error: float
-    error_bound: float
+    slots: int  # the aggregators of 32 numbers that a block may use
+    operation: str  # of each exchange; sums, here and below, are its results
+    exact: bool  # whether every fixed-point sum equals the reference
+    wrong_sums: int  # the number of elements that do not
+    max_error: float  # the largest absolute error of a float sum
+    error_bound: float  # the largest error that fixed point allows
+    # bytes on the links of all workers
     bytes_up: int
     bytes_down: int
-    host_mtu: int | str
+    host_mtu: int | str  # bytes of the largest IP packet between hosts alone, or ``fragment``
+    # bytes of copies between hosts alone, with acknowledgements
     host_bytes_up: int
     host_bytes_down: int
+    # the same for copies or partial sums, whichever are fewer
     host_partial_bytes_up: int
     host_partial_bytes_down: int
-    wires: str
+    wires: str  # the source of the bytes, ``interfaces`` or ``sockets``
+    # frames of all workers, counted by their sockets
     frames_up: int
     frames_down: int
     passes: int
@@ -139,14 +102,17 @@ class RunReport(Report):
     table_entries: int
     plan_seconds: float
     install_seconds: float
-    seconds: float
-    marked: int
+    seconds: float  # the slowest worker's exchange time
+    marked: int  # packets that the switch marked because of a long queue
+    # packets by the length of the queue that they found at their port, in packets; the last element
+    # also counts longer queues
     port_queue: tuple[int, ...]
-    background_bytes: int
+    background_bytes: int  # bytes that background TCP flows delivered in that time
+    # frames that a fault was injected into, by kind, on links and cables
     faults_injected: dict[str, int]
-    repairs: dict[str, int]
+    repairs: dict[str, int]  # repaired or ignored frames of the workers, by kind
     per_worker: tuple[WorkerReport, ...]
-    pcap: tuple[str, ...] = ()
+    pcap: tuple[str, ...] = ()  # the files with the packets of the links
 
 
 @dataclass(frozen=True)

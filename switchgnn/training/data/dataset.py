@@ -108,34 +108,26 @@ def _shares(members: int, validation: float, test: float) -> tuple[int, int]:
 class Dataset:
     """A graph with everything that training needs; V vertices, F features, C classes.
 
-    Attributes:
-        graph: the graph without self-loops; edge u→v says that u contributes to v. It may have
-            weights.
-        features: float32[V, F], finite.
-        labels: int64[V], 0 <= class < C or UNLABELLED; or, if `multilabel`, float32[V, C]
-            or bool[V, C] of zeros and ones.
-        train, validation, test: bool[V], disjoint; at least one vertex trains.
-        classes: the number of classes, C.
-        multilabel: whether a vertex may have any number of the classes.
-        name: the name of the data set in messages.
-        self_loops: int64[L], ascending, the vertices that had a self-loop in the input.
-        undirected: whether each edge exists in both directions.
-
     Raises:
         DatasetError: the arrays do not have this form.
     """
 
+    # the graph without self-loops; edge u→v says that u contributes to v. It may have weights.
     graph: Graph
-    features: NDArray[np.float32]
+    features: NDArray[np.float32]  # float32[V, F], finite
+    # int64[V], 0 <= class < C or UNLABELLED; or, if `multilabel`, float32[V, C] or bool[V, C] of
+    # zeros and ones
     labels: NDArray[np.int64] | NDArray[np.float32] | NDArray[np.bool_]
+    # bool[V], disjoint; at least one vertex trains
     train: NDArray[np.bool_]
     validation: NDArray[np.bool_]
     test: NDArray[np.bool_]
-    classes: int
-    multilabel: bool
-    name: str
+    classes: int  # the number of classes, C
+    multilabel: bool  # whether a vertex may have any number of the classes
+    name: str  # the name of the data set in messages
+    # int64[L], ascending, the vertices that had a self-loop in the input
     self_loops: NDArray[np.int64]
-    undirected: bool
+    undirected: bool  # whether each edge exists in both directions
 
     def __post_init__(self) -> None:
         check_features(self.features, self.name, self.vertices)
