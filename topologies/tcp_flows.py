@@ -22,10 +22,7 @@ class _Sink:
         self._lock = threading.Lock()
         self.received = 0
 
-    def start(self) -> None:
-        threading.Thread(target=self._accept, daemon=True).start()
-
-    def _accept(self) -> None:
+    def accept(self) -> None:
         while True:
             flow, _ = self._server.accept()
             threading.Thread(target=self._read, args=(flow,), daemon=True).start()
@@ -55,7 +52,7 @@ def _say(word: object) -> None:
 def main() -> None:
     """Serve the lines of standard input."""
     sink = _Sink()
-    sink.start()
+    threading.Thread(target=sink.accept, daemon=True).start()
     _say("ready")
     flows = []
     for line in sys.stdin:

@@ -143,7 +143,10 @@ class FaultyLink(WrappedLink):
             frame = self._link.receive(0.0)
             if frame is None:
                 # No later frame overtakes a delayed one any more, so it arrives now.
-                self._send_delayed()
+                if self._up.holds:
+                    with self._sending:
+                        for each in self._up.release():
+                            self._link.send(each)
                 self._arrived.extend(self._down.release())
                 if self._arrived or seconds <= 0:
                     break
@@ -153,12 +156,6 @@ class FaultyLink(WrappedLink):
                 break
             self._arrived.extend(self._down.disturb(frame))
         return memoryview(self._arrived.popleft()) if self._arrived else None
-
-    def _send_delayed(self) -> None:
-        if self._up.holds:
-            with self._sending:
-                for each in self._up.release():
-                    self._link.send(each)
 
 
 def injected_faults(link: Link) -> dict[str, FaultCounts]:

@@ -194,7 +194,11 @@ class _ProcessTeam:
         for name in one.point.shared:
             self._uses[name] -= 1
             if not self._uses[name]:
-                _remove(self.store.work / name)
+                path = self.store.work / name
+                if path.is_dir():
+                    shutil.rmtree(path)
+                else:
+                    path.unlink(missing_ok=True)
         return one, error
 
     def stop(self) -> None:
@@ -242,10 +246,3 @@ class _ProcessTeam:
             return "it printed no result"
         self.store.keep(one.point, result)
         return None
-
-
-def _remove(path: Path) -> None:
-    if path.is_dir():
-        shutil.rmtree(path)
-    else:
-        path.unlink(missing_ok=True)
