@@ -33,12 +33,6 @@ class _Sink:
                 self.received += len(data)
 
 
-def _connect(host: str) -> socket.socket:
-    flow = socket.create_connection((host, PORT), timeout=_CONNECT_SECONDS)
-    flow.settimeout(None)
-    return flow
-
-
 def _fill(flow: socket.socket) -> None:
     while True:
         flow.sendall(_CHUNK)
@@ -58,7 +52,9 @@ def main() -> None:
     for line in sys.stdin:
         command, *arguments = line.split()
         if command == "connect":
-            flows.append(_connect(*arguments))
+            flow = socket.create_connection((arguments[0], PORT), timeout=_CONNECT_SECONDS)
+            flow.settimeout(None)
+            flows.append(flow)
             _say("connected")
         elif command == "fill":
             for flow in flows:

@@ -77,7 +77,10 @@ class Faults:
                     f"There is no fault {word!r}: write loss, duplicate, reorder or corrupt with a "
                     "probability, like loss=0.01 or w3.down.loss=0.1, or seed=7."
                 )
-            values.setdefault(_scope(word, scope), {})[kind] = _probability(word, number)
+            value = _number(word, number)
+            if not 0 <= value < 1:
+                raise FaultError(f"The probability in {word!r} must be at least 0 and less than 1.")
+            values.setdefault(_scope(word, scope), {})[kind] = value
         return cls(seed, values)
 
     @property
@@ -267,10 +270,3 @@ def _number(word: str, number: str) -> float:
         return float(number)
     except ValueError as error:
         raise FaultError(f"The value in {word!r} must be a number, not {number!r}.") from error
-
-
-def _probability(word: str, number: str) -> float:
-    value = _number(word, number)
-    if not 0 <= value < 1:
-        raise FaultError(f"The probability in {word!r} must be at least 0 and less than 1.")
-    return value

@@ -41,7 +41,13 @@ class Store:
         try:
             self._points.mkdir(parents=True, exist_ok=True)
             with (self.folder / ".lock").open("w") as lock:
-                self._lock(lock.fileno())
+                try:
+                    fcntl.flock(lock.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    raise ExperimentError(
+                        f"Another run writes its results to {self.folder}: wait for it, or give "
+                        "another --out."
+                    ) from None
                 shutil.rmtree(self.work, ignore_errors=True)
                 self.work.mkdir()
                 try:
@@ -69,15 +75,6 @@ class Store:
         kept = {"parameters": asdict(point), "versions": self._versions, "result": dict(result)}
         with whole_file(self._path(point)) as file:
             file.write(json.dumps(kept, indent=1).encode())
-
-    def _lock(self, handle: int) -> None:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise ExperimentError(
-                f"Another run writes its results to {self.folder}: wait for it, or give another "
-                "--out."
-            ) from None
 
     def _path(self, point: SimulationPoint) -> Path:
         return self._points / f"{point.name}.json"
