@@ -62,7 +62,11 @@ def require_free(address: str) -> None:
     if (path := socket_path(address)) is not None:
         if answers(address):
             raise FabricError(f"A switch serves at {path} already: end it first.")
-        _require_room(path)
+        # For a moment, as gRPC would not report why it cannot create the switch's socket.
+        trial = path.with_suffix(".try")
+        with writing(trial), socket.socket(socket.AF_UNIX) as sock:
+            sock.bind(os.fspath(trial))
+            trial.unlink()
         return
     host, port = split_tcp(address)
     with socket.socket() as sock:
@@ -71,14 +75,6 @@ def require_free(address: str) -> None:
             sock.bind((host, port))
         except OSError as error:
             raise taken(address, error) from error
-
-
-def _require_room(path: Path) -> None:
-    """Create a socket for a moment, as gRPC would not report why it cannot create the switch's."""
-    trial = path.with_suffix(".try")
-    with writing(trial), socket.socket(socket.AF_UNIX) as sock:
-        sock.bind(os.fspath(trial))
-        trial.unlink()
 
 
 def taken(address: str, error: OSError) -> FabricError:

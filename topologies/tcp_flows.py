@@ -22,10 +22,7 @@ class _Sink:
         self._lock = threading.Lock()
         self.received = 0
 
-    def start(self) -> None:
-        threading.Thread(target=self._accept, daemon=True).start()
-
-    def _accept(self) -> None:
+    def accept(self) -> None:
         while True:
             flow, _ = self._server.accept()
             threading.Thread(target=self._read, args=(flow,), daemon=True).start()
@@ -34,12 +31,6 @@ class _Sink:
         while data := flow.recv(1 << 16):
             with self._lock:
                 self.received += len(data)
-
-
-def _connect(host: str) -> socket.socket:
-    flow = socket.create_connection((host, PORT), timeout=_CONNECT_SECONDS)
-    flow.settimeout(None)
-    return flow
 
 
 def _fill(flow: socket.socket) -> None:
@@ -55,13 +46,15 @@ def _say(word: object) -> None:
 def main() -> None:
     """Serve the lines of standard input."""
     sink = _Sink()
-    sink.start()
+    threading.Thread(target=sink.accept, daemon=True).start()
     _say("ready")
     flows = []
     for line in sys.stdin:
         command, *arguments = line.split()
         if command == "connect":
-            flows.append(_connect(*arguments))
+            flow = socket.create_connection((arguments[0], PORT), timeout=_CONNECT_SECONDS)
+            flow.settimeout(None)
+            flows.append(flow)
             _say("connected")
         elif command == "fill":
             for flow in flows:

@@ -25,10 +25,8 @@ class Quantiser:
 
     A code q stands for min + q·(max - min)/(2^B - 1). Numbers change by at most half a step, or one
     step with stochastic rounding, besides float32 rounding. Both ends unpack to the same float32.
-
-    Args:
-        bits: B, 8 or 16.
-        generator: rounds up with the probability of the rest; None: to the nearest code.
+    `bits`: B, 8 or 16. `generator`: rounds up with the probability of the rest; None: to the
+    nearest code.
     """
 
     def __init__(self, bits: int, generator: np.random.Generator | None = None) -> None:

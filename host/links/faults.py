@@ -77,7 +77,10 @@ class Faults:
                     f"There is no fault {word!r}: write loss, duplicate, reorder or corrupt with a "
                     "probability, like loss=0.01 or w3.down.loss=0.1, or seed=7."
                 )
-            values.setdefault(_scope(word, scope), {})[kind] = _probability(word, number)
+            value = _number(word, number)
+            if not 0 <= value < 1:
+                raise FaultError(f"The probability in {word!r} must be at least 0 and less than 1.")
+            values.setdefault(_scope(word, scope), {})[kind] = value
         return cls(seed, values)
 
     @property
@@ -143,7 +146,10 @@ class FaultyLink(WrappedLink):
             frame = self._link.receive(0.0)
             if frame is None:
                 # No later frame overtakes a delayed one any more, so it arrives now.
-                self._send_delayed()
+                if self._up.holds:
+                    with self._sending:
+                        for each in self._up.release():
+                            self._link.send(each)
                 self._arrived.extend(self._down.release())
                 if self._arrived or seconds <= 0:
                     break
@@ -153,12 +159,6 @@ class FaultyLink(WrappedLink):
                 break
             self._arrived.extend(self._down.disturb(frame))
         return memoryview(self._arrived.popleft()) if self._arrived else None
-
-    def _send_delayed(self) -> None:
-        if self._up.holds:
-            with self._sending:
-                for each in self._up.release():
-                    self._link.send(each)
 
 
 def injected_faults(link: Link) -> dict[str, FaultCounts]:
@@ -270,10 +270,3 @@ def _number(word: str, number: str) -> float:
         return float(number)
     except ValueError as error:
         raise FaultError(f"The value in {word!r} must be a number, not {number!r}.") from error
-
-
-def _probability(word: str, number: str) -> float:
-    value = _number(word, number)
-    if not 0 <= value < 1:
-        raise FaultError(f"The probability in {word!r} must be at least 0 and less than 1.")
-    return value

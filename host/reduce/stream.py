@@ -101,17 +101,10 @@ class ReduceStream:
     in the same order. Before the first one, each worker queries the switch, and all start with the
     same fragment: the largest ``StreamStart.first``.
 
-    Args:
-        link: an open link to the switch.
-        addresses: this worker's addresses.
-        worker: its number.
-        workers: how many workers contribute.
-        session: the number that the install of the plan returned.
-        plan_id: the first 32 bits of the plan's digest.
-        pace: bounds on sending and waiting; the window counts fragments.
-        clock: the clock of the link.
-        words: int32 of each float, 2 or 1: exact to float32's rounding, or half as many bytes.
-        generator: for stochastic rounding; None: to the nearest.
+    `session`: the number that the install of the plan returned. `plan_id`: the first 32 bits of the
+    plan's digest. `pace`: its window counts fragments. `clock`: of the link. `words`: int32 of each
+    float, 2 or 1: exact to float32's rounding, or half as many bytes. `generator`: for stochastic
+    rounding; None: to the nearest.
     """
 
     def __init__(

@@ -68,16 +68,10 @@ def pack_arrays(arrays: Mapping[str, NDArray[Any]]) -> bytes:
 def read_arrays(
     source: Path | bytes, kinds: Mapping[str, ArrayKind], *, where: str = "", remedy: str
 ) -> dict[str, NDArray[Any]]:
-    """Read the arrays of a safetensors file.
+    """Read the arrays of a safetensors file, by name, in the order of `kinds`, which describe them.
 
-    Args:
-        source: a file, or its content.
-        kinds: what each array has to be, by its name.
-        where: the name of the content in error messages.
-        remedy: what to do about a damaged file, for error messages.
-
-    Returns:
-        The arrays that are there, by name, in the order of `kinds`.
+    `source`: a file, or its content. For error messages: `where` names the content, `remedy` says
+    what to do about a damaged file.
 
     Raises:
         ArraysError: the file cannot be read, is damaged, lacks an array, or has further ones.

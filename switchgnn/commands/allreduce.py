@@ -190,7 +190,10 @@ def _reduce(
     command = worker_command("reduce-worker")
     ends = run_workers(fabric, command, tasks, options.pace, progress=show)
     after = fabric.wire_bytes()
-    if not _gloo_runs_here(options, fabric):
+    installed = importlib.util.find_spec("torch") is not None
+    # Its packets have to meet the same links, limits and no faults.
+    same = not options.faults and (options.bandwidth is None or fabric.workers_have_hosts)
+    if not (options.gloo and installed and same):
         return _Runs(ends, None, carried(before, after), None)
     from switchgnn.training.gradients import GlooTask  # noqa: PLC0415  it needs PyTorch
 
@@ -199,13 +202,6 @@ def _reduce(
     gloo_ends = run_workers(fabric, worker_command("gloo-worker"), with_gloo, options.pace)
     wires, ring_wires = carried(before, after), carried(after, fabric.wire_bytes())
     return _Runs(ends, gloo_ends, wires, ring_wires)
-
-
-def _gloo_runs_here(options: ReduceOptions, fabric: Fabric) -> bool:
-    """Whether Gloo is installed, and its packets meet the same links, limits and no faults."""
-    if not options.gloo or options.faults or importlib.util.find_spec("torch") is None:
-        return False
-    return options.bandwidth is None or fabric.workers_have_hosts
 
 
 def _report(

@@ -1,7 +1,6 @@
 """All subcommands of `switchgnn`."""
 
 import importlib
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -41,12 +40,6 @@ class Late:
         if not isinstance(found, typer.Typer):
             raise TypeError(f"{self.module}.app is no typer.Typer")
         return found
-
-    def add_to(self, app: typer.Typer) -> None:
-        """Add the command to an application."""
-        made = app.command(self.name, cls=_Placeholder, help=self.help, rich_help_panel=self.panel)
-        load: Callable[[], typer.Typer] = self.load
-        made(load)
 
 
 class _Placeholder(TyperCommand):
@@ -91,7 +84,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 for _each in COMMANDS:
-    _each.add_to(app)
+    _add = app.command(_each.name, cls=_Placeholder, help=_each.help, rich_help_panel=_each.panel)
+    _add(_each.load)
 
 
 def _print_version(asked: bool) -> None:

@@ -210,7 +210,10 @@ def doctor(
         typer.echo(json.dumps([asdict(finding) for finding in findings]))
     else:
         plain_console().print(_table(findings))
-        for line in _mends(findings):
+        # Cells of a table would wrap commands.
+        absent = [finding for finding in findings if finding.found is None]
+        lines = [f"  {finding.name}: {finding.mend}" for finding in absent]
+        for line in ["To mend it:", *lines] if lines else ["Everything is here."]:
             plain_console(highlight=False, soft_wrap=True).print(line)
     if any(finding.required and finding.found is None for finding in findings):
         raise typer.Exit(_MISSING_REQUIRED)
@@ -322,10 +325,3 @@ def _table(findings: list[Finding]) -> Table:
         mark = missing if finding.found is None else Text("ok", "green")
         table.add_row(mark, finding.name, finding.needed_for, finding.found or "")
     return table
-
-
-def _mends(findings: list[Finding]) -> list[str]:
-    """Return a line for each missing requirement; cells of a table would wrap commands."""
-    absent = [finding for finding in findings if finding.found is None]
-    lines = [f"  {finding.name}: {finding.mend}" for finding in absent]
-    return ["To mend it:", *lines] if lines else ["Everything is here."]

@@ -3,7 +3,7 @@
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 
 from finsy.proto import p4r
@@ -89,14 +89,14 @@ def polling_switches(
 ) -> Iterator[None]:
     """Report the metrics of switches twice a second during the block, and once after it."""
 
-    def follow(number: int, over: threading.Event) -> None:
-        try:
-            _again_and_again(lambda: hear(number, switches[number].values()), over)
-        finally:
-            switches[number].close()
+    def ask(number: int, switch: PolledSwitch) -> None:
+        hear(number, switch.values())
 
-    # gRPC calls must end before the interpreter does; each has a deadline.
-    with _threads([partial(follow, number) for number in range(len(switches))], None):
+    with ExitStack() as stack:
+        for switch in switches:
+            stack.callback(switch.close)
+        # gRPC calls must end before the interpreter does; each has a deadline.
+        stack.enter_context(_asking([partial(ask, *each) for each in enumerate(switches)], None))
         yield
 
 
@@ -110,26 +110,19 @@ def polling_workers(
         with suppress(MetricsError):
             hear(number, told_values(ask_metrics(*address), number))
 
-    def follow(number: int, address: tuple[str, int], over: threading.Event) -> None:
-        _again_and_again(lambda: ask(number, address), over)
-
-    followed = [
-        partial(follow, number, address) for number, address in enumerate(addresses) if address
-    ]
+    asks = [partial(ask, number, address) for number, address in enumerate(addresses) if address]
     # Name resolution may take longer than any deadline.
-    with _threads(followed, _PARTING_SECONDS):
+    with _asking(asks, _PARTING_SECONDS):
         yield
 
 
 @contextmanager
-def _threads(
-    follow: Sequence[Callable[[threading.Event], None]], seconds: float | None
-) -> Iterator[None]:
-    """Run threads during the block; `seconds`: how long to wait for their end, None: any time."""
+def _asking(asks: Sequence[Callable[[], None]], seconds: float | None) -> Iterator[None]:
+    """Call each in a thread during the block; `seconds`: to wait for its end, None: any time."""
     over = threading.Event()
     threads = [
-        threading.Thread(target=each, args=(over,), name="live poll", daemon=True)
-        for each in follow
+        threading.Thread(target=_again_and_again, args=(ask, over), name="live poll", daemon=True)
+        for ask in asks
     ]
     for thread in threads:
         thread.start()

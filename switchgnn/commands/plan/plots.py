@@ -110,7 +110,9 @@ def _boundary(axes: "Axes", points: list[PartitionPoint]) -> None:
     axes.plot(workers, copies, HOST.colour, marker="o", label=f"copies, {HOST.label}")
     label = f"boundary vertices, {SWITCH.label}"
     axes.plot(workers, vertices, SWITCH.colour, marker="s", label=label)
-    _partitions_axis(axes, workers)
+    axes.set_xscale("log", base=2)
+    axes.set_xticks(workers, [str(number) for number in workers])
+    axes.set_xlabel("partitions")
     axes.set_ylabel("features")
     axes.yaxis.set_major_formatter("{x:,.0f}")
     axes.set_ylim(bottom=0)
@@ -205,9 +207,3 @@ def _thinned(values: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.i
     starts = np.arange(0, len(values), width)
     highest: NDArray[np.int64] = np.maximum.reduceat(values, starts)
     return starts, highest
-
-
-def _partitions_axis(axes: "Axes", workers: list[int]) -> None:
-    axes.set_xscale("log", base=2)
-    axes.set_xticks(workers, [str(number) for number in workers])
-    axes.set_xlabel("partitions")

@@ -3,9 +3,8 @@
 import inspect
 import reprlib
 import typing
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from typer.core import TyperOption
@@ -33,7 +32,13 @@ def _read_config(context: typer.Context, file: Path | None) -> Path | None:
     if file is not None and not context.resilient_parsing:
         options = _options(context)
         table = read_toml(file, _MOST_BYTES, "configuration", ConfigError)
-        _refuse_unknown(file, table, options)
+        for key in table:
+            if key not in options:
+                hint = did_you_mean(key.replace("_", "-"), options)
+                raise ConfigError(
+                    f"--config {file}: {reprlib.repr(key)} is no option of this command"
+                    f"{hint or '; --help lists those that there are.'}"
+                )
         context.default_map = {
             options[key].name or key: _value(context, file, key, options[key], value)
             for key, value in table.items()
@@ -63,18 +68,6 @@ def _options(context: typer.Context) -> dict[str, TyperOption]:
         for name in option.opts
         if name.startswith("--") and name.removeprefix("--") not in _NOT_IN_FILES
     }
-
-
-def _refuse_unknown(
-    file: Path, table: Mapping[str, Any], options: Mapping[str, TyperOption]
-) -> None:
-    for key in table:
-        if key not in options:
-            hint = did_you_mean(key.replace("_", "-"), options)
-            raise ConfigError(
-                f"--config {file}: {reprlib.repr(key)} is no option of this command"
-                f"{hint or '; --help lists those that there are.'}"
-            )
 
 
 def _value(

@@ -220,15 +220,10 @@ def _raise_if_failed(worker: int, event: dict[str, Any]) -> None:
 def _fail(children: Sequence[Child], worker: int) -> NoReturn:
     child = children[worker]
     code = child.wait(_EXIT_SECONDS)
-    raise WorkerError(
-        f"Worker {worker} {how_it_ended(code)}: {child.last_words()}", _traceback(child)
-    )
-
-
-def _traceback(child: Child) -> str:
     said = child.said()
     starts = [number for number, line in enumerate(said) if line.endswith(_TRACEBACK)]
-    return "\n".join(said[starts[-1] :][-_MOST_LINES:]) if starts else ""
+    traceback = "\n".join(said[starts[-1] :][-_MOST_LINES:]) if starts else ""
+    raise WorkerError(f"Worker {worker} {how_it_ended(code)}: {child.last_words()}", traceback)
 
 
 # The imports of the forked processes.

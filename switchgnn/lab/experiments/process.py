@@ -44,10 +44,7 @@ def _simulate(point: SimulationPoint, work: Path) -> dict[str, object]:
     plan = None if point.plan_folder is None else work / point.plan_folder
     options = _options(point, partition)
     if not (partition.exists() or (plan is not None and plan.exists())):
-        # As planning would; others see all of it or nothing.
-        make = PARTITION_STRATEGIES[point.partition]
-        with whole_file(partition) as written:
-            np.save(written, make(load_graph(point.graph), point.workers, point.seed))
+        _write_partition(point, partition)
     if plan is not None:
         if not plan.exists():
             graph = load_graph(point.graph)
@@ -95,6 +92,13 @@ def _options(point: SimulationPoint, partition: Path) -> SimulateOptions:
         switch=replace(find_profile(point.switch), slot_bytes=None, table_bytes=None),
         table_memory=point.table_memory,
     )
+
+
+def _write_partition(point: SimulationPoint, file: Path) -> None:
+    """Make it as planning would; others see all of it or nothing."""
+    make = PARTITION_STRATEGIES[point.partition]
+    with whole_file(file) as written:
+        np.save(written, make(load_graph(point.graph), point.workers, point.seed))
 
 
 def _slots(point: SimulationPoint) -> int | None:

@@ -41,7 +41,13 @@ class Store:
         try:
             self._points.mkdir(parents=True, exist_ok=True)
             with (self.folder / ".lock").open("w") as lock:
-                self._lock(lock.fileno())
+                try:
+                    fcntl.flock(lock.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    raise ExperimentError(
+                        f"Another run writes its results to {self.folder}: wait for it, or give "
+                        "another --out."
+                    ) from None
                 shutil.rmtree(self.work, ignore_errors=True)
                 self.work.mkdir()
                 try:
@@ -69,15 +75,6 @@ class Store:
         kept = {"parameters": asdict(point), "versions": self._versions, "result": dict(result)}
         with whole_file(self._path(point)) as file:
             file.write(json.dumps(kept, indent=1).encode())
-
-    def _lock(self, handle: int) -> None:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise ExperimentError(
-                f"Another run writes its results to {self.folder}: wait for it, or give another "
-                "--out."
-            ) from None
 
     def _path(self, point: SimulationPoint) -> Path:
         return self._points / f"{point.name}.json"
@@ -194,7 +191,11 @@ class _ProcessTeam:
         for name in one.point.shared:
             self._uses[name] -= 1
             if not self._uses[name]:
-                _remove(self.store.work / name)
+                path = self.store.work / name
+                if path.is_dir():
+                    shutil.rmtree(path)
+                else:
+                    path.unlink(missing_ok=True)
         return one, error
 
     def stop(self) -> None:
@@ -242,10 +243,3 @@ class _ProcessTeam:
             return "it printed no result"
         self.store.keep(one.point, result)
         return None
-
-
-def _remove(path: Path) -> None:
-    if path.is_dir():
-        shutil.rmtree(path)
-    else:
-        path.unlink(missing_ok=True)

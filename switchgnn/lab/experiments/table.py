@@ -99,7 +99,11 @@ def _row(figure: Figure, claim: Claim, cells: Sequence[Cell], results: Results) 
     ]
     # Memory that both series have of their own is in their labels.
     own = {series.label for series in figure.series if series.memory is not None}
-    where = _point_text(here[0], memory=not {ours.series, ours.other} <= own)
+    cell = here[0]
+    size = "" if {ours.series, ours.other} <= own else f", {cell.memory}"
+    loop = "" if cell.recirculation is None else f", {cell.recirculation:g} passes/s"
+    flows = f", background {cell.background:g}" if cell.background else ""
+    where = f"{cell.graph}, {cell.workers} workers{size}{loop}{flows}"
     return [*begin, _text(ours, spread), *others, where, claim.why]
 
 
@@ -114,13 +118,6 @@ def _largest(
     found = [(here, _ratio(ours, here, results)) for here in points.values()]
     known = [(here, spread) for here, spread in found if spread is not None]
     return max(known, key=lambda it: it[1].mean, default=None)
-
-
-def _point_text(cell: Cell, *, memory: bool) -> str:
-    size = f", {cell.memory}" if memory else ""
-    loop = "" if cell.recirculation is None else f", {cell.recirculation:g} passes/s"
-    flows = f", background {cell.background:g}" if cell.background else ""
-    return f"{cell.graph}, {cell.workers} workers{size}{loop}{flows}"
 
 
 def _ratio(

@@ -253,7 +253,8 @@ def _strategies(
     if request.assignment is None and request.partition is None:
         request = replace(request, partition=_PARTITION)
     settings = {"program": program.digest, "seed": options.seed, "progress": tell}
-    settings |= {"assignment": request.load_assignment(), "fits": _room_for(options)}
+    fits = (lambda plan: not _memory(plan, options).refusals) if options.limited else None
+    settings |= {"assignment": request.load_assignment(), "fits": fits}
     if system == STRAWMAN:
         partition, order = request.partition or GIVEN, request.order or "random"
         strategies = ResolvedStrategies(partition, STRAWMAN, "multicast", 0.0, order)
@@ -359,13 +360,6 @@ def _additions(plan: Plan) -> float:
         rows = np.diff(part.send_row_indptr[low : high + 1])
         partial += int(rows[rows > 1].sum())
     return (manifest.graph.edges - travel + partial) / manifest.workers
-
-
-def _room_for(options: SimulateOptions) -> Callable[[Plan], bool] | None:
-    """Return whether the tables of a plan fit the switch, as `build_resolved` asks it."""
-    if not options.limited:
-        return None
-    return lambda plan: not _memory(plan, options).refusals
 
 
 def check_fits(plan: Plan, options: SimulateOptions) -> PlanMemory | None:

@@ -129,12 +129,8 @@ def refine(edges: Incidence, part: NDArray[np.int32], parts: int, slots: int) ->
     additions = max(len(edges.source) * parts, 1)
     rounds = min(_ROUNDS, max(_FEWEST_ROUNDS, MOST_ADDITIONS // additions))
     size = len(part)
-    none = Limits(
-        indptr=np.zeros(size + 1, dtype=np.int64),
-        resource=np.zeros(0, dtype=np.int32),
-        most=np.zeros(0, dtype=np.int64),
-        group=np.zeros(size, dtype=np.int32),
-    )
+    takes_nothing = np.zeros((size, 0), dtype=np.bool_)
+    none = limits_of(takes_nothing, np.zeros(0, np.int64), np.zeros(size, np.int32))
     return _refine(edges, part, parts, none, rounds=rounds, slots=slots)
 
 

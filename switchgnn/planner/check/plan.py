@@ -299,7 +299,10 @@ def _check(plan: RawPlan, graph: Graph | None) -> CheckedPlan:
             )
         edges += len(boundary)
     _check_no_others_left(plan)
-    _check_same_blocks(served, believed)
+    one, other = np.lexsort((served.key, served.block)), np.lexsort((believed.key, believed.block))
+    same = np.array_equal(served.key[one], believed.key[other])
+    same = same and np.array_equal(served.block[one], believed.block[other])
+    require(same, "A worker expects an edge in another block than the switch serves it in.")
     sums = len(plan.switch["result_block"])
     packet_number = len(deliveries.packet_id)
     return CheckedPlan(len(plan.workers), plan.manifest["blocks"], packet_number, sums, edges)
@@ -424,13 +427,6 @@ def _check_edges(boundary: NDArray[np.int64], served: Edges, blocks: _Blocks, wh
         if len(found):
             raise PlanCheckError(f"{name}: {who} the edge {_edge(found[0])} {problem}.")
     raise PlanCheckError(f"{name}: no packet serves the edge {_edge(missing[0])}; {who} others.")
-
-
-def _check_same_blocks(served: Edges, believed: Edges) -> None:
-    one, other = np.lexsort((served.key, served.block)), np.lexsort((believed.key, believed.block))
-    same = np.array_equal(served.key[one], believed.key[other])
-    same = same and np.array_equal(served.block[one], believed.block[other])
-    require(same, "A worker expects an edge in another block than the switch serves it in.")
 
 
 def _check_prediction(

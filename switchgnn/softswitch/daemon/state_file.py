@@ -207,18 +207,15 @@ class Keeper:
             try:
                 self._write()
             except StateFileError as error:
-                self._warn(error)
+                if not self._failed:
+                    _LOG.warning("%s", error)
+                self._failed = True
+                self.changed.set()
             else:
                 self._failed = False
             took = time.monotonic() - begin
             if self._stopping.wait(took * (1 / _SHARE - 1)):
                 return
-
-    def _warn(self, error: StateFileError) -> None:
-        if not self._failed:
-            _LOG.warning("%s", error)
-        self._failed = True
-        self.changed.set()
 
     def _write(self) -> None:
         pipeline = self.configs.current

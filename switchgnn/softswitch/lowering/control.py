@@ -132,16 +132,15 @@ class ControlLowering:
             if following != join:
                 structurer.region(following, join)
             return
-        key = tuple(self._key_part(field) for field in table.key)
-        self._ctx.add(ir.Lookup(table.name, key, var.HIT))
+        key = []
+        for field in table.key:
+            value = wrap(self._ctx.field(*field.target), field.width)
+            key.append(value if field.mask is None else bit_and(value, constant(field.mask)))
+        self._ctx.add(ir.Lookup(table.name, tuple(key), var.HIT))
         self._lower_dispatch(table, join, structurer)
         if _by_hit(table):
             targets = (_after(table, _HIT), _after(table, _MISS))
             _lower_branch(self._ctx, variable(var.HIT), targets, join, structurer)
-
-    def _key_part(self, field: bmv2.KeyField) -> ir.Expr:
-        value = wrap(self._ctx.field(*field.target), field.width)
-        return value if field.mask is None else bit_and(value, constant(field.mask))
 
     def _lower_dispatch(
         self, table: bmv2.TableSpec, join: str | None, structurer: Structurer

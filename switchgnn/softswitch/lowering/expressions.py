@@ -267,7 +267,9 @@ class FunctionContext:
         if kind == "header":
             equal = self._equal_headers(self.header(left), self.header(right))
         elif kind == "header_union":
-            equal = self._equal_unions(self.union(left), self.union(right))
+            members = (self.layout.program.unions[self.union(each)] for each in (left, right))
+            pairs = zip(*(names.values() for names in members), strict=True)
+            equal = any_of([self._equal_headers(*pair) for pair in pairs])
         else:
             return compare(operator, self.value(left), self.value(right))
         return equal if operator == "==" else arithmetic.negation(equal)
@@ -321,11 +323,6 @@ class FunctionContext:
         fields = zip(self.layout.fields(left), self.layout.fields(right), strict=True)
         same = [compare("==", variable(a.variable), variable(b.variable)) for a, b in fields]
         return all_of([self.layout.valid(left), self.layout.valid(right), *same])
-
-    def _equal_unions(self, left: str, right: str) -> ir.Expr:
-        unions = self.layout.program.unions
-        pairs = zip(unions[left].values(), unions[right].values(), strict=True)
-        return any_of([self._equal_headers(one, other) for one, other in pairs])
 
     def _valid_operation(self, node: Json) -> ir.Expr:
         headers, index = self._header_alternatives(node["right"])

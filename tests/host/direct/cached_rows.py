@@ -7,7 +7,7 @@ import numpy as np
 
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.boundary import boundary_edges
-from tests.host.direct.crew import sizes_of_frames, together
+from tests.host.direct.crew import sizes_of_frames, together, whole_sums
 
 
 class Call(NamedTuple):
@@ -36,13 +36,7 @@ def exchange_all(transports, parts, calls, after=lambda worker, call: None):
         return sums
 
     per_worker = together(work, len(transports))
-    results = []
-    for index, call in enumerate(calls):
-        whole = np.zeros_like(call.features)
-        for part, sums in zip(parts, per_worker, strict=True):
-            whole[part] = sums[index]
-        results.append(whole)
-    return results
+    return whole_sums([call.features for call in calls], parts, per_worker)
 
 
 class Rule:

@@ -100,12 +100,15 @@ def exchange(transports, parts, calls, *, close=True):
         return sums
 
     per_worker = together(work, len(transports))
-    results = []
-    for index, (features, _, _) in enumerate(calls):
-        whole = np.zeros_like(features)
-        for part, sums in zip(parts, per_worker, strict=True):
-            whole[part] = sums[index]
-        results.append(whole)
+    return whole_sums([features for features, _, _ in calls], parts, per_worker)
+
+
+def whole_sums(features, parts, per_worker):
+    """The sums of all vertices, for the features of each call, from those of each worker."""
+    results = [np.zeros_like(each) for each in features]
+    for part, sums in zip(parts, per_worker, strict=True):
+        for whole, own in zip(results, sums, strict=True):
+            whole[part] = own
     return results
 
 
@@ -205,13 +208,7 @@ def stream_all(transports, parts, calls, cut, *, background=True):
         return sums
 
     per_worker = together(run, len(transports))
-    results = []
-    for turn, (features, _) in enumerate(calls):
-        whole = np.zeros_like(features)
-        for part, sums in zip(parts, per_worker, strict=True):
-            whole[part] = sums[turn]
-        results.append(whole)
-    return results
+    return whole_sums([features for features, _ in calls], parts, per_worker)
 
 
 def _in_bins(transport, part, calls, cut):

@@ -132,10 +132,7 @@ class VirtualController:
             clients = self._clients()
             try:
                 report = install_each(
-                    [
-                        Share(share.plan, share.network, client)
-                        for share, client in zip(self._subject.shares, clients, strict=True)
-                    ],
+                    self._shares(clients),
                     self._subject.desired,
                     new_session=True,
                     clock=self._clock,
@@ -161,10 +158,7 @@ class VirtualController:
         while not stop.is_set():
             try:
                 watch(
-                    [
-                        Share(share.plan, share.network, client)
-                        for share, client in zip(self._subject.shares, self._clients(), strict=True)
-                    ],
+                    self._shares(self._clients()),
                     self._subject.desired,
                     on_event=self._hear,
                     stop=stop,
@@ -180,6 +174,10 @@ class VirtualController:
         self.watching = self.watching or event.kind is WatchEventKind.INSTALLED
         if event.kind is not WatchEventKind.COUNTED:
             self._scheduler.trace.note(_NAME, f"{event.kind.value} {event.address}")
+
+    def _shares(self, clients: list[P4RuntimeClient]) -> list[Share]:
+        shares = zip(self._subject.shares, clients, strict=True)
+        return [Share(share.plan, share.network, client) for share, client in shares]
 
     def _clients(self) -> list[P4RuntimeClient]:
         return [self._client(line) for line in self._lines]

@@ -249,13 +249,10 @@ class CompletingLeaf : public AddingLeaf {
 };
 
 /// A switch whose links all lead to leaves. The first spine has the barrier.
-class Spine : public Receiver {
+class Spine : public Switch {
   public:
     Spine(const LeafTier& tier, uint32_t number, const Options& options)
         : tier_(tier), number_(number), barriers_(options) {}
-
-    /// Attach the link down to a leaf; in the order of leaves.
-    void Attach(Link& down) { down_.push_back(&down); }
 
     void Receive(const Packet& packet, uint32_t, Picoseconds now) override {
         switch (packet.kind) {
@@ -277,9 +274,7 @@ class Spine : public Receiver {
     virtual void Take(const Packet& packet, Picoseconds now) = 0;
     /// A leaf reports that a worker has got a marked packet.
     virtual void Notice(const Packet& notice, Picoseconds now) {
-        for (Link* down : down_) {
-            down->Send(notice, now);
-        }
+        SendToAll(notice, now);
     }
 
     /// All leaves have reported: refuse to go on if something is missing here.
@@ -290,7 +285,6 @@ class Spine : public Receiver {
     }
 
     LeafTier tier_;
-    std::vector<Link*> down_;
 
   private:
     void Collect(const Packet& packet, Picoseconds now) {
@@ -299,9 +293,7 @@ class Spine : public Receiver {
         }
         CheckComplete(packet.turn);
         barriers_.Pass(packet.turn);
-        for (Link* down : down_) {
-            down->Send({.kind = Kind::ADVANCE, .turn = packet.turn}, now);
-        }
+        SendToAll({.kind = Kind::ADVANCE, .turn = packet.turn}, now);
     }
 
     uint32_t number_;

@@ -354,12 +354,19 @@ class Loop : public Alarm {
     uint64_t longest_ = 0;
 };
 
-/// Ports to workers.
+/// Ports to workers, or of a spine to leaves.
 class Switch : public Receiver {
   public:
+    /// Attach the link down to a worker or leaf; in their order.
     void Attach(Link& down) { down_.push_back(&down); }
 
   protected:
+    void SendToAll(const Packet& packet, Picoseconds now) {
+        for (Link* down : down_) {
+            down->Send(packet, now);
+        }
+    }
+
     std::vector<Link*> down_;
 };
 
