@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,9 @@ from switchgnn.base.arrays import ArrayKind, ArraysError, pack_arrays, read_arra
 from switchgnn.base.files import read_bounded, reason_to_keep, replacing
 from switchgnn.base.full_disk import why_not_written
 from switchgnn.base.records import RecordError, make_record, parse_json
-from switchgnn.planner.partition.workers import check_assignment
+from switchgnn.planner.graphs.graph import Graph
+from switchgnn.planner.partition.metis import partition_vertices
+from switchgnn.planner.partition.workers import check_assignment, fill_parts
 from switchgnn.training.data.dataset import OF_VERTICES, Dataset
 from switchgnn.training.errors import DatasetError
 
@@ -33,6 +35,7 @@ class PartitionedData:
     total_train: int
     total_validation: int
     total_test: int
+    workers_per_machine: int = 1  # those of a machine have consecutive numbers
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -51,6 +54,10 @@ class Partition(PartitionedData):
         features: float32[n, F].
         labels: int64[n], or float32[n, C] or bool[n, C] if `multilabel`; see Dataset.
         train, validation, test: bool[n], the split.
+        machine: int64[m], for each vertex of the worker's machine, ids ascending, which of the
+            machine's workers holds it; empty with one worker per machine.
+        beside: int64[2, B], the edges with one end here and the other at another worker of the
+            machine, as positions in `machine`.
 
     Raises:
         DatasetError: the arrays do not belong together.
@@ -67,9 +74,11 @@ class Partition(PartitionedData):
     train: NDArray[np.bool_]
     validation: NDArray[np.bool_]
     test: NDArray[np.bool_]
+    machine: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
+    beside: NDArray[np.int64] = field(default_factory=lambda: np.empty((2, 0), np.int64))
 
     def __post_init__(self) -> None:
-        rows = len(self.vertices)
+        rows, each = len(self.vertices), self.workers_per_machine
         per_vertex = (self.self_loop, self.in_degree, self.out_degree, self.features, self.labels)
         masks = (self.train, self.validation, self.test)
         fits = (
@@ -80,6 +89,9 @@ class Partition(PartitionedData):
             and self.edges.min(initial=0) >= 0
             and self.edges.max(initial=-1) < rows
             and self.labels.shape[1:] == ((self.classes,) if self.multilabel else ())
+            and self.beside.min(initial=0) >= 0
+            and self.beside.max(initial=-1) < len(self.machine)
+            and (each == 1 or (each > 1 and len(self.place) == rows))
         )
         if not fits:
             raise DatasetError(
@@ -92,17 +104,62 @@ class Partition(PartitionedData):
         """int64[n]; self-loops of the input count once."""
         return self.in_degree + self.self_loop
 
+    @property
+    def machines(self) -> int:
+        """The number of machines."""
+        return self.workers // self.workers_per_machine
+
+    @property
+    def place(self) -> NDArray[np.int64]:
+        """int64[n], the positions of the vertices among those of the machine."""
+        return np.flatnonzero(self.machine == self.worker % self.workers_per_machine)
+
+
+def machines_of(workers: int, per_machine: int) -> int:
+    """Return how many machines some workers are on."""
+    if per_machine < 1 or workers % per_machine:
+        raise DatasetError(
+            f"{workers} workers cannot be {per_machine} on each machine: take a multiple of it."
+        )
+    return workers // per_machine
+
+
+def split_machines(
+    graph: Graph, machine: NDArray[np.int32], per_machine: int, seed: int
+) -> NDArray[np.int32]:
+    """Return the worker of each vertex, int32[V], from its machine: with METIS, as for machines."""
+    if per_machine == 1:
+        return machine
+    edges, degree = np.stack(graph.edges()), np.diff(graph.indptr)
+    machines = int(machine.max(initial=0)) + 1
+    row, owner = _rows(machine, machines), machine[edges]
+    worker: NDArray[np.int32] = machine * np.int32(per_machine)
+    for each in range(machines):
+        own = np.flatnonzero(machine == each)
+        if len(own) < per_machine:
+            raise DatasetError(
+                f"Machine {each} holds {len(own)} vertices, too few for its {per_machine} workers: "
+                "take fewer of them, or a larger graph."
+            )
+        inside = row[edges[:, (owner == each).all(axis=0)]]
+        part = partition_vertices(*inside, vertices=len(own), parts=per_machine, seed=seed)
+        worker[own] += fill_parts(part, per_machine, degree[own])
+    return worker
+
 
 _SPLITS = ("train", "validation", "test")
 _OF_DATASET = ("name", "classes", "multilabel", "undirected")
 
 
-def partition_dataset(data: Dataset, assignment: NDArray[np.integer]) -> Iterator[Partition]:
+def partition_dataset(
+    data: Dataset, assignment: NDArray[np.integer], per_machine: int = 1
+) -> Iterator[Partition]:
     """Yield the part of each worker, 0 first; only one of them has to be in memory at a time.
 
     Args:
         data: the data set, with V vertices.
         assignment: integers[V], the worker of each vertex; the largest is the last worker.
+        per_machine: how many workers are on each machine.
 
     Raises:
         PlannerError: an assignment of another length, or that leaves a worker without vertices.
@@ -119,8 +176,15 @@ def partition_dataset(data: Dataset, assignment: NDArray[np.integer]) -> Iterato
     out_degree = np.diff(data.graph.indptr)
     shared: dict[str, Any] = {name: getattr(data, name) for name in _OF_DATASET}
     shared |= {f"total_{name}": int(getattr(data, name).sum()) for name in _SPLITS}
+    shared["workers_per_machine"] = per_machine
+    on, seat = owner // per_machine, owner.astype(np.int64) % per_machine
+    row_of_machine = _rows(on, machines_of(workers, per_machine))
+    near = edges[:, ~stays & (on[edges[0]] == on[edges[1]])]
     for worker in range(workers):
         vertices = np.flatnonzero(owner == worker).astype(np.int64)
+        if per_machine > 1:
+            shared["machine"] = seat[on == worker // per_machine]
+            shared["beside"] = row_of_machine[near[:, (owner[near] == worker).any(axis=0)]]
         yield Partition(
             worker=worker,
             workers=workers,
@@ -166,6 +230,8 @@ ARRAYS: Mapping[str, ArrayKind] = {
     "in_degree": ArrayKind(("<i8",)),
     "out_degree": ArrayKind(("<i8",)),
     **OF_VERTICES,
+    "machine": ArrayKind(("<i8",), optional=True),
+    "beside": ArrayKind(("<i8",), (2,), optional=True),
 }
 SHARED = tuple(field.name for field in fields(PartitionedData))
 
@@ -175,13 +241,16 @@ def partition_file(worker: int) -> str:
     return f"partition-{worker:03d}.safetensors"
 
 
-def write_partitions(data: Dataset, assignment: NDArray[np.integer], folder: str | Path) -> None:
+def write_partitions(
+    data: Dataset, assignment: NDArray[np.integer], folder: str | Path, per_machine: int = 1
+) -> None:
     """Write the part of each worker; a reader sees either all of them or none.
 
     Args:
         data: the data set.
         assignment: as for `partition_dataset`.
         folder: new, empty, or older partitions, which are replaced as a whole.
+        per_machine: as for `partition_dataset`.
 
     Raises:
         DatasetError: `folder` holds something else, or cannot be written.
@@ -192,7 +261,7 @@ def write_partitions(data: Dataset, assignment: NDArray[np.integer], folder: str
         if reason := reason_to_keep(target, "partitions", _is_ours):
             raise DatasetError(reason)
         with replacing(target) as new:
-            for part in partition_dataset(data, assignment):
+            for part in partition_dataset(data, assignment, per_machine):
                 _write(part, new)
     except OSError as error:
         raise DatasetError(

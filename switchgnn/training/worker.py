@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import torch
 import torch.distributed as dist
@@ -20,7 +20,7 @@ from switchgnn.host.metrics import WorkerView, serving_metrics, telling_metrics
 from switchgnn.host.pace import Pace
 from switchgnn.host.reduce.connection import reduce_stream
 from switchgnn.host.reduce.reducer import Reducer
-from switchgnn.host.registry import transport_kind
+from switchgnn.host.registry import Opener, transport_kind
 from switchgnn.host.transport import LinkConfig, Transport, WorkerEnd
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.header import PROTOCOL, Kind
@@ -32,6 +32,7 @@ from switchgnn.training.gradients import GradientSums, collective, share_cores, 
 from switchgnn.training.layers.models import build_model, distribute
 from switchgnn.training.layers.norms import VertexSums
 from switchgnn.training.layers.pyg_layers import own_code, templates_removed
+from switchgnn.training.machine import Machine, MachineTransport, local_processes
 from switchgnn.training.options import DeviceName, ModelOptions, ReduceBy, TrainOptions, own_device
 from switchgnn.training.partition import Partition, read_partition
 from switchgnn.training.sums import Ledger, RemoteSum
@@ -61,10 +62,12 @@ def train_as_worker(
     seen: Callable[[WorkerView], AbstractContextManager[object]] = nullcontext,
     reducer: Reducer | None = None,
     binned: bool = False,
+    machine: Machine | None = None,
 ) -> Ledger:
     """Train alone, or as a member of the process group, where worker 0 has the rank ``first``.
 
     ``reducer`` adds up the gradients; None: Gloo does. ``binned``: see ``TransportKind``.
+    ``machine``: as for ``GradientSums``.
     """
     with own_code(training.model.model):
         torch.manual_seed(training.options.seed)
@@ -77,7 +80,7 @@ def train_as_worker(
         else:
             remote = RemoteSum(transport, keep=training.compression.keep)
         with remote:
-            sums = GradientSums(first, remote.attending, reducer)
+            sums = GradientSums(first, remote.attending, reducer, machine)
             divide = distribute_in_bins if binned else distribute
             cast("Callable[..., nn.Module]", divide)(
                 *(model, partition, remote),
@@ -128,6 +131,14 @@ class TrainTask:
     config: LinkConfig = NO_LINK  # has what the transport needs
     partitions: Path = Path()  # the folder of all partitions
     meeting: Path | None = None  # the file in which the workers meet; None for a single one
+    # how many workers share the link, and which of them this is; the first uses it for all
+    per_machine: int = 1
+    seat: int = 0
+
+    @property
+    def worker(self) -> int:
+        """The number of the worker."""
+        return self.config.worker * self.per_machine + self.seat
 
 
 def run(line: str) -> None:
@@ -137,16 +148,19 @@ def run(line: str) -> None:
 
 def _train(task: TrainTask, events: EventWriter) -> None:
     config = task.config
-    partition = read_partition(task.partitions, config.worker)
+    partition = read_partition(task.partitions, task.worker)
     share_cores(partition.workers)
     with ExitStack() as stack:
         stack.enter_context(_group(task, partition.workers))
+        ranks = range(partition.workers)
+        machine = stack.enter_context(local_processes(partition, ranks, task.pace))
         end, reducer = _end(task, partition), None
-        if task.reduce.words and partition.workers > 1:
-            switch = stack.enter_context(switch_sums(end, task.reduce.words))
+        if task.reduce.words and end.workers > 1 and not task.seat:
+            leaders = machine and machine.leaders
+            switch = stack.enter_context(switch_sums(end, task.reduce.words, leaders))
             end, reducer = switch.end, switch.reducer
         kind = transport_kind(task.transport)
-        transport = stack.enter_context(kind.open(end))
+        transport = stack.enter_context(opened(kind.open, end, partition, machine))
 
         def tell(report: EpochReport) -> None:
             traffic = transport.traffic._asdict()
@@ -163,6 +177,7 @@ def _train(task: TrainTask, events: EventWriter) -> None:
             seen=seen,
             reducer=reducer,
             binned=kind.binned,
+            machine=machine,
         )
         traffic = transport.traffic._asdict()
         transport.close()
@@ -175,16 +190,29 @@ def _group(task: TrainTask, size: int) -> AbstractContextManager[None]:
     if size == 1:
         return nullcontext()
     if task.meeting is None:
-        raise TrainingError(f"Worker {task.config.worker} was given no file to meet the others in.")
-    return together_in_file(task.meeting, task.config.worker, size, task.pace)
+        raise TrainingError(f"Worker {task.worker} was given no file to meet the others in.")
+    return together_in_file(task.meeting, task.worker, size, task.pace)
+
+
+@contextmanager
+def opened(
+    opener: Opener, end: WorkerEnd, partition: Partition, machine: Machine | None
+) -> Iterator[Transport]:
+    """Open a transport; with other processes on the machine, that of all at their leader."""
+    if machine is None:
+        with opener(end) as transport:
+            yield transport
+        return
+    with opener(end) if machine.leads else nullcontext() as between:
+        yield MachineTransport(machine, partition, between)
 
 
 def _end(task: TrainTask, partition: Partition) -> WorkerEnd:
     seed = task.training.options.seed
     return WorkerEnd.of(
         task.config,
-        workers=partition.workers,
-        vertices=len(partition.vertices),
+        workers=partition.machines,
+        vertices=len(partition.machine) or len(partition.vertices),
         pace=task.pace,
         sampling=task.sampling,
         seed=seed,
@@ -203,10 +231,14 @@ class SwitchSums:
 
 
 @contextmanager
-def switch_sums(end: WorkerEnd, words: int) -> Iterator[SwitchSums]:
+def switch_sums(
+    end: WorkerEnd,
+    words: int,
+    group: Any = None,  # noqa: ANN401 - PyTorch has no type for groups
+) -> Iterator[SwitchSums]:
     """Share the link of a worker between neighbour sums and all-reduces, for the block.
 
-    The workers agree on the first fragment in their process group.
+    The workers agree on the first fragment in their process group, or that of their leaders.
 
     `words`: int32 of each number, 2 or 1.
     """
@@ -214,13 +246,13 @@ def switch_sums(end: WorkerEnd, words: int) -> Iterator[SwitchSums]:
     sums, reduces = split_link(whole, kinds_from(Kind.REDUCE))
     with sums, reduces:
         stream = reduce_stream(end, reduces, pace=end.pace, clock=end.clock, words=words)
-        stream.start(_largest_of_all(stream.query().first))
+        stream.start(_largest_of_all(stream.query().first, group))
         with Reducer(stream) as reducer:
             yield SwitchSums(replace(end, shared=sums), reducer, reduces)
 
 
-def _largest_of_all(number: int) -> int:
+def _largest_of_all(number: int, group: Any) -> int:  # noqa: ANN401
     numbers = torch.tensor([number])
     with collective():
-        dist.all_reduce(numbers, dist.ReduceOp.MAX)
+        dist.all_reduce(numbers, dist.ReduceOp.MAX, group)
     return int(numbers[0])

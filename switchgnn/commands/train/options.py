@@ -19,6 +19,7 @@ from switchgnn.commands.shared.options import (
     ignore_weights_option,
     json_option,
     mtu_option,
+    per_machine_option,
     seed_option,
     strategy_option,
     workers_option,
@@ -32,6 +33,7 @@ from switchgnn.planner.presets import PAPER
 from switchgnn.training import Dataset, load_dataset, load_files
 from switchgnn.training.data.load import check_name
 from switchgnn.training.options import DeviceName, ReduceBy, TrainingOptions
+from switchgnn.training.partition import machines_of
 
 if TYPE_CHECKING:
     from switchgnn.training.bins import BinOptions
@@ -198,6 +200,7 @@ class TrainCommandOptions:
 
     data: DataOptions
     workers: int = workers_option(4)
+    workers_per_machine: int = per_machine_option()
     seed: int = seed_option("Draw splits, weights, dropout and the plan from this seed.")
     training: TrainingOptions
     over: TransportOptions
@@ -237,6 +240,8 @@ class TrainCommandOptions:
                 "--checkpoint is for one --transport: each would go on from the last."
             )
         self._check_compression(chosen)
+        if self.workers_per_machine > 1:
+            self._check_machines(chosen)
         if self.training.device is not DeviceName.CPU and any(each.binned for each in chosen):
             raise SwitchGNNError(
                 f"--transport {G3.name} computes its bins on the CPU: leave --device out."
@@ -244,6 +249,15 @@ class TrainCommandOptions:
         if self.output.pcap is not None and not any(each.networked for each in chosen):
             raise SwitchGNNError(
                 "--pcap keeps the packets of links, and --transport local has none."
+            )
+
+    def _check_machines(self, chosen: list[TransportKind]) -> None:
+        machines_of(self.workers, self.workers_per_machine)
+        named = self.training.compression.named_of_rows
+        if named or any(each.binned for each in chosen):
+            raise SwitchGNNError(
+                f"{named or f'--transport {G3.name}'} is not for several workers per machine, as "
+                "their rows are added up first: leave out --workers-per-machine."
             )
 
     def _check_compression(self, chosen: list[TransportKind]) -> None:

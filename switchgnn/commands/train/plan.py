@@ -51,7 +51,7 @@ from switchgnn.profiles.profile import network_of
 from switchgnn.topologies import Target
 from switchgnn.training.data.dataset import Dataset
 from switchgnn.training.layers.models import exchanged_widths
-from switchgnn.training.partition import write_partitions
+from switchgnn.training.partition import split_machines, write_partitions
 from switchgnn.training.worker import TrainTask
 
 # The longest time in seconds between workers. The command itself notices dead or stuck processes.
@@ -74,6 +74,12 @@ class TrainJob(NetworkJob):
     # the files that keep the packets of the links
     recordings: Recordings = field(default_factory=Recordings)
     planned: Planned | None = None  # a plan that exists already, and its strategies
+    per_machine: int = 1  # how many processes share the link of each worker of the network
+
+    @property
+    def processes(self) -> int:
+        """How many processes train."""
+        return self.workers * self.per_machine
 
     @property
     def transport(self) -> TransportKind:
@@ -114,7 +120,9 @@ def prepare_training(
     """Write the plan, the partitions and the schedules; split the plan for a leaf-spine."""
     strategies, plan = plan_of(job, data, progress)
     write_plan(plan, folder / "plan")
-    write_partitions(data, plan.assignment, folder / "partitions")
+    seed = job.task.training.options.seed
+    workers = split_machines(data.graph, plan.assignment, job.per_machine, seed)
+    write_partitions(data, workers, folder / "partitions", job.per_machine)
     scheduled = _write_schedules(job, data, plan, folder)
     parts = split_for_leaf_spine(plan, job.leaf_spine) if job.leaf_spine else None
     return PreparedTraining(strategies, plan, scheduled, parts)
