@@ -77,7 +77,8 @@ def train(
 
         train_as_worker(
             *(part, seat.transport, training, tell),
-            first=seat.first,
+            first=seat.ranks[0],
+            machine=seat.machine,
             seen=partial(serving_metrics, address or seat.metrics),
         )
     if as_json and worker == 0:

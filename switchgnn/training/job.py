@@ -35,17 +35,19 @@ from switchgnn.planner.plan.plan import Plan
 from switchgnn.planner.presets import PAPER, PlanContext, PlanRequest, resolve_strategies
 from switchgnn.training.data.dataset import Dataset
 from switchgnn.training.data.load import dataset_from_pyg, load_dataset, split_of_indices
-from switchgnn.training.errors import JobError
+from switchgnn.training.errors import DatasetError, JobError
 from switchgnn.training.partition import (
     SHARED_FILE,
     Partition,
+    machines_of,
     partition_file,
     read_partition,
+    split_machines,
     write_partitions,
 )
 
 JOB_FILE, PLAN_FOLDER, PARTS_FOLDER = "job.json", "plan", "parts"
-FORMAT, VERSION = "switchgnn-job", 4
+FORMAT, VERSION = "switchgnn-job", 5
 _MOST_BYTES = 1 << 20
 _TENSORS = ("x", "edge_index", "y")
 _MASKS = ("train_mask", "val_mask", "test_mask")
@@ -58,6 +60,7 @@ class Job:
 
     Attributes:
         data: the name of the data set.
+        workers_per_machine: those of a machine are one worker of the plan.
         leaf_of_worker: the leaf of each worker in the plan; empty for a star.
         spines: the number of spines; 0 in a star.
         vertices, edges: of the whole graph.
@@ -67,8 +70,8 @@ class Job:
         plan: the digest of the plan.
         parts: SHA-256 in hex of each worker's part.
         shared: SHA-256 in hex of what the parts share.
-        schedules: SHA-256 in hex of each worker's schedules of what the plan leaves to the hosts,
-            forward and backward, worker by worker; empty where it leaves nothing.
+        schedules: SHA-256 in hex of each machine's schedules of what the plan leaves to the hosts,
+            forward and backward, one by one; empty where it leaves nothing.
         why: whether the switch pays off, where exchanges were predicted; else empty.
         digest: SHA-256 in hex over the canonical JSON of all fields but this one.
     """
@@ -77,6 +80,7 @@ class Job:
     version: int
     data: str
     workers: int
+    workers_per_machine: int
     leaf_of_worker: tuple[int, ...]
     spines: int
     vertices: int
@@ -94,12 +98,18 @@ class Job:
     why: str
     digest: str
 
+    @property
+    def machines(self) -> int:
+        """The number of machines, each with a port."""
+        return self.workers // self.workers_per_machine
+
 
 def write_job(
     data: Any,  # noqa: ANN401 - PyG has no types
     workers: int,
     folder: str | Path,
     *,
+    workers_per_machine: int = 1,
     name: str = "data",
     request: PlanRequest | None = None,
     slots: int | None = None,
@@ -119,6 +129,7 @@ def write_job(
             data set as for `load_dataset`.
         workers: the number of workers.
         folder: new, empty, or an older job, which is replaced as a whole.
+        workers_per_machine: how many of them are on each machine and share its port.
         name: the name of a ``Data`` in messages and reports.
         request: the strategies; None: those of the paper.
         slots: the aggregators that a block may use; None: all of the program's.
@@ -148,8 +159,9 @@ def write_job(
     dataset = _dataset_of(data, name)
     request = request or PlanRequest(PAPER)
     program = load_program()
-    leaf_spine = even_leaf_spine(workers, leaves, spines) if leaves else None
-    context = PlanContext(workers, slots or program.slots, leaf_spine=leaf_spine)
+    machines = machines_of(workers, workers_per_machine)
+    leaf_spine = even_leaf_spine(machines, leaves, spines) if leaves else None
+    context = PlanContext(machines, slots or program.slots, leaf_spine=leaf_spine)
     usual = {USUAL_WIDTH: 1.0}
     context, assignment = choose_lanes(request, dataset.graph, context, usual, seed)
     choice = resolve_strategies(request, dataset.graph, context)
@@ -170,13 +182,15 @@ def write_job(
     try:
         with writing(), replacing(target) as new:
             write_plan(plan, new / PLAN_FOLDER)
-            write_partitions(dataset, plan.assignment, new / PARTS_FOLDER)
+            parts = split_machines(dataset.graph, plan.assignment, workers_per_machine, seed)
+            write_partitions(dataset, parts, new / PARTS_FOLDER, workers_per_machine)
             schedules = _write_schedules(dataset.graph, plan, new / PARTS_FOLDER)
             job = Job(
                 format=FORMAT,
                 version=VERSION,
                 data=dataset.name,
                 workers=workers,
+                workers_per_machine=workers_per_machine,
                 leaf_of_worker=leaf_spine.leaf_of_worker if leaf_spine else (),
                 spines=leaf_spine.spines if leaf_spine else 0,
                 vertices=dataset.vertices,
@@ -261,11 +275,12 @@ def read_job(folder: str | Path) -> Job:
         job = make_record(Job, fields)
         if len(job.parts) != job.workers:
             raise RecordError(f"it has {len(job.parts)} parts")
-        if len(job.schedules) not in (0, 2 * job.workers):
+        machines = machines_of(job.workers, job.workers_per_machine)
+        if len(job.schedules) not in (0, 2 * machines):
             raise RecordError(f"it has {len(job.schedules)} schedules")
         if job.digest != _job_digest(job):
             raise RecordError("it was changed after it was written")
-    except RecordError as error:
+    except (RecordError, DatasetError) as error:
         raise JobError(f"{path} is not a valid job, write it again: {error}.") from error
     return job
 
@@ -278,8 +293,9 @@ def check_part(folder: str | Path, job: Job, worker: int) -> None:
     parts = Path(folder) / PARTS_FOLDER
     files = {SHARED_FILE: job.shared, partition_file(worker): job.parts[worker]}
     if job.schedules:
-        own = job.schedules[2 * worker : 2 * worker + 2]
-        files |= {path.name: digest for path, digest in zip(_both(parts, worker), own, strict=True)}
+        machine = worker // job.workers_per_machine
+        own = zip(_both(parts, machine), job.schedules[2 * machine :], strict=False)
+        files |= {path.name: digest for path, digest in own}
     for file, expected in files.items():
         try:
             digest = _digest(parts / file)
@@ -292,9 +308,9 @@ def check_part(folder: str | Path, job: Job, worker: int) -> None:
             raise JobError(f"{parts / file} is not the job's: copy the whole job again.")
 
 
-def job_schedule(folder: str | Path, job: Job, worker: int) -> Path | None:
-    """Return the file of a worker's forward schedule; None where nothing is left to the hosts."""
-    return _both(Path(folder) / PARTS_FOLDER, worker)[0] if job.schedules else None
+def job_schedule(folder: str | Path, job: Job, machine: int) -> Path | None:
+    """Return the file of a machine's forward schedule; None where nothing is left to the hosts."""
+    return _both(Path(folder) / PARTS_FOLDER, machine)[0] if job.schedules else None
 
 
 def read_part(folder: str | Path, job: Job, worker: int) -> Partition:

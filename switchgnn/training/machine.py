@@ -22,7 +22,7 @@ from torch import Tensor
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.files import private_folder
 from switchgnn.host.compression import Compression
-from switchgnn.host.errors import HostError, TransportError
+from switchgnn.host.errors import HostError
 from switchgnn.host.pace import Pace
 from switchgnn.host.registry import LocalTransport
 from switchgnn.host.transport import Transport, check_rows
@@ -39,6 +39,8 @@ _SIGNS = 4  # signs of life in the time in which one must come
 _LONG = 0.05  # seconds after which workers of other machines may miss an answer
 # Paths of sockets are short, unlike some of TMPDIR.
 _SHORT_FOLDER = "/tmp"  # noqa: S108
+# As `Compression.refuse` takes them.
+BETWEEN_MACHINES = "between machines of several workers", "leave out cache and bits"
 Memory = NDArray[np.uint8]
 
 
@@ -354,9 +356,6 @@ class MachineTransport(Transport):
         result: NDArray[np.float32] = sums
         return result
 
-    def compress(self, _: Compression) -> None:
+    def compress(self, compression: Compression) -> None:
         """Refuse a cache and fewer bits."""
-        raise TransportError(
-            "Several workers of a machine send whole rows: leave out cache and bits, or write the "
-            "job with one worker per machine."
-        )
+        compression.refuse(*BETWEEN_MACHINES)

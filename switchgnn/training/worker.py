@@ -32,7 +32,12 @@ from switchgnn.training.gradients import GradientSums, collective, share_cores, 
 from switchgnn.training.layers.models import build_model, distribute
 from switchgnn.training.layers.norms import VertexSums
 from switchgnn.training.layers.pyg_layers import own_code, templates_removed
-from switchgnn.training.machine import Machine, MachineTransport, local_processes
+from switchgnn.training.machine import (
+    BETWEEN_MACHINES,
+    Machine,
+    MachineTransport,
+    local_processes,
+)
 from switchgnn.training.options import DeviceName, ModelOptions, ReduceBy, TrainOptions, own_device
 from switchgnn.training.partition import Partition, read_partition
 from switchgnn.training.sums import Ledger, RemoteSum
@@ -203,6 +208,7 @@ def opened(
         with opener(end) as transport:
             yield transport
         return
+    end.compression.refuse(*BETWEEN_MACHINES)
     with opener(end) if machine.leads else nullcontext() as between:
         yield MachineTransport(machine, partition, between)
 

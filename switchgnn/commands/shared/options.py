@@ -41,12 +41,12 @@ def workers_option(default: int | None) -> Any:  # noqa: ANN401
     return option(DATA, "N", "Run N workers.", default=default, min=1, max=128)
 
 
-def per_machine_option() -> Any:  # noqa: ANN401
+def per_machine_option(let: str = "Let") -> Any:  # noqa: ANN401
     """Declare --workers-per-machine."""
     return option(
         DATA,
         "N",
-        "Let N workers share a port of the switch, and add up among themselves first.",
+        f"{let} N workers share a port of the switch, and add up among themselves first.",
         default=1,
         min=1,
         max=128,
