@@ -37,11 +37,9 @@ _MOST_BYTES, _MOST_LETTERS = 1 << 13, 1000
 _FILES = 2  # they take turns, as others may still read the last results
 _SIGNS = 4  # signs of life in the time in which one must come
 _LONG = 0.05  # seconds after which workers of other machines may miss an answer
-# Paths of sockets are short, unlike some of TMPDIR.
-_SHORT_FOLDER = "/tmp"  # noqa: S108
+_SHORT_FOLDER = "/tmp"  # noqa: S108 - paths of sockets are short, unlike some of TMPDIR
 # As `Compression.refuse` takes them.
 BETWEEN_MACHINES = "between machines of several workers", "leave out cache and bits"
-Memory = NDArray[np.uint8]
 
 
 class Machine:
@@ -69,61 +67,60 @@ class Machine:
         self.worker, self.processes, self.leaders = worker, processes, leaders
         self.leads = worker % processes == 0
         self._peers, self._files, self._limit = peers, files, limit
-        self._maps: list[Memory] = [np.empty(0, np.uint8)] * _FILES
+        self._maps = [np.empty(0, np.uint8)] * _FILES
         self._turn = 0
-        self._helpers = ThreadPoolExecutor(2, thread_name_prefix="machine")
+        self.helpers = ThreadPoolExecutor(2, thread_name_prefix="machine")
         for peer in peers.values():
             peer.settimeout(limit)
 
-    def take(
-        self,
-        what: str,
-        size: int,
-        write: Callable[[Memory], None],
-        lead: Callable[[Memory], None],
-        aside: Callable[[Memory], Any] = lambda _: None,
-        *,
-        attend: Callable[[Callable[[], bool]], None] | None = None,
-    ) -> tuple[Memory, Any]:
-        """Take a step with the others; return the memory, valid until the next, and of `aside`.
+    def shared(self, shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
+        """Return memory for the next step; all processes ask for the same."""
+        size, self._turn = int(np.prod(shape)) * dtype.itemsize, 1 - self._turn
+        if size > len(self._maps[self._turn]):
+            file = self._files[self._turn]
+            os.posix_fallocate(file, 0, size)  # what others have written stays
+            self._maps[self._turn] = np.frombuffer(mmap.mmap(file, size), np.uint8)
+        return torch.from_numpy(self._maps[self._turn][:size]).view(dtype).view(shape)
 
-        Args:
-            what: the step in words, the same in all processes.
-            size: the bytes of memory, the same in all processes.
-            write: writes the values of this process.
-            lead: at the leader, when all have written: writes the results.
-            aside: what each process computes from the values of all meanwhile.
-            attend: at the leader: see ``Transport.attend``.
+    @contextmanager
+    def step(
+        self, what: str, attend: Callable[[Callable[[], bool]], None] | None = None
+    ) -> Iterator[None]:
+        """Enter when all processes have written to the memory, leave when the leader leaves.
+
+        `what`: in words, the same at all. `attend`: at the leader, see ``Transport.attend``.
         """
-        memory = self._memory(size)
-        write(memory)
-        if self.leads:
-            return memory, self._lead(what, lambda: lead(memory), lambda: aside(memory), attend)
-        (leader,) = self._peers
-        with suppress(BrokenPipeError, ConnectionResetError):  # its last words are still there
-            self._peers[leader].send(what.encode())
-        self._hear(leader)
-        made = aside(memory)
-        self._hear(leader)
-        return memory, made
+        if not self.leads:
+            (leader,) = self._peers
+            with suppress(BrokenPipeError, ConnectionResetError):  # its last words are still there
+                self._peers[leader].send(what.encode())
+            self._hear(leader)
+            yield
+            self._hear(leader)
+            return
+        over, led = Event(), Event()
+        self.helpers.submit(self._give_signs, led)
+        try:
+            arrived = self.helpers.submit(self._gather, what)
+            arrived.add_done_callback(lambda _: over.set())
+            if attend is not None and not over.wait(_LONG):
+                attend(over.is_set)
+            arrived.result()
+            self._tell(_ALL_THERE)
+            yield
+            self._tell(_DONE)
+        finally:
+            led.set()
 
     def add(self, between: Callable[[Tensor], None], values: Tensor) -> None:
         """Replace values by their sums over all workers; the leaders add theirs up in between."""
-        shape = self.processes + 1, values.numel()
-        size = shape[0] * values.numel() * values.itemsize
-
-        def rows(memory: Memory) -> Tensor:
-            return torch.from_numpy(memory[:size]).view(values.dtype).view(shape)
-
-        def write(memory: Memory) -> None:
-            rows(memory)[self.worker % self.processes] = values.reshape(-1)
-
-        def lead(memory: Memory) -> None:
-            *each, total = rows(memory)
-            between(total.copy_(sum(each)))
-
-        memory, _ = self.take(f"adds up {shape[1]} numbers of {values.dtype}", size, write, lead)
-        values.copy_(rows(memory)[-1].view_as(values))
+        rows = self.shared((self.processes + 1, values.numel()), values.dtype)
+        *each, total = rows
+        each[self.worker % self.processes].copy_(values.reshape(-1))
+        with self.step(f"adds up {values.numel()} numbers of {values.dtype}"):
+            if self.leads:
+                between(total.copy_(sum(each)))
+        values.copy_(total.view_as(values))
 
     def close(self, error: BaseException | None = None) -> None:
         """Leave; the others hear of the error of this process, if any."""
@@ -136,49 +133,11 @@ class Machine:
             with suppress(OSError):
                 peer.shutdown(socket.SHUT_RDWR)  # wakes the helpers
             peer.close()
-        self._helpers.shutdown()
+        self.helpers.shutdown()
         for file in self._files:
             os.close(file)
 
-    def _memory(self, size: int) -> Memory:
-        self._turn = 1 - self._turn
-        if size > len(self._maps[self._turn]):
-            file = self._files[self._turn]
-            try:
-                # All ask for it, and what others have written stays.
-                os.posix_fallocate(file, 0, size)
-                self._maps[self._turn] = np.frombuffer(mmap.mmap(file, size), np.uint8)
-            except OSError as error:
-                raise TrainingError(
-                    f"Worker {self.worker} cannot share {size:,} bytes with the others of its "
-                    f"machine: {error.strerror}; free memory, or take fewer workers per machine."
-                ) from error
-        return self._maps[self._turn]
-
-    def _lead(
-        self,
-        what: str,
-        lead: Callable[[], None],
-        aside: Callable[[], Any],
-        attend: Callable[[Callable[[], bool]], None] | None,
-    ) -> object:
-        arrived, over, led = self._helpers.submit(self._gather, what), Event(), Event()
-        arrived.add_done_callback(lambda _: over.set())
-        self._helpers.submit(self._give_signs, led)
-        try:
-            if attend is not None and not over.wait(_LONG):
-                attend(over.is_set)
-            arrived.result()
-            self._tell(_ALL_THERE)
-            made = self._helpers.submit(aside)
-            lead()
-            self._tell(_DONE)
-        finally:
-            led.set()
-        return made.result()
-
     def _gather(self, what: str) -> None:
-        """Wait until all others have written."""
         for worker in self._peers:
             if (heard := self._hear(worker)) != what:
                 raise TrainingError(
@@ -197,32 +156,25 @@ class Machine:
 
     def _hear(self, worker: int) -> str:
         """Return the next word of another process, but no signs of life."""
-        heard = _WAITING
+        peer, heard = self._peers[worker], _WAITING
         while heard == _WAITING:
             try:
-                heard = _received(self._peers[worker])
+                heard = peer.recv(_MOST_BYTES).decode(errors="replace")
+            except ConnectionResetError:  # what it has said is still there
+                continue
             except TimeoutError:
                 heard = (
                     f"{_FAILED}Worker {worker} has said nothing to worker {self.worker} of its "
                     f"machine for {self._limit:g} s: it is stopped, or computes for longer."
                 )
-            except OSError:  # closed here
-                heard = ""
         if not heard:
-            raise LostWorkerError(
-                f"Worker {worker} has ended, so worker {self.worker} of the same machine stops: "
-                f"look at the errors of worker {worker}."
+            heard = (
+                f"{_FAILED}Worker {worker} has ended, so worker {self.worker} of the same machine "
+                f"stops: look at the errors of worker {worker}."
             )
         if heard.startswith(_FAILED):
             raise LostWorkerError(heard.removeprefix(_FAILED))
         return heard
-
-
-def _received(peer: socket.socket) -> str:
-    try:
-        return peer.recv(_MOST_BYTES).decode(errors="replace")
-    except ConnectionResetError:  # it has not heard all, but what it said is still here
-        return peer.recv(_MOST_BYTES).decode(errors="replace")
 
 
 @contextmanager
@@ -248,20 +200,20 @@ def local_processes(
             door.listen(each)
         with collective():
             dist.all_gather_object(found, own)
-            first_ranks = [ranks[first] for first in range(0, partition.workers, each)]
-            leaders = dist.new_group(first_ranks, timeout=limit, backend="gloo")
-        peers, files = {leader: door}, [0]
+            leaders = dist.new_group(list(ranks[::each]), timeout=limit, backend="gloo")
         try:
             if own is not None:
-                peers, files = _welcome(door, each)
+                files = [os.memfd_create("switchgnn") for _ in range(_FILES)]
+                with door:
+                    peers = dict(sorted(_accepted(door, files) for _ in range(each - 1)))
             else:
                 door.connect(str(found[ranks[leader]] / "machine"))
                 door.send(str(worker).encode())
-                files = socket.recv_fds(door, 1, _FILES)[1]
+                peers, files = {leader: door}, socket.recv_fds(door, 1, _FILES)[1]
         except OSError as error:
             raise LostWorkerError(
-                f"The processes on the machine of worker {worker} cannot meet: {error}; they must "
-                f"share its folder {_SHORT_FOLDER}, and all be running."
+                f"Worker {worker} cannot meet the others of its machine in {_SHORT_FOLDER}: "
+                f"{error}."
             ) from error
     failed: BaseException | None = None
     machine = Machine(*(worker, each, peers, files), limit=limit.total_seconds(), leaders=leaders)
@@ -274,17 +226,12 @@ def local_processes(
         machine.close(failed)
 
 
-def _welcome(door: socket.socket, processes: int) -> tuple[dict[int, socket.socket], list[int]]:
-    """Return the sockets to the other processes, by worker, and the memory that they have got."""
-    files = [os.memfd_create("switchgnn") for _ in range(_FILES)]
-    peers: dict[int, socket.socket] = {}
-    with door:
-        while len(peers) < processes - 1:
-            peer, _ = door.accept()
-            peer.settimeout(door.gettimeout())
-            peers[int(peer.recv(_MOST_BYTES))] = peer
-            socket.send_fds(peer, [b"m"], files)
-    return dict(sorted(peers.items())), files
+def _accepted(door: socket.socket, files: Sequence[int]) -> tuple[int, socket.socket]:
+    peer, _ = door.accept()
+    peer.settimeout(door.gettimeout())
+    worker = int(peer.recv(_MOST_BYTES))
+    socket.send_fds(peer, [b"m"], files)
+    return worker, peer
 
 
 def _forwarded(name: str) -> Any:  # noqa: ANN401 - methods and properties
@@ -307,54 +254,39 @@ class MachineTransport(Transport):
     def __init__(self, machine: Machine, partition: Partition, between: Transport | None) -> None:
         self._machine = machine
         self._between = between or LocalTransport(0)
-        self._place, self._size = partition.place, len(partition.machine)
-        row = np.full(self._size, -1)
-        row[self._place] = np.arange(len(self._place))
+        self._place = partition.place
+        shape = len(self._place), len(partition.machine)
+        row = np.full(shape[1], -1)
+        row[self._place] = np.arange(shape[0])
         self._beside = {}
-        for direction, (source, destination) in zip(
-            (Direction.FORWARD, Direction.BACKWARD),
-            (partition.beside, partition.beside[::-1]),
-            strict=True,
-        ):
-            ends = row[destination], source
-            own, ones = ends[0] >= 0, np.ones(len(source), np.float32)
-            self._beside[direction] = csr_matrix(
-                (ones[own], (ends[0][own], ends[1][own])), shape=(len(self._place), self._size)
-            )
+        for direction, step in ((Direction.FORWARD, 1), (Direction.BACKWARD, -1)):
+            source, destination = partition.beside[::step]
+            to, own = row[destination], row[destination] >= 0
+            ones = np.ones(len(to), np.float32)[own]
+            self._beside[direction] = csr_matrix((ones, (to[own], source[own])), shape=shape)
 
     def aggregate(
         self, rows: NDArray[np.float32], direction: Direction, tensor_id: int = 0
     ) -> NDArray[np.float32]:
         """Sum over the neighbours on other workers; see ``Transport``."""
-        check_rows(rows, len(self._place), self._machine.worker)
-        shape = (2, self._size, rows.shape[1])
-        size = rows.itemsize * int(np.prod(shape))
-
-        def both(memory: Memory) -> NDArray[np.float32]:
-            """Return the rows of the machine, and their sums over other machines."""
-            return memory[:size].view(np.float32).reshape(shape)
-
-        def write(memory: Memory) -> None:
-            both(memory)[0, self._place] = rows
-
-        def lead(memory: Memory) -> None:
-            try:
-                both(memory)[1] = self._between.aggregate(both(memory)[0], direction, tensor_id)
-            except HostError as error:
-                raise HostError(
-                    f"In the exchange between machines, each numbered as a worker: {error}",
-                    error.workers,
-                ) from error
-
-        memory, sums = self._machine.take(
-            f"sums {direction.value} rows of {rows.shape[1]} numbers, tensor {tensor_id}",
-            *(size, write, lead),
-            lambda memory: self._beside[direction] @ both(memory)[0],
-            attend=self.attend,
-        )
-        sums += both(memory)[1, self._place]
-        result: NDArray[np.float32] = sums
-        return result
+        machine, matrix = self._machine, self._beside[direction]
+        check_rows(rows, len(self._place), machine.worker)
+        width = rows.shape[1]
+        every, sums = machine.shared((2, matrix.shape[1], width), torch.float32).numpy()
+        every[self._place] = rows
+        what = f"sums {direction.value} rows of {width} numbers, tensor {tensor_id}"
+        with machine.step(what, self.attend):
+            beside = machine.helpers.submit(lambda: matrix @ every)
+            if machine.leads:
+                try:
+                    sums[:] = self._between.aggregate(every, direction, tensor_id)
+                except HostError as error:
+                    raise HostError(
+                        f"In the exchange between machines, each numbered as a worker: {error}",
+                        error.workers,
+                    ) from error
+        total: NDArray[np.float32] = beside.result() + sums[self._place]
+        return total
 
     def compress(self, compression: Compression) -> None:
         """Refuse a cache and fewer bits."""

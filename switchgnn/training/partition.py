@@ -118,9 +118,7 @@ class Partition(PartitionedData):
 def machines_of(workers: int, per_machine: int) -> int:
     """Return how many machines some workers are on."""
     if per_machine < 1 or workers % per_machine:
-        raise DatasetError(
-            f"{workers} workers cannot be {per_machine} on each machine: take a multiple of it."
-        )
+        raise DatasetError(f"{workers} workers cannot be {per_machine} on each machine.")
     return workers // per_machine
 
 
