@@ -18,6 +18,7 @@ CAPTURE = f"{E2E}/test_capture.py"
 BUNDLES = f"{E2E}/test_bundles.py"
 LIVE = f"{E2E}/test_live.py"
 PTF = "tests/ptf/test_ptf.py"
+MACHINE = "tests/training/test_machine.py"
 CHECKPOINT = "tests/training/test_checkpoint.py"
 STAGING = "tests/training/test_staging.py"
 LAYERS = "tests/training/layers/test_layers.py"
@@ -75,6 +76,22 @@ GROUPS = {
             "directed(gradient, Direction.BACKWARD, ",
             "directed(gradient, Direction.FORWARD, ",
             (f"{LAYERS}::test_a_layer_on_partitions_is_the_layer_on_the_whole[gcn-3-directed]",),
+        ),
+        Mistake(
+            "gradients_along_the_edges_within_machines",
+            "within a machine gradients go along the edges, in place of against them",
+            "switchgnn/training/machine.py",
+            "partition.beside[::step]",
+            "partition.beside[:: step * step]",
+            (f"{MACHINE}::test_sums_are_those_over_all_other_workers",),
+        ),
+        Mistake(
+            "one_memory_for_all_steps",
+            "a process writes where another still reads the last sums",
+            "switchgnn/training/machine.py",
+            "dtype.itemsize, 1 - self._turn",
+            "dtype.itemsize, self._turn",
+            (f"{MACHINE}::test_results_stay_while_others_begin_the_next_step",),
         ),
         Mistake(
             "gradients_of_copies_to_one",
