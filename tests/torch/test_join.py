@@ -13,7 +13,7 @@ import pytest
 
 import switchgnn.torch as sg
 from switchgnn.base.network import NetworkError
-from switchgnn.base.network_file import SwitchTarget, network_text, read_network
+from switchgnn.base.network_file import SwitchTarget, network_text
 from switchgnn.controller.errors import PlanRefusedError, SwitchUnreachableError
 from switchgnn.controller.target import client_of
 from switchgnn.planner.direction import Direction
@@ -94,7 +94,6 @@ def test_the_processes_of_two_machines_train_like_one_process(tmp_path, karate):
     words = ("-m", "switchgnn.train", "job", "--hidden", 8, "--dropout", 0, "--epochs", 5, "--json")
     with one_machine(2, tmp_path) as machine:
         text = (tmp_path / "network.toml").read_text()
-        assert read_network(tmp_path / "network.toml").workers[0].processes == 1
         shared = text.replace("[[workers]]\n", "[[workers]]\nprocesses = 2\n")
         (tmp_path / "network.toml").write_text(shared)
         machine.workers = 4

@@ -2,9 +2,9 @@
 
 import json
 import os
-import signal
 import socket
 from contextlib import contextmanager
+from itertools import product
 from threading import Event
 from types import SimpleNamespace
 
@@ -23,9 +23,10 @@ from switchgnn.planner.direction import Direction
 from switchgnn.training import load_dataset, partition_dataset
 from switchgnn.training.errors import DatasetError, LostWorkerError
 from switchgnn.training.machine import Machine, MachineTransport
-from switchgnn.training.partition import machines_of, split_machines
+from switchgnn.training.partition import split_machines
 from tests.host.direct.crew import together
 from tests.support.commands import switchgnn
+from tests.support.kept_logs import take_kept_logs
 from tests.support.speed import seconds_here
 from tests.training.gathering import Gathering
 from tests.training.helpers import refusal
@@ -35,21 +36,16 @@ from tests.training.helpers import refusal
 def processes(number, first=0, limit=60):
     """Yield the processes of a machine, all in this one."""
     files = [os.memfd_create("test") for _ in range(2)]
-    ends = {
-        first + rank: socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        for rank in range(1, number)
-    }
-    peers = [{worker: one for worker, (one, _) in ends.items()}]
-    peers += [{first: other} for _, other in ends.values()]
+    pairs = [socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET) for _ in range(1, number)]
+    peers = [{first + rank: one for rank, (one, _) in enumerate(pairs, 1)}]
+    peers += [{first: other} for _, other in pairs]
     machines = [
         Machine(first + rank, number, own, [os.dup(file) for file in files], limit=limit)
         for rank, own in enumerate(peers)
     ]
-    try:
-        yield machines
-    finally:
-        for each in (*files, *machines):
-            os.close(each) if isinstance(each, int) else each.close()
+    yield machines
+    for each in (*files, *machines):
+        os.close(each) if isinstance(each, int) else each.close()
 
 
 def part_of(graph, worker_of, worker, per_machine):
@@ -85,12 +81,8 @@ def test_sums_are_those_over_all_other_workers():
     between = Gathering(graph, worker_of // each).transports
     for end in between:
         end.attend = lambda until: None
-    directions = (Direction.FORWARD, Direction.BACKWARD)
-    steps = [
-        (random.random((vertices, width), dtype=np.float32), direction)
-        for width in (3, 200, 5)
-        for direction in directions
-    ]
+    ways = product((3, 200, 5), Direction)
+    steps = [(random.random((vertices, width), dtype=np.float32), way) for width, way in ways]
     with processes(each) as one, processes(each, each) as other:
         machines = [*one, *other]
 
@@ -122,22 +114,13 @@ def test_a_partition_has_the_edges_to_others_of_its_machine(undirected):
         assert sorted(part.beside.T.tolist()) == sorted(expected.beside.T.tolist())
 
 
-def test_numbers_of_any_type_are_added_up_in_the_order_of_the_processes():
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
+def test_numbers_are_added_up_in_the_order_of_the_processes(dtype):
+    own = [torch.tensor([[0.1 * rank, 1.0], [2.0, 3.0]], dtype=dtype) for rank in range(3)]
+    expected = 10 * sum(own)
     with processes(3) as machines:
-
-        def work(rank):
-            sums = []
-            for dtype in (torch.float32, torch.float64, torch.bfloat16):
-                values = torch.tensor([[0.1 * rank, 1.0], [2.0, 3.0]], dtype=dtype)
-                machines[rank].add(lambda total: total.mul_(10), values)
-                sums.append(values)
-            return sums
-
-        for sums in together(work, 3):
-            for each in sums:
-                own = [torch.tensor(0.1 * rank, dtype=each.dtype) for rank in range(3)]
-                expected = [[float(10 * sum(own)), 30.0], [60.0, 90.0]]
-                assert each.tolist() == expected
+        together(lambda rank: machines[rank].add(lambda total: total.mul_(10), own[rank]), 3)
+    assert all(torch.equal(each, expected) for each in own)
 
 
 def test_results_stay_while_others_begin_the_next_step():
@@ -166,19 +149,18 @@ def test_a_process_that_ends_is_named_to_all_others(gone, error):
 
         def work(rank):
             machines[rank].add(lambda _: None, torch.ones(3))
-            if rank == gone:
-                machines[rank].close(error)
-                machines[rank] = SimpleNamespace(close=lambda: None)
-                return None
-            with pytest.raises(LostWorkerError) as lost:
-                machines[rank].add(lambda _: None, torch.ones(3))
-            machines[rank].close(lost.value)
-            machines[rank] = SimpleNamespace(close=lambda: None)
-            return str(lost.value)
+            failed = error
+            if rank != gone:
+                with pytest.raises(LostWorkerError) as lost:
+                    machines[rank].add(lambda _: None, torch.ones(3))
+                failed = lost.value
+            machines[rank].close(failed)
+            return str(failed)
 
+        sentences = together(work, 3)
+        machines.clear()
         said = f"Worker {gone} has " + ("ended" if error is None else "failed: Out of paper.")
-        for rank, sentence in enumerate(together(work, 3)):
-            assert rank == gone or sentence.startswith(said)
+        assert all(each.startswith(said) for each in sentences[:gone] + sentences[gone + 1 :])
 
 
 def test_a_silent_process_and_other_calls_are_refused():
@@ -190,46 +172,30 @@ def test_a_silent_process_and_other_calls_are_refused():
             machines[0].add(lambda _: None, torch.ones(3))
 
 
-def test_machines_that_are_not_possible_are_refused():
-    with refusal("5 workers cannot be 2 on each machine", DatasetError):
-        machines_of(5, 2)
+def test_a_machine_with_too_few_vertices_is_refused():
     with refusal("Machine 1 holds 1 vertices, too few for its 2 workers", DatasetError):
         split_machines(load_dataset("karate").graph, np.arange(34) // 33, 2, 0)
 
 
-SHARED = (
-    "train",
-    "--workers",
-    4,
-    "--workers-per-machine",
-    2,
-    "--fabric",
-    "loopback",
-    "--dropout",
-    0,
-)
-
-
-def trained(*words):
-    result = switchgnn(*SHARED, "--json", *words, seconds=300)
-    assert result.returncode == 0, result.stderr[-2000:]
-    lines = [json.loads(line) for line in result.stdout.splitlines()]
-    return {line["transport"]: line for line in lines if line["event"] == "finished"}
+SHARED = "train --workers 4 --workers-per-machine 2 --fabric loopback --dropout 0 --data"
 
 
 @pytest.mark.whole
 @pytest.mark.parametrize("model", ["gcn", "sage"])
 def test_they_train_like_one_process_and_share_a_link(model):
-    names = ("switch", "host", "host-partial", "local")
-    over = [word for name in names for word in ("--transport", name)]
-    reports = trained("--data", "digits", "--model", model, "--epochs", 5, *over)
-    alone = reports.pop("local")["losses"]
-    for report in reports.values():
-        assert report["losses"] == pytest.approx(alone, rel=3e-6)
-        assert (report["workers"], len(report["bytes_per_link"])) == (4, 2)
+    over = "--transport switch --transport host --transport host-partial --transport local"
+    words = f"{SHARED} digits --model {model} --epochs 5 --json {over}"
+    result = switchgnn(*words.split(), seconds=300)
+    assert result.returncode == 0, result.stderr[-2000:]
+    lines = [json.loads(line) for line in result.stdout.splitlines()]
+    *reports, alone = [line for line in lines if line["event"] == "finished"]
+    assert len(reports) == 3
+    for report in reports:
+        assert report["losses"] == pytest.approx(alone["losses"], rel=3e-6)
         links, plan = report["bytes_per_link"], report["expected_bytes_per_link"]
-        both = [sum(each["up"] + each["down"] for each in way) for way in (links, plan)]
-        assert 0 < both[1] <= both[0] <= 1.1 * both[1]
+        assert (report["workers"], len(links)) == (4, 2)
+        real, planned = (sum(each["up"] + each["down"] for each in way) for way in (links, plan))
+        assert 0 < planned <= real <= 1.1 * planned
 
 
 MODEL = """
@@ -237,9 +203,10 @@ import os
 from torch_geometric.nn import GCN
 
 class Net(GCN):
+    calls = 0
     def forward(self, *words, **more):
-        self.calls = getattr(self, "calls", 0) + 1
-        if self.calls == 3 and os.environ["RANK"] == "3":
+        self.calls += 1
+        if self.calls == 3 and os.environ.get("RANK") == "3":
             os.kill(os.getpid(), 9)
         return super().forward(*words, **more)
 
@@ -249,11 +216,12 @@ def make(features, classes):
 
 
 @pytest.mark.whole
-def test_a_killed_worker_ends_the_training(tmp_path):
+def test_a_killed_worker_ends_the_training_and_leaves_nothing(tmp_path):
     (tmp_path / "net.py").write_text(MODEL)
-    model = ("--model", f"{tmp_path}/net.py:make", "--unchecked", "--transport", "host")
-    result = switchgnn(*SHARED, "--data", "karate", *model, seconds=100, scratch=tmp_path)
+    (scratch := tmp_path / "scratch").mkdir()
+    words = f"{SHARED} karate --model {tmp_path}/net.py:make --unchecked --transport host"
+    result = switchgnn(*words.split(), scratch=scratch)
     assert result.returncode == 2
-    last = result.stderr.strip().splitlines()[-1]
-    assert "Worker 3" in last
-    assert f"signal {int(signal.SIGKILL)}" in last or "has ended" in last
+    assert "Worker 3 " in result.stderr.splitlines()[-1]
+    take_kept_logs(scratch)
+    assert list(scratch.iterdir()) == []
