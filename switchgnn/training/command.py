@@ -77,7 +77,7 @@ def train(
 
         train_as_worker(
             *(part, seat.transport, training, tell),
-            first=seat.ranks[0],
+            first=seat.first,
             machine=seat.machine,
             seen=partial(serving_metrics, address or seat.metrics),
         )

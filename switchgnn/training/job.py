@@ -98,11 +98,6 @@ class Job:
     why: str
     digest: str
 
-    @property
-    def machines(self) -> int:
-        """The number of machines, each with a port."""
-        return self.workers // self.workers_per_machine
-
 
 def write_job(
     data: Any,  # noqa: ANN401 - PyG has no types
@@ -275,8 +270,7 @@ def read_job(folder: str | Path) -> Job:
         job = make_record(Job, fields)
         if len(job.parts) != job.workers:
             raise RecordError(f"it has {len(job.parts)} parts")
-        machines = machines_of(job.workers, job.workers_per_machine)
-        if len(job.schedules) not in (0, 2 * machines):
+        if len(job.schedules) not in (0, 2 * machines_of(job.workers, job.workers_per_machine)):
             raise RecordError(f"it has {len(job.schedules)} schedules")
         if job.digest != _job_digest(job):
             raise RecordError("it was changed after it was written")

@@ -36,10 +36,10 @@ from switchgnn.training.job import PLAN_FOLDER, Job, job_schedule, read_job, rea
 from switchgnn.training.layers.check import check_model
 from switchgnn.training.layers.models import distribute
 from switchgnn.training.layers.norms import VertexSums
-from switchgnn.training.machine import Machine, local_processes
+from switchgnn.training.machine import Machine, local_processes, opened
 from switchgnn.training.partition import Partition
 from switchgnn.training.sums import RemoteSum
-from switchgnn.training.worker import opened, view_of
+from switchgnn.training.worker import view_of
 
 
 def gather_rows(rows: Tensor, vertices: Tensor, total: int, to: int) -> Tensor | None:
@@ -90,7 +90,7 @@ class Seat:
     folder: Path  # of the job
     partition: Partition  # the worker's part of the graph
     transport: Transport  # carries the sums over remote neighbours
-    ranks: list[int]  # of each worker
+    first: int  # the rank of worker 0
     session: int  # the number of this session on the switches
     metrics: str = ""  # `HOST:PORT` of its metrics, as in the network file; empty for none
     machine: Machine | None = None  # the processes of its machine, if there are others
@@ -123,9 +123,9 @@ class Worker:
         self.classes = seat.partition.classes
         self.data = _data_of(seat.partition)
         self.remote = remote
-        self._first = seat.ranks[0]
+        self._first = seat.first
         self._seed = seed
-        self._sums = GradientSums(self._first, remote.attending, machine=seat.machine)
+        self._sums = GradientSums(seat.first, remote.attending, machine=seat.machine)
         self._vertices = VertexSums(self._sums.add)
         self._cache: CacheControl | None = None
 
@@ -371,17 +371,15 @@ def take_seat(
     if metrics:
         check_installed()
     with _together(worker.gloo, size, pace, number):
-        ranks = _meet(number, size)
+        first, *_ = ranks = _meet(number, size)
         if facts.why and number == 0:
             sys.stderr.write(f"{facts.why}\n")
         partition = read_part(folder, facts, number)
-        session = _shared_session(
-            session, folder, described, number=number, size=size, first=ranks[0]
-        )
+        session = _shared_session(session, folder, described, number=number, size=size, first=first)
         leaf = described.leaves[described.leaf_of_worker[port]]
         end = WorkerEnd(
             worker=port,
-            workers=partition.machines,
+            workers=len(described.workers),
             vertices=len(partition.machine) or len(partition.vertices),
             pace=pace,
             link=worker.opens,
@@ -398,7 +396,7 @@ def take_seat(
             local_processes(partition, ranks, pace) as machine,
             opened(open_switch, end, partition, machine) as transport,
         ):
-            yield Seat(facts, folder, partition, transport, ranks, session, metrics, machine)
+            yield Seat(facts, folder, partition, transport, first, session, metrics, machine)
             transport.close()
 
 
@@ -461,17 +459,16 @@ def _check(job: Job, network: DescribedNetwork, size: int, folder: Path) -> None
     if size != job.workers:
         raise JobError(f"The job {folder} is for {job.workers} workers, and {size} were started.")
     each = job.workers_per_machine
-    if len(network.workers) != job.machines:
+    if len(network.workers) * each != job.workers:
         raise JobError(
-            f"The job {folder} is for {job.machines} workers{f' of {each} processes' * (each > 1)},"
-            f" and the network has {len(network.workers)}."
+            f"The job {folder} is for {job.workers // each} workers, and the network has "
+            f"{len(network.workers)}."
         )
-    for number, worker in enumerate(network.workers):
-        if worker.processes != each:
-            raise JobError(
-                f"The job {folder} has {each} workers per machine, and worker {number} of the "
-                f"network has processes = {worker.processes}: change one of them."
-            )
+    if other := [worker.processes for worker in network.workers if worker.processes != each]:
+        raise JobError(
+            f"The job {folder} has {each} workers per machine, and a worker of the network has "
+            f"processes = {other[0]}: change one of them."
+        )
     leaf_of_worker = network.leaf_of_worker if network.cables else ()
     if (leaf_of_worker, len(network.spines)) != (job.leaf_of_worker, job.spines):
         raise JobError(

@@ -24,8 +24,8 @@ from switchgnn.base.files import private_folder
 from switchgnn.host.compression import Compression
 from switchgnn.host.errors import HostError
 from switchgnn.host.pace import Pace
-from switchgnn.host.registry import LocalTransport
-from switchgnn.host.transport import Transport, check_rows
+from switchgnn.host.registry import LocalTransport, Opener
+from switchgnn.host.transport import Transport, WorkerEnd, check_rows
 from switchgnn.planner.direction import Direction
 from switchgnn.training.errors import LostWorkerError, TrainingError
 from switchgnn.training.gradients import collective, timeout_of
@@ -38,20 +38,14 @@ _FILES = 2  # they take turns, as others may still read the last results
 _SIGNS = 4  # signs of life in the time in which one must come
 _LONG = 0.05  # seconds after which workers of other machines may miss an answer
 _SHORT_FOLDER = "/tmp"  # noqa: S108 - paths of sockets are short, unlike some of TMPDIR
-# As `Compression.refuse` takes them.
-BETWEEN_MACHINES = "between machines of several workers", "leave out cache and bits"
 
 
 class Machine:
     """One process among those of its machine; the one with the lowest number leads.
 
-    Args:
-        worker: its number.
-        processes: how many there are.
-        peers: the sockets to all others at the leader, to the leader elsewhere, by worker.
-        files: the shared memory.
-        limit: the seconds that a process may take to its next step.
-        leaders: the group of the leaders of all machines.
+    `peers`: the sockets to all others at the leader, to the leader elsewhere, by worker; `files`:
+    the shared memory; `limit`: the seconds that a process may take to its next step; `leaders`: the
+    group of the leaders of all machines.
     """
 
     def __init__(
@@ -62,7 +56,7 @@ class Machine:
         files: Sequence[int],
         *,
         limit: float,
-        leaders: Any = None,  # noqa: ANN401 - PyTorch has no type for groups
+        leaders: dist.ProcessGroup | None = None,
     ) -> None:
         self.worker, self.processes, self.leaders = worker, processes, leaders
         self.leads = worker % processes == 0
@@ -290,4 +284,19 @@ class MachineTransport(Transport):
 
     def compress(self, compression: Compression) -> None:
         """Refuse a cache and fewer bits."""
-        compression.refuse(*BETWEEN_MACHINES)
+        compression.refuse("between machines of several workers", "leave out cache and bits")
+
+
+@contextmanager
+def opened(
+    opener: Opener, end: WorkerEnd, partition: Partition, machine: Machine | None
+) -> Iterator[Transport]:
+    """Open a transport; with other processes on the machine, that of all at their leader."""
+    if machine is None:
+        with opener(end) as alone:
+            yield alone
+        return
+    with opener(end) if machine.leads else nullcontext() as between:
+        transport = MachineTransport(machine, partition, between)
+        transport.compress(end.compression)
+        yield transport

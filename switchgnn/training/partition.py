@@ -105,11 +105,6 @@ class Partition(PartitionedData):
         return self.in_degree + self.self_loop
 
     @property
-    def machines(self) -> int:
-        """The number of machines."""
-        return self.workers // self.workers_per_machine
-
-    @property
     def place(self) -> NDArray[np.int64]:
         """int64[n], the positions of the vertices among those of the machine."""
         return np.flatnonzero(self.machine == self.worker % self.workers_per_machine)
@@ -134,11 +129,6 @@ def split_machines(
     worker: NDArray[np.int32] = machine * np.int32(per_machine)
     for each in range(machines):
         own = np.flatnonzero(machine == each)
-        if len(own) < per_machine:
-            raise DatasetError(
-                f"Machine {each} holds {len(own)} vertices, too few for its {per_machine} workers: "
-                "take fewer of them, or a larger graph."
-            )
         inside = row[edges[:, (owner == each).all(axis=0)]]
         part = partition_vertices(*inside, vertices=len(own), parts=per_machine, seed=seed)
         worker[own] += fill_parts(part, per_machine, degree[own])

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import torch
 import torch.distributed as dist
@@ -20,7 +20,7 @@ from switchgnn.host.metrics import WorkerView, serving_metrics, telling_metrics
 from switchgnn.host.pace import Pace
 from switchgnn.host.reduce.connection import reduce_stream
 from switchgnn.host.reduce.reducer import Reducer
-from switchgnn.host.registry import Opener, transport_kind
+from switchgnn.host.registry import transport_kind
 from switchgnn.host.transport import LinkConfig, Transport, WorkerEnd
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.header import PROTOCOL, Kind
@@ -32,12 +32,7 @@ from switchgnn.training.gradients import GradientSums, collective, share_cores, 
 from switchgnn.training.layers.models import build_model, distribute
 from switchgnn.training.layers.norms import VertexSums
 from switchgnn.training.layers.pyg_layers import own_code, templates_removed
-from switchgnn.training.machine import (
-    BETWEEN_MACHINES,
-    Machine,
-    MachineTransport,
-    local_processes,
-)
+from switchgnn.training.machine import Machine, local_processes, opened
 from switchgnn.training.options import DeviceName, ModelOptions, ReduceBy, TrainOptions, own_device
 from switchgnn.training.partition import Partition, read_partition
 from switchgnn.training.sums import Ledger, RemoteSum
@@ -161,7 +156,7 @@ def _train(task: TrainTask, events: EventWriter) -> None:
         machine = stack.enter_context(local_processes(partition, ranks, task.pace))
         end, reducer = _end(task, partition), None
         if task.reduce.words and end.workers > 1 and not task.seat:
-            leaders = machine and machine.leaders
+            leaders = None if machine is None else machine.leaders
             switch = stack.enter_context(switch_sums(end, task.reduce.words, leaders))
             end, reducer = switch.end, switch.reducer
         kind = transport_kind(task.transport)
@@ -199,25 +194,11 @@ def _group(task: TrainTask, size: int) -> AbstractContextManager[None]:
     return together_in_file(task.meeting, task.worker, size, task.pace)
 
 
-@contextmanager
-def opened(
-    opener: Opener, end: WorkerEnd, partition: Partition, machine: Machine | None
-) -> Iterator[Transport]:
-    """Open a transport; with other processes on the machine, that of all at their leader."""
-    if machine is None:
-        with opener(end) as transport:
-            yield transport
-        return
-    end.compression.refuse(*BETWEEN_MACHINES)
-    with opener(end) if machine.leads else nullcontext() as between:
-        yield MachineTransport(machine, partition, between)
-
-
 def _end(task: TrainTask, partition: Partition) -> WorkerEnd:
     seed = task.training.options.seed
     return WorkerEnd.of(
         task.config,
-        workers=partition.machines,
+        workers=partition.workers // partition.workers_per_machine,
         vertices=len(partition.machine) or len(partition.vertices),
         pace=task.pace,
         sampling=task.sampling,
@@ -238,9 +219,7 @@ class SwitchSums:
 
 @contextmanager
 def switch_sums(
-    end: WorkerEnd,
-    words: int,
-    group: Any = None,  # noqa: ANN401 - PyTorch has no type for groups
+    end: WorkerEnd, words: int, group: dist.ProcessGroup | None = None
 ) -> Iterator[SwitchSums]:
     """Share the link of a worker between neighbour sums and all-reduces, for the block.
 
@@ -257,7 +236,7 @@ def switch_sums(
             yield SwitchSums(replace(end, shared=sums), reducer, reduces)
 
 
-def _largest_of_all(number: int, group: Any) -> int:  # noqa: ANN401
+def _largest_of_all(number: int, group: dist.ProcessGroup | None) -> int:
     numbers = torch.tensor([number])
     with collective():
         dist.all_reduce(numbers, dist.ReduceOp.MAX, group)

@@ -75,17 +75,13 @@ def test_local_workers_without_a_network_file_that_has_them(folder, monkeypatch)
     star = described_star(2)
     shared = [replace(worker, processes=2) for worker in star.workers]
     write(folder, replace(star, workers=tuple(shared)))
-    assert "has 1 workers per machine, and worker 0 of the network has processes = 2" in refused(
-        folder
-    )
+    assert "has 1 workers per machine, and a worker of the network has" in refused(folder)
     write(folder, star)
     (own, _) = star.workers
     here = (SimpleNamespace(name=own.interface, mac=own.mac),)
     monkeypatch.setattr("switchgnn.training.join.interfaces", lambda: here)
     monkeypatch.setenv("LOCAL_WORLD_SIZE", "2")
-    assert "torchrun has started 2 processes here, and worker 0 of the network has" in refused(
-        folder
-    )
+    assert "torchrun has started 2 processes here, and worker 0 of the" in refused(folder)
 
 
 @pytest.mark.whole

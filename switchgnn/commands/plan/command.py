@@ -64,9 +64,7 @@ def plan(
     if asked.out is not None and not asked.parts:
         check_target(asked.out)
     if asked.parts or asked.data is not None or asked.workers_per_machine > 1:
-        raise typer.BadParameter(
-            "--parts, --data and --workers-per-machine take the place of GRAPH"
-        )
+        raise typer.BadParameter("--parts, --data, --workers-per-machine take the place of GRAPH")
     steps = Steps()
     with steps:
         made = make_plan(asked, graph, asked.workers, steps.tell)

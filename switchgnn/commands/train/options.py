@@ -33,7 +33,6 @@ from switchgnn.planner.presets import PAPER
 from switchgnn.training import Dataset, load_dataset, load_files
 from switchgnn.training.data.load import check_name
 from switchgnn.training.options import DeviceName, ReduceBy, TrainingOptions
-from switchgnn.training.partition import machines_of
 
 if TYPE_CHECKING:
     from switchgnn.training.bins import BinOptions
@@ -240,8 +239,6 @@ class TrainCommandOptions:
                 "--checkpoint is for one --transport: each would go on from the last."
             )
         self._check_compression(chosen)
-        if self.workers_per_machine > 1:
-            self._check_machines(chosen)
         if self.training.device is not DeviceName.CPU and any(each.binned for each in chosen):
             raise SwitchGNNError(
                 f"--transport {G3.name} computes its bins on the CPU: leave --device out."
@@ -251,19 +248,14 @@ class TrainCommandOptions:
                 "--pcap keeps the packets of links, and --transport local has none."
             )
 
-    def _check_machines(self, chosen: list[TransportKind]) -> None:
-        machines_of(self.workers, self.workers_per_machine)
-        named = self.training.compression.named_of_rows
-        if named or any(each.binned for each in chosen):
-            raise SwitchGNNError(
-                f"{named or f'--transport {G3.name}'} is not for several workers per machine, as "
-                "their rows are added up first: leave out --workers-per-machine."
-            )
-
     def _check_compression(self, chosen: list[TransportKind]) -> None:
         self.training.check_dropout()
         compression = self.training.compression
         named = compression.named_of_rows
+        if self.workers_per_machine > 1 and (named or any(each.binned for each in chosen)):
+            raise SwitchGNNError(
+                f"{named or f'--transport {G3.name}'} is not for several workers per machine."
+            )
         without = [each.name for each in chosen if not each.compresses]
         if named and without:
             raise SwitchGNNError(

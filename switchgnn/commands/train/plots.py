@@ -70,8 +70,9 @@ def _bytes_per_worker(axes: "Axes", reports: Sequence[TrainReport]) -> None:
         axes.bar(at, up, width, color=kind.colour, label=f"{kind.label}, up")
         label = f"{kind.label}, down"
         axes.bar(at, down, width, bottom=up, color=kind.colour, alpha=0.5, label=label)
-    alone = all(report.workers_per_machine == 1 for report in networked)
-    axes.set_xlabel("worker" if alone else "machine")
+    axes.set_xlabel(
+        "worker" if all(each.workers_per_machine == 1 for each in reports) else "machine"
+    )
     axes.set_ylabel(f"{unit} of exchanges on its link")
     axes.set_xticks(range(max((len(report.bytes_per_link) for report in networked), default=1)))
     if networked:

@@ -85,9 +85,9 @@ class TrainReport(Report):
     @property
     def workers_text(self) -> str:
         """The number of workers for messages."""
-        each = self.workers_per_machine
-        machines = f"{self.workers // each} machines \N{MULTIPLICATION SIGN} " if each > 1 else ""
-        return f"{machines}{each if machines else self.workers} workers"
+        machines, each = self.workers // self.workers_per_machine, self.workers_per_machine
+        on = f"{machines} machine{'s' * (machines > 1)} \N{MULTIPLICATION SIGN} {each}"
+        return f"{on if each > 1 else self.workers} workers"
 
     @property
     def epoch_bytes(self) -> float:
@@ -139,7 +139,8 @@ class Recorder:
         slowest = self._each("seconds").max(axis=0)
         accuracies = [event["accuracy"] for event in first if event["accuracy"]]
         last = accuracies[-1] if accuracies else {}
-        links = finished[:: what.get("workers_per_machine", 1)]
+        each = what.get("workers_per_machine", 1)
+        links = finished[::each]
         return TrainReport(
             **what,
             epochs=first,
@@ -155,9 +156,7 @@ class Recorder:
             wire_bytes_per_link=wire_bytes,
             traffic=[end["traffic"] for end in links],
             kept=finished[0]["kept"],
-            epoch_traffic=[
-                _of_an_epoch(events) for events in self._epochs[:: len(finished) // len(links)]
-            ],
+            epoch_traffic=[_of_an_epoch(events) for events in self._epochs[::each]],
             barriers_per_epoch=_barriers_of_an_epoch(first),
             void_rounds=first[-1].get("void") if first else None,
             troubles={
