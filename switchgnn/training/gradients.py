@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import torch
 import torch.distributed as dist
@@ -24,9 +24,6 @@ from switchgnn.host.pace import Pace
 from switchgnn.host.reduce.reducer import Reducer
 from switchgnn.host.reduce.worker import FLOATS, INTEGERS, AllReduceTask, tensor_of
 from switchgnn.training.errors import LostWorkerError, TrainingError
-
-if TYPE_CHECKING:
-    from switchgnn.training.machine import Machine
 
 # The key of the first failure in the store, and the most letters of its message.
 _FAILED, _MOST_LETTERS = "failed", 1000
@@ -110,6 +107,15 @@ def _word_left(store: Store) -> LostWorkerError | None:
     return None
 
 
+class SharedMachine(Protocol):
+    """The processes of one machine, see ``Machine``."""
+
+    leaders: dist.ProcessGroup | None  # those that add up between machines
+
+    def add(self, between: Callable[[Tensor], None], values: Tensor) -> None:
+        """Replace values by their sums over all workers; the leaders add theirs up in between."""
+
+
 class GradientSums:
     """Sums over all workers, and broadcasts from worker 0, whose rank is ``first``.
 
@@ -122,7 +128,7 @@ class GradientSums:
         first: int = 0,
         attending: Callable[[], AbstractContextManager[None]] = nullcontext,
         reducer: Reducer | None = None,
-        machine: "Machine | None" = None,
+        machine: SharedMachine | None = None,
     ) -> None:
         self.seconds = 0.0  # the time spent adding so far
         self.gradients = 0  # numbers that were added up as gradients so far

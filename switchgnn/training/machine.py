@@ -107,7 +107,7 @@ class Machine:
             led.set()
 
     def add(self, between: Callable[[Tensor], None], values: Tensor) -> None:
-        """Replace values by their sums over all workers; the leaders add theirs up in between."""
+        """Replace values by their sums over all workers; see ``SharedMachine``."""
         rows = self.shared((self.processes + 1, values.numel()), values.dtype)
         *each, total = rows
         each[self.worker % self.processes].copy_(values.reshape(-1))

@@ -149,6 +149,9 @@ def partition_dataset(
         assignment: integers[V], the worker of each vertex; the largest is the last worker.
         per_machine: how many workers are on each machine.
 
+    Yields:
+        The part of a worker.
+
     Raises:
         PlannerError: an assignment of another length, or that leaves a worker without vertices.
     """

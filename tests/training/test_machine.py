@@ -172,6 +172,11 @@ def test_a_silent_process_and_other_calls_are_refused():
             machines[0].add(lambda _: None, torch.ones(3))
 
 
+def test_an_exchange_may_take_longer_than_the_limit_of_a_step():
+    with processes(2, limit=1) as machines:
+        together(lambda rank: machines[rank].add(lambda _: Event().wait(2), torch.ones(1)), 2)
+
+
 def test_a_machine_with_too_few_vertices_is_refused():
     data = load_dataset("karate")
     with refusal("gives no vertex to worker 3"):
