@@ -1,9 +1,8 @@
 """Workers that share the port of their machine, compared with as many that have one each."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
-from itertools import product
 from typing import TYPE_CHECKING
 
 from bench.line import Goal, ResultLine
@@ -35,29 +34,27 @@ missing = lacks_training
 
 
 def run(settings: Settings) -> Iterator[ResultLine]:
-    """Measure all ways in turn; the last rival has all links of a machine as fast as ours."""
+    """Measure both ways in turn; the last rival has all links of a machine as fast as ours."""
     from switchgnn.training import load_dataset  # noqa: PLC0415
 
-    found: dict[tuple[str, str], list[TrainReport]] = defaultdict(list)
     data = load_dataset(_GRAPH)
-    for _, transport in product(range(settings.pairs), _TRANSPORTS):
-        for way, setting in {_OURS: _SETTING, **_RIVALS}.items():
-            found[transport, way].append(train_over(setting, data, transport))
     what = f"{_GRAPH}, {_MACHINES} machines of {_PER_MACHINE} workers, 3 layers of 64"
     for transport in _TRANSPORTS:
-
-        def samples(way: str, of: Callable[[TrainReport], float], name: str = transport) -> Samples:
-            return Samples(name, tuple(map(of, found[name, way])))
-
-        for number, rival in enumerate(_RIVALS):
-            if not number:
-                sizes = [
-                    samples(way, lambda made: made.epoch_bytes / 1e6) for way in (_OURS, rival)
-                ]
-                yield ResultLine(
-                    NAME, f"{what}: bytes of an epoch", "MB", sizes[0], sizes[1], _BYTES
-                )
-            times = [samples(way, lambda made: made.epoch_seconds) for way in (_OURS, rival)]
-            yield ResultLine(
-                NAME, f"{what}, against {rival}: epoch", "s", times[0], times[1], _TIME
-            )
+        found: dict[str, list[TrainReport]] = defaultdict(list)
+        for _ in range(settings.pairs):
+            for way, setting in {_OURS: _SETTING, **_RIVALS}.items():
+                found[way].append(train_over(setting, data, transport))
+        sizes = {
+            way: Samples(transport, tuple(report.epoch_bytes / 1e6 for report in reports))
+            for way, reports in found.items()
+        }
+        times = {
+            way: Samples(transport, tuple(report.epoch_seconds for report in reports))
+            for way, reports in found.items()
+        }
+        rival = next(iter(_RIVALS))
+        title = f"{what}: bytes of an epoch"
+        yield ResultLine(NAME, title, "MB", sizes[_OURS], sizes[rival], _BYTES)
+        for rival in _RIVALS:
+            title = f"{what}, {_OURS} against {rival}: epoch"
+            yield ResultLine(NAME, title, "s", times[_OURS], times[rival], _TIME)

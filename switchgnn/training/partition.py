@@ -132,7 +132,7 @@ def split_machines(
         inside = row[edges[:, (owner == each).all(axis=0)]]
         part = partition_vertices(*inside, vertices=len(own), parts=per_machine, seed=seed)
         worker[own] += fill_parts(part, per_machine, degree[own])
-    return worker
+    return check_assignment(graph, machines * per_machine, worker)
 
 
 _SPLITS = ("train", "validation", "test")
