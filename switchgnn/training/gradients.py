@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
-from typing import Protocol
 
 import torch
 import torch.distributed as dist
@@ -23,7 +22,8 @@ from switchgnn.base.tasks import EventWriter, run_task
 from switchgnn.host.pace import Pace
 from switchgnn.host.reduce.reducer import Reducer
 from switchgnn.host.reduce.worker import FLOATS, INTEGERS, AllReduceTask, tensor_of
-from switchgnn.training.errors import LostWorkerError, TrainingError
+from switchgnn.training.errors import LostWorkerError, TrainingError, collective
+from switchgnn.training.machine import Machine
 
 # The key of the first failure in the store, and the most letters of its message.
 _FAILED, _MOST_LETTERS = "failed", 1000
@@ -43,18 +43,6 @@ def share_cores(processes: int) -> None:
     if "OMP_NUM_THREADS" not in os.environ:
         share = max(1, len(os.sched_getaffinity(0)) // processes)
         torch.set_num_threads(min(share, torch.get_num_threads()))
-
-
-@contextmanager
-def collective() -> Iterator[None]:
-    """Raise LostWorkerError if torch.distributed fails in the block, as when a worker has ended."""
-    try:
-        yield
-    except RuntimeError:
-        raise LostWorkerError(
-            "Another worker has ended or cannot be reached, so this one stops: look at the errors "
-            "of the others."
-        ) from None
 
 
 @contextmanager
@@ -107,15 +95,6 @@ def _word_left(store: Store) -> LostWorkerError | None:
     return None
 
 
-class SharedMachine(Protocol):
-    """The processes of one machine, see ``Machine``."""
-
-    leaders: dist.ProcessGroup | None  # those that add up between machines
-
-    def add(self, between: Callable[[Tensor], None], values: Tensor) -> None:
-        """Replace values by their sums over all workers; the leaders add theirs up in between."""
-
-
 class GradientSums:
     """Sums over all workers, and broadcasts from worker 0, whose rank is ``first``.
 
@@ -128,7 +107,7 @@ class GradientSums:
         first: int = 0,
         attending: Callable[[], AbstractContextManager[None]] = nullcontext,
         reducer: Reducer | None = None,
-        machine: SharedMachine | None = None,
+        machine: Machine | None = None,
     ) -> None:
         self.seconds = 0.0  # the time spent adding so far
         self.gradients = 0  # numbers that were added up as gradients so far

@@ -30,8 +30,8 @@ from switchgnn.host.wire.addresses import Addresses
 from switchgnn.p4src import load_program
 from switchgnn.training.cache import CacheControl, Compressing
 from switchgnn.training.compression import OFF, CompressionOptions
-from switchgnn.training.errors import JobError
-from switchgnn.training.gradients import GradientSums, collective, share_cores, timeout_of, together
+from switchgnn.training.errors import JobError, collective
+from switchgnn.training.gradients import GradientSums, share_cores, timeout_of, together
 from switchgnn.training.job import PLAN_FOLDER, Job, job_schedule, read_job, read_part
 from switchgnn.training.layers.check import check_model
 from switchgnn.training.layers.models import distribute

@@ -9,6 +9,7 @@ import socket
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext, suppress
+from datetime import timedelta
 from threading import Event
 from typing import Any
 
@@ -27,13 +28,12 @@ from switchgnn.host.pace import Pace
 from switchgnn.host.registry import LocalTransport, Opener
 from switchgnn.host.transport import Transport, WorkerEnd, check_rows
 from switchgnn.planner.direction import Direction
-from switchgnn.training.errors import LostWorkerError, TrainingError
-from switchgnn.training.gradients import collective, timeout_of
+from switchgnn.training.errors import LostWorkerError, TrainingError, collective
 from switchgnn.training.partition import Partition
 
 # What the leader says; a failure is followed by a sentence.
 _ALL_THERE, _DONE, _WAITING, _FAILED = "there", "done", "waiting", "failed: "
-_MOST_BYTES, _MOST_LETTERS = 1 << 13, 1000
+_MOST_BYTES = 1 << 13
 _FILES = 2  # they take turns, as others may still read the last results
 _SIGNS = 4  # signs of life in the time in which one must come
 _LONG = 0.05  # seconds after which workers of other machines may miss an answer
@@ -107,7 +107,7 @@ class Machine:
             led.set()
 
     def add(self, between: Callable[[Tensor], None], values: Tensor) -> None:
-        """Replace values by their sums over all workers; see ``SharedMachine``."""
+        """Replace values by their sums over all workers; the leaders add theirs up in between."""
         rows = self.shared((self.processes + 1, values.numel()), values.dtype)
         *each, total = rows
         each[self.worker % self.processes].copy_(values.reshape(-1))
@@ -122,7 +122,7 @@ class Machine:
             why = str(error) if isinstance(error, SwitchGNNError) else type(error).__name__
             if not isinstance(error, LostWorkerError):
                 why = f"Worker {self.worker} has failed: {why}"
-            self._tell(f"{_FAILED}{why[:_MOST_LETTERS]}")
+            self._tell(f"{_FAILED}{why}")
         for peer in self._peers.values():
             with suppress(OSError):
                 peer.shutdown(socket.SHUT_RDWR)  # wakes the helpers
@@ -146,7 +146,7 @@ class Machine:
     def _tell(self, word: str) -> None:
         for peer in self._peers.values():
             with suppress(OSError):  # the next step notices a process that has ended
-                peer.send(word.encode())
+                peer.send(word.encode()[:_MOST_BYTES])
 
     def _hear(self, worker: int) -> str:
         """Return the next word of another process, but no signs of life."""
@@ -183,10 +183,10 @@ def local_processes(
     if each == 1:
         yield None
         return
-    leader, limit = worker - worker % each, timeout_of(pace)
+    leader, limit = worker - worker % each, pace.timeout + pace.skew
     folder = private_folder("switchgnn-", _SHORT_FOLDER) if worker == leader else nullcontext()
     door = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    door.settimeout(limit.total_seconds())
+    door.settimeout(limit)
     with folder as own:
         found: list[Any] = [None] * partition.workers
         if own is not None:
@@ -194,8 +194,9 @@ def local_processes(
             door.listen(each)
         with collective():
             dist.all_gather_object(found, own)
-            leaders = dist.new_group(list(ranks[::each]), timeout=limit, backend="gloo")
-        try:
+            leaders = dist.new_group(
+                list(ranks[::each]), timeout=timedelta(seconds=limit), backend="gloo"
+            )
             if own is not None:
                 files = [os.memfd_create("switchgnn") for _ in range(_FILES)]
                 with door:
@@ -204,13 +205,8 @@ def local_processes(
                 door.connect(str(found[ranks[leader]] / "machine"))
                 door.send(str(worker).encode())
                 peers, files = {leader: door}, socket.recv_fds(door, 1, _FILES)[1]
-        except OSError as error:
-            raise LostWorkerError(
-                f"Worker {worker} cannot meet the others of its machine in {_SHORT_FOLDER}: "
-                f"{error}."
-            ) from error
     failed: BaseException | None = None
-    machine = Machine(*(worker, each, peers, files), limit=limit.total_seconds(), leaders=leaders)
+    machine = Machine(*(worker, each, peers, files), limit=limit, leaders=leaders)
     try:
         yield machine
     except BaseException as error:

@@ -27,8 +27,8 @@ from switchgnn.host.wire.header import PROTOCOL, Kind
 from switchgnn.host.wire.link import Link
 from switchgnn.training.bins import BinnedSum, BinOptions, distribute_in_bins
 from switchgnn.training.compression import CompressionOptions
-from switchgnn.training.errors import TrainingError
-from switchgnn.training.gradients import GradientSums, collective, share_cores, together_in_file
+from switchgnn.training.errors import TrainingError, collective
+from switchgnn.training.gradients import GradientSums, share_cores, together_in_file
 from switchgnn.training.layers.models import build_model, distribute
 from switchgnn.training.layers.norms import VertexSums
 from switchgnn.training.layers.pyg_layers import own_code, templates_removed

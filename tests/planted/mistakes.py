@@ -86,14 +86,6 @@ GROUPS = {
             (f"{MACHINE}::test_sums_are_those_over_all_other_workers",),
         ),
         Mistake(
-            "one_memory_for_all_steps",
-            "a process writes where another still reads the last sums",
-            "switchgnn/training/machine.py",
-            "dtype.itemsize, 1 - self._turn",
-            "dtype.itemsize, self._turn",
-            (f"{MACHINE}::test_results_stay_while_others_begin_the_next_step",),
-        ),
-        Mistake(
             "gradients_of_copies_to_one",
             "of the gradients of a row's copies only one comes back",
             "host/direct/transport.py",
