@@ -28,6 +28,7 @@ from bench.figures import install as fig_install
 from bench.figures import lanes as fig_lanes
 from bench.figures import local as fig_local
 from bench.figures import loss as fig_loss
+from bench.figures import machines as fig_machines
 from bench.figures import peers as fig_peers
 from bench.figures import plain as fig_plain
 from bench.figures import planner as fig_planner
@@ -62,6 +63,7 @@ _FIGURES = (
     fig_predicted,
     fig_auto,
     fig_training,
+    fig_machines,
     fig_peers,
     fig_stream,
     fig_allreduce,

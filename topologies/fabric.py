@@ -212,6 +212,7 @@ class Fabric(ABC):
         *,
         name: str = "worker",
         environment: Mapping[str, str] | None = None,
+        per_port: int = 1,
     ) -> Child:
         """Return a process at the worker's end of its link, with piped input and output.
 
@@ -220,6 +221,7 @@ class Fabric(ABC):
             command: program and arguments.
             name: what messages and the log file call it.
             environment: variables to set.
+            per_port: how many workers share a link.
 
         Returns:
             The process, not yet started.
@@ -231,7 +233,7 @@ class Fabric(ABC):
             pipe=True,
             environment={**temporary_files_in(self.folder), **(environment or {})},
             forkserver=self._forkserver,
-            namespace=self.worker_namespace(worker),
+            namespace=self.worker_namespace(worker // per_port),
         )
 
     def __enter__(self) -> "Fabric":

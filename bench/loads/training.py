@@ -39,6 +39,7 @@ class TrainingSetting:
     layers: int = 2  # of the GCN
     hidden: int = 32  # numbers of a hidden feature
     slots: int | None = None  # of the switch; None: all that the program has
+    per_machine: int = 1  # how many workers share a port
 
 
 class Trainings:
@@ -59,7 +60,7 @@ class Trainings:
         self.reports: dict[str, list[TrainReport]] = {transport: [] for transport in transports}
         for _ in range(settings.pairs):
             for transport, made in self.reports.items():
-                made.append(_train(setting, data, transport))
+                made.append(train_over(setting, data, transport))
 
     def epochs(self, name: str, what: str, rival: str, most: float) -> ResultLine:
         """Compare the epochs over the switch with those over another transport."""
@@ -88,7 +89,8 @@ def _copies(data: "Dataset") -> str:
     return f"{copies:.1f} remote copies of a boundary vertex on average"
 
 
-def _train(setting: TrainingSetting, data: "Dataset", transport: str) -> "TrainReport":
+def train_over(setting: TrainingSetting, data: "Dataset", transport: str) -> "TrainReport":
+    """Train over a transport, or over that which `auto` chooses."""
     make = {AUTO: lambda: auto_job(setting, data)}
     return train(make.get(transport, lambda: job_of(setting, transport))(), data)
 
@@ -130,7 +132,8 @@ def job_of(setting: TrainingSetting, transport: str) -> "TrainJob":
             ),
             pace=Pace(limits.window, 60.0),
         ),
-        workers=WORKERS,
+        workers=WORKERS // setting.per_machine,
+        per_machine=setting.per_machine,
         slots=setting.slots or load_program().slots,
         request=PlanRequest(partition="metis"),
         target=setting.target.value,

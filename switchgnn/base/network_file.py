@@ -74,6 +74,7 @@ class DescribedWorker:
     link: str = ""  # instead of `interface`, such as `udp:HOST:PORT:SWITCH_HOST:SWITCH_PORT`
     gloo: str = ""  # the interface for gradients; PyTorch chooses one if it is empty
     metrics: str = ""  # `HOST:PORT` of its metrics, or empty
+    processes: int = 1  # how many processes of its machine share the port, see `plan --parts`
 
     @property
     def station(self) -> Station:
@@ -200,6 +201,8 @@ def _of_links(network: DescribedNetwork) -> Iterator[str]:
     for number, worker in enumerate(network.workers):
         if bool(worker.interface) == bool(worker.link):
             yield f"worker {number} needs either an interface or a link"
+        if not 1 <= worker.processes <= _MOST_WORKERS:
+            yield f"worker {number} has {worker.processes} processes, not 1 to {_MOST_WORKERS}"
 
 
 def _of_metrics(network: DescribedNetwork) -> Iterator[str]:
@@ -293,7 +296,8 @@ def network_text(network: DescribedNetwork) -> str:
     ]
     names = ("switch", "port", "interface", "link", "mac", "ip", "gloo", "metrics")
     blocks += [
-        f"# worker {number}\n" + _block("workers", worker, names)
+        f"# worker {number}\n"
+        + _block("workers", worker, names + (("processes",) if worker.processes > 1 else ()))
         for number, worker in enumerate(network.workers)
     ]
     blocks += [

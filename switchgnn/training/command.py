@@ -80,6 +80,7 @@ def train(
         train_as_worker(
             *(part, seat.transport, training, tell),
             first=seat.first,
+            machine=seat.machine,
             seen=partial(serving_metrics, address or seat.metrics),
         )
     if as_json and worker == 0:

@@ -1,6 +1,7 @@
 """The errors of training."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 from switchgnn.base.errors import SwitchGNNError
 
@@ -19,6 +20,18 @@ class UnsupportedLayerError(TrainingError):
 
 class LostWorkerError(TrainingError):
     """Another worker has ended, or cannot be reached."""
+
+
+@contextmanager
+def collective() -> Iterator[None]:
+    """Raise LostWorkerError if the others cannot be reached in the block, as when one has ended."""
+    try:
+        yield
+    except (RuntimeError, OSError):
+        raise LostWorkerError(
+            "Another worker has ended or cannot be reached, so this one stops: look at the errors "
+            "of the others."
+        ) from None
 
 
 class ModelError(TrainingError):

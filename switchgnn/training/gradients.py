@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -21,7 +22,8 @@ from switchgnn.base.tasks import EventWriter, run_task
 from switchgnn.host.pace import Pace
 from switchgnn.host.reduce.reducer import Reducer
 from switchgnn.host.reduce.worker import FLOATS, INTEGERS, AllReduceTask, tensor_of
-from switchgnn.training.errors import LostWorkerError, TrainingError
+from switchgnn.training.errors import LostWorkerError, TrainingError, collective
+from switchgnn.training.machine import Machine
 
 # The key of the first failure in the store, and the most letters of its message.
 _FAILED, _MOST_LETTERS = "failed", 1000
@@ -41,18 +43,6 @@ def share_cores(processes: int) -> None:
     if "OMP_NUM_THREADS" not in os.environ:
         share = max(1, len(os.sched_getaffinity(0)) // processes)
         torch.set_num_threads(min(share, torch.get_num_threads()))
-
-
-@contextmanager
-def collective() -> Iterator[None]:
-    """Raise LostWorkerError if torch.distributed fails in the block, as when a worker has ended."""
-    try:
-        yield
-    except RuntimeError:
-        raise LostWorkerError(
-            "Another worker has ended or cannot be reached, so this one stops: look at the errors "
-            "of the others."
-        ) from None
 
 
 @contextmanager
@@ -108,7 +98,8 @@ def _word_left(store: Store) -> LostWorkerError | None:
 class GradientSums:
     """Sums over all workers, and broadcasts from worker 0, whose rank is ``first``.
 
-    `reducer`: adds up gradients of float32 in the switch; None: Gloo does.
+    `reducer`: adds up gradients of float32 in the switch; None: Gloo does. `machine`: the processes
+    of the worker's machine, which add up first.
     """
 
     def __init__(
@@ -116,12 +107,14 @@ class GradientSums:
         first: int = 0,
         attending: Callable[[], AbstractContextManager[None]] = nullcontext,
         reducer: Reducer | None = None,
+        machine: Machine | None = None,
     ) -> None:
         self.seconds = 0.0  # the time spent adding so far
         self.gradients = 0  # numbers that were added up as gradients so far
         self._reducer = reducer
         self._first = first
         self._attending = attending
+        self._machine = machine
         self._alone = not dist.is_initialized() or dist.get_world_size() == 1
 
     def add_with_gradients(
@@ -159,7 +152,11 @@ class GradientSums:
 
     def _add(self, values: Tensor, reduce: Callable[[Tensor], None]) -> None:
         started = time.perf_counter()
-        _through_cpu(values, reduce)
+        if self._machine is None:
+            _through_cpu(values, reduce)
+        else:
+            with self._attending():
+                _through_cpu(values, partial(self._machine.add, reduce))
         self.seconds += time.perf_counter() - started
 
     def spread(self, values: Tensor) -> Tensor:
@@ -191,8 +188,9 @@ class GradientSums:
         values.copy_(torch.from_numpy(sums))
 
     def _reduce(self, values: Tensor) -> None:
-        with self._attending(), collective():
-            dist.all_reduce(values)
+        machine = self._machine
+        with nullcontext() if machine else self._attending(), collective():
+            dist.all_reduce(values, group=machine and machine.leaders)
 
     def _broadcast(self, values: Tensor) -> None:
         with self._attending(), collective():

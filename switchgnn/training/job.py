@@ -36,17 +36,19 @@ from switchgnn.planner.presets import PAPER, PlanContext, PlanRequest, resolve_s
 from switchgnn.training.data.dataset import Dataset
 from switchgnn.training.data.load import dataset_from_pyg, load_dataset, split_of_indices
 from switchgnn.training.data.weights import told_cost
-from switchgnn.training.errors import JobError
+from switchgnn.training.errors import DatasetError, JobError
 from switchgnn.training.partition import (
     SHARED_FILE,
     Partition,
+    machines_of,
     partition_file,
     read_partition,
+    split_machines,
     write_partitions,
 )
 
 JOB_FILE, PLAN_FOLDER, PARTS_FOLDER = "job.json", "plan", "parts"
-FORMAT, VERSION = "switchgnn-job", 4
+FORMAT, VERSION = "switchgnn-job", 5
 _MOST_BYTES = 1 << 20
 _TENSORS = ("x", "edge_index", "y")
 _MASKS = ("train_mask", "val_mask", "test_mask")
@@ -55,46 +57,35 @@ _OGB_SPLITS = ("train", "valid", "test")
 
 @dataclass(frozen=True)
 class Job:
-    """What the workers of a job share.
-
-    Attributes:
-        data: the name of the data set.
-        leaf_of_worker: the leaf of each worker in the plan; empty for a star.
-        spines: the number of spines; 0 in a star.
-        vertices, edges: of the whole graph.
-        features: the length of a row.
-        multilabel: whether a vertex may have any number of classes.
-        train, validation, test: the numbers of vertices of each split in the whole graph.
-        plan: the digest of the plan.
-        parts: SHA-256 in hex of each worker's part.
-        shared: SHA-256 in hex of what the parts share.
-        schedules: SHA-256 in hex of each worker's schedules of what the plan leaves to the hosts,
-            forward and backward, worker by worker; empty where it leaves nothing.
-        why: what weights of edges cost, and whether the switch pays off, where exchanges were
-            predicted; or empty.
-        digest: SHA-256 in hex over the canonical JSON of all fields but this one.
-    """
+    """What the workers of a job share."""
 
     format: str
     version: int
-    data: str
+    data: str  # the name of the data set
     workers: int
-    leaf_of_worker: tuple[int, ...]
-    spines: int
+    workers_per_machine: int  # those of a machine are one worker of the plan
+    leaf_of_worker: tuple[int, ...]  # the leaf of each worker in the plan; empty for a star
+    spines: int  # the number of spines; 0 in a star
+    # of the whole graph
     vertices: int
     edges: int
-    features: int
+    features: int  # the length of a row
     classes: int
-    multilabel: bool
+    multilabel: bool  # whether a vertex may have any number of classes
+    # the numbers of vertices of each split in the whole graph
     train: int
     validation: int
     test: int
-    plan: str
-    parts: tuple[str, ...]
-    shared: str
+    plan: str  # the digest of the plan
+    parts: tuple[str, ...]  # SHA-256 in hex of each worker's part
+    shared: str  # SHA-256 in hex of what the parts share
+    # SHA-256 in hex of each machine's schedules of what the plan leaves to the hosts, forward and
+    # backward, one by one; empty where it leaves nothing
     schedules: tuple[str, ...]
+    # what weights of edges cost, and whether the switch pays off, where exchanges were predicted;
+    # or empty
     why: str
-    digest: str
+    digest: str  # SHA-256 in hex over the canonical JSON of all fields but this one
 
 
 def write_job(
@@ -102,6 +93,7 @@ def write_job(
     workers: int,
     folder: str | Path,
     *,
+    workers_per_machine: int = 1,
     name: str = "data",
     request: PlanRequest | None = None,
     slots: int | None = None,
@@ -121,6 +113,7 @@ def write_job(
             data set as for `load_dataset`.
         workers: the number of workers.
         folder: new, empty, or an older job, which is replaced as a whole.
+        workers_per_machine: how many of them are on each machine and share its port.
         name: the name of a ``Data`` in messages and reports.
         request: the strategies; None: those of the paper.
         slots: the aggregators that a block may use; None: all of the program's.
@@ -150,8 +143,9 @@ def write_job(
     dataset = _dataset_of(data, name)
     request = request or PlanRequest(PAPER)
     program = load_program()
-    leaf_spine = even_leaf_spine(workers, leaves, spines) if leaves else None
-    context = PlanContext(workers, slots or program.slots, leaf_spine=leaf_spine)
+    machines = machines_of(workers, workers_per_machine)
+    leaf_spine = even_leaf_spine(machines, leaves, spines) if leaves else None
+    context = PlanContext(machines, slots or program.slots, leaf_spine=leaf_spine)
     usual = {USUAL_WIDTH: 1.0}
     context, assignment = choose_lanes(request, dataset.graph, context, usual, seed)
     choice = resolve_strategies(request, dataset.graph, context)
@@ -175,13 +169,15 @@ def write_job(
         cost = told_cost(dataset.graph, of_vertices, dataset.factors)
         with writing(), replacing(target) as new:
             write_plan(plan, new / PLAN_FOLDER)
-            write_partitions(dataset, of_vertices, new / PARTS_FOLDER)
+            parts = split_machines(dataset.graph, of_vertices, workers_per_machine, seed)
+            write_partitions(dataset, parts, new / PARTS_FOLDER, workers_per_machine)
             schedules = _write_schedules(graph, plan, new / PARTS_FOLDER)
             job = Job(
                 format=FORMAT,
                 version=VERSION,
                 data=dataset.name,
                 workers=workers,
+                workers_per_machine=workers_per_machine,
                 leaf_of_worker=leaf_spine.leaf_of_worker if leaf_spine else (),
                 spines=leaf_spine.spines if leaf_spine else 0,
                 vertices=dataset.vertices,
@@ -266,11 +262,11 @@ def read_job(folder: str | Path) -> Job:
         job = make_record(Job, fields)
         if len(job.parts) != job.workers:
             raise RecordError(f"it has {len(job.parts)} parts")
-        if len(job.schedules) not in (0, 2 * job.workers):
+        if len(job.schedules) not in (0, 2 * machines_of(job.workers, job.workers_per_machine)):
             raise RecordError(f"it has {len(job.schedules)} schedules")
         if job.digest != _job_digest(job):
             raise RecordError("it was changed after it was written")
-    except RecordError as error:
+    except (RecordError, DatasetError) as error:
         raise JobError(f"{path} is not a valid job, write it again: {error}.") from error
     return job
 
@@ -283,8 +279,9 @@ def check_part(folder: str | Path, job: Job, worker: int) -> None:
     parts = Path(folder) / PARTS_FOLDER
     files = {SHARED_FILE: job.shared, partition_file(worker): job.parts[worker]}
     if job.schedules:
-        own = job.schedules[2 * worker : 2 * worker + 2]
-        files |= {path.name: digest for path, digest in zip(_both(parts, worker), own, strict=True)}
+        machine = worker // job.workers_per_machine
+        own = zip(_both(parts, machine), job.schedules[2 * machine :], strict=False)
+        files |= {path.name: digest for path, digest in own}
     for file, expected in files.items():
         try:
             digest = _digest(parts / file)
@@ -297,9 +294,9 @@ def check_part(folder: str | Path, job: Job, worker: int) -> None:
             raise JobError(f"{parts / file} is not the job's: copy the whole job again.")
 
 
-def job_schedule(folder: str | Path, job: Job, worker: int) -> Path | None:
-    """Return the file of a worker's forward schedule; None where nothing is left to the hosts."""
-    return _both(Path(folder) / PARTS_FOLDER, worker)[0] if job.schedules else None
+def job_schedule(folder: str | Path, job: Job, machine: int) -> Path | None:
+    """Return the file of a machine's forward schedule; None where nothing is left to the hosts."""
+    return _both(Path(folder) / PARTS_FOLDER, machine)[0] if job.schedules else None
 
 
 def read_part(folder: str | Path, job: Job, worker: int) -> Partition:

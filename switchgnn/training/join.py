@@ -30,12 +30,13 @@ from switchgnn.host.wire.addresses import Addresses
 from switchgnn.p4src import load_program
 from switchgnn.training.cache import CacheControl, Compressing
 from switchgnn.training.compression import OFF, CompressionOptions
-from switchgnn.training.errors import JobError
-from switchgnn.training.gradients import GradientSums, collective, share_cores, timeout_of, together
+from switchgnn.training.errors import JobError, collective
+from switchgnn.training.gradients import GradientSums, share_cores, timeout_of, together
 from switchgnn.training.job import PLAN_FOLDER, Job, job_schedule, read_job, read_part
 from switchgnn.training.layers.check import check_model
 from switchgnn.training.layers.models import distribute
 from switchgnn.training.layers.norms import VertexSums
+from switchgnn.training.machine import Machine, local_processes, opened
 from switchgnn.training.partition import Partition
 from switchgnn.training.sums import RemoteSum
 from switchgnn.training.worker import view_of
@@ -92,6 +93,7 @@ class Seat:
     first: int  # the rank of worker 0
     session: int  # the number of this session on the switches
     metrics: str = ""  # `HOST:PORT` of its metrics, as in the network file; empty for none
+    machine: Machine | None = None  # the processes of its machine, if there are others
 
 
 class Worker:
@@ -124,7 +126,7 @@ class Worker:
         self.remote = remote
         self._first = seat.first
         self._seed = seed
-        self._sums = GradientSums(seat.first, remote.attending)
+        self._sums = GradientSums(seat.first, remote.attending, machine=seat.machine)
         self._vertices = VertexSums(self._sums.add)
         self._cache: CacheControl | None = None
 
@@ -323,9 +325,10 @@ def join(
     """Take part in a job.
 
     The process is the only worker of the network file whose interface, with its MAC, is on this
-    machine. If none or several are, the worker's number is the process's rank. Worker 0 opens a
-    new session on the switches, so its machine must reach their P4Runtime. The worker serves
-    metrics if the network file has an address for them.
+    machine, or of its processes the one of torchrun's local rank. If none or several workers are,
+    the worker's number is the process's rank. Worker 0 opens a new session on the switches, so its
+    machine must reach their P4Runtime. The worker serves metrics if the network file has an address
+    for them.
 
     Args:
         job: its folder, as written by ``write_job`` or `switchgnn plan --parts`.
@@ -367,21 +370,22 @@ def take_seat(
     facts, described = read_job(folder), read_network(Path(network))
     rank, size = _rank_and_size()
     _check(facts, described, size, folder)
-    number = _number(described, rank)
-    metrics = described.workers[number].metrics
+    number = _number(described, rank, facts.workers_per_machine)
+    port, seat = divmod(number, facts.workers_per_machine)
+    worker = described.workers[port]
+    metrics = "" if seat else worker.metrics
     if metrics:
         check_installed()
-    with _together(described.workers[number].gloo, size, pace, number):
-        first = _meet(number, size)
+    with _together(worker.gloo, size, pace, number):
+        first, *_ = ranks = _meet(number, size)
         if facts.why and number == 0:
             sys.stderr.write(f"{facts.why}\n")
         partition = read_part(folder, facts, number)
         session = _shared_session(session, folder, described, number=number, size=size, first=first)
-        worker = described.workers[number]
-        leaf = described.leaves[described.leaf_of_worker[number]]
+        leaf = described.leaves[described.leaf_of_worker[port]]
         end = WorkerEnd(
-            worker=number,
-            workers=partition.workers,
+            worker=port,
+            workers=len(described.workers),
             vertices=partition.sent_rows,
             pace=pace,
             link=worker.opens,
@@ -390,12 +394,15 @@ def take_seat(
             stations=tuple(each.station for each in described.workers),
             plan=folder / PLAN_FOLDER,
             session=session,
-            schedule=job_schedule(folder, facts, number),
+            schedule=job_schedule(folder, facts, port),
             seed=seed,
             compression=compression,
         )
-        with open_switch(end) as transport:
-            yield Seat(facts, folder, partition, transport, first, session, metrics)
+        with (
+            local_processes(partition, ranks, pace) as machine,
+            opened(open_switch, end, partition, machine) as transport,
+        ):
+            yield Seat(facts, folder, partition, transport, first, session, metrics, machine)
             transport.close()
 
 
@@ -409,20 +416,30 @@ def _rank_and_size() -> tuple[int, int]:
         ) from error
 
 
-def _number(network: DescribedNetwork, rank: int) -> int:
+def _number(network: DescribedNetwork, rank: int, each: int) -> int:
+    local = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
     here = {(each.name, each.mac) for each in interfaces()}
     own = [
         number
         for number, worker in enumerate(network.workers)
         if (worker.interface, worker.mac.lower()) in here
     ]
-    return own[0] if len(own) == 1 else rank
+    if len(own) != 1:
+        return rank
+    if local > each:
+        raise JobError(
+            f"torchrun has started {local} processes here, and worker {own[0]} of the network has "
+            f"processes = {each}: give all machines a network file with processes = {local}, and a "
+            f"job of switchgnn plan --workers-per-machine {local}."
+        )
+    seat = int(os.environ["LOCAL_RANK"]) if local == each > 1 else rank % each
+    return own[0] * each + seat
 
 
-def _meet(number: int, size: int) -> int:
-    """Exchange worker numbers and cores, and limit threads; return the rank of worker 0."""
+def _meet(number: int, size: int) -> list[int]:
+    """Exchange worker numbers and cores, and limit threads; return the rank of each worker."""
     if size == 1:
-        return 0
+        return [0]
     mine = torch.tensor([number, _cores()])
     found = [torch.zeros_like(mine) for _ in range(size)]
     with collective():
@@ -434,7 +451,7 @@ def _meet(number: int, size: int) -> int:
             "of them once: give all machines the same network file, and each its own interface."
         )
     share_cores(sum(int(each[1]) == int(mine[1]) for each in found))
-    return numbers.index(0)
+    return [numbers.index(worker) for worker in range(size)]
 
 
 def _cores() -> int:
@@ -447,10 +464,16 @@ def _cores() -> int:
 def _check(job: Job, network: DescribedNetwork, size: int, folder: Path) -> None:
     if size != job.workers:
         raise JobError(f"The job {folder} is for {job.workers} workers, and {size} were started.")
-    if len(network.workers) != job.workers:
+    each = job.workers_per_machine
+    if len(network.workers) * each != job.workers:
         raise JobError(
-            f"The job {folder} is for {job.workers} workers, and the network has "
+            f"The job {folder} is for {job.workers // each} workers, and the network has "
             f"{len(network.workers)}."
+        )
+    if other := [worker.processes for worker in network.workers if worker.processes != each]:
+        raise JobError(
+            f"The job {folder} has {each} workers per machine, and a worker of the network has "
+            f"processes = {other[0]}: change one of them."
         )
     leaf_of_worker = network.leaf_of_worker if network.cables else ()
     if (leaf_of_worker, len(network.spines)) != (job.leaf_of_worker, job.spines):

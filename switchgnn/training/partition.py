@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,9 @@ from switchgnn.base.arrays import ArrayKind, ArraysError, pack_arrays, read_arra
 from switchgnn.base.files import read_bounded, reason_to_keep, replacing
 from switchgnn.base.full_disk import why_not_written
 from switchgnn.base.records import RecordError, make_record, parse_json
-from switchgnn.planner.partition.workers import check_assignment
+from switchgnn.planner.graphs.graph import Graph
+from switchgnn.planner.partition.metis import partition_vertices
+from switchgnn.planner.partition.workers import check_assignment, fill_parts
 from switchgnn.training.data.dataset import OF_VERTICES, Dataset
 from switchgnn.training.data.weights import partial_sums
 from switchgnn.training.errors import DatasetError
@@ -34,55 +36,55 @@ class PartitionedData:
     total_train: int
     total_validation: int
     total_test: int
+    workers_per_machine: int = 1  # those of a machine have consecutive numbers
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Partition(PartitionedData):
     """One worker's vertices, and what it knows of the other workers; a row is a local vertex.
 
-    Attributes:
-        worker: the number of the worker.
-        vertices: int64[n], ids in the whole graph, ascending; the position is the row, as in a
-            WorkerPart of a plan with the same assignment.
-        edges: int64[2, E], rows (source, destination) of the edges with both ends here, and of
-            the self-loops of the input; sorted by source, then destination.
-        self_loop: bool[n], whether the vertex had a self-loop in the input.
-        in_degree: int64[n], the edges into the vertex in the whole graph, without self-loops.
-        out_degree: int64[n], the edges out of it.
-        features: float32[n, F].
-        labels: int64[n], or float32[n, C] or bool[n, C] if `multilabel`; see Dataset.
-        train, validation, test: bool[n], the split.
-        edge_weights: float32[E], or None if the data set has no weights.
-        in_weight: float32[n], the weights of the edges that in_degree counts, added up; or None.
-        factors: float32[2, n], of sources and destinations; the weight of an edge to another worker
-            is a product of both. None: there are none, or no weights.
-        partial: int64[2, X], the edges to other workers as (row, number of the partial sum); None:
-            rows are sent, and no partial sums.
-        partial_weights: float32[X], or None.
-
     Raises:
         DatasetError: the arrays do not belong together.
     """
 
-    worker: int
+    worker: int  # the number of the worker
+    # int64[n], ids in the whole graph, ascending; the position is the row, as in a WorkerPart of a
+    # plan with the same assignment
     vertices: NDArray[np.int64]
+    # int64[2, E], rows (source, destination) of the edges with both ends here, and of the
+    # self-loops of the input; sorted by source, then destination
     edges: NDArray[np.int64]
-    self_loop: NDArray[np.bool_]
+    self_loop: NDArray[np.bool_]  # bool[n], whether the vertex had a self-loop in the input
+    # int64[n], the edges into the vertex in the whole graph, without self-loops
     in_degree: NDArray[np.int64]
-    out_degree: NDArray[np.int64]
-    features: NDArray[np.float32]
+    out_degree: NDArray[np.int64]  # int64[n], the edges out of it
+    features: NDArray[np.float32]  # float32[n, F]
+    # int64[n], or float32[n, C] or bool[n, C] if `multilabel`; see Dataset
     labels: NDArray[np.int64] | NDArray[np.float32] | NDArray[np.bool_]
+    # bool[n], the split
     train: NDArray[np.bool_]
     validation: NDArray[np.bool_]
     test: NDArray[np.bool_]
+    # float32[E], or None if the data set has no weights
     edge_weights: NDArray[np.float32] | None = None
+    # float32[n], the weights of the edges that in_degree counts, added up; or None
     in_weight: NDArray[np.float32] | None = None
+    # float32[2, n], of sources and destinations; the weight of an edge to another worker is a
+    # product of both. None: there are none, or no weights.
     factors: NDArray[np.float32] | None = None
+    # int64[2, X], the edges to other workers as (row, number of the partial sum); None: rows are
+    # sent, and no partial sums
     partial: NDArray[np.int64] | None = None
-    partial_weights: NDArray[np.float32] | None = None
+    partial_weights: NDArray[np.float32] | None = None  # float32[X], or None
+    # int64[m], for each vertex of the worker's machine, ids ascending, which of the machine's
+    # workers holds it; empty with one worker per machine
+    machine: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
+    # int64[2, B], the edges with one end here and the other at another worker of the machine, as
+    # positions in `machine`
+    beside: NDArray[np.int64] = field(default_factory=lambda: np.empty((2, 0), np.int64))
 
     def __post_init__(self) -> None:
-        rows = len(self.vertices)
+        rows, each = len(self.vertices), self.workers_per_machine
         per_vertex = (self.self_loop, self.in_degree, self.out_degree, self.features, self.labels)
         masks = (self.train, self.validation, self.test)
         fits = (
@@ -94,6 +96,9 @@ class Partition(PartitionedData):
             and self.edges.max(initial=-1) < rows
             and self.labels.shape[1:] == ((self.classes,) if self.multilabel else ())
             and self._weights_fit()
+            and self.beside.min(initial=0) >= 0
+            and self.beside.max(initial=-1) < len(self.machine)
+            and (each == 1 or (each > 1 and len(self.place) == rows))
         )
         if not fits:
             raise DatasetError(
@@ -124,13 +129,43 @@ class Partition(PartitionedData):
 
     @property
     def sent_rows(self) -> int:
-        """The rows of an exchange: one of each vertex, then the partial sums."""
-        return len(self.vertices) + self.partial_sums
+        """The rows of an exchange: of each vertex of the machine, or those of partial sums, too."""
+        return len(self.machine) or len(self.vertices) + self.partial_sums
 
     @property
     def in_degree_with_self_loops(self) -> NDArray[np.int64]:
         """int64[n]; self-loops of the input count once."""
         return self.in_degree + self.self_loop
+
+    @property
+    def place(self) -> NDArray[np.int64]:
+        """int64[n], the positions of the vertices among those of the machine."""
+        return np.flatnonzero(self.machine == self.worker % self.workers_per_machine)
+
+
+def machines_of(workers: int, per_machine: int) -> int:
+    """Return how many machines some workers are on."""
+    if per_machine < 1 or workers % per_machine:
+        raise DatasetError(f"{workers} workers cannot be {per_machine} on each machine.")
+    return workers // per_machine
+
+
+def split_machines(
+    graph: Graph, machine: NDArray[np.int32], per_machine: int, seed: int
+) -> NDArray[np.int32]:
+    """Return the worker of each vertex, int32[V], from its machine: with METIS, as for machines."""
+    if per_machine == 1:
+        return machine
+    edges, degree = np.stack(graph.edges()), np.diff(graph.indptr)
+    machines = int(machine.max(initial=0)) + 1
+    row, owner = _rows(machine, machines), machine[edges]
+    worker: NDArray[np.int32] = machine * np.int32(per_machine)
+    for each in range(machines):
+        own = np.flatnonzero(machine == each)
+        inside = row[edges[:, (owner == each).all(axis=0)]]
+        part = partition_vertices(*inside, vertices=len(own), parts=per_machine, seed=seed)
+        worker[own] += fill_parts(part, per_machine, degree[own])
+    return check_assignment(graph, machines * per_machine, worker)
 
 
 _OF_WEIGHTS = ("edge_weights", "in_weight", "factors", "partial_weights")
@@ -138,12 +173,18 @@ _SPLITS = ("train", "validation", "test")
 _OF_DATASET = ("name", "classes", "multilabel", "undirected")
 
 
-def partition_dataset(data: Dataset, assignment: NDArray[np.integer]) -> Iterator[Partition]:
+def partition_dataset(
+    data: Dataset, assignment: NDArray[np.integer], per_machine: int = 1
+) -> Iterator[Partition]:
     """Yield the part of each worker, 0 first; only one of them has to be in memory at a time.
 
     Args:
         data: the data set, with V vertices.
         assignment: integers[V], the worker of each vertex; the largest is the last worker.
+        per_machine: how many workers are on each machine.
+
+    Yields:
+        The part of a worker.
 
     Raises:
         PlannerError: an assignment of another length, or that leaves a worker without vertices.
@@ -156,22 +197,34 @@ def partition_dataset(data: Dataset, assignment: NDArray[np.integer]) -> Iterato
     local, local_owner = edges[:, stays], owner[edges[0][stays]]
     entering = np.bincount(data.graph.indices, data.graph.weights, minlength=data.vertices)
     sums = partial_sums(data.graph, owner) if weights is not None and data.factors is None else None
+    if sums is not None and per_machine > 1:
+        raise DatasetError(
+            f"Data set {data.name} has weights of edges that are no products of factors, for which "
+            "workers of one machine have no partial sums: drop the weights, or give each worker a "
+            "port."
+        )
     has_loop = np.zeros(data.vertices, dtype=bool)
     has_loop[data.self_loops] = True
     in_degree = np.bincount(data.graph.indices, minlength=data.vertices).astype(np.int64)
     out_degree = np.diff(data.graph.indptr)
     shared: dict[str, Any] = {name: getattr(data, name) for name in _OF_DATASET}
     shared |= {f"total_{name}": int(getattr(data, name).sum()) for name in _SPLITS}
+    shared["workers_per_machine"] = per_machine
+    on, seat = owner // per_machine, owner.astype(np.int64) % per_machine
+    row_of_machine = _rows(on, machines_of(workers, per_machine))
+    near = edges[:, ~stays & (on[edges[0]] == on[edges[1]])]
     for worker in range(workers):
         vertices, mine = np.flatnonzero(owner == worker).astype(np.int64), local_owner == worker
-        weighted: dict[str, Any] = {}
         if weights is not None:
-            weighted = {"edge_weights": weights[stays][mine]}
-            weighted["in_weight"] = entering[vertices].astype(np.float32)
+            shared["edge_weights"] = weights[stays][mine]
+            shared["in_weight"] = entering[vertices].astype(np.float32)
             if workers > 1 and data.factors is not None:
-                weighted["factors"] = data.factors[:, vertices]
+                shared["factors"] = data.factors[:, vertices]
             elif workers > 1 and sums is not None:
-                weighted |= sums.of_worker(worker, row)
+                shared |= sums.of_worker(worker, row)
+        if per_machine > 1:
+            shared["machine"] = seat[on == worker // per_machine]
+            shared["beside"] = row_of_machine[near[:, (owner[near] == worker).any(axis=0)]]
         yield Partition(
             worker=worker,
             workers=workers,
@@ -183,7 +236,6 @@ def partition_dataset(data: Dataset, assignment: NDArray[np.integer]) -> Iterato
             total_vertices=data.vertices,
             **{name: getattr(data, name)[vertices] for name in OF_VERTICES},
             **shared,
-            **weighted,
         )
 
 
@@ -226,6 +278,8 @@ ARRAYS: Mapping[str, ArrayKind] = {
     "factors": ArrayKind(("<f4",), (2,), optional=True),
     "partial": ArrayKind(("<i8",), (2,), optional=True),
     "partial_weights": ArrayKind(("<f4",), optional=True),
+    "machine": ArrayKind(("<i8",), optional=True),
+    "beside": ArrayKind(("<i8",), (2,), optional=True),
 }
 SHARED = tuple(field.name for field in fields(PartitionedData))
 
@@ -235,13 +289,16 @@ def partition_file(worker: int) -> str:
     return f"partition-{worker:03d}.safetensors"
 
 
-def write_partitions(data: Dataset, assignment: NDArray[np.integer], folder: str | Path) -> None:
+def write_partitions(
+    data: Dataset, assignment: NDArray[np.integer], folder: str | Path, per_machine: int = 1
+) -> None:
     """Write the part of each worker; a reader sees either all of them or none.
 
     Args:
         data: the data set.
         assignment: as for `partition_dataset`.
         folder: new, empty, or older partitions, which are replaced as a whole.
+        per_machine: as for `partition_dataset`.
 
     Raises:
         DatasetError: `folder` holds something else, or cannot be written.
@@ -252,7 +309,7 @@ def write_partitions(data: Dataset, assignment: NDArray[np.integer], folder: str
         if reason := reason_to_keep(target, "partitions", _is_ours):
             raise DatasetError(reason)
         with replacing(target) as new:
-            for part in partition_dataset(data, assignment):
+            for part in partition_dataset(data, assignment, per_machine):
                 _write(part, new)
     except OSError as error:
         raise DatasetError(

@@ -27,11 +27,12 @@ from switchgnn.host.wire.header import PROTOCOL, Kind
 from switchgnn.host.wire.link import Link
 from switchgnn.training.bins import BinnedSum, BinOptions, distribute_in_bins
 from switchgnn.training.compression import CompressionOptions
-from switchgnn.training.errors import TrainingError
-from switchgnn.training.gradients import GradientSums, collective, share_cores, together_in_file
+from switchgnn.training.errors import TrainingError, collective
+from switchgnn.training.gradients import GradientSums, share_cores, together_in_file
 from switchgnn.training.layers.models import build_model, distribute
 from switchgnn.training.layers.norms import VertexSums
 from switchgnn.training.layers.pyg_layers import own_code, templates_removed
+from switchgnn.training.machine import Machine, local_processes, opened
 from switchgnn.training.options import DeviceName, ModelOptions, ReduceBy, TrainOptions, own_device
 from switchgnn.training.partition import Partition, read_partition
 from switchgnn.training.sums import Ledger, RemoteSum
@@ -61,10 +62,12 @@ def train_as_worker(
     seen: Callable[[WorkerView], AbstractContextManager[object]] = nullcontext,
     reducer: Reducer | None = None,
     binned: bool = False,
+    machine: Machine | None = None,
 ) -> Ledger:
     """Train alone, or as a member of the process group, where worker 0 has the rank ``first``.
 
     ``reducer`` adds up the gradients; None: Gloo does. ``binned``: see ``TransportKind``.
+    ``machine``: as for ``GradientSums``.
     """
     with own_code(training.model.model):
         torch.manual_seed(training.options.seed)
@@ -77,7 +80,7 @@ def train_as_worker(
         else:
             remote = RemoteSum(transport, keep=training.compression.keep)
         with remote:
-            sums = GradientSums(first, remote.attending, reducer)
+            sums = GradientSums(first, remote.attending, reducer, machine)
             divide = distribute_in_bins if binned else distribute
             cast("Callable[..., nn.Module]", divide)(
                 *(model, partition, remote),
@@ -128,6 +131,14 @@ class TrainTask:
     config: LinkConfig = NO_LINK  # has what the transport needs
     partitions: Path = Path()  # the folder of all partitions
     meeting: Path | None = None  # the file in which the workers meet; None for a single one
+    # how many workers share the link, and which of them this is; the first uses it for all
+    per_machine: int = 1
+    seat: int = 0
+
+    @property
+    def worker(self) -> int:
+        """The number of the worker."""
+        return self.config.worker * self.per_machine + self.seat
 
 
 def run(line: str) -> None:
@@ -137,16 +148,19 @@ def run(line: str) -> None:
 
 def _train(task: TrainTask, events: EventWriter) -> None:
     config = task.config
-    partition = read_partition(task.partitions, config.worker)
+    partition = read_partition(task.partitions, task.worker)
     share_cores(partition.workers)
     with ExitStack() as stack:
         stack.enter_context(_group(task, partition.workers))
+        ranks = range(partition.workers)
+        machine = stack.enter_context(local_processes(partition, ranks, task.pace))
         end, reducer = _end(task, partition), None
-        if task.reduce.words and partition.workers > 1:
-            switch = stack.enter_context(switch_sums(end, task.reduce.words))
+        if task.reduce.words and end.workers > 1 and not task.seat:
+            leaders = None if machine is None else machine.leaders
+            switch = stack.enter_context(switch_sums(end, task.reduce.words, leaders))
             end, reducer = switch.end, switch.reducer
         kind = transport_kind(task.transport)
-        transport = stack.enter_context(kind.open(end))
+        transport = stack.enter_context(opened(kind.open, end, partition, machine))
 
         def tell(report: EpochReport) -> None:
             traffic = transport.traffic._asdict()
@@ -163,6 +177,7 @@ def _train(task: TrainTask, events: EventWriter) -> None:
             seen=seen,
             reducer=reducer,
             binned=kind.binned,
+            machine=machine,
         )
         traffic = transport.traffic._asdict()
         transport.close()
@@ -175,15 +190,15 @@ def _group(task: TrainTask, size: int) -> AbstractContextManager[None]:
     if size == 1:
         return nullcontext()
     if task.meeting is None:
-        raise TrainingError(f"Worker {task.config.worker} was given no file to meet the others in.")
-    return together_in_file(task.meeting, task.config.worker, size, task.pace)
+        raise TrainingError(f"Worker {task.worker} was given no file to meet the others in.")
+    return together_in_file(task.meeting, task.worker, size, task.pace)
 
 
 def _end(task: TrainTask, partition: Partition) -> WorkerEnd:
     seed = task.training.options.seed
     return WorkerEnd.of(
         task.config,
-        workers=partition.workers,
+        workers=partition.workers // partition.workers_per_machine,
         vertices=partition.sent_rows,
         pace=task.pace,
         sampling=task.sampling,
@@ -203,10 +218,12 @@ class SwitchSums:
 
 
 @contextmanager
-def switch_sums(end: WorkerEnd, words: int) -> Iterator[SwitchSums]:
+def switch_sums(
+    end: WorkerEnd, words: int, group: dist.ProcessGroup | None = None
+) -> Iterator[SwitchSums]:
     """Share the link of a worker between neighbour sums and all-reduces, for the block.
 
-    The workers agree on the first fragment in their process group.
+    The workers agree on the first fragment in their process group, or that of their leaders.
 
     `words`: int32 of each number, 2 or 1.
     """
@@ -214,13 +231,13 @@ def switch_sums(end: WorkerEnd, words: int) -> Iterator[SwitchSums]:
     sums, reduces = split_link(whole, kinds_from(Kind.REDUCE))
     with sums, reduces:
         stream = reduce_stream(end, reduces, pace=end.pace, clock=end.clock, words=words)
-        stream.start(_largest_of_all(stream.query().first))
+        stream.start(_largest_of_all(stream.query().first, group))
         with Reducer(stream) as reducer:
             yield SwitchSums(replace(end, shared=sums), reducer, reduces)
 
 
-def _largest_of_all(number: int) -> int:
+def _largest_of_all(number: int, group: dist.ProcessGroup | None) -> int:
     numbers = torch.tensor([number])
     with collective():
-        dist.all_reduce(numbers, dist.ReduceOp.MAX)
+        dist.all_reduce(numbers, dist.ReduceOp.MAX, group)
     return int(numbers[0])

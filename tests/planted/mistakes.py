@@ -18,6 +18,7 @@ CAPTURE = f"{E2E}/test_capture.py"
 BUNDLES = f"{E2E}/test_bundles.py"
 LIVE = f"{E2E}/test_live.py"
 PTF = "tests/ptf/test_ptf.py"
+MACHINE = "tests/training/test_machine.py"
 CHECKPOINT = "tests/training/test_checkpoint.py"
 STAGING = "tests/training/test_staging.py"
 LAYERS = "tests/training/layers/test_layers.py"
@@ -83,6 +84,14 @@ GROUPS = {
             "LocalSum(part.partial, shape, part.partial_weights)",
             "LocalSum(part.partial, shape)",
             (f"{LAYERS}::test_weights_of_edges_count_as_on_the_whole[graph-any-3-directed]",),
+        ),
+        Mistake(
+            "gradients_along_the_edges_within_machines",
+            "within a machine gradients go along the edges, in place of against them",
+            "switchgnn/training/machine.py",
+            "partition.beside[::step]",
+            "partition.beside[:: step * step]",
+            (f"{MACHINE}::test_sums_are_those_over_all_other_workers",),
         ),
         Mistake(
             "gradients_of_copies_to_one",

@@ -6,6 +6,7 @@ import sys
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ from switchgnn.training.join import open_session
 from tests.network.usual import described_leaf_spine, described_star
 from tests.support.speed import seconds_here
 from tests.torch.machines import one_machine
+from tests.training.plain_loop import train_plainly
 
 
 @pytest.fixture(scope="module")
@@ -67,6 +69,33 @@ def test_another_network(folder):
     assert "other leaves and spines" in refused(folder)
     (folder / "network.toml").unlink()
     assert "Cannot read the network" in refused(folder, NetworkError)
+
+
+def test_local_workers_without_a_network_file_that_has_them(folder, monkeypatch):
+    star = described_star(2)
+    shared = [replace(worker, processes=2) for worker in star.workers]
+    write(folder, replace(star, workers=tuple(shared)))
+    assert "has 1 workers per machine, and a worker of the network has" in refused(folder)
+    write(folder, star)
+    (own, _) = star.workers
+    here = (SimpleNamespace(name=own.interface, mac=own.mac),)
+    monkeypatch.setattr("switchgnn.training.join.interfaces", lambda: here)
+    monkeypatch.setenv("LOCAL_WORLD_SIZE", "2")
+    assert "torchrun has started 2 processes here, and worker 0 of the" in refused(folder)
+
+
+@pytest.mark.whole
+def test_the_processes_of_two_machines_train_like_one_process(tmp_path, karate):
+    sg.write_job(karate, 4, tmp_path / "job", slots=16, workers_per_machine=2)
+    words = ("-m", "switchgnn.train", "job", "--hidden", 8, "--dropout", 0, "--epochs", 5, "--json")
+    with one_machine(2, tmp_path) as machine:
+        text = (tmp_path / "network.toml").read_text()
+        shared = text.replace("[[workers]]\n", "[[workers]]\nprocesses = 2\n")
+        (tmp_path / "network.toml").write_text(shared)
+        machine.workers = 4
+        told = json.loads(machine.torchrun(*words).splitlines()[-1])
+    losses, _, _ = train_plainly(karate, model="gcn", layers=2, hidden=8, epochs=5, seed=0)
+    assert told["last"]["loss"] == pytest.approx(losses[-1], rel=3e-6)
 
 
 def test_a_switch_that_is_not_there(folder, karate, monkeypatch):

@@ -63,8 +63,8 @@ def plan(
         return
     if asked.out is not None and not asked.parts:
         check_target(asked.out)
-    if asked.parts or asked.data is not None:
-        raise typer.BadParameter("--parts and --data take the place of GRAPH")
+    if asked.parts or asked.data is not None or asked.workers_per_machine > 1:
+        raise typer.BadParameter("--parts, --data, --workers-per-machine take the place of GRAPH")
     if asked.edge_weights:
         raise typer.BadParameter("--edge-weights needs --parts: a plan alone has no weights")
     steps = Steps()
@@ -86,7 +86,9 @@ def plan(
 
 def _write_job(asked: PlanOptions, workers: int) -> None:
     """Plan and write a job for several machines."""
-    leaf_spine = asked.topology.leaf_spine(workers)
+    job = import_training("job", "A job")
+    each = asked.workers_per_machine
+    leaf_spine = asked.topology.leaf_spine(job.machines_of(workers, each))
     strategies = asked.request(leaf_spine)
     profile, data, out = asked.memory.profile, asked.data, asked.out
     if data is None or out is None:
@@ -95,7 +97,6 @@ def _write_job(asked: PlanOptions, workers: int) -> None:
         raise typer.BadParameter(
             "--parts is for switches that run the P4 program: --switch embedded or bmv2"
         )
-    job = import_training("job", "A job")
     steps = Steps()
     with steps:
         steps.tell(f"load {data}")
@@ -103,6 +104,7 @@ def _write_job(asked: PlanOptions, workers: int) -> None:
             job.load_dataset(data, edge_weights=asked.edge_weights),
             workers,
             out,
+            workers_per_machine=each,
             request=strategies,
             slots=asked.slots_of(),
             leaves=leaf_spine.leaves if leaf_spine else 0,

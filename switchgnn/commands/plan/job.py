@@ -20,6 +20,7 @@ from switchgnn.commands.shared.options import (
     edge_weights_option,
     json_option,
     mtu_option,
+    per_machine_option,
     seed_option,
     strategy_option,
     workers_option,
@@ -213,6 +214,7 @@ class PlanOptions:
     """The options of `switchgnn plan`."""
 
     workers: int | None = workers_option(None)
+    workers_per_machine: int = per_machine_option("With --parts, let")
     edge_weights: bool | None = edge_weights_option()
     features: int | None = option(
         DATA, "N", "Features have N numbers.", min=1, max=WIDEST, shown="the graph's"

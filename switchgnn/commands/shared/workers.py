@@ -64,15 +64,15 @@ def worker_command(name: str) -> tuple[str, ...]:
     return python_program("switchgnn.commands", name)
 
 
-def rank_variables(fabric: Fabric, worker: int) -> dict[str, str]:
+def rank_variables(fabric: Fabric, worker: int, per_port: int = 1) -> dict[str, str]:
     """Return the variables of torchrun for a worker, and the interface for Gloo.
 
     By itself Gloo takes the address of the machine's name.
     """
-    link = fabric.worker_link(worker).removeprefix("eth:")
+    link = fabric.worker_link(worker // per_port).removeprefix("eth:")
     return {
         "RANK": str(worker),
-        "WORLD_SIZE": str(fabric.topology.workers),
+        "WORLD_SIZE": str(fabric.topology.workers * per_port),
         "LOCAL_RANK": str(worker),
         "GLOO_SOCKET_IFNAME": link if fabric.workers_have_hosts else "lo",
     }
@@ -87,7 +87,11 @@ def run_workers(
     progress: ProgressListener = lambda done, total: None,
     listen: EventListener = lambda worker, event: None,
 ) -> list[dict[str, Any]]:
-    """Run the tasks of all workers, each at its end of the fabric; return their last events."""
+    """Run the tasks of all workers, each at its end of the fabric; return their last events.
+
+    As many tasks as fit share each link.
+    """
+    per_port = len(tasks) // fabric.topology.workers
     done, steps = [0.0] * len(tasks), [0] * len(tasks)
 
     def hear(worker: int, event: dict[str, Any]) -> None:
@@ -97,7 +101,11 @@ def run_workers(
             progress(sum(done), max(steps) * len(tasks))
 
     children = [
-        fabric.worker_child(worker, command, environment=rank_variables(fabric, worker))
+        fabric.worker_child(
+            *(worker, command),
+            environment=rank_variables(fabric, worker, per_port),
+            per_port=per_port,
+        )
         for worker in range(len(tasks))
     ]
     return follow_workers(children, tasks, pace, hear)

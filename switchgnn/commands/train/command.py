@@ -31,6 +31,7 @@ from switchgnn.planner.presets import AUTO as PLAN_AUTO
 from switchgnn.planner.presets import PAPER
 from switchgnn.topologies.forkserver import Forkserver
 from switchgnn.training.options import ReduceBy, TrainingOptions, check_device
+from switchgnn.training.partition import machines_of
 
 if TYPE_CHECKING:
     from switchgnn.commands.train.plan import TrainJob
@@ -66,7 +67,7 @@ def train(context: typer.Context, asked: TrainCommandOptions, config: ConfigOpti
         context.with_resource(
             recordings_in(
                 output.pcap if each.networked else None,
-                asked.workers,
+                job.workers,
                 job.leaf_spine,
                 inside=each.name if len(chosen) > 1 else "",
             )
@@ -118,12 +119,13 @@ def _in_other_order(
 
 
 def _network(asked: TrainCommandOptions) -> NetworkJob:
-    fields = asked.network.job_fields(asked.workers, asked.limits, asked.faults)
+    ports = machines_of(asked.workers, asked.workers_per_machine)
+    fields = asked.network.job_fields(ports, asked.limits, asked.faults)
     fields["slots"] = asked.slots or load_program().slots
     job = NetworkJob(
         **fields,
         request=asked.strategies.request(asked.strategy or PAPER, fields["leaf_spine"]),
-        metrics=find_metrics(asked.output.metrics, asked.workers),
+        metrics=find_metrics(asked.output.metrics, ports),
     )
     job.choose_fabric()
     return job
@@ -141,6 +143,7 @@ def _job(asked: TrainCommandOptions, network: NetworkJob) -> "TrainJob":
     options = replace(training.options(shape, asked.seed), precompute=precompute)
     return TrainJob(
         **vars(network),
+        per_machine=asked.workers_per_machine,
         task=TrainTask(
             training=Training(
                 *(shape, options, over.bins(), training.device, training.compression)
@@ -171,8 +174,8 @@ def _check_model(
             f"--transport {G3.name} adds rows up as they are: drop the weights of edges with "
             "--ignore-weights, or take another transport."
         )
-    processes = job.workers if any(each.networked for each in chosen) else 1
-    whole = job.task.sampling == 1 and not training.compression.active
+    processes = job.processes if any(each.networked for each in chosen) else 1
+    whole = job.task.sampling == 1 and job.per_machine == 1 and not training.compression.active
     copies = whole and all(each.copies or each is AUTO for each in chosen)
     training.check_size(shape, data.vertices, features, data.classes, processes)
     with templates_removed():
@@ -287,7 +290,7 @@ def _show(
 
     say(
         f"{first.dataset}: {first.vertices:,} vertices, {first.edges:,} directed edges; "
-        f"{first.model}, {first.workers} workers, {len(first.losses)} epochs"
+        f"{first.model}, {first.workers_text}, {len(first.losses)} epochs"
     )
     say(f"Ran on: {first.ran_on(first.hosts)}")
     for report in reports:

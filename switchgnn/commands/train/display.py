@@ -106,13 +106,14 @@ def links_table(reports: Sequence[TrainReport]) -> Table | None:
     networked = [report for report in reports if report.total_bytes]
     if not networked:
         return None
-    title = "kB of exchanges on each worker's link, up / down"
+    end = "machine" if networked[0].workers_per_machine > 1 else "worker"
+    title = f"kB of exchanges on each {end}'s link, up / down"
     # A title is broken to the width of its table.
     table = Table(title=title, box=box.SIMPLE_HEAD, min_width=len(title))
-    table.add_column("worker", justify="right")
+    table.add_column(end, justify="right")
     for report in networked:
         table.add_column(report.transport, justify="right")
-    for worker in range(networked[0].workers):
+    for worker in range(len(networked[0].bytes_per_link)):
         links = [report.bytes_per_link[worker] for report in networked]
         table.add_row(
             str(worker), *(f"{link['up'] / 1e3:,.0f} / {link['down'] / 1e3:,.0f}" for link in links)
@@ -275,9 +276,10 @@ def _why(report: TrainReport) -> str:
     link = busiest_link(report)
     needed = link.size * 8 / (report.bandwidth * 1e6)
     share = needed / report.epoch_seconds
+    end = "machine" if report.workers_per_machine > 1 else "worker"
     limit = "the network is the limit" if share >= _LIMITS else "the network is not the limit"
     return (
-        f"The busiest link of {report.transport} (worker {link.worker}, {link.direction}) needs "
+        f"The busiest link of {report.transport} ({end} {link.worker}, {link.direction}) needs "
         f"{_ms(needed)} ms of an epoch for {size_text(link.size)} at "
         f"{report.bandwidth:g} Mbit/s, {share:.0%}: {limit}."
     )

@@ -19,6 +19,7 @@ from switchgnn.commands.shared.options import (
     edge_weights_option,
     json_option,
     mtu_option,
+    per_machine_option,
     seed_option,
     strategy_option,
     workers_option,
@@ -198,6 +199,7 @@ class TrainCommandOptions:
 
     data: DataOptions
     workers: int = workers_option(4)
+    workers_per_machine: int = per_machine_option()
     seed: int = seed_option("Draw splits, weights, dropout and the plan from this seed.")
     training: TrainingOptions
     over: TransportOptions
@@ -250,6 +252,10 @@ class TrainCommandOptions:
         self.training.check_dropout()
         compression = self.training.compression
         named = compression.named_of_rows
+        if self.workers_per_machine > 1 and (named or any(each.binned for each in chosen)):
+            raise SwitchGNNError(
+                f"{named or f'--transport {G3.name}'} is not for several workers per machine."
+            )
         without = [each.name for each in chosen if not each.compresses]
         if named and without:
             raise SwitchGNNError(

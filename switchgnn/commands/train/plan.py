@@ -52,7 +52,7 @@ from switchgnn.profiles.profile import network_of
 from switchgnn.topologies import Target
 from switchgnn.training.data.dataset import Dataset
 from switchgnn.training.layers.models import exchanged_widths
-from switchgnn.training.partition import write_partitions
+from switchgnn.training.partition import split_machines, write_partitions
 from switchgnn.training.worker import TrainTask
 
 # The longest time in seconds between workers. The command itself notices dead or stuck processes.
@@ -75,6 +75,12 @@ class TrainJob(NetworkJob):
     # the files that keep the packets of the links
     recordings: Recordings = field(default_factory=Recordings)
     planned: Planned | None = None  # a plan that exists already, and its strategies
+    per_machine: int = 1  # how many processes share the link of each worker of the network
+
+    @property
+    def processes(self) -> int:
+        """How many processes train."""
+        return self.workers * self.per_machine
 
     @property
     def transport(self) -> TransportKind:
@@ -115,7 +121,9 @@ def prepare_training(
     """Write the plan, the partitions and the schedules; split the plan for a leaf-spine."""
     strategies, plan = plan_of(job, data, progress)
     write_plan(plan, folder / "plan")
-    write_partitions(data, plan.assignment[: data.vertices], folder / "partitions")
+    seed, of_vertices = job.task.training.options.seed, plan.assignment[: data.vertices]
+    workers = split_machines(data.graph, of_vertices, job.per_machine, seed)
+    write_partitions(data, workers, folder / "partitions", job.per_machine)
     scheduled = _write_schedules(job, data.exchanged(plan.assignment)[0], plan, folder)
     parts = split_for_leaf_spine(plan, job.leaf_spine) if job.leaf_spine else None
     return PreparedTraining(strategies, plan, scheduled, parts)

@@ -64,15 +64,17 @@ def _bytes_per_worker(axes: "Axes", reports: Sequence[TrainReport]) -> None:
     unit, size = size_unit(max((max(link.values()) for link in links), default=0))
     for index, report in enumerate(networked):
         kind = transport_kind(report.transport)
-        at = np.arange(report.workers) + (index - (len(networked) - 1) / 2) * width
+        at = np.arange(len(report.bytes_per_link)) + (index - (len(networked) - 1) / 2) * width
         up = np.array([link["up"] for link in report.bytes_per_link]) / size
         down = np.array([link["down"] for link in report.bytes_per_link]) / size
         axes.bar(at, up, width, color=kind.colour, label=f"{kind.label}, up")
         label = f"{kind.label}, down"
         axes.bar(at, down, width, bottom=up, color=kind.colour, alpha=0.5, label=label)
-    axes.set_xlabel("worker")
+    axes.set_xlabel(
+        "worker" if all(each.workers_per_machine == 1 for each in reports) else "machine"
+    )
     axes.set_ylabel(f"{unit} of exchanges on its link")
-    axes.set_xticks(range(max((report.workers for report in networked), default=1)))
+    axes.set_xticks(range(max((len(report.bytes_per_link) for report in networked), default=1)))
     if networked:
         axes.legend(fontsize=8)
 

@@ -19,11 +19,12 @@ EpochListener = Callable[[dict[str, Any]], None]
 
 @dataclass(kw_only=True)
 class TrainReport(Report):
-    """A whole training; lists per link are in the order of the workers.
+    """A whole training; lists per link are in the order of the workers, or of their machines.
 
     The bytes of `leaf_spine` include gradients.
     """
 
+    workers_per_machine: int = 1  # those of a machine share a link
     transport: str
     dataset: str
     model: str
@@ -82,6 +83,13 @@ class TrainReport(Report):
     epsilon: float | None = None  # of the cache, in the last epoch; None without a cache
 
     @property
+    def workers_text(self) -> str:
+        """The number of workers for messages."""
+        machines, each = self.workers // self.workers_per_machine, self.workers_per_machine
+        on = f"{machines} machine{'s' * (machines > 1)} \N{MULTIPLICATION SIGN} {each}"
+        return f"{on if each > 1 else self.workers} workers"
+
+    @property
     def epoch_bytes(self) -> float:
         """Of an epoch's exchanges, on all links, both ways."""
         return sum(link["bytes_up"] + link["bytes_down"] for link in self.epoch_traffic)
@@ -131,6 +139,8 @@ class Recorder:
         slowest = self._each("seconds").max(axis=0)
         accuracies = [event["accuracy"] for event in first if event["accuracy"]]
         last = accuracies[-1] if accuracies else {}
+        each = what.get("workers_per_machine", 1)
+        links = finished[::each]
         return TrainReport(
             **what,
             epochs=first,
@@ -141,12 +151,12 @@ class Recorder:
             seconds=slowest.tolist(),
             epoch_seconds=_typical(slowest),
             split=self._split(),
-            bytes_per_link=[_up_and_down(end["traffic"]) for end in finished],
-            expected_bytes_per_link=[_up_and_down(end["expected"]) for end in finished],
+            bytes_per_link=[_up_and_down(end["traffic"]) for end in links],
+            expected_bytes_per_link=[_up_and_down(end["expected"]) for end in links],
             wire_bytes_per_link=wire_bytes,
-            traffic=[end["traffic"] for end in finished],
+            traffic=[end["traffic"] for end in links],
             kept=finished[0]["kept"],
-            epoch_traffic=[_of_an_epoch(events) for events in self._epochs],
+            epoch_traffic=[_of_an_epoch(events) for events in self._epochs[::each]],
             barriers_per_epoch=_barriers_of_an_epoch(first),
             void_rounds=first[-1].get("void") if first else None,
             troubles={
@@ -154,7 +164,7 @@ class Recorder:
             },
             exchange_seconds=_typical(self._each("exchange").min(axis=0)),
             reduce_seconds=float(self._each("all_reduce").sum(axis=1).max()),
-            reduce_bytes_per_link=_reduced_bytes(finished),
+            reduce_bytes_per_link=_reduced_bytes(links),
             bytes_without=self._total("bytes_without"),
             rows=self._total("rows"),
             skipped_rows=self._total("skipped_rows"),
@@ -186,10 +196,10 @@ def _up_and_down(traffic: dict[str, int]) -> dict[str, int]:
 
 def _reduced_bytes(finished: list[dict[str, Any]]) -> int:
     """Return the bytes of all all-reduces on the busiest link."""
-    workers = len(finished)
+    links = len(finished)
     if finished[0]["reduced"] is None:
         numbers: int = finished[0]["gradients"]
-        return numbers * _GRADIENT_BYTES * 4 * (workers - 1) // workers
+        return numbers * _GRADIENT_BYTES * 4 * (links - 1) // links
     both = [sum(_up_and_down(end["reduced"]).values()) for end in finished]
     return max(both)
 

@@ -84,7 +84,7 @@ def run_training(
         of_vertices = prepared.plan.assignment[: data.vertices]
         if cost := told_cost(data.graph, of_vertices, data.factors):
             note(cost)
-        recorder = Recorder(job.workers, on_epoch)
+        recorder = Recorder(job.processes, on_epoch)
         with finished(job, choice, _workers(job, prepared, recorder, work), work) as done:
             ends = done.result
         what = _what(job, data, choice.reason, done.ahead) | _planned(job, prepared)
@@ -98,17 +98,22 @@ def run_training(
 def _workers(
     job: TrainJob, prepared: PreparedTraining, recorder: Recorder, work: Workspace
 ) -> Workers[list[dict[str, Any]]]:
-    def task(config: LinkConfig) -> TrainTask:
+    def task(config: LinkConfig, seat: int) -> TrainTask:
+        if seat:  # the first process reports on the link
+            config = replace(config, metrics="", tell_every=0.0)
         return replace(
             job.task,
             config=config,
             partitions=work.folder / "partitions",
             meeting=work.folder / "meeting",
+            per_machine=job.per_machine,
+            seat=seat,
         )
 
     def train(fabric: Fabric, links: list[LinkConfig]) -> list[dict[str, Any]]:
         work.step("training", 0, 0)
-        tasks, hear = list(map(task, links)), _heard_by(recorder, work.observer)
+        tasks = [task(link, seat) for link in links for seat in range(job.per_machine)]
+        hear = _heard_by(recorder, work.observer, job.per_machine)
         return run_workers(fabric, TRAIN_WORKER, tasks, job.task.pace, listen=hear)
 
     return Workers(
@@ -124,9 +129,10 @@ def _workers(
     )
 
 
-def _heard_by(recorder: Recorder, observer: RunObserver) -> EventListener:
+def _heard_by(recorder: Recorder, observer: RunObserver, per_machine: int = 1) -> EventListener:
     def listen(worker: int, event: dict[str, Any]) -> None:
-        observer.event(worker, event)
+        if worker % per_machine == 0:
+            observer.event(worker // per_machine, event)
         recorder(worker, event)
 
     return listen
@@ -154,7 +160,8 @@ def _alone(
     with work.observer.over(job.task.transport, None):
         hear = _heard_by(recorder, work.observer)
         ends = follow_workers([child], [task], task.pace, hear)
-    what = _what(replace(job, workers=1), data, "one process, without a network")
+    job = replace(job, workers=1, per_machine=1)
+    what = _what(job, data, "one process, without a network")
     return recorder.report(ends, None, **what, strategy=job.request.preset)
 
 
@@ -190,8 +197,9 @@ def _what(job: TrainJob, data: Dataset, reason: str, ahead: Ahead | None = None)
         "hosts": hosts_run_as() if job.transport.networked else None,
         "vertices": data.vertices,
         "edges": len(data.graph.indices),
-        "workers": job.workers,
-        "reduce": job.task.reduce.value if job.workers > 1 else None,
+        "workers": job.processes,
+        "workers_per_machine": job.per_machine,
+        "reduce": job.task.reduce.value if job.processes > 1 else None,
     }
 
 
