@@ -108,7 +108,7 @@ def test_an_older_job_is_replaced_and_nothing_else(tmp_path, job, karate):
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        (lambda told: told | {"version": 1}, "its version is not 4"),
+        (lambda told: told | {"version": 1}, "its version is not 5"),
         (lambda told: told | {"format": "tar"}, "its format is not switchgnn-job"),
         (lambda told: told | {"workers": "2"}, "workers: expected int, got str"),
         (lambda told: told | {"workers": 3}, "it has 2 parts"),
