@@ -3,10 +3,12 @@
 import numpy as np
 import pytest
 
+from switchgnn.host.errors import TransportError
 from switchgnn.host.innetwork.endpoint import Endpoint
 from switchgnn.host.innetwork.errors import PlanMismatchError
 from switchgnn.host.innetwork.schedule import block_schedules
 from switchgnn.host.strawman import PartReceiver, StrawmanExchange
+from switchgnn.host.transport import Operation
 from switchgnn.host.wire.header import BODY_AT, Header, Kind, Unit
 from switchgnn.planner.build import build_plan
 from tests.host.addresses import ADDRESSES, SESSION, Recorder
@@ -28,6 +30,12 @@ def strawman_plan(graph, workers=3, slots=8, directions="forward"):
 
 class StrawmanTeam(Team):
     exchange = StrawmanExchange
+
+
+def test_there_is_no_maximum(graph):
+    (exchange,) = StrawmanTeam(strawman_plan(graph, workers=1)).exchanges
+    with pytest.raises(TransportError, match="The strawman has sums only"):
+        exchange.aggregate(np.zeros((graph.vertices, 2), np.float32), operation=Operation.MAX)
 
 
 class Alone:

@@ -5,6 +5,7 @@ import pytest
 
 from switchgnn.host.errors import HostError
 from switchgnn.host.pace import Pace
+from switchgnn.host.transport import Operation
 from switchgnn.topologies import Target
 from tests.host.direct.crew import together
 from tests.host.hybrid.crew import BOTH, crew, expected, run, whole_numbers, wrong
@@ -54,6 +55,8 @@ def test_sums_and_traffic(made):
     made.install()
     calls = calls_of(made, (1, 33, 64))
     with crew(made) as transports:
+        with pytest.raises(HostError, match="has sums only: exchange a min over"):
+            transports[0].aggregate(calls[0][0], operation=Operation.MIN)
         before = [each.traffic for each in transports]
         assert wrong(made, calls, run(made, transports, calls)) == 0
         for transport, start in zip(transports, before, strict=True):

@@ -228,7 +228,7 @@ class RecallAsks(NarrowTest):
                     self.check_missing(900, count=0, Bits=code, **tag)
                 numbers = [lanes_of(bits, lanes, seed) for seed in (1, 2)]
                 self.add_up(*((each, bits) for each in numbers), round_=round_)
-                sent = [(Packet(), each) for each in numbers]
+                sent = [(SwitchGNN(), each) for each in numbers]
                 for code in BITS.values():
                     self.check_recalled(900, sent, Bits=code, **tag)
 
