@@ -430,7 +430,7 @@ def _number(network: DescribedNetwork, rank: int, each: int) -> int:
         raise JobError(
             f"torchrun has started {local} processes here, and worker {own[0]} of the network has "
             f"processes = {each}: give all machines a network file with processes = {local}, and a "
-            f"job of switchgnn plan --workers-per-machine {local}."
+            f"job of switchgnn plan --per-machine {local}."
         )
     seat = int(os.environ["LOCAL_RANK"]) if local == each > 1 else rank % each
     return own[0] * each + seat

@@ -183,7 +183,7 @@ def test_a_machine_with_too_few_vertices_is_refused():
         next(partition_dataset(data, split_machines(data.graph, np.arange(34) // 33, 2, 0), 2))
 
 
-SHARED = "train --workers 4 --workers-per-machine 2 --fabric loopback --dropout 0 --data"
+SHARED = "train --workers 4 --per-machine 2 --fabric loopback --dropout 0 --data"
 
 
 @pytest.mark.whole

@@ -64,7 +64,7 @@ def plan(
     if asked.out is not None and not asked.parts:
         check_target(asked.out)
     if asked.parts or asked.data is not None or asked.workers_per_machine > 1:
-        raise typer.BadParameter("--parts, --data, --workers-per-machine take the place of GRAPH")
+        raise typer.BadParameter("--parts, --data, --per-machine take the place of GRAPH")
     if asked.edge_weights:
         raise typer.BadParameter("--edge-weights needs --parts: a plan alone has no weights")
     steps = Steps()

@@ -43,9 +43,9 @@ def workers_option(default: int | None) -> Any:  # noqa: ANN401
 
 
 def per_machine_option(let: str = "Let") -> Any:  # noqa: ANN401
-    """Declare --workers-per-machine."""
+    """Declare --per-machine."""
     text = f"{let} N workers share a port of the switch, and add up among themselves first."
-    return option(DATA, "N", text, default=1, min=1, max=128)
+    return option(DATA, "N", text, "--per-machine", default=1, min=1, max=128)
 
 
 def seed_option(text: str) -> Any:  # noqa: ANN401
