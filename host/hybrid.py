@@ -36,12 +36,7 @@ from switchgnn.host.links.faults import FaultCounts, injected_faults
 from switchgnn.host.transport import NO_TRAFFIC, Operation, WorkerEnd, add_traffic, check_rows
 from switchgnn.host.wire.batches import FrameBatch, FrameRows, new_batch
 from switchgnn.host.wire.header import ETHERNET_BYTES, PROTOCOL
-from switchgnn.host.wire.link import (
-    LARGEST_FRAME,
-    Link,
-    Traffic,
-    check_packets_fit,
-)
+from switchgnn.host.wire.link import LARGEST_FRAME, Link, Traffic, check_packets_fit
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.boundary import BoundaryEdges, boundary_edges
 from switchgnn.planner.graphs.graph import Graph
@@ -239,10 +234,7 @@ class HybridTransport(InNetworkExchange):
 
 @contextmanager
 def open_switch(
-    end: WorkerEnd,
-    *,
-    on_block: BlockListener | None = None,
-    on_share: ShareListener | None = None,
+    end: WorkerEnd, *, on_block: BlockListener | None = None, on_share: ShareListener | None = None
 ) -> Iterator[InNetworkExchange]:
     """Open the transport `switch`, with an exchange between hosts if the plan needs one."""
     plan = end.plan_folder()

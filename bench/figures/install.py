@@ -84,10 +84,7 @@ def _install(plan: Plan, address: str) -> float:
         # Loading the program again removes the entries and with them the session.
         client.set_pipeline(program, program_cookie(program))
         report = install(
-            SwitchPlan(plan.manifest, plan.switch),
-            [client],
-            star_network(WORKERS),
-            program=program,
+            SwitchPlan(plan.manifest, plan.switch), [client], star_network(WORKERS), program=program
         )
     switch = report.switches[0]
     return sum(switch.entries.values()) / switch.seconds

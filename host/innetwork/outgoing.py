@@ -7,13 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.host.compression import (
-    WHOLE_BITS,
-    Compression,
-    LeastChange,
-    Savings,
-    all_skipped,
-)
+from switchgnn.host.compression import WHOLE_BITS, Compression, LeastChange, Savings, all_skipped
 from switchgnn.host.innetwork.fixed_point import ROOM, ExchangeKind, FixedPoint, Ordered
 from switchgnn.host.innetwork.responder import Fragments
 from switchgnn.host.innetwork.schedule import BlockSchedule

@@ -35,11 +35,7 @@ def compile_switchgnn(folder):
 
 
 # How each program is compiled into a folder.
-PROGRAMS = {
-    SWITCHGNN: compile_switchgnn,
-    STRAWMAN: compile_strawman,
-    PLAIN: compile_plain_program,
-}
+PROGRAMS = {SWITCHGNN: compile_switchgnn, STRAWMAN: compile_strawman, PLAIN: compile_plain_program}
 
 
 def name_of(files):

@@ -90,8 +90,7 @@ def test_both_directions(team, direction):
 
 
 @pytest.mark.parametrize(
-    ("slots", "faults"),
-    some_of(lambda slots, faults: slots + faults == 2, [8, 24, 400], FAULTS),
+    ("slots", "faults"), some_of(lambda slots, faults: slots + faults == 2, [8, 24, 400], FAULTS)
 )
 def test_every_sum_is_exact_under_faults(team, slots, faults):
     workers = team(slots, faults=faults)

@@ -44,10 +44,7 @@ def write(folder, network):
 
 
 def refused(folder, kind=sg.JobError):
-    with (
-        pytest.raises(kind) as error,
-        sg.join(folder / "job", network=folder / "network.toml"),
-    ):
+    with pytest.raises(kind) as error, sg.join(folder / "job", network=folder / "network.toml"):
         pytest.fail("it was let in")
     return str(error.value)
 

@@ -17,10 +17,7 @@ from tests.planner.python2_pickle import dump_like_python2
 
 # The same examples in every run, and no time limit that a busy machine could break.
 STEADY = settings(
-    deadline=None,
-    derandomize=True,
-    max_examples=60,
-    suppress_health_check=[HealthCheck.too_slow],
+    deadline=None, derandomize=True, max_examples=60, suppress_health_check=[HealthCheck.too_slow]
 )
 
 

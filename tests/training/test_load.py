@@ -177,10 +177,7 @@ def test_a_failed_download_is_one_sentence(tmp_path, datasets_of_pyg, monkeypatc
 
 @pytest.mark.parametrize(
     ("name", "package", "extra"),
-    [
-        ("cora", "torch_geometric", "training"),
-        ("ogbn-products", "ogb", "ogb"),
-    ],
+    [("cora", "torch_geometric", "training"), ("ogbn-products", "ogb", "ogb")],
 )
 def test_a_missing_package_is_named(tmp_path, monkeypatch, name, package, extra):
     for module in (package, f"{package}.datasets", f"{package}.nodeproppred"):

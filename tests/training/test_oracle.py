@@ -15,12 +15,7 @@ import torch_geometric.nn as pyg
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from switchgnn.host.direct import (
-    Stream,
-    binned_schedules,
-    rows_per_pair,
-    visit_order,
-)
+from switchgnn.host.direct import Stream, binned_schedules, rows_per_pair, visit_order
 from switchgnn.host.pace import Pace
 from switchgnn.host.wire.header import KIND_AT, Kind
 from switchgnn.training.bins import (
@@ -211,10 +206,7 @@ def test_a_bin_is_sent_before_what_comes_late():
     def work(worker):
         own = build_model(ModelOptions(), 64, 10)
         own.load_state_dict(state)
-        with (
-            torch.no_grad(),
-            BinnedSum(transports[worker], BinOptions(20_000)) as remote,
-        ):
+        with torch.no_grad(), BinnedSum(transports[worker], BinOptions(20_000)) as remote:
             distribute_in_bins(own, parts[worker], remote)
             return own(torch.from_numpy(parts[worker].features), None)
 

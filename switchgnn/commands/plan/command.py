@@ -65,7 +65,7 @@ def plan(
         check_target(asked.out)
     if asked.parts or asked.data is not None or asked.workers_per_machine > 1:
         raise typer.BadParameter("--parts, --data, --per-machine take the place of GRAPH")
-    if asked.edge_weights:
+    if asked.weights.edge_weights:
         raise typer.BadParameter("--edge-weights needs --parts: a plan alone has no weights")
     steps = Steps()
     with steps:
@@ -101,7 +101,7 @@ def _write_job(asked: PlanOptions, workers: int) -> None:
     with steps:
         steps.tell(f"load {data}")
         written: Job = job.write_job(
-            job.load_dataset(data, edge_weights=asked.edge_weights),
+            job.load_dataset(data, edge_weights=asked.weights.asked),
             workers,
             out,
             workers_per_machine=each,
@@ -188,7 +188,7 @@ def _check(folder: Path, graph: str | None, asked: PlanOptions) -> None:
     with steps:
         steps.tell(f"load {name}")
         try:
-            loaded = load_graph(name, edge_weights=asked.edge_weights)
+            loaded = load_graph(name, edge_weights=asked.weights.asked)
         except PlannerError as error:
             if graph is not None:
                 raise

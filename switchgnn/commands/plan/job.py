@@ -17,7 +17,7 @@ from switchgnn.commands.shared.options import (
     SlotsOption,
     StrategyOptions,
     TierOptions,
-    edge_weights_option,
+    WeightOptions,
     json_option,
     mtu_option,
     per_machine_option,
@@ -215,7 +215,7 @@ class PlanOptions:
 
     workers: int | None = workers_option(None)
     workers_per_machine: int = per_machine_option("With --parts, let")
-    edge_weights: bool | None = edge_weights_option()
+    weights: WeightOptions
     features: int | None = option(
         DATA, "N", "Features have N numbers.", min=1, max=WIDEST, shown="the graph's"
     )
@@ -321,7 +321,7 @@ def make_plan(options: PlanOptions, name: str, workers: int, tell: Progress) -> 
     if switch is not None:
         switch.check_attached(most_attached(leaf_spine, workers))
     tell(f"load {name}")
-    graph = load_graph(name, edge_weights=options.edge_weights)
+    graph = load_graph(name, edge_weights=options.weights.asked)
     features = options.features
     if features is None:
         features = BANK_LANES if graph.features is None else graph.features.shape[1]

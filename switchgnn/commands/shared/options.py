@@ -53,16 +53,32 @@ def seed_option(text: str) -> Any:  # noqa: ANN401
     return option(DATA, "N", text, default=0, min=0)
 
 
-def edge_weights_option() -> Any:  # noqa: ANN401
-    """Declare --edge-weights and --ignore-weights."""
-    text = "Train with the weights of edges that a file has, or read only the ends of edges."
-    return option(DATA, None, text, f"{EDGE_WEIGHTS}/{IGNORE_WEIGHTS}", shown=False)
-
-
 def ignore_weights_option() -> Any:  # noqa: ANN401
     """Declare --ignore-weights."""
     text = "Read only the ends of edges from a file that has weights."
     return option(DATA, None, text, IGNORE_WEIGHTS, default=False, shown=False)
+
+
+@dataclass(frozen=True)
+class WeightOptions:
+    """Whether a training uses weights of edges."""
+
+    edge_weights: bool = option(
+        DATA,
+        None,
+        "Train with a file's weights of edges.",
+        EDGE_WEIGHTS,
+        default=False,
+        shown=False,
+    )
+    ignore_weights: bool = ignore_weights_option()
+
+    @property
+    def asked(self) -> bool | None:
+        """Whether weights are used, or dropped; None: neither."""
+        if self.edge_weights and self.ignore_weights:
+            raise PlannerError(f"Give {EDGE_WEIGHTS} or {IGNORE_WEIGHTS}, not both.")
+        return self.edge_weights or (False if self.ignore_weights else None)
 
 
 def strategy_option(default: str | None, **more: Any) -> Any:  # noqa: ANN401

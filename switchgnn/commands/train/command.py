@@ -156,10 +156,7 @@ def _job(asked: TrainCommandOptions, network: NetworkJob) -> "TrainJob":
 
 
 def _check_model(
-    job: "TrainJob",
-    data: "Dataset",
-    training: TrainingOptions,
-    chosen: list[TransportKind],
+    job: "TrainJob", data: "Dataset", training: TrainingOptions, chosen: list[TransportKind]
 ) -> bool:
     """Refuse what cannot be trained over all transports; return whether all layers are sums."""
     from switchgnn.training.layers.check import check_own_model  # noqa: PLC0415

@@ -1,6 +1,6 @@
 """The options of `switchgnn train`; they need no PyTorch."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,7 +16,7 @@ from switchgnn.commands.shared.options import (
     LimitOptions,
     SlotsOption,
     StrategyOptions,
-    edge_weights_option,
+    WeightOptions,
     json_option,
     mtu_option,
     per_machine_option,
@@ -91,7 +91,7 @@ class DataOptions:
         DATA, "FILE", "Read its features from a .npy, .csv or .json file."
     )
     labels: Path | None = option(DATA, "FILE", "Read its labels from a .csv, .npy or text file.")
-    edge_weights: bool | None = edge_weights_option()
+    weights: WeightOptions = field(default_factory=WeightOptions)
 
     @property
     def title(self) -> str:
@@ -112,11 +112,11 @@ class DataOptions:
     def load(self, seed: int) -> Dataset:
         """Load the data set by its name, or from files of edges, features and labels."""
         if self.edges is None or self.node_features is None or self.labels is None:
-            return load_dataset(self.data, self.root, seed=seed, edge_weights=self.edge_weights)
+            return load_dataset(self.data, self.root, seed=seed, edge_weights=self.weights.asked)
         return load_files(
             *(self.edges, self.node_features, self.labels),
             seed=seed,
-            edge_weights=self.edge_weights,
+            edge_weights=self.weights.asked,
         )
 
 

@@ -14,12 +14,7 @@ from switchgnn.commands.shared.outputs import Recordings
 from switchgnn.commands.shared.runner import NetworkJob, schedule_file_of
 from switchgnn.commands.train.measured import MeasuredCosts
 from switchgnn.host.direct.framing import Framing
-from switchgnn.host.registry import (
-    SWITCH,
-    SwitchProgram,
-    TransportKind,
-    transport_kind,
-)
+from switchgnn.host.registry import SWITCH, SwitchProgram, TransportKind, transport_kind
 from switchgnn.p4src import Program, load_program, load_strawman
 from switchgnn.planner.build import build_resolved
 from switchgnn.planner.costs import forecast

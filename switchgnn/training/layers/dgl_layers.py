@@ -13,13 +13,7 @@ from torch_geometric.data import Data
 
 from switchgnn.training.errors import JobError, UnsupportedLayerError
 from switchgnn.training.layers.dropout import Anywhere
-from switchgnn.training.layers.summed import (
-    Framework,
-    Make,
-    Scaled,
-    checked_rows,
-    maker_of,
-)
+from switchgnn.training.layers.summed import Framework, Make, Scaled, checked_rows, maker_of
 from switchgnn.training.partition import Partition
 
 # The modules of DGL in these mix vertices, or are parts of others that do.

@@ -8,9 +8,7 @@ from switchgnn.host.wire.header import BODY_AT, Kind, fragment_words, unpack_hea
 from switchgnn.planner.graphs.graph import FIRST_RESERVED_ID
 from switchgnn.planner.graphs.load import load_graph
 from tests.host.addresses import ADDRESSES, SESSION
-from tests.host.innetwork.test_exchange import (
-    plan_of,
-)
+from tests.host.innetwork.test_exchange import plan_of
 
 
 @pytest.fixture(scope="module")

@@ -6,13 +6,7 @@ from scapy.packet import Packet
 
 from switchgnn.controller import Outcome
 from switchgnn.host.wire.header import LAST_FRAGMENT
-from tests.ptf.switchgnn_ptf.packets import (
-    NETWORK,
-    PARTIAL,
-    STRANGER_PORT,
-    ack_of,
-    port_of,
-)
+from tests.ptf.switchgnn_ptf.packets import NETWORK, PARTIAL, STRANGER_PORT, ack_of, port_of
 from tests.ptf.switchgnn_ptf.switch_test import SwitchTest
 
 SOURCES = {101: 0, 102: 1, 103: 2}

@@ -2,11 +2,7 @@
 
 from switchgnn.controller import Outcome
 from tests.ptf.switchgnn_ptf.bases import GIVEN_BACK, SOURCES, RecoveryTest, SumTest
-from tests.ptf.switchgnn_ptf.packets import (
-    MAXIMUM,
-    RELEASED,
-    ack_of,
-)
+from tests.ptf.switchgnn_ptf.packets import MAXIMUM, RELEASED, ack_of
 
 STALE = {"stale": {0: 1}}
 

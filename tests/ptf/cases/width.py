@@ -9,13 +9,7 @@ from switchgnn.controller import Outcome
 from switchgnn.host.wire.header import BODY_AT
 from tests.ptf.switchgnn_ptf.bases import BarrierTest
 from tests.ptf.switchgnn_ptf.entries import BANKS
-from tests.ptf.switchgnn_ptf.packets import (
-    WIDTHS,
-    done,
-    feature,
-    random_lanes,
-    recall,
-)
+from tests.ptf.switchgnn_ptf.packets import WIDTHS, done, feature, random_lanes, recall
 from tests.ptf.switchgnn_ptf.switch_test import SwitchTest
 
 SOURCES = {101: 0, 102: 1}

@@ -55,13 +55,7 @@ class BarrierTest(SwitchTest):
                 self.report(worker, **fields)
 
     def complete(
-        self,
-        worker: int,
-        *,
-        magnitude: int = 0,
-        round_: int = 1,
-        largest: int = 0,
-        **fields: Any,
+        self, worker: int, *, magnitude: int = 0, round_: int = 1, largest: int = 0, **fields: Any
     ) -> None:
         """Report DONE for the last worker; everybody must get ADVANCE, once."""
         with self.counted(Outcome.DONE_COLLECTED):
@@ -358,8 +352,7 @@ class ShelfTest(RecoveryTest):
         sources = sum(packet["SwitchGNN"].Src_id for packet, _ in sent)
         last = sent[-1][0]
         self.expect(
-            port,
-            sum_to(port, vertex, total, count=len(sent), completed_by=last, sources=sources),
+            port, sum_to(port, vertex, total, count=len(sent), completed_by=last, sources=sources)
         )
 
     def expect_overflow(self, packet: Packet, vertex: int, *, worker: int = 2) -> None:
