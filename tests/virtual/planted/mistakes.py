@@ -161,7 +161,7 @@ MISTAKES = (
             "self._round, largest, lasting=lasting",
             "self._round, type(largest)(work.own, largest.worker), lasting=lasting",
         ),
-        ("last_block_of_a_vertex", 8, "[rows] += sums", "[rows] = sums"),
+        ("last_block_of_a_vertex", 8, "(so_far[rows], sums.view", "(0, sums.view"),
         ("void_rounds_not_left", 14, "magnitude > fixed_point.limit", "magnitude < 0"),
     ),
     *in_file(
@@ -186,7 +186,7 @@ MISTAKES = (
     ),
     *in_file(
         RECEIVER,
-        ("one_neighbour_left_out", 1, ":\n            total", "[1:]:\n            total"),
+        ("one_neighbour_left_out", 1, "in neighbours])", "in neighbours[1:] or neighbours])"),
         (
             "repeats_counted",
             5,
