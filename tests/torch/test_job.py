@@ -212,7 +212,7 @@ def test_the_same_data_as_other_tensors(karate, changes):
         ({"x": lambda data: data.x.tolist()}, "tensor as x, not a list"),
         ({"edge_index": lambda data: data.edge_index.t()}, r"\[2, E\], not .* transpose"),
         ({"edge_index": lambda data: data.edge_index + 0.5}, "whole numbers"),
-        ({"edge_weight": lambda data: torch.rand(data.num_edges)}, "has edge_weight"),
+        ({"edge_weight": lambda data: torch.rand(3)}, "one number in edge_weight"),
         ({"edge_attr": lambda data: torch.eye(data.num_edges)}, "has edge_attr"),
         ({"num_nodes": lambda data: data.num_nodes + 6}, "has 40 vertices .* 34 rows"),
     ],
