@@ -19,7 +19,7 @@ from switchgnn.host.compression import Compression
 from switchgnn.host.direct.frames import PROTOCOL as DIRECT_PROTOCOL
 from switchgnn.host.direct.framing import Framing
 from switchgnn.host.direct.kinds import BinnedSchedule, read_binned_schedule, write_binned_schedule
-from switchgnn.host.direct.schedule import DirectSchedule, check_workers, cut_schedules
+from switchgnn.host.direct.schedule import check_workers, cut_schedules
 from switchgnn.host.direct.transport import DirectTransport
 from switchgnn.host.errors import TransportError
 from switchgnn.host.innetwork.exchange import (
@@ -33,12 +33,12 @@ from switchgnn.host.innetwork.fixed_point import FixedPoint
 from switchgnn.host.innetwork.units import ShareListener
 from switchgnn.host.links import WrappedLink
 from switchgnn.host.links.faults import FaultCounts, injected_faults
-from switchgnn.host.transport import NO_TRAFFIC, Operation, WorkerEnd, add_traffic, check_rows
+from switchgnn.host.transport import Operation, WorkerEnd, add_traffic, check_rows
 from switchgnn.host.wire.batches import FrameBatch, FrameRows, new_batch
 from switchgnn.host.wire.header import ETHERNET_BYTES, PROTOCOL
 from switchgnn.host.wire.link import LARGEST_FRAME, Link, Traffic, check_packets_fit
 from switchgnn.planner.direction import Direction
-from switchgnn.planner.graphs.boundary import BoundaryEdges, boundary_edges
+from switchgnn.planner.graphs.boundary import boundary_edges
 from switchgnn.planner.graphs.graph import Graph
 from switchgnn.planner.plan.files import read_manifest, read_worker_part
 from switchgnn.planner.plan.manifest import Manifest
@@ -187,25 +187,24 @@ class HybridTransport(InNetworkExchange):
     ) -> tuple[FixedSums, NDArray[np.float32]]:
         """Return the sums of both parts, of the hosts in float32."""
         operation.refuse("A plan that leaves sums to the hosts")
-        over_switch = self._uses_switch(direction)
         check_rows(rows, self._hosts.vertices, self._hosts.worker)
         everything = np.arange(len(rows))
         stream = self._hosts.begin(rows.shape[1], direction)
         stream.feed(everything, rows)
-        if over_switch:
+        if self._uses_switch(direction):
             fixed = self.aggregate_fixed(rows, direction, tensor_id)
         else:
-            nothing = np.zeros(rows.shape, dtype=np.int32)
-            fixed = FixedSums(nothing, FixedPoint.for_exchange(1, 0.0))
+            zeros = np.zeros(rows.shape, dtype=np.int32)
+            fixed = FixedSums(zeros, FixedPoint.for_exchange(1, 0.0))
         self._hosts.wait_for(stream)
         return fixed, stream.sums(everything)
 
     def expected_traffic(self, width: int, direction: Direction = Direction.FORWARD) -> Traffic:
         """Return what plan and schedule predict for one exchange."""
-        switch = NO_TRAFFIC
-        if self._uses_switch(direction):
-            switch = super().expected_traffic(width, direction)
-        return add_traffic(switch, self._hosts.expected_traffic(width, direction))
+        hosts = self._hosts.expected_traffic(width, direction)
+        if not self._uses_switch(direction):
+            return hosts
+        return add_traffic(super().expected_traffic(width, direction), hosts)
 
     def attend(self, until: Callable[[], bool]) -> None:
         """Answer other hosts that may have missed the last acknowledgements."""
@@ -246,8 +245,7 @@ def open_switch(
     manifest = read_manifest(plan)
     schedule = read_binned_schedule(end.schedule_file())
     _check_schedule(part, schedule)
-    over_switch = packet_bytes(manifest)
-    check_packets_fit(end.link, max(over_switch, Framing.parse(end.mtu).packet_bytes))
+    check_packets_fit(end.link, max(packet_bytes(manifest), Framing.parse(end.mtu).packet_bytes))
     with end.open_link(PROTOCOL, DIRECT_PROTOCOL) as link:
         hybrid = HybridTransport(
             end, manifest, part, schedule, link, on_block=on_block, on_share=on_share
@@ -258,10 +256,7 @@ def open_switch(
 
 def _check_schedule(part: WorkerPart, schedule: BinnedSchedule) -> None:
     """Reject a schedule for other sums than those that the plan leaves to the hosts."""
-    both: dict[Direction, DirectSchedule] = {
-        Direction.FORWARD: schedule.forward,
-        Direction.BACKWARD: schedule.backward,
-    }
+    both = {Direction.FORWARD: schedule.forward, Direction.BACKWARD: schedule.backward}
     for direction, own in both.items():
         made = np.flatnonzero(own.add.sizes)
         same = (own.worker, own.vertices.tolist()) == (part.worker, part.vertices.tolist())
@@ -285,26 +280,19 @@ def left_schedules(
     """
     check_workers(graph, assignment, workers)
     boundary = boundary_edges(graph, assignment)
-    cut = [
-        _cut(edges, left[direction], assignment, workers)
-        for direction, edges in (
-            (Direction.FORWARD, boundary),
-            (Direction.BACKWARD, boundary.transposed()),
-        )
-    ]
+    turn = np.zeros(len(assignment), dtype=np.int64)
+    cut = []
+    for every, own in (
+        (boundary, left[Direction.FORWARD]),
+        (boundary.transposed(), left[Direction.BACKWARD]),
+    ):
+        edges = every.take(np.flatnonzero(own[every.destination]))
+        cut.append(cut_schedules(edges, assignment, workers, by_copy=fewest_rows(edges), turn=turn))
     # Workers that differ in either direction must not take each other's rows.
     both = hashlib.sha256(b"".join(parts[0].digest.tobytes() for parts in cut)).digest()
     digest = np.frombuffer(both, dtype=np.uint8)
     forward, backward = ([replace(part, digest=digest) for part in parts] for parts in cut)
     return tuple(map(BinnedSchedule, forward, backward))
-
-
-def _cut(
-    boundary: BoundaryEdges, left: NDArray[np.bool_], assignment: NDArray[np.int32], workers: int
-) -> tuple[DirectSchedule, ...]:
-    edges = boundary.take(np.flatnonzero(left[boundary.destination]))
-    turn = np.zeros(len(assignment), dtype=np.int64)
-    return cut_schedules(edges, assignment, workers, by_copy=fewest_rows(edges), turn=turn)
 
 
 def write_left_schedules(graph: Graph, plan: Plan, paths: Sequence[Path]) -> None:

@@ -72,10 +72,13 @@ class FeatureSender:
             # Repeated features are in flight already, so they may exceed the window.
             index = self._again.popleft()
             self._link.send(self._rows.frame(index))
-            self._note_if_asking(index, now)
+            if (index + 1) % self._group_size == 0 or index + 1 == self._total:
+                self._asked_at[index // self._group_size] = now
             self._counters.features_resent += 1
             allowed -= 1
-        ready = max(0, min(allowed, self._furthest() - self._sent))
+        # The switch keeps only that many groups of a worker apart.
+        furthest = min(self._total, (self._first() + _GROUPS_APART) * self._group_size)
+        ready = max(0, min(allowed, furthest - self._sent))
         burst = min(ready, _BURST)
         if burst:
             self._link.send_rows(self._rows, self._sent, burst)
@@ -88,11 +91,15 @@ class FeatureSender:
     def take_ack(self, group: int, count: int, now: float) -> bool:
         """Take an acknowledgement; return whether it is news."""
         if group not in self._waiting:
-            self._measure_doubtful(group)
+            # The first answer was not to the repetition, so none was lost, as with TCP's D-SACK
+            # (RFC 3708). If a later question was answered before, the network has duplicated it.
+            if (seconds := self._doubtful.pop(group, None)) is not None:
+                self._round_trip.measured(seconds)
             return False
         size = self._size(group)
-        if self._attempts[group] == 0:
-            self._measure(group, now)
+        if self._attempts[group] == 0 and (asked_at := self._asked_at[group]):
+            self._round_trip.measured(now - asked_at)
+            self._answered = max(self._answered, (asked_at, group))
         if count < size:
             self._repeat(group)
             self._congestion.lost(now)
@@ -137,26 +144,6 @@ class FeatureSender:
         due = self._asked_at[first] + self._round_trip.backed_off(self._attempts[first])
         return max(0.0, due - now)
 
-    def _measure(self, group: int, now: float) -> None:
-        asked_at = self._asked_at[group]
-        if asked_at:
-            self._round_trip.measured(now - asked_at)
-            self._answered = max(self._answered, (asked_at, group))
-
-    def _measure_doubtful(self, group: int) -> None:
-        """Measure from a second answer: the first was not to the repetition, so none was lost.
-
-        As with TCP's D-SACK (RFC 3708). If a later question was answered before, the network has
-        duplicated the answer.
-        """
-        seconds = self._doubtful.pop(group, None)
-        if seconds is not None:
-            self._round_trip.measured(seconds)
-
-    def _furthest(self) -> int:
-        # The switch keeps only that many groups of a worker apart.
-        return min(self._total, (self._first() + _GROUPS_APART) * self._group_size)
-
     def _first(self) -> int:
         while self._waiting and self._first_waiting not in self._waiting:
             self._first_waiting += 1
@@ -175,10 +162,6 @@ class FeatureSender:
         asked = range(first // size, end // size + (end == self._total and end % size > 0))
         for group in asked:
             self._asked_at[group] = now
-
-    def _note_if_asking(self, index: int, now: float) -> None:
-        if (index + 1) % self._group_size == 0 or index + 1 == self._total:
-            self._asked_at[index // self._group_size] = now
 
     def _size(self, group: int) -> int:
         return min(self._group_size, self._total - group * self._group_size)

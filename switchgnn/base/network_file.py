@@ -160,8 +160,7 @@ def is_address(text: str) -> bool:
 def _problems(network: DescribedNetwork) -> Iterator[str]:
     yield from _of_names(network)
     yield from _of_addresses(network)
-    yield from _of_links(network)
-    yield from _of_metrics(network)
+    yield from _of_workers(network)
     yield from _of_ports(network)
     yield from _of_tiers(network)
 
@@ -197,15 +196,12 @@ def _of_addresses(network: DescribedNetwork) -> Iterator[str]:
         yield f"{' and '.join(both)} have the same IP, {same}"
 
 
-def _of_links(network: DescribedNetwork) -> Iterator[str]:
+def _of_workers(network: DescribedNetwork) -> Iterator[str]:
     for number, worker in enumerate(network.workers):
         if bool(worker.interface) == bool(worker.link):
             yield f"worker {number} needs either an interface or a link"
         if not 1 <= worker.processes <= _MOST_WORKERS:
             yield f"worker {number} has {worker.processes} processes, not 1 to {_MOST_WORKERS}"
-
-
-def _of_metrics(network: DescribedNetwork) -> Iterator[str]:
     told = [(number, each.metrics) for number, each in enumerate(network.workers) if each.metrics]
     for number, address in told:
         if not is_address(address):
@@ -399,14 +395,11 @@ def _read(sock: int, name: str) -> Interface | None:
         return None
     if kind != _ETHERNET or flags & _LOOPBACK:
         return None
-    return Interface(name, mac.hex(":"), _ip_of(sock, name), mtu, bool(flags & _UP))
-
-
-def _ip_of(sock: int, name: str) -> str:
     try:
-        return socket.inet_ntoa(_ask(sock, _GET_ADDRESS, name)[4:8])
+        ip = socket.inet_ntoa(_ask(sock, _GET_ADDRESS, name)[4:8])
     except OSError:
-        return ""
+        ip = ""
+    return Interface(name, mac.hex(":"), ip, mtu, bool(flags & _UP))
 
 
 def _ask(sock: int, what: int, name: str) -> bytes:

@@ -165,11 +165,14 @@ class Checkpoint:
             return TrainingProgress(), {}
         try:
             facts = self._read_facts(files[0])
-            kinds = {_FACTS: _FACTS_KIND} | {
-                name: _kind(like, optional=name.startswith(_OPTIMIZER))
-                for name, like in self._templates.items()
-            }
-            found = read_npz(files[0], kinds, remedy=_REMEDY, limit=self._limit)
+            kinds, size = {_FACTS: _FACTS_KIND}, _MOST_FACTS
+            for name, like in self._templates.items():
+                dtype = _array(torch.empty(0, dtype=like.dtype)).dtype.str
+                kinds[name] = ArrayKind((dtype,), (like.dim(),), name.startswith(_OPTIMIZER))
+                size += like.numel() * like.element_size() + _HEADER_BYTES
+            # The size of this training's arrays bounds the memory that a file can take.
+            limit = UnpackLimit(size, 0)
+            found = read_npz(files[0], kinds, remedy=_REMEDY, limit=limit)
         except ArraysError as error:
             raise TrainingError(f"No checkpoint of this training: {error}") from error
         del found[_FACTS]
@@ -198,12 +201,6 @@ class Checkpoint:
                     f"{before}, and here it is {now}; {_REMEDY}."
                 )
         return facts
-
-    @property
-    def _limit(self) -> UnpackLimit:
-        """The size of this training's arrays, which bounds the memory that a file can take."""
-        sizes = (like.numel() * like.element_size() for like in self._templates.values())
-        return UnpackLimit(_MOST_FACTS + sum(sizes) + _HEADER_BYTES * len(self._templates), 0)
 
     def _fitting(self, found: Mapping[str, NDArray[Any]], path: Path) -> dict[str, Tensor]:
         for name, array in found.items():
@@ -287,8 +284,3 @@ def _like(value: Tensor) -> Tensor:
 def _array(value: Tensor) -> NDArray[Any]:
     array: NDArray[Any] = value.detach().cpu().numpy()
     return array.astype(array.dtype.newbyteorder("<"), copy=False)
-
-
-def _kind(like: Tensor, *, optional: bool) -> ArrayKind:
-    dtype = torch.empty(0, dtype=like.dtype).numpy().dtype.newbyteorder("<")
-    return ArrayKind((dtype.str,), (like.dim(),), optional)

@@ -16,7 +16,6 @@ from switchgnn.host.hybrid import write_left_schedules
 from switchgnn.p4src import load_program
 from switchgnn.planner.build import Left, build_resolved
 from switchgnn.planner.costs.forecast import (
-    AutoPlan,
     StarForecast,
     build_auto,
     choose_lanes,
@@ -160,7 +159,9 @@ def write_job(
     if choice.leaves and network is not None and left is None:
         forecast = StarForecast(network, {each: {width: 1.0} for each in Direction})
         found = build_auto(graph, choice, context, forecast, **made)
-        plan, why = found.plan, _why(graph, found, network.mtu)
+        plan, both = found.plan, tuple(Direction)
+        served = share_served(plan, boundary_edges(graph, plan.assignment), both)
+        why = verdict(transport_of(plan, both), found.seconds, served, network.mtu, both=True)
     else:
         why = ""
         plan = build_resolved(graph, choice, context, left=left, **made)
@@ -233,12 +234,6 @@ def _dataset_of(source: Any, name: str) -> Dataset:  # noqa: ANN401 - PyG has no
         )
     split = None if indices is None else split_of_indices(indices, len(source.y))
     return dataset_from_pyg(source, name, split)
-
-
-def _why(graph: Graph, found: AutoPlan, mtu: int) -> str:
-    plan, directions = found.plan, tuple(Direction)
-    served = share_served(plan, boundary_edges(graph, plan.assignment), directions)
-    return verdict(transport_of(plan, directions), found.seconds, served, mtu, both=True)
 
 
 def read_job(folder: str | Path) -> Job:

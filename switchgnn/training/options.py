@@ -266,20 +266,16 @@ class TrainingOptions:
 
     def options(self, shape: ModelOptions, seed: int) -> TrainOptions:
         """Return the options of training."""
+        # A user's own model has its own dropout.
+        usual = 0.0 if shape.own else shape.dropout
         return TrainOptions(
             epochs=self.epochs,
             learning_rate=self.lr,
             weight_decay=self.weight_decay,
-            input_dropout=self._of_inputs(shape),
+            input_dropout=usual if self.input_dropout is None else self.input_dropout,
             seed=seed,
             evaluate_every=self.evaluate_every,
             precompute=self.precompute,
             patience=self.patience,
             checkpoint=None if self.checkpoint is None else self.checkpoint.absolute(),
         )
-
-    def _of_inputs(self, shape: ModelOptions) -> float:
-        """Return the share of features to drop; a user's own model has its own dropout."""
-        if self.input_dropout is not None:
-            return self.input_dropout
-        return 0.0 if shape.own else shape.dropout

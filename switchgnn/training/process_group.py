@@ -127,7 +127,8 @@ class PendingWork(dist.Work):
         try:
             fill()
         except Exception as error:
-            failed = _as_torch_error(error)
+            failed = AllReduceError(str(error), getattr(error, "workers", ()))
+            failed.__cause__ = error
             self._done.set_exception(failed)
             self._outcome.set_result(failed)
         else:
@@ -209,12 +210,6 @@ def _tensors_of(future: "torch.futures.Future[Any]") -> Any:  # noqa: ANN401
     if isinstance(outcome, BaseException):
         raise outcome
     return outcome
-
-
-def _as_torch_error(error: BaseException) -> AllReduceError:
-    failed = AllReduceError(str(error), getattr(error, "workers", ()))
-    failed.__cause__ = error
-    return failed
 
 
 _SUM, _AVG, _MAX = dist.ReduceOp.SUM, dist.ReduceOp.AVG, dist.ReduceOp.MAX
@@ -379,13 +374,10 @@ class SwitchHook:
     """The state of :func:`switch_hook`: all-reduces in the switch beside a group of its own.
 
     Make one at each worker after ``init_process_group``, in the same order, and close it.
-
-    Attributes:
-        fallbacks: how many buckets went through the group, by reason.
     """
 
     def __init__(self, open_reducer: OpenReducer = open_from_environment) -> None:
-        self.fallbacks: Counter[str] = Counter()
+        self.fallbacks: Counter[str] = Counter()  # buckets that went through the group, by reason
         self.workers = dist.get_world_size()
         reducer = open_reducer(dist.get_rank(), self.workers)
         self.switch = start(reducer, self._largest)

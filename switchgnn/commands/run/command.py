@@ -129,17 +129,14 @@ def _beside_hosts(report: RunReport) -> str:
     ours = max(1, report.bytes_up + report.bytes_down)
     host = report.host_bytes_up + report.host_bytes_down
     partial = report.host_partial_bytes_up + report.host_partial_bytes_down
+    frames = "a fragment of a row in each frame"
+    if report.host_mtu != FRAGMENT:
+        frames = f"rows packed into frames up to an MTU of {report.host_mtu:,}"
     return (
-        f"Hosts alone, predicted for {_frames(report.host_mtu)}: {HOST.name} takes "
+        f"Hosts alone, predicted for {frames}: {HOST.name} takes "
         f"{host / ours:.2f} times the bytes of the switch, {HOST_PARTIAL.name} "
         f"{partial / ours:.2f} times."
     )
-
-
-def _frames(mtu: int | str) -> str:
-    if mtu == FRAGMENT:
-        return "a fragment of a row in each frame"
-    return f"rows packed into frames up to an MTU of {mtu:,}"
 
 
 def _queues(report: RunReport) -> str:
@@ -293,7 +290,12 @@ def run(asked: RunCommandOptions, config: ConfigOption = None) -> None:
             steps.finish()
             progress.stop()
             _show(report, as_json=output.as_json)
-            _wait_for_interrupt(console, running)
+            switches = running.topology.switches
+            addresses = ", ".join(switch.grpc_address for switch in switches)
+            who = "The switch serves" if len(switches) == 1 else "The switches serve"
+            with suppress(KeyboardInterrupt):
+                console.print(f"{who} P4Runtime on {addresses}; Ctrl-C ends it.", soft_wrap=True)
+                wait_for_interrupt()
 
         report = run_job(
             options,
@@ -315,11 +317,3 @@ def _show(report: RunReport, *, as_json: bool) -> None:
         typer.echo(json.dumps(report.to_dict()))
     else:
         print_report(plain_console(), report)
-
-
-def _wait_for_interrupt(console: Console, fabric: Fabric) -> None:
-    addresses = ", ".join(switch.grpc_address for switch in fabric.topology.switches)
-    who = "The switch serves" if len(fabric.topology.switches) == 1 else "The switches serve"
-    with suppress(KeyboardInterrupt):
-        console.print(f"{who} P4Runtime on {addresses}; Ctrl-C ends it.", soft_wrap=True)
-        wait_for_interrupt()

@@ -4,6 +4,7 @@ import logging
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -99,16 +100,12 @@ def run_job(
             report = make_report(options, choice, prepared, done, verdict)
             report = replace(report, pcap=tuple(map(str, recordings.files)))
             work.logs.failed = not report.exact
-            observer.done(_verdict(report), right=report.exact)
+            right = f"Every {report.operation} equals the reference."
+            wrong = f"{report.wrong_sums:,} sums differ from the reference."
+            observer.done(right if report.exact else wrong, right=report.exact)
             if hold is not None:
                 hold(done.fabric, report)
     return report
-
-
-def _verdict(report: RunReport) -> str:
-    if report.exact:
-        return f"Every {report.operation} equals the reference."
-    return f"{report.wrong_sums:,} sums differ from the reference."
 
 
 def _prepare(options: RunOptions, folder: Path, step: StepListener) -> PreparedRun:
@@ -136,8 +133,6 @@ def _prepare(options: RunOptions, folder: Path, step: StepListener) -> PreparedR
     if plan.leaves_any:
         paths = [schedule_file_of(folder, worker) for worker in range(options.workers)]
         write_left_schedules(graph, plan, paths)
-    parts = split_for_leaf_spine(plan, options.leaf_spine) if options.leaf_spine else None
-    seconds = time.perf_counter() - started
     return PreparedRun(
         program,
         graph,
@@ -146,8 +141,8 @@ def _prepare(options: RunOptions, folder: Path, step: StepListener) -> PreparedR
         left=plan.left(Direction.FORWARD) if plan.leaves_any else None,
         strategies=strategies,
         manifest=plan.manifest,
-        parts=parts,
-        seconds=seconds,
+        parts=split_for_leaf_spine(plan, options.leaf_spine) if options.leaf_spine else None,
+        seconds=time.perf_counter() - started,
     )
 
 
@@ -198,11 +193,9 @@ def _workers(
             comparison.written(worker)
         work.observer.event(worker, event)
 
-    def show(done: float, total: int) -> None:
-        work.step("exchanging", done, total)
-
     def run(fabric: Fabric, links: list[LinkConfig]) -> list[WorkerOutcome]:
         tasks, command = list(map(task, links)), worker_command("worker")
+        show = partial(work.step, "exchanging")
         ends = run_workers(fabric, command, tasks, options.pace, progress=show, listen=hear)
         return list(map(WorkerOutcome.of, ends))
 

@@ -86,7 +86,8 @@ class Comparison:
 
     def _compare_next(self) -> None:
         """Compare the rounds of the next file of each worker, and remove the files."""
-        paths = [result_file(self.output(worker), self._compared) for worker in self._workers]
+        workers = range(len(self._written))
+        paths = [result_file(self.output(worker), self._compared) for worker in workers]
         results = [read_arrays(path, WORKER_RESULT, remedy="run again") for path in paths]
         first = self._compared * self.rounds_per_file
         for offset in range(min(self.rounds_per_file, self._rounds - first)):
@@ -108,7 +109,11 @@ class Comparison:
             else:
                 right = _extremes(self._graph, self._assignment, features, self._operation)
                 verdict = Verdict(int((right != sums).sum()), max_error=0.0, error_bound=0.0)
-            self._verdict = _both(self._verdict, verdict)
+            self._verdict = Verdict(
+                wrong_sums=self._verdict.wrong_sums + verdict.wrong_sums,
+                max_error=max(self._verdict.max_error, verdict.max_error),
+                error_bound=max(self._verdict.error_bound, verdict.error_bound),
+            )
         for path in paths:
             path.unlink()
         self._compared += 1
@@ -117,18 +122,6 @@ class Comparison:
         """Return the largest magnitudes of the two rounds before one, if there are two."""
         earlier = range(index - 2, index) if index > 1 else range(0)
         return [_magnitude(features_of_round(self._features, each)) for each in earlier]
-
-    @property
-    def _workers(self) -> range:
-        return range(len(self._written))
-
-
-def _both(one: Verdict, other: Verdict) -> Verdict:
-    return Verdict(
-        wrong_sums=one.wrong_sums + other.wrong_sums,
-        max_error=max(one.max_error, other.max_error),
-        error_bound=max(one.error_bound, other.error_bound),
-    )
 
 
 def expected_scales(
