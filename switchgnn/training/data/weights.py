@@ -11,8 +11,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_matrix
-from scipy.sparse.csgraph import breadth_first_order, connected_components
 
 from switchgnn.planner.graphs.graph import Graph
 
@@ -69,6 +67,10 @@ def _potentials(
     Also whether as many edges as an odd number are negative on the way from its root, and the
     component of each node.
     """
+    # Slow to import.
+    from scipy.sparse import csr_matrix  # noqa: PLC0415
+    from scipy.sparse.csgraph import breadth_first_order, connected_components  # noqa: PLC0415
+
     rooted = nodes + 1
     above, below = ends
     matrix = csr_matrix((np.ones(len(above), np.int8), ends), shape=(rooted, rooted))
