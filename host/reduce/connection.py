@@ -37,11 +37,12 @@ class ConnectionTaskError(HostError):
 
 @dataclass(frozen=True)
 class ReduceTask:
-    """The task of all workers; worker ``i`` has rank ``i``."""
+    """The task of all workers; those on link ``i`` have the ranks from ``i * per_machine`` on."""
 
-    ends: tuple[LinkConfig, ...]  # The link of each worker, with the plan that is installed.
+    ends: tuple[LinkConfig, ...]  # The link of each machine, with the plan that is installed.
     pace: Pace  # Bounds on sending and waiting.
     carried: Path | None = None  # The folder for what connections carried; None: nobody asks.
+    per_machine: int = 1  # How many workers share a link.
 
 
 def task_from_environment(workers: int) -> ReduceTask:
@@ -61,9 +62,10 @@ def task_from_environment(workers: int) -> ReduceTask:
         raise ConnectionTaskError(
             f"The task in {name} cannot be read ({error}): {_REMEDY}."
         ) from error
-    if len(task.ends) != workers:
+    if len(task.ends) * task.per_machine != workers:
+        served = len(task.ends) * task.per_machine
         raise ConnectionTaskError(
-            f"The switch serves {len(task.ends)} workers, but this group has {workers}: start "
+            f"The switch serves {served} workers, but this group has {workers}: start "
             "as many processes as the launcher was asked for."
         )
     return task
@@ -101,8 +103,9 @@ def open_from_environment(rank: int, size: int) -> "ReduceConnection":
 class ReduceConnection:
     """A worker's connection to the switch, before and after it opens."""
 
-    def __init__(self, task: ReduceTask, worker: int) -> None:
-        self._task, self._worker = task, worker
+    def __init__(self, task: ReduceTask, rank: int) -> None:
+        self.rank, self.per_machine = rank, task.per_machine
+        self._task, self._worker = task, rank // task.per_machine
         self._open = ExitStack()
         self._reducer: Reducer | None = None
         self._link: Link | None = None

@@ -23,6 +23,7 @@ from switchgnn.commands.shared.options import (
     FabricOptions,
     FaultsOption,
     LimitOptions,
+    per_machine_option,
     timeout_option,
     workers_option,
 )
@@ -37,6 +38,7 @@ from switchgnn.host.transport import LinkConfig
 from switchgnn.p4src import load_program
 from switchgnn.topologies import Fabric, free_tcp_port
 from switchgnn.topologies.child import Child, how_it_ended
+from switchgnn.training.partition import machines_of
 
 _EXIT_SECONDS = 10.0
 # Both outputs of a program go to one pipe.
@@ -48,6 +50,7 @@ class LaunchOptions:
     """The options of `switchgnn launch`."""
 
     workers: int = workers_option(4)
+    workers_per_machine: int = per_machine_option()
     network: FabricOptions
     limits: LimitOptions
     timeout: float = timeout_option(60.0)
@@ -56,7 +59,8 @@ class LaunchOptions:
 
     def job(self) -> NetworkJob:
         """Return the network that is asked for."""
-        return NetworkJob(**self.network.job_fields(self.workers, self.limits, self.faults))
+        ports = machines_of(self.workers, self.workers_per_machine)
+        return NetworkJob(**self.network.job_fields(ports, self.limits, self.faults))
 
     @property
     def pace(self) -> Pace:
@@ -110,8 +114,10 @@ def launch(
             progress.stop()
             task = work.folder / "reduce.json"
             with writing(task):
-                task.write_text(task_to_json(ReduceTask(tuple(links), asked.pace, work.folder)))
-            _follow(_children(fabric, command, task))
+                each = asked.workers_per_machine
+                reduce = ReduceTask(tuple(links), asked.pace, work.folder, each)
+                task.write_text(task_to_json(reduce))
+            _follow(_children(fabric, command, task, each))
             files = list(work.folder.glob(f"*{CARRIED}"))
             lines = [json.loads(line) for file in files for line in file.read_text().splitlines()]
             return [sum(each) / len(files) for each in zip(*lines, strict=True)]
@@ -141,7 +147,7 @@ def _carried_line(carried: Sequence[float]) -> str:
     )
 
 
-def _children(fabric: Fabric, command: Sequence[str], task: Path) -> list[Child]:
+def _children(fabric: Fabric, command: Sequence[str], task: Path, each: int) -> list[Child]:
     meeting = {
         "MASTER_ADDR": fabric.topology.station(0).ip if fabric.workers_have_hosts else "127.0.0.1",
         "MASTER_PORT": str(free_tcp_port()),
@@ -149,9 +155,11 @@ def _children(fabric: Fabric, command: Sequence[str], task: Path) -> list[Child]
     }
     return [
         fabric.worker_child(
-            worker, command, environment={**meeting, **rank_variables(fabric, worker)}
+            *(worker, command),
+            environment={**meeting, **rank_variables(fabric, worker, each)},
+            per_port=each,
         )
-        for worker in range(fabric.topology.workers)
+        for worker in range(fabric.topology.workers * each)
     ]
 
 

@@ -5,10 +5,12 @@ The memory has no name, and a process that ends is noticed at once, as its socke
 
 import mmap
 import os
+import secrets
 import socket
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import replace
 from datetime import timedelta
 from threading import Event
 from typing import Any
@@ -25,6 +27,8 @@ from switchgnn.base.files import private_folder
 from switchgnn.host.compression import Compression
 from switchgnn.host.errors import HostError
 from switchgnn.host.pace import Pace
+from switchgnn.host.reduce.connection import ReduceConnection
+from switchgnn.host.reduce.reduction import SUM, Call
 from switchgnn.host.registry import LocalTransport, Opener
 from switchgnn.host.transport import Transport, WorkerEnd, check_rows
 from switchgnn.planner.direction import Direction
@@ -128,7 +132,8 @@ class Machine:
                 peer.shutdown(socket.SHUT_RDWR)  # wakes the helpers
             peer.close()
         self.helpers.shutdown()
-        for file in self._files:
+        files, self._files = self._files, ()
+        for file in files:
             os.close(file)
 
     def _gather(self, what: str) -> None:
@@ -197,14 +202,9 @@ def local_processes(
             leaders = dist.new_group(
                 list(ranks[::each]), timeout=timedelta(seconds=limit), backend="gloo"
             )
-            if own is not None:
-                files = [os.memfd_create("switchgnn") for _ in range(_FILES)]
-                with door:
-                    peers = dict(sorted(_accepted(door, files) for _ in range(each - 1)))
-            else:
+            if own is None:
                 door.connect(str(found[ranks[leader]] / "machine"))
-                door.send(str(worker).encode())
-                peers, files = {leader: door}, socket.recv_fds(door, 1, _FILES)[1]
+            peers, files = _met(door, worker, each)
     failed: BaseException | None = None
     machine = Machine(*(worker, each, peers, files), limit=limit, leaders=leaders)
     try:
@@ -216,12 +216,82 @@ def local_processes(
         machine.close(failed)
 
 
+def _met(door: socket.socket, worker: int, each: int) -> tuple[dict[int, socket.socket], list[int]]:
+    """Return the sockets and the memory of a `Machine`, whose leader's socket listens."""
+    if worker % each:
+        door.send(str(worker).encode())
+        return {worker - worker % each: door}, socket.recv_fds(door, 1, _FILES)[1]
+    files = [os.memfd_create("switchgnn") for _ in range(_FILES)]
+    with door:
+        return dict(sorted(_accepted(door, files) for _ in range(each - 1))), files
+
+
 def _accepted(door: socket.socket, files: Sequence[int]) -> tuple[int, socket.socket]:
     peer, _ = door.accept()
     peer.settimeout(door.gettimeout())
     worker = int(peer.recv(_MOST_BYTES))
     socket.send_fds(peer, [b"m"], files)
     return worker, peer
+
+
+class SharedConnection:
+    """All-reduces of the processes of a machine, one after another; see ``ReduceConnection``."""
+
+    def __init__(self, connection: ReduceConnection, limit: float) -> None:
+        self._connection, self._limit = connection, limit
+        self._machine: Machine | None = None
+        self._workers = 0
+        self._order = ThreadPoolExecutor(1, thread_name_prefix="shared")
+
+    def open(self, agree: Callable[[int], int]) -> None:
+        """Meet the others of the machine; its leader connects to the switch."""
+        worker, each = self._connection.rank, self._connection.per_machine
+        # A name without a file, which nobody can guess before.
+        name = f"\0switchgnn-{agree(secrets.randbits(62))}-{worker // each}"
+        door = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        door.settimeout(self._limit)
+        if worker % each:
+            agree(0)
+            door.connect(name)
+        else:
+            door.bind(name)
+            door.listen(each)
+            self._connection.open(agree)
+        peers, files = _met(door, worker, each)
+        self._workers = agree(worker) + 1
+        self._machine = Machine(worker, each, peers, files, limit=self._limit)
+
+    def submit(self, values: NDArray[Any], call: Call = SUM) -> "Future[NDArray[Any]]":
+        """Queue an array; see ``Reducer.submit``."""
+        if self._machine is None:
+            raise ValueError("The connection is not open: open it before.")
+        return self._order.submit(self._reduce, self._machine, values, call)
+
+    def _reduce(self, machine: Machine, values: NDArray[Any], call: Call) -> NDArray[Any]:
+        sums = torch.from_numpy(values.copy())
+
+        def between(total: Tensor) -> None:
+            whole = self._connection.submit(total.numpy(), replace(call, average=False)).result()
+            total.copy_(torch.from_numpy(whole))
+
+        try:
+            machine.add(between, sums)
+        except BaseException as error:
+            machine.close(error)
+            raise
+        if call.average:
+            sums.div_(self._workers, rounding_mode=None if sums.is_floating_point() else "trunc")
+        found: NDArray[Any] = sums.numpy()
+        return found
+
+    def close(self, *, abort: bool = False) -> None:
+        """End both connections, after all that was queued or at once."""
+        if abort and self._machine is not None:
+            self._machine.close()
+        self._order.shutdown(cancel_futures=abort)
+        if self._machine is not None:
+            self._machine.close()
+        self._connection.close(abort=abort)
 
 
 def _forwarded(name: str) -> Any:  # noqa: ANN401 - methods and properties

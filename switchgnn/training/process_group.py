@@ -28,6 +28,7 @@ from switchgnn.host.errors import HostError
 from switchgnn.host.reduce.connection import ReduceConnection, open_from_environment
 from switchgnn.host.reduce.reduction import Call
 from switchgnn.training.errors import AllReduceError
+from switchgnn.training.machine import SharedConnection
 
 # The type in which the switch gets the numbers of each type. What is not here stays outside.
 ON_WIRE: Mapping[torch.dtype, torch.dtype] = {
@@ -139,7 +140,7 @@ class PendingWork(dist.Work):
 class SwitchAllReduce:
     """All-reduces in the order of the calls, which is the same at all workers."""
 
-    def __init__(self, reducer: ReduceConnection) -> None:
+    def __init__(self, reducer: ReduceConnection | SharedConnection) -> None:
         self.arrays = 0  # how many arrays have been submitted
         self._reducer = reducer
         self._pool = ThreadPoolExecutor(_MOST_THREADS, thread_name_prefix="all-reduce")
@@ -252,7 +253,7 @@ class SwitchProcessGroup(dist.ProcessGroup):
             group._set_default_backend(dist.ProcessGroup.BackendType.GLOO)
         self._switch: SwitchAllReduce | None = None
         if reducer is not None:
-            self._switch = start(reducer, self._largest)
+            self._switch = start(reducer, self._largest, options.timeout)
             # A program that ends without `destroy_process_group` waits for nothing.
             self._end = weakref.finalize(self, self._switch.close, abort=True)
 
@@ -346,8 +347,15 @@ def timeout_of(group: Any) -> timedelta:  # noqa: ANN401 - PyTorch declares few 
     return group._get_backend(group._device_types[0]).options._timeout  # type: ignore[no-any-return]
 
 
-def start(reducer: ReduceConnection, largest: Callable[[int], int]) -> SwitchAllReduce:
-    """Open the connections of all workers together; ``largest`` compares numbers of all."""
+def start(
+    reducer: ReduceConnection | SharedConnection, largest: Callable[[int], int], limit: timedelta
+) -> SwitchAllReduce:
+    """Open the connections of all workers together; ``largest`` compares numbers of all.
+
+    `limit`: how long a worker may compute before it takes part.
+    """
+    if isinstance(reducer, ReduceConnection) and reducer.per_machine > 1:
+        reducer = SharedConnection(reducer, limit.total_seconds())
     try:
         reducer.open(largest)
     except BaseException:
@@ -380,7 +388,7 @@ class SwitchHook:
         self.fallbacks: Counter[str] = Counter()  # buckets that went through the group, by reason
         self.workers = dist.get_world_size()
         reducer = open_reducer(dist.get_rank(), self.workers)
-        self.switch = start(reducer, self._largest)
+        self.switch = start(reducer, self._largest, timeout_of(dist.group.WORLD))
 
     def close(self) -> None:
         """Complete all-reduces that have begun, and end the connection to the switch."""

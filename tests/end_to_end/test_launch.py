@@ -52,6 +52,12 @@ def test_an_unchanged_ddp_script_trains_as_with_gloo(combination):
     assert np.abs(ours - theirs).max() <= 2e-5
 
 
+def test_workers_that_share_a_port_train_as_with_gloo():
+    words = (*LOOPBACK, "--workers", 4, "--per-machine", 2)
+    ours, theirs = (losses_of(*words, backend=each) for each in ("switchgnn", "gloo"))
+    assert np.abs(ours - theirs).max() <= 2e-5
+
+
 PROGRAM = """
 import sys, torch, torch.distributed as dist
 dist.init_process_group("switchgnn")
