@@ -11,8 +11,9 @@ from bench.testbeds.testbed import Served, Testbed
 from bench.testbeds.workload import digits_plan, standard_plan
 from switchgnn.host.direct.frames import GROUP
 from switchgnn.host.direct.framing import USUAL_MTU
+from switchgnn.host.direct.schedule import count_rows
 from switchgnn.host.wire.header import BODY_AT
-from switchgnn.lab.simulator.setup import rows_of_plan
+from switchgnn.lab.simulator.setup import boundary_of_plan
 from switchgnn.planner import Plan
 from switchgnn.planner.costs.host_seconds import packed_frames
 from switchgnn.planner.sending.between_hosts import fewest_rows
@@ -68,7 +69,7 @@ def _graph(
 
 def _bytes(name: str, plan: Plan, width: int, results: list[Exchanged]) -> ResultLine:
     """Compare the wires with hosts alone that send copies or partial sums in packed frames."""
-    rows = rows_of_plan(plan, fewest_rows).rows
+    rows = count_rows(boundary_of_plan(plan), plan.manifest.workers, fewest_rows).rows
     frames, sizes = packed_frames(rows, width, USUAL_MTU)
     acknowledged = int((-(-frames // GROUP)).sum())
     alone = 2 * (int(sizes.sum()) + BODY_AT * acknowledged)

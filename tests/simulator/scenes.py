@@ -7,8 +7,9 @@ import numpy as np
 
 from switchgnn.host.direct.framing import Framing
 from switchgnn.host.direct.kinds import copies
+from switchgnn.host.direct.schedule import count_rows
 from switchgnn.host.wire.header import Kind
-from switchgnn.lab.simulator.setup import Setup, rows_of_plan
+from switchgnn.lab.simulator.setup import Setup, boundary_of_plan
 
 # Picoseconds at 100 Gbit/s, where a byte takes 80, and of a link's delay.
 BYTE, DELAY = 80, 2_000_000
@@ -106,4 +107,4 @@ def acks_at_workers(run):
 
 def copies_of_plan(plan):
     """Copies that hosts alone send each other on the partition of a plan, int64[W, W]."""
-    return rows_of_plan(plan, copies).rows
+    return count_rows(boundary_of_plan(plan), plan.manifest.workers, copies).rows

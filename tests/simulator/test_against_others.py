@@ -13,6 +13,7 @@ from switchgnn.host import round_trip
 from switchgnn.host.congestion import CongestionWindow
 from switchgnn.host.direct import Framing, copy_schedules, partial_schedules
 from switchgnn.host.direct.kinds import copies
+from switchgnn.host.direct.schedule import count_rows
 from switchgnn.host.pace import Pace
 from switchgnn.host.round_trip import RoundTrip
 from switchgnn.host.wire.header import Kind
@@ -24,7 +25,7 @@ from switchgnn.lab.simulator import (
     run_simulation,
 )
 from switchgnn.lab.simulator.compile import MODELS, find_wheel
-from switchgnn.lab.simulator.setup import rows_of_plan
+from switchgnn.lab.simulator.setup import boundary_of_plan
 from switchgnn.p4src import load_program
 from switchgnn.planner import build_plan, load_graph
 from switchgnn.planner.build import build_resolved
@@ -131,7 +132,7 @@ def test_the_bytes_between_leaves_and_spines_are_those_of_the_embedded_switches(
 def test_the_bytes_between_hosts_are_those_of_the_transport(mtu, choose, make):
     graph = load_graph("karate")
     plan = build_plan(graph, workers=WORKERS, slots=SLOTS, program=load_program().digest)
-    rows = rows_of_plan(plan, choose).rows
+    rows = count_rows(boundary_of_plan(plan), plan.manifest.workers, choose).rows
     run = run_simulation(
         host_setup(rows, WIDTH, PACE, Framing(mtu)), NetworkOptions(window=PACE.window)
     )

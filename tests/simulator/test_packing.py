@@ -16,7 +16,7 @@ from switchgnn.lab.simulator import (
     host_setup,
     run_simulation,
 )
-from switchgnn.lab.simulator.setup import rows_of_plan
+from switchgnn.lab.simulator.setup import boundary_of_plan
 from switchgnn.planner import build_plan, load_graph
 from switchgnn.planner.graphs.boundary import boundary_edges
 from switchgnn.planner.plan.files import write_plan
@@ -201,7 +201,10 @@ def test_a_plan_gives_the_same_rows_as_its_partition():
     plan = build_plan(graph, workers=4, slots=8, program="0" * 64, directions="both")
     boundary = boundary_edges(graph, plan.assignment)
     for choose in (copies, fewest_rows):
-        expected, found = count_rows(boundary, 4, choose), rows_of_plan(plan, choose)
+        expected, found = (
+            count_rows(boundary, 4, choose),
+            count_rows(boundary_of_plan(plan), plan.manifest.workers, choose),
+        )
         assert np.array_equal(found.rows, expected.rows)
         assert found.sums == expected.sums
     assert found.sums > 0

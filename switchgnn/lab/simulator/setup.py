@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from switchgnn.host.direct.frames import GROUP, send_order
 from switchgnn.host.direct.framing import Framing
 from switchgnn.host.direct.outbox import asking_frames
-from switchgnn.host.direct.schedule import EdgeChoice, PairRows, count_rows
 from switchgnn.host.pace import Pace
 from switchgnn.host.wire.header import BODY_AT, FEATURE_FRAME_BYTES, LANES
 from switchgnn.planner.arrays import indptr_of, sort_by_keys
@@ -94,11 +93,6 @@ def host_setup(rows: NDArray[np.int64], features: int, pace: Pace, framing: Fram
         "awaited": frames.sum(axis=0).astype(np.uint64),
     }
     return Setup(workers, True, arrays, data_frame_bytes=full, packed_frame_bytes=full)
-
-
-def rows_of_plan(plan: Plan, choose: EdgeChoice) -> PairRows:
-    """Count the rows between each pair of hosts on the partition of a plan."""
-    return count_rows(boundary_of_plan(plan), plan.manifest.workers, choose)
 
 
 def boundary_of_plan(plan: Plan) -> BoundaryEdges:
