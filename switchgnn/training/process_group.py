@@ -379,8 +379,7 @@ class SwitchHook:
     def __init__(self, open_reducer: OpenReducer = open_from_environment) -> None:
         self.fallbacks: Counter[str] = Counter()  # buckets that went through the group, by reason
         self.workers = dist.get_world_size()
-        reducer = open_reducer(dist.get_rank(), self.workers)
-        self.switch = start(reducer, self._largest)
+        self.switch = start(open_reducer(dist.get_rank(), self.workers), self._largest)
 
     def close(self) -> None:
         """Complete all-reduces that have begun, and end the connection to the switch."""
@@ -405,7 +404,6 @@ def switch_hook(state: SwitchHook, bucket: GradBucket) -> torch.futures.Future[T
         work: dist.Work = state.switch.start([gradients], average=True, timeout=limit)
     else:
         state.fallbacks[reason] += 1
-        summing = dist.all_reduce(gradients, async_op=True)
-        work = _averaged(summing, [gradients], state.workers)
+        work = _averaged(dist.all_reduce(gradients, async_op=True), [gradients], state.workers)
     future: torch.futures.Future[Tensor] = work.get_future().then(lambda done: done.value()[0])
     return future
