@@ -194,8 +194,7 @@ class HybridTransport(InNetworkExchange):
         if self._uses_switch(direction):
             fixed = self.aggregate_fixed(rows, direction, tensor_id)
         else:
-            zeros = np.zeros(rows.shape, dtype=np.int32)
-            fixed = FixedSums(zeros, FixedPoint.for_exchange(1, 0.0))
+            fixed = FixedSums(np.zeros(rows.shape, dtype=np.int32), FixedPoint.for_exchange(1, 0.0))
         self._hosts.wait_for(stream)
         return fixed, stream.sums(everything)
 

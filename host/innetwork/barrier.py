@@ -107,10 +107,6 @@ class Barrier:
     `done` is repeated until it is answered; the switch counts it once. A worker that is not done is
     waited for while it is alive: every `done` carries its worker's heartbeat, and the answer those
     of all. All magnitudes are float32 bits; `plan_id`: the first 32 bits of the plan's digest.
-
-    Attributes:
-        left_behind: after a restart of the switch, the workers that have not passed the last
-            barrier of this one.
     """
 
     def __init__(self, endpoint: Endpoint, *, workers: int, pools: int, plan_id: int) -> None:
@@ -123,6 +119,7 @@ class Barrier:
         self._magnitude = 0
         # The last one of each pool.
         self._meetings: list[Meeting | None] = [None] * pools
+        # after a restart of the switch, those that have not passed the last barrier of this one
         self.left_behind: list[int] = []
 
     @property
@@ -137,8 +134,7 @@ class Barrier:
         """
         self._magnitude = magnitude
         for pool, following in enumerate(first):
-            unit = Unit(round_number, OPENING_BLOCK, in_pool(0, pool))
-            self.report(unit, following)
+            self.report(Unit(round_number, OPENING_BLOCK, in_pool(0, pool)), following)
 
     def report(self, unit: Unit, following: Following) -> Meeting:
         """Report a unit as done; `following`: the next one of its pool."""
@@ -206,7 +202,13 @@ class Barrier:
         if now < meeting.repeat_at:
             return
         if silent := meeting.silent(now):
-            raise self._no_sign_of(silent, meeting)
+            computing = " If it is only computing, increase --timeout."
+            raise errors.ExchangeTimeoutError(
+                f"{where(meeting.unit)}: worker {self._worker} waited {meeting.timeout:g} s, "
+                f"without a sign of life, for {named_workers(silent)}."
+                f"{computing if meeting.unit.block == OPENING_BLOCK else ''}",
+                silent,
+            )
         if now > meeting.deadline:
             raise self._no_answer(meeting.unit)
         self._link.send(self._done(meeting))
@@ -324,17 +326,7 @@ class Barrier:
             f"session {self._endpoint.session}."
         )
 
-    def _no_sign_of(self, silent: list[int], meeting: Meeting) -> errors.InNetworkError:
-        opening = meeting.unit.block == OPENING_BLOCK
-        slow = " If it is only computing, increase --timeout." * opening
-        return errors.ExchangeTimeoutError(
-            f"{where(meeting.unit)}: worker {self._worker} waited {meeting.timeout:g} s, without "
-            f"a sign of life, for {named_workers(silent)}.{slow}",
-            silent,
-        )
-
 
 def where(unit: Unit) -> str:
     """Return the unit as text."""
-    number = fragment_number(unit.fragment)
-    return f"Round {unit.round}, block {unit.block}, fragment {number}"
+    return f"Round {unit.round}, block {unit.block}, fragment {fragment_number(unit.fragment)}"

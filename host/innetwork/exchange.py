@@ -296,7 +296,13 @@ class InNetworkExchange(Transport):
 
         With a cache, they are the sums of the changes of all rounds.
         """
-        self._check(features)
+        check_rows(features, len(self._part.vertices), self._part.worker)
+        widest = self._manifest.lanes * (header.LAST_FRAGMENT + 1)
+        if features.shape[1] > widest:
+            raise FeatureError(
+                f"A row of {features.shape[1]:,} numbers is too wide: at most {widest:,} fit into "
+                "the frames that a header can count."
+            )
         if self._strawman:
             operation.refuse("The strawman")
         if self._round > header.LAST_ROUND:
@@ -505,15 +511,6 @@ class InNetworkExchange(Transport):
     def expected_traffic(self, width: int, direction: Direction = Direction.FORWARD) -> Traffic:
         """Return what one exchange of that width puts on the link when nothing is lost."""
         return expected_traffic(self._manifest, self._part, direction, width, self._group_size)
-
-    def _check(self, features: NDArray[np.float32]) -> None:
-        check_rows(features, len(self._part.vertices), self._part.worker)
-        widest = self._manifest.lanes * (header.LAST_FRAGMENT + 1)
-        if features.shape[1] > widest:
-            raise FeatureError(
-                f"A row of {features.shape[1]:,} numbers is too wide: at most {widest:,} fit into "
-                "the frames that a header can count."
-            )
 
 
 @contextmanager

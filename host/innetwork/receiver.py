@@ -353,8 +353,7 @@ class SumReceiver:
         # A lost sum is noticed at once; only answers show that others are slow.
         share = min(share, self._round_trip.timeout * (1 << min(self._too_early, 10)))
         queue = self._sum_trip.timeout if self._sum_trip.known else 0.0
-        bounded = not self._marked
-        own = self._round_trip.backed_off(self._attempts, bounded=bounded, legs=legs)
+        own = self._round_trip.backed_off(self._attempts, bounded=not self._marked, legs=legs)
         return max(share, queue, own)
 
     def _ask(self, index: int) -> int:
@@ -422,14 +421,13 @@ class SumReceiver:
         self._quiet_since = now
 
     def _send(self, kind: Kind, source: int, vertex: int, *, resend: bool = False) -> None:
-        round_number, block_id, fragment = self._unit
         header = Header(
             kind=kind,
             src_id=source,
             dst_id=vertex,
-            block_id=block_id,
-            fragment=fragment,
-            round=round_number,
+            block_id=self._unit.block,
+            fragment=self._unit.fragment,
+            round=self._unit.round,
             is_fetch=True,
             resend=resend,
             bits=0 if self._endpoint.narrow and kind is Kind.RECALL else WHOLE_BITS,

@@ -48,16 +48,14 @@ class Responder:
         if row is None or request.round != self._round:
             self._counters.late += 1
             return
-        lanes = None
-        if request.block_id in self._blocks:
-            lanes = self._contribution(request, row)
+        served = request.block_id in self._blocks
+        lanes = self._contribution(request, row) if served else None
         if lanes is None:
             self._counters.wrong += 1
             return
         # The row of a fetched feature is the first one of a whole frame.
         lanes = np.pad(lanes, (0, lanes_of(request.fragment) - len(lanes)))
-        narrow = self._endpoint.narrow
-        bits = int(bits_needed(lanes[np.newaxis])[0]) if narrow else WHOLE_BITS
+        bits = int(bits_needed(lanes[np.newaxis])[0]) if self._endpoint.narrow else WHOLE_BITS
         header = Header(
             kind=Kind.FEATURE,
             src_id=request.src_id,
@@ -69,8 +67,7 @@ class Responder:
             fragment=request.fragment,
             round=request.round,
         )
-        body = pack_lanes(lanes[np.newaxis], bits).tobytes()
-        self._endpoint.send(header, body)
+        self._endpoint.send(header, pack_lanes(lanes[np.newaxis], bits).tobytes())
         self._counters.features_served += 1
 
 

@@ -164,10 +164,9 @@ def block_schedules(
     part: WorkerPart, addresses: Addresses, group_size: int, session: int, rows: int = 1
 ) -> tuple[BlockSchedule, ...]:
     """Prepare the blocks of a worker's part, in order; its frames have that many rows."""
-    blocks = len(part.send_indptr) - 1
     return tuple(
         _block_schedule(part, addresses, group_size, session, block_id=block_id, rows=rows)
-        for block_id in range(1, blocks + 1)
+        for block_id in range(1, len(part.send_indptr))
     )
 
 
@@ -192,7 +191,6 @@ def _block_schedule(
 ) -> BlockSchedule:
     sent = slice(part.send_indptr[block_id - 1], part.send_indptr[block_id])
     received = slice(part.receive_indptr[block_id - 1], part.receive_indptr[block_id])
-    sources = part.send_source[sent]
     vertices = part.receive_vertex[received]
     bounds = part.neighbour_indptr[received.start : received.stop + 1]
     neighbours = slice(bounds[0], bounds[-1])
@@ -208,7 +206,7 @@ def _block_schedule(
         frames=FeatureFrames(
             addresses,
             block_id,
-            sources,
+            part.send_source[sent],
             group_size,
             np.diff(row_bounds) if alone else 1,
             destinations=destinations if alone else 0,

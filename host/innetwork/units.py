@@ -144,7 +144,13 @@ class UnitExchange:
             unfinished = self._unfinished()
             pending = self._barrier.tend()
             more = self._send_some(now)
-            self._note_stall(unfinished)
+            # The time counts in which only other workers can go on.
+            if unfinished is None or (
+                not self._open and all(x.sender.done for x in self._in_flight)
+            ):
+                self._endpoint.stall.start()
+            else:
+                self._endpoint.stall.stop()
             batch = self._endpoint.link.receive_batch(0.0 if more else self._wait(now, pending))
             now = self._clock.now()
             news = batch is not None and self._take_batch(batch, now)
@@ -175,8 +181,7 @@ class UnitExchange:
             self._begin(current)
         while self._open and (oldest := self._unfinished()) is not None and oldest.done:
             self._report(current, oldest)
-        rest = self._begun < len(current.units) or self._in_flight or self._barrier.pending
-        return bool(rest)
+        return bool(self._begun < len(current.units) or self._in_flight or self._barrier.pending)
 
     def _opened(self, current: UnitRound) -> None:
         """Go on after all workers have opened the round; close it if it is void."""
@@ -260,13 +265,6 @@ class UnitExchange:
             if not sender.all_sent:
                 break
         return False
-
-    def _note_stall(self, unfinished: _InFlight | None) -> None:
-        """Count the time in which only other workers can go on."""
-        if unfinished is None or (not self._open and all(x.sender.done for x in self._in_flight)):
-            self._endpoint.stall.start()
-        else:
-            self._endpoint.stall.stop()
 
     @property
     def _heartbeat_interval(self) -> float:

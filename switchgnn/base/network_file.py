@@ -304,9 +304,8 @@ def network_text(network: DescribedNetwork) -> str:
 
 
 def _with_paths_from(switch: DescribedSwitch, folder: Path) -> DescribedSwitch:
-    if switch.tls is None:
+    if (tls := switch.tls) is None:
         return switch
-    tls = switch.tls
     return replace(
         switch,
         tls=TlsFiles(

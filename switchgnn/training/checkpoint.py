@@ -153,8 +153,7 @@ class Checkpoint:
 
     def _state(self) -> dict[str, Tensor]:
         state = {f"{_MODEL}/{name}": value for name, value in self._model.state_dict().items()}
-        of_parameters = self._optimizer.state_dict()["state"]
-        for number, values in of_parameters.items():
+        for number, values in self._optimizer.state_dict()["state"].items():
             state |= {_name(number, what): values[what] for what in _OF_PARAMETER}
         return state
 
@@ -180,8 +179,7 @@ class Checkpoint:
 
     def _read_facts(self, path: Path) -> _CheckpointFacts:
         limit = UnpackLimit(_MOST_FACTS, 0)
-        kinds = {_FACTS: _FACTS_KIND}
-        found = read_npz(path, kinds, remedy=_REMEDY, limit=limit, others=".*")
+        found = read_npz(path, {_FACTS: _FACTS_KIND}, remedy=_REMEDY, limit=limit, others=".*")
         try:
             read = parse_json(found[_FACTS].tobytes())
             if not isinstance(read, dict) or [read.get("format"), read.get("version")] != [

@@ -83,10 +83,8 @@ class Columns:
             return []
         keys = sorted(scores)
         total = sums.add(torch.cat([scores[key].double() for key in keys]))
-        parts = torch.split(total, [width for _, width in keys])
-        self.scores = dict(zip(keys, parts, strict=True))
-        replaced = map(self._choose, keys)
-        return [chosen.tensor_id for chosen in replaced if chosen is not None]
+        self.scores = dict(zip(keys, torch.split(total, [width for _, width in keys]), strict=True))
+        return [chosen.tensor_id for chosen in map(self._choose, keys) if chosen is not None]
 
     def _choose(self, key: Tensors) -> Chosen | None:
         """Choose the columns of a tensor; return an earlier choice that this one replaces."""

@@ -184,8 +184,7 @@ class GradientSums:
         if self._reducer is None or values.dtype != torch.float32:
             self._reduce(values)
             return
-        sums = self._reducer.submit(values.numpy()).result()
-        values.copy_(torch.from_numpy(sums))
+        values.copy_(torch.from_numpy(self._reducer.submit(values.numpy()).result()))
 
     def _reduce(self, values: Tensor) -> None:
         machine = self._machine

@@ -145,8 +145,7 @@ def write_job(
     machines = machines_of(workers, workers_per_machine)
     leaf_spine = even_leaf_spine(machines, leaves, spines) if leaves else None
     context = PlanContext(machines, slots or program.slots, leaf_spine=leaf_spine)
-    usual = {USUAL_WIDTH: 1.0}
-    context, assignment = choose_lanes(request, dataset.graph, context, usual, seed)
+    context, assignment = choose_lanes(request, dataset.graph, context, {USUAL_WIDTH: 1.0}, seed)
     choice = resolve_strategies(request, dataset.graph, context)
     graph, assignment = dataset.exchanged(assignment)
     made: dict[str, Any] = {

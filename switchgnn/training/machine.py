@@ -112,8 +112,7 @@ class Machine:
 
     def add(self, between: Callable[[Tensor], None], values: Tensor) -> None:
         """Replace values by their sums over all workers; the leaders add theirs up in between."""
-        rows = self.shared((self.processes + 1, values.numel()), values.dtype)
-        *each, total = rows
+        *each, total = self.shared((self.processes + 1, values.numel()), values.dtype)
         each[self.worker % self.processes].copy_(values.reshape(-1))
         with self.step(f"adds up {values.numel()} numbers of {values.dtype}"):
             if self.leads:

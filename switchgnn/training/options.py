@@ -30,7 +30,6 @@ _FLOAT_BYTES = 4
 # A weight, its gradient, and two moments of Adam.
 _COPIES_OF_WEIGHTS = 4
 
-
 MODELS = ("gcn", "sage", "gin")
 
 

@@ -413,7 +413,6 @@ def switch_hook(state: SwitchHook, bucket: GradBucket) -> torch.futures.Future[T
         work: dist.Work = state.switch.start([gradients], average=True, timeout=limit)
     else:
         state.fallbacks[reason] += 1
-        summing = dist.all_reduce(gradients, async_op=True)
-        work = _averaged(summing, [gradients], state.workers)
+        work = _averaged(dist.all_reduce(gradients, async_op=True), [gradients], state.workers)
     future: torch.futures.Future[Tensor] = work.get_future().then(lambda done: done.value()[0])
     return future

@@ -52,14 +52,13 @@ class Ledger:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the ledger as plain data, for JSON."""
-        exchanges = [
-            {"direction": direction.value, "width": width, "times": times}
-            for (direction, width), times in self.exchanges.items()
-        ]
         return {
             "expected": self.expected._asdict(),
             "plain": self.plain._asdict(),
-            "exchanges": exchanges,
+            "exchanges": [
+                {"direction": direction.value, "width": width, "times": times}
+                for (direction, width), times in self.exchanges.items()
+            ],
             "kept": self.kept,
             "gradients": self.gradients,
         }

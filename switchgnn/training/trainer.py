@@ -14,7 +14,6 @@ from torch.nn import functional
 from switchgnn.training.bins import BinnedSum
 from switchgnn.training.cache import CacheControl, Compressing
 from switchgnn.training.checkpoint import Checkpoint, Trained, TrainingProgress
-from switchgnn.training.columns import Columns
 from switchgnn.training.compression import CompressionOptions
 from switchgnn.training.errors import TrainingError
 from switchgnn.training.gradients import GradientSums
@@ -137,24 +136,21 @@ class Trainer:
 
     def run(self) -> Iterator[EpochReport]:
         """Train; yield a report after each epoch."""
-        with _garbage_between_epochs():
-            yield from self._run()
-
-    def _run(self) -> Iterator[EpochReport]:
         done = self._progress
-        for epoch in range(done.epoch + 1, self._options.epochs + 1):
-            report = self._epoch(epoch)
-            gc.collect()
-            yield report
-            if report.accuracy is None:
-                continue
-            reached = report.accuracy.validation or 0.0
-            better = reached > done.best
-            done = TrainingProgress(epoch, max(reached, done.best), 0 if better else done.tries + 1)
-            if self._checkpoint is not None:
-                self._checkpoint.save(done)
-            if self._options.patience and done.tries >= self._options.patience:
-                return
+        with _garbage_between_epochs():
+            for epoch in range(done.epoch + 1, self._options.epochs + 1):
+                report = self._epoch(epoch)
+                gc.collect()
+                yield report
+                if report.accuracy is None:
+                    continue
+                reached = report.accuracy.validation or 0.0
+                tries = 0 if reached > done.best else done.tries + 1
+                done = TrainingProgress(epoch, max(reached, done.best), tries)
+                if self._checkpoint is not None:
+                    self._checkpoint.save(done)
+                if self._options.patience and done.tries >= self._options.patience:
+                    return
 
     def _epoch(self, epoch: int) -> EpochReport:
         clock = self._remote.clock
@@ -187,11 +183,6 @@ class Trainer:
             bytes_without=None if plain is None else plain.bytes_up + plain.bytes_down,
         )
 
-    def _choose_columns(self, columns: Columns) -> None:
-        replaced = columns.choose(columns.take(), self._sums)
-        if self._cache is not None:
-            self._cache.forget(replaced)
-
     def _step(self, epoch: int) -> float:
         self.model.train()
         columns = self._columns if epoch % self._compression.columns_every == 0 else None
@@ -213,7 +204,9 @@ class Trainer:
             following.note(*accuracy)
         if columns is not None:
             columns.scoring = False
-            self._choose_columns(columns)
+            replaced = columns.choose(columns.take(), self._sums)
+            if self._cache is not None:
+                self._cache.forget(replaced)
         return total
 
     def _loss(self, outputs: Tensor) -> Tensor:
@@ -231,8 +224,7 @@ class Trainer:
     def evaluate(self) -> Accuracy:
         """Return the accuracies over all workers (micro-averaged over labels if multi-label)."""
         self.model.eval()
-        outputs = self.model(self._features, *self._edges)
-        right = self._right(outputs)
+        right = self._right(self.model(self._features, *self._edges))
         counts = torch.stack(
             [torch.stack([right[mask].sum(), mask.sum().float()]) for mask in self._masks]
         ).double()

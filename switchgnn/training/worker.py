@@ -105,11 +105,7 @@ def train_as_worker(
 
 def view_of(worker: int, transport: Transport, remote: RemoteSum | BinnedSum) -> WorkerView:
     """Return the metrics of a worker that trains."""
-
-    def seconds() -> tuple[float, float]:
-        return remote.clock.exchanging, remote.clock.waiting
-
-    return WorkerView(worker, transport, seconds)
+    return WorkerView(worker, transport, lambda: (remote.clock.exchanging, remote.clock.waiting))
 
 
 # The link of a worker before it has one, and of one without a network.
@@ -227,17 +223,12 @@ def switch_sums(
 
     `words`: int32 of each number, 2 or 1.
     """
-    whole = end.open_link(PROTOCOL, DIRECT_PROTOCOL)
-    sums, reduces = split_link(whole, kinds_from(Kind.REDUCE))
+    sums, reduces = split_link(end.open_link(PROTOCOL, DIRECT_PROTOCOL), kinds_from(Kind.REDUCE))
     with sums, reduces:
         stream = reduce_stream(end, reduces, pace=end.pace, clock=end.clock, words=words)
-        stream.start(_largest_of_all(stream.query().first, group))
+        first = torch.tensor([stream.query().first])
+        with collective():
+            dist.all_reduce(first, dist.ReduceOp.MAX, group)
+        stream.start(int(first))
         with Reducer(stream) as reducer:
             yield SwitchSums(replace(end, shared=sums), reducer, reduces)
-
-
-def _largest_of_all(number: int, group: dist.ProcessGroup | None) -> int:
-    numbers = torch.tensor([number])
-    with collective():
-        dist.all_reduce(numbers, dist.ReduceOp.MAX, group)
-    return int(numbers[0])

@@ -368,8 +368,7 @@ def test_parts_are_those_of_write_job(tmp_path):
 )
 def test_what_is_missing_or_too_much(words, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    told = run(*words)
-    assert told.exit_code == 2
+    assert run(*words).exit_code == 2
     assert not list(tmp_path.iterdir())
 
 
@@ -412,8 +411,7 @@ def test_the_commands_for_several_machines(tmp_path):
     )
     assert [command.split()[0] for command in commands] == ["switchgnn", "switchgnn", "mpirun"]
     for command in commands:
-        here = command.replace("--hostfile machines", "--oversubscribe")
-        run_command(here, tmp_path)
+        run_command(command.replace("--hostfile machines", "--oversubscribe"), tmp_path)
     graph = load_graph("digits")
     assignment = load_assignment(tmp_path / "assignment.npy")
     assert np.array_equal(assignment, ptscotch(graph, 4, 0, ranks=2))

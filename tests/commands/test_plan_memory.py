@@ -169,6 +169,5 @@ def test_leaves_and_spines_have_the_banks_of_the_switch():
 
 def test_jobs_are_for_the_program(tmp_path):
     arguments = ["--data", "digits", "--workers", "2", "--parts", "--out", str(tmp_path / "job")]
-    result = CliRunner().invoke(app, ["plan", *arguments, "--switch", "tofino2"])
-    assert result.exit_code == 2
+    assert CliRunner().invoke(app, ["plan", *arguments, "--switch", "tofino2"]).exit_code == 2
     assert not (tmp_path / "job").exists()

@@ -43,8 +43,7 @@ def test_trainings(names):
 
 
 def test_plans():
-    points = [PartitionPoint(2, 5, 9, 3)]
-    names = list(drawn(plan_plots._boundary, points).items())
+    names = list(drawn(plan_plots._boundary, [PartitionPoint(2, 5, 9, 3)]).items())
     assert [colour for _, colour in names] == [to_rgb(HOST.colour), to_rgb(SWITCH.colour)]
     assert all(kind.label in name for kind, (name, _) in zip((HOST, SWITCH), names, strict=True))
     memory = drawn(

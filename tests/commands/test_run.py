@@ -66,15 +66,13 @@ def test_the_option_counts_more_than_the_environment(monkeypatch, tmp_path):
     """And the switch itself is told."""
     forks_elsewhere(monkeypatch)
     monkeypatch.setenv(VARIABLE, "native")
-    words = ["run", *map(str, SMALL["run"]), *HERE, "--backend", "python"]
-    result = CliRunner().invoke(app, words)
+    result = CliRunner().invoke(app, ["run", *map(str, SMALL["run"]), *HERE, "--backend", "python"])
     assert result.exit_code == 0, result.output
     assert "the program runs as python code" in " ".join(result.output.split())
 
 
 def test_native_code_needs_a_compiler(no_compiler):
-    words = ["run", *map(str, SMALL["run"]), *HERE, "--backend", "native"]
-    result = CliRunner().invoke(app, words)
+    result = CliRunner().invoke(app, ["run", *map(str, SMALL["run"]), *HERE, "--backend", "native"])
     assert result.exit_code != 0
     said = f"{result.output} {result.exception}"
     assert "apt-get install g++, or use --backend python" in " ".join(said.split())

@@ -171,8 +171,7 @@ def said(transport, asked, folder):
         request=asked,
     )
     report = train._planned(job, prepare_training(job, data, folder, lambda _: None))
-    assignment = read_assignment(folder / "plan")
-    return [report.get(name) for name in NAMES], report["why"], assignment
+    return [report.get(name) for name in NAMES], report["why"], read_assignment(folder / "plan")
 
 
 @pytest.mark.parametrize(

@@ -156,8 +156,7 @@ def test_a_copy_that_differs_is_noticed(tmp_path, job, karate):
 
 def test_every_file_is_under_a_digest(tmp_path, karate):
     left = np.arange(karate.vertices) % 2 == 0
-    made = sg.write_job(karate, 2, tmp_path / "job", slots=16, left=left)
-    assert len(made.schedules) == 4
+    assert len(sg.write_job(karate, 2, tmp_path / "job", slots=16, left=left).schedules) == 4
     assert read_plan(tmp_path / "job" / "plan").leaves_any
     folder = tmp_path / "job"
     files = [path for path in sorted(folder.rglob("*")) if path.is_file()]

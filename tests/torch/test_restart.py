@@ -34,8 +34,7 @@ def test_a_killed_worker_comes_back_and_goes_on_from_the_last_checkpoint(tmp_pat
                 lines.append(line)
                 if f"epoch {KILLED_AT} of" in line and len(epochs(lines)) == KILLED_AT:
                     os.kill(children_of(child.pid)[-1], signal.SIGKILL)
-            code = child.wait(seconds_here(SECONDS))
-            assert code == 0, child.log.read_text()[-4000:]
+            assert child.wait(seconds_here(SECONDS)) == 0, child.log.read_text()[-4000:]
     told = epochs(lines)
     numbers = [number for number, _ in told]
     # The second process resumes from the first one's checkpoint.

@@ -50,8 +50,7 @@ def assigned_datasets(draw):
     workers = draw(st.integers(1, min(5, data.vertices)))
     rest = data.vertices - workers
     extra = draw(st.lists(st.integers(0, workers - 1), min_size=rest, max_size=rest))
-    order = draw(st.permutations([*range(workers), *extra]))
-    return data, np.array(order, dtype=np.int32)
+    return data, np.array(draw(st.permutations([*range(workers), *extra])), dtype=np.int32)
 
 
 def write_planetoid(folder, name="cora", gap=False):

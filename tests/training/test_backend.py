@@ -102,8 +102,7 @@ def test_pytorch_finds_the_backend_when_it_is_imported(first, tmp_path):
     (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: switchgnn\nVersion: 0\n")
     _, _, table = (ROOT / "pyproject.toml").read_text().partition('"torch.backends"]\n')
     (line,) = [line for line in table.splitlines()[:1] if line]
-    text = f"[torch.backends]\n{line.replace(chr(34), '')}\n"
-    (installed / "entry_points.txt").write_text(text)
+    (installed / "entry_points.txt").write_text(f"[torch.backends]\n{line.replace(chr(34), '')}\n")
     program = (
         f"import {first}, sys, torch.distributed as dist\n"
         "print(dist.Backend('switchgnn'), 'switchgnn.training' in sys.modules)"

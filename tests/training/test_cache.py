@@ -194,8 +194,7 @@ def test_the_least_important_rows_of_each_worker_are_skipped():
             remote.skipped = SkippedRows(0.45, lambda *what: told.append(what))
             neighbours = graph.neighbours(worker, remote)
             rows = torch.from_numpy(graph.rows[mine]).requires_grad_()
-            sums = neighbours(rows, TENSOR_ID)
-            (sums * torch.from_numpy(graph.weights[mine])).sum().backward()
+            (neighbours(rows, TENSOR_ID) * torch.from_numpy(graph.weights[mine])).sum().backward()
             neighbours(rows.detach(), TENSOR_ID)
         return mine, told
 

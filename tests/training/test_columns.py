@@ -117,8 +117,7 @@ def test_rows_without_a_gradient_are_scored_by_local_neighbours_without_an_excha
 
 
 def test_the_columns_with_the_highest_scores_are_chosen_in_order():
-    tensor_ids = iter(range(10, 20))
-    columns = Columns(0.3, tensor_ids.__next__)
+    columns = Columns(0.3, iter(range(10, 20)).__next__)
     scores = torch.arange(WIDTH, dtype=torch.float64)
     narrow = torch.ones(KEPT, dtype=torch.float64)
     assert columns.choose({(0, WIDTH): scores, (1, KEPT): narrow}, GradientSums()) == []

@@ -275,8 +275,7 @@ def test_a_split_of_the_graphs_file_is_the_split(write, load):
     assert data.graph.original_ids.tolist() == [1, 2, 3, 4, 5]
     parts = (data.train, data.validation, data.test)
     assert [np.flatnonzero(part).tolist() for part in parts] == [[0], [4], [1]]
-    given = load_files(edges, features, labels, split=write("s.txt", "train\n" * 5))
-    assert given.train.all()
+    assert load_files(edges, features, labels, split=write("s.txt", "train\n" * 5)).train.all()
     # Vertex 3 has no edges, and the features name one more.
     np.savez(edges, edge_index=np.array([[0, 1], [1, 2]]), num_nodes=4, **masks)
     more = load_files(edges, write("f.csv", "0,0\n1,1\n2,2\n3,3\n4,4\n"), labels)

@@ -198,8 +198,7 @@ def test_digits():
     assert data.features.shape == (1797, 64)
     assert (data.classes, data.multilabel, data.undirected) == (10, False, True)
     assert np.array_equal(masks(data).sum(axis=0), np.ones(1797))
-    shares = masks(data).mean(axis=1)
-    assert np.allclose(shares, [0.6, 0.2, 0.2], atol=0.005)
+    assert np.allclose(masks(data).mean(axis=1), [0.6, 0.2, 0.2], atol=0.005)
     for label in range(10):
         assert masks(data)[:, data.labels == label].any(axis=1).all()
 

@@ -200,8 +200,7 @@ def test_a_bin_is_sent_before_what_comes_late():
                 first.append(stream)
 
     early, first = [], []
-    net = build_model(ModelOptions(), 64, 10)
-    state = net.state_dict()
+    state = build_model(ModelOptions(), 64, 10).state_dict()
 
     def work(worker):
         own = build_model(ModelOptions(), 64, 10)
@@ -250,8 +249,7 @@ def parts(draw):
     rows = draw(st.integers(1, 25))
     ends = st.tuples(st.integers(0, rows - 1), st.integers(0, rows - 1))
     edges = np.array(draw(st.lists(ends, max_size=40)), dtype=np.int64).reshape(-1, 2).T
-    remote = draw(st.lists(st.booleans(), min_size=rows, max_size=rows))
-    return edges, np.array(remote)
+    return edges, np.array(draw(st.lists(st.booleans(), min_size=rows, max_size=rows)))
 
 
 def components_and_depths(edges, rows):

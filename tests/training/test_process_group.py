@@ -54,8 +54,7 @@ class Ranks:
         options.store = dist.PrefixStore("some" if open_reducer is None else "all", self.store)
         options.group_rank, options.group_size = rank, WORKERS
         options.timeout = timedelta(seconds=seconds_here(30))
-        reducer = open_reducer(rank, WORKERS) if open_reducer else None
-        return SwitchProcessGroup(options, reducer)
+        return SwitchProcessGroup(options, open_reducer(rank, WORKERS) if open_reducer else None)
 
     def reduce(self, tensors, op=SUM, groups=None):
         """All-reduce one tensor of each worker, in place."""
@@ -282,8 +281,7 @@ def test_workers_begin_at_the_largest_number(ranks):
 
 def test_an_error_names_the_worker(ranks):
     ranks.pile.error = HostError("Worker 2 has not sent its part.", [2])
-    works = [group.allreduce([torch.ones(2)]) for group in ranks.groups]
-    for work in works:
+    for work in [group.allreduce([torch.ones(2)]) for group in ranks.groups]:
         with pytest.raises(RuntimeError, match="Worker 2 has not") as error:
             arrived(work)
         assert isinstance(error.value, AllReduceError)

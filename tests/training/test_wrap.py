@@ -82,8 +82,7 @@ def test_means_and_sums_in_a_model_are_those_of_one_process(held):
         wrapped, part = worker.wrap(model), worker.data
         return gradients(wrapped, part.x, part.edge_index, targets[part.n_id])
 
-    found = sum(workers_run(data, work))
-    assert (found - expected).abs().max() < 1e-5 * expected.abs().max()
+    assert (sum(workers_run(data, work)) - expected).abs().max() < 1e-5 * expected.abs().max()
 
 
 def test_sums_keep_their_type_and_means_of_losses_are_shares():

@@ -96,8 +96,7 @@ def run_job(
         workers = _workers(options, prepared, comparison, work, recordings)
         with finished(options, choice, workers, work) as done:
             work.step(COMPARING, 0, 0)
-            verdict = comparison.finish()
-            report = make_report(options, choice, prepared, done, verdict)
+            report = make_report(options, choice, prepared, done, comparison.finish())
             report = replace(report, pcap=tuple(map(str, recordings.files)))
             work.logs.failed = not report.exact
             right = f"Every {report.operation} equals the reference."

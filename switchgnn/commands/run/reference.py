@@ -90,8 +90,9 @@ class Comparison:
         paths = [result_file(self.output(worker), self._compared) for worker in workers]
         results = [read_arrays(path, WORKER_RESULT, remedy="run again") for path in paths]
         first = self._compared * self.rounds_per_file
-        for offset in range(min(self.rounds_per_file, self._rounds - first)):
-            features = features_of_round(self._features, first + offset)
+        rounds = range(first, min(first + self.rounds_per_file, self._rounds))
+        for offset, index in enumerate(rounds):
+            features = features_of_round(self._features, index)
             fixed = np.zeros(features.shape, dtype=np.int32)
             sums = np.zeros(features.shape, dtype=np.float32)
             scales = {float(result["scale"][offset]) for result in results}
@@ -100,11 +101,12 @@ class Comparison:
                 sums[self._assignment == worker] = result["sums"][offset]
             if len(scales) != 1:
                 raise SwitchGNNError(
-                    f"Round {first + offset + 1}: the workers used different scales: {scales}."
+                    f"Round {index + 1}: the workers used different scales: {scales}."
                 )
             whole = RoundResult(fixed, sums, scales.pop())
             if self._operation is Operation.SUM:
-                before = self._magnitudes_before(first + offset)
+                earlier = range(index - 2, index) if index > 1 else range(0)
+                before = [_magnitude(features_of_round(self._features, each)) for each in earlier]
                 verdict = judge(self._graph, self._assignment, features, whole, before, self._left)
             else:
                 right = _extremes(self._graph, self._assignment, features, self._operation)
@@ -117,11 +119,6 @@ class Comparison:
         for path in paths:
             path.unlink()
         self._compared += 1
-
-    def _magnitudes_before(self, index: int) -> list[float]:
-        """Return the largest magnitudes of the two rounds before one, if there are two."""
-        earlier = range(index - 2, index) if index > 1 else range(0)
-        return [_magnitude(features_of_round(self._features, each)) for each in earlier]
 
 
 def expected_scales(
@@ -184,7 +181,10 @@ def judge(
     fan_in = max(1, over_switch)
     exact = features.astype(np.float64)
     error = np.abs(result.sums - reference_sums(graph, assignment, exact))
-    allowed = _float32_errors(graph, assignment, exact, counts)[by_hosts]
+    # In any order, in at most two steps, a sum of n numbers of float32 is off by at most
+    # (n + 1) · 2^-23 times the sum of their magnitudes.
+    magnitudes = reference_sums(graph, assignment, np.abs(exact))
+    allowed = ((counts[:, np.newaxis] + 1) * 2.0**-23 * magnitudes)[by_hosts]
     # Without any block no scale is agreed on.
     agreed = left is None or over_switch > 0
     scales = expected_scales(fan_in, magnitude, before) if agreed else (result.scale,)
@@ -202,19 +202,3 @@ def judge(
         max_error=float(error.max(initial=0.0)),
         error_bound=max(bound, float(allowed.max(initial=0.0))),
     )
-
-
-def _float32_errors(
-    graph: Graph,
-    assignment: NDArray[np.int32],
-    features: NDArray[np.float64],
-    counts: NDArray[np.int64],
-) -> NDArray[np.float64]:
-    """Return float64[V, F], the largest errors of float32 sums.
-
-    In any order, in at most two steps, a sum of n numbers is off by at most (n + 1) · 2^-23 times
-    the sum of their magnitudes.
-    """
-    magnitudes = reference_sums(graph, assignment, np.abs(features))
-    errors: NDArray[np.float64] = (counts[:, np.newaxis] + 1) * 2.0**-23 * magnitudes
-    return errors

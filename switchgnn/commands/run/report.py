@@ -134,29 +134,6 @@ class PreparedRun:
 Measured = FinishedWorkers[list[WorkerOutcome]]
 
 
-def _wire(measured: Measured) -> list[WireBytes]:
-    """Return the bytes of each worker, by interfaces or else by sockets."""
-    return measured.wires or [
-        WireBytes(each.traffic["bytes_up"], each.traffic["bytes_down"]) for each in measured.result
-    ]
-
-
-def _counters(measured: Measured) -> Counter[str]:
-    """Return by how much the counters of all switches together have grown."""
-    grown: Counter[str] = Counter()
-    for old, new in zip(measured.before, measured.after, strict=True):
-        grown.update(new.named())
-        grown.subtract(old.named())
-    return grown
-
-
-def _port_queue(measured: Measured) -> tuple[int, ...]:
-    """Return the growth of all switches' histograms of queue lengths."""
-    pairs = zip(measured.before, measured.after, strict=True)
-    grown = [np.subtract(new.port_queue, old.port_queue) for old, new in pairs]
-    return tuple(np.sum(grown, axis=0).tolist())
-
-
 def make_report(
     options: RunOptions,
     choice: FabricChoice,
@@ -166,7 +143,6 @@ def make_report(
 ) -> RunReport:
     """Compare measurements with the plan."""
     forward = prepared.manifest.direction(Direction.FORWARD)
-    prediction = forward.prediction
     exchanges = Exchanges(Direction.FORWARD, prepared.features.shape[1], options.rounds)
     boundary = boundary_edges(prepared.graph, prepared.assignment)
     alone = host_traffic(boundary, options.workers, [exchanges], options.framing)
@@ -174,9 +150,19 @@ def make_report(
         options.leaf_spine, options.workers, measured.before, measured.after
     )
     per_worker = _report_workers(measured, releases, alone[HOST.name], alone[HOST_PARTIAL.name])
-    counters, parts, between = _counters(measured), prepared.parts, None
+    parts, between = prepared.parts, None
     if parts is not None:
         between = report_leaf_spine(parts, prepared.manifest, [exchanges], alone, measured)
+    # By how much the counters of all switches together have grown.
+    counters, queues = Counter[str](), []
+    for old, new in zip(measured.before, measured.after, strict=True):
+        counters.update(new.named())
+        counters.subtract(old.named())
+        queues.append(np.subtract(new.port_queue, old.port_queue))
+    injected = Counter(measured.cable_faults)
+    for outcome in measured.result:
+        for counts in outcome.faults.values():
+            injected.update(counts)
     return RunReport(
         target=choice.target.value,
         **ran_ahead(measured.ahead),
@@ -187,7 +173,7 @@ def make_report(
         graph=prepared.graph.name,
         vertices=prepared.graph.vertices,
         edges=len(prepared.graph.indices),
-        boundary_vertices=prediction.boundary_vertices,
+        boundary_vertices=forward.prediction.boundary_vertices,
         features=prepared.features.shape[1],
         rounds=options.rounds,
         blocks=len(forward.block_numbers),
@@ -213,10 +199,10 @@ def make_report(
         install_seconds=measured.install_seconds,
         seconds=max(outcome.seconds for outcome in measured.result),
         marked=counters["marked"],
-        port_queue=_port_queue(measured),
+        port_queue=tuple(np.sum(queues, axis=0).tolist()),
         background_bytes=measured.background_bytes,
-        faults_injected=_injected(measured),
-        repairs=_repairs(measured.result),
+        faults_injected=dict(injected),
+        repairs={name: sum(each.counters[name] for each in measured.result) for name in _REPAIRS},
         per_worker=per_worker,
         leaf_spine=between,
     )
@@ -225,6 +211,9 @@ def make_report(
 def _report_workers(
     measured: Measured, releases: Sequence[int], copied: HostTraffic, partial: HostTraffic
 ) -> tuple[WorkerReport, ...]:
+    wires = measured.wires or [
+        WireBytes(each.traffic["bytes_up"], each.traffic["bytes_down"]) for each in measured.result
+    ]
     return tuple(
         WorkerReport(
             worker=worker,
@@ -242,7 +231,7 @@ def _report_workers(
             counters=outcome.counters,
         )
         for worker, (outcome, wire, released) in enumerate(
-            zip(measured.result, _wire(measured), releases, strict=True)
+            zip(measured.result, wires, releases, strict=True)
         )
     )
 
@@ -271,16 +260,3 @@ _REPAIRS = (
     "marked",
     "notices",
 )
-
-
-def _injected(measured: Measured) -> dict[str, int]:
-    """Return the faults on the links of workers and on cables between switches."""
-    total = Counter(measured.cable_faults)
-    for outcome in measured.result:
-        for counts in outcome.faults.values():
-            total.update(counts)
-    return dict(total)
-
-
-def _repairs(outcomes: list[WorkerOutcome]) -> dict[str, int]:
-    return {name: sum(outcome.counters[name] for outcome in outcomes) for name in _REPAIRS}

@@ -93,8 +93,7 @@ def train(context: typer.Context, asked: TrainCommandOptions, config: ConfigOpti
         observer.done(f"All {len(reports[-1].losses)} epochs are done.")
     drawn = [] if asked.plots is None else draw_plots(reports, asked.plots)
     if not output.as_json:
-        again = _in_other_order(job, dataset, reports, forkserver)
-        _show(reports, drawn, recordings, again)
+        _show(reports, drawn, recordings, _in_other_order(job, dataset, reports, forkserver))
 
 
 def _in_other_order(
@@ -294,8 +293,7 @@ def _show(
         if words := report.strategies:
             say(f"Plan of {report.transport}: {words}.")
     console.print(display.transports_table(reports))
-    links = display.links_table(reports)
-    if links is not None:
+    if (links := display.links_table(reports)) is not None:
         console.print(links)
     for report in reports:
         if report.leaf_spine is not None:

@@ -45,23 +45,21 @@ class Reached:
 
     def _show(self) -> None:
         if self._as_json:
-            typer.echo(json.dumps(self._to_dict()))
+            known = [event["accuracy"]["test"] for event in self._events if event["accuracy"]]
+            reached = {
+                "event": "interrupted",
+                "transport": self._transport,
+                "epochs": len(self._events),
+                "losses": [event["loss"] for event in self._events],
+                "test_accuracy": known[-1] if known else None,
+            }
+            typer.echo(json.dumps(reached))
             return
         last = self._events[-1]["epoch"] if self._events else 0
         words = f"Interrupted over {self._transport} after {last:,} of {self._epochs:,} epochs"
         if self._checkpoint is not None and self._checkpoint.exists():
             words += f"; the same command goes on from {self._checkpoint}"
         typer.echo(f"{words}.")
-
-    def _to_dict(self) -> dict[str, Any]:
-        known = [event["accuracy"]["test"] for event in self._events if event["accuracy"]]
-        return {
-            "event": "interrupted",
-            "transport": self._transport,
-            "epochs": len(self._events),
-            "losses": [event["loss"] for event in self._events],
-            "test_accuracy": known[-1] if known else None,
-        }
 
 
 _TIMES = ("seconds", "exchange", "waiting", "all_reduce")

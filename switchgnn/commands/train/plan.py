@@ -179,17 +179,14 @@ def _context(
         widest=BANK_LANES if job.transport.program is SwitchProgram.STRAWMAN else widest,
     )
     graph, assignment = data.exchanged(assignment)
-    return (
-        graph,
-        context,
-        {
-            "program": job.program.digest,
-            "seed": seed,
-            "directions": "both",
-            "assignment": assignment,
-            "progress": progress,
-        },
-    )
+    settings: dict[str, Any] = {
+        "program": job.program.digest,
+        "seed": seed,
+        "directions": "both",
+        "assignment": assignment,
+        "progress": progress,
+    }
+    return graph, context, settings
 
 
 def _request(job: TrainJob) -> PlanRequest:
@@ -313,8 +310,7 @@ class MachineForecast(StarForecast):
         frames = fragments * (sum(told.packets_up) + sum(told.packets_down))
         if not barriers:
             return 0.0
-        later = (barriers - 1) * self.network.barrier
-        return self.measured.switch.of(self.workers, frames) + later
+        return self.measured.switch.of(self.workers, frames) + (barriers - 1) * self.network.barrier
 
     def of_hosts(self, rows: forecast.Rows) -> float:
         """See Forecast.
@@ -332,12 +328,8 @@ class MachineForecast(StarForecast):
         links = max(sizes.sum(axis=axis).max() for axis in (0, 1))
         work = self.workers * (self.profile.host_exchange_seconds or 0.0)
         processors = work + frames.sum() * network.switch_frame
-        return float(
-            max(
-                links * _BITS / network.bits_per_second,
-                processors / (network.cores or self.workers),
-            )
-        )
+        transfer = links * _BITS / network.bits_per_second
+        return float(max(transfer, processors / (network.cores or self.workers)))
 
 
 def switch_reduces_faster(job: TrainJob) -> bool:
@@ -352,9 +344,7 @@ def switch_reduces_faster(job: TrainJob) -> bool:
 def _why(made: AutoPlan, chosen: TransportKind) -> str:
     named = {way: f"{made.seconds[way] / _MILLI:,.1f}" for way in made.seconds}
     others = ", ".join(f"{way} {each}" for way, each in named.items() if way != made.chosen)
-    kept = ""
-    if made.chosen == forecast.MIXED:
-        kept = " with some destinations left to the hosts"
+    kept = " with some destinations left to the hosts" if made.chosen == forecast.MIXED else ""
     return (
         f"auto takes {chosen.name}{kept}: the exchanges of an epoch are predicted to "
         f"take {named[made.chosen]} ms ({others})."

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from switchgnn.commands.shared.report import Report
 from switchgnn.host.wire.link import Traffic
 
-# Called with worker 0's event of an epoch.
 _GRADIENT_BYTES = 4
 # Epochs in which a model with a wide input may try several orders of its steps.
 _TRIED = 5
+# Called with worker 0's event of an epoch.
 EpochListener = Callable[[dict[str, Any]], None]
 
 
@@ -139,6 +139,7 @@ class Recorder:
         slowest = self._each("seconds").max(axis=0)
         accuracies = [event["accuracy"] for event in first if event["accuracy"]]
         last = accuracies[-1] if accuracies else {}
+        barriers = [event["barriers"] for event in first if "barriers" in event]
         each = what.get("workers_per_machine", 1)
         links = finished[::each]
         return TrainReport(
@@ -157,7 +158,7 @@ class Recorder:
             traffic=[end["traffic"] for end in links],
             kept=finished[0]["kept"],
             epoch_traffic=[_of_an_epoch(events) for events in self._epochs[::each]],
-            barriers_per_epoch=_barriers_of_an_epoch(first),
+            barriers_per_epoch=_mean_growth(barriers) if barriers else None,
             void_rounds=first[-1].get("void") if first else None,
             troubles={
                 name: total for name in _TROUBLES if (total := self._total(name)) is not None
@@ -200,8 +201,7 @@ def _reduced_bytes(finished: list[dict[str, Any]]) -> int:
     if finished[0]["reduced"] is None:
         numbers: int = finished[0]["gradients"]
         return numbers * _GRADIENT_BYTES * 4 * (links - 1) // links
-    both = [sum(_up_and_down(end["reduced"]).values()) for end in finished]
-    return max(both)
+    return max(sum(_up_and_down(end["reduced"]).values()) for end in finished)
 
 
 def _of_an_epoch(events: list[dict[str, Any]]) -> dict[str, float]:
@@ -210,13 +210,6 @@ def _of_an_epoch(events: list[dict[str, Any]]) -> dict[str, float]:
         return dict.fromkeys(Traffic._fields, 0.0)
     counts = [event["traffic"] for event in events]
     return {name: _mean_growth([count[name] for count in counts]) for name in counts[0]}
-
-
-def _barriers_of_an_epoch(events: list[dict[str, Any]]) -> float | None:
-    """Return the mean barriers of an epoch as ``_of_an_epoch`` does, where there are any."""
-    if not events or "barriers" not in events[0]:
-        return None
-    return _mean_growth([event["barriers"] for event in events])
 
 
 def _mean_growth(counts: list[int]) -> float:

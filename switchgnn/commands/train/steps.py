@@ -81,8 +81,7 @@ def run_training(
         prepared = prepare_training(
             job, data, work.folder, lambda what: work.step(f"planning: {what}", 0, 0)
         )
-        of_vertices = prepared.plan.assignment[: data.vertices]
-        if cost := told_cost(data.graph, of_vertices, data.factors):
+        if cost := told_cost(data.graph, prepared.plan.assignment[: data.vertices], data.factors):
             note(cost)
         recorder = Recorder(job.processes, on_epoch)
         with finished(job, choice, _workers(job, prepared, recorder, work), work) as done:
@@ -158,8 +157,7 @@ def _alone(
     recorder = Recorder(1, on_epoch)
     work.step("training", 0, 0)
     with work.observer.over(job.task.transport, None):
-        hear = _heard_by(recorder, work.observer)
-        ends = follow_workers([child], [task], task.pace, hear)
+        ends = follow_workers([child], [task], task.pace, _heard_by(recorder, work.observer))
     job = replace(job, workers=1, per_machine=1)
     what = _what(job, data, "one process, without a network")
     return recorder.report(ends, None, **what, strategy=job.request.preset)
@@ -180,8 +178,7 @@ def _leaf_spine_report(
     ]
     assignment = prepared.plan.assignment
     boundary = boundary_edges(data.exchanged(assignment)[0], assignment)
-    framing = Framing.parse(job.task.mtu)
-    alone = host_traffic(boundary, job.workers, exchanges, framing)
+    alone = host_traffic(boundary, job.workers, exchanges, Framing.parse(job.task.mtu))
     return report_leaf_spine(prepared.parts, prepared.plan.manifest, exchanges, alone, done)
 
 

@@ -200,7 +200,6 @@ def dataset_from_graph(
     multilabel = labels.ndim == 2
     if classes is None:
         classes = labels.shape[1] if multilabel else int(labels.max(initial=UNLABELLED)) + 1
-    none = np.zeros(0, dtype=np.int64)
     return Dataset(
         graph=replace(graph, features=None, labels=None, split=None),
         features=features,
@@ -211,7 +210,7 @@ def dataset_from_graph(
         classes=classes,
         multilabel=multilabel,
         name=graph.name,
-        self_loops=none if graph.self_loops is None else graph.self_loops,
+        self_loops=np.zeros(0, np.int64) if graph.self_loops is None else graph.self_loops,
         undirected=is_undirected(graph),
     )
 

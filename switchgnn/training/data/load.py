@@ -152,21 +152,14 @@ def _with_split(graph: Graph, seed: int, features: NDArray[np.float32] | None = 
 
 
 def _planetoid(name: str, root: Path, seed: int) -> Dataset:
-    """Read ind.NAME.* without executing the pickles in these files."""
-    folder = _find_planetoid(name, root)
+    """Read ind.NAME.* in root, root/raw or root/NAME/raw (in any case); no pickle is executed."""
+    named = [path / "raw" for path in root.glob("*") if path.name.lower() == name]
+    folders = (root, root / "raw", *sorted(named))
+    folder = next((each for each in folders if (each / f"ind.{name}.graph").is_file()), None)
     if folder is None:
         download_planetoid(name, root)
         folder = root / name / "raw"
     return _with_split(planetoid.load_planetoid(folder, name), seed)
-
-
-def _find_planetoid(name: str, root: Path) -> Path | None:
-    """Return root, root/raw or root/NAME/raw (in any case), the first with ind.NAME.graph."""
-    named = [path / "raw" for path in root.glob("*") if path.name.lower() == name]
-    for folder in (root, root / "raw", *sorted(named)):
-        if (folder / f"ind.{name}.graph").is_file():
-            return folder
-    return None
 
 
 _Loaded = TypeVar("_Loaded")
@@ -284,17 +277,10 @@ def _make_dataset(  # noqa: PLR0917
             f"Data set {name} needs an edge_index of whole numbers [2, E], not "
             f"{edges.dtype}{list(edges.shape)}{hint}."
         )
-    source, destination = edges
     with np.errstate(over="ignore"):  # an overflow becomes an infinity, which Dataset refuses
         features = features.astype(np.float32, copy=False)
     return dataset_from_graph(
-        graph_from_edges(
-            *(source, destination),
-            name=name,
-            vertices=len(features),
-            directed=True,
-            weights=weights,
-        ),
+        graph_from_edges(*edges, name=name, vertices=len(features), directed=True, weights=weights),
         features=features,
         labels=class_labels(labels, f"data set {name}"),
         split=split,

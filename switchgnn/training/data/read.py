@@ -255,7 +255,7 @@ def _read_labels(path: Path, graph: Graph, column: str | None) -> _Given:
 
 def _read_words(path: Path, graph: Graph, column: str | None) -> _Given:
     if format_of(path) != ".csv":
-        return _Given(path, None, _read_lines(path))
+        return _Given(path, None, [each.strip() for each in read_text(path).rstrip().splitlines()])
     table = _read_table(path, graph)
     index = _column(path, table, column)
     return _Given(path, table.ids, [cells[index].strip() for cells in table.cells])
@@ -272,7 +272,14 @@ def _labels_by_vertex(given: _Given, graph: Graph) -> NDArray[np.int64] | NDArra
         _rows_of(given, graph)
         labels = class_labels(given.values, str(given.path))
     if labels.ndim == 1:
-        _check_largest(given.path, int(labels.max()), len(labels))
+        largest = int(labels.max())
+        if largest < 0:
+            raise DatasetError(f"{given.path} holds no labels.")
+        if largest >= max(len(labels), 2):
+            raise DatasetError(
+                f"{given.path} has the label {largest}, but only {len(labels)} vertices; "
+                "number the classes from 0."
+            )
     return labels
 
 
@@ -310,16 +317,6 @@ def _numbered(path: Path, words: list[str]) -> NDArray[np.int64] | NDArray[np.fl
 def _is_missing(word: str) -> bool:
     is_number = _NUMBER.fullmatch(word) is not None
     return _MISSING.fullmatch(word) is not None or (is_number and float(word) == UNLABELLED)
-
-
-def _check_largest(path: Path, largest: int, vertices: int) -> None:
-    if largest < 0:
-        raise DatasetError(f"{path} holds no labels.")
-    if largest >= max(vertices, 2):
-        raise DatasetError(
-            f"{path} has the label {largest}, but only {vertices} vertices; "
-            "number the classes from 0."
-        )
 
 
 def _split_by_vertex(given: _Given, graph: Graph) -> Split:
@@ -390,10 +387,6 @@ class _TextTable:
     ids: Ids  # the first column, N ids
     cells: list[list[str]]  # N rows of text, all of the same length; without the ids
     lines: list[int]  # the line of each row in the file
-
-
-def _read_lines(path: Path) -> list[str]:
-    return [line.strip() for line in read_text(path).rstrip().splitlines()]
 
 
 def _read_table(path: Path, graph: Graph) -> _TextTable:

@@ -125,8 +125,7 @@ def partial_sums(graph: Graph, assignment: NDArray[np.integer]) -> WeightedSums:
     )
     weights = np.ones(len(target), np.float32) if graph.weights is None else graph.weights
     owners, destination = np.divmod(keys, graph.vertices)
-    ends = (of_edge, source[crossing], weights[crossing])
-    return WeightedSums(owners, destination, *ends)
+    return WeightedSums(owners, destination, of_edge, source[crossing], weights[crossing])
 
 
 def exchanged_graph(
@@ -162,9 +161,8 @@ def told_cost(
             "destination, so they cost no exchange."
         )
     sums = partial_sums(graph, assignment)
-    features = len(np.unique(sums.source))
     return (
         "The weights of edges are no products of a factor of the source and one of the "
-        f"destination, so workers send {len(sums.owner):,} partial sums, and not {features:,} "
-        "features."
+        f"destination, so workers send {len(sums.owner):,} partial sums, and not "
+        f"{len(np.unique(sums.source)):,} features."
     )

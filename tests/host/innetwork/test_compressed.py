@@ -55,8 +55,7 @@ def sums_of_sent(team, width, direction=FORWARD, tensor_id=0):
     switch, workers = team.plan.switch, team.plan.workers
     sent = {}
     for part, exchange in zip(workers, team.exchanges, strict=True):
-        cache = exchange._caches[tensor_id, ExchangeKind(direction, width)]
-        for block, rows in cache.sent.items():
+        for block, rows in exchange._caches[tensor_id, ExchangeKind(direction, width)].sent.items():
             frames = slice(*part.send_indptr[block - 1 : block + 1])
             for source, row in zip(part.send_source[frames].tolist(), rows, strict=True):
                 sent[block, source] = row.astype(np.int64)
@@ -184,14 +183,12 @@ def steps_of(features, scale):
 def assert_exact(graph, team, result, features, direction):
     _, integers, scale = result
     fixed = steps_of(features, scale)
-    exact = reference_sums(graph, team.plan.assignment, fixed, direction)
-    assert np.array_equal(integers, exact)
+    assert np.array_equal(integers, reference_sums(graph, team.plan.assignment, fixed, direction))
 
 
 def sent_rows(part, exchange):
     """The vertices of each frame of the forward rounds, and what was sent of them last."""
-    cache = exchange._caches[0, ExchangeKind(FORWARD, 8)]
-    for block, rows in cache.sent.items():
+    for block, rows in exchange._caches[0, ExchangeKind(FORWARD, 8)].sent.items():
         first = part.send_indptr[block - 1]
         for frame, row in enumerate(rows, first):
             local = part.send_row[slice(*part.send_row_indptr[frame : frame + 2])]
@@ -229,8 +226,7 @@ def test_a_scale_that_no_longer_fits_is_renewed(graph, factor, bits):
         exact = reference_sums(graph, team.plan.assignment, features.astype(np.float64), FORWARD)
     assert np.abs(total - exact).max() <= scale.error_bound()
     assert all(each.savings.full == 2 for each in team.exchanges)
-    step = 1 / scale.scale
-    assert step < np.abs(features).max() / 2 ** (bits - 6)
+    assert 1 / scale.scale < np.abs(features).max() / 2 ** (bits - 6)
 
 
 def test_sums_that_the_switch_has_lost_are_fetched_change_by_change(graph, monkeypatch):

@@ -70,8 +70,7 @@ def exact(team, graph, features, direction=Direction.FORWARD):
 def made(graph, rounds=2, *, pools=1, **options):
     """A team that has exchanged so often that the next round is foreseen."""
     seen = Seen()
-    plan = plan_of(graph, WORKERS, slots=64, pools=pools)
-    team = Team(plan, disturb=seen, **options)
+    team = Team(plan_of(graph, WORKERS, slots=64, pools=pools), disturb=seen, **options)
     for index in range(rounds):
         exact(team, graph, random_features(graph, WIDTH, index))
     seen.kinds.clear()
@@ -87,8 +86,7 @@ def test_a_round_that_was_foreseen_waits_at_one_barrier_less(graph):
     # The second round is the first of which something like it has been seen; all later ones are.
     assert after["early"] - before["early"] == 2 * WORKERS
     steps = team.exchanges[0]._blocks // team.exchanges[0]._rounds
-    openings = before["barriers"] - WORKERS * steps
-    assert openings == WORKERS
+    assert before["barriers"] - WORKERS * steps == WORKERS
     assert after["barriers"] - before["barriers"] == WORKERS * (3 * steps + 1)
     assert after["void"] == 0
 

@@ -131,8 +131,7 @@ def expected(plan, graph, features, result, direction=Direction.FORWARD):
 
 
 def random_features(graph, width, seed=0):
-    rng = np.random.default_rng(seed)
-    return rng.standard_normal((graph.vertices, width)).astype(np.float32)
+    return np.random.default_rng(seed).standard_normal((graph.vertices, width)).astype(np.float32)
 
 
 def check_rounds(team, graph, width, rounds=2):
@@ -286,8 +285,7 @@ def drop_first(kind, direction, how_many=1, workers=range(9), dropped=None):
 def test_lost_control_packets_are_repeated(graph, kind, direction, workers, pools):
     dropped = []
     plan = plan_of(graph, 4, slots=8 * pools, pools=pools)
-    team = Team(plan, disturb=drop_first(kind, direction, 5, workers, dropped))
-    check_rounds(team, graph, 64)
+    check_rounds(Team(plan, disturb=drop_first(kind, direction, 5, workers, dropped)), graph, 64)
     assert len(dropped) == 5
 
 
@@ -300,8 +298,7 @@ def test_lost_features_and_sums_are_repaired(graph, kind, how_many, send, pools)
     plan = plan_of(graph, 4, slots=8 * pools, pools=pools, send=send)
     team = Team(plan, disturb=drop_first(kind, direction, how_many))
     check_rounds(team, graph, 33)
-    counters = team.total()
-    assert counters["features_resent" if kind is Kind.FEATURE else "sums_recalled"] >= 1
+    assert team.total()["features_resent" if kind is Kind.FEATURE else "sums_recalled"] >= 1
 
 
 def test_a_fetched_feature_serves_every_sum_that_needs_it(graph):
@@ -372,8 +369,7 @@ def test_an_owner_that_does_not_answer_is_named(graph):
     plan = plan_of(graph, 2, slots=64)
 
     def deaf(direction, worker, frame):
-        header = unpack_header(frame)
-        return [] if direction == "down" and header.kind is Kind.FETCH else [frame]
+        return [] if direction == "down" and unpack_header(frame).kind is Kind.FETCH else [frame]
 
     # Long enough for the standstill after which features are fetched.
     team = Team(plan, disturb=deaf, pace=replace(QUICK, timeout=0.7))
@@ -414,8 +410,7 @@ def test_a_plan_that_is_just_being_installed_is_waited_for(graph):
     asked = []
 
     def install_later(direction, worker, frame):
-        header = unpack_header(frame)
-        if direction == "up" and header.kind is Kind.DONE:
+        if direction == "up" and unpack_header(frame).kind is Kind.DONE:
             asked.append(worker)
             if len(asked) == 4:
                 team.switch.plan = plan.manifest.number
@@ -438,8 +433,7 @@ def test_a_lost_barrier_packet_of_a_plan_without_blocks(kind):
     plan = plan_of(graph, 2)
     assert not plan.manifest.direction(Direction.FORWARD).block_numbers
     direction = "down" if kind is Kind.ADVANCE else "up"
-    team = Team(plan, disturb=drop_first(kind, direction, 3))
-    check_free_rounds(team, graph, 6)
+    check_free_rounds(Team(plan, disturb=drop_first(kind, direction, 3)), graph, 6)
 
 
 def check_free_rounds(team, graph, rounds):

@@ -88,8 +88,7 @@ def test_a_magnitude_whose_sums_overflow_has_its_worker_named(graph):
 
 
 def test_the_last_round_of_a_session(graph):
-    plan = plan_of(graph, 2)
-    team = Team(plan, pace=QUICK, first_round=LAST_ROUND)
+    team = Team(plan_of(graph, 2), pace=QUICK, first_round=LAST_ROUND)
     check_rounds(team, graph, 4, rounds=1)
     team.aggregate(random_features(graph, 4))
     assert {type(error) for error in team.errors.values()} == {RoundMismatchError}
@@ -99,8 +98,7 @@ def test_the_last_round_of_a_session(graph):
 @pytest.mark.parametrize(("before", "after"), [(255, 256), (300, 511)])
 def test_a_newer_session_ends_a_worker(graph, before, after):
     """Packets carry 8 bits of it, which wrap."""
-    plan = plan_of(graph, 2)
-    team = Team(plan, pace=QUICK, session=before)
+    team = Team(plan_of(graph, 2), pace=QUICK, session=before)
     check_rounds(team, graph, 4)
     team.switch.session = after
     team.aggregate(random_features(graph, 4))
@@ -132,8 +130,7 @@ def disagreement(errors):
 
 
 def test_workers_in_different_directions_are_told():
-    plan = plan_of(one_way_graph(), 2, slots=64, directions="both")
-    team = Team(plan, pace=QUICK)
+    team = Team(plan_of(one_way_graph(), 2, slots=64, directions="both"), pace=QUICK)
     team.aggregate(random_features(one_way_graph(), 4), directions=list(Direction))
     worker, sentence = disagreement(team.errors)
     assert f"worker {1 - worker} goes on with another block or fragment" in sentence
@@ -145,11 +142,9 @@ def test_workers_with_features_of_different_widths_are_told(graph, rounds):
     team = Team(plan_of(graph, 2), pace=QUICK)
     check_rounds(team, graph, 4, rounds=rounds)
     features = [random_features(graph, width) for width in (32, 33)]
-    parts = team.plan.workers
-    team.run(lambda w: team.exchanges[w].aggregate(features[w][parts[w].vertices]))
+    team.run(lambda w: team.exchanges[w].aggregate(features[w][team.plan.workers[w].vertices]))
     worker, sentence = disagreement(team.errors)
-    last = team.plan.manifest.blocks
-    assert f"block {last}, fragment 0, worker {1 - worker} goes on" in sentence
+    assert f"block {team.plan.manifest.blocks}, fragment 0, worker {1 - worker} goes on" in sentence
 
 
 def test_a_worker_that_leaves_rounds_out_is_refused(graph):

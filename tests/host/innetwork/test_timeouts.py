@@ -69,8 +69,7 @@ def missing(receiver, now, count=0, vertex=None):
 
 def fetches(receiver):
     """The sources of all fetches."""
-    sent = receiver._endpoint.link.sent
-    return [header.src_id for header in sent if header.kind is Kind.FETCH]
+    return [header.src_id for header in receiver._endpoint.link.sent if header.kind is Kind.FETCH]
 
 
 def fetch_everything(receiver, now):
@@ -171,8 +170,7 @@ def test_fetches_are_sent_more_often_still(receiver):
     for _ in range(40):
         round_trip.measured(0.0001)
         round_trip.took(5)
-    gaps = np.diff(moments(receiver, 3, start=18.0))
-    assert gaps[-1] == pytest.approx(1 / 25, abs=2 * STEP)
+    assert np.diff(moments(receiver, 3, start=18.0))[-1] == pytest.approx(1 / 25, abs=2 * STEP)
 
 
 def test_who_is_slow_is_not_taken_for_lossy(receiver):
@@ -203,8 +201,7 @@ def test_while_sums_grow_nothing_is_fetched(receiver):
     assert missing(receiver, 18.0, 2, grows)
     missing(receiver, 20.0, 1, still)
     assert not fetches(receiver)
-    index = receiver._schedule.receive_index[comes]
-    count = receiver._schedule.receive_count[index]
+    count = receiver._schedule.receive_count[receiver._schedule.receive_index[comes]]
     body = bytes(FRAGMENT_BYTES)
     header = Header(kind=Kind.SUM, dst_id=comes, count=count)
     receiver.take_sum(header, memoryview(ADDRESSES.frame(header.pack(body))), 27.0)
@@ -218,8 +215,7 @@ GROUP = 4
 
 
 def rows_of(size, block=1):
-    sources = np.arange(size, dtype=np.uint32)
-    frames = FeatureFrames(ADDRESSES, block, sources, GROUP, session=1)
+    frames = FeatureFrames(ADDRESSES, block, np.arange(size, dtype=np.uint32), GROUP, session=1)
     return frames.fill(1, *fragment_words(LANES, LANES), np.zeros((size, LANES), dtype=np.int32))
 
 

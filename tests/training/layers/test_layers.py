@@ -210,8 +210,7 @@ def compare(name, workers, *, directed, loops=True, weighted=None):
         (expected[1], found[1]),
         *zip(expected[2], found[2], strict=True),
     ]
-    off = max(float((a - b).abs().max() / (1 + a.abs().max())) for a, b in pairs)
-    return off, ends
+    return max(float((a - b).abs().max() / (1 + a.abs().max())) for a, b in pairs), ends
 
 
 @pytest.mark.parametrize("directed", [False, True], ids=["undirected", "directed"])
