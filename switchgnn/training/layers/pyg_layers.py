@@ -228,7 +228,12 @@ def own_code(model: str, *, loading: bool = False) -> Iterator[None]:
         begin = _first_in(file, error) if colon else None
         if begin is None and not loading:
             raise
-        raise _model_error(model, file, error, begin) from error
+        own = [frame for frame in traceback.extract_tb(begin) if frame.filename == file]
+        where = f", in line {own[-1].lineno} ({own[-1].name})" if own else ""
+        words = str(error).strip().partition("\n")[0].rstrip(".")
+        reason = f"{type(error).__name__}: {words}" if words else type(error).__name__
+        details = _details(error, begin)
+        raise ModelError(f"The model {model} failed{where}: {reason}.", details) from error
 
 
 def _first_in(file: str, error: Exception) -> TracebackType | None:
@@ -237,16 +242,6 @@ def _first_in(file: str, error: Exception) -> TracebackType | None:
     while trace is not None and trace.tb_frame.f_code.co_filename != file:
         trace = trace.tb_next
     return trace
-
-
-def _model_error(
-    model: str, file: str, error: Exception, begin: TracebackType | None
-) -> ModelError:
-    own = [frame for frame in traceback.extract_tb(begin) if frame.filename == file]
-    where = f", in line {own[-1].lineno} ({own[-1].name})" if own else ""
-    words = str(error).strip().partition("\n")[0].rstrip(".")
-    reason = f"{type(error).__name__}: {words}" if words else type(error).__name__
-    return ModelError(f"The model {model} failed{where}: {reason}.", _details(error, begin))
 
 
 def _details(error: Exception, begin: TracebackType | None) -> str:
