@@ -281,7 +281,7 @@ class InNetworkExchange(Transport):
     ) -> tuple[FixedSums, NDArray[np.float32] | None]:
         """Return the integers that the switch summed, and float32[n, F], the sums of the hosts.
 
-        Each part has 0 where the other one has the sum; None if hosts sum nothing.
+        Each has 0 where the other has the sum. None: hosts sum nothing. See ``Transport``.
         """
         return self.aggregate_fixed(rows, direction, tensor_id, operation), None
 

@@ -105,10 +105,7 @@ class Worker:
         seed: of dropout.
 
     Attributes:
-        job: what all workers share.
-        folder: of the job.
-        partition: the worker's part of the graph.
-        session: the number of this session on the switches.
+        job, folder, partition, session: those of its seat.
         number: its number.
         data: its part of the graph, a ``Data`` of PyTorch Geometric: ``x``, ``y``, the edges
             within the worker as ``edge_index``, their weights, if the data set has any, as

@@ -199,9 +199,8 @@ def partition_dataset(
     sums = partial_sums(data.graph, owner) if weights is not None and data.factors is None else None
     if sums is not None and per_machine > 1:
         raise DatasetError(
-            f"Data set {data.name} has weights of edges that are no products of factors, for which "
-            "workers of one machine have no partial sums: drop the weights, or give each worker a "
-            "port."
+            f"The weights of edges of {data.name} are no products of factors, and workers of one "
+            "machine exchange no partial sums: drop the weights, or --per-machine."
         )
     has_loop = np.zeros(data.vertices, dtype=bool)
     has_loop[data.self_loops] = True

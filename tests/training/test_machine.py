@@ -173,8 +173,9 @@ def test_a_silent_process_and_other_calls_are_refused():
 
 
 def test_an_exchange_may_take_longer_than_the_limit_of_a_step():
-    with processes(2, limit=1) as machines:
-        together(lambda rank: machines[rank].add(lambda _: Event().wait(2), torch.ones(1)), 2)
+    with processes(2, limit=seconds_here(1)) as machines:
+        wait = Event().wait
+        together(lambda rank: machines[rank].add(lambda _: wait(seconds_here(2)), torch.ones(1)), 2)
 
 
 def test_a_machine_with_too_few_vertices_is_refused():

@@ -147,11 +147,6 @@ class _Layout:
     sizes: list[int] | None
     edge_weights: bool | None
 
-    @property
-    def columns(self) -> int:
-        """How many are read, from the first id on."""
-        return 3 if self.edge_weights else 2
-
 
 def _look_ahead(path: Path, text: str, *, edge_weights: bool | None) -> _Layout | None:
     """Return how to read a file; None: it has no lines of data."""
@@ -233,7 +228,7 @@ def _numbers(text: str, layout: _Layout) -> NDArray[Any] | None:
         # NumPy warns of empty input, and older versions of fractions that they cut off.
         warnings.simplefilter("error")
         warnings.filterwarnings("ignore", message=".*input contained no data")
-        asked, expected = layout.edge_weights, layout.first + layout.columns
+        asked, expected = layout.edge_weights, layout.first + (3 if layout.edge_weights else 2)
         try:
             table: NDArray[Any] = np.loadtxt(
                 io.StringIO(text.replace("%", "#").replace("//", "#")),
@@ -252,14 +247,11 @@ def _numbers(text: str, layout: _Layout) -> NDArray[Any] | None:
 
 def _row(path: Path, line: int, fields: list[str], layout: _Layout) -> list[str]:
     """Return the two ids of a line, and its weight if it is asked for, as text."""
-    columns, end = len(fields), layout.first + layout.columns
+    columns, end = len(fields), layout.first + (3 if layout.edge_weights else 2)
     row = fields[layout.first : end]
     pair = row[:2]
     if columns > end and layout.edge_weights is None:
-        problem = (
-            f"has {columns} columns: {EDGE_WEIGHTS} trains with the third one, {IGNORE_WEIGHTS} "
-            "drops it"
-        )
+        problem = f"has {columns} columns: {EDGE_WEIGHTS} uses the third, {IGNORE_WEIGHTS} does not"
     elif columns != end and layout.edge_weights:
         problem = f"has {columns} column{'' if columns == 1 else 's'}, and not a weight after both"
     elif len(pair) < 2:

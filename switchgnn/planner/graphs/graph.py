@@ -187,7 +187,7 @@ def graph_from_edges(
         original_ids=original_ids,
         self_loops=loops if len(loops) else None,
         weights=None if weights is None else weights[proper],
-        loop_weights=None if weights is None else weights[~proper],
+        loop_weights=weights[~proper] if weights is not None and len(loops) else None,
     )
 
 
@@ -235,12 +235,12 @@ def _check_vertex_arrays(graph: Graph) -> None:
 
 
 def _check_weights(graph: Graph) -> None:
-    loops = graph.self_loops
-    sizes = (len(graph.indices), 0 if loops is None else len(loops))
-    for array, size in zip((graph.weights, graph.loop_weights), sizes, strict=True):
-        if array is None:
+    pairs = ((graph.weights, graph.indices), (graph.loop_weights, graph.self_loops))
+    for weights, edges in pairs:
+        if weights is None:
             continue
-        if array.shape != (size,) or array.dtype != np.float32 or not np.isfinite(array).all():
+        right = edges is not None and weights.shape == edges.shape and weights.dtype == np.float32
+        if not (right and np.isfinite(weights).all()):
             raise PlannerError(f"Graph {graph.name} needs a finite weight for each edge.")
 
 

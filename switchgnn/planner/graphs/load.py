@@ -45,22 +45,19 @@ def load_graph(
     if undirected is not None:
         if directed:
             raise PlannerError(f"Graph {spec} is undirected and has no directed form.")
-        return _with_weights(undirected(), spec) if edge_weights else undirected()
-    if not path.exists():
+        graph = undirected()
+    elif not path.exists():
         known = sorted(load_bundled.BUNDLED)
         near = did_you_mean(spec, known) or "."
         raise PlannerError(f"No graph {spec}: it is neither a file nor {' or '.join(known)}{near}")
-    if format_of(path) in _READERS:
+    elif format_of(path) in _READERS:
         graph = _READERS[format_of(path)](path, directed=directed, edge_weights=edge_weights)
-        return _with_weights(graph, spec) if edge_weights else graph
-    raise PlannerError(
-        f"Cannot tell the format of {spec}: expected one of {' '.join(SUFFIXES)}, also with .gz, "
-        "or a Planetoid file ind.NAME.graph."
-    )
-
-
-def _with_weights(graph: Graph, spec: str) -> Graph:
-    if graph.weights is None:
+    else:
+        raise PlannerError(
+            f"Cannot tell the format of {spec}: expected one of {' '.join(SUFFIXES)}, also with "
+            ".gz, or a Planetoid file ind.NAME.graph."
+        )
+    if edge_weights and graph.weights is None:
         raise PlannerError(f"Graph {spec} has no weights of edges: leave {EDGE_WEIGHTS} out.")
     return graph
 

@@ -156,13 +156,9 @@ def told_cost(
     if graph.weights is None:
         return ""
     if factors is not None:
-        return (
-            "The weights of edges are products of a factor of the source and one of the "
-            "destination, so they cost no exchange."
-        )
+        return "The weights of edges are products of factors of both ends, and cost no exchange."
     sums = partial_sums(graph, assignment)
     return (
-        "The weights of edges are no products of a factor of the source and one of the "
-        f"destination, so workers send {len(sums.owner):,} partial sums, and not "
-        f"{len(np.unique(sums.source)):,} features."
+        "The weights of edges are no products of factors of both ends, so workers send "
+        f"{len(sums.owner):,} partial sums, and not {len(np.unique(sums.source)):,} features."
     )

@@ -114,10 +114,6 @@ def _edges_of(part: Partition) -> _Edges:
     return torch.from_numpy(part.edges), None if weights is None else torch.from_numpy(weights)
 
 
-def _without_weights(call: Callable[..., object], *named: object) -> object:
-    return call(*named[:-1], None)
-
-
 class _OutOfStepError(Exception):
     pass
 
@@ -213,7 +209,7 @@ class _Trial:
         widths, errors = [features], []
         calls = [call for each in frameworks(self._model) for call in each.calls]
         if self._whole[1] is not None:
-            calls += [partial(_without_weights, call) for call in calls]
+            calls += [lambda *named, call=call: call(*named[:-1], None) for call in calls]
         for module in self._model.modules():
             if isinstance(module, nn.modules.dropout._DropoutNd):
                 module.p = 0.0

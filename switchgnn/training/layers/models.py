@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import pairwise
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -164,12 +165,7 @@ def distribute(
     return model
 
 
-def _either(
-    weighs: Callable[..., bool],
-    forward: list[Callable[..., Tensor]],
-    *arguments: object,
-    **named: object,
-) -> Tensor:
+def _either(weighs: Any, forward: Any, *arguments: object, **named: object) -> Any:  # noqa: ANN401
     """Call the forward pass without weights of edges, or that with them."""
     return forward[weighs(*arguments, **named)](*arguments, **named)
 
