@@ -21,10 +21,13 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 pytest.importorskip("torch_geometric", reason="PyTorch Geometric is not installed")
 pytest.importorskip("prometheus_client", reason="prometheus_client is not installed")
 
+from switchgnn.planner.plan.files import read_manifest  # noqa: E402
 from switchgnn.topologies import Target  # noqa: E402
 from switchgnn.topologies.child import Child, temporary_files_in  # noqa: E402
 from switchgnn.training import load_dataset  # noqa: E402
+from switchgnn.training.job import read_job  # noqa: E402
 from tests.deploy.test_units import DEPLOY  # noqa: E402
+from tests.support.commands import switchgnn  # noqa: E402
 from tests.support.markers import TARGETS, full, needs_bmv2, needs_root  # noqa: E402
 from tests.support.networks import in_network, own_network  # noqa: E402
 from tests.support.speed import seconds_here  # noqa: E402
@@ -36,7 +39,7 @@ pytestmark = [pytest.mark.whole, needs_root]
 ROOT = DEPLOY.parent
 PAGE = ROOT / "docs/machines.md"
 BLOCKS = re.findall(r"^```bash\n(.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL)
-JOB, DRAFT, PLACE, SWITCH, BMV2, DOCTOR, TRAIN, LIVE, METRICS = (b.strip() for b in BLOCKS)
+JOB, DRAFT, PLACE, SHARED, SWITCH, BMV2, DOCTOR, TRAIN, LIVE, METRICS = (b.strip() for b in BLOCKS)
 WORKERS, EPOCHS, KILLED, KILLED_AT = 4, 30, 2, 5
 SECONDS = 200
 
@@ -221,3 +224,11 @@ def train(workers):
             assert child.wait(seconds_here(SECONDS)) == 0, child.log.read_text()[-4000:]
     assert killed
     return epochs(lines), own
+
+
+def test_the_job_of_workers_that_share_ports_is_for_as_many_machines(tmp_path):
+    result = switchgnn(*shlex.split(SHARED)[1:], folder=tmp_path)
+    assert result.returncode == 0, result.stderr
+    job = read_job(tmp_path / "job")
+    assert (job.workers, job.workers_per_machine) == (8, 2)
+    assert read_manifest(tmp_path / "job" / "plan").workers == 4
