@@ -302,6 +302,7 @@ class LocalSum:
         source, destination = edges
         values = np.ones(len(source), dtype=np.float32) if weights is None else weights
         matrix = csr_matrix((values, (destination, source)), shape=shape)
+        self.destinations = shape[0]
         self._matrices = {
             Direction.FORWARD: _tensor(matrix),
             Direction.BACKWARD: _tensor(matrix.T.tocsr()),
@@ -386,9 +387,10 @@ class NeighbourSum:
     def _to_send(self, rows: Tensor, direction: Direction) -> Tensor:
         if self._partial is None:
             return rows
+        if direction is Direction.FORWARD:
+            return torch.cat([rows, self._partial.sums(rows, direction)])
         # Backward no partial sum has a remote neighbour that needs it.
-        own = self._partial.sums(rows, Direction.FORWARD)
-        return torch.cat([rows, own if direction is Direction.FORWARD else torch.zeros_like(own)])
+        return torch.cat([rows, rows.new_zeros(self._partial.destinations, rows.shape[1])])
 
     def _received(self, found: Tensor, rows: int, direction: Direction) -> Tensor:
         if self._partial is None or direction is Direction.FORWARD:

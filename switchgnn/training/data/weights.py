@@ -67,8 +67,7 @@ def _potentials(
     Also whether as many edges as an odd number are negative on the way from its root, and the
     component of each node.
     """
-    # Slow to import.
-    from scipy.sparse import csr_matrix  # noqa: PLC0415
+    from scipy.sparse import csr_matrix  # noqa: PLC0415 - slow to import
     from scipy.sparse.csgraph import breadth_first_order, connected_components  # noqa: PLC0415
 
     rooted = nodes + 1
@@ -102,8 +101,7 @@ class WeightedSums:
 
     owner: NDArray[np.int64]  # [P], the worker
     destination: NDArray[np.int64]  # [P], the vertex
-    # of each edge between workers
-    of_edge: NDArray[np.int64]  # [X], the partial sum that each is part of
+    of_edge: NDArray[np.int64]  # [X], of each edge between workers the partial sum it is part of
     source: NDArray[np.int32]  # [X], the vertex
     weights: NDArray[np.float32]  # [X]
 
