@@ -17,6 +17,11 @@ class Direction(str, Enum):
     FORWARD = "forward"
     BACKWARD = "backward"
 
+    @property
+    def opposite(self) -> "Direction":
+        """The other one."""
+        return Direction.BACKWARD if self is Direction.FORWARD else Direction.FORWARD
+
 
 # What can be asked for by name.
 DIRECTIONS: Mapping[str, tuple[Direction, ...]] = {

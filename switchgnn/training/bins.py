@@ -389,7 +389,7 @@ class _Binned:
     def _kept_units(self, width: int) -> Tensor | None:
         """Draw the units of a layer that dropout keeps, independently of the bins."""
         dropout = self._model.dropout
-        if not dropout.training or not dropout.share:
+        if not dropout.training or not dropout.p:
             return None
         kept: Tensor = dropout(torch.ones(len(self._order), width))[self._order]
         return kept

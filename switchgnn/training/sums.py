@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -315,7 +315,8 @@ class LocalSum:
         matrix = self._matrices[direction]
         if (matrix.device, matrix.dtype) != (rows.device, dtype):
             matrix = self._matrices[direction] = matrix.to(rows.device, dtype)
-        return (matrix @ rows.to(dtype)).to(rows.dtype)
+        with torch.autocast(rows.device.type, enabled=False):
+            return (matrix @ rows.to(dtype)).to(rows.dtype)
 
 
 def _tensor(matrix: csr_matrix) -> Tensor:
@@ -334,15 +335,24 @@ class NeighbourSum:
     """Sums over all neighbours of each of this worker's vertices.
 
     The exchange runs while the local neighbours are added. The backward pass sums the gradients
-    over the transposed edges in the same way.
+    over the transposed edges in the same way, and so on for its own gradients.
+
+    `partial`: makes the partial sums that are sent instead of rows; None: rows are sent. `against`:
+    whether `local` has the edges from target to source, so remote ones are summed so, too.
     """
 
     def __init__(
-        self, local: LocalSum, remote: RemoteSum | None, partial: LocalSum | None = None
+        self,
+        local: LocalSum,
+        remote: RemoteSum | None,
+        partial: LocalSum | None = None,
+        *,
+        against: bool = False,
     ) -> None:
         self._local = local
         self._remote = remote
-        self._partial = partial  # makes the partial sums that are sent instead of rows; None: rows
+        self._partial = partial
+        self._against = against
 
     def __call__(self, rows: Tensor, tensor_id: int = 0, *, whole: bool = False) -> Tensor:
         """Return [n, F], the sums of [n, F].
@@ -359,27 +369,27 @@ class NeighbourSum:
             rows = rows.detach().requires_grad_()
         skipped = None if self._remote is None or local else self._remote.skipped
         what = _Summed(tensor_id, columns, scored=scored, local=local, skipped=skipped)
-        sums: Tensor = _Sum.apply(rows, self, what)  # type: ignore[no-untyped-call]
+        sums: Tensor = _Sum.apply(rows, self, what, Direction.FORWARD)  # type: ignore[no-untyped-call]
         return sums
 
-    def directed(
-        self, rows: Tensor, direction: Direction, tensor_id: int, columns: Columns | None
-    ) -> Tensor:
+    def directed(self, rows: Tensor, direction: Direction, what: "_Summed") -> Tensor:
         """Return the sums over the neighbours of one direction, without autograd."""
         if self._remote is None:
             return self.local(rows, direction)
-        chosen = None if columns is None else columns.of(tensor_id, rows.shape[1])
-        if self._remote.skipped is not None and direction is Direction.FORWARD:
+        tensor_id = what.tensor_id
+        chosen = None if what.columns is None else what.columns.of(tensor_id, rows.shape[1])
+        if self._remote.skipped is not None and direction is Direction.FORWARD and what.first:
             self._remote.skipped.before(
                 tensor_id, tensor_id if chosen is None else chosen.tensor_id
             )
+        way = direction.opposite if self._against else direction
         if chosen is None:
-            exchange = self._remote.submit(self._to_send(rows, direction), direction, tensor_id)
+            exchange = self._remote.submit(self._to_send(rows, direction), way, tensor_id)
             sums = self.local(rows, direction)
             return sums.add_(self._received(self._remote.result(exchange), len(rows), direction))
         kept = chosen.columns.to(rows.device)
         sent = self._to_send(rows[:, kept], direction)
-        exchange = self._remote.submit(sent, direction, chosen.tensor_id, rows.shape[1])
+        exchange = self._remote.submit(sent, way, chosen.tensor_id, rows.shape[1])
         sums = self.local(rows, direction)
         found = self._received(self._remote.result(exchange), len(rows), direction)
         return sums.index_add_(1, kept, found.to(sums.dtype))
@@ -411,6 +421,7 @@ class _Summed:
     scored: bool  # whether the importances of the columns are noted
     local: bool  # whether the rows need no gradient but for these, so that it is not exchanged
     skipped: SkippedRows | None  # takes the importances of the rows, if there is any
+    first: bool = True  # whether it is no gradient, or gradient of one
 
     @property
     def weighed(self) -> bool:
@@ -425,23 +436,25 @@ class _Sum(torch.autograd.Function):
         rows: Tensor,
         neighbours: NeighbourSum,
         what: _Summed,
+        direction: Direction,
     ) -> Tensor:
-        ctx.neighbours, ctx.what = neighbours, what
-        if what.weighed:
+        ctx.neighbours, ctx.what, ctx.direction = neighbours, what, direction
+        if what.weighed and what.first:
             ctx.save_for_backward(rows)
-        return neighbours.directed(rows, Direction.FORWARD, what.tensor_id, what.columns)
+        return neighbours.directed(rows, direction, what)
 
     @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, None, None]:  # noqa: ANN401
-        what, neighbours = ctx.what, ctx.neighbours
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, None, None, None]:  # noqa: ANN401
+        what, neighbours, back = ctx.what, ctx.neighbours, ctx.direction.opposite
         if what.local:
-            total = neighbours.local(gradient, Direction.BACKWARD)
+            total = neighbours.local(gradient, back)
         else:
-            total = neighbours.directed(gradient, Direction.BACKWARD, what.tensor_id, what.columns)
-        if what.weighed:
+            again = replace(what, first=False)
+            total = _Sum.apply(gradient, neighbours, again, back)  # type: ignore[no-untyped-call]
+        if what.weighed and what.first:
             (rows,) = ctx.saved_tensors
             if what.scored:
                 what.columns.note(what.tensor_id, rows, total)
             if what.skipped is not None:
                 what.skipped.note(what.tensor_id, rows, total)
-        return None if what.local else total, None, None
+        return None if what.local else total, None, None, None

@@ -17,7 +17,7 @@ from switchgnn.training.checkpoint import Checkpoint, Trained, TrainingProgress
 from switchgnn.training.compression import CompressionOptions
 from switchgnn.training.errors import TrainingError
 from switchgnn.training.gradients import GradientSums
-from switchgnn.training.layers.dropout import VertexDropout, begin_epoch
+from switchgnn.training.layers.dropout import Draws, VertexDropout, begin_epoch
 from switchgnn.training.options import TrainOptions, device_of
 from switchgnn.training.partition import Partition
 from switchgnn.training.sums import RemoteSum
@@ -103,7 +103,8 @@ class Trainer:
             model.parameters(), lr=options.learning_rate, weight_decay=options.weight_decay
         )
         vertices = torch.from_numpy(partition.vertices)
-        self._input_dropout = VertexDropout(options.input_dropout, vertices, options.seed - 1)
+        self._input_dropout = nn.Dropout(options.input_dropout)
+        VertexDropout(self._input_dropout, Draws(vertices, options.seed - 1))
         # As a module of the model it switches between training and evaluation with it.
         model.add_module("input_dropout", self._input_dropout)
         device = device_of(model)

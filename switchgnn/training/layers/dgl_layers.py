@@ -12,8 +12,17 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from switchgnn.training.errors import JobError, UnsupportedLayerError
-from switchgnn.training.layers.dropout import Anywhere
-from switchgnn.training.layers.summed import Framework, Make, Scaled, checked_rows, maker_of
+from switchgnn.training.layers.forward import Anywhere
+from switchgnn.training.layers.halo import PartEdges
+from switchgnn.training.layers.summed import (
+    Framework,
+    Make,
+    Scaled,
+    View,
+    checked_rows,
+    maker_of,
+    split_map,
+)
 from switchgnn.training.partition import Partition
 
 # The modules of DGL in these mix vertices, or are parts of others that do.
@@ -74,13 +83,16 @@ def _sage_conv(layer: SAGEConv, partition: Partition, order: Tensor) -> Scaled:
     gcn = layer._aggre_type == "gcn"
     incoming, _ = _degrees(partition, order)
 
-    def finish(inputs: Tensor, means: Tensor) -> Tensor:
+    linear, rest = split_map(layer.fc_neigh)
+
+    def finish(inputs: Tensor, sums: Tensor) -> Tensor:
+        means = rest(sums)
         if not gcn:
             means = layer.fc_self(inputs) + means
         return _finished(means, layer.bias if gcn else None, layer.activation, layer.norm)
 
     factor = Anywhere(1 / (incoming + 1 if gcn else incoming.clamp(min=1)))
-    return Scaled(finish, layer._out_feats, layer.fc_neigh, destination=factor, own=gcn)
+    return Scaled(finish, layer._out_feats, linear, destination=factor, own=gcn)
 
 
 def _gin_conv(layer: GINConv, partition: Partition, order: Tensor) -> Scaled:
@@ -118,33 +130,37 @@ def _check(_name: str, layer: Any) -> Make | str:  # noqa: ANN401
     return maker_of(layer, kind, _KINDS)
 
 
+_USUAL = "`graph_of(worker.data)`"
+
+
 def _rows(  # noqa: PLR0917 - the last ones are those of forward()
     called: str,
     layer: Any,  # noqa: ANN401
-    partition: Partition,
+    edges: PartEdges,
     graph: Any,  # noqa: ANN401
     feat: object,
     weight: Tensor | None = None,
     edge_weight: Tensor | None = None,
-) -> Tensor:
+) -> tuple[Tensor, View]:
     if weight is not None and isinstance(layer, GraphConv):
         raise UnsupportedLayerError(f"{called} was given a weight: let it have its own.")
-    size = (len(partition.vertices), partition.edges.shape[1])
-    fits = isinstance(graph, dgl.DGLGraph) and (graph.num_nodes(), graph.num_edges()) == size
     # Other layers have no `weight` before `edge_weight`.
     weights = edge_weight if weight is None else weight
     if weights is not None:
         raise UnsupportedLayerError(f"{called} was given edge weights: take a layer of PyG.")
-    rows = checked_rows(called, feat, fits=fits, graph="`graph_of(worker.data)`")
+    known = isinstance(graph, dgl.DGLGraph)
+    against = edges.reverse(
+        called, graph, lambda: torch.stack(graph.edges()) if known else None, _USUAL
+    )
+    rows = checked_rows(called, feat, edges)
     dropped: Tensor = layer.feat_drop(rows) if isinstance(layer, SAGEConv) else rows
-    return dropped
+    return dropped, View(against=against)
 
 
 DGL = Framework(
     lambda module: any(each.__module__.startswith(_MIXING) for each in type(module).__mro__),
     _check,
     _rows,
-    lambda _layer: False,
+    False,
     (lambda model, x, edges, _: model(graph_of(Data(x=x, edge_index=edges)), x),),
-    lambda *_, **__: False,
 )

@@ -2,12 +2,12 @@
 
 import importlib.util
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import pairwise
-from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch_geometric.nn.models import GCN, GIN, GraphSAGE
@@ -15,15 +15,19 @@ from torch_geometric.nn.models import GCN, GIN, GraphSAGE
 from switchgnn.planner.lanes import USUAL_WIDTH
 from switchgnn.training.errors import TrainingError, UnsupportedLayerError
 from switchgnn.training.gradients import GradientSums
-from switchgnn.training.layers.copied import CopiedLayer
-from switchgnn.training.layers.dropout import drop_by_vertex
+from switchgnn.training.layers.copied import CopiedForward
+from switchgnn.training.layers.dropout import Draws, drop_by_vertex
+from switchgnn.training.layers.forward import Replaced
+from switchgnn.training.layers.halo import Halo, PartEdges
 from switchgnn.training.layers.norms import VertexSums, normalise_over_all
 from switchgnn.training.layers.pyg_layers import PYG, own_code
 from switchgnn.training.layers.summed import (
     Framework,
     Make,
     SummedLayer,
+    View,
     called_by,
+    has_plain_maps,
     local_edges,
     local_weights,
     require_sum,
@@ -127,67 +131,64 @@ def distribute(
     None: over the process group.
     """
     copied = None
-    if not check_layers(model, copies=True) and partition.workers > 1:
-        copied = remote.transport.copied_edges
+    if not check_layers(model, copies=True):
+        copied = remote.transport.copied_edges if partition.workers > 1 else np.zeros((2, 0), int)
         check_layers(model, copies=copied is not None)
-    if partition.workers > 1:
-        own = VertexSums(GradientSums(attending=remote.attending).add)
-        normalise_over_all(model, vertex_sums or own)
-    rows, others = len(partition.vertices), remote if partition.workers > 1 else None
     if copied is not None and partition.partial is not None:
         raise UnsupportedLayerError(
             "Layers that need the rows of neighbours cannot be trained with edge weights that are "
             "no products of factors, as workers send partial sums then: leave one of both out."
         )
-    order = torch.arange(rows)
-    views = [partition.without_weights()] + [partition] * (partition.edge_weights is not None)
-    sums = [_PartSums(view, others) for view in views]
-    for name, module, framework in _layers_of(model):
-        called = called_by(name, module)
-        inputs = partial(framework.rows, called, module, partition)
-        make = _maker(name, module, framework, copies=True)
-        if make is None:
-            if copied is not None:
-                kept = KeptSum(remote.ledger) if precompute else None
-                copying = CopiedLayer(called, module.forward, inputs, remote, copied, kept=kept)
-                object.__setattr__(module, "forward", copying.forward)
+    others, vertices = (
+        remote if partition.workers > 1 else None,
+        torch.from_numpy(partition.vertices),
+    )
+    if others is not None:
+        own = VertexSums(GradientSums(attending=remote.attending).add)
+        normalise_over_all(model, vertex_sums or own)
+    drop_by_vertex(model, vertices, seed)
+    sums, inside = PartSums(partition, others), ""
+    halo = None if copied is None else Halo(sums.edges.partition, others, copied)
+    for number, (name, module, framework) in enumerate(_layers_of(model)):
+        if inside and name.startswith(inside):
             continue
-        remote.tensor_ids[module] = remote.new_tensor_id()
-        forward = []
-        for view, sums_of in zip(views, sums, strict=True):
-            layer = make(module, view, order)
-            kept = KeptSum(remote.ledger) if precompute and layer.constant else None
-            summed = partial(sums_of(layer.loops), tensor_id=remote.tensor_ids[module])
-            forward.append(_Whole(layer, inputs, summed, kept).forward)
-        either = partial(_either, framework.weighs, forward)
-        object.__setattr__(module, "forward", either if len(forward) > 1 else forward[0])
-    drop_by_vertex(model, torch.from_numpy(partition.vertices), seed)
+        called, keeps = called_by(name, module), partial(KeptSum, remote.ledger)
+        make = _maker(name, module, framework, copies=True)
+        if make is not None:
+            remote.tensor_ids[module] = remote.new_tensor_id()
+            tensor_id = remote.tensor_ids[module]
+            rows = partial(framework.rows, called)
+            keep = keeps if precompute else None
+            SummedForward(module, make, rows, sums, keep=keep, tensor_id=tensor_id)
+        elif halo is not None:
+            # It calls its own modules with more rows and edges.
+            inside, draws = f"{name}.", Draws(vertices, (seed + 1) * 1000 - 1 - number)
+            kept = keeps() if precompute else None
+            CopiedForward(module, called, sums.edges, halo, draws, kept=kept)
     return model
 
 
-def _either(weighs: Any, forward: Any, *arguments: object, **named: object) -> Any:  # noqa: ANN401
-    """Call the forward pass without weights of edges, or that with them."""
-    return forward[weighs(*arguments, **named)](*arguments, **named)
-
-
-class _PartSums:
-    """The sums over neighbours of a part, by the weight of self-loops."""
+class PartSums:
+    """The sums over neighbours of a part, by the view of its edges and the weight of self-loops."""
 
     def __init__(self, part: Partition, remote: RemoteSum | None) -> None:
-        self._part, self._remote = part, remote
-        self._made: dict[float, NeighbourSum] = {}
-        self._partial: LocalSum | None = None
-        if part.partial is not None:
-            shape = (part.partial_sums, len(part.vertices))
-            self._partial = LocalSum(part.partial, shape, part.partial_weights)
+        self.edges = PartEdges(part)
+        self._remote = remote
+        self._made: dict[tuple[View, float], NeighbourSum] = {}
 
-    def __call__(self, loops: float) -> NeighbourSum:
-        if loops not in self._made:
-            part, rows = self._part, len(self._part.vertices)
+    def __call__(self, view: View, loops: float) -> NeighbourSum:
+        """Return what adds up."""
+        if (view, loops) not in self._made:
+            part, rows = view.of(self.edges.partition), len(self.edges.partition.vertices)
             weights = local_weights(part, loops=loops)
             local = LocalSum(local_edges(part, loops=loops), (rows, rows), weights)
-            self._made[loops] = NeighbourSum(local, self._remote, self._partial)
-        return self._made[loops]
+            partial_sums = None
+            if part.partial is not None:
+                shape = (part.partial_sums, rows)
+                partial_sums = LocalSum(part.partial, shape, part.partial_weights)
+            made = NeighbourSum(local, self._remote, partial_sums, against=view.against)
+            self._made[view, loops] = made
+        return self._made[view, loops]
 
 
 def check_layers(model: nn.Module, *, copies: bool) -> bool:
@@ -202,47 +203,71 @@ def check_layers(model: nn.Module, *, copies: bool) -> bool:
 
 def _maker(name: str, layer: nn.Module, framework: Framework, *, copies: bool) -> Make | None:
     """Return what makes a sum of a layer; None: it is computed with `copies`."""
-    if copies and framework.copies(layer) and isinstance(framework.check(name, layer), str):
+    if copies and framework.copies and isinstance(framework.check(name, layer), str):
         return None
     return require_sum(framework, name, layer)
 
 
-class _Whole:
-    """The forward pass of a layer over the whole graph."""
+class SummedForward(Replaced):
+    """The forward pass over the whole graph of a layer that is a sum over neighbours.
+
+    Args:
+        module: the layer.
+        make: returns the layer as a sum.
+        rows: from the layer, the part's edges and the arguments of a call to the inputs.
+        sums: those of the part.
+        keep: makes what keeps sums of inputs that do not change; None: they are made each time.
+        tensor_id: the number of the tensor, see `Transport.aggregate`.
+    """
 
     def __init__(
         self,
-        layer: SummedLayer,
-        rows: Callable[..., Tensor],
-        sums: Callable[..., Tensor],
-        kept: KeptSum | None,
+        module: nn.Module,
+        make: Make,
+        rows: Callable[..., tuple[Tensor, View]],
+        sums: PartSums,
+        *,
+        keep: Callable[[], KeptSum] | None,
+        tensor_id: int,
     ) -> None:
-        self._layer = layer
-        self._rows = rows
-        self._sum = sums
-        self._kept = kept
+        super().__init__(module)
+        self._make, self._rows, self._sums, self._tensor_id = make, rows, sums, tensor_id
+        self._kept = None if keep is None else defaultdict[View, KeptSum](keep)
+        self._order = torch.arange(len(sums.edges.partition.vertices))
+        self.moved()
 
-    def forward(self, *arguments: object, **named: object) -> Tensor:
+    def moved(self) -> None:  # noqa: D102
+        self._layers: dict[tuple[View, bool], SummedLayer] = {}
+
+    def compute(self, *arguments: object, **named: object) -> Tensor:
         """Return [n, F'], given what the layer is called with."""
-        x = self._rows(*arguments, **named)
-        return self._layer.after(x, self._mapped_sums(x))
+        x, view = self._rows(self.module, self._sums.edges, *arguments, **named)
+        which = view, has_plain_maps(self.module)
+        if which not in self._layers:
+            part = view.of(self._sums.edges.partition)
+            self._layers[which] = self._make(self.module, part, self._order)
+        layer = self._layers[which]
+        return layer.after(x, self._mapped_sums(x, layer, view))
 
-    def _mapped_sums(self, inputs: Tensor) -> Tensor:
-        kept = None if inputs.requires_grad else self._kept
+    def _mapped_sums(self, inputs: Tensor, layer: SummedLayer, view: View) -> Tensor:
+        summed = partial(self._sums(view, layer.loops), tensor_id=self._tensor_id)
+        kept = None
+        if self._kept is not None and layer.constant and not inputs.requires_grad:
+            kept = self._kept[view]
         sums = None if kept is None else kept.of(inputs)
         if sums is not None:
-            return self._layer.map(sums)
+            return layer.map(sums)
         if not torch.is_grad_enabled():
             # Hidden rows would look like constant inputs.
             kept = None
-        rows = self._layer.before(inputs)
-        if self._layer.sums_first(rows) or (kept is not None and kept.pays(rows.shape[1])):
+        rows = layer.before(inputs)
+        if layer.sums_first(rows) or (kept is not None and kept.pays(rows.shape[1])):
             # Kept sums serve all later passes, which may exchange other columns.
-            sums = self._sum(rows, whole=kept is not None)
+            sums = summed(rows, whole=kept is not None)
             if kept is not None:
                 kept.keep(sums)
-            return self._layer.map(sums)
-        mapped = self._layer.map(rows)
+            return layer.map(sums)
+        mapped = layer.map(rows)
         if kept is not None:
             kept.sent(mapped.shape[1] * (1 + mapped.requires_grad))
-        return self._sum(mapped)
+        return summed(mapped)

@@ -1,7 +1,6 @@
 """Normalisations over the vertices of all workers, from sums that one all-reduce makes."""
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import torch
@@ -9,6 +8,8 @@ import torch_geometric.nn as pyg
 from torch import Tensor, nn
 
 from switchgnn.training.errors import UnsupportedLayerError
+from switchgnn.training.layers.forward import Replaced
+from switchgnn.training.layers.halo import Halo
 from switchgnn.training.layers.summed import called_by
 
 
@@ -53,8 +54,22 @@ class _Moments(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:  # noqa: ANN401
         (rows,) = ctx.saved_tensors
-        by_sums, by_squares = ctx.sums.add(torch.stack(gradients[1:])).unbind()
+        added = _Totals.apply(torch.stack(gradients[1:]), ctx.sums)  # type: ignore[no-untyped-call]
+        by_sums, by_squares = added.unbind()
         return (by_sums + 2 * rows.double() * by_squares).to(rows.dtype), None
+
+
+class _Totals(torch.autograd.Function):
+    """Sums over all workers, whose gradients are such sums."""
+
+    @staticmethod
+    def forward(ctx: Any, values: Tensor, sums: VertexSums) -> Tensor:  # noqa: ANN401
+        ctx.sums = sums
+        return sums.add(values.clone())
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:  # noqa: ANN401
+        return _Totals.apply(gradient, ctx.sums), None  # type: ignore[no-untyped-call]
 
 
 # Of a norm and its inputs [n, F]: what is subtracted from these, and what they are divided by.
@@ -127,29 +142,39 @@ def normalise_over_all(model: nn.Module, sums: VertexSums) -> None:
         for kind, parts in _NORMS:
             # A subclass with another forward is the user's own.
             if isinstance(module, kind) and type(module).forward is kind.forward:
-                norm = module.module if kind is pyg.BatchNorm else module
-                whole = partial(_forward, called_by(name, module), norm, partial(parts, norm, sums))
-                object.__setattr__(module, "forward", whole)
+                WholeNorm(module, called_by(name, module), parts, sums)
 
 
-def _forward(
-    called: str,
-    norm: Any,  # noqa: ANN401
-    parts: Callable[[Tensor], _Parts],
-    x: Tensor,
-    batch: Tensor | None = None,
-    *_: int | None,
-    **_named: int | None,
-) -> Tensor:
-    if batch is not None:
-        raise UnsupportedLayerError(
-            f"{called} was given several graphs: call it without `batch`, as the graph is one."
-        )
-    evaluates = not norm.training and getattr(norm, "running_mean", None) is not None
-    if evaluates or getattr(norm, "mode", "graph") == "node" or x.dim() != 2:
-        found: Tensor = type(norm).forward(norm, x)
-        return found
-    shift, size = parts(x)
-    x = (x - shift.to(x.dtype)) / size.to(x.dtype)
-    weight = getattr(norm, "weight", None)
-    return x if weight is None else x * weight + norm.bias
+class WholeNorm(Replaced):
+    """The forward pass of a normalisation over the vertices of all workers."""
+
+    def __init__(
+        self,
+        module: nn.Module,
+        called: str,
+        parts: Callable[[Any, VertexSums, Tensor], _Parts],
+        sums: VertexSums,
+    ) -> None:
+        super().__init__(module)
+        self._called, self._parts, self._sums = called, parts, sums
+        self.halo: Halo | None = None  # of the layer around it, whose rows include copies
+
+    def compute(
+        self, x: Tensor, batch: Tensor | None = None, *_: int | None, **_named: int | None
+    ) -> Tensor:
+        """Return [n, F] of [n, F]."""
+        if batch is not None:
+            raise UnsupportedLayerError(
+                f"{self._called} was given several graphs: call it without `batch`, as the graph "
+                "is one."
+            )
+        norm = self.module.module if isinstance(self.module, pyg.BatchNorm) else self.module
+        evaluates = not norm.training and getattr(norm, "running_mean", None) is not None
+        if evaluates or getattr(norm, "mode", "graph") == "node" or x.dim() != 2:
+            found: Tensor = type(norm).forward(norm, x)
+            return found
+        copied = self.halo is not None and len(x) == self.halo.size
+        shift, size = self._parts(norm, self._sums, x[: self.halo.rows] if copied else x)  # type: ignore[union-attr]
+        x = (x - shift.to(x.dtype)) / size.to(x.dtype)
+        weight = getattr(norm, "weight", None)
+        return x if weight is None else x * weight + norm.bias

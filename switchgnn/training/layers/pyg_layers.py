@@ -17,28 +17,32 @@ from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.files import private_folder
 from switchgnn.training.errors import ModelError, UnsupportedLayerError
 from switchgnn.training.layers.attention import SourceAttentionConv, sum_source_attention
-from switchgnn.training.layers.dropout import Anywhere
+from switchgnn.training.layers.forward import Anywhere
+from switchgnn.training.layers.halo import PartEdges
 from switchgnn.training.layers.summed import (
     Framework,
     Make,
     Scaled,
-    called_by,
+    View,
     check_weights,
     checked_rows,
+    is_plain,
     maker_of,
     own_weights,
+    split_map,
 )
 from switchgnn.training.partition import Partition
 
 _SUMS = ("sum", "add")
 
 
-def _check(name: str, layer: MessagePassing) -> Make | str:
-    if layer.flow != "source_to_target":
-        raise UnsupportedLayerError(
-            f"{called_by(name, layer)} sends messages from target to source: give it the "
-            "transposed edges and the flow source_to_target."
-        )
+_STEPS = ("propagate", "message", "aggregate", "message_and_aggregate", "edge_update")
+_HOOKS = [f"_{step}_forward{when}_hooks" for step in _STEPS for when in ("", "_pre")]
+
+
+def _check(_name: str, layer: MessagePassing) -> Make | str:
+    if any(getattr(layer, hooks, None) for hooks in _HOOKS):
+        return "has hooks on its messages, which a sum does not make one by one"
     return maker_of(layer, layer.aggr, KINDS, _reason(layer))
 
 
@@ -50,33 +54,30 @@ def _reason(layer: MessagePassing) -> str:
         return (
             "as in attention, its messages depend on both ends of an edge, not on the source alone"
         )
-    if _repeats(layer):
+    if isinstance(getattr(layer, "K", None), int):
         return f"it sums over neighbours K times in one call, here {layer.K}, and not once"
     return "it is not known to be one sum of a row per source"
 
 
-def _repeats(layer: MessagePassing) -> bool:
-    return isinstance(getattr(layer, "K", None), int)
-
-
 def _rows(  # noqa: PLR0917 - the last ones are those of forward()
     called: str,
-    _layer: MessagePassing,
-    partition: Partition,
+    layer: MessagePassing,
+    edges: PartEdges,
     x: object,
-    edge_index: object,
+    edge_index: Any,  # noqa: ANN401
     edge_weight: Tensor | None = None,
     size: tuple[int, int] | None = None,
-) -> Tensor:
-    fits = isinstance(edge_index, Tensor) and edge_index.shape == partition.edges.shape
-    graph = f"the part's {partition.edges.shape[1]:,} edges, as a tensor"
-    check_weights(called, edge_weight, partition.edge_weights)
-    x = None if size is not None else x
-    return checked_rows(called, x, fits=fits, graph=graph)
-
-
-def _weighs(x: object, edge_index: object, edge_weight: object = None, **_: object) -> bool:
-    return edge_weight is not None
+) -> tuple[Tensor, View]:
+    check_weights(called, edge_weight, edges.partition.edge_weights)
+    against = edges.reverse(called, edge_index, lambda: edge_index, edges.usual)
+    against ^= layer.flow != "source_to_target" and not edges.partition.undirected
+    if against and edge_weight is not None:
+        raise UnsupportedLayerError(
+            f"{called} sums against the edges of a directed graph, whose weights are known along "
+            "them only: call it without weights."
+        )
+    rows = checked_rows(called, None if size is not None else x, edges)
+    return rows, View(edge_weight is not None, against)
 
 
 def _call(model: nn.Module, x: Tensor, edges: Tensor, weights: Tensor | None) -> object:
@@ -87,12 +88,11 @@ PYG = Framework(
     lambda module: isinstance(module, MessagePassing),
     _check,
     _rows,
-    lambda layer: not _repeats(layer),
+    True,
     (
         _call,
         lambda model, x, edges, weights: model(Data(x=x, edge_index=edges, edge_weight=weights)),
     ),
-    _weighs,
 )
 
 
@@ -105,8 +105,12 @@ def _gcn(layer: GCNConv, partition: Partition, order: Tensor) -> Scaled:
     def finish(_: Tensor, sums: Tensor) -> Tensor:
         return sums if layer.bias is None else sums + layer.bias
 
+    # A map that is no plain product is called as in one process, before the sum.
+    plain, width = is_plain(layer.lin), layer.out_channels
+    linear, project = (layer.lin, None) if plain else (None, layer.lin)
     if not layer.normalize:
-        return Scaled(finish, layer.out_channels, layer.lin, *_ends(partition, order, None, None))
+        ends = _ends(partition, order, None, None)
+        return Scaled(finish, width, linear, *ends, project)
     # Without edge weights PyG takes 1 for all, even when `improved`.
     missing = 1.0 if partition.in_weight is None else 1.0 + layer.improved
     loops = missing if layer.add_self_loops else 0.0
@@ -114,7 +118,7 @@ def _gcn(layer: GCNConv, partition: Partition, order: Tensor) -> Scaled:
     degree = torch.from_numpy(entering + own_weights(partition, loops)).float()
     factor = degree.pow(-0.5).masked_fill(degree == 0, 0.0)
     ends = _ends(partition, order, factor, factor)
-    return Scaled(finish, layer.out_channels, layer.lin, *ends, loops=loops)
+    return Scaled(finish, width, linear, *ends, project, loops=loops)
 
 
 def _ends(
@@ -139,10 +143,10 @@ def _ends(
 
 def _sage(layer: SAGEConv, partition: Partition, order: Tensor) -> Scaled:
     """``SAGEConv`` with a mean or a sum: W1 (sum of X) / n + b + W2 X."""
+    linear, rest = split_map(layer.lin_l)
 
-    def finish(inputs: Tensor, outputs: Tensor) -> Tensor:
-        if layer.lin_l.bias is not None:
-            outputs = outputs + layer.lin_l.bias
+    def finish(inputs: Tensor, sums: Tensor) -> Tensor:
+        outputs = rest(sums)
         if layer.root_weight:
             outputs = outputs + layer.lin_r(inputs)
         return nn.functional.normalize(outputs, dim=-1) if layer.normalize else outputs
@@ -150,7 +154,7 @@ def _sage(layer: SAGEConv, partition: Partition, order: Tensor) -> Scaled:
     return Scaled(
         finish,
         layer.out_channels,
-        lambda rows: nn.functional.linear(rows, layer.lin_l.weight),
+        linear,
         destination=_ends(partition, order, None, _share(layer, partition))[1],
         project=(lambda inputs: layer.lin(inputs).relu()) if layer.project else None,
     )
@@ -158,17 +162,16 @@ def _sage(layer: SAGEConv, partition: Partition, order: Tensor) -> Scaled:
 
 def _graph(layer: GraphConv, partition: Partition, order: Tensor) -> Scaled:
     """``GraphConv`` with a mean or a sum: W1 (sum of X) / n + b + W2 X."""
+    linear, rest = split_map(layer.lin_rel)
 
-    def finish(inputs: Tensor, outputs: Tensor) -> Tensor:
-        if layer.lin_rel.bias is not None:
-            outputs = outputs + layer.lin_rel.bias
-        rooted: Tensor = outputs + layer.lin_root(inputs)
+    def finish(inputs: Tensor, sums: Tensor) -> Tensor:
+        rooted: Tensor = rest(sums) + layer.lin_root(inputs)
         return rooted
 
     return Scaled(
         finish,
         layer.out_channels,
-        lambda rows: nn.functional.linear(rows, layer.lin_rel.weight),
+        linear,
         *_ends(partition, order, None, _share(layer, partition)),
     )
 

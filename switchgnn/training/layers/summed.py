@@ -2,16 +2,18 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import torch
+import torch_geometric.nn as pyg
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from switchgnn.training.errors import UnsupportedLayerError
-from switchgnn.training.layers.dropout import Anywhere
+from switchgnn.training.layers.forward import Anywhere
+from switchgnn.training.layers.halo import PartEdges, check_row_count
 from switchgnn.training.partition import Partition
 
 ALL_ROWS = slice(None)
@@ -129,7 +131,36 @@ class Scaled(SummedLayer):
 
 
 def _times(rows: Tensor, factors: Anywhere | None, span: slice) -> Tensor:
-    return rows if factors is None else rows * factors.on(rows.device)[0][span]
+    return rows if factors is None else (rows * factors.on(rows.device)[0][span]).to(rows.dtype)
+
+
+def is_plain(linear: object) -> bool:
+    """Return whether a map is a product with its weight, whatever rows it is called with.
+
+    Hooks, as those of pruning, and parametrisations want the calls of one process.
+    """
+    kinds = (nn.Linear, pyg.Linear)
+    return type(linear) in kinds and not any(vars(linear).get(hooks) for hooks in _HOOKS)
+
+
+_HOOKS = tuple(f"_{kind}_hooks" for kind in ("forward", "forward_pre", "backward", "backward_pre"))
+_MAPS = ("lin", "lin_l", "lin_rel", "fc_neigh")
+
+
+def has_plain_maps(layer: nn.Module) -> bool:
+    """Return whether the maps of a layer may be called before and after a sum alike."""
+    maps = [getattr(layer, name, None) for name in _MAPS]
+    return all(is_plain(each) for each in maps if isinstance(each, nn.Module))
+
+
+def split_map(linear: Any) -> tuple[Callable[[Tensor], Tensor] | None, Callable[[Tensor], Tensor]]:  # noqa: ANN401
+    """Return what of a map may be done before a sum, if anything, and what is done after it."""
+    if not is_plain(linear):
+        return None, linear
+    return (
+        lambda rows: nn.functional.linear(rows, linear.weight),
+        lambda sums: sums if linear.bias is None else sums + linear.bias,
+    )
 
 
 # Makes a sum of a layer on a partition whose rows are computed in an order, int64[n].
@@ -143,12 +174,28 @@ class Framework:
     is_layer: Callable[[nn.Module], bool]  # whether a module sums over neighbours
     # returns what makes a sum of a layer with a name, or why it is none, to follow the name
     check: Callable[[str, Any], Make | str]
-    # from what a layer is called by, the layer, the part and the arguments of a call to its inputs
-    rows: Callable[..., Tensor]
-    copies: Callable[[Any], bool]  # whether copies of the rows of neighbours are enough for a layer
+    # from what a layer is called by, the layer, the part's edges and the arguments of a call to its
+    # inputs, and to what is summed
+    rows: Callable[..., tuple[Tensor, "View"]]
+    copies: bool  # whether other layers can be computed with copies of the rows of neighbours
     # of a model, with x, edges and their weights, if there are any
     calls: tuple[Callable[[Any, Tensor, Tensor, Tensor | None], object], ...]
-    weighs: Callable[..., bool]  # whether a layer is called with weights, from the same
+
+
+@dataclass(frozen=True)
+class View:
+    """What a call of a layer sums over: the edges of the part, with weights, or against them."""
+
+    weighted: bool = False
+    against: bool = False
+
+    def of(self, part: Partition) -> Partition:
+        """Return the part as a layer sees it that adds up along its edges."""
+        part = part if self.weighted else part.without_weights()
+        if not self.against:
+            return part
+        edges, entering = part.edges[::-1], part.out_degree
+        return replace(part, edges=edges, in_degree=entering, out_degree=part.in_degree)
 
 
 def called_by(name: str, layer: nn.Module) -> str:
@@ -161,7 +208,7 @@ def require_sum(framework: Framework, name: str, layer: nn.Module) -> Make:
     found = framework.check(name, layer)
     if isinstance(found, str):
         copies = ", or --transport host without compression or sampling, which copies rows"
-        host = copies if framework.copies(layer) else ""
+        host = copies if framework.copies else ""
         raise UnsupportedLayerError(f"{called_by(name, layer)} {found}{host}.")
     return found
 
@@ -212,15 +259,13 @@ def check_weights(called: str, weights: object, known: NDArray[np.float32] | Non
         )
 
 
-def checked_rows(called: str, x: object, *, fits: bool, graph: str) -> Tensor:
-    """Return the inputs of a layer; refuse several inputs, and other graphs."""
+def checked_rows(called: str, x: object, edges: PartEdges) -> Tensor:
+    """Return the inputs of a layer; refuse several inputs, and other numbers of rows."""
+    if isinstance(x, tuple) and len(x) == 2 and x[0] is x[1]:
+        x = x[0]
     if not isinstance(x, Tensor):
         raise UnsupportedLayerError(
             f"{called} was given a bipartite graph: call it with one tensor of rows."
         )
-    if not fits:
-        raise UnsupportedLayerError(
-            f"{called} was given other edges than those of this worker's part: call the "
-            f"model with {graph}."
-        )
+    check_row_count(called, x, len(edges.partition.vertices))
     return x

@@ -4,8 +4,15 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
+from torch import nn  # noqa: E402
+
 from switchgnn.training.layers import dropout  # noqa: E402
-from switchgnn.training.layers.dropout import VertexDropout, begin_epoch, drop_by_vertex  # noqa: E402
+from switchgnn.training.layers.dropout import (  # noqa: E402
+    Draws,
+    VertexDropout,
+    begin_epoch,
+    drop_by_vertex,
+)
 
 VERTICES, COLUMNS = 2000, 64
 
@@ -26,8 +33,10 @@ def expected_unit(seed, epoch, call, vertex, column):
     return (splitmix64(of_vertex + (column + 1) * golden) >> 40) / 2**24
 
 
-def made(share=0.5, seed=0, vertices=None):
-    return VertexDropout(share, torch.arange(VERTICES) if vertices is None else vertices, seed)
+def made(share=0.5, seed=0, vertices=None, kind=nn.Dropout):
+    layer = kind(share)
+    VertexDropout(layer, Draws(torch.arange(VERTICES) if vertices is None else vertices, seed))
+    return layer
 
 
 def test_units_are_drawn_by_splitmix64():
@@ -45,10 +54,10 @@ def test_units_are_drawn_by_splitmix64():
 def test_another_device_draws_the_same(columns, monkeypatch):
     """Other devices use signed words; here they run on the CPU."""
     monkeypatch.setattr(dropout, "_AT_ONCE_ELSEWHERE", 10_000)
-    layer = made(share=0.3, seed=2**63 + 5, vertices=torch.randperm(2**40 // 2**36) * 2**34)
-    least = round(0.3 * 2**24)
-    there = layer._kept_on(torch.device("cpu"), columns, least)
-    assert torch.equal(there, torch.from_numpy(layer._kept_on_cpu(columns, least)))
+    vertices = torch.randperm(2**40 // 2**36) * 2**34
+    draws, least = Draws(vertices, 2**63 + 5), round(0.3 * 2**24)
+    there = draws._kept_elsewhere(vertices, columns, least)
+    assert torch.equal(there, torch.from_numpy(draws._kept_on_cpu(vertices, columns, least)))
     assert 0.6 < there.float().mean() < 0.8 or columns == 1
 
 
@@ -67,8 +76,8 @@ def test_nothing_is_dropped_in_evaluation_or_at_zero():
 
 def build():
     torch.manual_seed(0)
-    inner = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Dropout(0.5))
-    model = torch.nn.Sequential(inner, torch.nn.Dropout(0.5))
+    inner = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5))
+    model = nn.Sequential(inner, nn.Dropout(0.5))
     drop_by_vertex(model, torch.arange(VERTICES), 3)
     return model
 

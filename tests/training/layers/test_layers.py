@@ -256,7 +256,6 @@ def test_the_narrower_rows_travel(name, width):
         (lambda: pyg.GATConv(4, 2), "attention"),
         (lambda: pyg.TransformerConv(4, 2), "attention"),
         (lambda: pyg.SAGEConv(4, 2, aggr="max"), "'max'"),
-        (lambda: pyg.GCNConv(4, 2, flow="target_to_source"), "target to source"),
         (lambda: pyg.SGConv(4, 2, K=3), "sums over neighbours K times in one call, here 3"),
         (lambda: pyg.APPNP(2, 0.1), "sums over neighbours K times in one call, here 2"),
         (pyg.LGConv, "not known to be one sum"),
@@ -275,10 +274,14 @@ def test_what_is_no_sum_of_rows_is_refused(make, words):
     [
         (
             lambda layer, x, edges: layer(x, edges, torch.ones(edges.shape[1])),
-            "given edge weights|called with more than rows and edges",
+            "given edge weights|called with edge_",
         ),
         (lambda layer, x, edges: layer(x, edges[:, 1:]), "other edges"),
-        (lambda layer, x, edges: layer((x, x), edges), "bipartite"),
+        (
+            lambda layer, x, edges: layer(x, torch.stack([edges[0], edges[1].roll(1)])),
+            "other edges",
+        ),
+        (lambda layer, x, edges: layer(x[1:], edges), "rows, and this worker has 20 vertices"),
     ],
 )
 def test_what_a_layer_cannot_be_called_with_is_refused(make, call, words):

@@ -1,0 +1,153 @@
+"""The edges of a worker's part, and copies of the rows of its vertices' remote neighbours.
+
+Workers send each other copies of rows. Backward, the gradients of the copies return and are added
+up.
+"""
+
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from switchgnn.planner.direction import Direction
+from switchgnn.training.errors import UnsupportedLayerError
+from switchgnn.training.layers.forward import Anywhere
+from switchgnn.training.partition import Partition
+from switchgnn.training.sums import RemoteSum
+
+
+class PartEdges:
+    """The edges within a worker's part, which layers must be called with."""
+
+    def __init__(self, partition: Partition) -> None:
+        self.partition = partition
+        # what to call a model of PyG with
+        self.usual = (
+            f"the part's {partition.edges.shape[1]:,} edges, `data.edge_index`, as a tensor"
+        )
+        self._own = Anywhere(torch.from_numpy(partition.edges))
+        self._known: Callable[[], object] = lambda: None
+        self._version, self._found = -1, False
+
+    def reverse(
+        self,
+        called: str,
+        graph: Any,  # noqa: ANN401
+        edges: Callable[[], object],
+        hint: str,
+    ) -> bool:
+        """Return whether edges are those of the part from target to source; refuse any others.
+
+        On an undirected graph, these are the same. `graph`: what has the edges, a tensor or a
+        graph of DGL; one that was compared is not compared again. `edges`: returns them,
+        int64[2, E], in any order. `hint`: what to call the model with.
+        """
+        counted = isinstance(graph, Tensor) and not graph.is_inference()
+        version = graph._version if counted else 0
+        if self._known() is graph and self._version == version:
+            return self._found
+        found = self._compared(edges())
+        if found is None:
+            raise UnsupportedLayerError(
+                f"{called} was given other edges than those of this worker's part, or those of its "
+                f"reverse: call the model with {hint}."
+            )
+        self._known, self._version, self._found = weakref.ref(graph), version, found
+        return found
+
+    def _compared(self, edges: object) -> bool | None:
+        if not isinstance(edges, Tensor):
+            return None
+        (own,) = self._own.on(edges.device)
+        if edges.shape != own.shape or edges.is_floating_point():
+            return None
+        rows = len(self.partition.vertices)
+        for reverse, mine in ((False, own), (True, own.flip(0))):
+            if torch.equal(edges, mine) or torch.equal(_sorted(edges, rows), _sorted(mine, rows)):
+                return reverse and not self.partition.undirected
+        return None
+
+
+def check_row_count(called: str, rows: Tensor, expected: int) -> None:
+    """Refuse rows that are not one per vertex of this worker."""
+    if rows.dim() < 1 or len(rows) != expected:
+        raise UnsupportedLayerError(
+            f"{called} was given {len(rows) if rows.dim() else 0:,} rows, and this worker has "
+            f"{expected:,} vertices: give one row for each id in `data.n_id`, such as "
+            "`table.weight[data.n_id]`."
+        )
+
+
+def _sorted(edges: Tensor, rows: int) -> Tensor:
+    return (edges[0] * rows + edges[1]).sort().values
+
+
+class Halo:
+    """Copies of the rows of remote neighbours, after a worker's own rows.
+
+    Args:
+        partition: the worker's part.
+        remote: fetches the copies; None: there are no other workers.
+        between: int64[2, B], the edges from copies to the rows that they are neighbours of.
+    """
+
+    def __init__(
+        self, partition: Partition, remote: RemoteSum | None, between: NDArray[np.int64]
+    ) -> None:
+        self.rows, self.size = len(partition.vertices), -1
+        shift = np.array([[self.rows], [0]])
+        edges = np.concatenate([partition.edges, between + shift], axis=1)
+        self._edges = Anywhere(torch.from_numpy(edges))
+        self._remote = remote
+        self._vertices = Anywhere(torch.from_numpy(partition.vertices))
+        self._all_ids: Anywhere | None = None
+
+    def edges(self, device: torch.device) -> Tensor:
+        """Return the edges of the part, then those from copies, int64[2, E]."""
+        return self._edges.on(device)[0]
+
+    def extend(self, rows: Tensor) -> Tensor:
+        """Return own rows [n, ...] followed by copies, [n + R, ...]; whole numbers below 2^24."""
+        if self._remote is None:
+            self.size = self.rows
+            return rows
+        values = rows if rows.is_floating_point() else rows.float()
+        flat = values.reshape(self.rows, -1)
+        copies: Tensor = _Copies.apply(flat, self._remote, Direction.FORWARD)  # type: ignore[no-untyped-call]
+        self.size = self.rows + len(copies)
+        return torch.cat([rows, copies.view(-1, *rows.shape[1:]).to(rows.dtype)])
+
+    def total(self, values: Tensor) -> Tensor:
+        """Return those of own rows, [n], plus those of their copies at all workers, of [n + R]."""
+        if self._remote is None:
+            return values
+        copies = values[self.rows :, None], self._remote, Direction.BACKWARD
+        found: Tensor = _Copies.apply(*copies)  # type: ignore[no-untyped-call]
+        return values[: self.rows] + found[:, 0]
+
+    def ids(self, device: torch.device) -> Tensor:
+        """Return the ids of vertices and copies in the whole graph, int64[n + R]."""
+        if self._all_ids is None:
+            (own,) = self._vertices.on(torch.device("cpu"))
+            # Two numbers that float32 holds exactly.
+            digits = self.extend(torch.stack([own >> 20, own & 0xFFFFF], dim=1))
+            self._all_ids = Anywhere((digits[:, 0] << 20) + digits[:, 1])
+        return self._all_ids.on(device)[0]
+
+
+class _Copies(torch.autograd.Function):
+    """Copies of rows forward, sums of rows of copies backward; each is the other's gradient."""
+
+    @staticmethod
+    def forward(ctx: Any, rows: Tensor, remote: RemoteSum, direction: Direction) -> Tensor:  # noqa: ANN401
+        ctx.remote, ctx.direction = remote, direction
+        return remote.result(remote.submit(rows, direction, None)).to(rows.dtype)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:  # noqa: ANN401
+        back = gradient, ctx.remote, ctx.direction.opposite
+        return _Copies.apply(*back), None, None  # type: ignore[no-untyped-call]
