@@ -15,6 +15,7 @@ import typer
 from numpy.typing import NDArray
 from rich.console import Console
 
+from switchgnn.base.array_types import Float32s
 from switchgnn.base.arrays import read_arrays
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.interruptible import end_like_interrupted
@@ -254,7 +255,7 @@ def _tensors(options: ReduceOptions, kind: str) -> list[NDArray[Any]]:
     ]
 
 
-def _compare_floats(options: ReduceOptions, sums: NDArray[np.float32]) -> tuple[float, float, bool]:
+def _compare_floats(options: ReduceOptions, sums: Float32s) -> tuple[float, float, bool]:
     """Return the error that comes closest to its bound, that bound, and whether all are within."""
     tensors = _tensors(options, FLOATS)
     exact = reduce(np.add, tensors, np.zeros(options.elements, dtype=np.float64))

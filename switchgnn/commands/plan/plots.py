@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from switchgnn.base.array_types import Int64s
 from switchgnn.commands.plan.job import MadePlan
 from switchgnn.commands.shared.plots import (
     Draw,
@@ -135,7 +135,7 @@ def _connected(axes: "Axes", points: list[PartitionPoint]) -> None:
     axes.legend(loc="upper left")
 
 
-def _skew(axes: "Axes", counts: NDArray[np.int64]) -> None:
+def _skew(axes: "Axes", counts: Int64s) -> None:
     ascending = counts[::-1]
     axes.step(ascending, np.arange(1, len(counts) + 1) / max(1, len(counts)), where="post")
     if len(counts):
@@ -201,9 +201,9 @@ def _over_time(figure: "Figure", flows: dict[str, Flow], slots: int) -> None:
     figure.legend(*above.get_legend_handles_labels(), loc="outside lower center", ncols=4)
 
 
-def _thinned(values: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _thinned(values: Int64s) -> tuple[Int64s, Int64s]:
     """Return steps and values to draw: the highest of steps that would overlap."""
     width = -(-len(values) // _POINTS)
     starts = np.arange(0, len(values), width)
-    highest: NDArray[np.int64] = np.maximum.reduceat(values, starts)
+    highest: Int64s = np.maximum.reduceat(values, starts)
     return starts, highest

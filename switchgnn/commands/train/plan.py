@@ -7,9 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from switchgnn.base.array_types import Int64s
 from switchgnn.commands.shared.outputs import Recordings
 from switchgnn.commands.shared.runner import NetworkJob, schedule_file_of
 from switchgnn.commands.train.measured import MeasuredCosts
@@ -320,7 +318,7 @@ class MachineForecast(StarForecast):
         """
         return self._total(lambda direction, width: self._between_hosts(rows[direction], width))
 
-    def _between_hosts(self, rows: NDArray[np.int64], width: int) -> float:
+    def _between_hosts(self, rows: Int64s, width: int) -> float:
         network = self.network
         frames, sizes = packed_frames(rows, width, network.mtu)
         if self.measured is not None:

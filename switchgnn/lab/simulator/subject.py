@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from switchgnn.base.array_types import Integers
 from switchgnn.base.files import reason_to_distrust
 from switchgnn.base.names import no_such
 from switchgnn.host.direct.kinds import copies
@@ -191,7 +191,7 @@ class _BetweenHosts:
 
     graph: str
     edges: int
-    assignment: NDArray[np.integer]
+    assignment: Integers
     found: PairRows
 
 
