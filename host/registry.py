@@ -28,10 +28,8 @@ from switchgnn.host.hybrid import open_switch, write_left_schedules
 from switchgnn.host.strawman import open_strawman
 from switchgnn.host.transport import NO_TRAFFIC, Transport, WorkerEnd, check_rows
 from switchgnn.host.wire.link import Traffic
-from switchgnn.planner.direction import Direction
-from switchgnn.planner.graphs.graph import Graph
+from switchgnn.planner import Direction, Graph, Plan
 from switchgnn.planner.plan.manifest import STRAWMAN as STRAWMAN_BLOCKS
-from switchgnn.planner.plan.plan import Plan
 
 
 class LocalTransport(Transport):

@@ -20,9 +20,7 @@ from switchgnn.host.metrics import WorkerView, serving_metrics, telling_metrics
 from switchgnn.host.pace import Pace
 from switchgnn.host.transport import LinkConfig, Operation, WorkerEnd
 from switchgnn.host.wire.header import fragments_of
-from switchgnn.planner.direction import Direction
-from switchgnn.planner.plan.files import read_manifest
-from switchgnn.planner.plan.manifest import Manifest
+from switchgnn.planner import Direction, Manifest, read_manifest
 
 
 def features_of_round(features: Float32s, index: int) -> Float32s:

@@ -46,11 +46,8 @@ from switchgnn.host.transport import Operation, Transport, WorkerEnd, check_rows
 from switchgnn.host.wire import header
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.link import Link, Traffic, check_packets_fit
-from switchgnn.planner.direction import Direction
+from switchgnn.planner import Direction, Manifest, WorkerPart, read_manifest, read_worker_part
 from switchgnn.planner.lanes import fragment_lanes, frame_bytes, sum_frame_bytes
-from switchgnn.planner.plan.files import read_manifest, read_worker_part
-from switchgnn.planner.plan.manifest import Manifest
-from switchgnn.planner.plan.plan import WorkerPart
 
 
 def expected_traffic(

@@ -54,9 +54,7 @@ from switchgnn.host.reduce.worker import FLOATS, INTEGERS, REDUCED, AllReduceTas
 from switchgnn.host.registry import SWITCH
 from switchgnn.host.transport import LinkConfig
 from switchgnn.p4src import load_program
-from switchgnn.planner.build import build_plan
-from switchgnn.planner.graphs.graph import graph_from_edges
-from switchgnn.planner.plan.files import write_plan
+from switchgnn.planner import build_plan, graph_from_edges, write_plan
 from switchgnn.planner.plan.leaf_spine import LeafSpineParts, split_for_leaf_spine
 from switchgnn.topologies import Fabric, FabricChoice, WireBytes, carried
 from switchgnn.topologies.forkserver import Forkserver

@@ -16,6 +16,7 @@ from switchgnn.commands.shared.plots import (
     save_plot,
 )
 from switchgnn.host.registry import HOST, STRAWMAN, SWITCH
+from switchgnn.planner import PRESETS, Direction, boundary_edges
 from switchgnn.planner.costs.flow import OWN, Flow, plan_flows
 from switchgnn.planner.costs.study import (
     MemoryPoint,
@@ -25,10 +26,8 @@ from switchgnn.planner.costs.study import (
     study_memory,
     study_partitions,
 )
-from switchgnn.planner.direction import Direction
-from switchgnn.planner.graphs.boundary import boundary_edges
 from switchgnn.planner.plan.manifest import STRAWMAN as STRAWMAN_BLOCKS
-from switchgnn.planner.presets import AUTO, PRESETS
+from switchgnn.planner.presets import AUTO
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

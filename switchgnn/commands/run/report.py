@@ -19,12 +19,8 @@ from switchgnn.host.registry import HOST, HOST_PARTIAL
 from switchgnn.host.transport import Operation
 from switchgnn.host.wire.native import hosts_run_as
 from switchgnn.p4src import Program
-from switchgnn.planner.direction import Direction
-from switchgnn.planner.graphs.boundary import boundary_edges
-from switchgnn.planner.graphs.graph import Graph
+from switchgnn.planner import Direction, Graph, Manifest, ResolvedStrategies, boundary_edges
 from switchgnn.planner.plan.leaf_spine import LeafSpineParts
-from switchgnn.planner.plan.manifest import Manifest
-from switchgnn.planner.presets import ResolvedStrategies
 from switchgnn.topologies import FabricChoice, WireBytes
 
 

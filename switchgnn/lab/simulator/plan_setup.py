@@ -12,9 +12,9 @@ from switchgnn.host.wire.header import LANES
 from switchgnn.lab.simulator.errors import SimulatorError
 from switchgnn.lab.simulator.request import LEAF, SPINE, LeafSpineOptions
 from switchgnn.lab.simulator.setup import Setup
+from switchgnn.planner import Direction, Plan, SwitchPart
 from switchgnn.planner.arrays import indptr_of, rank_in_group
 from switchgnn.planner.costs.flow import SlotNumbers, entries_of
-from switchgnn.planner.direction import Direction
 from switchgnn.planner.lanes import sum_frame_bytes
 from switchgnn.planner.plan.banks import BANKS
 from switchgnn.planner.plan.leaf_spine import (
@@ -22,7 +22,6 @@ from switchgnn.planner.plan.leaf_spine import (
     check_one_switch,
     split_for_leaf_spine,
 )
-from switchgnn.planner.plan.plan import Plan, SwitchPart
 
 # Sums over out-neighbours take as long, on the transposed graph.
 _FORWARD = Direction.FORWARD

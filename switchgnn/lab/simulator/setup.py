@@ -13,11 +13,9 @@ from switchgnn.host.direct.framing import Framing
 from switchgnn.host.direct.outbox import asking_frames
 from switchgnn.host.pace import Pace
 from switchgnn.host.wire.header import BODY_AT, FEATURE_FRAME_BYTES, LANES
+from switchgnn.planner import BoundaryEdges, Direction, Plan
 from switchgnn.planner.arrays import indptr_of, sort_by_keys
-from switchgnn.planner.direction import Direction
-from switchgnn.planner.graphs.boundary import BoundaryEdges
 from switchgnn.planner.lanes import frame_bytes
-from switchgnn.planner.plan.plan import Plan
 
 
 @dataclass(frozen=True, eq=False)
