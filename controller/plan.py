@@ -6,10 +6,8 @@ from pathlib import Path
 import numpy as np
 
 from switchgnn.base.network import Network
-from switchgnn.planner.plan.files import read_manifest, read_switch_part
+from switchgnn.planner import Manifest, SwitchPart, read_manifest, read_switch_part
 from switchgnn.planner.plan.leaf_spine import LeafSpinePart
-from switchgnn.planner.plan.manifest import Manifest
-from switchgnn.planner.plan.plan import SwitchPart
 
 
 @dataclass(frozen=True, eq=False)

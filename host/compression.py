@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from switchgnn.base.array_types import Bools, Int64s
 from switchgnn.host.errors import TransportError
 from switchgnn.planner.direction import Direction
 
@@ -70,14 +71,14 @@ class LeastChange:
         finite = sizes[np.isfinite(sizes)]
         return cls(epsilon, float(finite.mean(dtype=np.float64)) if len(finite) else 0.0)
 
-    def reached(self, changes: NDArray[Any], sizes: NDArray[Any]) -> NDArray[np.bool_]:
+    def reached(self, changes: NDArray[Any], sizes: NDArray[Any]) -> Bools:
         """Return bool[K], whether rows have changed; also those that cannot be compared have.
 
         `changes`: [K], max|z - c|, c being what was sent last. `sizes`: [K], max|z|.
         """
         with np.errstate(over="ignore", invalid="ignore"):
             small = changes <= self.epsilon * np.maximum(sizes, self.usual)
-        reached: NDArray[np.bool_] = ~(small & np.isfinite(changes))
+        reached: Bools = ~(small & np.isfinite(changes))
         return reached
 
 
@@ -85,26 +86,24 @@ class SkipMasks:
     """The vertices whose rows count as unchanged, by the id of their tensor."""
 
     def __init__(self) -> None:
-        self._vertices: dict[int, NDArray[np.bool_]] = {}
+        self._vertices: dict[int, Bools] = {}
 
-    def skip(self, tensor_id: int, vertices: NDArray[np.bool_] | None) -> None:
+    def skip(self, tensor_id: int, vertices: Bools | None) -> None:
         """Skip rows in the forward exchanges of a tensor; `vertices`: bool[n]; None: none."""
         self._vertices.pop(tensor_id, None)
         if vertices is not None:
             self._vertices[tensor_id] = vertices
 
-    def of(self, tensor_id: int, direction: Direction) -> NDArray[np.bool_] | None:
+    def of(self, tensor_id: int, direction: Direction) -> Bools | None:
         """Return bool[n], the vertices whose rows are skipped in an exchange; None: none are."""
         return self._vertices.get(tensor_id) if direction is Direction.FORWARD else None
 
 
-def all_skipped(
-    vertices: NDArray[np.bool_], row: NDArray[np.int64], indptr: NDArray[np.int64]
-) -> NDArray[np.bool_]:
+def all_skipped(vertices: Bools, row: Int64s, indptr: Int64s) -> Bools:
     """Return bool[S], whether all vertices of each sent row are skipped (`vertices`: bool[n]).
 
     `row`: int64[K], the vertices of all sent rows; `indptr`: int64[S + 1], where those of each
     begin.
     """
-    skipped: NDArray[np.bool_] = np.logical_and.reduceat(vertices[row], indptr[:-1])
+    skipped: Bools = np.logical_and.reduceat(vertices[row], indptr[:-1])
     return skipped

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from switchgnn.base.array_types import Int64s
 from switchgnn.host.direct.frames import GROUP
 from switchgnn.host.direct.framing import Framing
 from switchgnn.host.direct.kinds import copies
@@ -38,7 +38,7 @@ class HostTraffic:
     """
 
     mtu: int | str
-    pairs: NDArray[np.int64]
+    pairs: Int64s
 
     @property
     def up(self) -> list[int]:

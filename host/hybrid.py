@@ -12,8 +12,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from switchgnn.base.array_types import Bools, Float32s, Int32s
 from switchgnn.base.clock import SYSTEM_CLOCK, Clock
 from switchgnn.host.compression import Compression
 from switchgnn.host.direct.frames import PROTOCOL as DIRECT_PROTOCOL
@@ -183,8 +183,8 @@ class HybridTransport(InNetworkExchange):
         super().compress(compression)
 
     def aggregate_parts(
-        self, rows: NDArray[np.float32], direction: Direction, tensor_id: int, operation: Operation
-    ) -> tuple[FixedSums, NDArray[np.float32]]:
+        self, rows: Float32s, direction: Direction, tensor_id: int, operation: Operation
+    ) -> tuple[FixedSums, Float32s]:
         """Return the sums of both parts, of the hosts in float32."""
         operation.refuse("A plan that leaves sums to the hosts")
         check_rows(rows, self._hosts.vertices, self._hosts.worker)
@@ -267,10 +267,7 @@ def _check_schedule(part: WorkerPart, schedule: BinnedSchedule) -> None:
 
 
 def left_schedules(
-    graph: Graph,
-    assignment: NDArray[np.int32],
-    workers: int,
-    left: Mapping[Direction, NDArray[np.bool_]],
+    graph: Graph, assignment: Int32s, workers: int, left: Mapping[Direction, Bools]
 ) -> tuple[BinnedSchedule, ...]:
     """Make the schedules of the destinations that are left to the hosts.
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TypedDict
 
 import numpy as np
-from numpy.typing import NDArray
 
+from switchgnn.base.array_types import Float32s, Int32s
 from switchgnn.base.names import no_such
 from switchgnn.host.direct.kinds import (
     binned_schedules,
@@ -28,10 +28,8 @@ from switchgnn.host.hybrid import open_switch, write_left_schedules
 from switchgnn.host.strawman import open_strawman
 from switchgnn.host.transport import NO_TRAFFIC, Transport, WorkerEnd, check_rows
 from switchgnn.host.wire.link import Traffic
-from switchgnn.planner.direction import Direction
-from switchgnn.planner.graphs.graph import Graph
+from switchgnn.planner import Direction, Graph, Plan
 from switchgnn.planner.plan.manifest import STRAWMAN as STRAWMAN_BLOCKS
-from switchgnn.planner.plan.plan import Plan
 
 
 class LocalTransport(Transport):
@@ -45,9 +43,7 @@ class LocalTransport(Transport):
             )
         self._vertices = vertices
 
-    def aggregate(
-        self, rows: NDArray[np.float32], _direction: Direction, _tensor_id: int = 0
-    ) -> NDArray[np.float32]:
+    def aggregate(self, rows: Float32s, _direction: Direction, _tensor_id: int = 0) -> Float32s:
         """Return float32[n, F] zeros; see ``Transport``."""
         check_rows(rows, self._vertices, 0)
         return np.zeros_like(rows)
@@ -71,7 +67,7 @@ def open_local(end: WorkerEnd) -> Iterator[LocalTransport]:
 
 Opener = Callable[[WorkerEnd], AbstractContextManager[Transport]]
 # Called with the graph, the worker of each vertex as int32[V], and one file per worker.
-ScheduleWriter = Callable[[Graph, NDArray[np.int32], Sequence[Path]], None]
+ScheduleWriter = Callable[[Graph, Int32s, Sequence[Path]], None]
 # Called with the graph, a plan that leaves destinations to the hosts, and one file per worker.
 LeftWriter = Callable[[Graph, Plan, Sequence[Path]], None]
 

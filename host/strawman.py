@@ -8,8 +8,8 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from switchgnn.base.array_types import Int32s
 from switchgnn.host.innetwork.endpoint import Endpoint
 from switchgnn.host.innetwork.exchange import InNetworkExchange, open_in_network
 from switchgnn.host.innetwork.receiver import IN_DOUBT, Features, SumReceiver
@@ -26,7 +26,7 @@ class _Part:
 
     count: int
     sources: int
-    lanes: NDArray[np.int32]
+    lanes: Int32s
 
 
 class PartReceiver(SumReceiver):

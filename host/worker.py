@@ -9,8 +9,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from switchgnn.base.array_types import Float32s, Int32s
 from switchgnn.base.arrays import ArrayKind, pack_arrays, read_arrays
 from switchgnn.base.full_disk import writing
 from switchgnn.base.tasks import EventWriter, run_task
@@ -20,12 +20,10 @@ from switchgnn.host.metrics import WorkerView, serving_metrics, telling_metrics
 from switchgnn.host.pace import Pace
 from switchgnn.host.transport import LinkConfig, Operation, WorkerEnd
 from switchgnn.host.wire.header import fragments_of
-from switchgnn.planner.direction import Direction
-from switchgnn.planner.plan.files import read_manifest
-from switchgnn.planner.plan.manifest import Manifest
+from switchgnn.planner import Direction, Manifest, read_manifest
 
 
-def features_of_round(features: NDArray[np.float32], index: int) -> NDArray[np.float32]:
+def features_of_round(features: Float32s, index: int) -> Float32s:
     """Return the features of a round by its index from 0; `features`: float32[n, F]."""
     scale = np.float32((-1) ** index * (1 + index / 4))
     return np.ascontiguousarray(np.roll(features, index, axis=1) * scale)
@@ -116,12 +114,12 @@ def _exchange(task: WorkerTask, events: EventWriter) -> None:
 
 @dataclass(frozen=True, eq=False)
 class _RoundSums:
-    fixed: NDArray[np.int32]
-    sums: NDArray[np.float32]
+    fixed: Int32s
+    sums: Float32s
     scale: float
 
 
-def _round(transport: InNetworkExchange, rows: NDArray[np.float32], task: WorkerTask) -> _RoundSums:
+def _round(transport: InNetworkExchange, rows: Float32s, task: WorkerTask) -> _RoundSums:
     fixed, sums = transport.aggregate_parts(rows, Direction.FORWARD, 0, task.operation)
     whole = fixed.decode()
     if sums is not None:

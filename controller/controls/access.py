@@ -3,11 +3,11 @@
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from switchgnn.base.array_types import Int64s, Integers
 from switchgnn.base.network import Network
 from switchgnn.controller.controls.tables import Keyed
-from switchgnn.controller.p4runtime.rows import Numbers, Rows, Value, concatenate
+from switchgnn.controller.p4runtime.rows import Rows, Value, concatenate
 from switchgnn.controller.plan import SwitchPlan
 from switchgnn.planner.plan.leaf_spine import NOBODY, LeafSpinePart, partial_senders
 
@@ -73,7 +73,7 @@ class Destination(Keyed):
     ) -> Rows:
         ports, switch, slot = np.array(neighbours, np.int64), part.switch, part.route_result
         placed = slot >= 0
-        values: dict[str, Numbers] = {
+        values: dict[str, Integers] = {
             "block_id": part.route_block,
             "dst_id": part.route_vertex,
             "port": ports[part.route_neighbour],
@@ -99,7 +99,7 @@ class Destination(Keyed):
         )
 
 
-def _bundles_from_above(plan: SwitchPlan) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _bundles_from_above(plan: SwitchPlan) -> tuple[Int64s, Int64s]:
     """Return the block and the worker of bundles of sums that spines complete."""
     blocks = plan.manifest.blocks * (plan.above > 0 and plan.manifest.rows > 1)
     block, below = np.arange(1, blocks + 1), np.array(plan.below)

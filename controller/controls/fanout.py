@@ -1,8 +1,8 @@
 """fanout.p4: the slots of each source."""
 
 import numpy as np
-from numpy.typing import NDArray
 
+from switchgnn.base.array_types import Bools
 from switchgnn.base.network import Network
 from switchgnn.controller.controls.tables import Keyed
 from switchgnn.controller.p4runtime.rows import Record, Rows, Value
@@ -62,6 +62,6 @@ class Fanout(Keyed):
         return found
 
 
-def _with_entries(switch: SwitchPart) -> NDArray[np.bool_]:
-    named: NDArray[np.bool_] = ~are_partial(switch.entry_source)
+def _with_entries(switch: SwitchPart) -> Bools:
+    named: Bools = ~are_partial(switch.entry_source)
     return named

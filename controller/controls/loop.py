@@ -3,8 +3,8 @@
 from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from switchgnn.base.array_types import Int64s
 from switchgnn.base.network import Network
 from switchgnn.controller.controls.tables import Keyed
 from switchgnn.controller.p4runtime.rows import Rows, Value, concatenate
@@ -20,7 +20,7 @@ ALL_STATIONS_GROUP = 2
 # Groups below are left for others.
 FIRST_RESULT_GROUP = 16
 
-_Number = TypeVar("_Number", int, NDArray[np.int64])
+_Number = TypeVar("_Number", int, Int64s)
 
 
 def result_group(neighbour: _Number) -> _Number:

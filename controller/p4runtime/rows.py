@@ -11,13 +11,12 @@ import numpy as np
 from finsy.proto import p4r
 from numpy.typing import NDArray
 
+from switchgnn.base.array_types import Bools, Integers, UInt8s
 from switchgnn.controller.errors import PlanRefusedError
 from switchgnn.controller.p4runtime.layout import ACTION_ID_BYTES, Action, Field, Layout, Table
 
-Bytes = NDArray[np.uint8]
-Numbers = NDArray[np.integer]
 # A matrix: the big-endian bytes of numbers wider than a machine word, one row each.
-Value = int | list[int] | Numbers
+Value = int | list[int] | Integers
 Column = NDArray[np.uint64] | list[int]
 
 # A key is compared as one machine word.
@@ -29,7 +28,7 @@ class Rows:
     """Entries of one table."""
 
     table: Table  # whose entries they are
-    data: Bytes  # uint8[N, table.row_width]; see ``layout``
+    data: UInt8s  # uint8[N, table.row_width]; see ``layout``
 
     def __len__(self) -> int:
         return len(self.data)
@@ -45,7 +44,7 @@ class Rows:
         start = self.table.key_width
         return _numbers(self.data[:, start : start + ACTION_ID_BYTES])
 
-    def select(self, which: NDArray[np.intp] | NDArray[np.bool_] | slice) -> "Rows":
+    def select(self, which: NDArray[np.intp] | Bools | slice) -> "Rows":
         """Return some of the rows."""
         return Rows(self.table, self.data[which])
 
@@ -134,7 +133,7 @@ def difference(present: Rows, desired: Rows) -> RowsDifference:
     )
 
 
-def _big_endian(table: Table, field: Field, value: Value) -> Bytes:
+def _big_endian(table: Table, field: Field, value: Value) -> UInt8s:
     """Return the bytes of one number for all entries, or uint8[N, width] of one for each."""
     wide = field.width > _WORD_BYTES
     if wide and isinstance(value, np.ndarray) and value.ndim == 2:
@@ -152,13 +151,13 @@ def _big_endian(table: Table, field: Field, value: Value) -> Bytes:
     return words.reshape(-1, _WORD_BYTES)[:, _WORD_BYTES - field.width :]
 
 
-def _numbers(data: Bytes) -> NDArray[np.uint64]:
+def _numbers(data: UInt8s) -> NDArray[np.uint64]:
     words = np.zeros((len(data), _WORD_BYTES), np.uint8)
     words[:, _WORD_BYTES - data.shape[1] :] = data
     return words.view(">u8").reshape(-1).astype(np.uint64)
 
 
-def _column(data: Bytes, start: int, field: Field) -> Column:
+def _column(data: UInt8s, start: int, field: Field) -> Column:
     part = data[:, start + field.offset : start + field.offset + field.width]
     if field.width <= _WORD_BYTES:
         return _numbers(part)
@@ -171,7 +170,7 @@ MODIFY = p4r.Update.MODIFY
 DELETE = p4r.Update.DELETE
 
 
-def row_update(kind: "p4r.Update.Type.ValueType", table: Table, row: Bytes) -> p4r.Update:
+def row_update(kind: "p4r.Update.Type.ValueType", table: Table, row: UInt8s) -> p4r.Update:
     """Make the update for one row; a deletion carries the key only."""
     entry = p4r.TableEntry(table_id=table.id)
     raw = row.tobytes()

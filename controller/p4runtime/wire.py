@@ -15,12 +15,12 @@ import numpy as np
 from finsy.proto import p4r
 from numpy.typing import NDArray
 
+from switchgnn.base.array_types import UInt8s
 from switchgnn.controller.p4runtime.layout import ACTION_ID_BYTES, Action, Field, Table
 from switchgnn.controller.p4runtime.rows import (
     DELETE,
     INSERT,
     MODIFY,
-    Bytes,
     Rows,
     RowsDifference,
     concatenate,
@@ -48,11 +48,11 @@ class Request:
 class _Template:
     """One update of a kind and action."""
 
-    message: Bytes  # the update as part of a WriteRequest, values zero; uint8[L]
+    message: UInt8s  # the update as part of a WriteRequest, values zero; uint8[L]
     offsets: NDArray[np.intp]  # the bytes of the message that are values; int[V]
     columns: NDArray[np.intp]  # the bytes of a row that belong there; int[V]
 
-    def encode(self, data: Bytes) -> Request:
+    def encode(self, data: UInt8s) -> Request:
         """Return the updates of rows."""
         matrix = np.tile(self.message, (len(data), 1))
         matrix[:, self.offsets] = data[:, self.columns]
@@ -85,7 +85,7 @@ def encode_difference(change: RowsDifference, batch: int = BATCH) -> Iterator[Re
     yield from encode_rows(INSERT, change.insert, batch)
 
 
-def _template(kind: "p4r.Update.Type.ValueType", table: Table, example: Bytes) -> _Template:
+def _template(kind: "p4r.Update.Type.ValueType", table: Table, example: UInt8s) -> _Template:
     # The action's id chooses the template.
     values = np.delete(np.arange(table.row_width), np.arange(ACTION_ID_BYTES) + table.key_width)
     if len(values) > _MARKS:
@@ -179,7 +179,7 @@ class _Walk:
 
     def __init__(self, response: bytes, spans: NDArray[np.intp], table: Table) -> None:
         padded = bytes(_MARGIN) + response + bytes(_MARGIN)
-        self._buffer: Bytes = np.frombuffer(padded, np.uint8)
+        self._buffer: UInt8s = np.frombuffer(padded, np.uint8)
         # The words that begin at each byte, by their first byte and by their last.
         words = len(padded) - _WORD + 1
         self._little = np.ndarray((words,), "<u8", padded, strides=(1,))
@@ -190,7 +190,7 @@ class _Walk:
         # bool[N], which entities have been as expected so far
         self.sound = np.ones(len(spans), np.bool_)
         # uint8[N, row_width], filled on the way
-        self.rows: Bytes = np.zeros((len(spans), table.row_width), np.uint8)
+        self.rows: UInt8s = np.zeros((len(spans), table.row_width), np.uint8)
 
     def entry(self, action: Action) -> None:
         """Walk over a whole entry with this action."""

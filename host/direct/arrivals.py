@@ -14,6 +14,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import NDArray
 
+from switchgnn.base.array_types import Float32s, Int64s, UInt8s, UInt32s
 from switchgnn.host.direct.frames import (
     ALL_OF_A_GROUP,
     GROUP,
@@ -40,13 +41,13 @@ _EARLY_AT_MOST = 1 << 27
 class RowArrays:
     """The storage for the frames of a round; W workers, N frames, R rows."""
 
-    first: NDArray[np.uint32]  # uint32[W], the first frame of each worker
-    frames: NDArray[np.uint32]  # uint32[W], how many each sends
+    first: UInt32s  # uint32[W], the first frame of each worker
+    frames: UInt32s  # uint32[W], how many each sends
     begin: NDArray[np.uint64]  # uint64[W + 1], where the rows of each begin in `payloads`
-    seen: NDArray[np.uint8]  # uint8[N], which frames are here
-    payloads: NDArray[np.uint8]  # uint8[B], the rows of all workers
-    left_of_row: NDArray[np.uint32]  # uint32[R], how many frames of each row are missing
-    whole: NDArray[np.uint8]  # uint8[R], which rows are here
+    seen: UInt8s  # uint8[N], which frames are here
+    payloads: UInt8s  # uint8[B], the rows of all workers
+    left_of_row: UInt32s  # uint32[R], how many frames of each row are missing
+    whole: UInt8s  # uint8[R], which rows are here
 
 
 class Incoming:
@@ -89,11 +90,11 @@ class Incoming:
             if not self.arrays.seen[first : first + size].all()
         }
 
-    def arrived(self, rows: NDArray[np.int64]) -> bool:
+    def arrived(self, rows: Int64s) -> bool:
         """Return whether these rows are here, counted through all workers."""
         return self.done or bool(self.arrays.whole[rows].all())
 
-    def rows(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
+    def rows(self, rows: Int64s) -> Float32s:
         """Return float32[len(rows), F] of rows that have arrived."""
         return join_rows(self.arrays.payloads, rows, self.runs)
 

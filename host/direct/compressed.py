@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from typing import NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from switchgnn.base.array_types import Bools, Float32s, Int64s
 from switchgnn.host.compression import (
     WHOLE_BITS,
     Compression,
@@ -28,13 +28,8 @@ class Swap(Protocol):
     """Exchanges one round of rows."""
 
     def __call__(
-        self,
-        name: str,
-        rows: NDArray[np.float32],
-        counts: NDArray[np.int64],
-        out_indptr: NDArray[np.int64],
-        in_indptr: NDArray[np.int64],
-    ) -> NDArray[np.float32]:
+        self, name: str, rows: Float32s, counts: Int64s, out_indptr: Int64s, in_indptr: Int64s
+    ) -> Float32s:
         """Send float32[S, F] rows and return float32[R, F], those of the others, bit by bit.
 
         `name`: the same for all workers. `counts`: int64[S], how many rows of vertices each row
@@ -54,8 +49,8 @@ class _TensorKey(NamedTuple):
 class _HeldRows(NamedTuple):
     """`sent`: float32[S, F], what receivers hold of the outgoing rows; `held`: float32[R, F]."""
 
-    sent: NDArray[np.float32]
-    held: NDArray[np.float32]
+    sent: Float32s
+    held: Float32s
 
 
 class CompressedRows:
@@ -72,7 +67,7 @@ class CompressedRows:
         self._sides = sides
         self._savings = savings
         self._tables: dict[_TensorKey, _HeldRows] = {}
-        self._residuals: dict[_TensorKey, NDArray[np.float32]] = {}
+        self._residuals: dict[_TensorKey, Float32s] = {}
         self.skipped = SkipMasks()
         self._quantiser: Quantiser | None = None
         if compression.bits < WHOLE_BITS:
@@ -89,14 +84,8 @@ class CompressedRows:
                 del kept[key]
 
     def aggregate(
-        self,
-        rows: NDArray[np.float32],
-        direction: Direction,
-        tensor_id: int,
-        *,
-        epsilon: float,
-        swap: Swap,
-    ) -> NDArray[np.float32]:
+        self, rows: Float32s, direction: Direction, tensor_id: int, *, epsilon: float, swap: Swap
+    ) -> Float32s:
         """Return float32[n, F], the sums over the rows that this worker now holds of the others.
 
         `rows`, `direction`, `tensor_id`: see ``Transport.aggregate``. `epsilon`: how much a row
@@ -112,9 +101,7 @@ class CompressedRows:
             incoming = self._rounded_rows(outgoing, key, swap)
         return side.add.apply(incoming)
 
-    def _rounded_rows(
-        self, outgoing: NDArray[np.float32], key: _TensorKey, swap: Swap
-    ) -> NDArray[np.float32]:
+    def _rounded_rows(self, outgoing: Float32s, key: _TensorKey, swap: Swap) -> Float32s:
         """Exchange all rows, each rounded by itself."""
         if key in self._residuals:
             outgoing = outgoing + self._residuals[key]
@@ -127,8 +114,8 @@ class CompressedRows:
         return self._unpack(arrived, key.width)
 
     def _changed_rows(
-        self, outgoing: NDArray[np.float32], key: _TensorKey, least: LeastChange, swap: Swap
-    ) -> NDArray[np.float32]:
+        self, outgoing: Float32s, key: _TensorKey, least: LeastChange, swap: Swap
+    ) -> Float32s:
         """Exchange the rows that have changed; return all rows as this worker holds them."""
         side = self._sides[key.direction]
         if key in self._tables:
@@ -158,9 +145,7 @@ class CompressedRows:
         self._update(held, awaited, arrived)
         return held
 
-    def _swap_flags(
-        self, changed: NDArray[np.bool_], side: Side, key: _TensorKey, swap: Swap
-    ) -> NDArray[np.bool_]:
+    def _swap_flags(self, changed: Bools, side: Side, key: _TensorKey, swap: Swap) -> Bools:
         """Report which rows have changed; return bool[R], which of the others' rows have."""
         words = pack_flags(changed, side.out_indptr)
         arrived = swap(
@@ -172,37 +157,33 @@ class CompressedRows:
         )
         return unpack_flags(arrived, side.in_indptr)
 
-    def _update(
-        self, table: NDArray[np.float32], indices: NDArray[np.bool_], words: NDArray[np.float32]
-    ) -> None:
+    def _update(self, table: Float32s, indices: Bools, words: Float32s) -> None:
         """Enter rows as they travel, at either end."""
         if self._quantiser is None:
             table[indices] = words
         else:
             table[indices] += self._unpack(words, table.shape[1])
 
-    def _pack(self, rows: NDArray[np.float32]) -> NDArray[np.float32]:
+    def _pack(self, rows: Float32s) -> Float32s:
         return rows if self._quantiser is None else self._quantiser.pack(rows)
 
-    def _unpack(self, words: NDArray[np.float32], width: int) -> NDArray[np.float32]:
+    def _unpack(self, words: Float32s, width: int) -> Float32s:
         return words if self._quantiser is None else self._quantiser.unpack(words, width)
 
 
-def _changed(
-    rows: NDArray[np.float32], held: NDArray[np.float32], least: LeastChange
-) -> NDArray[np.bool_]:
+def _changed(rows: Float32s, held: Float32s, least: LeastChange) -> Bools:
     with np.errstate(over="ignore", invalid="ignore"):
         changes = _largest(rows - held)
     return least.reached(changes, _largest(rows))
 
 
-def _largest(rows: NDArray[np.float32]) -> NDArray[np.float32]:
+def _largest(rows: Float32s) -> Float32s:
     """Return float32[S], the largest magnitude of each row."""
-    largest: NDArray[np.float32] = np.maximum(rows.max(axis=1), -rows.min(axis=1))
+    largest: Float32s = np.maximum(rows.max(axis=1), -rows.min(axis=1))
     return largest
 
 
-def _kept(indptr: NDArray[np.int64], chosen: NDArray[np.bool_]) -> NDArray[np.int64]:
+def _kept(indptr: Int64s, chosen: Bools) -> Int64s:
     """Return int64[W + 1], where each worker's chosen rows begin among the chosen ones."""
     before = np.zeros(len(chosen) + 1, dtype=np.int64)
     np.cumsum(chosen, out=before[1:])

@@ -4,8 +4,8 @@ import queue
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from switchgnn.base.array_types import Float32s, Int64s
 from switchgnn.base.clock import SYSTEM_CLOCK, Clock
 from switchgnn.base.network import Station
 from switchgnn.host.congestion import CongestionWindow
@@ -127,9 +127,7 @@ class DirectExchange:
         """Whether every round that has begun is complete."""
         return all(each.complete for each in self._begun)
 
-    def begin(
-        self, width: int, out_indptr: NDArray[np.int64], in_indptr: NDArray[np.int64], mark: int
-    ) -> Round:
+    def begin(self, width: int, out_indptr: Int64s, in_indptr: Int64s, mark: int) -> Round:
         """Begin a round, if `may_begin`; `out_indptr` and `in_indptr`: as in ``DirectSchedule``."""
         runs = (Runs(self._framing, width, indptr) for indptr in (out_indptr, in_indptr))
         begun = Round(self._next_round, width, mark, *runs)
@@ -138,13 +136,7 @@ class DirectExchange:
         self._handed.put(begun)
         return begun
 
-    def give(
-        self,
-        to: Round,
-        indices: NDArray[np.int64],
-        rows: NDArray[np.float32],
-        counts: NDArray[np.int64],
-    ) -> None:
+    def give(self, to: Round, indices: Int64s, rows: Float32s, counts: Int64s) -> None:
         """Give some rows of a round, each only once; complete frames leave soon.
 
         `indices`: int64[K], ascending, which of the round's rows, receiver by receiver. `rows`:
@@ -209,9 +201,7 @@ class DirectExchange:
         """End a `sleep`."""
         self._handed.put(None)
 
-    def expected_traffic(
-        self, out_indptr: NDArray[np.int64], in_indptr: NDArray[np.int64], width: int
-    ) -> Traffic:
+    def expected_traffic(self, out_indptr: Int64s, in_indptr: Int64s, width: int) -> Traffic:
         """Count the frames of one round without losses: rows and acknowledgements.
 
         `out_indptr` and `in_indptr`: as in ``DirectSchedule``.
@@ -225,7 +215,7 @@ class DirectExchange:
             bytes_down=awaited_bytes + acks_down * CONTROL_FRAME_BYTES,
         )
 
-    def _frames_and_acks(self, indptr: NDArray[np.int64], width: int) -> tuple[int, int, int]:
+    def _frames_and_acks(self, indptr: Int64s, width: int) -> tuple[int, int, int]:
         """Return the data frames, their bytes, and the acknowledgements for them."""
         runs = Runs(self._framing, width, indptr)
         order = send_order(self._worker, runs.first, np.arange(runs.frames))

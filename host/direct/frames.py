@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
-from numpy.typing import NDArray
 
+from switchgnn.base.array_types import Bools, Float32s, Float64s, Int64s, UInt8s
 from switchgnn.base.network import Station
 from switchgnn.host.direct.framing import Runs
 from switchgnn.host.wire.addresses import ECN_CAPABLE, TOS_AT, ipv4_envelope
@@ -140,12 +140,12 @@ class FrameOrder:
     `run_start`: int64[N + 1], where the runs begin: frames of one group without a gap.
     """
 
-    peer: NDArray[np.int64]
-    number: NDArray[np.int64]
-    run_start: NDArray[np.int64]
+    peer: Int64s
+    number: Int64s
+    run_start: Int64s
 
 
-def send_order(worker: int, out_indptr: NDArray[np.int64], frames: NDArray[np.int64]) -> FrameOrder:
+def send_order(worker: int, out_indptr: Int64s, frames: Int64s) -> FrameOrder:
     """Spread the groups of each receiver evenly over the time of the round.
 
     Every receiver then gets its frames at a constant rate from all senders, for any sizes of the
@@ -164,14 +164,14 @@ def send_order(worker: int, out_indptr: NDArray[np.int64], frames: NDArray[np.in
     return FrameOrder(peer, number, np.append(np.flatnonzero(starts), len(peer)))
 
 
-def _turns(peer: NDArray[np.int64], group: NDArray[np.int64], workers: int) -> NDArray[np.float64]:
+def _turns(peer: Int64s, group: Int64s, workers: int) -> Float64s:
     """Return float64[S] between 0 and 1: when the group of a frame is due; both ascend."""
     first = np.ones(len(peer), dtype=np.bool_)
     first[1:] = (np.diff(peer) != 0) | (np.diff(group) != 0)
     groups = np.bincount(peer[first], minlength=workers)
     before = np.cumsum(groups) - groups
     rank = np.cumsum(first) - 1 - before[peer]
-    turns: NDArray[np.float64] = (rank + 0.5) / groups[peer]
+    turns: Float64s = (rank + 0.5) / groups[peer]
     return turns
 
 
@@ -186,12 +186,10 @@ class Outgoing:
         self.runs = runs
         self.lanes = np.zeros(0, dtype=">f4")
         self.counts = np.zeros(0, dtype=np.int64)
-        self._lacks: NDArray[np.int64] | None = None
+        self._lacks: Int64s | None = None
         self._left = runs.rows
 
-    def give(
-        self, indices: NDArray[np.int64], rows: NDArray[np.float32], counts: NDArray[np.int64]
-    ) -> NDArray[np.int64]:
+    def give(self, indices: Int64s, rows: Float32s, counts: Int64s) -> Int64s:
         """Take rows, see ``DirectExchange.give``; return int64[S], the completed frames."""
         runs = self.runs
         if not len(self.counts):
@@ -211,7 +209,7 @@ class Outgoing:
         if not self._left:
             self.lanes, self.counts = self.lanes[:0], self.counts[:0]
 
-    def _completed(self, indices: NDArray[np.int64]) -> NDArray[np.int64]:
+    def _completed(self, indices: Int64s) -> Int64s:
         if self._lacks is None:
             self._lacks = self.runs.rows_of_frames()
         first, count = self.runs.frames_of_rows(indices)
@@ -219,7 +217,7 @@ class Outgoing:
         parts = np.repeat(first - before, count) + np.arange(int(count.sum()))
         frames, times = np.unique(parts, return_counts=True)
         self._lacks[frames] -= times
-        whole: NDArray[np.int64] = frames[self._lacks[frames] == 0]
+        whole: Int64s = frames[self._lacks[frames] == 0]
         return whole
 
 
@@ -231,7 +229,7 @@ def data_frames(
     envelopes: Envelopes,
     round_number: int,
     mark: int,
-    asking: NDArray[np.bool_],
+    asking: Bools,
 ) -> FrameRows:
     """Pack the frames; `asking`: bool[S], which of them ask for an acknowledgement."""
     runs, size = outgoing.runs, len(order.peer)
@@ -266,11 +264,7 @@ def data_frames(
 
 
 def _write_envelopes(
-    frames: NDArray[np.uint8],
-    peer: NDArray[np.int64],
-    body: NDArray[np.int64],
-    payload_bytes: int,
-    envelopes: Envelopes,
+    frames: UInt8s, peer: Int64s, body: Int64s, payload_bytes: int, envelopes: Envelopes
 ) -> None:
     peers = range(int(peer.max()) + 1)
     heads = np.frombuffer(
@@ -283,9 +277,7 @@ def _write_envelopes(
         frames[index, :HEADER_AT] = np.frombuffer(head, dtype=np.uint8)
 
 
-def join_rows(
-    payloads: NDArray[np.uint8], rows: NDArray[np.int64], runs: Runs
-) -> NDArray[np.float32]:
+def join_rows(payloads: UInt8s, rows: Int64s, runs: Runs) -> Float32s:
     """Return float32[R, F], some rows of the payloads (uint8, the runs one after the other)."""
     lanes = payloads.view(">f4").reshape(-1, runs.lanes)
     return lanes[rows, : runs.width].astype(np.float32)

@@ -8,8 +8,8 @@ wide they are, so a frame does not name its rows.
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from switchgnn.base.array_types import Int64s
 from switchgnn.host.congestion import SEGMENT
 from switchgnn.host.direct.errors import FramingError
 from switchgnn.host.pace import Pace
@@ -88,11 +88,11 @@ class Framing:
         """Return how many numbers a row of ``width`` takes on the wire."""
         return width if self.packed else fragments_of(width) * LANES
 
-    def frames(self, rows: NDArray[np.int64], width: int) -> NDArray[np.int64]:
+    def frames(self, rows: Int64s, width: int) -> Int64s:
         """Return how many frames some numbers of rows take, each in a run of its own."""
         return -(-self._run_bytes(rows, width) // self.payload_bytes)
 
-    def frame_bytes(self, rows: NDArray[np.int64], width: int) -> NDArray[np.int64]:
+    def frame_bytes(self, rows: Int64s, width: int) -> Int64s:
         """Return the bytes of these frames, headers and Ethernet included."""
         return BODY_AT * self.frames(rows, width) + self._run_bytes(rows, width)
 
@@ -111,7 +111,7 @@ class Framing:
         full = ETHERNET_BYTES + self.packet_bytes
         return min(SEGMENT, max(1.0, SEGMENT * FEATURE_FRAME_BYTES / full))
 
-    def _run_bytes(self, rows: NDArray[np.int64], width: int) -> NDArray[np.int64]:
+    def _run_bytes(self, rows: Int64s, width: int) -> Int64s:
         return _LANE_BYTES * self.lanes(width) * np.asarray(rows, dtype=np.int64)
 
 
@@ -122,7 +122,7 @@ class Runs:
     int64[W + 1], the first frame of each worker.
     """
 
-    def __init__(self, framing: Framing, width: int, indptr: NDArray[np.int64]) -> None:
+    def __init__(self, framing: Framing, width: int, indptr: Int64s) -> None:
         self.framing, self.width, self.indptr = framing, width, indptr
         self.lanes = framing.lanes(width)
         self.row_bytes, self.payload_bytes = _LANE_BYTES * self.lanes, framing.payload_bytes
@@ -140,27 +140,23 @@ class Runs:
         """How many frames they take."""
         return int(self.first[-1])
 
-    def peers(self, frames: NDArray[np.int64]) -> NDArray[np.int64]:
+    def peers(self, frames: Int64s) -> Int64s:
         """Return the worker of each frame."""
         return np.searchsorted(self.first, frames, side="right") - 1
 
-    def span(
-        self, peer: NDArray[np.int64], number: NDArray[np.int64]
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def span(self, peer: Int64s, number: Int64s) -> tuple[Int64s, Int64s]:
         """Return where frames begin and end in the runs, in bytes."""
         begin = self.begin[peer] + number * self.payload_bytes
         return begin, np.minimum(begin + self.payload_bytes, self.begin[peer + 1])
 
-    def rows_of_frames(self) -> NDArray[np.int64]:
+    def rows_of_frames(self) -> Int64s:
         """Return int64[frames]: how many rows each frame has a part of."""
         everything = np.arange(self.frames)
         peer = self.peers(everything)
         begin, end = self.span(peer, everything - self.first[peer])
         return (end - 1) // self.row_bytes - begin // self.row_bytes + 1
 
-    def frames_of_rows(
-        self, rows: NDArray[np.int64]
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def frames_of_rows(self, rows: Int64s) -> tuple[Int64s, Int64s]:
         """Return the first frame that has a part of each of some rows, and how many have one."""
         peer = np.searchsorted(self.indptr, rows, side="right") - 1
         begin = (rows - self.indptr[peer]) * self.row_bytes

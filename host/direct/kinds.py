@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from switchgnn.base.array_types import Bools, Int32s, Int64s
 from switchgnn.host.direct.outbox import visit_order
 from switchgnn.host.direct.schedule import (
     DirectSchedule,
@@ -28,21 +28,17 @@ from switchgnn.planner.graphs.graph import Graph
 from switchgnn.planner.sending.between_hosts import fewest_rows
 
 
-def copies(boundary: BoundaryEdges) -> NDArray[np.bool_]:
+def copies(boundary: BoundaryEdges) -> Bools:
     """Choose a copy for every edge; return bool[E], see ``direct_schedules``."""
     return np.ones(len(boundary), dtype=np.bool_)
 
 
-def copy_schedules(
-    graph: Graph, assignment: NDArray[np.int32], workers: int
-) -> tuple[DirectSchedule, ...]:
+def copy_schedules(graph: Graph, assignment: Int32s, workers: int) -> tuple[DirectSchedule, ...]:
     """Make those of `host`: a copy for each worker that needs it; see ``direct_schedules``."""
     return direct_schedules(graph, assignment, workers, choose=copies)
 
 
-def partial_schedules(
-    graph: Graph, assignment: NDArray[np.int32], workers: int
-) -> tuple[DirectSchedule, ...]:
+def partial_schedules(graph: Graph, assignment: Int32s, workers: int) -> tuple[DirectSchedule, ...]:
     """Make those of `host-partial`: whichever rows are fewer; see ``direct_schedules``."""
     return direct_schedules(graph, assignment, workers, choose=fewest_rows)
 
@@ -58,9 +54,7 @@ class BinnedSchedule:
     backward: DirectSchedule
 
 
-def binned_schedules(
-    graph: Graph, assignment: NDArray[np.int32], workers: int
-) -> tuple[BinnedSchedule, ...]:
+def binned_schedules(graph: Graph, assignment: Int32s, workers: int) -> tuple[BinnedSchedule, ...]:
     """Make the schedules of `g3`, of both directions, one per worker; see ``direct_schedules``."""
     check_workers(graph, assignment, workers)
     boundary = boundary_edges(graph, assignment)
@@ -74,9 +68,7 @@ def binned_schedules(
     return tuple(map(BinnedSchedule, forward, backward))
 
 
-def _turns(
-    graph: Graph, assignment: NDArray[np.int32], workers: int, boundary: BoundaryEdges
-) -> NDArray[np.int64]:
+def _turns(graph: Graph, assignment: Int32s, workers: int, boundary: BoundaryEdges) -> Int64s:
     """int64[V], when each vertex is computed by its worker."""
     source, destination = graph.edges()
     stays = assignment[source] == assignment[destination]
@@ -92,13 +84,11 @@ def _turns(
 
 
 # One of the functions above, such as ``copy_schedules``.
-ScheduleChoice = Callable[
-    [Graph, NDArray[np.int32], int], Sequence[DirectSchedule | BinnedSchedule]
-]
+ScheduleChoice = Callable[[Graph, Int32s, int], Sequence[DirectSchedule | BinnedSchedule]]
 
 
 def write_schedules(
-    graph: Graph, assignment: NDArray[np.int32], paths: Sequence[Path], *, choose: ScheduleChoice
+    graph: Graph, assignment: Int32s, paths: Sequence[Path], *, choose: ScheduleChoice
 ) -> None:
     """Write the schedules that ``choose`` makes; ``paths``: one per worker."""
     for schedule, path in zip(choose(graph, assignment, len(paths)), paths, strict=True):

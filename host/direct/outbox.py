@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
+from switchgnn.base.array_types import Bools, Int64s, Integers
 from switchgnn.host.congestion import CongestionWindow
 from switchgnn.host.direct.frames import (
     ALL_OF_A_GROUP,
@@ -62,9 +62,9 @@ _BURST = 64
 _BUSY_AFTER = 3
 
 
-def asking_frames(order: FrameOrder, pace: Pace) -> NDArray[np.bool_]:
+def asking_frames(order: FrameOrder, pace: Pace) -> Bools:
     """Return bool[S]: the last frame of each run asks, with a small window more frames do."""
-    asking: NDArray[np.bool_] = (order.number % GROUP + 1) % pace.group_size == 0
+    asking: Bools = (order.number % GROUP + 1) % pace.group_size == 0
     asking[order.run_start[1:] - 1] = True
     return asking
 
@@ -76,7 +76,7 @@ class Cargo:
     round: int
     order: FrameOrder
     frames: FrameRows
-    asking: NDArray[np.bool_]
+    asking: Bools
 
 
 @dataclass
@@ -374,7 +374,7 @@ class Outbox:
         self._counters.questions += 1
 
 
-def visit_order(edges: NDArray[np.integer], remote: NDArray[np.bool_]) -> NDArray[np.int64]:
+def visit_order(edges: Integers, remote: Bools) -> Int64s:
     """Return int64[n], the rows of one worker in the order in which they are computed.
 
     Args:
@@ -386,7 +386,7 @@ def visit_order(edges: NDArray[np.integer], remote: NDArray[np.bool_]) -> NDArra
     return first_visits[np.argsort(later, kind="stable")]
 
 
-def _breadth_first(edges: NDArray[np.integer], rows: int) -> NDArray[np.int64]:
+def _breadth_first(edges: Integers, rows: int) -> Int64s:
     """One component after another, each from its first row on."""
     from scipy.sparse import csr_matrix  # noqa: PLC0415 - slow to import
     from scipy.sparse.csgraph import (  # noqa: PLC0415
@@ -403,5 +403,5 @@ def _breadth_first(edges: NDArray[np.integer], rows: int) -> NDArray[np.int64]:
     rooted = csr_matrix((ones, ends), shape=(rows + 1, rows + 1))
     visits = breadth_first_order(rooted, rows, directed=False, return_predecessors=False)[1:]
     first_row = roots[component[visits]]
-    in_order: NDArray[np.int64] = visits[np.argsort(first_row, kind="stable")].astype(np.int64)
+    in_order: Int64s = visits[np.argsort(first_row, kind="stable")].astype(np.int64)
     return in_order

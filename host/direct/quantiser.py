@@ -7,8 +7,8 @@ that the largest number has a code, and a row of equal numbers is exact.
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from switchgnn.base.array_types import Bools, Float32s, Int64s, UInt8s
 from switchgnn.host.errors import FeatureError
 
 _CODES: dict[int, np.dtype[np.unsignedinteger[Any]]] = {8: np.dtype("u1"), 16: np.dtype(">u2")}
@@ -38,7 +38,7 @@ class Quantiser:
         """Return how many words a row of ``width`` numbers takes."""
         return _RANGE_WORDS + -(-width * self._code.itemsize // _WORD_BYTES)
 
-    def pack(self, rows: NDArray[np.float32]) -> NDArray[np.float32]:
+    def pack(self, rows: Float32s) -> Float32s:
         """Return float32[K, words(F)] for float32[K, F]; FeatureError: not finite."""
         low, high = rows.min(axis=1, keepdims=True), rows.max(axis=1, keepdims=True)
         step = self._step(low, high)
@@ -54,7 +54,7 @@ class Quantiser:
         codes.view(self._code)[:, : rows.shape[1]] = np.minimum(self._round(exact), self._steps)
         return np.concatenate([low, high, _as_words(codes)], axis=1)
 
-    def unpack(self, words: NDArray[np.float32], width: int) -> NDArray[np.float32]:
+    def unpack(self, words: Float32s, width: int) -> Float32s:
         """Return float32[K, width] for float32[K, words(width)]."""
         low, high = words[:, :1], words[:, 1:_RANGE_WORDS]
         codes = _as_bytes(words[:, _RANGE_WORDS:]).view(self._code)[:, :width]
@@ -63,22 +63,22 @@ class Quantiser:
         numbers += low
         return numbers
 
-    def _step(self, low: NDArray[np.float32], high: NDArray[np.float32]) -> NDArray[np.float32]:
+    def _step(self, low: Float32s, high: Float32s) -> Float32s:
         """Return float32[K, 1], the distance of two codes; 0 for equal numbers."""
         with np.errstate(over="ignore", invalid="ignore"):
-            step: NDArray[np.float32] = (high - low) / self._steps
+            step: Float32s = (high - low) / self._steps
         return step
 
-    def _round(self, exact: NDArray[np.float32]) -> NDArray[np.float32]:
+    def _round(self, exact: Float32s) -> Float32s:
         if self._generator is None:
             exact += np.float32(0.5)
-        whole: NDArray[np.float32] = np.floor(exact)
+        whole: Float32s = np.floor(exact)
         if self._generator is not None:
             whole += self._generator.random(exact.shape, dtype=np.float32) < exact - whole
         return whole
 
 
-def pack_flags(flags: NDArray[np.bool_], indptr: NDArray[np.int64]) -> NDArray[np.float32]:
+def pack_flags(flags: Bools, indptr: Int64s) -> Float32s:
     """Return float32[K, FLAG_WORDS] of flags.
 
     `flags`: bool[R]. `indptr`: int64[W + 1], those of each worker; K: see ``flag_rows``.
@@ -89,30 +89,30 @@ def pack_flags(flags: NDArray[np.bool_], indptr: NDArray[np.int64]) -> NDArray[n
     return _as_words(np.packbits(padded.reshape(-1, _FLAGS), axis=1))
 
 
-def unpack_flags(words: NDArray[np.float32], indptr: NDArray[np.int64]) -> NDArray[np.bool_]:
+def unpack_flags(words: Float32s, indptr: Int64s) -> Bools:
     """Return bool[R]; see ``pack_flags``."""
     flags = np.unpackbits(_as_bytes(words)).astype(np.bool_)
     return flags[_flag_indices(indptr, flag_rows(indptr))]
 
 
-def flag_rows(indptr: NDArray[np.int64]) -> NDArray[np.int64]:
+def flag_rows(indptr: Int64s) -> Int64s:
     """Return int64[W + 1], where each worker's rows of flags begin; one row has 256 flags."""
     rows = np.zeros_like(indptr)
     np.cumsum(-(-np.diff(indptr) // _FLAGS), out=rows[1:])
     return rows
 
 
-def _flag_indices(indptr: NDArray[np.int64], rows: NDArray[np.int64]) -> NDArray[np.int64]:
+def _flag_indices(indptr: Int64s, rows: Int64s) -> Int64s:
     """Return int64[R], the index of each flag among those of all rows."""
     shift = rows[:-1] * _FLAGS - indptr[:-1]
-    indices: NDArray[np.int64] = np.arange(indptr[-1]) + np.repeat(shift, np.diff(indptr))
+    indices: Int64s = np.arange(indptr[-1]) + np.repeat(shift, np.diff(indptr))
     return indices
 
 
 # The exchange moves float32 bit by bit, big-endian, so bytes keep their order on the wire.
-def _as_words(packed: NDArray[np.uint8]) -> NDArray[np.float32]:
+def _as_words(packed: UInt8s) -> Float32s:
     return packed.view(">f4").astype(np.float32)
 
 
-def _as_bytes(words: NDArray[np.float32]) -> NDArray[np.uint8]:
+def _as_bytes(words: Float32s) -> UInt8s:
     return words.astype(">f4").view(np.uint8)

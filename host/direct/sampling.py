@@ -8,8 +8,8 @@ seed, so no list of ids is sent.
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from switchgnn.base.array_types import Float32s, Int64s
 from switchgnn.host.direct.errors import DirectError
 
 
@@ -26,7 +26,7 @@ class Sampling:
         if self.seed < 0:
             raise DirectError(f"The seed must not be negative, but it is {self.seed}.")
 
-    def draw(self, epoch: int, sender: int, receiver: int, rows: int) -> NDArray[np.int64]:
+    def draw(self, epoch: int, sender: int, receiver: int, rows: int) -> Int64s:
         """Draw the rows of a pair that are sent: p times all, but at least 1, for unbiased sums.
 
         Args:
@@ -53,13 +53,13 @@ class Sample:
     each other worker. `scale`: float32[K], the factor of their values: n/k of their pair.
     """
 
-    index: NDArray[np.int64]
-    indptr: NDArray[np.int64]
-    scale: NDArray[np.float32]
+    index: Int64s
+    indptr: Int64s
+    scale: Float32s
 
 
 def sample_rows(
-    sampling: Sampling, epoch: int, worker: int, indptr: NDArray[np.int64], *, outgoing: bool
+    sampling: Sampling, epoch: int, worker: int, indptr: Int64s, *, outgoing: bool
 ) -> Sample:
     """Draw the rows of one side; `indptr`: int64[W + 1], the rows of each other worker."""
     indices, scales, sizes = [], [], []

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from switchgnn.base.array_types import Bools, Float32s, Int32s, Int64s, Integers, UInt8s
 from switchgnn.base.arrays import ArrayKind, ArraysError, pack_arrays, read_arrays
 from switchgnn.base.full_disk import why_not_written
 from switchgnn.host.direct.errors import ScheduleError
@@ -29,19 +30,19 @@ class RowSums:
     """Each result is the sum of some of the given rows; a sparse matrix in CSR form."""
 
     # Int64[N + 1]; result i adds the rows column[indptr[i]:indptr[i + 1]].
-    indptr: NDArray[np.int64]
-    column: NDArray[np.int64]  # Int64[K], ascending for each result.
+    indptr: Int64s
+    column: Int64s  # Int64[K], ascending for each result.
     width: int  # The number of given rows, M.
 
     def __len__(self) -> int:
         return len(self.indptr) - 1
 
     @property
-    def sizes(self) -> NDArray[np.int64]:
+    def sizes(self) -> Int64s:
         """int64[N], how many rows each result adds."""
         return np.diff(self.indptr)
 
-    def apply(self, rows: NDArray[np.float32]) -> NDArray[np.float32]:
+    def apply(self, rows: Float32s) -> Float32s:
         """Return float32[N, F] for float32[M, F]; added in float32, in the order of the rows."""
         if len(self.column) == len(self) and np.all(self.sizes == 1):
             return rows[self.column]
@@ -49,10 +50,10 @@ class RowSums:
 
         ones = np.ones(len(self.column), dtype=np.float32)
         matrix = csr_matrix((ones, self.column, self.indptr), shape=(len(self), self.width))
-        sums: NDArray[np.float32] = matrix @ rows
+        sums: Float32s = matrix @ rows
         return sums
 
-    def rows(self, indices: NDArray[np.integer]) -> "RowSums":
+    def rows(self, indices: Integers) -> "RowSums":
         """Return some of the results, in that order."""
         sizes = self.sizes[indices]
         indptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
@@ -65,15 +66,13 @@ class RowSums:
         return row_sums(self.column, result, len_results=self.width, width=len(self))
 
 
-def row_sums(
-    result: NDArray[np.integer], column: NDArray[np.integer], *, len_results: int, width: int
-) -> RowSums:
+def row_sums(result: Integers, column: Integers, *, len_results: int, width: int) -> RowSums:
     """Make RowSums of K distinct entries in any order: result and column, each integers[K]."""
     order = np.lexsort((column, result))
     return RowSums(_offsets(result, len_results), column[order].astype(np.int64), width)
 
 
-def _offsets(keys: NDArray[np.integer], size: int) -> NDArray[np.int64]:
+def _offsets(keys: Integers, size: int) -> Int64s:
     """Return int64[size + 1], where each key's entries begin once sorted."""
     offsets = np.zeros(size + 1, dtype=np.int64)
     np.cumsum(np.bincount(keys, minlength=size), out=offsets[1:])
@@ -83,7 +82,7 @@ def _offsets(keys: NDArray[np.integer], size: int) -> NDArray[np.int64]:
 # Worker numbers have 8 bits on the wire.
 MOST_WORKERS = 256
 
-EdgeChoice = Callable[[BoundaryEdges], NDArray[np.bool_]]
+EdgeChoice = Callable[[BoundaryEdges], Bools]
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,14 +90,14 @@ class DirectSchedule:
     """One worker's part."""
 
     worker: int
-    vertices: NDArray[np.int64]  # Int64[n], the ids of its vertices, ascending.
+    vertices: Int64s  # Int64[n], the ids of its vertices, ascending.
     # Int64[W + 1]; the rows for worker b are those from out_indptr[b] to out_indptr[b + 1], and
     # that worker awaits them in the same order.
-    out_indptr: NDArray[np.int64]
+    out_indptr: Int64s
     send: RowSums  # Makes the S outgoing rows from the worker's n rows.
-    in_indptr: NDArray[np.int64]  # Int64[W + 1], the same for the rows that worker b sends.
+    in_indptr: Int64s  # Int64[W + 1], the same for the rows that worker b sends.
     add: RowSums  # Adds the R incoming rows to the worker's n rows.
-    digest: NDArray[np.uint8]  # Uint8[32], SHA-256 of the schedule of all workers.
+    digest: UInt8s  # Uint8[32], SHA-256 of the schedule of all workers.
 
     @property
     def workers(self) -> int:
@@ -125,13 +124,13 @@ class DirectSchedule:
 class _RowIds:
     """All rows that travel, sorted by sender, receiver, turn, kind and vertex."""
 
-    sender: NDArray[np.int64]
-    receiver: NDArray[np.int64]
-    of_edge: NDArray[np.int64]
+    sender: Int64s
+    receiver: Int64s
+    of_edge: Int64s
 
 
 def direct_schedules(
-    graph: Graph, assignment: NDArray[np.int32], workers: int, *, choose: EdgeChoice
+    graph: Graph, assignment: Int32s, workers: int, *, choose: EdgeChoice
 ) -> tuple[DirectSchedule, ...]:
     """Cut the exchange into one schedule per worker.
 
@@ -144,7 +143,7 @@ def direct_schedules(
     return cut_schedules(boundary, assignment, workers, by_copy=choose(boundary), turn=turn)
 
 
-def check_workers(graph: Graph, assignment: NDArray[np.int32], workers: int) -> None:
+def check_workers(graph: Graph, assignment: Int32s, workers: int) -> None:
     """Reject a number of workers or an assignment that allows no schedule."""
     if not 1 <= workers <= MOST_WORKERS:
         raise ScheduleError(f"Between 1 and {MOST_WORKERS} workers can exchange, not {workers}.")
@@ -156,12 +155,7 @@ def check_workers(graph: Graph, assignment: NDArray[np.int32], workers: int) -> 
 
 
 def cut_schedules(
-    boundary: BoundaryEdges,
-    assignment: NDArray[np.int32],
-    workers: int,
-    *,
-    by_copy: NDArray[np.bool_],
-    turn: NDArray[np.int64],
+    boundary: BoundaryEdges, assignment: Int32s, workers: int, *, by_copy: Bools, turn: Int64s
 ) -> tuple[DirectSchedule, ...]:
     """Cut the exchange along some edges into one schedule per worker.
 
@@ -176,7 +170,7 @@ def cut_schedules(
     )
 
 
-def rows_per_pair(schedules: tuple[DirectSchedule, ...]) -> NDArray[np.int64]:
+def rows_per_pair(schedules: tuple[DirectSchedule, ...]) -> Int64s:
     """Return int64[W, W], the rows from worker a to worker b."""
     return np.stack([np.diff(schedule.out_indptr) for schedule in schedules])
 
@@ -185,7 +179,7 @@ def rows_per_pair(schedules: tuple[DirectSchedule, ...]) -> NDArray[np.int64]:
 class PairRows:
     """int64[W, W] rows from worker a to worker b; `sums`: partial sums of two or more of them."""
 
-    rows: NDArray[np.int64]
+    rows: Int64s
     sums: int
 
 
@@ -205,7 +199,7 @@ def count_rows(boundary: BoundaryEdges, workers: int, choose: EdgeChoice) -> Pai
     return PairRows(rows, sums)
 
 
-def _rows(boundary: BoundaryEdges, by_copy: NDArray[np.bool_], turn: NDArray[np.int64]) -> _RowIds:
+def _rows(boundary: BoundaryEdges, by_copy: Bools, turn: Int64s) -> _RowIds:
     vertex = np.where(by_copy, boundary.source, boundary.destination).astype(np.int64)
     pair = boundary.source_worker.astype(np.int64) * MOST_WORKERS + boundary.destination_worker
     key = (pair << 33) | (~by_copy).astype(np.int64) << 32 | vertex
@@ -223,11 +217,11 @@ def _rows(boundary: BoundaryEdges, by_copy: NDArray[np.bool_], turn: NDArray[np.
 def _schedule(
     worker: int,
     workers: int,
-    assignment: NDArray[np.int32],
+    assignment: Int32s,
     boundary: BoundaryEdges,
     *,
     rows: _RowIds,
-    digest: NDArray[np.uint8],
+    digest: UInt8s,
 ) -> DirectSchedule:
     vertices = np.flatnonzero(assignment == worker).astype(np.int64)
     sent, received = rows.sender == worker, rows.receiver == worker
@@ -246,11 +240,8 @@ def _schedule(
 
 
 def _entries(
-    mine: NDArray[np.bool_],
-    row_of_edge: NDArray[np.int64],
-    vertices: NDArray[np.int64],
-    end: NDArray[np.int32],
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    mine: Bools, row_of_edge: Int64s, vertices: Int64s, end: Int32s
+) -> tuple[Int64s, Int64s]:
     """Return the distinct pairs (index of a sent row, row of the vertex at this end)."""
     index = np.cumsum(mine) - 1
     edges = mine[row_of_edge]
@@ -259,12 +250,7 @@ def _entries(
     return key // max(1, len(vertices)), key % max(1, len(vertices))
 
 
-def _digest(
-    boundary: BoundaryEdges,
-    assignment: NDArray[np.int32],
-    by_copy: NDArray[np.bool_],
-    turn: NDArray[np.int64],
-) -> NDArray[np.uint8]:
+def _digest(boundary: BoundaryEdges, assignment: Int32s, by_copy: Bools, turn: Int64s) -> UInt8s:
     sha = hashlib.sha256(b"switchgnn-host-schedule 2\n")
     for array in (assignment, boundary.source, boundary.destination):
         sha.update(np.ascontiguousarray(array, dtype="<i4").data)
@@ -357,5 +343,5 @@ def _fit(arrays: Mapping[str, NDArray[Any]]) -> bool:
     )
 
 
-def _inside(indices: NDArray[np.int64], end: int) -> bool:
+def _inside(indices: Int64s, end: int) -> bool:
     return bool(indices.min(initial=0) >= 0 and indices.max(initial=-1) < end)

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from switchgnn.base.array_types import Float32s, Int64s
 from switchgnn.host.direct.exchange import DirectExchange, Round
 from switchgnn.host.direct.sampling import Sample
 from switchgnn.host.direct.schedule import RowSums
@@ -24,13 +24,13 @@ class Side:
     worker: int
     send: RowSums  # Makes the S outgoing rows from the worker's n rows.
     needed_by: RowSums  # The outgoing rows that contain each of the n rows.
-    out_indptr: NDArray[np.int64]  # Int64[W + 1], the outgoing rows for each worker.
+    out_indptr: Int64s  # Int64[W + 1], the outgoing rows for each worker.
     add: RowSums  # Adds the scheduled incoming rows to the worker's n rows.
-    in_indptr: NDArray[np.int64]  # Int64[W + 1], the rows that each worker sends.
+    in_indptr: Int64s  # Int64[W + 1], the rows that each worker sends.
     # Int64[M], the index of each scheduled incoming row among the R rows that were drawn; -1 for
     # the others.
-    arrival: NDArray[np.int64]
-    scale: NDArray[np.float32]  # Float32[R], the factors of those rows.
+    arrival: Int64s
+    scale: Float32s  # Float32[R], the factors of those rows.
 
 
 def make_side(worker: int, send: RowSums, sent: Sample, add: RowSums, awaited: Sample) -> Side:
@@ -77,7 +77,7 @@ class Stream:
         """Whether all rows have arrived, here and at the other workers."""
         return self._round.complete
 
-    def feed(self, indices: NDArray[np.int64], rows: NDArray[np.float32]) -> None:
+    def feed(self, indices: Int64s, rows: Float32s) -> None:
         """Feed rows, float32[K, F], for distinct indices, int64[K], and send what is complete.
 
         FeatureError: wrong shape or type, or rows that were fed before.
@@ -99,12 +99,12 @@ class Stream:
             send = self._side.send.rows(ready)
             self._exchange.give(self._round, ready, send.apply(self._rows), send.sizes)
 
-    def needs(self, indices: NDArray[np.int64]) -> NDArray[np.int64]:
+    def needs(self, indices: Int64s) -> Int64s:
         """Return the incoming rows that the sums at some indices need, for `wait_any`."""
         needed = self._side.arrival[self._side.add.rows(indices).column]
         return np.unique(needed[needed >= 0])
 
-    def wait_any(self, needs: Sequence[NDArray[np.int64]]) -> int:
+    def wait_any(self, needs: Sequence[Int64s]) -> int:
         """Wait until one of several sets of incoming rows is complete; return its index."""
         found = -1
 
@@ -117,7 +117,7 @@ class Stream:
         self._wait_until(one_is_here)
         return found
 
-    def sums(self, indices: NDArray[np.int64]) -> NDArray[np.float32]:
+    def sums(self, indices: Int64s) -> Float32s:
         """Wait for the sums over the remote neighbours of K rows; return float32[K, F]."""
         needs = self.needs(indices)
         self.wait_any([needs])

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
+from switchgnn.base.array_types import Bools, Float32s, Int32s
 from switchgnn.base.clock import SYSTEM_CLOCK, Clock
 from switchgnn.host.compression import NO_COMPRESSION, Compression, Savings, SkipMasks
 from switchgnn.host.errors import FeatureError, TransportError
@@ -46,11 +46,8 @@ from switchgnn.host.transport import Operation, Transport, WorkerEnd, check_rows
 from switchgnn.host.wire import header
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.link import Link, Traffic, check_packets_fit
-from switchgnn.planner.direction import Direction
+from switchgnn.planner import Direction, Manifest, WorkerPart, read_manifest, read_worker_part
 from switchgnn.planner.lanes import fragment_lanes, frame_bytes, sum_frame_bytes
-from switchgnn.planner.plan.files import read_manifest, read_worker_part
-from switchgnn.planner.plan.manifest import Manifest
-from switchgnn.planner.plan.plan import WorkerPart
 
 
 def expected_traffic(
@@ -93,10 +90,10 @@ class FixedSums:
     There is one row per vertex of the worker; 0 without remote neighbours.
     """
 
-    values: NDArray[np.int32]
+    values: Int32s
     fixed_point: FixedPoint
 
-    def decode(self) -> NDArray[np.float32]:
+    def decode(self) -> Float32s:
         """Return the sums as float32[n, F]."""
         return self.fixed_point.decode(self.values)
 
@@ -105,7 +102,7 @@ class FixedSums:
 class _Work:
     """The arguments of one call; `own`: float32 bits of the largest magnitude."""
 
-    features: NDArray[np.float32]
+    features: Float32s
     own: int
     kind: ExchangeKind
     blocks: range
@@ -122,7 +119,7 @@ class _Started:
     `sums`: int32[n, W] by the word of the fragment.
     """
 
-    sums: dict[int, NDArray[np.int32]]
+    sums: dict[int, Int32s]
     fixed_point: FixedPoint | None = None
     outgoing: WholeRows | ChangedRows | None = None
     largest: float = 0.0
@@ -240,7 +237,7 @@ class InNetworkExchange(Transport):
         self._caches: dict[Tensor, RowCache] = {}
         self._skipped = SkipMasks()
 
-    def skip(self, tensor_id: int, vertices: NDArray[np.bool_] | None) -> None:
+    def skip(self, tensor_id: int, vertices: Bools | None) -> None:
         """Take rows of a tensor as unchanged; see ``Transport.skip``."""
         self._skipped.skip(tensor_id, vertices)
 
@@ -252,11 +249,11 @@ class InNetworkExchange(Transport):
 
     def aggregate(
         self,
-        rows: NDArray[np.float32],
+        rows: Float32s,
         direction: Direction = Direction.FORWARD,
         tensor_id: int = 0,
         operation: Operation = Operation.SUM,
-    ) -> NDArray[np.float32]:
+    ) -> Float32s:
         """Sum the features of each vertex's remote neighbours; see ``Transport.aggregate``.
 
         Returns:
@@ -277,8 +274,8 @@ class InNetworkExchange(Transport):
         return fixed.decode() if sums is None else fixed.decode() + sums
 
     def aggregate_parts(
-        self, rows: NDArray[np.float32], direction: Direction, tensor_id: int, operation: Operation
-    ) -> tuple[FixedSums, NDArray[np.float32] | None]:
+        self, rows: Float32s, direction: Direction, tensor_id: int, operation: Operation
+    ) -> tuple[FixedSums, Float32s | None]:
         """Return the integers that the switch summed, and float32[n, F], the sums of the hosts.
 
         Each has 0 where the other has the sum. None: hosts sum nothing. See ``Transport``.
@@ -287,7 +284,7 @@ class InNetworkExchange(Transport):
 
     def aggregate_fixed(
         self,
-        features: NDArray[np.float32],
+        features: Float32s,
         direction: Direction = Direction.FORWARD,
         tensor_id: int = 0,
         operation: Operation = Operation.SUM,
@@ -391,12 +388,12 @@ class InNetworkExchange(Transport):
     def _schedule(self, work: _Work, unit: Following) -> BlockSchedule:
         return self._schedules[unit.block - 1] if unit.block in work.blocks else self._nothing
 
-    def _payloads(self, work: _Work, state: _Started, unit: Following) -> NDArray[np.int32]:
+    def _payloads(self, work: _Work, state: _Started, unit: Following) -> Int32s:
         if unit.block not in work.blocks or state.outgoing is None:
             return np.zeros((0, header.lanes_of(unit.fragment)), dtype=np.int32)
         return state.outgoing.payloads(self._schedule(work, unit), unit.fragment)
 
-    def _take(self, work: _Work, state: _Started, unit: Following, sums: NDArray[np.int32]) -> None:
+    def _take(self, work: _Work, state: _Started, unit: Following, sums: Int32s) -> None:
         if unit.block in work.blocks:
             rows = self._schedule(work, unit).receive_row
             so_far = state.sums[header.in_pool(unit.fragment, 0)].view(np.uint32)

@@ -9,8 +9,8 @@ from collections import deque
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from switchgnn.base.array_types import Float32s, Int32s
 from switchgnn.host.compression import WHOLE_BITS
 from switchgnn.host.errors import FeatureError
 from switchgnn.host.innetwork.errors import MagnitudeError
@@ -61,11 +61,11 @@ class FixedPoint:
         steps = (2.0**31 - self.max_fan_in) / self.max_fan_in
         return max(self.magnitude, min(steps / self.scale, LARGEST_SUM / self.max_fan_in))
 
-    def encode(self, features: NDArray[np.float32]) -> NDArray[np.int32]:
+    def encode(self, features: Float32s) -> Int32s:
         """Return round(f x), same shape, int32."""
         return np.rint(features.astype(np.float64) * self.scale).astype(np.int32)
 
-    def decode(self, sums: NDArray[np.int32]) -> NDArray[np.float32]:
+    def decode(self, sums: Int32s) -> Float32s:
         """Return sums / f, same shape, float32."""
         return (sums / self.scale).astype(np.float32)
 
@@ -96,12 +96,12 @@ class Ordered(FixedPoint):
     magnitude: float = np.inf
     negative: bool = False
 
-    def encode(self, features: NDArray[np.float32]) -> NDArray[np.int32]:
+    def encode(self, features: Float32s) -> Int32s:
         """Return the words, same shape, as int32."""
         words = (-features if self.negative else features).view(np.uint32)
         return np.where(words & _SIGN, ~words, words | _SIGN).view(np.int32)
 
-    def decode(self, sums: NDArray[np.int32]) -> NDArray[np.float32]:
+    def decode(self, sums: Int32s) -> Float32s:
         """Return the features, same shape; of 0, the infinity that none reaches."""
         words = sums.view(np.uint32)
         features = np.where(words & _SIGN, words ^ _SIGN, ~words).view(np.float32)
@@ -112,7 +112,7 @@ class Ordered(FixedPoint):
 ORDERED = {Operation.MAX: Ordered(), Operation.MIN: Ordered(negative=True)}
 
 
-def largest_magnitude(features: NDArray[np.float32]) -> int:
+def largest_magnitude(features: Float32s) -> int:
     """Return the float32 bits of the largest absolute value; 0 for no features.
 
     The bits of non-negative floats compare like integers, which lets the switch

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from switchgnn.base.array_types import Bools, Float32s, Float64s, Int32s, Int64s
 from switchgnn.host.compression import WHOLE_BITS, Compression, LeastChange, Savings, all_skipped
 from switchgnn.host.innetwork.fixed_point import ROOM, ExchangeKind, FixedPoint, Ordered
 from switchgnn.host.innetwork.responder import Fragments
@@ -26,12 +26,12 @@ class WholeRows:
 
     lanes: Fragments
 
-    def payloads(self, schedule: BlockSchedule, fragment: int) -> NDArray[np.int32]:
+    def payloads(self, schedule: BlockSchedule, fragment: int) -> Int32s:
         """Return int32[S, K · W], a fragment of the rows of each frame, or of sums of several."""
         lanes = self.lanes[in_pool(fragment, 0)]
         return schedule.frames_of(schedule.payloads(lanes, combine_of(fragment)))
 
-    def contribution(self, request: Header, row: int) -> NDArray[np.int32] | None:
+    def contribution(self, request: Header, row: int) -> Int32s | None:
         """Return int32[W], what a local row adds to a requested sum; None: no such fragment."""
         lanes = self.lanes.get(in_pool(request.fragment, 0))
         return None if lanes is None else lanes[row]
@@ -46,15 +46,15 @@ class ChangedRows:
     """
 
     lanes: Mapping[int, Fragments]
-    cached: Mapping[int, NDArray[np.int32]]
+    cached: Mapping[int, Int32s]
     schedules: Sequence[BlockSchedule]
     skipped: int
 
-    def payloads(self, schedule: BlockSchedule, fragment: int) -> NDArray[np.int32]:
+    def payloads(self, schedule: BlockSchedule, fragment: int) -> Int32s:
         """Return int32[S, K · W], a fragment of the changes of each frame's rows or sums."""
         return schedule.frames_of(self.lanes[schedule.block_id][in_pool(fragment, 0)])
 
-    def contribution(self, request: Header, row: int) -> NDArray[np.int32] | None:
+    def contribution(self, request: Header, row: int) -> Int32s | None:
         """Return the change of a row, or of the partial sum that it is in.
 
         Of the rows of a partial sum the first one stands for all, and the others add nothing.
@@ -67,7 +67,7 @@ class ChangedRows:
         if frame is None:
             return None
         first = int(schedule.send_row[schedule.send_row_indptr[frame]])
-        change: NDArray[np.int32] = lanes[frame] if row == first else np.zeros_like(lanes[frame])
+        change: Int32s = lanes[frame] if row == first else np.zeros_like(lanes[frame])
         return change
 
 
@@ -92,8 +92,8 @@ class RowCache:
     """
 
     fixed_point: FixedPoint | None = None
-    sent: dict[int, NDArray[np.int32]] = field(default_factory=dict)
-    sums: NDArray[np.int32] | None = None
+    sent: dict[int, Int32s] = field(default_factory=dict)
+    sums: Int32s | None = None
 
     def fits(self, largest: float) -> bool:
         """Return whether features of up to `largest` may go at the scale of this cache."""
@@ -109,8 +109,8 @@ class RowCache:
         self.sent.clear()
 
     def keep(
-        self, changes: NDArray[np.int32], rows: ChangedRows, scale: FixedPoint, savings: Savings
-    ) -> NDArray[np.int32]:
+        self, changes: Int32s, rows: ChangedRows, scale: FixedPoint, savings: Savings
+    ) -> Int32s:
         """Take over a completed round, and return the sums; `changes`: int32[n, F], of the sums.
 
         Additions wrap, but the sums themselves cannot, as none of their rows is above the scale.
@@ -134,14 +134,14 @@ def forget(tensors: dict[Tensor, Any], tensor_id: int) -> None:
 
 
 def changed_rows(
-    values: NDArray[np.int32],
+    values: Int32s,
     cache: RowCache,
     schedules: Sequence[BlockSchedule],
     blocks: range,
     words: Sequence[int],
     *,
     epsilon: float,
-    to_skip: NDArray[np.bool_] | None = None,
+    to_skip: Bools | None = None,
 ) -> ChangedRows:
     """Compare what each frame would carry with what was sent of it; see ``LeastChange``.
 
@@ -170,9 +170,9 @@ def changed_rows(
     return ChangedRows(lanes, cached, schedules, skipped)
 
 
-def _largest(rows: NDArray[np.int64]) -> NDArray[np.int64]:
+def _largest(rows: Int64s) -> Int64s:
     """Return int64[K], the largest absolute value of each row [K, F]."""
-    largest: NDArray[np.int64] = np.abs(rows).max(axis=1, initial=0)
+    largest: Int64s = np.abs(rows).max(axis=1, initial=0)
     return largest
 
 
@@ -186,13 +186,11 @@ class Rounding:
             compression.feedback and not compression.cache and compression.bits < WHOLE_BITS
         )
         self._generator = np.random.default_rng((compression.seed, worker))
-        self._rests: dict[Tensor, NDArray[np.float64]] = {}
-        self._next: dict[Tensor, NDArray[np.float64]] = {}
+        self._rests: dict[Tensor, Float64s] = {}
+        self._next: dict[Tensor, Float64s] = {}
         self.step_error = 1.0 if self._stochastic or self._feedback else 0.5
 
-    def encode(
-        self, features: NDArray[np.float32], scale: FixedPoint, tensor: Tensor
-    ) -> NDArray[np.int32]:
+    def encode(self, features: Float32s, scale: FixedPoint, tensor: Tensor) -> Int32s:
         """Return int32[n, F], the rows float32[n, F] at a scale."""
         if isinstance(scale, Ordered) or not (self._stochastic or self._feedback):
             return scale.encode(features)
@@ -218,7 +216,7 @@ class Rounding:
         forget(self._rests, tensor_id)
 
 
-def cut_into_fragments(values: NDArray[np.int32], words: Sequence[int], rows: int = 1) -> Fragments:
+def cut_into_fragments(values: Int32s, words: Sequence[int], rows: int = 1) -> Fragments:
     """Return the slices of the rows by the word of the fragment; the last is padded with zeros.
 
     A frame has that many rows.

@@ -13,8 +13,8 @@ from collections import deque
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
+from switchgnn.base.array_types import Int32s
 from switchgnn.host.compression import WHOLE_BITS
 from switchgnn.host.innetwork.endpoint import Endpoint
 from switchgnn.host.innetwork.schedule import BlockSchedule
@@ -35,7 +35,7 @@ from switchgnn.host.wire.header import (
 from switchgnn.host.wire.narrow import unpack_lanes
 
 # int32[W] by vertex; or by vertex and sum, see `SumReceiver`.
-Features = dict[int, NDArray[np.int32]]
+Features = dict[int, Int32s]
 _VERTEX_BITS = 32
 _LANE_BYTES = 4
 
@@ -176,7 +176,7 @@ class SumReceiver:
         ]
         return sorted(silent or oldest)
 
-    def sums(self) -> NDArray[np.int32]:
+    def sums(self) -> Int32s:
         """Return int32[Q, W], one sum per awaited vertex."""
         return self._sums.astype(np.int32)
 
@@ -212,7 +212,7 @@ class SumReceiver:
         news = [self._take_row(int(places[at]), header, rows[at], now) for at in named.tolist()]
         return any(news)
 
-    def _take_row(self, index: int, header: Header, lanes: NDArray[np.int32], now: float) -> bool:
+    def _take_row(self, index: int, header: Header, lanes: Int32s, now: float) -> bool:
         if header.is_fetch:
             self._note_answer(index)
             if recalled := self._recalled_at.pop(index, 0.0):
@@ -283,7 +283,7 @@ class SumReceiver:
         """Return the key of a fetched feature: its vertex, and its sum if that matters."""
         return index << _VERTEX_BITS | source if self._endpoint.per_sum else source
 
-    def _rows_of(self, header: Header, frame: memoryview) -> NDArray[np.int32]:
+    def _rows_of(self, header: Header, frame: memoryview) -> Int32s:
         """Return int32[K, W], the numbers in a frame of this fragment."""
         size = payload_bytes(self._unit.fragment, header.bits)
         begin = BODY_AT + places_bytes(header)
@@ -292,7 +292,7 @@ class SumReceiver:
         numbers = unpack_lanes(body.reshape(1, size), lanes, header.bits)
         return numbers.reshape(self._schedule.rows, self._lanes)
 
-    def _keep_feature(self, key: int, lanes: NDArray[np.int32], now: float) -> None:
+    def _keep_feature(self, key: int, lanes: Int32s, now: float) -> None:
         """Keep a raw feature, and add up the sums that lacked only this one."""
         self._features[key] = lanes
         self._asked_at.pop(key, None)
@@ -411,7 +411,7 @@ class SumReceiver:
         self._counters.sums_made += 1
         self._finish(index, total.view(np.int32), now)
 
-    def _finish(self, index: int, lanes: NDArray[np.int32], now: float) -> None:
+    def _finish(self, index: int, lanes: Int32s, now: float) -> None:
         self._sums[index] = lanes
         self._awaited[index] = HERE
         self._left -= 1

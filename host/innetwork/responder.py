@@ -4,8 +4,8 @@ from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from switchgnn.base.array_types import Int32s, Int64s
 from switchgnn.host.compression import WHOLE_BITS
 from switchgnn.host.innetwork.endpoint import Endpoint
 from switchgnn.host.innetwork.schedule import BlockSchedule
@@ -22,15 +22,15 @@ from switchgnn.host.wire.narrow import bits_needed, pack_lanes
 from switchgnn.planner.plan.manifest import Manifest
 
 # The slice of each row in a fragment, by the word of the fragment.
-Fragments = Mapping[int, NDArray[np.int32]]
+Fragments = Mapping[int, Int32s]
 # Returns int32[W], what a local row contributes to a requested sum; None: it does not.
-Contribution = Callable[[Header, int], NDArray[np.int32] | None]
+Contribution = Callable[[Header, int], Int32s | None]
 
 
 class Responder:
     """Answers other workers' fetches; `vertices`: int64[n], those of this worker, ascending."""
 
-    def __init__(self, endpoint: Endpoint, vertices: NDArray[np.int64]) -> None:
+    def __init__(self, endpoint: Endpoint, vertices: Int64s) -> None:
         self._endpoint = endpoint
         self._counters = endpoint.counters
         self._row = {int(vertex): row for row, vertex in enumerate(vertices)}

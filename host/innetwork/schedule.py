@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from switchgnn.base.array_types import Int32s, Int64s, Integers, UInt8s, UInt32s
 from switchgnn.host.wire import header
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.batches import FrameRows
@@ -25,11 +26,11 @@ class FeatureFrames:
         self,
         addresses: Addresses,
         block_id: int,
-        sources: NDArray[np.uint32],
+        sources: UInt32s,
         group_size: int,
-        count: NDArray[np.integer] | int = 1,
+        count: Integers | int = 1,
         *,
-        destinations: NDArray[np.uint32] | int = 0,
+        destinations: UInt32s | int = 0,
         session: int,
     ) -> None:
         size = len(sources)
@@ -46,7 +47,7 @@ class FeatureFrames:
         echoes[-1:] = True
         headers["extension"] = header.VERSION << 4 | echoes
         # By the width, the pool, and whether they are narrow.
-        self._frames_of: dict[tuple[int, int, bool], NDArray[np.uint8]] = {}
+        self._frames_of: dict[tuple[int, int, bool], UInt8s] = {}
 
     @property
     def count(self) -> int:
@@ -54,7 +55,7 @@ class FeatureFrames:
         return len(self._headers)
 
     def fill(
-        self, round_number: int, fragment: int, lanes: NDArray[np.int32], *, narrow: bool = False
+        self, round_number: int, fragment: int, lanes: Int32s, *, narrow: bool = False
     ) -> FrameRows:
         """Write round, fragment, payloads and checksums.
 
@@ -77,9 +78,7 @@ class FeatureFrames:
         write_checksums(frames, sizes)
         return FrameRows(frames, sizes)
 
-    def _write_narrow(
-        self, frames: NDArray[np.uint8], lanes: NDArray[np.int32]
-    ) -> NDArray[np.uint32]:
+    def _write_narrow(self, frames: UInt8s, lanes: Int32s) -> UInt32s:
         """Write bodies, lengths and Bits; return uint32[S], the bytes of each frame."""
         width = lanes.shape[1]
         needed = bits_needed(lanes)
@@ -96,7 +95,7 @@ class FeatureFrames:
             _headers_of(frames)["extension"][those] = extension
         return sizes
 
-    def _frames(self, width: int) -> NDArray[np.uint8]:
+    def _frames(self, width: int) -> UInt8s:
         """Return frames with that many numbers, still to be filled."""
         frames = np.zeros((self.count, header.feature_frame_bytes(width)), dtype=np.uint8)
         _headers_of(frames)[...] = self._headers
@@ -105,7 +104,7 @@ class FeatureFrames:
         return frames
 
 
-def _headers_of(frames: NDArray[np.uint8]) -> NDArray[np.void]:
+def _headers_of(frames: UInt8s) -> NDArray[np.void]:
     return frames[:, header.HEADER_AT : header.BODY_AT].view(header.HEADER_WORDS)[:, 0]
 
 
@@ -117,21 +116,21 @@ class BlockSchedule:
     rows: int  # Of a frame, K.
     frames: FeatureFrames
     # Int64[S · K + 1], where the local rows of each row of a frame begin in `send_row`.
-    send_row_indptr: NDArray[np.int64]
-    send_row: NDArray[np.int64]
+    send_row_indptr: Int64s
+    send_row: Int64s
     # Int64[S · K], the vertex of each partial sum, otherwise -1.
-    send_destination: NDArray[np.int64]
-    receive_vertex: NDArray[np.uint32]
+    send_destination: Int64s
+    receive_vertex: UInt32s
     # Int64[Q], the local rows of the vertices `receive_vertex`, uint32[Q].
-    receive_row: NDArray[np.int64]
+    receive_row: Int64s
     receive_count: list[int]  # The contributions each sum must have, in the same order.
     receive_index: dict[int, int]  # Index of a vertex among them.
     # Int64[Q + 1], where the vertices that each sum adds up begin.
-    neighbour_indptr: NDArray[np.int64]
-    neighbour_vertex: NDArray[np.uint32]
+    neighbour_indptr: Int64s
+    neighbour_vertex: UInt32s
     neighbour_owner: dict[int, int]  # The worker of each such vertex.
 
-    def payloads(self, lanes: NDArray[np.int32], combine: np.ufunc = np.add) -> NDArray[np.int32]:
+    def payloads(self, lanes: Int32s, combine: np.ufunc = np.add) -> Int32s:
         """Return int32[S · K, W], the rows of each frame in send order: one or several as one.
 
         Sums wrap modulo 2^32 like the switch's; those of a complete block cannot. `lanes`: int32[n,
@@ -147,7 +146,7 @@ class BlockSchedule:
         sums[filled] = combine.reduceat(rows.view(np.uint32), begins, dtype=np.uint32)
         return sums.view(np.int32)
 
-    def frames_of(self, rows: NDArray[np.int32]) -> NDArray[np.int32]:
+    def frames_of(self, rows: Int32s) -> Int32s:
         """Return int32[S, K · W], the numbers of each frame, given those of its rows."""
         return rows.reshape(self.frames.count, -1) if len(rows) else rows
 

@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from switchgnn.base.array_types import Int32s
 from switchgnn.host.errors import named_workers
 from switchgnn.host.innetwork.barrier import Barrier, Following, Meeting, opening, where
 from switchgnn.host.innetwork.endpoint import Endpoint
@@ -43,11 +43,11 @@ class UnitRound:
     opened: Callable[[Largest], bool]
     # Returns what this worker sends and awaits in a unit, and int32[S, W], the content of frames.
     schedule: Callable[[Following], BlockSchedule]
-    payloads: Callable[[Following], NDArray[np.int32]]
+    payloads: Callable[[Following], Int32s]
     # Returns what follows a unit, by its index, in its pool.
     following: Callable[[int], Following]
     # Takes int32[Q, W], the sums of a unit.
-    take: Callable[[Following, NDArray[np.int32]], None]
+    take: Callable[[Following, Int32s], None]
     # Hears that all workers are done with a unit.
     passed: Callable[[Following], None]
 

@@ -13,8 +13,8 @@ from collections.abc import Callable
 from math import inf
 
 import numpy as np
-from numpy.typing import NDArray
 
+from switchgnn.base.array_types import Bools
 from switchgnn.host.errors import LinkError
 from switchgnn.host.wire.batches import FrameBatch, FrameRows, new_batch
 from switchgnn.host.wire.header import ETHERNET_BYTES, KIND_AT, KIND_MASK, PROTOCOL
@@ -32,7 +32,7 @@ _ABSENCE = 0.002
 _LOOK_AGAIN = 0.005
 
 # Returns bool[N] for the N frames of a batch that were not taken yet: those of the second half.
-OfSecond = Callable[[FrameBatch], NDArray[np.bool_]]
+OfSecond = Callable[[FrameBatch], Bools]
 
 
 def kinds_from(first_kind: int, protocol: int = PROTOCOL) -> OfSecond:
@@ -41,10 +41,10 @@ def kinds_from(first_kind: int, protocol: int = PROTOCOL) -> OfSecond:
     by_kind = np.arange(256) & KIND_MASK >= first_kind
     kind_at, protocol_at = np.uint32(KIND_AT), np.uint32(_PROTOCOL_AT)
 
-    def of_second(batch: FrameBatch) -> NDArray[np.bool_]:
+    def of_second(batch: FrameBatch) -> Bools:
         begins = batch.begins[batch.first : batch.count]
         # The last frame may be too short, and the room end with it.
-        chosen: NDArray[np.bool_] = by_kind.take(batch.room.take(begins + kind_at, mode="clip"))
+        chosen: Bools = by_kind.take(batch.room.take(begins + kind_at, mode="clip"))
         if np.count_nonzero(chosen):
             chosen &= batch.room.take(begins + protocol_at, mode="clip") == protocol
             chosen &= batch.sizes[batch.first : batch.count] > KIND_AT

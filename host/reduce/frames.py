@@ -8,8 +8,8 @@ from ctypes import Structure, addressof
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from switchgnn.base.array_types import Int32s, Int64s
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.batches import FrameBatch, FrameRows
 from switchgnn.host.wire.header import (
@@ -93,7 +93,7 @@ class FragmentFrames:
             for code in range(len(WIDTHS))
         ]
 
-    def write(self, number: int, lanes: NDArray[np.int32], code: int) -> None:
+    def write(self, number: int, lanes: Int32s, code: int) -> None:
         """Write lanes, int32[k], as consecutive fragments; the last one as narrow as possible."""
         full, rest = divmod(len(lanes), LANES)
         rows = lanes[: full * LANES].reshape(full, LANES)
@@ -168,7 +168,7 @@ class ReducedBatch(NamedTuple):
     need further processing.
     """
 
-    numbers: NDArray[np.int64]
+    numbers: Int64s
     marked: int
     ignored: int
     left: list[int]

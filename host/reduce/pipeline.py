@@ -3,8 +3,8 @@
 from collections import deque
 
 import numpy as np
-from numpy.typing import NDArray
 
+from switchgnn.base.array_types import Bools, Int64s
 from switchgnn.host.congestion import CongestionWindow
 from switchgnn.host.reduce.frames import FragmentFrames, SumRing
 from switchgnn.host.reduce.reduction import Reduction
@@ -24,7 +24,7 @@ class Timers:
     repetitions of one fragment, at most.
     """
 
-    def __init__(self, awaited: NDArray[np.bool_], round_trip: RoundTrip, longest: float) -> None:
+    def __init__(self, awaited: Bools, round_trip: RoundTrip, longest: float) -> None:
         self._awaited, self._round_trip, self._longest = awaited, round_trip, longest
         slots = len(awaited)
         self._mask = slots - 1
@@ -60,13 +60,13 @@ class Timers:
         self._first_at[slots] = now
         self._schedule(numbers, now)
 
-    def resent(self, numbers: NDArray[np.int64], now: float) -> None:
+    def resent(self, numbers: Int64s, now: float) -> None:
         """Record fragments that are sent again."""
         slots = numbers & self._mask
         self._tries[slots] += 1
         self._schedule(numbers, now)
 
-    def _schedule(self, numbers: NDArray[np.int64], now: float) -> None:
+    def _schedule(self, numbers: Int64s, now: float) -> None:
         slots = numbers & self._mask
         attempts = np.minimum(self._tries[slots] - 1, _MOST_DOUBLINGS)
         timeouts = [self._timeout(each) for each in range(int(attempts.max()) + 1)]
@@ -81,7 +81,7 @@ class Timers:
         longest = max(self._longest, self._round_trip.timeout)
         return min(longest, self._round_trip.backed_off(attempts))
 
-    def arrived(self, numbers: NDArray[np.int64], now: float) -> None:
+    def arrived(self, numbers: Int64s, now: float) -> None:
         """Record fragments whose sums have come."""
         slots = numbers & self._mask
         self._due[slots] = _NEVER
@@ -123,7 +123,7 @@ class Timers:
         self._tries[slot] = answered + 1
         self._due[slot] = self._earliest = now + self._timeout(answered)
 
-    def due(self, now: float) -> NDArray[np.int64]:
+    def due(self, now: float) -> Int64s:
         """Return the fragments to repeat because their sums are overdue, ascending.
 
         At first only the oldest one is repeated: the answer tells if all wait for another worker.
@@ -138,7 +138,7 @@ class Timers:
             self._earliest = float(self._due.min())
         return late
 
-    def overtaken(self, now: float) -> NDArray[np.int64]:
+    def overtaken(self, now: float) -> Int64s:
         """Return the fragments that were sent once, clearly before one whose sum has come."""
         if now >= self._suspicious_at:
             self._latest = max(self._latest, self._suspicion)
@@ -241,13 +241,13 @@ class FragmentPipeline:
             self.repeat(late, now)
         return len(overtaken) + len(late)
 
-    def repeat(self, numbers: NDArray[np.int64], now: float) -> None:
+    def repeat(self, numbers: Int64s, now: float) -> None:
         """Send some fragments again, ascending ones."""
         self._timers.resent(numbers, now)
         for run in np.split(numbers, np.flatnonzero(np.diff(numbers) != 1) + 1):
             self._frames.send(self._link, int(run[0]), len(run))
 
-    def arrived(self, numbers: NDArray[np.int64], now: float) -> None:
+    def arrived(self, numbers: Int64s, now: float) -> None:
         """Take the sums that the ring has stored, as far as none before them is missing.
 
         DifferentMarksError: the workers reduce different tensors, from `base` on.

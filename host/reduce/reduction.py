@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from switchgnn.base.array_types import Int32s
 from switchgnn.host.errors import FeatureError
 from switchgnn.host.innetwork.errors import DisagreementError
 from switchgnn.host.reduce.frames import LANES, FragmentFrames, SumRing, fragments_of, spans
@@ -48,7 +49,7 @@ class Description:
         return self.length << 3 | TYPES.index(self.type) << 1 | self.average
 
     @property
-    def mark(self) -> NDArray[np.int32]:
+    def mark(self) -> Int32s:
         """A digest of it, int32[8]."""
         digest = hashlib.blake2b(self.bits.to_bytes(8, "big"), digest_size=4 * _MARK)
         return np.frombuffer(digest.digest(), dtype=_NUMBER)

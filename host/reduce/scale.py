@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
+
+from switchgnn.base.array_types import Float32s, Int32s, UInt8s
 
 # The code of a group with an infinity or NaN; its result is NaN throughout.
 NOT_FINITE = 255
@@ -30,7 +31,7 @@ _RANDOM_BITS = 16
 _RANDOM_STEP = 2.0**-_RANDOM_BITS
 
 
-def group_codes(values: NDArray[np.float32], group: int) -> NDArray[np.uint8]:
+def group_codes(values: Float32s, group: int) -> UInt8s:
     """Return uint8[ceil(N / group)], the exponent code of each group of values, float32[N].
 
     0: all magnitudes are at most 2^-126. From 1 to 254: the code is e + 126 for the smallest e with
@@ -81,9 +82,7 @@ class GroupScale:
         """2^s, steps of the last word per step of the first one."""
         return 1.0 if self.words == 1 else 2.0 ** (32 - self.workers.bit_length())
 
-    def quantise(
-        self, values: NDArray[np.float32], generator: np.random.Generator | None = None
-    ) -> NDArray[np.int32]:
+    def quantise(self, values: Float32s, generator: np.random.Generator | None = None) -> Int32s:
         """Return the words of each value in turn, int32; 0 if a value of the group is not finite.
 
         With a generator the last word is rounded up or down at random so that the mean is right.
@@ -104,9 +103,7 @@ class GroupScale:
             words[:, -1] = steps
         return words.reshape(-1)
 
-    def dequantise(
-        self, sums: NDArray[np.int32], out: NDArray[np.float32], divisor: int = 1
-    ) -> None:
+    def dequantise(self, sums: Int32s, out: Float32s, divisor: int = 1) -> None:
         """Write sums, int32[k · words], in units; NaN if some value is not finite.
 
         The sums may have any byte order. `divisor`: the number of workers for an average.
@@ -132,10 +129,10 @@ class GroupScale:
 class _IntegerScale:
     """The scale of integers, which the switch adds as they are."""
 
-    def quantise(self, values: NDArray[np.int32], _generator: object = None) -> NDArray[np.int32]:
+    def quantise(self, values: Int32s, _generator: object = None) -> Int32s:
         return values
 
-    def dequantise(self, sums: NDArray[np.int32], out: NDArray[np.int32], divisor: int = 1) -> None:
+    def dequantise(self, sums: Int32s, out: Int32s, divisor: int = 1) -> None:
         # Quotients are exact enough in float64, and rounded towards 0.
         out[:] = sums if divisor == 1 else sums / divisor
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from switchgnn.base.array_types import Float32s, Int32s
 from switchgnn.base.arrays import ArrayKind, pack_arrays
 from switchgnn.base.full_disk import writing
 from switchgnn.base.tasks import EventWriter, run_task
@@ -39,9 +40,7 @@ class AllReduceTask:
     pace: Pace
 
 
-def tensor_of(
-    kind: str, *, seed: int, worker: int, index: int, elements: int
-) -> NDArray[np.int32] | NDArray[np.float32]:
+def tensor_of(kind: str, *, seed: int, worker: int, index: int, elements: int) -> Int32s | Float32s:
     """Return a worker's made-up tensor of a round, [N].
 
     Integers have all of int32; floats are normally distributed, with scales from 2^-20 to 2^20.

@@ -15,6 +15,8 @@ from ctypes import CDLL, c_int, c_uint, c_void_p, get_errno
 import numpy as np
 from numpy.typing import NDArray
 
+from switchgnn.base.array_types import UInt8s, UInt32s
+
 # struct mmsghdr of 64-bit Linux: struct msghdr, then what was sent.
 _MESSAGE = np.dtype(
     [
@@ -44,9 +46,7 @@ class FrameBatch:
     bytes.
     """
 
-    def __init__(
-        self, room: NDArray[np.uint8], begins: NDArray[np.uint32], sizes: NDArray[np.uint32]
-    ) -> None:
+    def __init__(self, room: UInt8s, begins: UInt32s, sizes: UInt32s) -> None:
         self.room, self.begins, self.sizes = room, begins, sizes
         self.first = self.count = 0
         # One element of an array costs more than one of a view.
@@ -105,7 +105,7 @@ class FrameRows:
     `sizes`: uint32[S], the bytes of each, at most L; None: all have L.
     """
 
-    def __init__(self, frames: NDArray[np.uint8], sizes: NDArray[np.uint32] | None = None) -> None:
+    def __init__(self, frames: UInt8s, sizes: UInt32s | None = None) -> None:
         self.count, self.frame_bytes = len(frames), int(frames.shape[1])
         self._bytes = frames.reshape(-1).data
         self._messages, self._vectors = _messages(frames)
@@ -161,7 +161,7 @@ class FrameRows:
         return count
 
 
-def _messages(rows: NDArray[np.uint8]) -> tuple[NDArray[np.void], NDArray[np.void]]:
+def _messages(rows: UInt8s) -> tuple[NDArray[np.void], NDArray[np.void]]:
     count, size = rows.shape
     vectors = np.zeros(count, dtype=_VECTOR)
     vectors["base"] = rows.ctypes.data + np.arange(count, dtype=np.uint64) * np.uint64(size)

@@ -7,15 +7,15 @@ switch widens them with masks, and needs no sign extension.
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
+from switchgnn.base.array_types import Int32s, UInt8s, UInt32s
 from switchgnn.host.wire.header import GROUP_BYTES, allowed_bits
 
 _WORD_BITS = 32
 _GROUP = GROUP_BYTES * 8 // _WORD_BITS
 
 
-def bits_needed(values: NDArray[np.int32]) -> NDArray[np.uint8]:
+def bits_needed(values: Int32s) -> UInt8s:
     """Return uint8[K], the fewest bits that hold the numbers of each row, int32[K, W]."""
     if not values.size:
         return np.zeros(len(values), dtype=np.uint8)
@@ -29,7 +29,7 @@ def bits_needed(values: NDArray[np.int32]) -> NDArray[np.uint8]:
     return needed
 
 
-def pack_lanes(values: NDArray[np.int32], bits: int) -> NDArray[np.uint8]:
+def pack_lanes(values: Int32s, bits: int) -> UInt8s:
     """Return uint8[K, B], the bodies of rows int32[K, W] that fit in these bits."""
     rows, lanes = values.shape
     if bits == 0:
@@ -42,26 +42,26 @@ def pack_lanes(values: NDArray[np.int32], bits: int) -> NDArray[np.uint8]:
     padded = np.zeros((rows, groups, parts, _GROUP), dtype=np.int32)
     padded.reshape(rows, groups * parts * _GROUP)[:, :lanes] = values
     biased = (padded + np.int32(1 << (bits - 1))).astype(np.uint32) << _shifts(bits)
-    packed: NDArray[np.uint8] = np.bitwise_or.reduce(biased, axis=2).astype(">u4").view(np.uint8)
+    packed: UInt8s = np.bitwise_or.reduce(biased, axis=2).astype(">u4").view(np.uint8)
     return packed.reshape(rows, groups * GROUP_BYTES)
 
 
-def unpack_lanes(bodies: NDArray[np.uint8], lanes: int, bits: int) -> NDArray[np.int32]:
+def unpack_lanes(bodies: UInt8s, lanes: int, bits: int) -> Int32s:
     """Return int32[K, W], the numbers of bodies uint8[K, B]."""
     rows = len(bodies)
     if bits == 0:
         return np.zeros((rows, lanes), dtype=np.int32)
     words = np.ascontiguousarray(bodies).view(">u4").astype(np.uint32)
     if bits == _WORD_BITS:
-        whole: NDArray[np.int32] = words.view(np.int32)
+        whole: Int32s = words.view(np.int32)
         return whole
     groups, shifts = words.shape[1] // _GROUP, _shifts(bits)
     biased = words.reshape(rows, groups, 1, _GROUP) >> shifts & np.uint32((1 << bits) - 1)
     numbers = biased.astype(np.int32).reshape(rows, groups * len(shifts) * _GROUP)
-    unbiased: NDArray[np.int32] = numbers[:, :lanes] - np.int32(1 << (bits - 1))
+    unbiased: Int32s = numbers[:, :lanes] - np.int32(1 << (bits - 1))
     return unbiased
 
 
-def _shifts(bits: int) -> NDArray[np.uint32]:
+def _shifts(bits: int) -> UInt32s:
     """Return uint32[P, 1]: where each part of a word begins."""
     return np.arange(_WORD_BITS - bits, -1, -bits, dtype=np.uint32)[:, np.newaxis]

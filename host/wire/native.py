@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from switchgnn.base.array_types import UInt8s, UInt32s
 from switchgnn.base.native import CompilerError, LibrarySource, compiled_library
 from switchgnn.host.errors import HostError
 from switchgnn.host.wire import header
@@ -154,7 +154,7 @@ def _source() -> LibrarySource:
     )
 
 
-def write_checksums(frames: NDArray[np.uint8], sizes: NDArray[np.uint32] | None = None) -> None:
+def write_checksums(frames: UInt8s, sizes: UInt32s | None = None) -> None:
     """Write the checksums of frames, uint8[S, L], contiguous; `sizes`: uint32[S], else all L."""
     native = native_frames()
     count, room = frames.shape
@@ -225,9 +225,7 @@ class SumFastPath:
     that each sum must have; of bundles, with several `rows` in a frame, the plan says it all.
     """
 
-    def __init__(
-        self, vertices: NDArray[np.uint32], counts: NDArray[np.uint32], rows: int = 1
-    ) -> None:
+    def __init__(self, vertices: UInt32s, counts: UInt32s, rows: int = 1) -> None:
         order = np.argsort(vertices, kind="stable")
         self._indices = order.astype(np.uint32)
         self._vertices = np.ascontiguousarray(vertices[order], dtype=np.uint32)
@@ -241,13 +239,7 @@ class SumFastPath:
         )
         self._groups, self._accepted = np.zeros((2, 0), dtype=np.uint32)
 
-    def open(
-        self,
-        session: int,
-        unit: header.Unit,
-        awaited: NDArray[np.uint8],
-        payloads: NDArray[np.uint8],
-    ) -> None:
+    def open(self, session: int, unit: header.Unit, awaited: UInt8s, payloads: UInt8s) -> None:
         """Begin a unit. `awaited`: uint8[Q], 1 for sums to take. `payloads`: uint8[Q · 4 W]."""
         round_number, block, fragment = unit
         self._fast_path.round = header.session_and_round(session, round_number)

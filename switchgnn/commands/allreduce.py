@@ -15,6 +15,7 @@ import typer
 from numpy.typing import NDArray
 from rich.console import Console
 
+from switchgnn.base.array_types import Float32s
 from switchgnn.base.arrays import read_arrays
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.interruptible import end_like_interrupted
@@ -53,9 +54,7 @@ from switchgnn.host.reduce.worker import FLOATS, INTEGERS, REDUCED, AllReduceTas
 from switchgnn.host.registry import SWITCH
 from switchgnn.host.transport import LinkConfig
 from switchgnn.p4src import load_program
-from switchgnn.planner.build import build_plan
-from switchgnn.planner.graphs.graph import graph_from_edges
-from switchgnn.planner.plan.files import write_plan
+from switchgnn.planner import build_plan, graph_from_edges, write_plan
 from switchgnn.planner.plan.leaf_spine import LeafSpineParts, split_for_leaf_spine
 from switchgnn.topologies import Fabric, FabricChoice, WireBytes, carried
 from switchgnn.topologies.forkserver import Forkserver
@@ -254,7 +253,7 @@ def _tensors(options: ReduceOptions, kind: str) -> list[NDArray[Any]]:
     ]
 
 
-def _compare_floats(options: ReduceOptions, sums: NDArray[np.float32]) -> tuple[float, float, bool]:
+def _compare_floats(options: ReduceOptions, sums: Float32s) -> tuple[float, float, bool]:
     """Return the error that comes closest to its bound, that bound, and whether all are within."""
     tensors = _tensors(options, FLOATS)
     exact = reduce(np.add, tensors, np.zeros(options.elements, dtype=np.float64))

@@ -28,9 +28,8 @@ from switchgnn.base.network_file import (
     read_network,
 )
 from switchgnn.commands.shared.console import plain_console
+from switchgnn.controller import ControllerError, program_cookie
 from switchgnn.controller.controls.session import Session
-from switchgnn.controller.errors import ControllerError
-from switchgnn.controller.p4runtime.client import program_cookie
 from switchgnn.controller.target import client_of
 from switchgnn.host.wire.header import FEATURE_FRAME_BYTES
 from switchgnn.p4src import load_program

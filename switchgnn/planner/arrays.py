@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from switchgnn.base.array_types import Bools, Int32s, Int64s, Integers
 from switchgnn.base.files import reason_to_distrust
 
 if TYPE_CHECKING:
@@ -67,14 +68,14 @@ class Compiled(Generic[_Parameters, _Result]):
 _HASHES = 2**31
 
 
-def indptr_of_keys(key: NDArray[np.integer], size: int) -> NDArray[np.int64]:
+def indptr_of_keys(key: Integers, size: int) -> Int64s:
     """Return where the sorted rows of each key begin, int64[size + 1]; 0 <= key < size."""
     indptr = np.zeros(size + 1, dtype=np.int64)
     _count(key, indptr[1:])
     return np.cumsum(indptr, out=indptr)
 
 
-def sort_by_key(key: NDArray[np.integer], size: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+def sort_by_key(key: Integers, size: int) -> tuple[Int64s, Int32s]:
     """Sort stably by numbers 0 <= key < size.
 
     Returns (indptr int64[size + 1], order int32[E]); row k is order[indptr[k] : indptr[k + 1]].
@@ -83,7 +84,7 @@ def sort_by_key(key: NDArray[np.integer], size: int) -> tuple[NDArray[np.int64],
     return indptr, _order_of(key, indptr[:-1].copy())
 
 
-def sort_by_keys(*keys: NDArray[np.integer]) -> NDArray[np.int32]:
+def sort_by_keys(*keys: Integers) -> Int32s:
     """Do what numpy.lexsort does, int32[E], in O(E + largest key) for each key."""
     order = np.arange(len(keys[0]), dtype=np.int32)
     for key in keys:
@@ -91,27 +92,25 @@ def sort_by_keys(*keys: NDArray[np.integer]) -> NDArray[np.int32]:
     return order
 
 
-def are_offsets(indptr: NDArray[np.integer], end: int) -> bool:
+def are_offsets(indptr: Integers, end: int) -> bool:
     """Return whether an untrusted indptr rises from 0 to `end`; differences may overflow."""
     if len(indptr) == 0 or indptr[0] != 0 or indptr[-1] != end:
         return False
     return not np.any(indptr[1:] < indptr[:-1])
 
 
-def strange_row(indptr: NDArray[np.int64], indices: NDArray[np.int32]) -> tuple[str, int] | None:
+def strange_row(indptr: Int64s, indices: Int32s) -> tuple[str, int] | None:
     """Return ("loop", row) or ("order", row) for the first row that is not simple and ascending."""
     kind, row = _find_strange(indptr, indices)
     return (("loop", "order")[kind], row) if kind >= 0 else None
 
 
-def is_symmetric(indptr: NDArray[np.int64], indices: NDArray[np.int32]) -> bool:
+def is_symmetric(indptr: Int64s, indices: Int32s) -> bool:
     """Return whether every edge is there in both directions; rows must ascend strictly."""
     return bool(_meets_its_reverse(indptr, indices, indptr[:-1].copy()))
 
 
-def thin(
-    indptr: NDArray[np.int64], indices: NDArray[np.int32], share: float
-) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+def thin(indptr: Int64s, indices: Int32s, share: float) -> tuple[Int64s, Int32s]:
     """Keep a share of the edges of an undirected graph, the same ones each time.
 
     `indptr` int64[V + 1] and `indices` int32[2E]; returns the same for the edges that stay.
@@ -123,13 +122,7 @@ def thin(
 
 
 @Compiled
-def _keep_some(
-    indptr: NDArray[np.int64],
-    indices: NDArray[np.int32],
-    below: np.int64,
-    kept: NDArray[np.int64],
-    few: NDArray[np.int32],
-) -> int:
+def _keep_some(indptr: Int64s, indices: Int32s, below: np.int64, kept: Int64s, few: Int32s) -> int:
     """Keep edges whose hash is under `below`; it is the same in both directions."""
     edges = 0
     for u in range(len(indptr) - 1):
@@ -146,14 +139,14 @@ def _keep_some(
 
 
 @Compiled
-def _count(key: NDArray[np.integer], rows: NDArray[np.int64]) -> None:
+def _count(key: Integers, rows: Int64s) -> None:
     """Count the edges of each key; numpy.bincount would copy the keys to int64."""
     for edge in range(len(key)):
         rows[key[edge]] += 1
 
 
 @Compiled
-def _order_of(key: NDArray[np.integer], free: NDArray[np.int64]) -> NDArray[np.int32]:
+def _order_of(key: Integers, free: Int64s) -> Int32s:
     """Return the order of a stable sort; consumes `free`, the next index of each key."""
     order = np.empty(len(key), dtype=np.int32)
     for edge in range(len(key)):
@@ -164,7 +157,7 @@ def _order_of(key: NDArray[np.integer], free: NDArray[np.int64]) -> NDArray[np.i
 
 
 @Compiled
-def _find_strange(indptr: NDArray[np.int64], indices: NDArray[np.int32]) -> tuple[int, int]:
+def _find_strange(indptr: Int64s, indices: Int32s) -> tuple[int, int]:
     for row in range(len(indptr) - 1):
         before = -1
         for at in range(indptr[row], indptr[row + 1]):
@@ -178,9 +171,7 @@ def _find_strange(indptr: NDArray[np.int64], indices: NDArray[np.int32]) -> tupl
 
 
 @Compiled
-def _meets_its_reverse(
-    indptr: NDArray[np.int64], indices: NDArray[np.int32], unread: NDArray[np.int64]
-) -> bool:
+def _meets_its_reverse(indptr: Int64s, indices: Int32s, unread: Int64s) -> bool:
     """Return whether the reverse of each edge is what its other row has next, as rows ascend."""
     for u in range(len(indptr) - 1):
         for at in range(indptr[u], indptr[u + 1]):
@@ -192,7 +183,7 @@ def _meets_its_reverse(
     return True
 
 
-def starts_group(*keys: NDArray[np.integer]) -> NDArray[np.bool_]:
+def starts_group(*keys: Integers) -> Bools:
     """Return where sorted rows of keys change; the first row counts as a change."""
     new = np.zeros(len(keys[0]), dtype=bool)
     new[:1] = True
@@ -201,17 +192,15 @@ def starts_group(*keys: NDArray[np.integer]) -> NDArray[np.bool_]:
     return new
 
 
-def rank_in_group(*keys: NDArray[np.integer]) -> NDArray[np.int64]:
+def rank_in_group(*keys: Integers) -> Int64s:
     """Return the position of each row within its group of equal, sorted keys."""
     positions = np.arange(len(keys[0]))
     starts = np.where(starts_group(*keys), positions, 0)
-    ranks: NDArray[np.int64] = positions - np.maximum.accumulate(starts)
+    ranks: Int64s = positions - np.maximum.accumulate(starts)
     return ranks
 
 
-def rank_within(
-    groups: Sequence[NDArray[Any]], by: Sequence[NDArray[Any]] = ()
-) -> NDArray[np.int64]:
+def rank_within(groups: Sequence[NDArray[Any]], by: Sequence[NDArray[Any]] = ()) -> Int64s:
     """Return the rank of each row, in no order, within its group of equal keys.
 
     Rows ascend by the last key of `by`, then by the one before it, then as they come.
@@ -222,15 +211,15 @@ def rank_within(
     return rank
 
 
-def ranges(starts: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.int64]:
+def ranges(starts: Int64s, counts: Int64s) -> Int64s:
     """Return start, start + 1, ... count numbers for each start, one after another."""
     total = int(counts.sum())
     before = np.cumsum(counts) - counts
-    joined: NDArray[np.int64] = np.arange(total) + np.repeat(starts - before, counts)
+    joined: Int64s = np.arange(total) + np.repeat(starts - before, counts)
     return joined
 
 
-def indptr_of(sizes: NDArray[np.integer]) -> NDArray[np.int64]:
+def indptr_of(sizes: Integers) -> Int64s:
     """Return where each group begins, and where the last one ends."""
     indptr = np.zeros(len(sizes) + 1, dtype=np.int64)
     np.cumsum(sizes, out=indptr[1:])
@@ -250,9 +239,7 @@ def concatenate(records: Sequence[_Record]) -> _Record:
 _CELLS_PER_KEY, _CELLS = 4, 1 << 22
 
 
-def number_keys(
-    keys: NDArray[np.integer], bound: int
-) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+def number_keys(keys: Integers, bound: int) -> tuple[Int64s, Int32s]:
     """Return the distinct keys, int64[N], and the index of each key among them, int32[E].
 
     Does what numpy.unique does; 0 <= key < bound. A small bound takes a table in O(keys + bound).
@@ -266,14 +253,12 @@ def number_keys(
     return distinct, index[keys]
 
 
-def number_ids(ids: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+def number_ids(ids: Int32s) -> tuple[Int64s, Int32s]:
     """Return `number_keys` of vertex ids."""
     return number_keys(ids, int(ids.max(initial=-1)) + 1)
 
 
-def number_pairs(
-    one: NDArray[np.integer], other: NDArray[np.integer]
-) -> tuple[tuple[NDArray[np.int32], NDArray[np.int32]], NDArray[np.int32]]:
+def number_pairs(one: Integers, other: Integers) -> tuple[tuple[Int32s, Int32s], Int32s]:
     """Return `distinct_pairs`, and the index of each pair among them, int32[E]."""
     size = int(other.max(initial=0)) + 1
     bound = (int(one.max(initial=0)) + 1) * size
@@ -281,9 +266,7 @@ def number_pairs(
     return _split(pairs, size), number
 
 
-def distinct_pairs(
-    one: NDArray[np.integer], other: NDArray[np.integer]
-) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+def distinct_pairs(one: Integers, other: Integers) -> tuple[Int32s, Int32s]:
     """Return the distinct pairs of numbers from 0, sorted: int32[N] each."""
     size = int(other.max(initial=0)) + 1
     bound = (int(one.max(initial=0)) + 1) * size
@@ -293,7 +276,7 @@ def distinct_pairs(
     )
 
 
-def pair_keys(one: NDArray[np.integer], other: NDArray[np.integer], size: int) -> NDArray[np.int64]:
+def pair_keys(one: Integers, other: Integers, size: int) -> Int64s:
     """Return one number for each pair, in the order of the pairs; 0 <= other < size."""
     keys = one.astype(np.int64)
     keys *= size
@@ -301,16 +284,16 @@ def pair_keys(one: NDArray[np.integer], other: NDArray[np.integer], size: int) -
     return keys
 
 
-def _split(pairs: NDArray[np.int64], size: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+def _split(pairs: Int64s, size: int) -> tuple[Int32s, Int32s]:
     first, second = np.divmod(pairs, size)
     return first.astype(np.int32), second.astype(np.int32)
 
 
-def _fits_table(keys: NDArray[np.integer], bound: int) -> bool:
+def _fits_table(keys: Integers, bound: int) -> bool:
     return bound <= max(_CELLS_PER_KEY * len(keys), _CELLS)
 
 
-def _distinct_by_table(keys: NDArray[np.integer], bound: int) -> NDArray[np.int64]:
+def _distinct_by_table(keys: Integers, bound: int) -> Int64s:
     present = np.zeros(bound, dtype=np.bool_)
     present[keys] = True
     return np.flatnonzero(present)
@@ -320,18 +303,18 @@ def _distinct_by_table(keys: NDArray[np.integer], bound: int) -> NDArray[np.int6
 class Incidence:
     """A bipartite graph of N sources and D destinations, both numbered from 0."""
 
-    source: NDArray[np.int32]  # [E]
-    destination: NDArray[np.int32]  # [E]
+    source: Int32s  # [E]
+    destination: Int32s  # [E]
     sources: int
     destinations: int
 
     @cached_property
-    def rows(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    def rows(self) -> tuple[Int64s, Int32s]:
         """(indptr int64[D + 1], indices int32[E]): the sources of each destination."""
         indptr, order = sort_by_key(self.destination, self.destinations)
         return indptr, self.source[order]
 
     @cached_property
-    def degree(self) -> NDArray[np.int64]:
+    def degree(self) -> Int64s:
         """int64[D], the sources of each destination."""
         return np.diff(self.rows[0])

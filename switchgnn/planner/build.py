@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from switchgnn.base.array_types import Bools, Int32s, Integers
 from switchgnn.planner.arrays import distinct_pairs
 from switchgnn.planner.blocks.leaf_spine import find_blocks_over
 from switchgnn.planner.blocks.refine import number_side_by_side
@@ -61,7 +61,7 @@ from switchgnn.planner.strategies import (
 
 Progress = Callable[[str], None]
 # bool[V] for both directions, or one for each.
-Left = NDArray[np.bool_] | Mapping[Direction, NDArray[np.bool_]]
+Left = Bools | Mapping[Direction, Bools]
 _MULTICAST, _METIS = "multicast", "metis"
 
 
@@ -78,7 +78,7 @@ def build_plan(
     weight: float = 0.0,
     order: str = "gamr",
     directions: str = "forward",
-    assignment: NDArray[np.integer] | None = None,
+    assignment: Integers | None = None,
     banks: int = BANKS,
     lanes: int = BANK_LANES,
     rows: int = 1,
@@ -145,7 +145,7 @@ def build_resolved(
     program: str,
     seed: int,
     directions: str = "forward",
-    assignment: NDArray[np.integer] | None = None,
+    assignment: Integers | None = None,
     fits: Callable[[Plan], bool] | None = None,
     left: Left | None = None,
     progress: Progress | None = None,
@@ -279,9 +279,9 @@ class _Stages:
     program: str
     seed: int
     graph: Graph
-    owner: NDArray[np.int32]  # [V], the worker of each vertex
+    owner: Int32s  # [V], the worker of each vertex
     # [V] by direction, the destinations that are left to the hosts
-    left: dict[Direction, NDArray[np.bool_]] | None
+    left: dict[Direction, Bools] | None
     formed: Sequence[DirectionPlan]
     room: int  # the sums that have a slot at once in the plan's one switch
     choose: SendStrategy
@@ -436,11 +436,11 @@ def _predict(
     )
 
 
-def _per_worker(rows: NDArray[np.int32], workers: int) -> tuple[int, ...]:
+def _per_worker(rows: Int32s, workers: int) -> tuple[int, ...]:
     return tuple(np.bincount(rows, minlength=workers).tolist())
 
 
-def one_block(boundary: BoundaryEdges, slots: int, seed: int) -> NDArray[np.int32]:
+def one_block(boundary: BoundaryEdges, slots: int, seed: int) -> Int32s:
     """Put all boundary edges into one block, even where it exceeds the slots."""
     if slots < BANKS:
         raise PlannerError(
@@ -469,11 +469,11 @@ def _checked_room(blocks: str, context: PlanContext, formed: Sequence[DirectionP
 
 def _left_to_hosts(
     left: Left | None, boundary: BoundaryEdges, vertices: int, wanted: Sequence[Direction]
-) -> dict[Direction, NDArray[np.bool_]] | None:
+) -> dict[Direction, Bools] | None:
     """Return the destinations that hosts serve by direction; None where there are none."""
     if left is None:
         return None
-    chosen: dict[Direction, NDArray[np.bool_]] = {}
+    chosen: dict[Direction, Bools] = {}
     ends = {Direction.FORWARD: boundary.destination, Direction.BACKWARD: boundary.source}
     for direction, end in ends.items():
         chosen[direction] = np.zeros(vertices, dtype=np.bool_)

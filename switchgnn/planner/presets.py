@@ -8,9 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
+from switchgnn.base.array_types import Int64s
 from switchgnn.base.machine import how_to_install
 from switchgnn.base.names import no_such
 from switchgnn.planner.blocks.hypergraph import has_mtkahypar
@@ -82,7 +80,7 @@ class PlanRequest:
             )
         return self
 
-    def load_assignment(self) -> NDArray[np.int64] | None:
+    def load_assignment(self) -> Int64s | None:
         """Return the assignment in the file, or None without one."""
         return None if self.assignment is None else load_assignment(self.assignment)
 

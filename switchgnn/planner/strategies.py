@@ -10,8 +10,8 @@ from functools import partial
 from typing import Protocol, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from switchgnn.base.array_types import Bools, Int32s
 from switchgnn.base.names import no_such
 from switchgnn.planner.arrays import distinct_pairs
 from switchgnn.planner.blocks.destination import destination, destination_cover
@@ -38,7 +38,7 @@ class PartitionStrategy(Protocol):
     Returns int32[V], 0 <= worker < workers; every worker has a vertex.
     """
 
-    def __call__(self, graph: Graph, workers: int, seed: int) -> NDArray[np.int32]:
+    def __call__(self, graph: Graph, workers: int, seed: int) -> Int32s:
         """See the class."""
 
 
@@ -48,7 +48,7 @@ class BlockStrategy(Protocol):
     Returns int32[E], numbered from 1 without gaps. A block has at most `slots` destinations.
     """
 
-    def __call__(self, boundary: BoundaryEdges, slots: int, seed: int) -> NDArray[np.int32]:
+    def __call__(self, boundary: BoundaryEdges, slots: int, seed: int) -> Int32s:
         """See the class."""
 
 
@@ -59,9 +59,7 @@ class SendStrategy(Protocol):
     partial sum one. Returns bool[E]: u is sent (True), or a partial sum for v of the worker of u.
     """
 
-    def __call__(
-        self, boundary: BoundaryEdges, block: NDArray[np.int32], weight: float
-    ) -> NDArray[np.bool_]:
+    def __call__(self, boundary: BoundaryEdges, block: Int32s, weight: float) -> Bools:
         """See the class."""
 
 
@@ -72,7 +70,7 @@ class OrderStrategy(Protocol):
     every (block, source) that has an edge exactly once, blocks ascending.
     """
 
-    def __call__(self, boundary: BoundaryEdges, block: NDArray[np.int32], seed: int) -> SendOrder:
+    def __call__(self, boundary: BoundaryEdges, block: Int32s, seed: int) -> SendOrder:
         """See the class."""
 
 
@@ -173,7 +171,7 @@ def find_blocks(name: str, workers: int, known: Mapping[str, BlockStrategy]) -> 
     return find_strategy("block", name, known)
 
 
-def check_blocks(name: str, boundary: BoundaryEdges, block: NDArray[np.int32], slots: int) -> None:
+def check_blocks(name: str, boundary: BoundaryEdges, block: Int32s, slots: int) -> None:
     """Check that a strategy returned what BlockStrategy promises."""
     if block.shape != (len(boundary),):
         raise PlannerError(f"Block strategy {name} must give one block for each boundary edge.")
@@ -186,15 +184,13 @@ def check_blocks(name: str, boundary: BoundaryEdges, block: NDArray[np.int32], s
         )
 
 
-def check_sends(name: str, boundary: BoundaryEdges, by_vertex: NDArray[np.bool_]) -> None:
+def check_sends(name: str, boundary: BoundaryEdges, by_vertex: Bools) -> None:
     """Check that a strategy returned what SendStrategy promises."""
     if by_vertex.shape != (len(boundary),) or by_vertex.dtype != np.bool_:
         raise PlannerError(f"Send strategy {name} must give one truth value per boundary edge.")
 
 
-def check_order(
-    name: str, boundary: BoundaryEdges, block: NDArray[np.int32], sends: SendOrder
-) -> None:
+def check_order(name: str, boundary: BoundaryEdges, block: Int32s, sends: SendOrder) -> None:
     """Check that a strategy returned what OrderStrategy promises."""
     needed = distinct_pairs(block, boundary.source)
     by_pair = np.lexsort((sends.source, sends.block))

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from bench.loads.unchanged import RoundOfPlan
-from switchgnn.planner.build import build_plan
-from switchgnn.planner.direction import Direction
+from switchgnn.planner import Direction, build_plan
 from tests.host.direct.crew import random_case
 
 WORKERS, GROUP = 5, 4

@@ -13,8 +13,7 @@ from switchgnn.base.network_file import Interface, interface_named, read_network
 from switchgnn.commands import network as command
 from switchgnn.commands.application import app
 from switchgnn.commands.doctor import Finding, examine, examine_network
-from switchgnn.controller import P4RuntimeClient
-from switchgnn.controller.p4runtime.client import program_cookie
+from switchgnn.controller import P4RuntimeClient, program_cookie
 from switchgnn.p4src import load_strawman
 from switchgnn.topologies import Target
 from tests.network.usual import described_star

@@ -13,8 +13,7 @@ from switchgnn.commands.train.measured import Cost, MeasuredCosts, measured_here
 from switchgnn.commands.train.plan import plan_of, predict_transport
 from switchgnn.host.errors import HostError
 from switchgnn.host.registry import SWITCH
-from switchgnn.planner.direction import Direction
-from switchgnn.planner.graphs.boundary import boundary_edges
+from switchgnn.planner import Direction, boundary_edges
 from switchgnn.profiles import find_profile
 from switchgnn.softswitch.native.engine import Ahead
 from switchgnn.topologies import Backend

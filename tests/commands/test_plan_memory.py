@@ -8,8 +8,7 @@ from typer.testing import CliRunner
 
 from switchgnn.commands.application import app
 from switchgnn.controller.check import Use
-from switchgnn.planner.errors import PlannerError
-from switchgnn.planner.plan.files import read_switch_part
+from switchgnn.planner import PlannerError, read_switch_part
 from switchgnn.profiles import PlanMemory, ProfileError, find_profile, known_profiles
 from tests.commands.test_plan import plan, plan_json
 

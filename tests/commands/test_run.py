@@ -20,8 +20,7 @@ from switchgnn.commands.run import reference
 from switchgnn.commands.run.reference import Comparison
 from switchgnn.commands.shared.runner import shares_of
 from switchgnn.host.worker import features_of_round, result_file
-from switchgnn.planner import build_plan, load_graph, write_plan
-from switchgnn.planner.graphs.graph import graph_from_edges
+from switchgnn.planner import build_plan, graph_from_edges, load_graph, write_plan
 from switchgnn.softswitch.errors import SoftSwitchError
 from switchgnn.softswitch.native.build import VARIABLE, Backend, backend_here
 from switchgnn.topologies.targets import Target

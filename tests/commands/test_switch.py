@@ -11,9 +11,7 @@ from switchgnn.base.machine import python_program
 from switchgnn.base.network import NetworkError
 from switchgnn.base.network_file import SwitchTarget, network_text
 from switchgnn.commands.switch import ProgramError, as_described, find_program
-from switchgnn.controller import P4RuntimeClient
-from switchgnn.controller.counters import read_counters
-from switchgnn.controller.p4runtime.client import program_cookie
+from switchgnn.controller import P4RuntimeClient, program_cookie, read_counters
 from switchgnn.p4src import load_program, load_strawman
 from switchgnn.p4src.program import SWITCHGNN
 from switchgnn.softswitch.daemon.serving import SwitchOptions

@@ -18,10 +18,8 @@ from switchgnn.commands.train.plan import (
 )
 from switchgnn.host.pace import Pace
 from switchgnn.host.registry import HOST, HOST_PARTIAL, SWITCH
-from switchgnn.planner.graphs.boundary import boundary_edges
+from switchgnn.planner import PlanRequest, boundary_edges, read_assignment
 from switchgnn.planner.partition.leaf_spine import LeafSpine
-from switchgnn.planner.plan.files import read_assignment
-from switchgnn.planner.presets import PlanRequest
 from switchgnn.training.compression import CompressionOptions
 from switchgnn.training.data.load import load_dataset
 from switchgnn.training.layers.models import ModelOptions

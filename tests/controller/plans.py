@@ -4,12 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from switchgnn.controller import P4RuntimeClient
+from switchgnn.controller import P4RuntimeClient, SwitchPlan
 from switchgnn.controller.change import change_between, read_state
-from switchgnn.controller.plan import SwitchPlan
 from switchgnn.p4src import load_program
-from switchgnn.planner import build_plan, graph_from_edges, write_plan
-from switchgnn.planner.plan.plan import SwitchPart
+from switchgnn.planner import SwitchPart, build_plan, graph_from_edges, write_plan
 from tests.support.speed import seconds_here
 
 BANKS = 8

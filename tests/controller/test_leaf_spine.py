@@ -24,10 +24,8 @@ from switchgnn.controller.controls.loop import (
 from switchgnn.controller.controls.reduce import Reduce
 from switchgnn.controller.controls.rewrite import Rewrite
 from switchgnn.controller.controls.session import Session, Tier, WorkerPorts
-from switchgnn.planner.build import build_plan
-from switchgnn.planner.graphs.load import load_graph
+from switchgnn.planner import build_plan, load_graph, write_plan
 from switchgnn.planner.partition.leaf_spine import even_leaf_spine
-from switchgnn.planner.plan.files import write_plan
 from switchgnn.planner.plan.leaf_spine import split_for_leaf_spine
 
 # Workers 0 to 2 are on leaf 0, ports 1 to 3; the spines are on its ports 4 and 5.

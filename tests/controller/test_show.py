@@ -13,9 +13,7 @@ from switchgnn.controller.controls.congestion import Marking
 from switchgnn.controller.errors import OtherProgramError, PipelineMissingError, PlanRefusedError
 from switchgnn.controller.target import parts_for
 from switchgnn.p4src import load_program
-from switchgnn.planner.build import build_plan
-from switchgnn.planner.graphs.load import load_graph
-from switchgnn.planner.plan.files import write_plan
+from switchgnn.planner import build_plan, load_graph, write_plan
 from tests.controller.plans import make_plan, write_ring
 from tests.network.usual import described_leaf_spine, described_star
 

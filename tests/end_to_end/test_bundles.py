@@ -5,9 +5,8 @@ from contextlib import ExitStack
 import numpy as np
 import pytest
 
-from switchgnn.planner import Direction
+from switchgnn.planner import Direction, PlanContext, PlanRequest, resolve_strategies
 from switchgnn.planner.build import build_resolved
-from switchgnn.planner.presets import PlanContext, PlanRequest, resolve_strategies
 from tests.end_to_end.conftest import VERTICES, WORKERS
 from tests.end_to_end.test_strategies import AGAIN, wrong_elements
 from tests.support.fabrics import PATIENT, Team

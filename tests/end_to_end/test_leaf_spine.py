@@ -7,10 +7,9 @@ import pytest
 from switchgnn.commands.run import RunOptions, run_job
 from switchgnn.host.pace import Pace
 from switchgnn.host.wire.header import BARRIER_FRAME_BYTES
-from switchgnn.planner.graphs.load import load_graph
+from switchgnn.planner import PlanRequest, load_graph
 from switchgnn.planner.partition.leaf_spine import even_leaf_spine
 from switchgnn.planner.partition.metis_leaf_spine import metis_leaf_spine
-from switchgnn.planner.presets import PlanRequest
 from tests.end_to_end.conftest import LEAF_SPINE, run_json, succeeded
 from tests.support.commands import forkserver
 from tests.support.markers import COMBINATIONS, full, on_python, some_of

@@ -7,14 +7,11 @@ import pytest
 from scapy.layers.l2 import ARP, Ether
 
 from switchgnn.base.network import star_network
-from switchgnn.controller import install, read_counters
-from switchgnn.controller.controls.outcome import Outcome
-from switchgnn.controller.p4runtime.client import P4RuntimeClient
+from switchgnn.controller import Outcome, P4RuntimeClient, install, read_counters
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.header import Header, Kind
 from switchgnn.p4src import load_program
-from switchgnn.planner.build import build_plan
-from switchgnn.planner.graphs.load import load_graph
+from switchgnn.planner import build_plan, load_graph
 from switchgnn.topologies import FABRICS, FabricKind, Target, Topology, socket_address
 from switchgnn.topologies.mininet_fabric import settled_default
 from tests.end_to_end.conftest import LEAF_SPINE, for_test_all, run_json

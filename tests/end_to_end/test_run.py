@@ -16,10 +16,7 @@ from switchgnn.host.direct import copy_schedules, partial_schedules, rows_per_pa
 from switchgnn.host.pace import Pace
 from switchgnn.host.wire.header import BARRIER_FRAME_BYTES, BODY_AT
 from switchgnn.p4src import load_program
-from switchgnn.planner.build import build_plan
-from switchgnn.planner.direction import Direction
-from switchgnn.planner.graphs.graph import reference_sums
-from switchgnn.planner.graphs.load import load_graph
+from switchgnn.planner import Direction, build_plan, load_graph, reference_sums
 from switchgnn.planner.partition.leaf_spine import even_leaf_spine
 from tests.end_to_end.conftest import run_json, said
 from tests.host.direct.crew import sizes_of_frames

@@ -8,13 +8,9 @@ import numpy as np
 
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.network import Network, star_network
-from switchgnn.host.innetwork.exchange import InNetworkExchange
-from switchgnn.host.pace import Pace
+from switchgnn.host import InNetworkExchange, Pace
 from switchgnn.p4src import load_program
-from switchgnn.planner.build import build_plan
-from switchgnn.planner.graphs.graph import Graph, reference_sums
-from switchgnn.planner.graphs.load import load_graph
-from switchgnn.planner.plan.plan import Plan
+from switchgnn.planner import Graph, Plan, build_plan, load_graph, reference_sums
 from tests.simulation.byzantine import Facts, facts_of
 from tests.support.speed import pace_here, seconds_here
 

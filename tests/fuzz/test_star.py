@@ -13,10 +13,9 @@ from switchgnn.controller import P4RuntimeClient, install, read_counters
 from switchgnn.controller.controls.forward import FORWARD, Forward
 from switchgnn.controller.p4runtime.rows import INSERT, make_rows
 from switchgnn.controller.p4runtime.wire import encode_rows
+from switchgnn.host import Addresses, open_link
 from switchgnn.host.links import WrappedLink
-from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.header import BODY_AT, Kind, unpack_header
-from switchgnn.host.wire.link import open_link
 from switchgnn.p4src import load_program
 from switchgnn.topologies import Target, socket_address
 from switchgnn.topologies.free_ports import free_udp_addresses

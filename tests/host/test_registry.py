@@ -8,17 +8,15 @@ import numpy as np
 import pytest
 
 from switchgnn.base.tasks import TaskError, task_from_json, task_to_json
-from switchgnn.host import hybrid
-from switchgnn.host.errors import LinkError, TransportError
+from switchgnn.host import InNetworkExchange, LinkError, Pace, hybrid
+from switchgnn.host.errors import TransportError
 from switchgnn.host.hybrid import HybridTransport, left_schedules, open_switch, write_left_schedules
 from switchgnn.host.innetwork import exchange
-from switchgnn.host.innetwork.exchange import InNetworkExchange, open_in_network
-from switchgnn.host.pace import Pace
+from switchgnn.host.innetwork.exchange import open_in_network
 from switchgnn.host.registry import AUTO, DEFAULT, TRANSPORTS, transport_kind
 from switchgnn.host.transport import LinkConfig, WorkerEnd
 from switchgnn.host.worker import WorkerTask
-from switchgnn.planner import build_plan, write_plan
-from switchgnn.planner.direction import Direction
+from switchgnn.planner import Direction, build_plan, write_plan
 from switchgnn.topologies.free_ports import free_udp_addresses
 from tests.host.addresses import ADDRESSES
 from tests.host.direct.crew import stations

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from bench.testbeds.plain_program import PLAIN, compile_plain_program
+from switchgnn.p4src import StaleProgramError, load_program, load_strawman
 from switchgnn.p4src.build import (
     COMPILER,
     CompileError,
@@ -14,15 +15,7 @@ from switchgnn.p4src.build import (
     compile_strawman,
     compiler_version,
 )
-from switchgnn.p4src.program import (
-    SOURCE_FOLDER,
-    STRAWMAN,
-    SWITCHGNN,
-    ProgramFiles,
-    StaleProgramError,
-    load_program,
-    load_strawman,
-)
+from switchgnn.p4src.program import SOURCE_FOLDER, STRAWMAN, SWITCHGNN, ProgramFiles
 from tests.support.markers import full
 
 needs_p4c = pytest.mark.skipif(

@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from switchgnn.planner import read_plan, write_plan
+from switchgnn.planner import Direction, read_plan, write_plan
 from switchgnn.planner.check.files import PlanCheckError
 from switchgnn.planner.check.plan import check_plan
-from switchgnn.planner.direction import Direction
 from tests.planner.forgery import content_of, write_content
 from tests.planner.helpers import (
     FEWER,

@@ -3,6 +3,7 @@
 Each is a text in a file of the product and what stands there in its place.
 """
 
+import re
 from dataclasses import dataclass
 from itertools import chain
 
@@ -48,7 +49,6 @@ ROW_FAST_PATH = "tests/host/direct/test_fast_path.py"
 class Mistake:
     """A mistake, and the tests of `make test` that must fail with it."""
 
-    name: str  # for `pytest -k`
     what: str  # in a few words, without a full stop
     file: str  # of the product
     old: str  # what stands there, exactly once
@@ -56,13 +56,17 @@ class Mistake:
     # node ids; each alone notices it, where the machine has what it needs
     noticed_by: tuple[str, ...]
 
+    @property
+    def name(self):
+        """The words for `pytest -k`."""
+        return re.sub(r"\W+", "_", self.what)
+
 
 # By the slow group of tests that finds them, a file or folder.
 GROUPS = {
     # --- the training
     TRAIN: (
         Mistake(
-            "sums_of_others_left_out",
             "layers leave out the neighbours on other workers",
             "switchgnn/training/sums.py",
             "return sums.add_(self._received(",
@@ -70,7 +74,6 @@ GROUPS = {
             (f"{TRAIN}::test_a_model_of_ones_own_trains_like_one_process",),
         ),
         Mistake(
-            "gradients_along_the_edges",
             "gradients go along the edges, in place of against them",
             "switchgnn/training/sums.py",
             "directed(gradient, Direction.BACKWARD, ",
@@ -78,7 +81,6 @@ GROUPS = {
             (f"{LAYERS}::test_a_layer_on_partitions_is_the_layer_on_the_whole[gcn-3-directed]",),
         ),
         Mistake(
-            "partial_sums_without_weights",
             "partial sums leave out the weights of edges",
             "switchgnn/training/layers/models.py",
             "LocalSum(part.partial, shape, part.partial_weights)",
@@ -86,7 +88,6 @@ GROUPS = {
             (f"{LAYERS}::test_weights_of_edges_count_as_on_the_whole[graph-any-3-directed]",),
         ),
         Mistake(
-            "gradients_along_the_edges_within_machines",
             "within a machine gradients go along the edges, in place of against them",
             "switchgnn/training/machine.py",
             "partition.beside[::step]",
@@ -94,7 +95,6 @@ GROUPS = {
             (f"{MACHINE}::test_sums_are_those_over_all_other_workers",),
         ),
         Mistake(
-            "gradients_of_copies_to_one",
             "of the gradients of a row's copies only one comes back",
             "host/direct/transport.py",
             "return found if forward else schedule.send.transposed().apply(found)",
@@ -102,7 +102,6 @@ GROUPS = {
             (f"{LAYERS}::test_a_layer_on_partitions_is_the_layer_on_the_whole[gat-3-directed]",),
         ),
         Mistake(
-            "moments_back_of_one_worker",
             "gradients of a mean over all vertices stay on their worker",
             "switchgnn/training/layers/norms.py",
             "ctx.sums.add(torch.stack(gradients[1:]))",
@@ -110,7 +109,6 @@ GROUPS = {
             (f"{NORMS}::test_several_workers_train_as_one_process[graph]",),
         ),
         Mistake(
-            "only_outputs_compared",
             "a model is taken whose outputs alone are right on parts of a graph",
             "switchgnn/training/layers/check.py",
             'if any(kind != "seen" for',
@@ -118,7 +116,6 @@ GROUPS = {
             (f"{CHECK}::test_what_mixes_vertices_is_refused[gradient-directed]",),
         ),
         Mistake(
-            "checkpoint_forgets_dropout",
             "a training that goes on drops what its first epochs have dropped",
             "switchgnn/training/layers/dropout.py",
             "module.epoch, module.calls = epoch, 0",
@@ -126,7 +123,6 @@ GROUPS = {
             (f"{TRAIN}::test_a_training_goes_on_where_it_stopped[False]",),
         ),
         Mistake(
-            "checkpoint_forgets_the_optimizer",
             "a training that goes on forgets what Adam has remembered",
             "switchgnn/training/checkpoint.py",
             '{"state": of_parameters, "param_groups": options}',
@@ -134,7 +130,6 @@ GROUPS = {
             (f"{CHECKPOINT}::test_another_number_of_workers_goes_on_as_if_never_interrupted[1-3]",),
         ),
         Mistake(
-            "rows_read_too_early",
             "rows are exchanged before their copy from the GPU is done",
             "switchgnn/training/sums.py",
             "            event.synchronize()\n",
@@ -142,7 +137,6 @@ GROUPS = {
             (f"{STAGING}::test_other_things_are_computed_while_rows_travel",),
         ),
         Mistake(
-            "last_step_left_out",
             "the weights that are saved lack the last step",
             "switchgnn/training/trainer.py",
             "        self._optimizer.step()\n",
@@ -152,7 +146,6 @@ GROUPS = {
             ("tests/training/test_oracle.py::test_many_workers_train_like_one[gcn-1]",),
         ),
         Mistake(
-            "variables_not_passed_on",
             "a worker that is forked lacks the variables of its order, as its rank",
             "topologies/forkserver.py",
             '        os.environ.update(order["environment"])\n',
@@ -160,7 +153,6 @@ GROUPS = {
             (f"{TRAIN}::test_the_best_strategies_train_like_one_process[embedded-mininet]",),
         ),
         Mistake(
-            "the_first_end_is_the_cause",
             "who ends first is named, and not the worker whose model has failed",
             "switchgnn/commands/shared/workers.py",
             "                        _raise_if_failed(worker, event)\n                _fail",
@@ -171,7 +163,6 @@ GROUPS = {
     # --- what a run leaves behind
     LEFTOVERS: (
         Mistake(
-            "children_outlive_their_parent",
             "a switch is not tied to the process that has started it",
             "topologies/forkserver.py",
             "libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)",
@@ -179,7 +170,6 @@ GROUPS = {
             (f"{LEFTOVERS}::test_nothing_is_left[embedded-loopback-exchanging-SIGKILL]",),
         ),
         Mistake(
-            "sigterm_ends_at_once",
             "SIGTERM ends a run without cleaning up",
             "switchgnn/base/interruptible.py",
             "(signal.SIGTERM, signal.SIGHUP)",
@@ -187,7 +177,6 @@ GROUPS = {
             (f"{LEFTOVERS}::test_nothing_is_left[embedded-loopback-installing-SIGTERM]",),
         ),
         Mistake(
-            "network_stays",
             "the links of Mininet are not taken down at the end of a run",
             "topologies/mininet_fabric.py",
             "_end(host)",
@@ -198,7 +187,6 @@ GROUPS = {
             ),
         ),
         Mistake(
-            "a_watch_replaces",
             "a watch replaces the plan of somebody else",
             "controller/watch.py",
             "replace_others=False,",
@@ -206,7 +194,6 @@ GROUPS = {
             ("tests/controller/test_watch.py::test_another_plan_is_not_replaced",),
         ),
         Mistake(
-            "a_watch_takes_over",
             "a watch with a higher election id takes the switch from a run",
             "controller/watch.py",
             "_refuse_other_primary(client)",
@@ -214,7 +201,6 @@ GROUPS = {
             ("tests/controller/test_watch.py::test_a_controller_at_work_keeps_its_place[2]",),
         ),
         Mistake(
-            "logs_of_failures_go",
             "the logs of a run that fails are removed with its folder",
             "switchgnn/commands/shared/outputs.py",
             "logs.failed = True",
@@ -222,7 +208,6 @@ GROUPS = {
             ("tests/commands/test_outputs.py::test_what_fails_is_kept_and_named",),
         ),
         Mistake(
-            "nothing_reached",
             "a training that is interrupted does not show what it has reached",
             "switchgnn/commands/train/follow.py",
             "self._show()",
@@ -233,7 +218,6 @@ GROUPS = {
     # --- a run on leaves and spines
     LEAF_SPINE: (
         Mistake(
-            "partition_not_told_of_leaves",
             "a training on leaves and spines is partitioned as for a star",
             "switchgnn/commands/train/plan.py",
             "return PlanContext(self.workers, self.slots, leaf_spine=self.leaf_spine)",
@@ -241,7 +225,6 @@ GROUPS = {
             (f"{LEAF_SPINE}::test_the_partition_knows_the_leaves[train]",),
         ),
         Mistake(
-            "partial_maxima_added",
             "of a worker's rows for one maximum, the sum is sent",
             "host/innetwork/outgoing.py",
             "schedule.payloads(lanes, combine_of(fragment))",
@@ -249,7 +232,6 @@ GROUPS = {
             (f"{EXCHANGE}::test_maxima_and_minima_are_to_the_bit[plain-cover]",),
         ),
         Mistake(
-            "slots_of_spines_forgotten",
             "blocks over leaves and spines take more slots of a spine than it has",
             "switchgnn/planner/blocks/leaf_spine.py",
             "over.leaves + attached.spine_of(known.destination_id[rows])] = True",
@@ -257,7 +239,6 @@ GROUPS = {
             (f"{BLOCKS}::test_no_switch_needs_more_slots_and_sums_are_exact",),
         ),
         Mistake(
-            "one_shelf_for_a_leaf",
             "a spine packs the sums of all workers of a leaf into the same bundles",
             "controller/controls/loop.py",
             "worker = switch.result_worker if part is None else part.result_owner",
@@ -265,7 +246,6 @@ GROUPS = {
             (f"{LEAF_SPINE}::test_every_sum_is_exact[embedded-loopback-bundles]",),
         ),
         Mistake(
-            "faults_on_cables_ignored",
             "faults are injected on the links of workers, but not on cables",
             "topologies/fabric.py",
             'cable_faults if topology.cables else ""',
@@ -273,7 +253,6 @@ GROUPS = {
             (f"{LEAF_SPINE}::test_faults_on_links_and_cables[embedded-loopback-]",),
         ),
         Mistake(
-            "spines_counted_from_the_first_switch",
             "the partial sums that are reported are what leaves have added",
             "switchgnn/commands/shared/report.py",
             "spines = slice(parts.leaf_spine.leaves, None)",
@@ -284,7 +263,6 @@ GROUPS = {
     # --- runs with random faults
     SOAK: (
         Mistake(
-            "every_run_the_same",
             "all runs of a soak are the first one again",
             "switchgnn/lab/commands/soak_runs.py",
             "draw_run(seed, number, choice,",
@@ -292,7 +270,6 @@ GROUPS = {
             (f"{SOAK}::test_each_run_is_the_next_one_of_the_seed",),
         ),
         Mistake(
-            "wrong_sums_not_counted",
             "a soak does not count wrong sums",
             "switchgnn/lab/commands/soak_runs.py",
             "        self.wrong_sums += report.wrong_sums\n",
@@ -300,7 +277,6 @@ GROUPS = {
             (f"{SOAK}::test_a_wrong_sum_is_exit_code_1",),
         ),
         Mistake(
-            "summary_lost",
             "a soak that is interrupted prints no summary",
             "switchgnn/lab/commands/soak_runs.py",
             "            except KeyboardInterrupt:\n                break\n",
@@ -311,7 +287,6 @@ GROUPS = {
             ),
         ),
         Mistake(
-            "second_interrupt_heeded",
             "a second Ctrl-C stops the cleaning up",
             "switchgnn/base/interruptible.py",
             "if self._at_once and first:",
@@ -319,7 +294,6 @@ GROUPS = {
             (f"{INTERRUPTION}::test_the_first_one_ends_work_and_others_are_noted[SIGINT]",),
         ),
         Mistake(
-            "interrupt_leaves_locks",
             "Ctrl-C in the middle of a library leaves its lock taken",
             "switchgnn/base/interruptible.py",
             "if self._delays < _MOST_DELAYS and _in_library(frame):",
@@ -327,7 +301,6 @@ GROUPS = {
             ("tests/test_processes.py::test_a_lock_of_a_library_is_given_back_before",),
         ),
         Mistake(
-            "signal_between_runs_lost",
             "a signal that comes while sums are compared does not end the soak",
             "switchgnn/lab/commands/soak_runs.py",
             "if over or interruption.came or ",
@@ -335,7 +308,6 @@ GROUPS = {
             (f"{SOAK}::test_a_signal_while_sums_are_compared_ends_the_soak_behind_the_run",),
         ),
         Mistake(
-            "command_without_seed",
             "the command that repeats a run has another seed",
             "switchgnn/lab/commands/soak_runs.py",
             '        "seed": run.seed,\n        "faults": run.faults,\n',
@@ -346,7 +318,6 @@ GROUPS = {
     # --- a run on a star
     RUN: (
         Mistake(
-            "last_fragment_dropped",
             "the last of several fragments of a row is not exchanged",
             "host/innetwork/exchange.py",
             "for word in words for block in blocks]",
@@ -354,7 +325,6 @@ GROUPS = {
             (f"{RUN}::test_any_feature_width[embedded-loopback-128]",),
         ),
         Mistake(
-            "one_worker_alone",
             "a worker without remote neighbours fails, as one alone",
             "switchgnn/commands/run/reference.py",
             "fan_in = max(1, over_switch)",
@@ -362,7 +332,6 @@ GROUPS = {
             (f"{RUN}::test_any_number_of_workers[embedded-loopback-1]",),
         ),
         Mistake(
-            "traffic_counted_twice",
             "the bytes of a worker are counted at both ends of its link",
             "switchgnn/commands/run/report.py",
             "bytes_up=wire.up,",
@@ -370,7 +339,6 @@ GROUPS = {
             (f"{RUN}::test_any_number_of_workers[embedded-loopback-3]",),
         ),
         Mistake(
-            "blocks_fill_all_pools",
             "a block has the slots of all pools",
             "switchgnn/planner/plan/banks.py",
             "return min(slots // pools, of_banks)",
@@ -381,7 +349,6 @@ GROUPS = {
     # --- beside TCP
     MININET: (
         Mistake(
-            "send_buffer_stays_small",
             "after an error all programs of the machine keep small send buffers",
             "topologies/mininet_fabric.py",
             "            yield\n        finally:\n            _DEFAULT.write_text(before)\n",
@@ -390,7 +357,6 @@ GROUPS = {
             ("tests/topologies/test_mininet_fabric.py::test_the_default_comes_back[RuntimeError]",),
         ),
         Mistake(
-            "threshold_not_installed",
             "the switch marks from its own threshold, not from the one that is asked for",
             "switchgnn/commands/shared/runner.py",
             "DesiredStates(workers.program, job.ecn_threshold, job.queue)",
@@ -401,7 +367,6 @@ GROUPS = {
             ),
         ),
         Mistake(
-            "background_on_the_wires",
             "the bytes of background flows are reported as the exchange's",
             "switchgnn/commands/shared/runner.py",
             "wires = cables = None",
@@ -412,7 +377,6 @@ GROUPS = {
     # --- bad input
     BAD_INPUT: (
         Mistake(
-            "another_exit_code",
             "a run that cannot be done ends with the exit code of a wrong sum",
             "switchgnn/commands/main.py",
             "_FAILED = 2",
@@ -420,7 +384,6 @@ GROUPS = {
             ("tests/commands/test_switch.py::test_wrong_input_is_one_sentence",),
         ),
         Mistake(
-            "traceback_for_a_port",
             "a port that is taken is answered with a traceback",
             "topologies/rpc_address.py",
             "            sock.bind((host, port))\n        except OSError as error:\n",
@@ -428,7 +391,6 @@ GROUPS = {
             ("tests/commands/test_program.py::test_a_port_already_taken",),
         ),
         Mistake(
-            "folder_overwritten",
             "a plan takes the place of a folder that holds something else",
             "switchgnn/base/files.py",
             "if not ours(path.name)",
@@ -436,7 +398,6 @@ GROUPS = {
             ("tests/training/test_partition.py::test_nothing_else_is_replaced",),
         ),
         Mistake(
-            "outputs_are_not_tried",
             "folders that are to be written are not looked at before the work",
             "switchgnn/commands/shared/outputs.py",
             "    if not parent.is_dir():\n",
@@ -447,7 +408,6 @@ GROUPS = {
             ),
         ),
         Mistake(
-            "a_call_holds_the_switch",
             "a switch that compiles a program waits for the compiler before it ends",
             "switchgnn/softswitch/p4runtime/server.py",
             "return not end.is_alive()",
@@ -458,7 +418,6 @@ GROUPS = {
     # --- packets that are kept, and their summary
     CAPTURE: (
         Mistake(
-            "batches_are_not_recorded",
             "of the frames that arrive together only those behind the first ones are kept",
             "host/links/recording.py",
             "range(batch.first, batch.count)",
@@ -466,7 +425,6 @@ GROUPS = {
             (f"{CAPTURE}::test_every_frame_is_in_the_files",),
         ),
         Mistake(
-            "repetitions_count",
             "the summary takes a feature that comes again for another one",
             "switchgnn/capture/summary.py",
             "if feature in self._seen:",
@@ -477,7 +435,6 @@ GROUPS = {
     # --- the P4 program, packet by packet
     LIVE: (
         Mistake(
-            "page_believes_any_worker",
             "the page takes the metrics of any worker for those of the one that was asked",
             "host/metrics.py",
             "if labels.pop(LABELS[0], None) != str(worker):",
@@ -485,7 +442,6 @@ GROUPS = {
             ("tests/host/test_metrics.py::test_what_is_told_is_what_is_there",),
         ),
         Mistake(
-            "page_joins_sessions",
             "the page shows another session as if the one before went on",
             "switchgnn/live/polling.py",
             "            self._begin()\n",
@@ -497,7 +453,6 @@ GROUPS = {
     ),
     PTF: (
         Mistake(
-            "changed_headers_unnoticed",
             "a packet recirculates with its old bytes though a header has changed",
             "switchgnn/softswitch/native/source.py",
             '" state.changed = true;" if variable in self._headers else ""',
@@ -508,7 +463,6 @@ GROUPS = {
             ),
         ),
         Mistake(
-            "checksums_believed",
             "the embedded switch finds every checksum right",
             "switchgnn/softswitch/lowering/program.py",
             "ctx.set(var.WRONG_CHECKSUM, constant(1))",
@@ -519,7 +473,6 @@ GROUPS = {
     # --- figures
     "tests/experiments": (
         Mistake(
-            "older_versions_taken",
             "a result of other versions is taken for one of these",
             "switchgnn/lab/experiments/runner.py",
             ' and kept.get("versions") == self._versions',
@@ -527,7 +480,6 @@ GROUPS = {
             (f"{RUNNER}::test_another_version_is_run_again",),
         ),
         Mistake(
-            "parameter_left_out_of_the_name",
             "results of points that differ in the width of features take each other's place",
             "switchgnn/lab/experiments/point.py",
             "{_digest(asdict(self))}",
@@ -535,7 +487,6 @@ GROUPS = {
             (f"{RUNNER}::test_another_parameter_is_another_result[change1]",),
         ),
         Mistake(
-            "points_lost_at_the_end",
             "a run that ends or is interrupted takes its results with it",
             "switchgnn/lab/experiments/runner.py",
             "                finally:\n",
@@ -543,7 +494,6 @@ GROUPS = {
             (f"{RUNNER}::test_results_are_not_made_again",),
         ),
         Mistake(
-            "plans_shared_too_widely",
             "points with another order of sending are simulated with the same plan",
             "switchgnn/lab/experiments/point.py",
             '"memory", "order",',
@@ -554,7 +504,6 @@ GROUPS = {
     # --- losses, repeats, restarts and deaths
     "tests/recovery": (
         Mistake(
-            "lost_sums_not_recalled",
             "a sum that does not come is never asked for",
             "host/innetwork/receiver.py",
             "        self._ask_some(_AT_ONCE if self._in_earnest else 1)\n        return True\n",
@@ -562,7 +511,6 @@ GROUPS = {
             (f"{EXCHANGE}::test_lost_features_and_sums_are_repaired[1-multicast-7-2]",),
         ),
         Mistake(
-            "rows_of_the_last_round",
             "a worker answers fetches with the rows of the round before",
             "host/innetwork/responder.py",
             "        self._round, self._blocks, self._contribution = round_number, blocks, "
@@ -573,7 +521,6 @@ GROUPS = {
             (f"{EXCHANGE}::test_a_fetched_feature_serves_every_sum_that_needs_it",),
         ),
         Mistake(
-            "fetches_of_any_round",
             "a late fetch is answered with the rows of now",
             "host/innetwork/responder.py",
             " or request.round != self._round:",
@@ -581,7 +528,6 @@ GROUPS = {
             ("tests/host/innetwork/test_receiver.py::test_only_fetches_of_the_round_are_answered",),
         ),
         Mistake(
-            "small_changes_taken_for_sent",
             "a change that was too small to send counts as sent",
             "switchgnn/host/innetwork/outgoing.py",
             "np.where(moved[:, np.newaxis], rows, sent)",
@@ -589,7 +535,6 @@ GROUPS = {
             (f"{COMPRESSED}::test_sums_are_those_of_what_was_sent_bit_for_bit[30]",),
         ),
         Mistake(
-            "small_rows_sent_for_nothing",
             "a row that is small beside the others is sent when it changes by a share of itself",
             "switchgnn/host/compression.py",
             "np.maximum(sizes, self.usual)",
@@ -597,7 +542,6 @@ GROUPS = {
             (f"{COMPRESSION}::test_a_small_row_changes_by_a_share_of_an_average_one",),
         ),
         Mistake(
-            "each_row_stands_for_all",
             "each row of a partial sum is fetched with the change of the whole",
             "switchgnn/host/innetwork/outgoing.py",
             "lanes[frame] if row == first else np.zeros_like(lanes[frame])",
@@ -605,7 +549,6 @@ GROUPS = {
             (f"{COMPRESSED}::test_sums_that_the_switch_has_lost_are_fetched_change_by_change",),
         ),
         Mistake(
-            "scale_not_renewed",
             "a cached scale is used for features that it is too coarse for",
             "switchgnn/host/innetwork/outgoing.py",
             "return least <= largest <= min(",
@@ -613,7 +556,6 @@ GROUPS = {
             (f"{COMPRESSED}::test_a_scale_that_no_longer_fits_is_renewed[32-1e-05]",),
         ),
         Mistake(
-            "largest_number_too_large",
             "the largest number of few bits is one too large",
             "switchgnn/host/wire/narrow.py",
             "reach = np.maximum(high + 1, -low)",
@@ -621,7 +563,6 @@ GROUPS = {
             ("tests/host/wire/test_narrow.py",),
         ),
         Mistake(
-            "installed_once",
             "a switch that restarts is not given its plan again",
             "controller/watch.py",
             "self._restore()",
@@ -629,7 +570,6 @@ GROUPS = {
             ("tests/controller/test_watch.py::test_a_restarted_switch_is_installed_again",),
         ),
         Mistake(
-            "a_turn_that_is_known",
             "a switch that comes back with its tables says that it knows whose turn it is",
             "switchgnn/commands/switch.py",
             'param.value = b"\\x01"',
@@ -637,7 +577,6 @@ GROUPS = {
             ("tests/recovery/test_kills.py::test_it_says_that_it_has_forgotten_whose_turn_it_is",),
         ),
         Mistake(
-            "the_living_are_named",
             "who waits in vain names those that are done",
             "host/heartbeat.py",
             "if not done >> worker & 1",
@@ -645,7 +584,6 @@ GROUPS = {
             (f"{TIMEOUTS}::TestSigns::test_who_is_done_is_not_awaited",),
         ),
         Mistake(
-            "done_not_said_again",
             "who is through does not repeat that it was done",
             "host/innetwork/barrier.py",
             "if meeting is not None and meeting.answer is not None:",
@@ -653,7 +591,6 @@ GROUPS = {
             (f"{EXCHANGE}::test_who_was_told_to_go_on_says_done_again",),
         ),
         Mistake(
-            "faults_up_only",
             "faults on cables meet only what goes up",
             "topologies/relay.py",
             "for direction in (self.up, self.down):",
@@ -661,7 +598,6 @@ GROUPS = {
             ("tests/topologies/test_relay.py::test_each_way_has_its_own_faults",),
         ),
         Mistake(
-            "acknowledgements_wait",
             "in the embedded switch packets of higher classes wait behind sums",
             "switchgnn/softswitch/native/runtime/ports.h",
             "last = CLASSES - 1;",
@@ -669,7 +605,6 @@ GROUPS = {
             (f"{PRIORITY}::test_acknowledgements_overtake_sums",),
         ),
         Mistake(
-            "floods_unbounded",
             "in the embedded switch a higher class may take the whole line",
             "switchgnn/softswitch/native/runtime/ports.h",
             " || credits[last] <= 0",
@@ -680,7 +615,6 @@ GROUPS = {
     # --- the strawman
     "tests/strawman": (
         Mistake(
-            "overflow_dropped",
             "features that found no slot are not added",
             "host/strawman.py",
             "sum((self._features[source] for source in overflowed), part.lanes)",
@@ -688,7 +622,6 @@ GROUPS = {
             (f"{STRAWMAN}::test_every_sum_is_exact[embedded-8]",),
         ),
         Mistake(
-            "some_slots_unused",
             "slots that cannot be divided among the banks are not handed out",
             "controller/controls/banks.py",
             "slots // banks + (bank < slots % banks)",
@@ -696,7 +629,6 @@ GROUPS = {
             ("tests/controller/controls/test_entries.py::test_slots_are_split_to_the_last_one[9]",),
         ),
         Mistake(
-            "sources_not_compared",
             "after a restart a sum of the right number of wrong features is taken",
             "host/strawman.py",
             "if here > expected or ids % _IDS:",
@@ -707,7 +639,6 @@ GROUPS = {
     # --- the model of the protocol
     "tests/promela": (
         Mistake(
-            "done_said_once",
             "in the model a worker says only once that it is done",
             "tests/promela/worker.pml",
             "HAS(closing, IN(worker, tag)) -> send_done(tag)",
@@ -715,7 +646,6 @@ GROUPS = {
             (f"{MODEL}::test_nothing_goes_wrong[LOSS=1]",),
         ),
         Mistake(
-            "first_row_taken",
             "in the model a worker takes only the first sum of a bundle",
             "tests/promela/bundle.pml",
             "(FIRST_IN(sum) + ((sum) >= VERTICES))",
@@ -723,7 +653,6 @@ GROUPS = {
             (f"{MODEL}::test_nothing_goes_wrong[BUNDLES=2 LOSS=2]",),
         ),
         Mistake(
-            "sums_not_handed_on",
             "in the model no worker answers when another asks for a sum of the stream",
             "tests/promela/reduce.pml",
             "KEEPS_SUM(worker, number) -> SEND(ANSWER, id)",
@@ -734,7 +663,6 @@ GROUPS = {
     # --- the hosts' part, seed by seed
     "tests/host": (
         Mistake(
-            "rows_put_twice",
             "between hosts a frame that comes twice counts as another",
             "host/direct/arrivals.py",
             "if incoming.seen(peer, number):",
@@ -742,7 +670,6 @@ GROUPS = {
             (f"{ROW_FAST_PATH}::test_a_frame_that_comes_twice_counts_once",),
         ),
         Mistake(
-            "rows_given_out_early",
             "a row is given out when the first of its frames is here",
             "host/direct/arrivals.py",
             "self.arrays.whole[rows] = left == 0",
@@ -750,7 +677,6 @@ GROUPS = {
             (f"{FRAMING}::test_a_row_is_here_when_all_its_frames_are",),
         ),
         Mistake(
-            "other_mtus_taken",
             "the mark of frames between hosts does not cover the MTU",
             "host/direct/transport.py",
             "if framing.packed:",
@@ -758,7 +684,6 @@ GROUPS = {
             (f"{FRAMING}::test_workers_that_differ_do_not_add_up[1501]",),
         ),
         Mistake(
-            "corrupt_rows_taken",
             "between hosts no checksum is compared",
             "host/direct/frames.py",
             "if frame_checksum(frame, size) != checksum or ",
@@ -766,7 +691,6 @@ GROUPS = {
             (f"{DIRECT}::test_every_sum_is_right[corrupt=0.1-190-False-0]",),
         ),
         Mistake(
-            "farewell_not_heeded",
             "who leaves has not acknowledged what it says that it has",
             "host/direct/exchange.py",
             "return self._outbox.take_farewell(packet.sender, packet.round)",
@@ -774,7 +698,6 @@ GROUPS = {
             (f"{DIRECT}::test_a_farewell_acknowledges_all_that_came_before",),
         ),
         Mistake(
-            "fast_path_takes_any_count",
             "native code takes sums that are not complete",
             "host/wire/native/sums.h",
             " || counts[low] != f.count) return false;",
@@ -782,7 +705,6 @@ GROUPS = {
             (f"{FAST_PATH}::test_the_fast_path_changes_nothing",),
         ),
         Mistake(
-            "fast_path_takes_any_mark",
             "native code takes rows of workers with another schedule",
             "host/wire/native/rows.h",
             " || f.destination != mark) return false;",
@@ -790,7 +712,6 @@ GROUPS = {
             (f"{ROW_FAST_PATH}::test_the_fast_path_changes_nothing",),
         ),
         Mistake(
-            "units_not_compared",
             "a worker takes sums of other rounds and blocks",
             "host/innetwork/units.py",
             "if unit.unit == header.unit)",
@@ -798,7 +719,6 @@ GROUPS = {
             (f"{EXCHANGE}::test_sums_of_earlier_rounds_are_not_taken",),
         ),
         Mistake(
-            "units_share_a_narrow_window",
             "a worker sends the first features of a unit before the last ones of the older unit",
             "host/innetwork/units.py",
             "if not sender.all_sent:",
@@ -806,7 +726,6 @@ GROUPS = {
             (f"{TIMEOUTS}::test_a_unit_begins_when_the_older_ones_are_sent",),
         ),
         Mistake(
-            "scales_may_differ",
             "a worker does not notice that a block was summed at another scale",
             "host/innetwork/barrier.py",
             "if answer.round == unit.round and answer.magnitude != self._magnitude:",
@@ -814,7 +733,6 @@ GROUPS = {
             ("tests/host/innetwork/test_refusals.py::test_a_block_at_another_scale_is_noticed",),
         ),
         Mistake(
-            "marks_not_compared",
             "sums of tensors of different lengths are taken",
             "host/reduce/reduction.py",
             "raise DifferentMarksError",
@@ -822,7 +740,6 @@ GROUPS = {
             (f"{STREAM}::test_different_tensors_are_an_error_at_all_workers[None-calls0-parts0]",),
         ),
         Mistake(
-            "calls_without_end",
             "an all-reduce waits for a worker that lives, whatever its timeout is",
             "host/reduce/timeout.py",
             "if now - self.progress_at > timeout:",
@@ -830,7 +747,6 @@ GROUPS = {
             (f"{STREAM}::test_a_call_ends_at_its_timeout_and_names_who_has_not_contributed",),
         ),
         Mistake(
-            "second_words_not_read",
             "what the first word of a sum cuts off is sent, and left out of the result",
             "host/reduce/scale.py",
             "steps = words[:, -1] / self.finer",
@@ -840,7 +756,6 @@ GROUPS = {
     ),
     "tests/end_to_end": (
         Mistake(
-            "rows_of_bundles_in_place",
             "all rows of a bundle get the numbers of its first one",
             "host/wire/native/sums.h",
             "from + row * row_bytes, row_bytes);",
@@ -851,7 +766,6 @@ GROUPS = {
             ),
         ),
         Mistake(
-            "rows_of_bundles_by_chance",
             "entries name the first row of each bundle",
             "switchgnn/planner/sending/bundles.py",
             "row=(rank[at] % rows).astype(np.uint8),",
@@ -859,7 +773,6 @@ GROUPS = {
             ("tests/planner/test_build.py::test_bundles_bring_every_row_where_it_belongs[cover]",),
         ),
         Mistake(
-            "no_rows_in_the_tables",
             "the controller installs entries without their rows",
             "controller/controls/fanout.py",
             'values[f"row{bank}"] = rows[:, bank]',
@@ -870,7 +783,6 @@ GROUPS = {
     # --- forged frames
     "tests/fuzz": (
         Mistake(
-            "body_not_checked",
             "the checksum of what the switch sends is not compared",
             "host/wire/header.py",
             "return header if frame_checksum(frame, size) == checksum else None",

@@ -20,13 +20,9 @@ from switchgnn.controller.p4runtime.rows import Rows
 from switchgnn.controller.p4runtime.wire import decode_rows
 from switchgnn.controller.plan import SwitchPlan
 from switchgnn.p4src import Program
-from switchgnn.planner.build import build_plan
-from switchgnn.planner.direction import Direction
-from switchgnn.planner.graphs.graph import Graph
-from switchgnn.planner.graphs.load import load_graph
+from switchgnn.planner import Direction, Graph, Plan, build_plan, load_graph
 from switchgnn.planner.partition.leaf_spine import even_leaf_spine
 from switchgnn.planner.plan.leaf_spine import split_for_leaf_spine
-from switchgnn.planner.plan.plan import Plan
 from switchgnn.topologies import Target, Topology
 from tests.simulation.scenario import Scenario
 

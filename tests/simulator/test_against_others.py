@@ -9,12 +9,11 @@ import pytest
 from switchgnn.base.native import find_compiler
 from switchgnn.commands.run.job import run_job
 from switchgnn.commands.run.report import RunOptions
-from switchgnn.host import round_trip
+from switchgnn.host import Pace, round_trip
 from switchgnn.host.congestion import CongestionWindow
 from switchgnn.host.direct import Framing, copy_schedules, partial_schedules
 from switchgnn.host.direct.kinds import copies
 from switchgnn.host.direct.schedule import count_rows
-from switchgnn.host.pace import Pace
 from switchgnn.host.round_trip import RoundTrip
 from switchgnn.host.wire.header import Kind
 from switchgnn.lab.simulator import (

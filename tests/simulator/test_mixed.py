@@ -19,9 +19,8 @@ from switchgnn.lab.simulator import (
     plan_setup,
     run_simulation,
 )
-from switchgnn.planner import build_plan, load_graph, write_plan
+from switchgnn.planner import Direction, build_plan, load_graph, write_plan
 from switchgnn.planner.costs.forecast import left_edges
-from switchgnn.planner.direction import Direction
 from switchgnn.planner.sending.between_hosts import fewest_rows, rows_between
 from tests.host.direct.crew import sizes_of_frames
 from tests.support.markers import covering

@@ -12,9 +12,8 @@ from switchgnn.lab.simulator.compile import MODELS, compiled_models, find_wheel
 from switchgnn.lab.simulator.request import SimulateOptions
 from switchgnn.lab.simulator.subject import make_subject
 from switchgnn.p4src import load_program
-from switchgnn.planner import build_plan, load_graph, write_plan
+from switchgnn.planner import PlannerError, build_plan, load_graph, write_plan
 from switchgnn.planner.check.foreign import ForeignPlanError
-from switchgnn.planner.errors import PlannerError
 from switchgnn.profiles import ProfileError, known_profiles
 from tests.planner.forgery import content_of, write_content
 from tests.planner.helpers import random_graph

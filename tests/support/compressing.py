@@ -9,8 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from switchgnn.host.compression import Compression
-from switchgnn.planner.direction import Direction
-from switchgnn.planner.graphs.graph import reference_sums
+from switchgnn.planner import Direction, reference_sums
 from tests.simulation.checks.scales import PlannedFrames
 from tests.support.fabrics import in_threads
 

@@ -14,17 +14,11 @@ import numpy as np
 
 from switchgnn.base.network import star_network
 from switchgnn.controller import DesiredStates, Share, install_each, load_plan
-from switchgnn.host.innetwork.exchange import InNetworkExchange
+from switchgnn.host import Addresses, InNetworkExchange, Pace, open_link
 from switchgnn.host.links.faults import Faults, FaultyLink
-from switchgnn.host.pace import Pace
 from switchgnn.host.strawman import StrawmanExchange
-from switchgnn.host.wire.addresses import Addresses
-from switchgnn.host.wire.link import open_link
 from switchgnn.p4src import load_program, load_strawman
-from switchgnn.planner.build import build_plan
-from switchgnn.planner.direction import Direction
-from switchgnn.planner.graphs.graph import reference_sums
-from switchgnn.planner.graphs.load import load_graph
+from switchgnn.planner import Direction, build_plan, load_graph, reference_sums
 from switchgnn.topologies import Target, socket_address
 from switchgnn.topologies.free_ports import free_udp_addresses
 from switchgnn.topologies.targets import switch_child, wait_until_serving

@@ -17,8 +17,7 @@ from switchgnn.controller import (
 )
 from switchgnn.host.wire.link import open_link
 from switchgnn.p4src import load_program
-from switchgnn.planner.build import build_plan
-from switchgnn.planner.graphs.load import load_graph
+from switchgnn.planner import build_plan, load_graph
 from switchgnn.planner.partition.leaf_spine import even_leaf_spine
 from switchgnn.planner.plan.leaf_spine import split_for_leaf_spine
 from switchgnn.topologies import FABRICS, FabricKind, Target, Topology, socket_address

@@ -16,11 +16,10 @@ from switchgnn.commands.plan.plots import draw_plan_plots
 from switchgnn.commands.shared.console import Steps, plain_console
 from switchgnn.commands.shared.outputs import check_outputs
 from switchgnn.commands.shared.training import import_training
+from switchgnn.planner import PlannerError, load_graph, write_plan
 from switchgnn.planner.check.plan import check_plan, name_of_graph
-from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.bundled import is_bundled
-from switchgnn.planner.graphs.load import load_graph
-from switchgnn.planner.plan.files import check_target, write_plan
+from switchgnn.planner.plan.files import check_target
 from switchgnn.profiles import find_profile
 
 if TYPE_CHECKING:

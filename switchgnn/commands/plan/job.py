@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from switchgnn.base.array_types import Int32s, Int64s
 from switchgnn.base.machine import PeakMemory
 from switchgnn.base.options import DATA, NETWORK, OUTPUT, option
 from switchgnn.commands.shared.options import (
@@ -188,7 +188,7 @@ def _of_plan(
     return _load(up, down)
 
 
-def _packed(rows: Rows, forecast: StarForecast) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _packed(rows: Rows, forecast: StarForecast) -> tuple[Int64s, Int64s]:
     """Return the bytes of hosts' frames that each worker sends, and receives: int64[W] each."""
     sizes = sum(
         packed_frames(rows[direction], width, forecast.network.mtu)[1]
@@ -199,7 +199,7 @@ def _packed(rows: Rows, forecast: StarForecast) -> tuple[NDArray[np.int64], NDAr
     return sizes.sum(axis=1), sizes.sum(axis=0)
 
 
-def _load(up: NDArray[np.int64], down: NDArray[np.int64]) -> TransportLoad:
+def _load(up: Int64s, down: Int64s) -> TransportLoad:
     return TransportLoad(int(up.sum()), int(down.sum()), int(max(up.max(), down.max())))
 
 
@@ -456,9 +456,7 @@ def _paper_packets(
         return None
     paper = preset_strategies(PAPER, graph, context)
     if manifest.partition.method != paper.partition:
-        owner: NDArray[np.int32] = partition_workers(
-            graph, manifest.workers, manifest.partition.seed
-        )
+        owner: Int32s = partition_workers(graph, manifest.workers, manifest.partition.seed)
         boundary = boundary_edges(graph, owner).towards(direction)
     elif (manifest.pools, manifest.strategy.blocks, manifest.strategy.send) == (
         *(context.pools, paper.blocks, paper.send),

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from switchgnn.base.array_types import Int64s
 from switchgnn.commands.plan.job import MadePlan
 from switchgnn.commands.shared.plots import (
     Draw,
@@ -16,6 +16,7 @@ from switchgnn.commands.shared.plots import (
     save_plot,
 )
 from switchgnn.host.registry import HOST, STRAWMAN, SWITCH
+from switchgnn.planner import PRESETS, Direction, boundary_edges
 from switchgnn.planner.costs.flow import OWN, Flow, plan_flows
 from switchgnn.planner.costs.study import (
     MemoryPoint,
@@ -25,10 +26,8 @@ from switchgnn.planner.costs.study import (
     study_memory,
     study_partitions,
 )
-from switchgnn.planner.direction import Direction
-from switchgnn.planner.graphs.boundary import boundary_edges
 from switchgnn.planner.plan.manifest import STRAWMAN as STRAWMAN_BLOCKS
-from switchgnn.planner.presets import AUTO, PRESETS
+from switchgnn.planner.presets import AUTO
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -135,7 +134,7 @@ def _connected(axes: "Axes", points: list[PartitionPoint]) -> None:
     axes.legend(loc="upper left")
 
 
-def _skew(axes: "Axes", counts: NDArray[np.int64]) -> None:
+def _skew(axes: "Axes", counts: Int64s) -> None:
     ascending = counts[::-1]
     axes.step(ascending, np.arange(1, len(counts) + 1) / max(1, len(counts)), where="post")
     if len(counts):
@@ -201,9 +200,9 @@ def _over_time(figure: "Figure", flows: dict[str, Flow], slots: int) -> None:
     figure.legend(*above.get_legend_handles_labels(), loc="outside lower center", ncols=4)
 
 
-def _thinned(values: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _thinned(values: Int64s) -> tuple[Int64s, Int64s]:
     """Return steps and values to draw: the highest of steps that would overlap."""
     width = -(-len(values) // _POINTS)
     starts = np.arange(0, len(values), width)
-    highest: NDArray[np.int64] = np.maximum.reduceat(values, starts)
+    highest: Int64s = np.maximum.reduceat(values, starts)
     return starts, highest

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from switchgnn.base.array_types import Float32s
 from switchgnn.base.arrays import pack_arrays
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.full_disk import writing
@@ -145,7 +145,7 @@ def _prepare(options: RunOptions, folder: Path, step: StepListener) -> PreparedR
     )
 
 
-def _features(graph: Graph, options: RunOptions) -> NDArray[np.float32]:
+def _features(graph: Graph, options: RunOptions) -> Float32s:
     """Return the graph's own features if they have the width that was asked for, or seeded ones."""
     own = graph.features
     width = options.features or (LANES if own is None else own.shape[1])

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from switchgnn.base.array_types import Bools, Float32s, Int32s, Int64s
 from switchgnn.base.arrays import read_arrays
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.host.transport import Operation
@@ -23,8 +23,8 @@ _FILE_BYTES = 1 << 20
 class RoundResult:
     """The results of all workers in one round: [V, F], and the scale in steps per unit."""
 
-    fixed: NDArray[np.int32]
-    sums: NDArray[np.float32]
+    fixed: Int32s
+    sums: Float32s
     scale: float
 
 
@@ -47,12 +47,12 @@ class Comparison:
     def __init__(
         self,
         graph: Graph,
-        assignment: NDArray[np.int32],
-        features: NDArray[np.float32],
+        assignment: Int32s,
+        features: Float32s,
         *,
         rounds: int,
         folder: Path,
-        left: NDArray[np.bool_] | None = None,
+        left: Bools | None = None,
         operation: Operation = Operation.SUM,
     ) -> None:
         # the rounds whose sums a worker writes at once
@@ -136,21 +136,21 @@ def expected_scales(
     )
 
 
-def _magnitude(features: NDArray[np.float32]) -> float:
+def _magnitude(features: Float32s) -> float:
     return float(np.abs(features).max(initial=0.0))
 
 
-def remote_fan_in(graph: Graph, assignment: NDArray[np.int32]) -> NDArray[np.int64]:
+def remote_fan_in(graph: Graph, assignment: Int32s) -> Int64s:
     """Return int64[V], the number of remote in-neighbours of each vertex."""
     source, destination = graph.edges()
     remote = assignment[source] != assignment[destination]
-    counts: NDArray[np.int64] = np.bincount(destination[remote], minlength=graph.vertices)
+    counts: Int64s = np.bincount(destination[remote], minlength=graph.vertices)
     return counts
 
 
 def _extremes(
-    graph: Graph, assignment: NDArray[np.int32], features: NDArray[np.float32], operation: Operation
-) -> NDArray[np.float32]:
+    graph: Graph, assignment: Int32s, features: Float32s, operation: Operation
+) -> Float32s:
     """Return float32[V, F], the MAX or MIN over remote in-neighbours; without any, an infinity."""
     source, destination = graph.edges()
     remote = assignment[source] != assignment[destination]
@@ -163,11 +163,11 @@ def _extremes(
 
 def judge(
     graph: Graph,
-    assignment: NDArray[np.int32],
-    features: NDArray[np.float32],
+    assignment: Int32s,
+    features: Float32s,
     result: RoundResult,
     before: Sequence[float] = (),
-    left: NDArray[np.bool_] | None = None,
+    left: Bools | None = None,
 ) -> Verdict:
     """Compare one round with the sums over the whole graph.
 

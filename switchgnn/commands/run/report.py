@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
+from switchgnn.base.array_types import Bools, Float32s, Int32s
 from switchgnn.commands.run.reference import Verdict
 from switchgnn.commands.shared.console import releases_between
 from switchgnn.commands.shared.report import Report, ran_ahead, report_leaf_spine, strategy_names
@@ -19,12 +19,8 @@ from switchgnn.host.registry import HOST, HOST_PARTIAL
 from switchgnn.host.transport import Operation
 from switchgnn.host.wire.native import hosts_run_as
 from switchgnn.p4src import Program
-from switchgnn.planner.direction import Direction
-from switchgnn.planner.graphs.boundary import boundary_edges
-from switchgnn.planner.graphs.graph import Graph
+from switchgnn.planner import Direction, Graph, Manifest, ResolvedStrategies, boundary_edges
 from switchgnn.planner.plan.leaf_spine import LeafSpineParts
-from switchgnn.planner.plan.manifest import Manifest
-from switchgnn.planner.presets import ResolvedStrategies
 from switchgnn.topologies import FabricChoice, WireBytes
 
 
@@ -121,10 +117,10 @@ class PreparedRun:
 
     program: Program
     graph: Graph
-    features: NDArray[np.float32]  # float32[n, F] of the n vertices
-    assignment: NDArray[np.int32]  # int32[n], the worker of each vertex
+    features: Float32s  # float32[n, F] of the n vertices
+    assignment: Int32s  # int32[n], the worker of each vertex
     # bool[n], the destinations that it leaves to the hosts; None: none
-    left: NDArray[np.bool_] | None
+    left: Bools | None
     strategies: ResolvedStrategies
     manifest: Manifest
     parts: LeafSpineParts | None  # those of the plan for leaves and spines; None for a star

@@ -40,11 +40,10 @@ from switchgnn.host.metrics import metrics_address
 from switchgnn.host.transport import LinkConfig
 from switchgnn.host.wire.native import native_frames
 from switchgnn.p4src import Program
+from switchgnn.planner import PlanRequest, read_manifest
 from switchgnn.planner.lanes import WIDEST_ANSWER, fits_switch
 from switchgnn.planner.partition.leaf_spine import LeafSpine
-from switchgnn.planner.plan.files import read_manifest
 from switchgnn.planner.plan.leaf_spine import LeafSpineParts
-from switchgnn.planner.presets import PlanRequest
 from switchgnn.softswitch.native.engine import Ahead, compile_ahead
 from switchgnn.topologies import (
     ETHERNET_MTU,

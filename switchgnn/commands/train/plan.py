@@ -7,15 +7,24 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from switchgnn.base.array_types import Int64s
 from switchgnn.commands.shared.outputs import Recordings
 from switchgnn.commands.shared.runner import NetworkJob, schedule_file_of
 from switchgnn.commands.train.measured import MeasuredCosts
 from switchgnn.host.direct.framing import Framing
 from switchgnn.host.registry import SWITCH, SwitchProgram, TransportKind, transport_kind
 from switchgnn.p4src import Program, load_program, load_strawman
+from switchgnn.planner import (
+    Direction,
+    Graph,
+    Plan,
+    PlanContext,
+    PlanRequest,
+    ResolvedStrategies,
+    boundary_edges,
+    resolve_strategies,
+    write_plan,
+)
 from switchgnn.planner.build import build_resolved
 from switchgnn.planner.costs import forecast
 from switchgnn.planner.costs.forecast import (
@@ -27,21 +36,9 @@ from switchgnn.planner.costs.forecast import (
 )
 from switchgnn.planner.costs.host_seconds import packed_frames
 from switchgnn.planner.costs.seconds import NetworkModel, plan_seconds
-from switchgnn.planner.direction import Direction
-from switchgnn.planner.graphs.boundary import boundary_edges
-from switchgnn.planner.graphs.graph import Graph
 from switchgnn.planner.lanes import BANK_LANES, LANES, WIDEST_ANSWER, fragment_lanes
-from switchgnn.planner.plan.files import write_plan
 from switchgnn.planner.plan.leaf_spine import LeafSpineParts, split_for_leaf_spine
-from switchgnn.planner.plan.plan import Plan
-from switchgnn.planner.presets import (
-    PAPER,
-    PlanContext,
-    PlanRequest,
-    ResolvedStrategies,
-    preset_strategies,
-    resolve_strategies,
-)
+from switchgnn.planner.presets import PAPER, preset_strategies
 from switchgnn.profiles import SwitchProfile, find_profile
 from switchgnn.profiles.profile import network_of
 from switchgnn.topologies import Target
@@ -320,7 +317,7 @@ class MachineForecast(StarForecast):
         """
         return self._total(lambda direction, width: self._between_hosts(rows[direction], width))
 
-    def _between_hosts(self, rows: NDArray[np.int64], width: int) -> float:
+    def _between_hosts(self, rows: Int64s, width: int) -> float:
         network = self.network
         frames, sizes = packed_frames(rows, width, network.mtu)
         if self.measured is not None:

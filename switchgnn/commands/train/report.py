@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from switchgnn.base.array_types import Float64s
 from switchgnn.commands.shared.report import Report
 from switchgnn.host.wire.link import Traffic
 
@@ -185,7 +185,7 @@ class Recorder:
         known = [int(count) for count in counts if count is not None]
         return sum(known) if known else None
 
-    def _each(self, name: str) -> NDArray[np.float64]:
+    def _each(self, name: str) -> Float64s:
         """Return the values with this name, float64[workers, epochs]."""
         values = [[float(event[name]) for event in events] for events in self._epochs]
         return np.array(values, dtype=np.float64)
@@ -224,6 +224,6 @@ def _mean_growth(counts: list[int]) -> float:
     return (counts[-1] - counts[first]) / (len(counts) - 1 - first)
 
 
-def _typical(values: NDArray[np.float64]) -> float:
+def _typical(values: Float64s) -> float:
     """Return the median without the first epoch, which is slower because of warming up."""
     return float(np.median(values[1:] if len(values) > 1 else values)) if len(values) else 0.0

@@ -43,8 +43,7 @@ from switchgnn.host.metrics import metrics_address
 from switchgnn.host.registry import SwitchProgram
 from switchgnn.host.transport import LinkConfig
 from switchgnn.host.wire.native import hosts_run_as
-from switchgnn.planner.direction import Direction
-from switchgnn.planner.graphs.boundary import boundary_edges
+from switchgnn.planner import Direction, boundary_edges
 from switchgnn.softswitch.native.engine import Ahead
 from switchgnn.topologies import Fabric, Target
 from switchgnn.topologies.child import Child, temporary_files_in

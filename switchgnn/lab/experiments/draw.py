@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from switchgnn.base.array_types import Float64s
 from switchgnn.base.files import whole_file
 from switchgnn.commands.shared.plots import colours_of, plots_in, save_figure
 from switchgnn.host.registry import HOST, SWITCH, TRANSPORTS
@@ -200,7 +200,7 @@ def _lines(axes: "Axes", shown: _Shown) -> None:
 
 # The time of an exchange is cut into at most this many pieces, each with its own throughput.
 _PIECES = 64
-Curve = tuple[NDArray[np.float64], NDArray[np.float64]]
+Curve = tuple[Float64s, Float64s]
 
 
 def _over_time(result: Result, name: str, unit: float = 1.0) -> Curve:

@@ -19,12 +19,10 @@ from switchgnn.lab.simulator import LeafSpineOptions, NetworkOptions
 from switchgnn.lab.simulator.job import simulate_job
 from switchgnn.lab.simulator.request import HOSTS_ALONE, SimulateOptions
 from switchgnn.lab.simulator.subject import make_plan
-from switchgnn.planner.graphs.load import load_graph
+from switchgnn.planner import PARTITION_STRATEGIES, PlanRequest, load_graph, write_plan
 from switchgnn.planner.plan.banks import BANKS
-from switchgnn.planner.plan.files import write_plan
 from switchgnn.planner.plan.manifest import STRAWMAN
-from switchgnn.planner.presets import PlanRequest, slots_of_memory
-from switchgnn.planner.strategies import PARTITION_STRATEGIES
+from switchgnn.planner.presets import slots_of_memory
 from switchgnn.profiles import find_profile
 
 

@@ -7,13 +7,14 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from switchgnn.base.array_types import Int64s, Integers, UInt32s
 from switchgnn.host.wire.header import LANES
 from switchgnn.lab.simulator.errors import SimulatorError
 from switchgnn.lab.simulator.request import LEAF, SPINE, LeafSpineOptions
 from switchgnn.lab.simulator.setup import Setup
+from switchgnn.planner import Direction, Plan, SwitchPart
 from switchgnn.planner.arrays import indptr_of, rank_in_group
 from switchgnn.planner.costs.flow import SlotNumbers, entries_of
-from switchgnn.planner.direction import Direction
 from switchgnn.planner.lanes import sum_frame_bytes
 from switchgnn.planner.plan.banks import BANKS
 from switchgnn.planner.plan.leaf_spine import (
@@ -21,7 +22,6 @@ from switchgnn.planner.plan.leaf_spine import (
     check_one_switch,
     split_for_leaf_spine,
 )
-from switchgnn.planner.plan.plan import Plan, SwitchPart
 
 # Sums over out-neighbours take as long, on the transposed graph.
 _FORWARD = Direction.FORWARD
@@ -93,11 +93,11 @@ class _SumRows:
         self._order = np.argsort(keys)
         self._keys = keys[self._order]
 
-    def of(self, block: NDArray[np.integer], vertex: NDArray[np.integer]) -> NDArray[np.uint32]:
+    def of(self, block: Integers, vertex: Integers) -> UInt32s:
         """Return the rows of destinations that there are."""
-        rows: NDArray[np.uint32] = self._order[
-            np.searchsorted(self._keys, _key(block, vertex))
-        ].astype(np.uint32)
+        rows: UInt32s = self._order[np.searchsorted(self._keys, _key(block, vertex))].astype(
+            np.uint32
+        )
         return rows
 
 
@@ -125,9 +125,9 @@ def _row_arrays(
 class _Passes:
     """What the table entries of a switch add to, packet by packet, bank by bank."""
 
-    key: NDArray[np.int64]  # int64[P], block and Src_id of each packet, ascending
-    indptr: NDArray[np.int64]  # int64[P + 1], where the contributions of each packet are
-    contribution: NDArray[np.uint32]  # uint32[C], rows; the highest bit marks the end of a pass
+    key: Int64s  # int64[P], block and Src_id of each packet, ascending
+    indptr: Int64s  # int64[P + 1], where the contributions of each packet are
+    contribution: UInt32s  # uint32[C], rows; the highest bit marks the end of a pass
 
 
 def _passes_of_workers(
@@ -209,7 +209,7 @@ def _passes(plan: Plan, rows: _SumRows) -> _Passes:
     )
 
 
-def _rows_of_slots(plan: Plan, numbers: SlotNumbers, rows: _SumRows) -> NDArray[np.uint32]:
+def _rows_of_slots(plan: Plan, numbers: SlotNumbers, rows: _SumRows) -> UInt32s:
     """Return the row of each slot, by its number."""
     switch, record = plan.switch, plan.manifest.direction(_FORWARD)
     inside = slice(
@@ -250,10 +250,10 @@ def _packet_arrays(
     }
 
 
-def _key(block: NDArray[np.integer], number: NDArray[np.integer]) -> NDArray[np.int64]:
-    key: NDArray[np.int64] = (block.astype(np.int64) << 32) | number
+def _key(block: Integers, number: Integers) -> Int64s:
+    key: Int64s = (block.astype(np.int64) << 32) | number
     return key
 
 
-def _indptr(sizes: NDArray[np.integer]) -> NDArray[np.uint64]:
+def _indptr(sizes: Integers) -> NDArray[np.uint64]:
     return indptr_of(sizes.astype(np.int64)).astype(np.uint64)

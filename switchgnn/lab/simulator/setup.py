@@ -7,16 +7,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from switchgnn.base.array_types import Bools, Int64s, UInt8s
 from switchgnn.host.direct.frames import GROUP, send_order
 from switchgnn.host.direct.framing import Framing
 from switchgnn.host.direct.outbox import asking_frames
 from switchgnn.host.pace import Pace
 from switchgnn.host.wire.header import BODY_AT, FEATURE_FRAME_BYTES, LANES
+from switchgnn.planner import BoundaryEdges, Direction, Plan
 from switchgnn.planner.arrays import indptr_of, sort_by_keys
-from switchgnn.planner.direction import Direction
-from switchgnn.planner.graphs.boundary import BoundaryEdges
 from switchgnn.planner.lanes import frame_bytes
-from switchgnn.planner.plan.plan import Plan
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +59,7 @@ class Setup:
         return self.fragments * self.together
 
 
-def host_setup(rows: NDArray[np.int64], features: int, pace: Pace, framing: Framing) -> Setup:
+def host_setup(rows: Int64s, features: int, pace: Pace, framing: Framing) -> Setup:
     """Return what one exchange takes when hosts send rows to each other, in the order of `host`.
 
     Args:
@@ -115,7 +114,7 @@ def boundary_of_plan(plan: Plan) -> BoundaryEdges:
     return BoundaryEdges(source[order], destination[order], sender[order], receiver[order])
 
 
-def _confirmed(number: NDArray[np.int64], asking: NDArray[np.bool_]) -> NDArray[np.uint8]:
+def _confirmed(number: Int64s, asking: Bools) -> UInt8s:
     """How many frames the ACK of each asking frame confirms: those since the last of its group.
 
     The frames of a group leave one after another, and nothing is lost.
@@ -127,9 +126,7 @@ def _confirmed(number: NDArray[np.int64], asking: NDArray[np.bool_]) -> NDArray[
     return np.where(asking, since, 0).astype(np.uint8)
 
 
-def mixed_setup(
-    switch: Setup, rows: NDArray[np.int64], features: int, pace: Pace, framing: Framing
-) -> Setup:
+def mixed_setup(switch: Setup, rows: Int64s, features: int, pace: Pace, framing: Framing) -> Setup:
     """Return what one exchange takes when hosts send rows next to what the switch adds up.
 
     Args:

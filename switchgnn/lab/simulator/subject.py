@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from switchgnn.base.array_types import Integers
 from switchgnn.base.files import reason_to_distrust
 from switchgnn.base.names import no_such
 from switchgnn.host.direct.kinds import copies
@@ -33,32 +33,31 @@ from switchgnn.lab.simulator.setup import (
     mixed_setup,
 )
 from switchgnn.p4src import load_program, load_strawman
+from switchgnn.planner import (
+    PARTITION_STRATEGIES,
+    Direction,
+    Graph,
+    Plan,
+    PlanContext,
+    PlannerError,
+    ResolvedStrategies,
+    boundary_edges,
+    load_graph,
+    read_plan,
+    resolve_strategies,
+)
 from switchgnn.planner.blocks.mlgp import MIN_SLOTS
 from switchgnn.planner.build import build_resolved
 from switchgnn.planner.check.foreign import trusted_plan
 from switchgnn.planner.costs import forecast
 from switchgnn.planner.costs.forecast import AutoPlan, StarForecast, build_auto, left_edges
-from switchgnn.planner.direction import Direction
-from switchgnn.planner.errors import PlannerError
-from switchgnn.planner.graphs.boundary import boundary_edges
 from switchgnn.planner.graphs.bundled import is_bundled
-from switchgnn.planner.graphs.graph import Graph
-from switchgnn.planner.graphs.load import load_graph
 from switchgnn.planner.lanes import BANK_LANES, LANES, fragment_lanes
 from switchgnn.planner.partition.workers import check_assignment, check_workers
-from switchgnn.planner.plan.files import read_plan
 from switchgnn.planner.plan.leaf_spine import split_for_leaf_spine
 from switchgnn.planner.plan.manifest import STRAWMAN
-from switchgnn.planner.plan.plan import Plan
-from switchgnn.planner.presets import (
-    AUTO,
-    GIVEN,
-    PlanContext,
-    ResolvedStrategies,
-    resolve_strategies,
-)
+from switchgnn.planner.presets import AUTO, GIVEN
 from switchgnn.planner.sending.between_hosts import fewest_rows
-from switchgnn.planner.strategies import PARTITION_STRATEGIES
 from switchgnn.profiles import PlanMemory, plan_memory
 from switchgnn.profiles.profile import most_attached
 
@@ -191,7 +190,7 @@ class _BetweenHosts:
 
     graph: str
     edges: int
-    assignment: NDArray[np.integer]
+    assignment: Integers
     found: PairRows
 
 

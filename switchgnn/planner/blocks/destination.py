@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
+from switchgnn.base.array_types import Int32s, Int64s
 from switchgnn.planner.arrays import Incidence, number_ids
 from switchgnn.planner.blocks.mlgp import MAX_BLOCKS
 from switchgnn.planner.blocks.refine import count_pairs, fit, refinable, refine
@@ -19,9 +19,9 @@ from switchgnn.planner.partition.metis import partition_vertices
 from switchgnn.planner.sending.cover import cover_edges, packets_up
 
 # Cuts destinations into sets: (edges, sets, slots, seed) -> int32[D].
-Cut = Callable[["Destinations", int, int, int], NDArray[np.int32]]
+Cut = Callable[["Destinations", int, int, int], Int32s]
 # Changes sets of destinations: (edges, int32[D], sets) -> int32[D].
-Improve = Callable[[Incidence, NDArray[np.int32], int], NDArray[np.int32]]
+Improve = Callable[[Incidence, Int32s, int], Int32s]
 
 # How often blocks and cover are improved in turn, unless a turn gains less than this share. With
 # more edges they are not, as the first cover alone takes half a minute.
@@ -39,11 +39,11 @@ class Destinations:
     """The boundary edges with their ends numbered from 0."""
 
     edges: Incidence  # sources and destinations, numbered
-    source_id: NDArray[np.int64]  # [N], vertex ids, ascending
-    destination_id: NDArray[np.int64]  # [D], vertex ids, ascending
+    source_id: Int64s  # [N], vertex ids, ascending
+    destination_id: Int64s  # [D], vertex ids, ascending
 
 
-def destination(boundary: BoundaryEdges, slots: int, seed: int) -> NDArray[np.int32]:
+def destination(boundary: BoundaryEdges, slots: int, seed: int) -> Int32s:
     """Form destination blocks by METIS, then refine them: few (source, block) pairs.
 
     METIS cuts the boundary graph, in which only destinations have weight, for few cut edges and, if
@@ -53,15 +53,13 @@ def destination(boundary: BoundaryEdges, slots: int, seed: int) -> NDArray[np.in
     return destination_blocks(boundary, slots, seed, cut_by_metis)
 
 
-def destination_cover(boundary: BoundaryEdges, slots: int, seed: int) -> NDArray[np.int32]:
+def destination_cover(boundary: BoundaryEdges, slots: int, seed: int) -> Int32s:
     """Make the blocks of `destination`, refined for workers that send a minimum cover."""
     block = destination(boundary, slots, seed)
     return refine_for_cover(boundary, block, partial(refine, slots=slots))
 
 
-def destination_blocks(
-    boundary: BoundaryEdges, slots: int, seed: int, cut: Cut
-) -> NDArray[np.int32]:
+def destination_blocks(boundary: BoundaryEdges, slots: int, seed: int, cut: Cut) -> Int32s:
     """Form as few blocks as possible with `cut`, fit them to the slots and refine them."""
     known = number_ends(boundary)
     sets = -(-len(known.destination_id) // slots)
@@ -82,9 +80,7 @@ def check_sets(sets: int, slots: int) -> None:
         )
 
 
-def refine_for_cover(
-    boundary: BoundaryEdges, block: NDArray[np.int32], improve: Improve
-) -> NDArray[np.int32]:
+def refine_for_cover(boundary: BoundaryEdges, block: Int32s, improve: Improve) -> Int32s:
     """Change destination blocks, int32[E], so that a minimum cover needs fewer packets.
 
     In turn, chooses the cover for the blocks, and refines the blocks for the edges that the cover
@@ -116,7 +112,7 @@ def refine_for_cover(
     return number_sets(part)[known.edges.destination]
 
 
-def cut_by_metis(known: Destinations, sets: int, slots: int, seed: int) -> NDArray[np.int32]:
+def cut_by_metis(known: Destinations, sets: int, slots: int, seed: int) -> Int32s:
     """Cut with both objectives of METIS, refine, and return the better sets: int32[D], from 0."""
     ids = np.union1d(known.source_id, known.destination_id)
     at = np.searchsorted(ids, known.destination_id).astype(np.int32)
@@ -156,7 +152,7 @@ def number_ends(boundary: BoundaryEdges) -> Destinations:
     return Destinations(edges, source_id, destination_id)
 
 
-def number_sets(part: NDArray[np.int32]) -> NDArray[np.int32]:
+def number_sets(part: Int32s) -> Int32s:
     """Return the sets that are in use, numbered from 1 without gaps."""
     number = np.unique(part, return_inverse=True)[1].reshape(-1)
     return (number + 1).astype(np.int32)

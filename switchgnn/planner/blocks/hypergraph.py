@@ -5,8 +5,8 @@ from functools import cache, partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from switchgnn.base.array_types import Int32s
 from switchgnn.base.machine import how_to_install
 from switchgnn.planner.blocks.destination import Destinations, destination_blocks, refine_for_cover
 from switchgnn.planner.blocks.refine import refine
@@ -20,7 +20,7 @@ _LEAST_IMBALANCE = 0.005
 _SEED_LIMIT = 2**31 - 1
 
 
-def hypergraph(boundary: BoundaryEdges, slots: int, seed: int) -> NDArray[np.int32]:
+def hypergraph(boundary: BoundaryEdges, slots: int, seed: int) -> Int32s:
     """Form destination blocks by Mt-KaHyPar, then refine them: few (source, block) pairs.
 
     Destinations are the vertices, each source is a net. The connectivity objective, the blocks of
@@ -30,7 +30,7 @@ def hypergraph(boundary: BoundaryEdges, slots: int, seed: int) -> NDArray[np.int
     return destination_blocks(boundary, slots, seed, cut_by_mtkahypar)
 
 
-def hypergraph_cover(boundary: BoundaryEdges, slots: int, seed: int) -> NDArray[np.int32]:
+def hypergraph_cover(boundary: BoundaryEdges, slots: int, seed: int) -> Int32s:
     """Make the blocks of `hypergraph`, refined for workers that send a minimum cover."""
     block = hypergraph(boundary, slots, seed)
     return refine_for_cover(boundary, block, partial(refine, slots=slots))
@@ -45,7 +45,7 @@ def has_mtkahypar() -> bool:
     return True
 
 
-def cut_by_mtkahypar(known: Destinations, sets: int, slots: int, seed: int) -> NDArray[np.int32]:
+def cut_by_mtkahypar(known: Destinations, sets: int, slots: int, seed: int) -> Int32s:
     """Cut the destinations by Mt-KaHyPar: int32[D], 0 <= set < sets."""
     library = _library()
     edges = known.edges

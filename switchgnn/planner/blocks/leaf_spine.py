@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
+from switchgnn.base.array_types import Bools, Int32s
 from switchgnn.planner.arrays import rank_within
 from switchgnn.planner.blocks.destination import (
     Cut,
@@ -56,9 +56,7 @@ class BlocksOver:
         """The name of the block strategy: KIND:LEAVES:SPINES."""
         return f"{self.kind}:{self.leaves}:{self.spines}"
 
-    def form(
-        self, boundary: BoundaryEdges, slots: int, seed: int, *, workers: int
-    ) -> NDArray[np.int32]:
+    def form(self, boundary: BoundaryEdges, slots: int, seed: int, *, workers: int) -> Int32s:
         """Form about as few blocks as the slots of the fullest switch allow: int32[E], from 1."""
         cut, cover = _KINDS[self.kind]
         needs = slots_needed(boundary, self, workers)
@@ -73,9 +71,7 @@ class BlocksOver:
             return block
         return refine_for_cover(boundary, block, partial(refine_within, limits=limits))
 
-    def check(
-        self, boundary: BoundaryEdges, block: NDArray[np.int32], slots: int, workers: int
-    ) -> None:
+    def check(self, boundary: BoundaryEdges, block: Int32s, slots: int, workers: int) -> None:
         """Check that blocks fit the slots of each switch and split no destination."""
         needs = slots_needed(boundary, self, workers)
         into = needs.known.edges.destination
@@ -115,8 +111,8 @@ class Needs:
     """The switches in which each destination takes a slot, if a block has all its in-edges."""
 
     known: Destinations  # the boundary edges, with D destinations
-    slot: NDArray[np.bool_]  # [D, switches], leaves first
-    worker: NDArray[np.int32]  # [D], the holder of the destination
+    slot: Bools  # [D, switches], leaves first
+    worker: Int32s  # [D], the holder of the destination
     workers: int  # their number
 
 
@@ -147,7 +143,7 @@ def slots_needed(boundary: BoundaryEdges, over: BlocksOver, workers: int) -> Nee
 
 def _within_slots(
     needs: Needs, slots: int, seed: int, cut: Cut
-) -> tuple[NDArray[np.int32], int, Limits] | None:
+) -> tuple[Int32s, int, Limits] | None:
     """Return sets that fit, their number and their limits; None: all fit into one set."""
     edges, size = needs.known.edges, needs.known.edges.destinations
     sets = -(-int(needs.slot.sum(axis=0).max(initial=0)) // slots)

@@ -1,8 +1,8 @@
 """MLGP: boundary edges in blocks that fit the aggregators (section 3.3)."""
 
 import numpy as np
-from numpy.typing import NDArray
 
+from switchgnn.base.array_types import Int32s, Int64s
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.boundary import BoundaryEdges
 from switchgnn.planner.partition.metis import partition_vertices, symmetric_rows
@@ -15,7 +15,7 @@ MIN_SLOTS = 2
 _CUT = -1
 
 
-def mlgp(boundary: BoundaryEdges, slots: int, seed: int) -> NDArray[np.int32]:
+def mlgp(boundary: BoundaryEdges, slots: int, seed: int) -> Int32s:
     """Find the block of every boundary edge by multi-level graph partitioning (section 3.3).
 
     METIS cuts the undirected boundary graph into parts of at most `slots` vertices. The edges
@@ -46,9 +46,7 @@ def mlgp(boundary: BoundaryEdges, slots: int, seed: int) -> NDArray[np.int32]:
     return block
 
 
-def _cut_level(
-    source: NDArray[np.int32], destination: NDArray[np.int32], slots: int, seed: int
-) -> NDArray[np.int32]:
+def _cut_level(source: Int32s, destination: Int32s, slots: int, seed: int) -> Int32s:
     """Return the part of each edge of one level, int32[E], or _CUT; at least one has a part."""
     ids, ends = np.unique(np.concatenate([source, destination]), return_inverse=True)
     u, v = ends[: len(source)], ends[len(source) :]
@@ -63,13 +61,7 @@ def _cut_level(
     return np.where(part[u] == part[v], part[u], _CUT).astype(np.int32)
 
 
-def _move_surplus(
-    part: NDArray[np.int32],
-    parts: int,
-    slots: int,
-    indptr: NDArray[np.int64],
-    indices: NDArray[np.int32],
-) -> NDArray[np.int32]:
+def _move_surplus(part: Int32s, parts: int, slots: int, indptr: Int64s, indices: Int32s) -> Int32s:
     """Bring every part down to `slots` vertices, which move to parts with room nearby."""
     part = part.copy()
     room = slots - np.bincount(part, minlength=parts)
@@ -90,9 +82,7 @@ def _move_surplus(
     return part
 
 
-def _grow_stars(
-    indptr: NDArray[np.int64], indices: NDArray[np.int32], slots: int
-) -> NDArray[np.int32]:
+def _grow_stars(indptr: Int64s, indices: Int32s, slots: int) -> Int32s:
     """Return the greedy cut, int32[V]: each part is one vertex and neighbours of it."""
     part = np.full(len(indptr) - 1, _CUT, dtype=np.int32)
     number = 0

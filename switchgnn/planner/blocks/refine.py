@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from switchgnn.base.array_types import Bools, Float32s, Int32s, Int64s
 from switchgnn.planner.arrays import Compiled, Incidence, indptr_of, rank_within
 from switchgnn.planner.graphs.boundary import BoundaryEdges
 from switchgnn.planner.sending.order import link_loads
@@ -24,13 +24,13 @@ MOST_ADDITIONS = 2**31
 class _Moves:
     """Destinations that may change their set, best first."""
 
-    vertex: NDArray[np.int64]  # [M]
-    target: NDArray[np.int32]  # [M]
+    vertex: Int64s  # [M]
+    target: Int32s  # [M]
     # [M]; moves with the same number follow each other and belong together; -1: alone
-    swap: NDArray[np.int64]
+    swap: Int64s
 
 
-def count_pairs(edges: Incidence, part: NDArray[np.int32], parts: int) -> int:
+def count_pairs(edges: Incidence, part: Int32s, parts: int) -> int:
     """Count the (source, set) pairs that have an edge."""
     return int(np.count_nonzero(count_sources(edges, part, parts)))
 
@@ -39,27 +39,25 @@ def count_pairs(edges: Incidence, part: NDArray[np.int32], parts: int) -> int:
 class Limits:
     """How much of each resource the destinations of a set may take together."""
 
-    indptr: NDArray[np.int64]  # [D + 1], the resources of each destination
-    resource: NDArray[np.int32]  # [N], 0 <= resource < R
-    most: NDArray[np.int64]  # [R], how many destinations of a set may take each
+    indptr: Int64s  # [D + 1], the resources of each destination
+    resource: Int32s  # [N], 0 <= resource < R
+    most: Int64s  # [R], how many destinations of a set may take each
     # [D]; destinations are swapped within groups, which take about the same
-    group: NDArray[np.int32]
+    group: Int32s
 
-    def loads(self, part: NDArray[np.int32], parts: int) -> NDArray[np.int64]:
+    def loads(self, part: Int32s, parts: int) -> Int64s:
         """Return int64[parts, R], the destinations of each set that take each resource."""
         resources = len(self.most)
         row = np.repeat(part.astype(np.int64), np.diff(self.indptr))
         counted = np.bincount(row * resources + self.resource, minlength=parts * resources)
         return counted.reshape(parts, resources)
 
-    def hold(self, part: NDArray[np.int32], parts: int) -> bool:
+    def hold(self, part: Int32s, parts: int) -> bool:
         """Return whether all sets are within the limits."""
         return bool(np.all(self.loads(part, parts) <= self.most))
 
 
-def limits_of(
-    takes: NDArray[np.bool_], most: NDArray[np.int64], group: NDArray[np.int32]
-) -> Limits:
+def limits_of(takes: Bools, most: Int64s, group: Int32s) -> Limits:
     """Return limits from bool[D, R], the resources that each destination takes."""
     _, resource = np.nonzero(takes)
     return Limits(indptr_of(takes.sum(axis=1)), resource.astype(np.int32), most, group)
@@ -71,7 +69,7 @@ def refinable(edges: Incidence, parts: int) -> bool:
     return most * parts <= MOST_NUMBERS and len(edges.source) * parts <= MOST_ADDITIONS
 
 
-def fit(edges: Incidence, part: NDArray[np.int32], parts: int, slots: int) -> NDArray[np.int32]:
+def fit(edges: Incidence, part: Int32s, parts: int, slots: int) -> Int32s:
     """Bring every set, int32[D], down to `slots` destinations, at little cost in pairs.
 
     In each round every overfull set offers its cheapest destinations to the sets with room where
@@ -100,15 +98,13 @@ def fit(edges: Incidence, part: NDArray[np.int32], parts: int, slots: int) -> ND
         part[movers[taken]] = target[taken]
 
 
-def fit_within(
-    edges: Incidence, part: NDArray[np.int32], parts: int, limits: Limits
-) -> NDArray[np.int32]:
+def fit_within(edges: Incidence, part: Int32s, parts: int, limits: Limits) -> Int32s:
     """Move destinations out of sets beyond the limits; check the result with `limits.hold`."""
     part, known = part.copy(), refinable(edges, parts)
     loads = limits.loads(part, parts)
     gain = np.zeros((0, parts), dtype=np.float32)
     for _ in range(_FIT_ROUNDS):
-        overfull: NDArray[np.bool_] = np.any(loads > limits.most, axis=1)
+        overfull: Bools = np.any(loads > limits.most, axis=1)
         movers = np.flatnonzero(overfull[part])
         if known:
             gain = gains_of(edges, part, count_sources(edges, part, parts))
@@ -118,7 +114,7 @@ def fit_within(
     return part
 
 
-def refine(edges: Incidence, part: NDArray[np.int32], parts: int, slots: int) -> NDArray[np.int32]:
+def refine(edges: Incidence, part: Int32s, parts: int, slots: int) -> Int32s:
     """Move and swap destinations between sets as long as that saves (source, set) pairs.
 
     In each round every destination chooses its best other set. Opposite moves are swapped, best
@@ -134,22 +130,20 @@ def refine(edges: Incidence, part: NDArray[np.int32], parts: int, slots: int) ->
     return _refine(edges, part, parts, none, rounds=rounds, slots=slots)
 
 
-def refine_within(
-    edges: Incidence, part: NDArray[np.int32], parts: int, limits: Limits
-) -> NDArray[np.int32]:
+def refine_within(edges: Incidence, part: Int32s, parts: int, limits: Limits) -> Int32s:
     """Do what `refine` does, without moves or swaps that break a limit."""
     return _refine(edges, part, parts, limits, rounds=_ROUNDS_WITHIN)
 
 
 def _refine(
     edges: Incidence,
-    part: NDArray[np.int32],
+    part: Int32s,
     parts: int,
     limits: Limits,
     *,
     rounds: int,
     slots: int | None = None,
-) -> NDArray[np.int32]:
+) -> Int32s:
     if parts == 1 or not refinable(edges, parts):
         return part
     part, counts = part.copy(), count_sources(edges, part, parts)
@@ -177,9 +171,7 @@ def _refine(
     return part
 
 
-def number_side_by_side(
-    boundary: BoundaryEdges, block: NDArray[np.int32], workers: int, pools: int
-) -> NDArray[np.int32]:
+def number_side_by_side(boundary: BoundaryEdges, block: Int32s, workers: int, pools: int) -> Int32s:
     """Return the blocks, int32[E], numbered again in the order of `side_by_side`."""
     if pools == 1 or not len(block):
         return block
@@ -189,7 +181,7 @@ def number_side_by_side(
     return number[block]
 
 
-def side_by_side(loads: NDArray[np.int64], pools: int) -> NDArray[np.int64]:
+def side_by_side(loads: Int64s, pools: int) -> Int64s:
     """Return the blocks, int64[B], in an order in which the busiest links of neighbours differ.
 
     Next comes the block that adds least, beyond its own busiest link, to that of the `pools` blocks
@@ -206,16 +198,14 @@ def side_by_side(loads: NDArray[np.int64], pools: int) -> NDArray[np.int64]:
     return np.array(order, dtype=np.int64)
 
 
-def count_sources(edges: Incidence, part: NDArray[np.int32], parts: int) -> NDArray[np.int32]:
+def count_sources(edges: Incidence, part: Int32s, parts: int) -> Int32s:
     """Count the destinations of each source in each set, int32[N, parts]."""
     counts = np.zeros((edges.sources, parts), dtype=np.int32)
     _add_up(*edges.rows, part, counts)
     return counts
 
 
-def gains_of(
-    edges: Incidence, part: NDArray[np.int32], counts: NDArray[np.int32]
-) -> NDArray[np.float32]:
+def gains_of(edges: Incidence, part: Int32s, counts: Int32s) -> Float32s:
     """Count the pairs that each move saves alone, float32[D, parts]; -inf for the own set."""
     gain = np.zeros((edges.destinations, counts.shape[1]), dtype=np.float32)
     _add_gains(*edges.rows, part, counts, gain)
@@ -224,12 +214,7 @@ def gains_of(
 
 
 @Compiled
-def _add_up(
-    indptr: NDArray[np.int64],
-    indices: NDArray[np.int32],
-    part: NDArray[np.int32],
-    counts: NDArray[np.int32],
-) -> None:
+def _add_up(indptr: Int64s, indices: Int32s, part: Int32s, counts: Int32s) -> None:
     for vertex in range(len(part)):
         here = part[vertex]
         for at in range(indptr[vertex], indptr[vertex + 1]):
@@ -238,11 +223,7 @@ def _add_up(
 
 @Compiled
 def _add_gains(
-    indptr: NDArray[np.int64],
-    indices: NDArray[np.int32],
-    part: NDArray[np.int32],
-    counts: NDArray[np.int32],
-    gain: NDArray[np.float32],
+    indptr: Int64s, indices: Int32s, part: Int32s, counts: Int32s, gain: Float32s
 ) -> None:
     """Add sources that are alone in a set and leave it; subtract those new to the target."""
     parts = counts.shape[1]
@@ -258,13 +239,13 @@ def _add_gains(
 
 @Compiled
 def _relieve(  # noqa: PLR0917 - numba takes them by position
-    indptr: NDArray[np.int64],
-    resource: NDArray[np.int32],
-    most: NDArray[np.int64],
-    movers: NDArray[np.int64],
-    gain: NDArray[np.float32],
-    part: NDArray[np.int32],
-    loads: NDArray[np.int64],
+    indptr: Int64s,
+    resource: Int32s,
+    most: Int64s,
+    movers: Int64s,
+    gain: Float32s,
+    part: Int32s,
+    loads: Int64s,
 ) -> int:
     """Move each destination to where it breaks the fewest limits, then costs the fewest pairs.
 
@@ -302,17 +283,17 @@ def _relieve(  # noqa: PLR0917 - numba takes them by position
 
 @Compiled
 def _move(  # noqa: PLR0917 - numba takes them by position
-    indptr: NDArray[np.int64],
-    indices: NDArray[np.int32],
-    starts: NDArray[np.int64],
-    resource: NDArray[np.int32],
-    most: NDArray[np.int64],
-    vertices: NDArray[np.int64],
-    targets: NDArray[np.int32],
-    swaps: NDArray[np.int64],
-    part: NDArray[np.int32],
-    counts: NDArray[np.int32],
-    loads: NDArray[np.int64],
+    indptr: Int64s,
+    indices: Int32s,
+    starts: Int64s,
+    resource: Int32s,
+    most: Int64s,
+    vertices: Int64s,
+    targets: Int32s,
+    swaps: Int64s,
+    part: Int32s,
+    counts: Int32s,
+    loads: Int64s,
 ) -> int:
     """Make those moves that save pairs within the limits when their turn comes.
 
@@ -359,13 +340,7 @@ def _move(  # noqa: PLR0917 - numba takes them by position
     return total
 
 
-def _choose(
-    gain: NDArray[np.float32],
-    part: NDArray[np.int32],
-    parts: int,
-    group: NDArray[np.int32],
-    slots: int | None,
-) -> _Moves:
+def _choose(gain: Float32s, part: Int32s, parts: int, group: Int32s, slots: int | None) -> _Moves:
     """Return swaps within groups and single moves that save pairs, best first.
 
     With `slots`, single moves are only those that have room.

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from switchgnn.base.array_types import Int32s
 from switchgnn.base.arrays import ArrayKind, ArraysError, read_arrays
 from switchgnn.base.files import read_regular
 from switchgnn.planner.errors import PlannerError
@@ -65,7 +66,7 @@ class RawPlan:
     """The content of the files of a plan."""
 
     manifest: dict[str, Any]  # plan.json
-    assignment: NDArray[np.int32]  # [V]
+    assignment: Int32s  # [V]
     switch: Arrays  # the arrays of switch.safetensors
     workers: list[Arrays]  # the arrays of each worker
 

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from switchgnn.base.array_types import Bools, Int64s, Integers
 from switchgnn.planner.check.files import (
     Arrays,
     PlanCheckError,
@@ -33,16 +33,16 @@ _LOW = 0xFFFFFFFF
 class CarriedRows:
     """The vertices that each row of a packet adds up."""
 
-    indptr: NDArray[np.int64]  # [P · K + 1], those of each row, in the order of Deliveries
-    vertex: NDArray[np.int64]  # [...]
+    indptr: Int64s  # [P · K + 1], those of each row, in the order of Deliveries
+    vertex: Int64s  # [...]
 
 
 @dataclass(frozen=True)
 class Edges:
     """Edges and the blocks that serve them, one row each; `key` is source << 32 | destination."""
 
-    block: NDArray[np.int64]
-    key: NDArray[np.int64]
+    block: Int64s
+    key: Int64s
 
 
 def check_workers(plan: RawPlan, deliveries: Deliveries) -> tuple[CarriedRows, Edges]:
@@ -84,7 +84,7 @@ def _check_shapes(worker: int, part: Arrays, blocks: int, rows_of_packet: int) -
         require(np.all(inside), f"Worker {worker}: {name} is beyond its vertices.")
 
 
-def rows_left(plan: RawPlan, name: str) -> NDArray[np.bool_]:
+def rows_left(plan: RawPlan, name: str) -> Bools:
     """Return bool[V], the destinations of a direction that are left to the hosts."""
     left = np.zeros(len(plan.assignment), dtype=np.bool_)
     for worker, part in enumerate(plan.workers):
@@ -177,10 +177,7 @@ def _check_sends(plan: RawPlan, deliveries: Deliveries) -> CarriedRows:
 
 
 def _check_addressed(
-    plan: RawPlan,
-    deliveries: Deliveries,
-    addressed: NDArray[np.integer],
-    partial: NDArray[np.bool_],
+    plan: RawPlan, deliveries: Deliveries, addressed: Integers, partial: Bools
 ) -> None:
     """Check that partial sums name their only destination, and other rows none."""
     require(not np.any(addressed[~partial]), "A packet of one vertex names a destination.")
@@ -196,11 +193,7 @@ def _check_addressed(
 
 
 def _check_carried(
-    worker: int,
-    ids: NDArray[np.int64],
-    carried: NDArray[np.int64],
-    carrying: NDArray[np.int64],
-    indptr: NDArray[np.int64],
+    worker: int, ids: Int64s, carried: Int64s, carrying: Int64s, indptr: Int64s
 ) -> None:
     require(np.all(carried > 0), f"Worker {worker} sends a packet that carries nothing.")
     plain = ids < _PARTIAL
@@ -227,7 +220,7 @@ def _neighbours(plan: RawPlan) -> Edges:
     return Edges(np.concatenate(blocks), np.concatenate(keys))
 
 
-def _blocks(indptr: NDArray[np.int64]) -> NDArray[np.int64]:
+def _blocks(indptr: Int64s) -> Int64s:
     return np.repeat(np.arange(1, len(indptr), dtype=np.int64), np.diff(indptr))
 
 
@@ -316,9 +309,7 @@ def _check_assignment(plan: RawPlan) -> None:
     require(inside, f"assignment.safetensors names a worker outside 0..{workers - 1}.")
 
 
-def _check_left(
-    plan: RawPlan, blocks: _Blocks, left: NDArray[np.bool_], boundary: NDArray[np.int64] | None
-) -> None:
+def _check_left(plan: RawPlan, blocks: _Blocks, left: Bools, boundary: Int64s | None) -> None:
     """Raise unless destinations left to the hosts have edges, and no sum in these blocks."""
     block, vertex = plan.switch["result_block"], plan.switch["result_vertex"].astype(np.int64)
     here = (block >= blocks.first) & (block <= blocks.last)
@@ -364,13 +355,13 @@ def _directions(plan: RawPlan) -> Iterator[tuple[list[str], int, int]]:
     require(following == plan.manifest["blocks"] + 1, "Some blocks are of no direction.")
 
 
-def _edges_of(plan: RawPlan, graph: Graph) -> NDArray[np.int64]:
+def _edges_of(plan: RawPlan, graph: Graph) -> Int64s:
     tail = np.repeat(np.arange(graph.vertices), np.diff(graph.indptr))
     crosses = plan.assignment[tail] != plan.assignment[graph.indices]
     return np.sort((tail[crosses] << 32) | graph.indices[crosses].astype(np.int64))
 
 
-def _believed_edges(plan: RawPlan, believed: Edges) -> NDArray[np.int64]:
+def _believed_edges(plan: RawPlan, believed: Edges) -> Int64s:
     """Return the keys of the edges that the workers expect, ascending, as forward edges.
 
     Where destinations are left to the hosts, both directions count: an edge may be left in one.
@@ -384,7 +375,7 @@ def _believed_edges(plan: RawPlan, believed: Edges) -> NDArray[np.int64]:
     return keys if name == _FORWARD else _reversed(keys)
 
 
-def _believed_in(plan: RawPlan, believed: Edges, name: str) -> NDArray[np.int64]:
+def _believed_in(plan: RawPlan, believed: Edges, name: str) -> Int64s:
     directions = plan.manifest["directions"]
     first, last = directions[name]["first_block"], directions[name]["last_block"]
     keys = np.unique(believed.key[(believed.block >= first) & (believed.block <= last)])
@@ -397,7 +388,7 @@ def _believed_in(plan: RawPlan, believed: Edges, name: str) -> NDArray[np.int64]
     return keys
 
 
-def _reversed(keys: NDArray[np.int64]) -> NDArray[np.int64]:
+def _reversed(keys: Int64s) -> Int64s:
     return np.sort(((keys & _LOW) << 32) | (keys >> 32))
 
 
@@ -414,7 +405,7 @@ def _served(plan: RawPlan, deliveries: Deliveries, packets: CarriedRows) -> Edge
     return Edges(block, (source << 32) | destination)
 
 
-def _check_edges(boundary: NDArray[np.int64], served: Edges, blocks: _Blocks, who: str) -> None:
+def _check_edges(boundary: Int64s, served: Edges, blocks: _Blocks, who: str) -> None:
     name = blocks.name
     inside = (served.block >= blocks.first) & (served.block <= blocks.last)
     keys = np.sort(served.key[inside])
@@ -430,7 +421,7 @@ def _check_edges(boundary: NDArray[np.int64], served: Edges, blocks: _Blocks, wh
 
 
 def _check_prediction(
-    plan: RawPlan, deliveries: Deliveries, blocks: _Blocks, *, whole: NDArray[np.int64], known: bool
+    plan: RawPlan, deliveries: Deliveries, blocks: _Blocks, *, whole: Int64s, known: bool
 ) -> None:
     name, first, last = blocks.name, blocks.first, blocks.last
     said: dict[str, Any] = plan.manifest["directions"][name]["prediction"]

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from switchgnn.base.array_types import Bools, Int64s, Integers
 from switchgnn.planner.check.files import Arrays, PlanCheckError, RawPlan, require
 
 _BANKS, _MOST_POOLS = 8, 4
@@ -24,11 +24,11 @@ class Deliveries:
     """
 
     # [D], K times the index of the packet in `packet_block` and `packet_id`, and the row
-    row: NDArray[np.int64]
-    result: NDArray[np.int64]  # [D], the index of the destination among the results
-    packet_block: NDArray[np.int64]  # [P], ascending with packet_id
-    packet_id: NDArray[np.int64]  # [P], the id on the wire
-    packet_count: NDArray[np.int64]  # [P], the Count of the packet
+    row: Int64s
+    result: Int64s  # [D], the index of the destination among the results
+    packet_block: Int64s  # [P], ascending with packet_id
+    packet_id: Int64s  # [P], the id on the wire
+    packet_count: Int64s  # [P], the Count of the packet
 
 
 def check_switch(plan: RawPlan) -> Deliveries:
@@ -160,9 +160,7 @@ def _leaves_and_spines(plan: RawPlan) -> tuple[int, int] | None:
     return None if found is None else (int(found[1]), int(found[2]))
 
 
-def _check_leaves_and_spines(
-    plan: RawPlan, source: NDArray[np.integer], result: NDArray[np.int64]
-) -> None:
+def _check_leaves_and_spines(plan: RawPlan, source: Integers, result: Int64s) -> None:
     over = _leaves_and_spines(plan)
     if over is None:
         return
@@ -190,7 +188,7 @@ def _check_leaves_and_spines(
     require(fullest <= room, f"A block takes {fullest} slots of one switch, which has {room}.")
 
 
-def _check_entries(plan: RawPlan) -> NDArray[np.int64]:
+def _check_entries(plan: RawPlan) -> Int64s:
     """Check keys, hops and counts of the entries; return the packet of each, int64[K]."""
     switch = plan.switch
     block, source = switch["entry_block"].astype(np.int64), switch["entry_source"]
@@ -215,7 +213,7 @@ def _check_entries(plan: RawPlan) -> NDArray[np.int64]:
     return packet
 
 
-def _check_counts(switch: Arrays, entry: NDArray[np.int64], result: NDArray[np.int64]) -> None:
+def _check_counts(switch: Arrays, entry: Int64s, result: Int64s) -> None:
     arriving = np.zeros(len(switch["result_block"]), dtype=np.int64)
     np.add.at(arriving, result, switch["entry_count"][entry].astype(np.int64))
     wrong = np.flatnonzero(arriving != switch["result_expected"])
@@ -228,14 +226,12 @@ def _check_counts(switch: Arrays, entry: NDArray[np.int64], result: NDArray[np.i
         )
 
 
-def _check_blocks(block: NDArray[np.int64], blocks: int, what: str) -> None:
+def _check_blocks(block: Int64s, blocks: int, what: str) -> None:
     inside = np.all((block >= 1) & (block <= blocks))
     require(inside, f"{what} is of a block outside 1..{blocks}.")
 
 
-def _require_all(
-    holds: NDArray[np.bool_], entry: NDArray[np.int64], switch: Arrays, problem: str
-) -> None:
+def _require_all(holds: Bools, entry: Int64s, switch: Arrays, problem: str) -> None:
     if np.all(holds):
         return
     at = entry[np.argmin(holds)]
@@ -244,16 +240,14 @@ def _require_all(
     )
 
 
-def _result_key(
-    block: NDArray[np.integer], bank: NDArray[np.integer], slot: NDArray[np.integer]
-) -> NDArray[np.int64]:
+def _result_key(block: Integers, bank: Integers, slot: Integers) -> Int64s:
     """Return one number per (block, bank, slot) that sorts like them: 16, 4 and 32 bits."""
     high = (block.astype(np.int64) << 4) | bank.astype(np.int64)
-    key: NDArray[np.int64] = (high << 32) | slot.astype(np.int64)
+    key: Int64s = (high << 32) | slot.astype(np.int64)
     return key
 
 
-def _find(keys: NDArray[np.int64], wanted: NDArray[np.int64]) -> NDArray[np.int64]:
+def _find(keys: Int64s, wanted: Int64s) -> Int64s:
     """Return the index of each in sorted keys, or -1."""
     if len(keys) == 0:
         return np.full(len(wanted), -1, dtype=np.int64)

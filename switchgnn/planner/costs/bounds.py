@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from switchgnn.base.array_types import Int32s, Int64s, Integers
 from switchgnn.planner.arrays import (
     Compiled,
     distinct_pairs,
@@ -22,8 +22,8 @@ MATCHING_EDGES = 20_000_000
 class PacketCounts:
     """Data packets of one exchange per fragment."""
 
-    up: NDArray[np.int64]  # [W], sent by each worker
-    down: NDArray[np.int64]  # [W], received by each worker
+    up: Int64s  # [W], sent by each worker
+    down: Int64s  # [W], received by each worker
 
     @property
     def total(self) -> int:
@@ -63,9 +63,7 @@ def least_with_partial_sums(boundary: BoundaryEdges, workers: int) -> PacketCoun
     return PacketCounts(_count(owner[matched], workers), once_each(boundary, workers).down)
 
 
-def multicast_packets(
-    boundary: BoundaryEdges, block: NDArray[np.integer], workers: int
-) -> PacketCounts:
+def multicast_packets(boundary: BoundaryEdges, block: Integers, workers: int) -> PacketCounts:
     """Count each source once up and each destination once down in each of its blocks, int32[E]."""
     up = distinct_pairs(block, boundary.source)[1]
     down = distinct_pairs(block, boundary.destination)[1]
@@ -75,7 +73,7 @@ def multicast_packets(
     )
 
 
-def _count(owner: NDArray[np.integer], workers: int) -> NDArray[np.int64]:
+def _count(owner: Integers, workers: int) -> Int64s:
     return np.bincount(owner, minlength=workers).astype(np.int64)
 
 
@@ -104,19 +102,13 @@ def simulate_pool(boundary: BoundaryEdges, slots: int, workers: int, seed: int) 
     return PacketCounts(up, down)
 
 
-def arrival_order(sources: int, seed: int) -> NDArray[np.int64]:
+def arrival_order(sources: int, seed: int) -> Int64s:
     """Return the sources in order of arrival, numbered by their ids: int64[N]."""
     return np.random.default_rng(seed).permutation(sources)
 
 
 @Compiled
-def _play(
-    order: NDArray[np.int64],
-    indptr: NDArray[np.int64],
-    destination: NDArray[np.int32],
-    fan_in: NDArray[np.int64],
-    slots: int,
-) -> NDArray[np.int64]:
+def _play(order: Int64s, indptr: Int64s, destination: Int32s, fan_in: Int64s, slots: int) -> Int64s:
     """Return what leaves the switch for each destination: its sum, and overflows."""
     held = np.zeros(len(fan_in), dtype=np.bool_)
     sent = np.zeros(len(fan_in), dtype=np.int64)

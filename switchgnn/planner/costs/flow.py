@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
+from switchgnn.base.array_types import Int64s, Integers
 from switchgnn.planner.arrays import indptr_of, rank_within
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.boundary import BoundaryEdges
@@ -19,11 +19,11 @@ from switchgnn.planner.strategies import ORDER_STRATEGIES, OrderStrategy
 class Flow:
     """Queue and slots over time; the steps of a block follow those of the block before it."""
 
-    completion: NDArray[np.int64]  # [B], z of each block: the steps until the last sum has left
-    largest_queue: NDArray[np.int64]  # [B], the largest Q(t) of each block
-    block_indptr: NDArray[np.int64]  # [B + 1], the steps of each block in the arrays below
-    queue: NDArray[np.int64]  # [T], Q(t): sums that wait to leave after step t
-    occupancy: NDArray[np.int64]  # [T], slots that hold an unfinished sum after step t
+    completion: Int64s  # [B], z of each block: the steps until the last sum has left
+    largest_queue: Int64s  # [B], the largest Q(t) of each block
+    block_indptr: Int64s  # [B + 1], the steps of each block in the arrays below
+    queue: Int64s  # [T], Q(t): sums that wait to leave after step t
+    occupancy: Int64s  # [T], slots that hold an unfinished sum after step t
 
     @property
     def steps(self) -> int:
@@ -31,9 +31,7 @@ class Flow:
         return int(self.completion.sum())
 
 
-def packet_steps(
-    block: NDArray[np.integer], rate: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def packet_steps(block: Integers, rate: int) -> tuple[Int64s, Int64s]:
     """Return the step of each packet, int64[S], and of each block, int64[B + 1], if none drains."""
     blocks = int(block.max(initial=0))
     bounds = np.searchsorted(block, np.arange(1, blocks + 2))
@@ -42,9 +40,7 @@ def packet_steps(
     return indptr[block - 1] + step, indptr
 
 
-def flow_of_sums(
-    first: NDArray[np.int64], last: NDArray[np.int64], indptr: NDArray[np.int64], rate: int
-) -> Flow:
+def flow_of_sums(first: Int64s, last: Int64s, indptr: Int64s, rate: int) -> Flow:
     """Compute completion time, queue and slots over time, as in section 3.2.1.
 
     In each step at most `rate` packets enter the switch and `rate` leave it. A sum may leave in the
@@ -103,14 +99,12 @@ class SlotNumbers:
         self.vertex = np.full(int(self._start[-1]), -1, dtype=np.int64)
         self.vertex[self._start[bank] + slot] = switch.result_vertex[inside]
 
-    def of(
-        self, block: NDArray[np.integer], bank: NDArray[np.integer], slot: NDArray[np.integer]
-    ) -> NDArray[np.int64]:
+    def of(self, block: Integers, bank: Integers, slot: Integers) -> Int64s:
         """Return the numbers, int64[N], of slots that are in use."""
-        numbers: NDArray[np.int64] = self._start[self._bank(block, bank)] + slot
+        numbers: Int64s = self._start[self._bank(block, bank)] + slot
         return numbers
 
-    def _bank(self, block: NDArray[np.integer], bank: NDArray[np.integer]) -> NDArray[np.int64]:
+    def _bank(self, block: Integers, bank: Integers) -> Int64s:
         return (block.astype(np.int64) - self._first) * BANKS + bank
 
 
@@ -120,9 +114,7 @@ def entries_of(plan: Plan, direction: Direction) -> slice:
     return _blocks(plan.switch.entry_block, record.first_block, record.last_block)
 
 
-def slots_in_use(
-    plan: Plan, direction: Direction, when: NDArray[np.integer]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def slots_in_use(plan: Plan, direction: Direction, when: Integers) -> tuple[Int64s, Int64s]:
     """Find the times of the first and last addition to each slot in use, int64[R] each.
 
     `when`: integers[K], the time of each table entry of that direction.
@@ -143,7 +135,7 @@ def slots_in_use(
     return first[used], last[used]
 
 
-def _blocks(ascending: NDArray[np.integer], first: int, last: int) -> slice:
+def _blocks(ascending: Integers, first: int, last: int) -> slice:
     low, high = np.searchsorted(ascending, [first, last + 1]).tolist()
     return slice(low, high)
 
@@ -152,19 +144,19 @@ def _blocks(ascending: NDArray[np.integer], first: int, last: int) -> slice:
 class PacketArrivals:
     """The packets of one direction in the order of arrival: all workers in turn, length S."""
 
-    block: NDArray[np.int64]  # [S], from 1 for the first of the direction, ascending
-    source: NDArray[np.int64]  # [S], vertices, and from 2^31 partial sums
-    worker: NDArray[np.int64]  # [S], the sender
+    block: Int64s  # [S], from 1 for the first of the direction, ascending
+    source: Int64s  # [S], vertices, and from 2^31 partial sums
+    worker: Int64s  # [S], the sender
 
-    def find(self, block: NDArray[np.integer], source: NDArray[np.integer]) -> NDArray[np.int64]:
+    def find(self, block: Integers, source: Integers) -> Int64s:
         """Return the indices of these packets."""
         keys = (self.block << 32) | self.source
         by_key = np.argsort(keys)
         wanted = (block.astype(np.int64) << 32) | source
-        found: NDArray[np.int64] = by_key[np.searchsorted(keys, wanted, sorter=by_key)]
+        found: Int64s = by_key[np.searchsorted(keys, wanted, sorter=by_key)]
         return found
 
-    def taken(self, indices: NDArray[np.int64]) -> "PacketArrivals":
+    def taken(self, indices: Int64s) -> "PacketArrivals":
         """Return those at these indices."""
         return PacketArrivals(self.block[indices], self.source[indices], self.worker[indices])
 
@@ -203,9 +195,7 @@ def reordered(
     return _by_turns(arriving.taken(renumbered.find(sends.block, sends.source)))
 
 
-def packet_edges(
-    plan: Plan, direction: Direction
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+def packet_edges(plan: Plan, direction: Direction) -> tuple[Int64s, Int64s, Int64s]:
     """Return block (from 1), packet and destination of every addition of a direction."""
     switch, entries = plan.switch, entries_of(plan, direction)
     numbers = SlotNumbers(plan, direction)
@@ -219,13 +209,13 @@ def packet_edges(
     )
 
 
-def _as_planned(source: NDArray[np.int64], plan: Plan) -> NDArray[np.int64]:
+def _as_planned(source: Int64s, plan: Plan) -> Int64s:
     """Give packets the numbers with which build_plan orders them."""
     summed = source >= FIRST_RESERVED_ID
     return np.where(summed, source - FIRST_RESERVED_ID + plan.manifest.graph.vertices, source)
 
 
-def turns_of(sent: PacketArrivals) -> NDArray[np.int64]:
+def turns_of(sent: PacketArrivals) -> Int64s:
     """Return int64[S], the rank of each packet among those of its worker in its block."""
     return rank_within((sent.worker, sent.block))
 

@@ -10,8 +10,8 @@ from itertools import product
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from switchgnn.base.array_types import Bools, Int64s, Integers
 from switchgnn.planner.arrays import distinct_pairs
 from switchgnn.planner.blocks.mlgp import MIN_SLOTS
 from switchgnn.planner.build import Progress, build_resolved
@@ -62,7 +62,7 @@ def exchange_seconds(
     direction: Direction,
     width: int,
     network: NetworkModel,
-    rows: NDArray[np.int64],
+    rows: Int64s,
     *,
     together: bool = False,
 ) -> float:
@@ -96,7 +96,7 @@ SWITCH, MIXED, HOST_PARTIAL, HOST = "switch", "mixed", "host-partial", "host"
 PREDICTED_TRANSPORTS = (SWITCH, MIXED, HOST_PARTIAL, HOST)
 
 # int64[W, W] by direction: the rows from worker a to worker b.
-Rows = Mapping[Direction, NDArray[np.int64]]
+Rows = Mapping[Direction, Int64s]
 
 
 class Forecast(Protocol):
@@ -155,7 +155,7 @@ def host_rows(
     directions: tuple[Direction, ...],
     *,
     partial: bool,
-    left: Mapping[Direction, NDArray[np.bool_]] | None = None,
+    left: Mapping[Direction, Bools] | None = None,
 ) -> Rows:
     """Count the rows between hosts, int64[W, W], for the destinations in `left`, bool[V] each."""
     rows = {}
@@ -176,7 +176,7 @@ def choose_lanes(
     *,
     network: NetworkModel | None = None,
     widest: int = WIDEST_ANSWER,
-) -> tuple[PlanContext, NDArray[np.integer] | None]:
+) -> tuple[PlanContext, Integers | None]:
     """Add pools and a form of frames with about the least time, and assign vertices to workers.
 
     Rows that share a frame share its headers and the work for it, as long as there are enough.
@@ -187,7 +187,7 @@ def choose_lanes(
     asked for, and no assignment, this is None for a graph without weights: `build_resolved` makes
     it.
     """
-    owner: NDArray[np.integer] | None = request.load_assignment()
+    owner: Integers | None = request.load_assignment()
     numbers = (1, 2, 4) if request.pools is None else (request.pools,)
     bundles = ROWS if request.rows is None else (request.rows,)
     if request.preset == PAPER or context.leaf_spine is not None:
@@ -276,7 +276,7 @@ def build_auto(
     program: str,
     seed: int,
     directions: str = "forward",
-    assignment: NDArray[np.integer] | None = None,
+    assignment: Integers | None = None,
     fits: Callable[[Plan], bool] | None = None,
     progress: Progress | None = None,
 ) -> AutoPlan:
@@ -341,7 +341,7 @@ def _numbers_of_blocks(blocks: int, edges: int) -> Iterator[int]:
 
 def _ranked(
     boundary: BoundaryEdges, vertices: int, directions: tuple[Direction, ...]
-) -> dict[Direction, NDArray[np.int64]]:
+) -> dict[Direction, Int64s]:
     """Return all destinations by direction, first those that most workers contribute to."""
     ranked = {}
     for direction in directions:
@@ -354,8 +354,8 @@ def _ranked(
 
 
 def _all_but(
-    ranked: Mapping[Direction, NDArray[np.int64]], most: int, vertices: int
-) -> dict[Direction, NDArray[np.bool_]]:
+    ranked: Mapping[Direction, Int64s], most: int, vertices: int
+) -> dict[Direction, Bools]:
     """Return bool[V] by direction: all vertices but the first `most` destinations."""
     left = {}
     for direction, order in ranked.items():

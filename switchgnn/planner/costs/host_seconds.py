@@ -7,8 +7,8 @@ import heapq
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from switchgnn.base.array_types import Bools, Int64s
 from switchgnn.planner.arrays import Compiled, indptr_of, ranges
 from switchgnn.planner.costs.seconds import (
     ACK_BYTES,
@@ -42,7 +42,7 @@ _NO_ROUNDS = Rounds(
 )
 
 
-def host_seconds(rows: NDArray[np.int64], width: int, network: NetworkModel) -> float:
+def host_seconds(rows: Int64s, width: int, network: NetworkModel) -> float:
     """Predict an exchange in which hosts send int64[W, W] rows to each other.
 
     The rows of a pair are a run of bytes, cut into frames of up to the MTU. A worker spreads the
@@ -54,16 +54,12 @@ def host_seconds(rows: NDArray[np.int64], width: int, network: NetworkModel) -> 
     return frames.picoseconds(network) / PICOSECONDS
 
 
-def shared_seconds(
-    rows: NDArray[np.int64], width: int, network: NetworkModel, rounds: Rounds
-) -> float:
+def shared_seconds(rows: Int64s, width: int, network: NetworkModel, rounds: Rounds) -> float:
     """Predict an exchange whose sums come partly from the switch, on the same links."""
     return _Frames.of(rows, width, network).picoseconds(network, rounds) / PICOSECONDS
 
 
-def packed_frames(
-    rows: NDArray[np.int64], width: int, mtu: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def packed_frames(rows: Int64s, width: int, mtu: int) -> tuple[Int64s, Int64s]:
     """Count the frames between hosts and their bytes, int64[W, W] each, for int64[W, W] rows."""
     run = rows * (_NUMBER_BYTES * width)
     frames = -(-run // (packed_frame_bytes(mtu) - _HEADERS_BYTES))
@@ -81,14 +77,14 @@ class _Frames:
     """All frames, worker by worker in sending order; arrays of length N."""
 
     workers: int
-    sender: NDArray[np.int64]  # [N], ascending
-    receiver: NDArray[np.int64]  # [N]
-    size: NDArray[np.int64]  # [N], bytes
-    asks: NDArray[np.bool_]  # [N], whether an acknowledgement is wanted
-    confirms: NDArray[np.int64]  # [N], the frames that it confirms
+    sender: Int64s  # [N], ascending
+    receiver: Int64s  # [N]
+    size: Int64s  # [N], bytes
+    asks: Bools  # [N], whether an acknowledgement is wanted
+    confirms: Int64s  # [N], the frames that it confirms
 
     @classmethod
-    def of(cls, rows: NDArray[np.int64], width: int, network: NetworkModel) -> "_Frames":
+    def of(cls, rows: Int64s, width: int, network: NetworkModel) -> "_Frames":
         """Cut the rows into frames in the order of `send_order` of host/direct."""
         workers = len(rows)
         payload = packed_frame_bytes(network.mtu) - _HEADERS_BYTES
@@ -160,11 +156,11 @@ class _Frames:
 
 @Compiled
 def _exchange(  # noqa: PLR0912, PLR0915, PLR0917 - numba takes one loop
-    indptr: NDArray[np.int64],
-    sender: NDArray[np.int64],
-    receiver: NDArray[np.int64],
-    time: NDArray[np.int64],
-    confirms: NDArray[np.int64],
+    indptr: Int64s,
+    sender: Int64s,
+    receiver: Int64s,
+    time: Int64s,
+    confirms: Int64s,
     link_delay: int,
     ack: int,
     switch_work: int,

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from switchgnn.base.array_types import Int64s
 from switchgnn.planner.arrays import rank_within
 from switchgnn.planner.costs.bounds import (
     PacketCounts,
@@ -159,7 +159,7 @@ def _transport_cost(packets: PacketCounts, host: PacketCounts, weight: int) -> T
     )
 
 
-def _load(packets: NDArray[np.int64], weight: int) -> Load:
+def _load(packets: Int64s, weight: int) -> Load:
     total, largest, mean = int(packets.sum()), int(packets.max()), float(packets.mean())
     return Load(
         packets=total,

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from switchgnn.base.array_types import Int64s, Integers
 from switchgnn.planner.arrays import Compiled, indptr_of, rank_within
 from switchgnn.planner.costs.flow import entries_of, plan_arrivals, slots_in_use, turns_of
 from switchgnn.planner.direction import Direction
@@ -100,19 +100,19 @@ class Rounds(NamedTuple):
     first ones of all blocks first, G groups, and R sums.
     """
 
-    group_indptr: NDArray[np.int64]  # [B * W + 1], the groups of each block and worker
-    group_worker: NDArray[np.int64]  # [G], the sender of each
-    packets: NDArray[np.int64]  # [G], features in it
-    passes: NDArray[np.int64]  # [G], its passes of the loop
-    sum_indptr: NDArray[np.int64]  # [G + 1], the sums that each group completes
-    sum_worker: NDArray[np.int64]  # [R], the receiver of each
-    sums: NDArray[np.int64]  # [B * W], the sums of each worker in each block
+    group_indptr: Int64s  # [B * W + 1], the groups of each block and worker
+    group_worker: Int64s  # [G], the sender of each
+    packets: Int64s  # [G], features in it
+    passes: Int64s  # [G], its passes of the loop
+    sum_indptr: Int64s  # [G + 1], the sums that each group completes
+    sum_worker: Int64s  # [R], the receiver of each
+    sums: Int64s  # [B * W], the sums of each worker in each block
     # [F], picoseconds of a packet, and of a sum as its share of a bundle, on a link in each round
-    feature: NDArray[np.int64]
-    sum_time: NDArray[np.int64]
+    feature: Int64s
+    sum_time: Int64s
     ack: int  # picoseconds of a group's acknowledgement on a link
     window: int  # groups in flight of each worker, at most
-    rest: NDArray[np.int64]  # [F * B + 1], picoseconds of each round and those after it alone
+    rest: Int64s  # [F * B + 1], picoseconds of each round and those after it alone
     work: int  # picoseconds of processors for all of it
 
 
@@ -127,10 +127,10 @@ def plan_rounds(
 class _Added:
     """One fragment of all blocks in the switch."""
 
-    complete: NDArray[np.int64]  # [R], when each sum is complete
-    through: NDArray[np.int64]  # [S], when each packet has been added
-    last: NDArray[np.int64]  # [R], the entry that completes each sum
-    passes: NDArray[np.int64]  # [S], the passes of each packet in the loop
+    complete: Int64s  # [R], when each sum is complete
+    through: Int64s  # [S], when each packet has been added
+    last: Int64s  # [R], the entry that completes each sum
+    passes: Int64s  # [S], the passes of each packet in the loop
 
 
 class _OnLinks(NamedTuple):
@@ -175,7 +175,7 @@ class _Traffic:
         self._sum_worker = switch.result_worker[low:high].astype(np.int64)
         self._sum_bank = switch.result_bank[low:high]
 
-    def passed(self, units: Sequence[tuple[int, ...]], network: NetworkModel) -> NDArray[np.int64]:
+    def passed(self, units: Sequence[tuple[int, ...]], network: NetworkModel) -> Int64s:
         """Return int64[F * B], when the barrier of each unit passes; `units` are those of a block.
 
         Units in flight share links, loop and processors, and earlier ones go first. What leaves the
@@ -224,7 +224,7 @@ class _Traffic:
             work=sum(map(len, units)) * int(self._work(network).sum()),
         )
 
-    def _groups(self, added: _Added, times: int) -> dict[str, NDArray[np.int64]]:
+    def _groups(self, added: _Added, times: int) -> dict[str, Int64s]:
         """Return the groups and sums of `Rounds`; packets make their passes `times` times."""
         order = np.lexsort((self._turn, self._worker, self._block))
         share = self._block * self._workers + self._worker
@@ -277,8 +277,8 @@ class _Traffic:
         return _Added(starts + before * loop_pass, through, last, self._passes(splits))
 
     def _window_opens(
-        self, through: NDArray[np.int64], lanes: tuple[int, ...], network: NetworkModel
-    ) -> NDArray[np.int64]:
+        self, through: Int64s, lanes: tuple[int, ...], network: NetworkModel
+    ) -> Int64s:
         """Return int64[S], when each packet reaches the switch, given its worker's window.
 
         A packet waits until fewer than a window before it are unconfirmed, and until the first
@@ -305,14 +305,12 @@ class _Traffic:
         arrival[order] = sent + network.link_delay
         return arrival
 
-    def _passes(self, splits: NDArray[np.int64]) -> NDArray[np.int64]:
+    def _passes(self, splits: Int64s) -> Int64s:
         """Return int64[S], passes of each packet but the first; `splits` are extra passes."""
-        passes: NDArray[np.int64] = np.add.reduceat(1 + splits, self._entry) - 1
+        passes: Int64s = np.add.reduceat(1 + splits, self._entry) - 1
         return passes
 
-    def _loop(
-        self, arrival: NDArray[np.int64], splits: NDArray[np.int64], service: int
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    def _loop(self, arrival: Int64s, splits: Int64s, service: int) -> tuple[Int64s, Int64s, Int64s]:
         """Return when each entry adds, int64[K], and the begin and end of each packet, int64[S]."""
         passes = self._passes(splits)
         order = np.lexsort((self._worker, arrival, self._block))
@@ -325,16 +323,16 @@ class _Traffic:
         looped = begin[self._packet] + number * service
         return np.where(self._hop == 0, arrival[self._packet], looped), begin, through
 
-    def _last_entries(self, when: NDArray[np.int64]) -> NDArray[np.int64]:
+    def _last_entries(self, when: Int64s) -> Int64s:
         """Return int64[R], the entry that adds last to each sum."""
         packet = self._packet
         order = np.lexsort((self._worker[packet], when))
         rank = np.empty(len(order), dtype=np.int64)
         rank[order] = np.arange(len(order))
-        entries: NDArray[np.int64] = order[slots_in_use(self._plan, self._direction, rank)[1]]
+        entries: Int64s = order[slots_in_use(self._plan, self._direction, rank)[1]]
         return entries
 
-    def _split_passes(self, last: NDArray[np.int64]) -> NDArray[np.int64]:
+    def _split_passes(self, last: Int64s) -> Int64s:
         """Return int64[K], the extra passes of an entry for sums that leave."""
         used = self._plan.switch.entry_expected[entries_of(self._plan, self._direction)] > 0
         highest = used.shape[1] - 1 - np.argmax(used[:, ::-1], axis=1)
@@ -344,7 +342,7 @@ class _Traffic:
         waits = ends & final[last] & self._asks[self._packet[last]]
         return np.bincount(last[~ends | waits], minlength=len(self._hop))
 
-    def _work(self, network: NetworkModel) -> NDArray[np.int64]:
+    def _work(self, network: NetworkModel) -> Int64s:
         """Return int64[B], the least picoseconds of processors for the frames of a block."""
         if not (network.host_work or network.switch_work):
             return np.zeros(self._blocks, dtype=np.int64)
@@ -362,7 +360,7 @@ class _Traffic:
         # As if all bundles were full.
         return _OnLinks(packet, bundle // self._rows, len(lanes) * network.of_host(ACK_BYTES))
 
-    def _by_link(self, block: NDArray[np.int64], worker: NDArray[np.int64]) -> NDArray[np.int64]:
+    def _by_link(self, block: Int64s, worker: Int64s) -> Int64s:
         shape = (self._blocks, self._workers)
         link = block * self._workers + worker
         return np.bincount(link, minlength=shape[0] * shape[1]).reshape(shape)
@@ -377,22 +375,18 @@ def barrier_time(workers: int, network: NetworkModel) -> int:
     return frames + 2 * network.link_delay + workers * network.switch_work + extra
 
 
-def shared_work(
-    hosts: NDArray[np.int64], switch: NDArray[np.int64], cores: int | None
-) -> NDArray[np.int64]:
+def shared_work(hosts: Int64s, switch: Int64s, cores: int | None) -> Int64s:
     """Return int64[B], the least picoseconds of processors: each its own work, or shared cores.
 
     `hosts` are int64[B, W] and `switch` int64[B], in picoseconds.
     """
-    longest: NDArray[np.int64] = np.maximum(hosts.max(axis=1), switch)
+    longest: Int64s = np.maximum(hosts.max(axis=1), switch)
     if cores is not None:
         longest = np.maximum(longest, (hosts.sum(axis=1) + switch) // cores)
     return longest
 
 
-def served(
-    arrival: NDArray[np.int64], service: NDArray[np.int64], queue: NDArray[np.integer]
-) -> NDArray[np.int64]:
+def served(arrival: Int64s, service: Int64s, queue: Integers) -> Int64s:
     """Return int64[N], when each customer of some queues has been served, first in, first out.
 
     `arrival` ascends in each queue, and `queue` from 0. A customer ends at the largest arrival plus
@@ -404,26 +398,26 @@ def served(
     slack = arrival - (done - service)
     # Queues do not affect each other: each is lifted above the ones before it.
     lift = queue.astype(np.int64) * (int(np.ptp(slack)) + 1)
-    ends: NDArray[np.int64] = np.maximum.accumulate(slack + lift) - lift + done
+    ends: Int64s = np.maximum.accumulate(slack + lift) - lift + done
     return ends
 
 
 @Compiled
 def _pass_units(  # noqa: PLR0917 - numba takes them by position
     pools: int,
-    indptr: NDArray[np.int64],
-    leaves: NDArray[np.int64],
-    waits_for: NDArray[np.int64],
-    to: NDArray[np.int64],
-    service: NDArray[np.int64],
-    loop: NDArray[np.int64],
-    sent: NDArray[np.int64],
-    feature: NDArray[np.int64],
-    work: NDArray[np.int64],
+    indptr: Int64s,
+    leaves: Int64s,
+    waits_for: Int64s,
+    to: Int64s,
+    service: Int64s,
+    loop: Int64s,
+    sent: Int64s,
+    feature: Int64s,
+    work: Int64s,
     link_delay: int,
     barrier: int,
     shared: bool,
-) -> NDArray[np.int64]:
+) -> Int64s:
     """Return int64[F * B], when the barrier of each unit passes; `passed` makes the arguments.
 
     Fragment 0 of all blocks is followed by fragment 1. What leaves the switch in block b are the

@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from switchgnn.base.array_types import Int32s, Int64s
 from switchgnn.planner.build import build_resolved
 from switchgnn.planner.costs.bounds import simulate_pool
 from switchgnn.planner.direction import Direction
@@ -72,23 +72,19 @@ def largest_component(boundary: BoundaryEdges) -> int:
     return int(np.bincount(part).max())
 
 
-def neighbour_counts(boundary: BoundaryEdges) -> NDArray[np.int64]:
+def neighbour_counts(boundary: BoundaryEdges) -> Int64s:
     """Return the remote in-neighbours of every destination, descending (figure 7)."""
     counts = np.bincount(boundary.destination)
     return np.sort(counts[counts > 0])[::-1].astype(np.int64)
 
 
-def share_of_most(counts: NDArray[np.int64], share: float) -> float:
+def share_of_most(counts: Int64s, share: float) -> float:
     """Return the share of the total that the largest ones hold."""
     return float(counts[: round(share * len(counts))].sum() / counts.sum()) if len(counts) else 0.0
 
 
 def study_memory(
-    graph: Graph,
-    assignment: NDArray[np.int32],
-    presets: Mapping[str, Preset],
-    seed: int,
-    tell: Progress,
+    graph: Graph, assignment: Int32s, presets: Mapping[str, Preset], seed: int, tell: Progress
 ) -> list[MemoryPoint]:
     """Plan with slots for 1 % to 100 % of the boundary vertices; `assignment`: int32[V]."""
     boundary = boundary_edges(graph, assignment)
@@ -108,9 +104,7 @@ def study_memory(
     return points
 
 
-def _packets(
-    graph: Graph, assignment: NDArray[np.int32], preset: Preset, slots: int, seed: int
-) -> int:
+def _packets(graph: Graph, assignment: Int32s, preset: Preset, slots: int, seed: int) -> int:
     context = PlanContext(int(assignment.max()) + 1, slots)
     choice = preset(graph, context)
     plan = build_resolved(graph, choice, context, program="0", seed=seed, assignment=assignment)

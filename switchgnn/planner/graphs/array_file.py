@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from switchgnn.base.array_types import Bools, Float32s, Int64s, Integers
 from switchgnn.base.arrays import ArrayKind, ArraysError, read_npy, read_npz
 from switchgnn.base.files import PACKED, open_unpacked
 from switchgnn.base.machine import require_memory
@@ -183,7 +184,7 @@ def _split(path: Path, arrays: _Arrays) -> NDArray[np.int8] | None:
 def _graph_of_matrix(
     path: Path,
     arrays: _Arrays,
-    stored: NDArray[np.bool_] | None,
+    stored: Bools | None,
     weights: NDArray[Any] | None,
     *,
     directed: bool,
@@ -209,7 +210,7 @@ def _graph_of_matrix(
     )
 
 
-def _stored(path: Path, arrays: _Arrays, *, edge_weights: bool | None) -> NDArray[np.bool_] | None:
+def _stored(path: Path, arrays: _Arrays, *, edge_weights: bool | None) -> Bools | None:
     """Return the entries of a matrix that are edges; None: all."""
     data = arrays.get("data")
     if edge_weights is not False and not np.all(arrays.get("edge_attr", 1) == 1):
@@ -224,7 +225,7 @@ def _stored(path: Path, arrays: _Arrays, *, edge_weights: bool | None) -> NDArra
     return None if np.all(data) else data.astype(np.bool_)
 
 
-def _are_rows_of_a_graph(indptr: NDArray[np.int64], indices: NDArray[np.integer]) -> bool:
+def _are_rows_of_a_graph(indptr: Int64s, indices: Integers) -> bool:
     vertices = len(indptr) - 1
     if vertices >= FIRST_RESERVED_ID or indices.min(initial=0) < 0:
         return False
@@ -233,7 +234,7 @@ def _are_rows_of_a_graph(indptr: NDArray[np.int64], indices: NDArray[np.integer]
     return strange_row(indptr, indices.astype(np.int32, copy=False)) is None
 
 
-def _pairs(path: Path, edges: NDArray[np.integer]) -> NDArray[np.int64]:
+def _pairs(path: Path, edges: Integers) -> Int64s:
     """Return pairs of ids, [E, 2], of an array that has a row or a column for each."""
     if 2 not in edges.shape:
         raise PlannerError(f"{path} holds an array {list(edges.shape)}, not [2, E] or [E, 2].")
@@ -261,7 +262,7 @@ def _entries(path: Path, arrays: _Arrays) -> tuple[NDArray[Any], NDArray[Any], i
     return row, col, shape[0]
 
 
-def _check_csr(path: Path, arrays: _Arrays) -> NDArray[np.int64]:
+def _check_csr(path: Path, arrays: _Arrays) -> Int64s:
     """Check the arrays of a CSR or CSC matrix, and return its indptr."""
     indptr, indices = arrays["indptr"], arrays["indices"]
     if len(indptr) < 2:
@@ -278,7 +279,7 @@ def _check_square(path: Path, shape: list[int], vertices: int) -> None:
         raise PlannerError(f"{path} holds a matrix of shape {shape}, but adjacency is square.")
 
 
-def _features(path: Path, arrays: _Arrays) -> NDArray[np.float32] | None:
+def _features(path: Path, arrays: _Arrays) -> Float32s | None:
     features = arrays.get("features")
     if features is None and "attr_indptr" in arrays:
         features = _dense(path, arrays)

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from switchgnn.base.array_types import Bools, Int32s, Integers, UInt8s
 from switchgnn.planner.arrays import distinct_pairs, sort_by_key
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.graph import Graph
@@ -14,15 +14,15 @@ from switchgnn.planner.graphs.graph import Graph
 class BoundaryEdges:
     """All boundary edges u→v, sorted by source, then destination; arrays of length E."""
 
-    source: NDArray[np.int32]  # int32[E], vertex ids
-    destination: NDArray[np.int32]  # int32[E], vertex ids
-    source_worker: NDArray[np.uint8]  # uint8[E]
-    destination_worker: NDArray[np.uint8]  # uint8[E], another worker
+    source: Int32s  # int32[E], vertex ids
+    destination: Int32s  # int32[E], vertex ids
+    source_worker: UInt8s  # uint8[E]
+    destination_worker: UInt8s  # uint8[E], another worker
 
     def __len__(self) -> int:
         return len(self.source)
 
-    def vertices(self) -> NDArray[np.int32]:
+    def vertices(self) -> Int32s:
         """Return the boundary vertices, at either end, ascending."""
         present = np.zeros(self._ids(), dtype=np.bool_)
         present[self.source] = True
@@ -41,11 +41,11 @@ class BoundaryEdges:
         """Return the edges along which that direction sums."""
         return self if direction is Direction.FORWARD else self.transposed()
 
-    def into(self, chosen: NDArray[np.bool_]) -> "BoundaryEdges":
+    def into(self, chosen: Bools) -> "BoundaryEdges":
         """Return the edges whose destination is chosen, given bool[V]."""
         return self.take(np.flatnonzero(chosen[self.destination]))
 
-    def take(self, edges: NDArray[np.integer]) -> "BoundaryEdges":
+    def take(self, edges: Integers) -> "BoundaryEdges":
         """Return the edges at these indices, in that order."""
         return BoundaryEdges(
             source=self.source[edges],
@@ -64,7 +64,7 @@ class BoundaryEdges:
         """Return the most remote in-neighbours of one vertex, but at least 1."""
         return int(np.bincount(self.destination).max(initial=1))
 
-    def host_copies(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    def host_copies(self) -> tuple[Int32s, Int32s]:
         """Return the sender and receiver, int32[P] each, of all host-based copies (section 2.2)."""
         source, worker = distinct_pairs(self.source, self.destination_worker)
         return holders(self.source, self.source_worker)[source].astype(np.int32), worker
@@ -77,14 +77,14 @@ class BoundaryEdges:
         return int(max(self.source.max(initial=-1), self.destination.max(initial=-1))) + 1
 
 
-def holders(vertex: NDArray[np.int32], worker: NDArray[np.uint8]) -> NDArray[np.uint8]:
+def holders(vertex: Int32s, worker: UInt8s) -> UInt8s:
     """Return uint8[largest id + 1], the worker of each vertex that occurs; 0 for the others."""
     holder = np.zeros(int(vertex.max(initial=-1)) + 1, dtype=np.uint8)
     holder[vertex] = worker
     return holder
 
 
-def boundary_edges(graph: Graph, assignment: NDArray[np.int32]) -> BoundaryEdges:
+def boundary_edges(graph: Graph, assignment: Int32s) -> BoundaryEdges:
     """Return the edges of `graph` whose ends are on different workers."""
     source, destination = graph.edges()
     holder = assignment.astype(np.uint8)

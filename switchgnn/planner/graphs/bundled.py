@@ -6,8 +6,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from switchgnn.base.array_types import Int64s
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.graph import Graph, graph_from_edges
 
@@ -65,7 +65,7 @@ def load_karate() -> Graph:
     )
 
 
-def _digits_table() -> NDArray[np.int64]:
+def _digits_table() -> Int64s:
     # Importing scikit-learn takes a second, which every worker would pay at its start;
     # the table is an ordinary file of the package.
     package = find_spec("sklearn")

@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from switchgnn.base.array_types import Float64s, Int64s
 from switchgnn.base.files import read_regular_text
 from switchgnn.base.machine import require_memory
 from switchgnn.planner.errors import PlannerError
@@ -189,7 +190,7 @@ def _fields(data: str, between: str | None) -> list[str]:
     return [field.strip() for field in found]
 
 
-def _parse(path: Path, text: str, layout: _Layout) -> tuple[Ids, NDArray[np.float64] | None]:
+def _parse(path: Path, text: str, layout: _Layout) -> tuple[Ids, Float64s | None]:
     """Return the ids of the edges, [E, 2], and their weights, [E], if they are asked for."""
     table = None if layout.names else _numbers(text, layout)
     if table is not None and table.min(initial=0) >= 0:
@@ -283,7 +284,7 @@ def _bad(path: Path, line: int, fields: list[str], problem: str) -> PlannerError
 
 
 def _without_sizes(
-    path: Path, layout: _Layout, ids: Ids, weights: NDArray[np.float64] | None
+    path: Path, layout: _Layout, ids: Ids, weights: Float64s | None
 ) -> tuple[Ids, int | None]:
     """Return the ids without those of a line of sizes, and the vertices that it names."""
     sizes, rest = layout.sizes, ids
@@ -300,7 +301,7 @@ def _without_sizes(
     raise _bad(path, layout.skip, shown, "has other columns than the edges, and not their number")
 
 
-def _compact(ids: Ids, rows: int | None) -> tuple[NDArray[np.int64], int, Ids | None]:
+def _compact(ids: Ids, rows: int | None) -> tuple[Int64s, int, Ids | None]:
     """Return edges with usable ids, the number of vertices, and the original ids if changed."""
     if ids.dtype.kind == "U":
         names, edges = np.unique(ids, return_inverse=True)

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from switchgnn.base.array_types import Float32s, Int32s, Int64s, Integers
 from switchgnn.base.machine import require_memory
 from switchgnn.planner.arrays import are_offsets, indptr_of, strange_row
 from switchgnn.planner.direction import Direction
@@ -39,20 +40,20 @@ class Graph:
     """
 
     # int64[V + 1]; the out-neighbours of u are indices[indptr[u]:indptr[u + 1]]
-    indptr: NDArray[np.int64]
-    indices: NDArray[np.int32]  # int32[E], ascending within each row
+    indptr: Int64s
+    indices: Int32s  # int32[E], ascending within each row
     name: str  # for messages and manifests
-    features: NDArray[np.float32] | None = None  # float32[V, F], finite, or None
+    features: Float32s | None = None  # float32[V, F], finite, or None
     # int64[V], or float32[V, C] of zeros and ones, or None; see class_labels
-    labels: NDArray[np.int64] | NDArray[np.float32] | None = None
+    labels: Int64s | Float32s | None = None
     # int8[V], SPLIT_NONE, SPLIT_TRAIN, SPLIT_VALIDATION or SPLIT_TEST; None without a split
     split: NDArray[np.int8] | None = None
     # int64[V] or str[V], ascending, the ids of the input where they were renumbered, or None
-    original_ids: NDArray[np.int64] | NDArray[np.str_] | None = None
+    original_ids: Int64s | NDArray[np.str_] | None = None
     # int64[L], ascending, the vertices with dropped self-loops, or None
-    self_loops: NDArray[np.int64] | None = None
-    weights: NDArray[np.float32] | None = None  # float32[E], finite, or None
-    loop_weights: NDArray[np.float32] | None = None  # float32[L], of self_loops, or None
+    self_loops: Int64s | None = None
+    weights: Float32s | None = None  # float32[E], finite, or None
+    loop_weights: Float32s | None = None  # float32[L], of self_loops, or None
 
     def __post_init__(self) -> None:
         _check_rows(self)
@@ -64,7 +65,7 @@ class Graph:
         """The number of vertices, V."""
         return len(self.indptr) - 1
 
-    def edges(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    def edges(self) -> tuple[Int32s, Int32s]:
         """Return all edges as (source, destination), int32[E] each, sorted by both."""
         source = np.repeat(np.arange(self.vertices, dtype=np.int32), np.diff(self.indptr))
         return source, self.indices
@@ -77,7 +78,7 @@ class Graph:
         return sha.hexdigest()
 
 
-def class_labels(values: NDArray[Any], whose: str) -> NDArray[np.int64] | NDArray[np.float32]:
+def class_labels(values: NDArray[Any], whose: str) -> Int64s | Float32s:
     """Return the labels of V vertices as classes, UNLABELLED where they are -1 or NaN.
 
     Numbers [V] or [V, 1] become int64[V]; zeros and ones [V, C], for any number of classes per
@@ -104,16 +105,16 @@ def class_labels(values: NDArray[Any], whose: str) -> NDArray[np.int64] | NDArra
 
 
 def graph_from_edges(
-    source: NDArray[np.integer],
-    destination: NDArray[np.integer],
+    source: Integers,
+    destination: Integers,
     *,
     name: str,
     vertices: int,
     directed: bool,
-    features: NDArray[np.float32] | None = None,
-    labels: NDArray[np.int64] | None = None,
+    features: Float32s | None = None,
+    labels: Int64s | None = None,
     split: NDArray[np.int8] | None = None,
-    original_ids: NDArray[np.int64] | NDArray[np.str_] | None = None,
+    original_ids: Int64s | NDArray[np.str_] | None = None,
     weights: NDArray[Any] | None = None,
 ) -> Graph:
     """Build a Graph from a list of edges; drop duplicates and self-loops.
@@ -249,7 +250,7 @@ Number = TypeVar("Number", np.int64, np.float64)
 
 def reference_sums(
     graph: Graph,
-    assignment: NDArray[np.int32],
+    assignment: Int32s,
     features: NDArray[Number],
     direction: Direction = Direction.FORWARD,
 ) -> NDArray[Number]:

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from switchgnn.base.array_types import Float32s, Int64s
 from switchgnn.base.files import read_regular, read_regular_text
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.graph import SPLIT_TEST, SPLIT_TRAIN, SPLIT_VALIDATION, Graph
@@ -108,11 +108,11 @@ _MOST_FEATURE_BYTES = 1 << 30
 class _Tables:
     """Features and classes in the files: `all_*` first, then the test vertices."""
 
-    all_features: NDArray[np.float32]
-    test_features: NDArray[np.float32]
-    all_classes: NDArray[np.int64]
-    test_classes: NDArray[np.int64]
-    test_ids: NDArray[np.int64]
+    all_features: Float32s
+    test_features: Float32s
+    all_classes: Int64s
+    test_classes: Int64s
+    test_ids: Int64s
     train_vertices: int
 
 
@@ -171,9 +171,7 @@ def _read_tables(folder: Path, name: str) -> _Tables:
     )
 
 
-def _assemble(
-    folder: Path, name: str, tables: _Tables
-) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+def _assemble(folder: Path, name: str, tables: _Tables) -> tuple[Float32s, Int64s]:
     """Order features and classes by vertex id: row i of tx is of the i-th id of test.index."""
     known, ids = len(tables.all_features), tables.test_ids
     fits = (
@@ -198,9 +196,7 @@ def _assemble(
     return features, labels
 
 
-def _edges(
-    folder: Path, name: str, neighbours: object, vertices: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _edges(folder: Path, name: str, neighbours: object, vertices: int) -> tuple[Int64s, Int64s]:
     path = _file(folder, name, "graph")
     if not isinstance(neighbours, dict):
         raise PlannerError(f"{path} does not hold a dictionary of neighbours.")
@@ -220,7 +216,7 @@ def _edges(
     return source, destination
 
 
-def _matrix(path: Path) -> NDArray[np.float32]:
+def _matrix(path: Path) -> Float32s:
     value = read_inert_pickle(path)
     if isinstance(value, np.ndarray) and value.ndim == 2:
         return value.astype(np.float32)
@@ -255,15 +251,15 @@ def _check_room(rows: int, columns: int, where: str) -> None:
         )
 
 
-def _classes(path: Path) -> NDArray[np.int64]:
+def _classes(path: Path) -> Int64s:
     value = read_inert_pickle(path)
     if not isinstance(value, np.ndarray) or value.ndim != 2 or not value.size:
         raise PlannerError(f"{path} does not hold a table of classes, one row per vertex.")
-    classes: NDArray[np.int64] = np.argmax(value.astype(np.float64), axis=1)
+    classes: Int64s = np.argmax(value.astype(np.float64), axis=1)
     return classes
 
 
-def _test_ids(path: Path) -> NDArray[np.int64]:
+def _test_ids(path: Path) -> Int64s:
     try:
         words = read_regular_text(path, "ascii").split()
     except (OSError, UnicodeDecodeError) as error:

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
+from switchgnn.base.array_types import Float64s, Int64s
 from switchgnn.base.machine import require_memory
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.graph import FIRST_RESERVED_ID, Graph, graph_from_edges
@@ -41,11 +41,11 @@ SHAPES: Mapping[str, Shape] = {
 class _Model:
     """The distribution of edges; vertices are numbered community by community."""
 
-    total: NDArray[np.float64]  # [V + 1], the weights added up
+    total: Float64s  # [V + 1], the weights added up
     # [C + 1]; community c has the vertices bounds[c] to bounds[c + 1] - 1
-    bounds: NDArray[np.int64]
+    bounds: Int64s
     outside: float  # see Shape
-    ids: NDArray[np.int64]  # [V], the shuffled ids of the vertices
+    ids: Int64s  # [V], the shuffled ids of the vertices
 
 
 _NAME = re.compile(r"([a-z]+-like):([0-9]*\.?[0-9]+):([0-9]{1,1000})")
@@ -99,9 +99,7 @@ def _make(shape: Shape, scale: float, vertices: int, rng: np.random.Generator, n
     return _as_rows(keys, vertices, name)
 
 
-def _community_bounds(
-    vertices: int, communities: int, rng: np.random.Generator
-) -> NDArray[np.int64]:
+def _community_bounds(vertices: int, communities: int, rng: np.random.Generator) -> Int64s:
     share = np.exp(rng.normal(0.0, _UNEVEN, communities))
     spare = vertices - communities * _SMALLEST_COMMUNITY
     ends = np.floor(np.cumsum(share) / share.sum() * spare).astype(np.int64)
@@ -110,7 +108,7 @@ def _community_bounds(
     return np.concatenate([[0], np.cumsum(sizes)])
 
 
-def _distinct_edges(model: _Model, edges: int, rng: np.random.Generator) -> NDArray[np.int64]:
+def _distinct_edges(model: _Model, edges: int, rng: np.random.Generator) -> Int64s:
     """Draw different undirected edges, as smaller id * V + larger id, ascending."""
     keys = np.empty(0, dtype=np.int64)
     yielded = 1.0
@@ -136,7 +134,7 @@ def _distinct_edges(model: _Model, edges: int, rng: np.random.Generator) -> NDAr
     return keys
 
 
-def _draw(model: _Model, number: int, rng: np.random.Generator) -> Iterator[NDArray[np.int64]]:
+def _draw(model: _Model, number: int, rng: np.random.Generator) -> Iterator[Int64s]:
     """Yield keys of that many random edges without self-loops, in pieces."""
     total, bounds, ids = model.total, model.bounds, model.ids
     vertices = len(ids)
@@ -159,7 +157,7 @@ def _draw(model: _Model, number: int, rng: np.random.Generator) -> Iterator[NDAr
         yield np.minimum(u, v) * vertices + np.maximum(u, v)
 
 
-def _as_rows(keys: NDArray[np.int64], vertices: int, name: str) -> Graph:
+def _as_rows(keys: Int64s, vertices: int, name: str) -> Graph:
     half = len(keys)
     both = np.empty(2 * half, dtype=np.int64)
     both[:half] = keys

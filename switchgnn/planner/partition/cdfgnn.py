@@ -28,8 +28,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from switchgnn.base.array_types import Bools, Float64s, Int32s, Int64s
 from switchgnn.planner.arrays import Compiled, sort_by_key
 from switchgnn.planner.graphs.graph import Graph
 from switchgnn.planner.partition.leaf_spine import LeafSpine, even_leaf_spine
@@ -42,9 +42,7 @@ GAMMA = 0.1
 ALPHA, BETA = 1.0, 1.0
 
 
-def cdfgnn(
-    graph: Graph, workers: int, seed: int, *, leaves: int, gamma: float = GAMMA
-) -> NDArray[np.int32]:
+def cdfgnn(graph: Graph, workers: int, seed: int, *, leaves: int, gamma: float = GAMMA) -> Int32s:
     """Give one vertex after another to the worker with the least score, see the module.
 
     Returns int32[V]; every worker has a vertex, and at most MOST_SHARE * V / workers, rounded up.
@@ -58,9 +56,9 @@ def cdfgnn(
 class StreamedPartition:
     """Vertices in the order in which they were given away."""
 
-    order: NDArray[np.int32]  # [V]
-    assignment: NDArray[np.int32]  # [V], the worker of each vertex
-    score: NDArray[np.float64]  # [V], of the worker of each vertex when the vertex came
+    order: Int32s  # [V]
+    assignment: Int32s  # [V], the worker of each vertex
+    score: Float64s  # [V], of the worker of each vertex when the vertex came
 
 
 def stream_vertices(
@@ -86,9 +84,7 @@ def stream_vertices(
     return StreamedPartition(order, assignment, score)
 
 
-def by_degree_sum(
-    indptr: NDArray[np.int64], indices: NDArray[np.int32], seed: int
-) -> NDArray[np.int32]:
+def by_degree_sum(indptr: Int64s, indices: Int32s, seed: int) -> Int32s:
     """Order the vertices, int32[V], as EBV orders edges: each comes with the first of its edges.
 
     EBV sorts edges by the sum of the degrees of their ends, the smallest first (Zhang et al., "An
@@ -110,17 +106,17 @@ def by_degree_sum(
 
 @Compiled
 def _stream(  # noqa: PLR0917 - numba takes them by position
-    order: NDArray[np.int32],
-    indptr: NDArray[np.int64],
-    indices: NDArray[np.int32],
-    edges: NDArray[np.int64],
-    leaf_of: NDArray[np.int32],
+    order: Int32s,
+    indptr: Int64s,
+    indices: Int32s,
+    edges: Int64s,
+    leaf_of: Int32s,
     gamma: float,
     most: int,
-    has: NDArray[np.bool_],
-    leaf_has: NDArray[np.bool_],
-    assignment: NDArray[np.int32],
-) -> NDArray[np.float64]:
+    has: Bools,
+    leaf_has: Bools,
+    assignment: Int32s,
+) -> Float64s:
     """Fill `assignment`, and return the score of each vertex.
 
     `leaf_of` is int32[W]; `has`, bool[V, W], and `leaf_has`, bool[V, L], are the copies, at first

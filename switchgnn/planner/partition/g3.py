@@ -7,8 +7,8 @@ swaps between the worker with the most remote neighbours and one with few even t
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from switchgnn.base.array_types import Bools, Int32s, Int64s, Integers
 from switchgnn.planner.arrays import Compiled, sort_by_key
 from switchgnn.planner.graphs.graph import Graph
 from switchgnn.planner.partition.metis import partition_vertices, symmetric_rows
@@ -22,15 +22,9 @@ class RemoteCounts:
     (section 4.2), for moves in both directions. The counts take 4 bytes per vertex and worker.
     """
 
-    def __init__(
-        self,
-        indptr: NDArray[np.int64],
-        indices: NDArray[np.int32],
-        assignment: NDArray[np.int32],
-        workers: int,
-    ) -> None:
+    def __init__(self, indptr: Int64s, indices: Int32s, assignment: Int32s, workers: int) -> None:
         self._indptr, self._indices = indptr, indices
-        self.assignment: NDArray[np.int32] = assignment.copy()  # [V], the worker of each vertex
+        self.assignment: Int32s = assignment.copy()  # [V], the worker of each vertex
         self.degree = np.diff(indptr)  # int64[V], the number of its neighbours
         # [V, P]; [v, p] is the number of neighbours of v on worker p
         self.inside = np.zeros((len(assignment), workers), dtype=np.int32)
@@ -41,7 +35,7 @@ class RemoteCounts:
         self.degree_sum = np.zeros(workers, dtype=np.int64)
         np.add.at(self.degree_sum, assignment, self.degree)
 
-    def neighbours(self, vertex: int) -> NDArray[np.int32]:
+    def neighbours(self, vertex: int) -> Int32s:
         """Return the neighbours of a vertex."""
         return self._indices[self._indptr[vertex] : self._indptr[vertex + 1]]
 
@@ -69,28 +63,22 @@ class RemoteCounts:
         self.move(one, second)
         self.move(other, first)
 
-    def leaving(self, vertices: NDArray[np.integer]) -> NDArray[np.int64]:
+    def leaving(self, vertices: Integers) -> Int64s:
         """Return the change of the own worker's remote count if each vertex left it."""
         return self._changes(vertices, self.assignment[vertices], 1)
 
-    def joining(self, vertices: NDArray[np.integer], worker: int) -> NDArray[np.int64]:
+    def joining(self, vertices: Integers, worker: int) -> Int64s:
         """Return the change of another worker's remote count if each vertex joined it."""
         return self._changes(vertices, np.full(len(vertices), worker, dtype=np.int32), 0)
 
-    def _changes(
-        self, vertices: NDArray[np.integer], workers: NDArray[np.int32], lone: int
-    ) -> NDArray[np.int64]:
+    def _changes(self, vertices: Integers, workers: Int32s, lone: int) -> Int64s:
         rows = self._indptr, self._indices
         return _changes(*rows, self.assignment, self.inside, vertices, workers, lone)
 
 
 @Compiled
 def _count(
-    indptr: NDArray[np.int64],
-    indices: NDArray[np.int32],
-    assignment: NDArray[np.int32],
-    inside: NDArray[np.int32],
-    remote: NDArray[np.int64],
+    indptr: Int64s, indices: Int32s, assignment: Int32s, inside: Int32s, remote: Int64s
 ) -> None:
     for vertex in range(len(assignment)):
         for at in range(indptr[vertex], indptr[vertex + 1]):
@@ -102,14 +90,14 @@ def _count(
 
 @Compiled
 def _changes(  # noqa: PLR0917 - numba takes them by position
-    indptr: NDArray[np.int64],
-    indices: NDArray[np.int32],
-    assignment: NDArray[np.int32],
-    inside: NDArray[np.int32],
-    vertices: NDArray[np.integer],
-    workers: NDArray[np.int32],
+    indptr: Int64s,
+    indices: Int32s,
+    assignment: Int32s,
+    inside: Int32s,
+    vertices: Integers,
+    workers: Int32s,
     lone: int,
-) -> NDArray[np.int64]:
+) -> Int64s:
     """Return the change of each worker's remote count as the vertex leaves (1) or joins (0) it.
 
     A neighbour changes if it has `lone` neighbours there, and the vertex itself if it has any.
@@ -140,7 +128,7 @@ _CANDIDATES = 64
 _TRIES = 16
 
 
-def g3(graph: Graph, workers: int, seed: int) -> NDArray[np.int32]:
+def g3(graph: Graph, workers: int, seed: int) -> Int32s:
     """Partition as G3 does, with a second stage that only improves on the first.
 
     A swap is made only if the largest remote count falls, the sums of degrees stay within
@@ -173,7 +161,7 @@ def swap_while_better(counts: RemoteCounts) -> int:
     return swaps
 
 
-def _weights(degree: NDArray[np.int64]) -> NDArray[np.int64]:
+def _weights(degree: Int64s) -> Int64s:
     """Return int64[V], one weight for two constraints.
 
     G3 balances vertices and degrees. pymetis passes one constraint to METIS, so each vertex weighs
@@ -212,7 +200,7 @@ class _Swapper:
                 return True
         return False
 
-    def _lowest(self, worker: int, inside: int, sign: int) -> NDArray[np.int32]:
+    def _lowest(self, worker: int, inside: int, sign: int) -> Int32s:
         """Return free vertices by neighbours outside `inside`: fewest first (1) or most (-1)."""
         counts = self._counts
         best = np.empty(_CANDIDATES, dtype=np.int32)
@@ -259,21 +247,21 @@ class _Candidates:
     """Vertices of one worker that may go to another."""
 
     worker: int  # the holder
-    vertex: NDArray[np.int32]  # [C]
-    own: NDArray[np.int64]  # [C], the change of the remote count of this worker
-    other: NDArray[np.int64]  # [C], the change of the remote count of the other worker
+    vertex: Int32s  # [C]
+    own: Int64s  # [C], the change of the remote count of this worker
+    other: Int64s  # [C], the change of the remote count of the other worker
 
 
 @Compiled
 def _find_lowest(  # noqa: PLR0917 - numba takes them by position
-    members: NDArray[np.int32],
-    free: NDArray[np.bool_],
-    degree: NDArray[np.int64],
-    inside: NDArray[np.int32],
+    members: Int32s,
+    free: Bools,
+    degree: Int64s,
+    inside: Int32s,
     worker: int,
     sign: int,
-    best: NDArray[np.int32],
-    rank: NDArray[np.int64],
+    best: Int32s,
+    rank: Int64s,
 ) -> int:
     """Fill `best` with the members of the lowest ranks, ascending; return their number."""
     found = 0

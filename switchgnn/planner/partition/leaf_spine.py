@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from switchgnn.base.array_types import Int64s, Integers
 from switchgnn.planner.arrays import distinct_pairs
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.boundary import BoundaryEdges
@@ -32,9 +32,9 @@ class LeafSpine:
         first = self.leaf_of_worker.index(leaf)
         return range(first, first + self.leaf_of_worker.count(leaf))
 
-    def spine_of(self, vertex: NDArray[np.integer]) -> NDArray[np.int64]:
+    def spine_of(self, vertex: Integers) -> Int64s:
         """Return the spine that completes the sum of each vertex, in turn."""
-        spine: NDArray[np.int64] = vertex.astype(np.int64) % self.spines
+        spine: Int64s = vertex.astype(np.int64) % self.spines
         return spine
 
 

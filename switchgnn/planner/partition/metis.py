@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from switchgnn.base.array_types import Int32s, Int64s, Integers
 from switchgnn.planner.arrays import indptr_of_keys, is_symmetric, strange_row, thin
 from switchgnn.planner.errors import PlannerError
 
@@ -46,17 +46,17 @@ def _silenced() -> Iterator[None]:
 
 
 def partition_vertices(
-    source: NDArray[np.integer],
-    destination: NDArray[np.integer],
+    source: Integers,
+    destination: Integers,
     *,
     vertices: int,
     parts: int,
     seed: int,
-    weights: NDArray[np.integer] | None = None,
+    weights: Integers | None = None,
     shares: Sequence[int] | None = None,
     volume: bool = False,
     most_edges: int | None = None,
-) -> NDArray[np.int32]:
+) -> Int32s:
     """Cut a graph into parts of about equal size with few edges between them.
 
     Any edges will do, as METIS crashes on asymmetric graphs and self-loops. Sizes are up to a few
@@ -82,9 +82,7 @@ def partition_vertices(
     return np.asarray(part, dtype=np.int32)
 
 
-def symmetric_rows(
-    source: NDArray[np.integer], destination: NDArray[np.integer], vertices: int
-) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+def symmetric_rows(source: Integers, destination: Integers, vertices: int) -> tuple[Int64s, Int32s]:
     """Return the rows of the undirected simple graph that has these edges.
 
     Edges that are these rows already are not copied. Returns (indptr int64[vertices + 1], indices
@@ -108,12 +106,12 @@ def symmetric_rows(
 
 
 def _part_graph(
-    indptr: NDArray[np.int64],
-    indices: NDArray[np.int32],
+    indptr: Int64s,
+    indices: Int32s,
     parts: int,
     *,
     seed: int,
-    weights: NDArray[np.integer] | None,
+    weights: Integers | None,
     shares: Sequence[int] | None,
     volume: bool,
 ) -> Sequence[int]:

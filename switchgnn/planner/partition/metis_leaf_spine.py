@@ -1,8 +1,8 @@
 """A partition for a leaf-spine: few sums between leaves, then few between workers."""
 
 import numpy as np
-from numpy.typing import NDArray
 
+from switchgnn.base.array_types import Int32s
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.boundary import boundary_edges
 from switchgnn.planner.graphs.graph import Graph
@@ -32,7 +32,7 @@ def partition_for_leaf_spine(partition: str | None, leaf_spine: LeafSpine | None
     return fitting
 
 
-def metis_leaf_spine(graph: Graph, workers: int, seed: int, *, leaves: int) -> NDArray[np.int32]:
+def metis_leaf_spine(graph: Graph, workers: int, seed: int, *, leaves: int) -> Int32s:
     """Assign vertices by METIS with few sums between leaves: the best of three cuts.
 
     One cuts for all workers at once. The others cut for the leaves first, with few edges or a small
@@ -55,7 +55,7 @@ def metis_leaf_spine(graph: Graph, workers: int, seed: int, *, leaves: int) -> N
     )
 
 
-def _by_leaf(graph: Graph, leaf_spine: LeafSpine, seed: int, *, volume: bool) -> NDArray[np.int32]:
+def _by_leaf(graph: Graph, leaf_spine: LeafSpine, seed: int, *, volume: bool) -> Int32s:
     """Cut for the leaves, and then each part for the workers of its leaf."""
     source, destination = graph.edges()
     below = [len(leaf_spine.workers_of(leaf)) for leaf in range(leaf_spine.leaves)]

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from switchgnn.base.array_types import Int32s, Int64s
 from switchgnn.base.arrays import ArrayKind, ArraysError, pack_arrays, read_arrays
 from switchgnn.base.files import private_folder, reason_to_keep, replacing, whole_file
 from switchgnn.base.full_disk import why_not_written
@@ -74,7 +75,7 @@ def ptscotch_missing() -> str | None:
     return None
 
 
-def ptscotch(graph: Graph, workers: int, seed: int, *, ranks: int) -> NDArray[np.int32]:
+def ptscotch(graph: Graph, workers: int, seed: int, *, ranks: int) -> Int32s:
     """Assign every vertex to a worker with PT-Scotch, as several processes on this machine.
 
     Few edges between workers; no worker has more than MOST_SHARE of the mean of vertices. The
@@ -98,9 +99,9 @@ class Shard:
 
     rank: int
     # [ranks + 1]; rank r has the vertices from starts[r] to starts[r + 1] - 1
-    starts: NDArray[np.int64]
-    indptr: NDArray[np.int64]  # [n + 1], from 0, of its n vertices
-    indices: NDArray[np.int32]  # [e], the neighbours of its vertices, ids of the whole graph
+    starts: Int64s
+    indptr: Int64s  # [n + 1], from 0, of its n vertices
+    indices: Int32s  # [e], the neighbours of its vertices, ids of the whole graph
     edges: int  # the ends of edges in all shards together
     graph: str  # `Graph.digest()` of the graph
 
@@ -184,14 +185,14 @@ def _write_files(graph: Graph, ranks: int, folder: Path) -> None:
         (folder / shard_file(rank)).write_bytes(pack_arrays(kinds))
 
 
-def _starts(indptr: NDArray[np.int64], ranks: int) -> NDArray[np.int64]:
+def _starts(indptr: Int64s, ranks: int) -> Int64s:
     """Return int64[ranks + 1], cuts with about equal vertices plus edges; none is empty."""
     vertices = len(indptr) - 1
     load = indptr + np.arange(vertices + 1)
     cuts = np.searchsorted(load, load[-1] * np.arange(ranks + 1) / ranks)
     step = np.arange(ranks + 1)
     cuts = np.maximum.accumulate(cuts - step) + step
-    starts: NDArray[np.int64] = np.minimum(cuts, vertices - step[::-1]).astype(np.int64)
+    starts: Int64s = np.minimum(cuts, vertices - step[::-1]).astype(np.int64)
     return starts
 
 
@@ -226,7 +227,7 @@ class PTScotch:
         self._scotch.MPI_Get_library_version(text, ctypes.byref(length))
         return text.value.decode()
 
-    def part(self, shard: Shard, parts: int, seed: int, communicator: int) -> NDArray[np.int32]:
+    def part(self, shard: Shard, parts: int, seed: int, communicator: int) -> Int32s:
         """Cut the graph into parts with about as many vertices and few edges between them.
 
         All ranks call this together, each with its shard; returns int32[n] for its vertices. Sizes
@@ -441,7 +442,7 @@ def _check_ranks(world: "MPI.Comm", shard: Shard, workers: int, seed: int) -> No
         raise PlannerError(f"The seed must not be negative, but it is {seed}.")
 
 
-def _gather(world: "MPI.Comm", shard: Shard, mine: NDArray[np.int32]) -> NDArray[np.int32]:
+def _gather(world: "MPI.Comm", shard: Shard, mine: Int32s) -> Int32s:
     from mpi4py import MPI  # noqa: PLC0415 - optional
 
     whole = np.empty(shard.vertices if world.rank == 0 else 0, dtype=np.int32)

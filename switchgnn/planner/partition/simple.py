@@ -5,8 +5,8 @@ import warnings
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from switchgnn.base.array_types import Bools, Int32s, Int64s
 from switchgnn.base.arrays import ArrayKind, ArraysError, read_npy
 from switchgnn.base.files import format_of, read_regular_text
 from switchgnn.planner.errors import PlannerError
@@ -15,7 +15,7 @@ from switchgnn.planner.partition.metis import partition_vertices
 from switchgnn.planner.partition.workers import check_workers, fill_empty
 
 
-def metis_volume(graph: Graph, workers: int, seed: int) -> NDArray[np.int32]:
+def metis_volume(graph: Graph, workers: int, seed: int) -> Int32s:
     """Partition by METIS with the communication volume as its objective.
 
     The volume counts the pairs of a vertex and another worker with a neighbour of it: the copies of
@@ -29,14 +29,14 @@ def metis_volume(graph: Graph, workers: int, seed: int) -> NDArray[np.int32]:
     return fill_empty(part, workers, graph)
 
 
-def shuffled(graph: Graph, workers: int, seed: int) -> NDArray[np.int32]:
+def shuffled(graph: Graph, workers: int, seed: int) -> Int32s:
     """Give every vertex to a random worker; shares differ by at most one vertex."""
     check_workers(graph, workers)
     order = np.random.default_rng(seed).permutation(graph.vertices)
     return (order % workers).astype(np.int32)
 
 
-def chunk(graph: Graph, workers: int, seed: int) -> NDArray[np.int32]:
+def chunk(graph: Graph, workers: int, seed: int) -> Int32s:
     """Cut the ids into runs of equal length; good where neighbours have close ids."""
     check_workers(graph, workers)
     return (np.arange(graph.vertices) * workers // graph.vertices).astype(np.int32)
@@ -48,7 +48,7 @@ _RUNS = 5
 MOST_BOUNDARY = 1.02
 
 
-def boundary_loads(graph: Graph, assignment: NDArray[np.int32], workers: int) -> NDArray[np.int64]:
+def boundary_loads(graph: Graph, assignment: Int32s, workers: int) -> Int64s:
     """Count the remote sources and destinations of each worker, int64[workers]."""
     sends, receives = _ends(graph, assignment)
     return np.bincount(assignment[sends], minlength=workers) + np.bincount(
@@ -56,7 +56,7 @@ def boundary_loads(graph: Graph, assignment: NDArray[np.int32], workers: int) ->
     )
 
 
-def balanced_boundary(graph: Graph, workers: int, seed: int) -> NDArray[np.int32]:
+def balanced_boundary(graph: Graph, workers: int, seed: int) -> Int32s:
     """Run METIS again with weights until no worker has far more boundary vertices.
 
     Each run weights the vertices by their cost in the best partition so far: twice the mean share
@@ -66,9 +66,9 @@ def balanced_boundary(graph: Graph, workers: int, seed: int) -> NDArray[np.int32
     """
     check_workers(graph, workers)
     source, destination = graph.edges()
-    best: NDArray[np.int32] | None = None
+    best: Int32s | None = None
     limit = most = np.inf
-    weights: NDArray[np.int64] | None = None
+    weights: Int64s | None = None
     for run in range(_RUNS):
         part = partition_vertices(
             source,
@@ -91,9 +91,7 @@ def balanced_boundary(graph: Graph, workers: int, seed: int) -> NDArray[np.int32
     return best
 
 
-def _ends(
-    graph: Graph, assignment: NDArray[np.int32]
-) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+def _ends(graph: Graph, assignment: Int32s) -> tuple[Bools, Bools]:
     """Return bool[V] twice: the vertices with an edge to, and with one from, another worker."""
     source, destination = graph.edges()
     crosses = assignment[source] != assignment[destination]
@@ -106,7 +104,7 @@ def _ends(
 _CONTENT = "one whole number per vertex"
 
 
-def load_assignment(path: Path | str) -> NDArray[np.int64]:
+def load_assignment(path: Path | str) -> Int64s:
     """Return the worker of each vertex, in the order of the ids, for `build_plan(assignment=...)`.
 
     A `.npy` file holds an array of integers; any other file is text with one number per line, as
@@ -116,7 +114,7 @@ def load_assignment(path: Path | str) -> NDArray[np.int64]:
     return _array(path) if format_of(path) == ".npy" else _lines(path)
 
 
-def _array(path: Path) -> NDArray[np.int64]:
+def _array(path: Path) -> Int64s:
     try:
         remedy = f"it must hold {_CONTENT}"
         loaded = read_npy(path, ArrayKind(("i", "u")), remedy=remedy)
@@ -125,7 +123,7 @@ def _array(path: Path) -> NDArray[np.int64]:
     return loaded.astype(np.int64)
 
 
-def _lines(path: Path) -> NDArray[np.int64]:
+def _lines(path: Path) -> Int64s:
     try:
         text = io.StringIO(read_regular_text(path, "utf-8"))
         # Older versions of NumPy would cut off a fraction, and only warn.

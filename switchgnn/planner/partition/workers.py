@@ -3,8 +3,8 @@
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from switchgnn.base.array_types import Int32s, Integers
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.graph import Graph
 from switchgnn.planner.partition.metis import partition_vertices
@@ -15,7 +15,7 @@ MAX_WORKERS = 128
 MOST_SHARE = 1.05
 
 
-def partition_workers(graph: Graph, workers: int, seed: int) -> NDArray[np.int32]:
+def partition_workers(graph: Graph, workers: int, seed: int) -> Int32s:
     """Assign every vertex to a worker with METIS: few edges between workers, equal shares.
 
     Args:
@@ -37,9 +37,7 @@ def partition_workers(graph: Graph, workers: int, seed: int) -> NDArray[np.int32
     return fill_empty(part, workers, graph)
 
 
-def check_assignment(
-    graph: Graph, workers: int, assignment: NDArray[np.integer]
-) -> NDArray[np.int32]:
+def check_assignment(graph: Graph, workers: int, assignment: Integers) -> Int32s:
     """Check an assignment, and return it as int32[V]."""
     if assignment.shape != (graph.vertices,) or not np.issubdtype(assignment.dtype, np.integer):
         raise PlannerError(
@@ -64,14 +62,12 @@ def check_workers(graph: Graph, workers: int) -> None:
         )
 
 
-def fill_empty(part: NDArray[np.int32], workers: int, graph: Graph) -> NDArray[np.int32]:
+def fill_empty(part: Int32s, workers: int, graph: Graph) -> Int32s:
     """Give each empty part the vertex of the largest part that has the fewest neighbours."""
     return fill_parts(part, workers, np.diff(graph.indptr))
 
 
-def fill_parts(
-    part: NDArray[np.int32], workers: int, degree: NDArray[np.integer]
-) -> NDArray[np.int32]:
+def fill_parts(part: Int32s, workers: int, degree: Integers) -> Int32s:
     """Do what `fill_empty` does, given only the degrees, integers[V]."""
     shares = np.bincount(part, minlength=workers)
     part = part.copy()
@@ -84,9 +80,7 @@ def fill_parts(
     return part
 
 
-def even_shares(
-    part: NDArray[np.int32], workers: int, degree: NDArray[np.integer]
-) -> NDArray[np.int32]:
+def even_shares(part: Int32s, workers: int, degree: Integers) -> Int32s:
     """Bring every worker down to MOST_SHARE of the mean, and give each at least one vertex.
 
     The vertices with the fewest neighbours move from the fullest workers to the emptiest ones. No

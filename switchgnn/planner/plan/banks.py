@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from switchgnn.base.array_types import Int32s, Int64s
 from switchgnn.planner.arrays import Compiled, number_pairs, sort_by_key
 from switchgnn.planner.graphs.boundary import BoundaryEdges
 from switchgnn.planner.lanes import BANK_LANES, banks_of_slot
@@ -21,18 +22,18 @@ MOST_POOLS = 4
 class Placement:
     """The destinations of all blocks: one row per (block, destination), D rows."""
 
-    block: NDArray[np.int32]  # [D], ascending
-    vertex: NDArray[np.int32]  # [D], ascending within a block
-    worker: NDArray[np.int32]  # [D], the holder of the vertex
-    expected: NDArray[np.int64]  # [D], the rows that are added up for it in this block
+    block: Int32s  # [D], ascending
+    vertex: Int32s  # [D], ascending within a block
+    worker: Int32s  # [D], the holder of the vertex
+    expected: Int64s  # [D], the rows that are added up for it in this block
     bank: NDArray[np.int8]  # [D]
-    slot: NDArray[np.int32]  # [D]; no two rows of a block share (bank, slot)
-    indptr: NDArray[np.int64]  # [D + 1], the edges of each row in `edges`
-    edges: NDArray[np.int32]  # [E], the edges sorted by row, then source
-    packet: NDArray[np.int32]  # [E], the packet of each edge
-    packet_block: NDArray[np.int32]  # [N], the packets: one per (block, source), ascending
-    packet_source: NDArray[np.int32]  # [N], ascending within a block
-    packet_passes: NDArray[np.int32]  # [N], the destinations of the packet in its fullest bank
+    slot: Int32s  # [D]; no two rows of a block share (bank, slot)
+    indptr: Int64s  # [D + 1], the edges of each row in `edges`
+    edges: Int32s  # [E], the edges sorted by row, then source
+    packet: Int32s  # [E], the packet of each edge
+    packet_block: Int32s  # [N], the packets: one per (block, source), ascending
+    packet_source: Int32s  # [N], ascending within a block
+    packet_passes: Int32s  # [N], the destinations of the packet in its fullest bank
     banks: int = BANKS  # of the switch; `bank` b is part of its bank b mod `banks`
 
 
@@ -49,9 +50,9 @@ def room_of(slots: int, lanes: int, pools: int) -> int:
 
 def place_destinations(
     boundary: BoundaryEdges,
-    block: NDArray[np.int32],
+    block: Int32s,
     slots: int,
-    count: NDArray[np.int64] | None = None,
+    count: Int64s | None = None,
     *,
     banks: int = BANKS,
     lanes: int = BANK_LANES,
@@ -103,14 +104,14 @@ def place_destinations(
 
 @Compiled
 def _choose_banks(  # noqa: PLR0917 - numba takes them by position
-    order: NDArray[np.int64],
-    block: NDArray[np.int32],
-    indptr: NDArray[np.int64],
-    packet: NDArray[np.int32],
+    order: Int64s,
+    block: Int32s,
+    indptr: Int64s,
+    packet: Int32s,
     packets: int,
     banks: int,
     capacity: int,
-) -> tuple[NDArray[np.int8], NDArray[np.int32], NDArray[np.int32]]:
+) -> tuple[NDArray[np.int8], Int32s, Int32s]:
     """Return bank and slot of each row, int64[D] in `order`, and the passes of each packet."""
     bank = np.empty(len(order), dtype=np.int8)
     slot = np.empty(len(order), dtype=np.int32)

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
+from switchgnn.base.array_types import Bools, Int32s
 from switchgnn.planner.arrays import concatenate, indptr_of
 from switchgnn.planner.blocks.mlgp import MAX_BLOCKS
 from switchgnn.planner.direction import Direction
@@ -29,7 +29,7 @@ class DirectionPlan:
     boundary: BoundaryEdges  # the edges that get blocks, length E
     whole: BoundaryEdges  # those and the edges that are left to the hosts
     # [E], numbered from 1 without gaps
-    block: NDArray[np.int32] = field(default_factory=lambda: _NO_NUMBERS)
+    block: Int32s = field(default_factory=lambda: _NO_NUMBERS)
     packets: Packets = _NO_PACKETS  # the packets that serve the edges
     order: SendOrder = _NO_ORDER  # the packets of each block in sending order
 
@@ -42,7 +42,7 @@ class DirectionPlan:
 def edge_sets(
     boundary: BoundaryEdges,
     wanted: Sequence[Direction],
-    left: Mapping[Direction, NDArray[np.bool_]] | None = None,
+    left: Mapping[Direction, Bools] | None = None,
 ) -> list[DirectionPlan]:
     """Return the edges of each wanted direction, once where both have the same."""
     forward = boundary if left is None else boundary.into(~left[Direction.FORWARD])
@@ -81,7 +81,7 @@ def join_blocks(sets: Sequence[DirectionPlan]) -> DirectionPlan:
     )
 
 
-def _join_packets(sets: Sequence[Packets], shifts: NDArray[np.int32]) -> Packets:
+def _join_packets(sets: Sequence[Packets], shifts: Int32s) -> Packets:
     sums = [each.sums for each in sets]
     edges = concatenate([each.edges for each in sets])
     summing = any(len(each.block) for each in sums)
@@ -100,5 +100,5 @@ def _join_packets(sets: Sequence[Packets], shifts: NDArray[np.int32]) -> Packets
     )
 
 
-def _shifted(blocks: Sequence[NDArray[np.int32]], shifts: NDArray[np.int32]) -> NDArray[np.int32]:
+def _shifted(blocks: Sequence[Int32s], shifts: Int32s) -> Int32s:
     return np.concatenate([block + n for block, n in zip(blocks, shifts, strict=True)])

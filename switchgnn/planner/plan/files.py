@@ -5,9 +5,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
+from switchgnn.base.array_types import Int32s
 from switchgnn.base.arrays import ArrayKind, ArraysError, pack_arrays, read_arrays
 from switchgnn.base.files import read_regular, reason_to_keep, replacing
 from switchgnn.base.full_disk import why_not_written
@@ -38,7 +38,7 @@ def worker_file(worker: int) -> str:
 
 
 def render_parts(
-    switch: SwitchPart, workers: Sequence[WorkerPart], assignment: NDArray[np.int32]
+    switch: SwitchPart, workers: Sequence[WorkerPart], assignment: Int32s
 ) -> Iterator[tuple[str, bytes]]:
     """Yield name and content of every file of a plan but its manifest."""
     yield SWITCH_FILE, _pack(switch, SWITCH_ARRAYS)
@@ -194,10 +194,10 @@ def read_worker_part(folder: str | Path, worker: int) -> WorkerPart:
     return WorkerPart(worker=worker, **arrays)
 
 
-def read_assignment(folder: str | Path) -> NDArray[np.int32]:
+def read_assignment(folder: str | Path) -> Int32s:
     """Read and verify the worker of each vertex, int32[V]."""
     data, where = _read_file(folder, ASSIGNMENT_FILE)
-    assignment: NDArray[np.int32] = _unpack(data, ASSIGNMENT_ARRAYS, where)["assignment"]
+    assignment: Int32s = _unpack(data, ASSIGNMENT_ARRAYS, where)["assignment"]
     return assignment
 
 

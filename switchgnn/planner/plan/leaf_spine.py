@@ -9,8 +9,8 @@ with partial sums (section 4 of the paper).
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from switchgnn.base.array_types import Bools, Int32s, Int64s, Integers, UInt8s, UInt16s, UInt32s
 from switchgnn.planner.arrays import concatenate, rank_within
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.boundary import BoundaryEdges
@@ -22,7 +22,7 @@ from switchgnn.planner.plan.plan import Plan, SwitchPart
 from switchgnn.planner.sending.packets import are_partial, wire_ids
 
 
-def partial_senders(switch: SwitchPart) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def partial_senders(switch: SwitchPart) -> tuple[Int64s, Int64s]:
     """Return result and neighbour, int64[P] each, of every sender of partial sums for a result.
 
     Results are indices into those of the switch, ascending, and neighbours are numbered as in
@@ -34,8 +34,8 @@ def partial_senders(switch: SwitchPart) -> tuple[NDArray[np.int64], NDArray[np.i
 
 
 def _contributions(
-    switch: SwitchPart, entries: NDArray[np.int64]
-) -> tuple[tuple[NDArray[np.int64], NDArray[np.int64]], NDArray[np.int64], NDArray[np.int64]]:
+    switch: SwitchPart, entries: Int64s
+) -> tuple[tuple[Int64s, Int64s], Int64s, Int64s]:
     """Return (entry, bank), result and sender, int64[C] each, of what these entries add."""
     row, bank = np.nonzero(switch.entry_expected[entries])
     entry = entries[row]
@@ -46,11 +46,9 @@ def _contributions(
     return (entry, bank), np.searchsorted(slots, wanted), sender
 
 
-def slot_key(
-    block: NDArray[np.integer], bank: NDArray[np.integer], slot: NDArray[np.integer]
-) -> NDArray[np.int64]:
+def slot_key(block: Integers, bank: Integers, slot: Integers) -> Int64s:
     """Return a number for each slot, int64[N], in the order of the results of a switch."""
-    key: NDArray[np.int64] = (block.astype(np.int64) * BANKS + bank) << 32
+    key: Int64s = (block.astype(np.int64) * BANKS + bank) << 32
     return key + slot
 
 
@@ -72,16 +70,16 @@ class LeafSpinePart:
     above: int  # the number of neighbours above
     switch: SwitchPart  # sources, entries and results
     # [R], the Src_id of a partial sum that goes up; 0 if it is complete
-    result_partial: NDArray[np.uint32]
-    result_owner: NDArray[np.uint16]  # [R], the worker that awaits the sum
-    result_place: NDArray[np.uint16]  # [R], its place among those of that worker in the block
-    route_block: NDArray[np.uint16]  # [D], key of a destination; sorted by block, vertex
-    route_vertex: NDArray[np.uint32]  # [D], key
-    route_neighbour: NDArray[np.uint16]  # [D], the neighbour towards the destination's worker
+    result_partial: UInt32s
+    result_owner: UInt16s  # [R], the worker that awaits the sum
+    result_place: UInt16s  # [R], its place among those of that worker in the block
+    route_block: UInt16s  # [D], key of a destination; sorted by block, vertex
+    route_vertex: UInt32s  # [D], key
+    route_neighbour: UInt16s  # [D], the neighbour towards the destination's worker
     # [D], the neighbour that completes the sum; NOBODY: this switch does
-    route_above: NDArray[np.uint16]
+    route_above: UInt16s
     # [D], the index of its slot among the results; -1: it has none here
-    route_result: NDArray[np.int64]
+    route_result: Int64s
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,17 +124,17 @@ def split_for_leaf_spine(
 class _Sums:
     """The destinations of all blocks, and their contributions."""
 
-    block: NDArray[np.int64]  # [D], ascending
-    vertex: NDArray[np.int64]  # [D], ascending within a block
-    worker: NDArray[np.int64]  # [D]
-    place: NDArray[np.int64]  # [D], among the sums of the worker in the block
-    crosses: NDArray[np.bool_]  # [D], whether a spine completes it
+    block: Int64s  # [D], ascending
+    vertex: Int64s  # [D], ascending within a block
+    worker: Int64s  # [D]
+    place: Int64s  # [D], among the sums of the worker in the block
+    crosses: Bools  # [D], whether a spine completes it
     # [C], the destination of each contribution, sorted by block, then packet
-    row: NDArray[np.int64]
-    packet: NDArray[np.int32]  # [C], numbered as in the planner
-    packet_row: NDArray[np.uint8]  # [C], the row of the packet that is added, if it is a bundle
-    packet_worker: NDArray[np.int64]  # [C]
-    count: NDArray[np.int64]  # [C]
+    row: Int64s
+    packet: Int32s  # [C], numbered as in the planner
+    packet_row: UInt8s  # [C], the row of the packet that is added, if it is a bundle
+    packet_worker: Int64s  # [C]
+    count: Int64s  # [C]
 
 
 def _find_sums(plan: Plan, leaf_spine: LeafSpine) -> _Sums:
@@ -168,9 +166,9 @@ def _find_sums(plan: Plan, leaf_spine: LeafSpine) -> _Sums:
 class _PartialSums:
     """The partial sums of the leaves: one row per (block, leaf, destination), U rows."""
 
-    leaf: NDArray[np.int64]  # [U]
-    row: NDArray[np.int64]  # [U], the destination, as in _Sums; ascending within a leaf
-    count: NDArray[np.int64]  # [U]
+    leaf: Int64s  # [U]
+    row: Int64s  # [U], the destination, as in _Sums; ascending within a leaf
+    count: Int64s  # [U]
 
 
 class _Leaf:
@@ -205,7 +203,7 @@ class _Leaf:
         rows = self._row[up]
         return _PartialSums(np.full(len(rows), self.number), rows, self._placement.expected[up])
 
-    def part(self, ids: NDArray[np.int32]) -> LeafSpinePart:
+    def part(self, ids: Int32s) -> LeafSpinePart:
         """Return the leaf's part; `ids` are the planner's numbers of its partial sums, in order."""
         switch, vertices = self._plan.switch, len(self._plan.assignment)
         sums, row, workers = self._sums, self._row, self._workers
@@ -243,7 +241,7 @@ class _Leaf:
             route_result=_positions(row[results], len(sums.block))[routes],
         )
 
-    def _neighbours(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def _neighbours(self, rows: Int64s) -> tuple[Int64s, Int64s]:
         """Return the neighbour towards the worker of each row, and the one that completes it."""
         sums, workers = self._sums, self._workers
         spine = len(workers) + self._leaf_spine.spine_of(sums.vertex[rows])
@@ -254,7 +252,7 @@ class _Leaf:
 
 def _number_partial_sums(
     ups: _PartialSums, sums: _Sums, leaf_spine: LeafSpine, vertices: int
-) -> NDArray[np.int32]:
+) -> Int32s:
     """Return the planner's number of each partial sum, as workers number theirs.
 
     V + rank · leaves + leaf, with the rank among the sums of the leaf for the spine in the block,
@@ -276,7 +274,7 @@ def _spine(
     sums: _Sums,
     ups: _PartialSums,
     *,
-    ids: NDArray[np.int32],
+    ids: Int32s,
     number: int,
     banks: int,
 ) -> LeafSpinePart:
@@ -344,7 +342,7 @@ def check_one_switch(plan: Plan) -> None:
         _check_room(plan, "one switch", plan.switch.result_block)
 
 
-def _check_room(plan: Plan, switch: str, block: NDArray[np.integer]) -> None:
+def _check_room(plan: Plan, switch: str, block: Integers) -> None:
     """Check the slots of a switch, given the blocks of its sums."""
     fullest, room = int(np.bincount(block).max(initial=0)), plan.manifest.room
     if fullest > room:
@@ -354,19 +352,19 @@ def _check_room(plan: Plan, switch: str, block: NDArray[np.integer]) -> None:
         )
 
 
-def _within(numbers: NDArray[np.integer], some: range) -> NDArray[np.bool_]:
-    inside: NDArray[np.bool_] = (numbers >= some.start) & (numbers < some.stop)
+def _within(numbers: Integers, some: range) -> Bools:
+    inside: Bools = (numbers >= some.start) & (numbers < some.stop)
     return inside
 
 
-def _positions(rows: NDArray[np.int64], size: int) -> NDArray[np.int64]:
+def _positions(rows: Int64s, size: int) -> Int64s:
     """Return the index of each number below `size` among different rows, or -1."""
     position = np.full(size, -1, dtype=np.int64)
     position[rows] = np.arange(len(rows))
     return position
 
 
-def _planner_ids(wire: NDArray[np.uint32], vertices: int) -> NDArray[np.int32]:
+def _planner_ids(wire: UInt32s, vertices: int) -> Int32s:
     """Return the planner's ids that `wire_ids` or `bundle_ids` turned into ids of packets."""
     ids = wire.astype(np.int64)
     ids[ids >= FIRST_BUNDLE_ID] -= FIRST_BUNDLE_ID

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from switchgnn.base.array_types import Bools, Int32s, Int64s, Integers, UInt8s, UInt16s, UInt32s
 from switchgnn.planner.arrays import Compiled, indptr_of, number_pairs, ranges, sort_by_key
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.errors import PlannerError
@@ -43,13 +44,13 @@ def switch_part(
 
 
 def fill_tables(
-    source_vertex: NDArray[np.uint32],
-    source_worker: NDArray[np.uint16],
-    count: NDArray[np.int64],
+    source_vertex: UInt32s,
+    source_worker: UInt16s,
+    count: Int64s,
     placement: Placement,
     *,
     vertices: int,
-    row: NDArray[np.uint8] | None = None,
+    row: UInt8s | None = None,
 ) -> SwitchPart:
     """Make the entries of a switch for the packets of a placement.
 
@@ -100,7 +101,7 @@ def fill_tables(
     )
 
 
-def slot_order(placement: Placement) -> NDArray[np.int64]:
+def slot_order(placement: Placement) -> Int64s:
     """Return the rows of a placement by block, bank and slot, as the results of a switch."""
     return np.lexsort((placement.slot, placement.bank, placement.block))
 
@@ -111,12 +112,12 @@ class AwaitedSums:
 
     placement: Placement  # the destinations of all blocks
     boundary: BoundaryEdges  # the boundary edges, length E
-    indptr: NDArray[np.int64]  # [D + 1], the edges of each sum in `edges`
-    edges: NDArray[np.int32]  # [E], the edges sorted by block, destination, source
+    indptr: Int64s  # [D + 1], the edges of each sum in `edges`
+    edges: Int32s  # [E], the edges sorted by block, destination, source
 
 
 def awaited_sums(
-    boundary: BoundaryEdges, block: NDArray[np.int32], packets: Packets, placement: Placement
+    boundary: BoundaryEdges, block: Int32s, packets: Packets, placement: Placement
 ) -> AwaitedSums:
     """Return the boundary edges of the sum of each destination in each block."""
     if not len(packets.sums.block):
@@ -126,7 +127,7 @@ def awaited_sums(
 
 
 def worker_part(
-    owns: NDArray[np.bool_],
+    owns: Bools,
     sends: Sends,
     sums: AwaitedSums,
     *,
@@ -134,7 +135,7 @@ def worker_part(
     workers: int,
     blocks: int,
     rows: int = 1,
-    left: Mapping[Direction, NDArray[np.bool_]] | None = None,
+    left: Mapping[Direction, Bools] | None = None,
 ) -> WorkerPart:
     """Return the sends and receives of one worker; `owns` is bool[V], its vertices.
 
@@ -183,9 +184,7 @@ def worker_part(
     )
 
 
-def _sources(
-    boundary: BoundaryEdges, vertices: int, sums: PartialSums
-) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+def _sources(boundary: BoundaryEdges, vertices: int, sums: PartialSums) -> tuple[Int32s, Int32s]:
     worker_of = np.full(vertices, -1, dtype=np.int32)
     worker_of[boundary.source] = boundary.source_worker
     vertex = np.flatnonzero(worker_of >= 0)
@@ -196,17 +195,17 @@ def _sources(
 
 @Compiled
 def _fill_entries(  # noqa: PLR0917 - numba takes them by position
-    rows: NDArray[np.int64],
+    rows: Int64s,
     bank: NDArray[np.int8],
-    slot: NDArray[np.int32],
-    expected: NDArray[np.int64],
-    indptr: NDArray[np.int64],
-    packet: NDArray[np.int32],
-    first: NDArray[np.int64],
+    slot: Int32s,
+    expected: Int64s,
+    indptr: Int64s,
+    packet: Int32s,
+    first: Int64s,
     entries: int,
-    packet_row: NDArray[np.uint8],
+    packet_row: UInt8s,
     banks: int,
-) -> tuple[NDArray[np.uint32], NDArray[np.uint16], NDArray[np.uint8]]:
+) -> tuple[UInt32s, UInt16s, UInt8s]:
     """Return `entry_slot`, `entry_expected` and `entry_row`, with each row in one entry per packet.
 
     `rows` are int64[D] in the order of their slots; `packet` is int32[E] by row, and `packet_row`
@@ -229,7 +228,7 @@ def _fill_entries(  # noqa: PLR0917 - numba takes them by position
     return entry_slot, entry_expected, entry_row
 
 
-def _check_16_bits(what: str, numbers: NDArray[np.integer]) -> None:
+def _check_16_bits(what: str, numbers: Integers) -> None:
     largest = int(numbers.max(initial=0))
     if largest > MAX_16_BITS:
         raise PlannerError(f"{largest} {what} are too many; at most {MAX_16_BITS} fit.")

@@ -5,8 +5,8 @@ from dataclasses import MISSING, dataclass, fields
 from typing import get_args, get_type_hints
 
 import numpy as np
-from numpy.typing import NDArray
 
+from switchgnn.base.array_types import Bools, Int32s, Int64s, UInt8s, UInt16s, UInt32s
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.plan.manifest import Manifest
 
@@ -19,22 +19,22 @@ class SwitchPart:
     destination.
     """
 
-    source_vertex: NDArray[np.uint32]  # [N], ascending: sources of boundary edges, then from 2^31
-    source_worker: NDArray[np.uint16]  # [N], the sender; partial sums are sources, too
-    entry_block: NDArray[np.uint16]  # [K], key; entries are sorted by block, source, hop
-    entry_source: NDArray[np.uint32]  # [K], key: the Src_id of a packet
-    entry_hop: NDArray[np.uint16]  # [K], key: 0, 1, ... for the first, second, ... pass
-    entry_last: NDArray[np.bool_]  # [K], no further hop follows
-    entry_count: NDArray[np.uint16]  # [K], the Count of the packet
-    entry_slot: NDArray[np.uint32]  # [K, 8], per bank the slot to add to
-    entry_expected: NDArray[np.uint16]  # [K, 8], the count that completes it; 0: bank not used
-    entry_row: NDArray[np.uint8]  # [K, 8], the row of the bundle to add; 0 if it is none
-    result_block: NDArray[np.uint16]  # [R], key; results are sorted by block, bank, slot
-    result_bank: NDArray[np.uint8]  # [R], key
-    result_slot: NDArray[np.uint32]  # [R], key
-    result_vertex: NDArray[np.uint32]  # [R], the destination of the sum in the slot
-    result_worker: NDArray[np.uint16]  # [R], its worker
-    result_expected: NDArray[np.uint16]  # [R], the count that completes the slot
+    source_vertex: UInt32s  # [N], ascending: sources of boundary edges, then from 2^31
+    source_worker: UInt16s  # [N], the sender; partial sums are sources, too
+    entry_block: UInt16s  # [K], key; entries are sorted by block, source, hop
+    entry_source: UInt32s  # [K], key: the Src_id of a packet
+    entry_hop: UInt16s  # [K], key: 0, 1, ... for the first, second, ... pass
+    entry_last: Bools  # [K], no further hop follows
+    entry_count: UInt16s  # [K], the Count of the packet
+    entry_slot: UInt32s  # [K, 8], per bank the slot to add to
+    entry_expected: UInt16s  # [K, 8], the count that completes it; 0: bank not used
+    entry_row: UInt8s  # [K, 8], the row of the bundle to add; 0 if it is none
+    result_block: UInt16s  # [R], key; results are sorted by block, bank, slot
+    result_bank: UInt8s  # [R], key
+    result_slot: UInt32s  # [R], key
+    result_vertex: UInt32s  # [R], the destination of the sum in the slot
+    result_worker: UInt16s  # [R], its worker
+    result_expected: UInt16s  # [R], the count that completes the slot
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,29 +45,29 @@ class WorkerPart:
     """
 
     worker: int
-    vertices: NDArray[np.int64]  # [n], ascending; the position is the row in the feature matrix
-    send_indptr: NDArray[np.int64]  # [B + 1]
-    send_source: NDArray[np.uint32]  # [S], the Src_ids in sending order; from 2^31 partial sums
-    send_destination: NDArray[np.uint32]  # [S], the Dst_ids of partial sums, 0 for vertices
-    send_row_indptr: NDArray[np.int64]  # [S + 1]
-    send_row: NDArray[np.int64]  # [...], the rows that each packet adds up; as many as its Count
-    receive_indptr: NDArray[np.int64]  # [B + 1]
-    receive_vertex: NDArray[np.uint32]  # [Q], the destinations, ascending within a block
-    receive_row: NDArray[np.int64]  # [Q], their rows; the worker adds the sums of several blocks
-    receive_count: NDArray[np.uint16]  # [Q], the Count of a complete sum
-    neighbour_indptr: NDArray[np.int64]  # [Q + 1]
-    neighbour_vertex: NDArray[np.uint32]  # [C], the vertices in each sum, ascending
-    neighbour_worker: NDArray[np.uint16]  # [C], their workers
+    vertices: Int64s  # [n], ascending; the position is the row in the feature matrix
+    send_indptr: Int64s  # [B + 1]
+    send_source: UInt32s  # [S], the Src_ids in sending order; from 2^31 partial sums
+    send_destination: UInt32s  # [S], the Dst_ids of partial sums, 0 for vertices
+    send_row_indptr: Int64s  # [S + 1]
+    send_row: Int64s  # [...], the rows that each packet adds up; as many as its Count
+    receive_indptr: Int64s  # [B + 1]
+    receive_vertex: UInt32s  # [Q], the destinations, ascending within a block
+    receive_row: Int64s  # [Q], their rows; the worker adds the sums of several blocks
+    receive_count: UInt16s  # [Q], the Count of a complete sum
+    neighbour_indptr: Int64s  # [Q + 1]
+    neighbour_vertex: UInt32s  # [C], the vertices in each sum, ascending
+    neighbour_worker: UInt16s  # [C], their workers
     # the rows whose sums hosts make, ascending; None if no worker leaves them any
-    left_forward: NDArray[np.int64] | None = None
-    left_backward: NDArray[np.int64] | None = None
+    left_forward: Int64s | None = None
+    left_backward: Int64s | None = None
 
     @property
     def leaves_any(self) -> bool:
         """Whether the plan leaves destinations of any worker to the hosts."""
         return self.left_forward is not None
 
-    def left(self, direction: Direction) -> NDArray[np.int64]:
+    def left(self, direction: Direction) -> Int64s:
         """Return the rows whose sums the hosts make, ascending."""
         rows = self.left_forward if direction is Direction.FORWARD else self.left_backward
         return np.zeros(0, dtype=np.int64) if rows is None else rows
@@ -97,14 +97,14 @@ class Plan:
     manifest: Manifest
     switch: SwitchPart
     workers: tuple[WorkerPart, ...]  # one part per worker, in order
-    assignment: NDArray[np.int32]  # [V], the worker of each vertex
+    assignment: Int32s  # [V], the worker of each vertex
 
     @property
     def leaves_any(self) -> bool:
         """Whether any destination is left to the hosts."""
         return any(part.leaves_any for part in self.workers)
 
-    def left(self, direction: Direction) -> NDArray[np.bool_]:
+    def left(self, direction: Direction) -> Bools:
         """Return bool[V], the destinations of a direction that are left to the hosts."""
         chosen = np.zeros(len(self.assignment), dtype=np.bool_)
         for part in self.workers:

@@ -1,8 +1,8 @@
 """Traffic between hosts alone: copies of rows, or partial sums where they are fewer."""
 
 import numpy as np
-from numpy.typing import NDArray
 
+from switchgnn.base.array_types import Bools, Int32s, Int64s, UInt8s
 from switchgnn.planner.graphs.boundary import BoundaryEdges
 from switchgnn.planner.sending.cover import cover_by_left
 
@@ -10,7 +10,7 @@ from switchgnn.planner.sending.cover import cover_by_left
 _MOST_WORKERS = 256
 
 
-def fewest_rows(boundary: BoundaryEdges) -> NDArray[np.bool_]:
+def fewest_rows(boundary: BoundaryEdges) -> Bools:
     """Choose for every edge u→v between a copy of u (True) and a partial sum for v, bool[E].
 
     The boundary edges of a pair of workers are a bipartite graph, and the rows that serve them are
@@ -27,9 +27,7 @@ def fewest_rows(boundary: BoundaryEdges) -> NDArray[np.bool_]:
     )
 
 
-def rows_between(
-    boundary: BoundaryEdges, workers: int, by_copy: NDArray[np.bool_] | None = None
-) -> NDArray[np.int64]:
+def rows_between(boundary: BoundaryEdges, workers: int, by_copy: Bools | None = None) -> Int64s:
     """Count the rows between each pair of workers, int64[W, W]; without a choice, all copies."""
     if by_copy is None:
         by_copy = np.ones(len(boundary), dtype=np.bool_)
@@ -43,7 +41,7 @@ def rows_between(
     return rows.reshape(workers, workers)
 
 
-def _number(vertex: NDArray[np.int32], worker: NDArray[np.uint8]) -> NDArray[np.int64]:
+def _number(vertex: Int32s, worker: UInt8s) -> Int64s:
     """Return int64[E], a number for each vertex and worker."""
-    key: NDArray[np.int64] = vertex.astype(np.int64) * _MOST_WORKERS + worker
+    key: Int64s = vertex.astype(np.int64) * _MOST_WORKERS + worker
     return key

@@ -3,8 +3,8 @@
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from switchgnn.base.array_types import Int32s, Int64s, UInt8s, UInt32s
 from switchgnn.planner.arrays import rank_within
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.boundary import BoundaryEdges
@@ -18,14 +18,14 @@ class Bundles:
     """The bundles of all blocks, and their additions; C edges as in Packets."""
 
     edges: BoundaryEdges  # the sources are bundles: rank in the block · workers + worker
-    row: NDArray[np.uint8]  # [C], the row of the bundle that each edge adds
-    count: NDArray[np.int64]  # [C], all 1: a row is one contribution
-    numbers: NDArray[np.int32]  # [N], all bundles, ascending
-    senders: NDArray[np.int32]  # [N], the worker of each
+    row: UInt8s  # [C], the row of the bundle that each edge adds
+    count: Int64s  # [C], all 1: a row is one contribution
+    numbers: Int32s  # [N], all bundles, ascending
+    senders: Int32s  # [N], the worker of each
 
 
 def make_bundles(
-    packets: Packets, order: SendOrder, owner: NDArray[np.int32], *, workers: int, rows: int
+    packets: Packets, order: SendOrder, owner: Int32s, *, workers: int, rows: int
 ) -> Bundles:
     """Put the packets of each worker in each block into bundles, `rows` at a time.
 
@@ -51,11 +51,11 @@ def make_bundles(
     )
 
 
-def bundle_ids(number: NDArray[np.int32]) -> NDArray[np.uint32]:
+def bundle_ids(number: Int32s) -> UInt32s:
     """Return the Src_ids of bundles."""
-    ids: NDArray[np.uint32] = number.astype(np.uint32) + np.uint32(FIRST_BUNDLE_ID)
+    ids: UInt32s = number.astype(np.uint32) + np.uint32(FIRST_BUNDLE_ID)
     return ids
 
 
-def _keys(block: NDArray[np.int32], source: NDArray[np.int32]) -> NDArray[np.int64]:
+def _keys(block: Int32s, source: Int32s) -> Int64s:
     return (block.astype(np.int64) << 32) | source

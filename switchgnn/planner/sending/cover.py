@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from switchgnn.base.array_types import Bools, Float64s, Int32s, Int64s, Integers, UInt8s
 from switchgnn.planner.arrays import (
     Compiled,
     distinct_pairs,
@@ -28,9 +28,7 @@ _ALL = slice(None)
 _AT_A_TIME = 1 << 20
 
 
-def cover_edges(
-    boundary: BoundaryEdges, block: NDArray[np.int32], weight: float = 0.0
-) -> NDArray[np.bool_]:
+def cover_edges(boundary: BoundaryEdges, block: Int32s, weight: float = 0.0) -> Bools:
     """Choose for every edge u→v, bool[E], between multicasting u (True) and a partial sum for v.
 
     The edges of one worker in one block are a bipartite graph, and its packets are a vertex cover
@@ -52,7 +50,7 @@ def cover_edges(
     return chosen
 
 
-def _by_workers(worker: NDArray[np.uint8]) -> Iterator[NDArray[np.int32]]:
+def _by_workers(worker: UInt8s) -> Iterator[Int32s]:
     """Yield the edges of some workers at a time: no packet serves two workers."""
     workers = int(worker.max(initial=0)) + 1
     indptr, order = sort_by_key(worker, workers)
@@ -63,9 +61,7 @@ def _by_workers(worker: NDArray[np.uint8]) -> Iterator[NDArray[np.int32]]:
         first = int(indptr[behind])
 
 
-def _cover_part(
-    boundary: BoundaryEdges, block: NDArray[np.int32], weight: float
-) -> NDArray[np.bool_]:
+def _cover_part(boundary: BoundaryEdges, block: Int32s, weight: float) -> Bools:
     left = number_pairs(block, boundary.source)[1]
     first = int(boundary.source_worker.min())
     of_some = replace(boundary, source_worker=boundary.source_worker - np.uint8(first))
@@ -77,13 +73,11 @@ def _cover_part(
         # Of all minimum covers the one with the most partial sums: fewer contributions.
         in_right, in_left = minimum_cover(right, left)
     alone = served[right] == 1
-    chosen: NDArray[np.bool_] = alone | (in_left[left] & ~in_right[right])
+    chosen: Bools = alone | (in_left[left] & ~in_right[right])
     return chosen
 
 
-def packets_up(
-    boundary: BoundaryEdges, block: NDArray[np.int32], multicast: NDArray[np.bool_]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def packets_up(boundary: BoundaryEdges, block: Int32s, multicast: Bools) -> tuple[Int64s, Int64s]:
     """Count the features and the partial sums of each worker, int64[workers] each."""
     workers = int(boundary.source_worker.max(initial=0)) + 1
     owner = holders(boundary.source, boundary.source_worker)
@@ -95,15 +89,13 @@ def packets_up(
     )
 
 
-def cover_by_left(left: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray[np.bool_]:
+def cover_by_left(left: Int64s, right: Int64s) -> Bools:
     """Return a minimum cover, bool[E]: the left end of each edge (True) or the right one."""
-    by_left: NDArray[np.bool_] = minimum_cover(left, right)[0][left]
+    by_left: Bools = minimum_cover(left, right)[0][left]
     return by_left
 
 
-def minimum_cover(
-    left: NDArray[np.integer], right: NDArray[np.integer]
-) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+def minimum_cover(left: Integers, right: Integers) -> tuple[Bools, Bools]:
     """Return the vertices of a minimum vertex cover, on the left and on the right.
 
     König's proof: with Z the vertices that alternating paths reach from the unmatched vertices on
@@ -127,11 +119,7 @@ def minimum_cover(
 
 @Compiled
 def _reach(
-    indptr: NDArray[np.int64],
-    indices: NDArray[np.int32],
-    right_of: NDArray[np.int32],
-    reached_left: NDArray[np.bool_],
-    reached_right: NDArray[np.bool_],
+    indptr: Int64s, indices: Int32s, right_of: Int32s, reached_left: Bools, reached_right: Bools
 ) -> None:
     """Follow all alternating paths from the unmatched vertices on the left.
 
@@ -163,8 +151,8 @@ def _reach(
 
 
 def _partial_sums(
-    boundary: BoundaryEdges, block: NDArray[np.int32], where: NDArray[np.bool_] | slice = _ALL
-) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    boundary: BoundaryEdges, block: Int32s, where: Bools | slice = _ALL
+) -> tuple[Int64s, Int32s]:
     """Return the distinct (block, destination, worker) as numbers, and that of each edge."""
     destinations = int(boundary.destination.max(initial=-1)) + 1
     workers = int(boundary.source_worker.max(initial=0)) + 1
@@ -174,8 +162,8 @@ def _partial_sums(
 
 
 def _weighted_cover(
-    left: NDArray[np.integer], right: NDArray[np.integer], served: NDArray[np.int64], weight: float
-) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    left: Integers, right: Integers, served: Int64s, weight: float
+) -> tuple[Bools, Bools]:
     """Return the cover of least packets + weight * contributions, by a minimum cut.
 
     A partial sum replaces the contributions of its edges by one, so it costs 1 + weight - weight *
@@ -215,7 +203,7 @@ _LEAST_BATCHES, _MOST_BATCHES = 32, 256
 _SORTED = 1 << 23
 
 
-def peel(boundary: BoundaryEdges, block: NDArray[np.int32], seed: int) -> SendOrder:
+def peel(boundary: BoundaryEdges, block: Int32s, seed: int) -> SendOrder:
     """Send the sources so that sums complete evenly over time.
 
     The last source of a sum completes it, so ranks are filled from the last to the first, with
@@ -232,9 +220,7 @@ def peel(boundary: BoundaryEdges, block: NDArray[np.int32], seed: int) -> SendOr
     return SendOrder(block=numbers[order], source=source[order])
 
 
-def peel_ranks(
-    block: NDArray[np.int32], packet: NDArray[np.int32], result: NDArray[np.int32], results: int
-) -> NDArray[np.int64]:
+def peel_ranks(block: Int32s, packet: Int32s, result: Int32s, results: int) -> Int64s:
     """Return the rank of each packet in the order of `peel`, int64[S]; larger is later.
 
     `block`: int32[S], ascending; `packet` and `result`: int32[E], the packet and sum of each edge.
@@ -269,9 +255,7 @@ def peel_ranks(
     return rank
 
 
-def _by_choice(
-    block: NDArray[np.int32], free: NDArray[np.int64], credit: NDArray[np.float64]
-) -> NDArray[np.int64]:
+def _by_choice(block: Int32s, free: Int64s, credit: Float64s) -> Int64s:
     """Return the packets by block, those to be sent last first.
 
     First those that complete sums within the credit of the block, then those that complete none,
@@ -283,18 +267,18 @@ def _by_choice(
     total -= total[starts] - free[order][starts]
     kind = np.where(total <= credit[block[order]], 0, 2)
     kind[free[order] == 0] = 1
-    chosen: NDArray[np.int64] = order[np.lexsort((kind, block[order]))]
+    chosen: Int64s = order[np.lexsort((kind, block[order]))]
     return chosen
 
 
-def _evenly(block: NDArray[np.int32], completes: NDArray[np.bool_]) -> NDArray[np.int64]:
+def _evenly(block: Int32s, completes: Bools) -> Int64s:
     """Return an order by block that spreads completing packets evenly among the others."""
     kind = block.astype(np.int64) * 2 + completes
     rank = rank_within((kind,))
     share = (rank + 0.5) / np.bincount(kind)[kind] if len(kind) else rank
-    spread: NDArray[np.int64] = np.lexsort((completes, share, block))
+    spread: Int64s = np.lexsort((completes, share, block))
     return spread
 
 
-def _slices(indptr: NDArray[np.int64], rows: NDArray[np.integer]) -> NDArray[np.int64]:
+def _slices(indptr: Int64s, rows: Integers) -> Int64s:
     return ranges(indptr[rows], indptr[rows + 1] - indptr[rows])

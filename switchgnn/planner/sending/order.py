@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from switchgnn.base.array_types import Bools, Int32s, Int64s
 from switchgnn.planner.arrays import Compiled, distinct_pairs, number_keys, sort_by_key
 from switchgnn.planner.graphs.boundary import BoundaryEdges, holders
 from switchgnn.planner.partition.metis import symmetric_rows
@@ -21,11 +21,11 @@ class SendOrder:
     sends its own sources by rank.
     """
 
-    block: NDArray[np.int32]  # [S], ascending
-    source: NDArray[np.int32]  # [S], vertex ids; every source with an edge in the block, once
+    block: Int32s  # [S], ascending
+    source: Int32s  # [S], vertex ids; every source with an edge in the block, once
 
 
-def gamr(boundary: BoundaryEdges, block: NDArray[np.int32], seed: int) -> SendOrder:
+def gamr(boundary: BoundaryEdges, block: Int32s, seed: int) -> SendOrder:
     """Order multicasts by a breadth-first search by degree (section 3.2.2).
 
     The search runs over the undirected graph of each block, from a random vertex of each component.
@@ -34,12 +34,12 @@ def gamr(boundary: BoundaryEdges, block: NDArray[np.int32], seed: int) -> SendOr
     return _search_blocks(boundary, block, seed, by_degree=True)
 
 
-def plain_bfs(boundary: BoundaryEdges, block: NDArray[np.int32], seed: int) -> SendOrder:
+def plain_bfs(boundary: BoundaryEdges, block: Int32s, seed: int) -> SendOrder:
     """Search breadth first without priorities, from the same vertices as `gamr`."""
     return _search_blocks(boundary, block, seed, by_degree=False)
 
 
-def random_order(boundary: BoundaryEdges, block: NDArray[np.int32], seed: int) -> SendOrder:
+def random_order(boundary: BoundaryEdges, block: Int32s, seed: int) -> SendOrder:
     """Shuffle the sources of each block (section 2.3.2, the strawman)."""
     blocks = int(block.max(initial=0))
     numbers, sources = distinct_pairs(block, boundary.source)
@@ -52,7 +52,7 @@ def random_order(boundary: BoundaryEdges, block: NDArray[np.int32], seed: int) -
 
 
 def _search_blocks(
-    boundary: BoundaryEdges, block: NDArray[np.int32], seed: int, *, by_degree: bool
+    boundary: BoundaryEdges, block: Int32s, seed: int, *, by_degree: bool
 ) -> SendOrder:
     blocks = int(block.max(initial=0))
     bounds, by_block = sort_by_key(block, blocks + 1)
@@ -69,12 +69,8 @@ def _search_blocks(
 
 
 def _order_block(
-    source: NDArray[np.int32],
-    destination: NDArray[np.int32],
-    rng: np.random.Generator,
-    *,
-    by_degree: bool,
-) -> NDArray[np.int32]:
+    source: Int32s, destination: Int32s, rng: np.random.Generator, *, by_degree: bool
+) -> Int32s:
     bound = int(max(source.max(), destination.max())) + 1
     ids, ends = number_keys(np.concatenate([source, destination]), bound)
     u, v = ends[: len(source)], ends[len(source) :]
@@ -83,17 +79,12 @@ def _order_block(
     sequence = priority_bfs(indptr, indices, rng.permutation(len(ids)), priority)
     sends = np.zeros(len(ids), dtype=bool)
     sends[u] = True
-    order: NDArray[np.int32] = ids[sequence[sends[sequence]]].astype(np.int32)
+    order: Int32s = ids[sequence[sends[sequence]]].astype(np.int32)
     return order
 
 
 @Compiled
-def priority_bfs(
-    indptr: NDArray[np.int64],
-    indices: NDArray[np.int32],
-    starts: NDArray[np.int64],
-    priority: NDArray[np.int64],
-) -> NDArray[np.int64]:
+def priority_bfs(indptr: Int64s, indices: Int32s, starts: Int64s, priority: Int64s) -> Int64s:
     """Search breadth first, taking the waiting vertex with the highest priority first.
 
     Among equal ones the longest waiting is taken. `indptr` int64[V + 1] and `indices` int32[2E] are
@@ -124,7 +115,7 @@ def priority_bfs(
 # In packets. With 1 every partial sum of two or more features is made.
 WEIGHTS = (0.0, 1 / 64, 1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0)
 
-Choose = Callable[[BoundaryEdges, NDArray[np.int32], float], NDArray[np.bool_]]
+Choose = Callable[[BoundaryEdges, Int32s, float], Bools]
 
 
 @dataclass(frozen=True)
@@ -137,7 +128,7 @@ class Rates:
 
 
 def quickest_first(
-    sets: Sequence[tuple[BoundaryEdges, NDArray[np.int32]]],
+    sets: Sequence[tuple[BoundaryEdges, Int32s]],
     choose: Choose,
     rates: Rates,
     *,
@@ -178,7 +169,7 @@ def exchange_seconds(packets: Packets, rates: Rates, workers: int) -> float:
     return float(np.maximum(loads.max(axis=1) / rates.link, passes / rates.loop).sum())
 
 
-def link_loads(edges: BoundaryEdges, block: NDArray[np.int32], workers: int) -> NDArray[np.int64]:
+def link_loads(edges: BoundaryEdges, block: Int32s, workers: int) -> Int64s:
     """Count the packets of each block, from 0, on each link: int64[B, 2W], up and then down."""
     shape = int(block.max(initial=0)) + 1, workers
     loads = []

@@ -11,6 +11,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from switchgnn.base.array_types import Bools, Int32s, Int64s, UInt32s
 from switchgnn.planner.arrays import indptr_of, ranges, rank_in_group, sort_by_keys, starts_group
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.boundary import BoundaryEdges
@@ -19,9 +20,7 @@ from switchgnn.planner.graphs.graph import FIRST_BUNDLE_ID, FIRST_RESERVED_ID
 _Number = TypeVar("_Number", bound=np.integer)
 
 
-def multicast(
-    boundary: BoundaryEdges, block: NDArray[np.int32], weight: float = 0.0
-) -> NDArray[np.bool_]:
+def multicast(boundary: BoundaryEdges, block: Int32s, weight: float = 0.0) -> Bools:
     """Serve every boundary edge by its source, as the paper does: bool[E], all true."""
     return np.ones(len(boundary), dtype=np.bool_)
 
@@ -30,12 +29,12 @@ def multicast(
 class PartialSums:
     """The partial sums: one row per block and sum, P rows."""
 
-    block: NDArray[np.int32]  # [P], ascending
+    block: Int32s  # [P], ascending
     # [P], ascending within a block: V + rank · workers + worker, ranked by worker
-    source: NDArray[np.int32]
-    destination: NDArray[np.int32]  # [P], the vertex that each is for
-    indptr: NDArray[np.int64]  # [P + 1]
-    vertex: NDArray[np.int32]  # [...], the vertices in each, ascending; two at least
+    source: Int32s
+    destination: Int32s  # [P], the vertex that each is for
+    indptr: Int64s  # [P + 1]
+    vertex: Int32s  # [...], the vertices in each, ascending; two at least
 
 
 NO_SUMS = PartialSums(
@@ -53,18 +52,13 @@ class Packets:
 
     vertices: int  # V, their number; sources from V on are partial sums
     edges: BoundaryEdges  # from packets to destinations
-    block: NDArray[np.int32]  # [C]
-    count: NDArray[np.int64]  # [C], the rows that the packet adds up
+    block: Int32s  # [C]
+    count: Int64s  # [C], the rows that the packet adds up
     sums: PartialSums  # the partial sums among the packets
 
 
 def make_packets(
-    boundary: BoundaryEdges,
-    block: NDArray[np.int32],
-    by_vertex: NDArray[np.bool_],
-    *,
-    vertices: int,
-    workers: int,
+    boundary: BoundaryEdges, block: Int32s, by_vertex: Bools, *, vertices: int, workers: int
 ) -> Packets:
     """Form the packets that serve each boundary edge once.
 
@@ -120,17 +114,15 @@ def make_packets(
 class Sends:
     """All packets in sending order, S rows."""
 
-    block: NDArray[np.int32]  # [S], ascending
-    source: NDArray[np.int32]  # [S], numbered as in Packets
-    destination: NDArray[np.int32]  # [S], the vertex that a partial sum is for; 0 for vertices
-    worker: NDArray[np.int32]  # [S], the sender
-    indptr: NDArray[np.int64]  # [S + 1]
-    vertex: NDArray[np.int32]  # [...], the vertices that the packet adds up
+    block: Int32s  # [S], ascending
+    source: Int32s  # [S], numbered as in Packets
+    destination: Int32s  # [S], the vertex that a partial sum is for; 0 for vertices
+    worker: Int32s  # [S], the sender
+    indptr: Int64s  # [S + 1]
+    vertex: Int32s  # [...], the vertices that the packet adds up
 
 
-def make_sends(
-    packets: Packets, block: NDArray[np.int32], source: NDArray[np.int32], owner: NDArray[np.int32]
-) -> Sends:
+def make_sends(packets: Packets, block: Int32s, source: Int32s, owner: Int32s) -> Sends:
     """List the rows of each packet; `block` and `source` are int32[S], in sending order."""
     sums = packets.sums
     summed = np.flatnonzero(source >= packets.vertices)
@@ -146,30 +138,28 @@ def make_sends(
     return Sends(block, source, destination, owner[vertex[indptr[:-1]]], indptr, vertex)
 
 
-def ones(length: int) -> NDArray[np.int64]:
+def ones(length: int) -> Int64s:
     """Return read-only ones in the memory of one."""
     return np.broadcast_to(np.int64(1), length)
 
 
-def wire_ids(source: NDArray[np.int32], vertices: int) -> NDArray[np.uint32]:
+def wire_ids(source: Int32s, vertices: int) -> UInt32s:
     """Return the Src_ids of packets: partial sums are numbered from 2^31."""
     summed = source >= vertices
-    ids: NDArray[np.uint32] = source.astype(np.uint32)
+    ids: UInt32s = source.astype(np.uint32)
     ids[summed] += np.uint32(FIRST_RESERVED_ID - vertices)
     return ids
 
 
-def _with(
-    column: NDArray[_Number], which: NDArray[np.bool_], more: NDArray[np.int64]
-) -> NDArray[_Number]:
+def _with(column: NDArray[_Number], which: Bools, more: Int64s) -> NDArray[_Number]:
     return np.concatenate([column[which], column[more]])
 
 
-def _keys(block: NDArray[np.int32], source: NDArray[np.int32]) -> NDArray[np.int64]:
+def _keys(block: Int32s, source: Int32s) -> Int64s:
     return (block.astype(np.int64) << 32) | source
 
 
-def are_partial(ids: NDArray[np.uint32]) -> NDArray[np.bool_]:
+def are_partial(ids: UInt32s) -> Bools:
     """Return which Src_ids are those of partial sums that name their destination."""
-    partial: NDArray[np.bool_] = (ids >= FIRST_RESERVED_ID) & (ids < FIRST_BUNDLE_ID)
+    partial: Bools = (ids >= FIRST_RESERVED_ID) & (ids < FIRST_BUNDLE_ID)
     return partial

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from switchgnn.base.network import Station
-from switchgnn.controller import Network, install, read_counters, star_network
+from switchgnn.controller import Network, SwitchPlan, install, read_counters, star_network
 from switchgnn.controller.controls.access import Destination, Partial, Source
 from switchgnn.controller.controls.banks import SlotLimits
 from switchgnn.controller.controls.congestion import Congestion, Marking, marking
@@ -19,7 +19,6 @@ from switchgnn.controller.controls.rewrite import Rewrite
 from switchgnn.controller.controls.session import Session, SessionEntry, WorkerPorts
 from switchgnn.controller.errors import PlanRefusedError
 from switchgnn.controller.p4runtime.layout import Layout
-from switchgnn.controller.plan import SwitchPlan
 from switchgnn.p4src import load_strawman
 from tests.controller.plans import make_plan
 

@@ -5,8 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from switchgnn.planner.direction import Direction
-from switchgnn.planner.graphs.boundary import boundary_edges
+from switchgnn.planner import Direction, boundary_edges
 from tests.host.direct.crew import sizes_of_frames, together, whole_sums
 
 

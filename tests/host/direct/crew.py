@@ -12,8 +12,7 @@ from switchgnn.host.direct import DirectTransport
 from switchgnn.host.links.faults import Faults, FaultyLink
 from switchgnn.host.pace import Pace
 from switchgnn.host.wire.header import KIND_AT
-from switchgnn.planner import graph_from_edges
-from switchgnn.planner.direction import Direction
+from switchgnn.planner import Direction, graph_from_edges
 from tests.host.addresses import QueueLink
 from tests.support.speed import pace_here, seconds_here
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from switchgnn.host import Addresses, FeatureError, Pace
 from switchgnn.host.compression import Compression
 from switchgnn.host.direct import (
     DirectError,
@@ -13,10 +14,8 @@ from switchgnn.host.direct import (
     partial_schedules,
 )
 from switchgnn.host.direct.kinds import copies, open_binned
-from switchgnn.host.errors import FeatureError, TransportError
-from switchgnn.host.pace import Pace
+from switchgnn.host.errors import TransportError
 from switchgnn.host.transport import WorkerEnd
-from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.header import Kind
 from switchgnn.planner.sending.between_hosts import fewest_rows
 from tests.host.direct.cached_rows import Call, Rule, exchange_all

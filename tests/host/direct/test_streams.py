@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from switchgnn.host import FeatureError, Pace
 from switchgnn.host.direct import (
     DirectError,
     Framing,
@@ -20,11 +21,8 @@ from switchgnn.host.direct import (
     visit_order,
 )
 from switchgnn.host.direct.exchange import DirectExchange
-from switchgnn.host.errors import FeatureError
-from switchgnn.host.pace import Pace
 from switchgnn.host.wire.header import HEADER, HEADER_AT, KIND_AT, Kind
-from switchgnn.planner import graph_from_edges
-from switchgnn.planner.direction import Direction
+from switchgnn.planner import Direction, graph_from_edges
 from tests.host.direct.crew import (
     BOTH,
     Hub,

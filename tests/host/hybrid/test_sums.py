@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from switchgnn.host.errors import HostError
-from switchgnn.host.pace import Pace
+from switchgnn.host import HostError, Pace
 from switchgnn.host.transport import Operation
 from switchgnn.topologies import Target
 from tests.host.direct.crew import together

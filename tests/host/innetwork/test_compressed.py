@@ -8,8 +8,7 @@ from switchgnn.host.innetwork.fixed_point import ExchangeKind
 from switchgnn.host.innetwork.outgoing import ChangedRows
 from switchgnn.host.links.faults import Faults
 from switchgnn.host.wire.header import BODY_AT, Kind, unpack_header
-from switchgnn.planner.direction import Direction
-from switchgnn.planner.graphs.graph import reference_sums
+from switchgnn.planner import Direction, reference_sums
 from tests.host.innetwork.test_exchange import STEADY, Team, one_way_graph, plan_of, random_features
 from tests.support.compressing import sizes
 

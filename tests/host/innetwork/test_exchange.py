@@ -6,22 +6,18 @@ from dataclasses import asdict, replace
 import numpy as np
 import pytest
 
+from switchgnn.host import FeatureError, InNetworkExchange, Pace
 from switchgnn.host.compression import NO_COMPRESSION, Compression
-from switchgnn.host.errors import FeatureError
 from switchgnn.host.innetwork import units
 from switchgnn.host.innetwork.errors import (
     ExchangeTimeoutError,
     PlanMismatchError,
     RoundMismatchError,
 )
-from switchgnn.host.innetwork.exchange import InNetworkExchange
 from switchgnn.host.links.faults import Faults, FaultyLink
-from switchgnn.host.pace import Pace
 from switchgnn.host.transport import Operation
 from switchgnn.host.wire.header import Kind, unpack_header
-from switchgnn.planner.build import build_plan
-from switchgnn.planner.direction import Direction
-from switchgnn.planner.graphs.graph import graph_from_edges, reference_sums
+from switchgnn.planner import Direction, build_plan, graph_from_edges, reference_sums
 from tests.host.addresses import ADDRESSES, SESSION
 from tests.host.model_switch import ModelSwitch, undisturbed
 from tests.support.markers import full

@@ -32,8 +32,7 @@ from switchgnn.host.wire.header import (
 )
 from switchgnn.host.wire.narrow import pack_lanes
 from switchgnn.host.wire.native import FastPaths, SumFastPath, native_frames
-from switchgnn.planner.build import build_plan
-from switchgnn.planner.graphs.load import load_graph
+from switchgnn.planner import build_plan, load_graph
 from tests.host.addresses import ADDRESSES, SESSION, Recorder
 from tests.support.markers import needs_compiler
 

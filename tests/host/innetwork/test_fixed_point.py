@@ -6,11 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from switchgnn.host.errors import FeatureError
+from switchgnn.host import FeatureError, FixedPoint
 from switchgnn.host.innetwork.fixed_point import (
     HEADROOM,
     ExchangeKind,
-    FixedPoint,
     Foresight,
     largest_magnitude,
     magnitude_from_bits,

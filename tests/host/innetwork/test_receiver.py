@@ -16,8 +16,7 @@ from switchgnn.host.wire.header import (
     Unit,
     fragment_words,
 )
-from switchgnn.planner.build import build_plan
-from switchgnn.planner.graphs.load import load_graph
+from switchgnn.planner import build_plan, load_graph
 from tests.host.addresses import ADDRESSES, SESSION, Recorder
 
 AT_ONCE = 16

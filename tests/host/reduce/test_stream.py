@@ -7,15 +7,13 @@ from functools import partial
 import numpy as np
 import pytest
 
-from switchgnn.host.errors import FeatureError
+from switchgnn.host import FeatureError, InNetworkError, Pace
 from switchgnn.host.innetwork.errors import (
     DisagreementError,
     ExchangeTimeoutError,
-    InNetworkError,
     PlanMismatchError,
     RoundMismatchError,
 )
-from switchgnn.host.pace import Pace
 from switchgnn.host.reduce import frames
 from switchgnn.host.reduce.reduction import Call
 from switchgnn.host.reduce.stream import ReduceStream, StreamStart

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from switchgnn.planner import ORDER_STRATEGIES, Direction, load_graph
+from switchgnn.planner import ORDER_STRATEGIES, PRESETS, Direction, load_graph
 from switchgnn.planner.costs import bounds as bounds_module
 from switchgnn.planner.costs import flow as plan_flow_module
 from switchgnn.planner.costs import flow as slots_module
@@ -26,7 +26,6 @@ from switchgnn.planner.costs.study import (
     study_memory,
     study_partitions,
 )
-from switchgnn.planner.presets import PRESETS
 from switchgnn.planner.sending.cover import peel
 from switchgnn.planner.sending.order import gamr, plain_bfs, random_order
 from tests.planner.helpers import (

@@ -8,16 +8,15 @@ import pytest
 from hypothesis import strategies as st
 
 from switchgnn.host.wire.header import BARRIER_FRAME_BYTES
-from switchgnn.planner import Direction, load_graph
+from switchgnn.planner import Direction, PlanContext, load_graph, partition_workers
 from switchgnn.planner.costs.report import report_leaf_spine_direction
 from switchgnn.planner.partition import metis_leaf_spine as module
 from switchgnn.planner.partition.cdfgnn import GAMMA, by_degree_sum, cdfgnn, stream_vertices
 from switchgnn.planner.partition.leaf_spine import crossing_copies, crossing_sums, even_leaf_spine
 from switchgnn.planner.partition.metis import symmetric_rows
 from switchgnn.planner.partition.metis_leaf_spine import metis_leaf_spine, partition_for_leaf_spine
-from switchgnn.planner.partition.workers import partition_workers
 from switchgnn.planner.plan.leaf_spine import split_for_leaf_spine
-from switchgnn.planner.presets import PlanContext, preset_strategies
+from switchgnn.planner.presets import preset_strategies
 from tests.planner.helpers import (
     boundary_of,
     check_everybody_has_a_vertex,

@@ -15,7 +15,7 @@ import pymetis
 import pytest
 from hypothesis import strategies as st
 
-from switchgnn.planner import build_plan, partition_workers
+from switchgnn.planner import build_plan, load_assignment, partition_workers
 from switchgnn.planner.partition import metis
 from switchgnn.planner.partition import simple as partition_boundary
 from switchgnn.planner.partition.g3 import g3
@@ -24,7 +24,6 @@ from switchgnn.planner.partition.simple import (
     balanced_boundary,
     boundary_loads,
     chunk,
-    load_assignment,
     metis_volume,
     shuffled,
 )

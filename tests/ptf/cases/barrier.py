@@ -124,16 +124,17 @@ class AnotherProcessIsRefused(IncarnationTest):
 
     def runTest(self) -> None:
         for block, incarnation in ((0, 6), (1, 6), (0, 0)):
-            with self.counted(Outcome.WRONG_INCARNATION):
-                packet = self.report(1, block=block, incarnation=incarnation)
-                self.expect_refusal(packet, Refusal.INCARNATION, largest=0, round_=None)
+            self.check_refusal(
+                Refusal.INCARNATION,
+                {"block": block, "incarnation": incarnation},
+                largest=0,
+                round_=0,
+            )
         last = {"block": 1, "incarnation": 5, "following": NEXT_ROUND}
         self.collect(1, 0, **last)
         self.complete(2, **last)
         self.collect(1, block=0, round_=2, incarnation=6)
-        with self.counted(Outcome.WRONG_INCARNATION):
-            packet = self.report(1, block=1, incarnation=5)
-            self.expect_refusal(packet, Refusal.INCARNATION, largest=0, round_=None)
+        self.check_refusal(Refusal.INCARNATION, {"block": 1, "incarnation": 5}, largest=0, round_=0)
         # A new session knows nobody.
         self.serve(session=self.session + 1)
         self.collect(1, block=0, incarnation=5)
@@ -146,9 +147,9 @@ class WhoMaySendEarlyHasBeenInTheRound(IncarnationTest):
         last = {"block": 1, "incarnation": 5, "following": (1, 0), "early": True}
         self.collect(1, 0, **last)
         self.complete(2, **last)
-        with self.counted(Outcome.WRONG_INCARNATION):
-            packet = self.report(1, block=0, round_=2, incarnation=6)
-            self.expect_refusal(packet, Refusal.INCARNATION, largest=0, round_=None)
+        self.check_refusal(
+            Refusal.INCARNATION, {"block": 0, "round_": 2, "incarnation": 6}, largest=0, round_=0
+        )
         self.collect(1, block=0, round_=2, incarnation=5)
 
 
@@ -206,9 +207,9 @@ class LaterBlocksKeepTheMagnitude(BarrierTest):
         self.open(magnitude=4)
         self.collect(0, block=1, magnitude=4)
         for magnitude in (3, 5, 99):
-            with self.counted(Outcome.WRONG_MAGNITUDE):
-                packet = self.report(1, block=1, magnitude=magnitude)
-                self.expect_refusal(packet, Refusal.MAGNITUDE, magnitude=4, largest=1)
+            self.check_refusal(
+                Refusal.MAGNITUDE, {"block": 1, "magnitude": magnitude}, magnitude=4, largest=1
+            )
         self.collect(1, block=1, magnitude=4)
         self.complete(2, block=1, magnitude=4)
 
@@ -219,9 +220,9 @@ class MagnitudeHasALimit(BarrierTest):
     def runTest(self) -> None:
         self.serve(magnitude_limit=100)
         self.collect(0, block=0, magnitude=100)
-        with self.counted(Outcome.WRONG_MAGNITUDE):
-            packet = self.report(1, block=0, magnitude=101)
-            self.expect_refusal(packet, Refusal.MAGNITUDE, magnitude=100, largest=1)
+        self.check_refusal(
+            Refusal.MAGNITUDE, {"block": 0, "magnitude": 101}, magnitude=100, largest=1
+        )
         self.collect(1, block=0, magnitude=99)
         self.complete(2, block=0, magnitude=100)
 
@@ -317,14 +318,11 @@ class WhatIsRefusedIsNoSign(HeartbeatTest):
         with self.counted(Outcome.WRONG_PLAN):
             packet = self.report(1, block=0, plan=PLAN + 1, heartbeat=0b010)
             self.expect(2, barrier_answer(Kind.WAITING, packet, to=2, workers=0, round_=0))
-        with self.counted(Outcome.WRONG_INCARNATION):
-            packet = self.report(1, block=0, incarnation=7, heartbeat=0b010)
-            refusal = Refusal.INCARNATION
-            body = {"workers": 0, "round_": 0, "largest": 0, "refusal": refusal}
-            self.expect(2, barrier_answer(Kind.WAITING, packet, to=2, **body))
-        with self.counted(Outcome.WRONG_MAGNITUDE):
-            packet = self.report(1, block=1, magnitude=9, heartbeat=0b010)
-            self.expect_refusal(packet, Refusal.MAGNITUDE, largest=1)
+        said = {"block": 0, "incarnation": 7, "heartbeat": 0b010}
+        self.check_refusal(Refusal.INCARNATION, said, largest=0, round_=0)
+        self.check_refusal(
+            Refusal.MAGNITUDE, {"block": 1, "magnitude": 9, "heartbeat": 0b010}, largest=1
+        )
         self.expect_heartbeats(0)
 
 

@@ -45,10 +45,8 @@ class APoolGoesOnByItself(PooledTest):
         with self.counted(Outcome.WRONG_TAG, 2, passes={}):
             for fragment in (2, 4):
                 self.feature_of(101, 0, fragment=fragment)
-        with self.counted(Outcome.AGGREGATED, 2, completed={0: 1}):
-            self.check_sum(900, SOURCES, fragment=3, Pool=1)
-        with self.counted(Outcome.AGGREGATED, 2, completed={0: 1}):
-            self.check_sum(900, SOURCES, fragment=0)
+        self.check_sum(900, SOURCES, fragment=3, Pool=1)
+        self.check_sum(900, SOURCES, fragment=0)
 
 
 class FeaturesOfAPoolMayBeEarly(PooledTest):
@@ -63,8 +61,7 @@ class FeaturesOfAPoolMayBeEarly(PooledTest):
             self.complete(1, following=following, **unit)
         with self.counted(Outcome.WRONG_TAG, passes={}):
             self.feature_of(101, 1, round_=2)
-        with self.counted(Outcome.AGGREGATED, 2, completed={0: 1}):
-            self.check_sum(900, SOURCES, round_=2)
+        self.check_sum(900, SOURCES, round_=2)
 
 
 class PoolsThatThePlanLacksAreRefused(PooledTest):
@@ -75,9 +72,7 @@ class PoolsThatThePlanLacksAreRefused(PooledTest):
         with self.counted(Outcome.WRONG_TAG, 2, passes={}):
             for pool in (2, 3):
                 self.send(1, feature(101, random_lanes(7), port=1, Pool=pool))
-        with self.counted(Outcome.WRONG_TAG):
-            packet = self.report(1, block=0, pool=2)
-            self.expect_refusal(packet, Refusal.TAG, largest=NOBODY, round_=0)
+        self.check_refusal(Refusal.TAG, {"block": 0, "pool": 2}, largest=NOBODY, round_=0)
 
 
 class TheMagnitudeGrowsUntilAPoolIsOpen(PooledTest):

@@ -19,7 +19,7 @@ from tests.ptf.switchgnn_ptf.packets import (
     recall,
     relayed,
 )
-from tests.ptf.switchgnn_ptf.switch_test import MEMBERS
+from tests.ptf.switchgnn_ptf.switch_test import MEMBERS, SwitchTest
 
 SOURCES = {101: 0, 102: 1}
 LATER = ({"fragment": 1}, {"block": 2}, {"round_": 2})
@@ -38,6 +38,14 @@ def packets_of(tag: dict[str, int]) -> list[tuple[int, Packet]]:
     ]
 
 
+def check_too_early(case: SwitchTest, *tags: dict[str, int]) -> None:
+    """Send packets of later tags than the current one, which change nothing."""
+    for tag in tags:
+        for port, packet in packets_of(tag):
+            with case.counted(Outcome.WRONG_TAG, passes={}, released={}):
+                case.send(port, packet)
+
+
 class LaterPacketsAreRefused(BarrierTest):
     """They change nothing: the sum of the current block completes."""
 
@@ -46,10 +54,7 @@ class LaterPacketsAreRefused(BarrierTest):
         self.open(following=(1, 0))
         with self.counted(Outcome.AGGREGATED):
             first = self.send_feature(101, worker=0)
-        for tag in LATER:
-            for port, packet in packets_of(tag):
-                with self.counted(Outcome.WRONG_TAG, passes={}, released={}):
-                    self.send(port, packet)
+        check_too_early(self, *LATER)
         with self.counted(Outcome.AGGREGATED, completed={0: 1}):
             self.expect_sum(900, [first, self.send_feature(102, worker=1)])
 
@@ -80,8 +85,7 @@ class TheTurnGoesOn(BarrierTest):
                     self.send(1, feature(101, random_lanes(7), port=1, **later))
             self.complete(1, following=following, **tag)
             if next_unit[1] == 1:
-                with self.counted(Outcome.AGGREGATED, 2, completed={0: 1}):
-                    self.check_sum(900, SOURCES, **later)
+                self.check_sum(900, SOURCES, **later)
 
 
 class NothingBeforeTheFirstOpening(BarrierTest):
@@ -91,15 +95,10 @@ class NothingBeforeTheFirstOpening(BarrierTest):
         self.add_sum(900, SOURCES)
         for session in (self.session, self.session + 1):
             self.serve(session=session, any_tag=0)
-            for port, packet in packets_of({}):
-                with self.counted(Outcome.WRONG_TAG, passes={}, released={}):
-                    self.send(port, packet)
-            with self.counted(Outcome.WRONG_TAG):
-                packet = self.report(1, block=1)
-                self.expect_refusal(packet, Refusal.TAG, largest=NOBODY, round_=0)
+            check_too_early(self, {})
+            self.check_refusal(Refusal.TAG, {"block": 1}, largest=NOBODY, round_=0)
             self.open(following=(1, 0))
-            with self.counted(Outcome.AGGREGATED, 2, completed={0: 1}):
-                self.check_sum(900, SOURCES)
+            self.check_sum(900, SOURCES)
 
 
 class OneOpeningAtATime(BarrierTest):
@@ -112,14 +111,10 @@ class OneOpeningAtATime(BarrierTest):
         for session in (self.session, self.session + 1):
             self.serve(session=session, any_tag=0)
             for tag in ({"fragment": 1}, {"round_": 0}):
-                with self.counted(Outcome.WRONG_TAG):
-                    packet = self.report(1, block=0, **tag)
-                    self.expect_refusal(packet, Refusal.TAG, largest=NOBODY, round_=0)
+                self.check_refusal(Refusal.TAG, {"block": 0, **tag}, largest=NOBODY, round_=0)
             self.collect(2, round_=3, block=0)
             for tag in ({"round_": 4}, {"round_": 2}, {"round_": 0}, {"round_": 3, "fragment": 1}):
-                with self.counted(Outcome.WRONG_TAG):
-                    packet = self.report(1, block=0, **tag)
-                    self.expect_refusal(packet, Refusal.TAG, largest=2, round_=3)
+                self.check_refusal(Refusal.TAG, {"block": 0, **tag}, largest=2, round_=3)
             self.collect(0, round_=3, block=0)
             self.complete(1, round_=3, block=0, largest=2)
 
@@ -131,9 +126,7 @@ class DoneOutOfTurnIsRefused(BarrierTest):
         self.open(round_=3, following=(2, 0))
         self.collect(0, round_=3, block=2)
         for tag in ({"block": 2, "fragment": 1}, {"block": 3}, {"block": 0, "round_": 4}):
-            with self.counted(Outcome.WRONG_TAG):
-                packet = self.report(1, **{"round_": 3, **tag})
-                self.expect_refusal(packet, Refusal.TAG, largest=NOBODY, round_=3)
+            self.check_refusal(Refusal.TAG, {"round_": 3, **tag}, largest=NOBODY, round_=3)
         self.collect(1, round_=3, block=2)
         self.complete(2, round_=3, block=2)
 
@@ -149,9 +142,9 @@ class WorkersMustAgreeOnWhatIsNext(BarrierTest):
             self.collect(2, **agreed)
             others = (((2, 1), not early), ((1, 1), early), ((2, 0), early), (NEXT_ROUND, early))
             for following, said in others:
-                with self.counted(Outcome.WRONG_NEXT):
-                    packet = self.report(1, block=1, following=following, early=said)
-                    self.expect_refusal(packet, Refusal.NEXT, largest=2)
+                self.check_refusal(
+                    Refusal.NEXT, {"block": 1, "following": following, "early": said}, largest=2
+                )
             self.collect(1, **agreed)
             self.complete(0, **agreed)
 
@@ -165,13 +158,6 @@ class EarlyTest(BarrierTest):
         self.collect(0, 2, block=block, **early)
         self.complete(1, block=block, **early)
 
-    def check_too_early(self, *tags: dict[str, int]) -> None:
-        """Send packets that are too early."""
-        for tag in tags:
-            for port, packet in packets_of(tag):
-                with self.counted(Outcome.WRONG_TAG, passes={}, released={}):
-                    self.send(port, packet)
-
 
 class FeaturesComeWhileTheirRoundIsOpened(EarlyTest):
     """Those of its first block, after the last barrier; their sums precede the ADVANCE."""
@@ -182,17 +168,17 @@ class FeaturesComeWhileTheirRoundIsOpened(EarlyTest):
         self.serve(any_tag=0)
         self.open(following=(1, 0))
         self.collect(0, 2, **last)
-        self.check_too_early(EARLY)
+        check_too_early(self, EARLY)
         self.complete(1, **last)
-        self.check_too_early(*TOO_EARLY)
+        check_too_early(self, *TOO_EARLY)
         with self.counted(Outcome.AGGREGATED):
             first = self.send_feature(101, worker=0, **EARLY)
         self.collect(0, 2, block=0, round_=2)
-        self.check_too_early(*TOO_EARLY)
+        check_too_early(self, *TOO_EARLY)
         with self.counted(Outcome.AGGREGATED, completed={0: 1}):
             self.expect_sum(900, [first, self.send_feature(102, worker=1, **EARLY)])
         self.complete(1, block=0, round_=2)
-        self.check_too_early(*TOO_EARLY)
+        check_too_early(self, *TOO_EARLY)
         self.collect(0, 2, **EARLY)
         self.complete(1, **EARLY)
 
@@ -203,10 +189,9 @@ class NothingIsEarlyUnannounced(EarlyTest):
     def runTest(self) -> None:
         self.add_sum(900, SOURCES)
         self.end_the_round(following=NEXT_ROUND)
-        self.check_too_early(EARLY)
+        check_too_early(self, EARLY)
         self.open(round_=2)
-        with self.counted(Outcome.AGGREGATED, 2, completed={0: 1}):
-            self.check_sum(900, SOURCES, **EARLY)
+        self.check_sum(900, SOURCES, **EARLY)
 
 
 class TheOpeningComesBeforeTheBlock(EarlyTest):
@@ -217,9 +202,7 @@ class TheOpeningComesBeforeTheBlock(EarlyTest):
         for opened in ((), (0, 2)):
             self.collect(*opened, block=0, round_=2)
             for tag in (EARLY, *TOO_EARLY, {"round_": 3, "block": 0}):
-                with self.counted(Outcome.WRONG_TAG):
-                    packet = self.report(1, **{"block": 1, **tag})
-                    self.expect_refusal(packet, Refusal.TAG, largest=NOBODY, round_=2)
+                self.check_refusal(Refusal.TAG, {"block": 1, **tag}, largest=NOBODY, round_=2)
         self.complete(1, block=0, round_=2)
         self.collect(0, 2, **EARLY)
         self.complete(1, **EARLY)
@@ -240,14 +223,13 @@ class TheOpeningHasTheLastWord(EarlyTest):
             self.complete(1, **block, **following)
             self.open(round_=round_ + 1, following=(then, 0))
             now = {"round_": round_ + 1, "block": then}
-            self.check_too_early({**now, "block": 4}, {**now, "fragment": 1})
+            check_too_early(self, {**now, "block": 4}, {**now, "fragment": 1})
             if said > then:
-                self.check_too_early({**now, "block": said})
-            with self.counted(Outcome.AGGREGATED, 2, completed={0: 1}):
-                self.check_sum(vertex, SOURCES, **now)
-            with self.counted(Outcome.WRONG_TAG):
-                packet = self.report(1, **{**now, "block": then + 1})
-                self.expect_refusal(packet, Refusal.TAG, largest=NOBODY, round_=round_ + 1)
+                check_too_early(self, {**now, "block": said})
+            self.check_sum(vertex, SOURCES, **now)
+            self.check_refusal(
+                Refusal.TAG, {**now, "block": then + 1}, largest=NOBODY, round_=round_ + 1
+            )
 
 
 class ARestartForgetsWhatWasEarly(EarlyTest):
@@ -264,7 +246,7 @@ class ARestartForgetsWhatWasEarly(EarlyTest):
         with self.counted(Outcome.AGGREGATED, completed={0: 1}):
             self.expect_sum(900, [first, self.send_feature(102, worker=1, **EARLY)])
         self.complete(1, block=0, round_=2)
-        self.check_too_early(*TOO_EARLY)
+        check_too_early(self, *TOO_EARLY)
 
 
 class LeafTurnTest(LeafTest):
@@ -312,10 +294,7 @@ class ALeafLetsInEarlyWhatTheSpineConfirms(LeafTurnTest):
                 sent.append(self.send_feature(source, worker=worker, **EARLY))
                 if worker:
                     self.expect(ABOVE, self.part(sent, by=sent[-1][0]))
-        for tag in TOO_EARLY:
-            for port, packet in packets_of(tag):
-                with self.counted(Outcome.WRONG_TAG, passes={}, released={}):
-                    self.send(port, packet)
+        check_too_early(self, *TOO_EARLY)
         self.check_refused(EARLY)
 
     def check_refused(self, tag: dict[str, int]) -> None:

@@ -1,6 +1,6 @@
 """The base classes of cases about barriers, recovery, leaves and spines, and the strawman."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from scapy.packet import Packet
@@ -38,6 +38,13 @@ from tests.ptf.switchgnn_ptf.packets import (
 )
 from tests.ptf.switchgnn_ptf.switch_test import MEMBERS, SwitchTest
 
+_REFUSED = {
+    Refusal.TAG: Outcome.WRONG_TAG,
+    Refusal.NEXT: Outcome.WRONG_NEXT,
+    Refusal.INCARNATION: Outcome.WRONG_INCARNATION,
+    Refusal.MAGNITUDE: Outcome.WRONG_MAGNITUDE,
+}
+
 
 class BarrierTest(SwitchTest):
     """Cases that report DONE."""
@@ -69,19 +76,12 @@ class BarrierTest(SwitchTest):
             answer = barrier_answer(Kind.ADVANCE, last, to=to, workers=MEMBERS, **body)
             self.expect(to, answer)
 
-    def expect_refusal(
-        self,
-        packet: Packet,
-        refusal: Refusal,
-        *,
-        magnitude: int = 0,
-        largest: int,
-        round_: int | None = 1,
-    ) -> None:
-        """Expect WAITING at worker 1 alone; a round of None is not known yet."""
-        body = {"magnitude": magnitude, "round_": round_ or 0, "largest": largest}
-        answer = barrier_answer(Kind.WAITING, packet, to=2, workers=0, refusal=refusal, **body)
-        self.expect(2, answer)
+    def check_refusal(self, refusal: Refusal, said: Mapping[str, Any], **answer: int) -> None:
+        """Report a DONE of worker 1; it alone must get WAITING, with the reason."""
+        with self.counted(_REFUSED[refusal]):
+            packet = self.report(1, **said)
+            body = {"workers": 0, "refusal": refusal, **answer}
+            self.expect(2, barrier_answer(Kind.WAITING, packet, to=2, **body))
 
     def ask(
         self, worker: int, kind: Kind, *, workers: int, answer: Any = None, **fields: Any

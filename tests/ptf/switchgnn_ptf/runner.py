@@ -13,12 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
-from switchgnn.topologies import Backend
+from switchgnn.topologies import Backend, Target, socket_address
 from switchgnn.topologies.free_ports import free_udp_addresses
-from switchgnn.topologies.rpc_address import socket_address
 from switchgnn.topologies.targets import (
     BMV2_PROGRAM,
-    Target,
     bmv2_installed,
     switch_child,
     wait_until_serving,

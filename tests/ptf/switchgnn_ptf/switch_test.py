@@ -351,11 +351,23 @@ class SwitchTest(BaseTest):
         return packet, lanes
 
     def check_sum(
-        self, vertex: int, sources: Mapping[int, int], *, worker: int = 2, **fields: Any
+        self,
+        vertex: int,
+        sources: Mapping[int, int],
+        *,
+        bank: int = 0,
+        passes: PerBank | None = None,
+        **fields: Any,
     ) -> None:
-        """Send a feature of each source and expect their exact sum."""
+        """Send a feature of each source: all are added, and the exact sum leaves its bank."""
+        growth = {"completed": {bank: 1}, "passes": passes}
+        with self.counted(Outcome.AGGREGATED, len(sources), **growth):
+            self.send_sum(vertex, sources, **fields)
+
+    def send_sum(self, vertex: int, sources: Mapping[int, int], **fields: Any) -> None:
+        """Send a feature of each source and expect their exact sum, for worker 2."""
         sent = [self.send_feature(source, worker=own, **fields) for source, own in sources.items()]
-        self.expect_sum(vertex, sent, worker=worker)
+        self.expect_sum(vertex, sent)
 
     def expect_sum(self, vertex: int, sent: list[tuple[Packet, Lanes]], *, worker: int = 2) -> None:
         """Expect the sum of what ``send_feature`` returned, completed by the last."""

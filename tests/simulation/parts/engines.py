@@ -4,10 +4,10 @@ from collections.abc import Iterable
 from functools import partial
 
 from switchgnn.base.native import find_compiler
+from switchgnn.softswitch import Backend, QueueSettings
 from switchgnn.softswitch.forwarding import Forwarder, ForwardingCounts, Sender
 from switchgnn.softswitch.loader import GivenProgram
 from switchgnn.softswitch.lowering.program import LoweredProgram
-from switchgnn.softswitch.native.build import Backend
 from switchgnn.softswitch.native.engine import (
     Attachment,
     NativeEngine,
@@ -15,7 +15,6 @@ from switchgnn.softswitch.native.engine import (
     PortKind,
     load_native,
 )
-from switchgnn.softswitch.ports import QueueSettings
 from switchgnn.softswitch.state import ProgramState
 from tests.simulation.timing import SECOND, Scheduler
 from tests.support.captured import Captured

@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from switchgnn.host import Addresses, Pace
 from switchgnn.host.innetwork.errors import ExchangeTimeoutError
-from switchgnn.host.pace import Pace
 from switchgnn.host.reduce.reduction import Call, Reduction
 from switchgnn.host.reduce.stream import ReduceStream
-from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.header import KIND_AT, KIND_MASK, Kind
 from tests.simulation.network import VirtualLink
 from tests.simulation.scenario import Tensor, TensorKind

@@ -7,11 +7,9 @@ from random import Random
 import numpy as np
 from numpy.typing import NDArray
 
+from switchgnn.host import InNetworkExchange, Pace
 from switchgnn.host.compression import NO_COMPRESSION, Compression
-from switchgnn.host.innetwork.exchange import InNetworkExchange
-from switchgnn.host.pace import Pace
-from switchgnn.planner.direction import Direction
-from switchgnn.planner.plan.plan import Plan
+from switchgnn.planner import Direction, Plan
 from tests.simulation.network import VirtualLink, Wire
 from tests.simulation.parts.reducer import Reduced, ReduceJob, VirtualReducer, is_of_reduces
 from tests.simulation.subject import PlannedSubject

@@ -67,9 +67,9 @@ class Planted:
         return mock.patch.object(subject, "load_plan", load)
 
 
-def known(name, seed, wish=STAR):
+def known(name, what, seed, wish=STAR):
     """Return a mistake that tests/planted has."""
-    mistake = next(each for each in IN_THE_TREE if each.name == name)
+    mistake = next(each for each in IN_THE_TREE if each.what == what)
     return Planted(name, seed, wish, text=(mistake.file, mistake.old, mistake.new))
 
 
@@ -112,16 +112,28 @@ RECEIVER, RESPONDER = "host/innetwork/receiver.py", "host/innetwork/responder.py
 SENDER, UNITS = "host/innetwork/sender.py", "host/innetwork/units.py"
 
 MISTAKES = (
-    known("lost_sums_not_recalled", 1),
-    known("rows_of_the_last_round", 9),
-    known("units_not_compared", 9),
-    known("body_not_checked", 6),
-    known("last_fragment_dropped", 1),
-    known("the_living_are_named", 18),
-    known("done_not_said_again", 57),
-    known("installed_once", 2),
-    known("small_changes_taken_for_sent", 5, COMPRESSED),
-    known("each_row_stands_for_all", 1, COMPRESSED),
+    known("lost_sums_not_recalled", "a sum that does not come is never asked for", 1),
+    known(
+        "rows_of_the_last_round", "a worker answers fetches with the rows of the round before", 9
+    ),
+    known("units_not_compared", "a worker takes sums of other rounds and blocks", 9),
+    known("body_not_checked", "the checksum of what the switch sends is not compared", 6),
+    known("last_fragment_dropped", "the last of several fragments of a row is not exchanged", 1),
+    known("the_living_are_named", "who waits in vain names those that are done", 18),
+    known("done_not_said_again", "who is through does not repeat that it was done", 57),
+    known("installed_once", "a switch that restarts is not given its plan again", 2),
+    known(
+        "small_changes_taken_for_sent",
+        "a change that was too small to send counts as sent",
+        5,
+        COMPRESSED,
+    ),
+    known(
+        "each_row_stands_for_all",
+        "each row of a partial sum is fetched with the change of the whole",
+        1,
+        COMPRESSED,
+    ),
     known_program("carry_between_lanes", 0),
     known_program("forget_sources", 1),
     known_program("overwrite_by_stale", 6),
