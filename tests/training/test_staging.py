@@ -18,7 +18,7 @@ from switchgnn.host.transport import NO_TRAFFIC  # noqa: E402
 from switchgnn.planner.direction import Direction  # noqa: E402
 from switchgnn.training.data.load import load_dataset  # noqa: E402
 from switchgnn.training.gradients import GradientSums  # noqa: E402
-from switchgnn.training.layers.halo import PartEdges
+from switchgnn.training.layers.halo import PartEdges  # noqa: E402
 from switchgnn.training.layers.models import distribute  # noqa: E402
 from switchgnn.training.partition import partition_dataset  # noqa: E402
 from switchgnn.training.sums import LocalSum, RemoteSum, Staging  # noqa: E402

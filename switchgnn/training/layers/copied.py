@@ -71,9 +71,10 @@ class CopiedForward(Replaced):
         n on.
         """
         layer = self.module
-        given = self._signature.bind(layer, *arguments, **named).arguments
-        against = self._against(given.get("edge_index"))
-        taken = {name: self._taken(name, value) for name, value in list(given.items())[1:]}
+        bound = list(self._signature.bind(layer, *arguments, **named).arguments.items())
+        given = {name: value for name, value in bound[1:] if value is not None}
+        against = self._against(given)
+        taken = {name: self._taken(name, value) for name, value in given.items()}
         edges = self._halo.edges(taken["edge_index"].device)
         taken["edge_index"] = edges.flip(0) if against else edges
         hops = _Hops(layer, self._halo, self.draws, self._degrees)
@@ -92,11 +93,19 @@ class CopiedForward(Replaced):
                 del vars(layer)[name]
             vars(layer).update(before)
 
-    def _against(self, edges: object) -> bool:
-        """Return whether the layer sends messages from target to source; refuse others' edges."""
+    def _against(self, given: Mapping[str, object]) -> bool:
+        """Return whether the layer sends messages from target to source; refuse other edges."""
+        edges = given.get("edge_index")
         if not isinstance(edges, Tensor):
             raise UnsupportedLayerError(f"{self.called} was called without `edge_index`, a tensor.")
         against: bool = self.module.flow != "source_to_target"
+        if unknown := [
+            name for name in given if name.startswith(_OF_EDGES) and name != "edge_index"
+        ]:
+            raise UnsupportedLayerError(
+                f"{self.called} was called with {unknown[0]}, which other workers do not know: "
+                "call it with rows and edges only."
+            )
         reverse = self._edges.reverse(self.called, edges, lambda: edges, self._edges.usual)
         if reverse != against and not self._edges.partition.undirected:
             raise UnsupportedLayerError(
@@ -107,13 +116,8 @@ class CopiedForward(Replaced):
 
     def _taken(self, name: str, value: Any) -> Any:  # noqa: ANN401
         """Return what the layer is called with in place of an argument."""
-        if value is None or name == "edge_index":
+        if name == "edge_index":
             return value
-        if name.startswith(_OF_EDGES):
-            raise UnsupportedLayerError(
-                f"{self.called} was called with {name}, which other workers do not know: call it "
-                "with rows and edges only."
-            )
         if isinstance(value, tuple):
             made = {id(each): self._taken("", each) for each in value}  # the same travel once
             return tuple(made[id(each)] for each in value)

@@ -21,9 +21,12 @@ from switchgnn.training.sums import RemoteSum
 
 
 class PartEdges:
-    """The edges within a worker's part, which layers must be called with."""
+    """The edges within a worker's part, which layers must be called with.
 
-    def __init__(self, partition: Partition) -> None:
+    `add`: replaces a tensor by its sum over all workers, and returns it; None: there are no others.
+    """
+
+    def __init__(self, partition: Partition, add: Callable[[Tensor], Tensor] | None = None) -> None:
         self.partition = partition
         # what to call a model of PyG with
         self.usual = (
@@ -32,6 +35,11 @@ class PartEdges:
         self._own = Anywhere(torch.from_numpy(partition.edges))
         self._known: Callable[[], object] = lambda: None
         self._version, self._found = -1, False
+        # A part without such edges looks the same in both directions: others know which it is.
+        self._silent = not (partition.edges[0] != partition.edges[1]).any()
+        self._add, self._agreed = None if partition.undirected else add, dict[str, bool]()
+        if self._add is not None and not self._add(torch.tensor([float(self._silent)])).item():
+            self._add = None
 
     def reverse(
         self,
@@ -48,16 +56,17 @@ class PartEdges:
         """
         counted = isinstance(graph, Tensor) and not graph.is_inference()
         version = graph._version if counted else 0
-        if self._known() is graph and self._version == version:
-            return self._found
-        found = self._compared(edges())
-        if found is None:
-            raise UnsupportedLayerError(
-                f"{called} was given other edges than those of this worker's part, or those of its "
-                f"reverse: call the model with {hint}."
-            )
-        self._known, self._version, self._found = weakref.ref(graph), version, found
-        return found
+        if self._known() is not graph or self._version != version:
+            found = self._compared(edges())
+            if found is None:
+                raise UnsupportedLayerError(
+                    f"{called} was given other edges than those of this worker's part, or of its "
+                    f"reverse: call the model with {hint}."
+                )
+            self._known, self._version, self._found = weakref.ref(graph), version, found
+        if self._add is not None and called not in self._agreed:
+            self._agreed[called] = bool(self._add(torch.tensor([float(self._found)])).item())
+        return self._agreed.get(called, self._found) if self._silent else self._found
 
     def _compared(self, edges: object) -> bool | None:
         if not isinstance(edges, Tensor):

@@ -143,11 +143,13 @@ def distribute(
         remote if partition.workers > 1 else None,
         torch.from_numpy(partition.vertices),
     )
+    add = None
     if others is not None:
-        own = VertexSums(GradientSums(attending=remote.attending).add)
-        normalise_over_all(model, vertex_sums or own)
+        whole = vertex_sums or VertexSums(GradientSums(attending=remote.attending).add)
+        normalise_over_all(model, whole)
+        add = whole.add
     drop_by_vertex(model, vertices, seed)
-    sums, inside = PartSums(partition, others), ""
+    sums, inside = PartSums(PartEdges(partition, add), others), ""
     halo = None if copied is None else Halo(sums.edges.partition, others, copied)
     for number, (name, module, framework) in enumerate(_layers_of(model)):
         if inside and name.startswith(inside):
@@ -171,8 +173,8 @@ def distribute(
 class PartSums:
     """The sums over neighbours of a part, by the view of its edges and the weight of self-loops."""
 
-    def __init__(self, part: Partition, remote: RemoteSum | None) -> None:
-        self.edges = PartEdges(part)
+    def __init__(self, edges: PartEdges, remote: RemoteSum | None) -> None:
+        self.edges = edges
         self._remote = remote
         self._made: dict[tuple[View, float], NeighbourSum] = {}
 

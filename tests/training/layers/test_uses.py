@@ -1,0 +1,233 @@
+"""What people do with models, on several workers: the result of one process.
+
+`docs/models.md` lists these uses in one table, which the last test compares with the names here.
+"""
+
+import copy
+import io
+import warnings
+
+import pytest
+
+pytest.importorskip("torch", reason="PyTorch is not installed")
+pytest.importorskip("torch_geometric", reason="PyTorch Geometric is not installed")
+
+import torch
+import torch_geometric.nn as pyg
+from torch import nn
+from torch.nn.utils import parametrizations, prune
+from torch.optim.swa_utils import AveragedModel
+from torch.utils.checkpoint import checkpoint
+
+from switchgnn.host.direct.kinds import copy_schedules
+from switchgnn.training.layers.dropout import begin_epoch
+from tests.host.direct.crew import on_hub
+from tests.training.layers.test_layers import NARROW, WIDE, make_data, whole_edges
+from tests.training.layers.test_norms import WORKERS, assigned
+from tests.training.test_wrap import workers_run
+
+HIDDEN = 6
+
+
+class Net(nn.Module):
+    def __init__(self, first=pyg.GCNConv, second=pyg.SAGEConv, between=None, **options):
+        super().__init__()
+        self.first, self.second = first(WIDE, HIDDEN, **options), second(HIDDEN, NARROW)
+        self.between = between or nn.Tanh()
+
+    def forward(self, x, edges):
+        return self.second(self.between(self.first(x, edges)), edges)
+
+
+class Reversed(Net):
+    def forward(self, x, edges):
+        return self.second(self.first(x, edges).tanh(), edges.flip(0))
+
+
+class Again(Net):
+    """Computes its first half again in the backward pass."""
+
+    reentrant = False
+
+    def half(self, x, edges):
+        return self.between(self.first(x, edges))
+
+    def forward(self, x, edges):
+        h = checkpoint(self.half, x, edges, use_reentrant=self.reentrant)
+        return self.second(h, edges)
+
+
+class AgainFromInputs(Again):
+    reentrant = True
+
+
+def step(model, x, edges, targets):
+    """Return outputs, and gradients, of which every worker has a share."""
+    outputs = model(x, edges)
+    (outputs * targets).sum().backward()
+    return [outputs], [each.grad for each in model.parameters()]
+
+
+def penalised(model, x, edges, targets):
+    x = x.clone().requires_grad_()
+    loss = (model(x, edges) * targets).square().sum()
+    (slope,) = torch.autograd.grad(loss, x, create_graph=True)
+    (loss + slope.square().sum()).backward()
+    return [slope, x.grad], [each.grad for each in model.parameters()]
+
+
+def copied(model, *given):
+    return step(copy.deepcopy(model), *given)
+
+
+def averaged(model, x, edges, targets):
+    mean = AveragedModel(model)
+    step(model, x, edges, targets)
+    with torch.no_grad():
+        for weights in model.parameters():
+            weights.mul_(3)
+    mean.update_parameters(model)
+    return [mean(x, edges), model(x, edges)], []
+
+
+def saved(model, x, edges, targets):
+    """A saved model is one of PyG alone: here it computes on the part."""
+    file = io.BytesIO()
+    torch.save(model, file)
+    found = torch.load(io.BytesIO(file.getvalue()), weights_only=False)
+    assert (
+        "forward" not in vars(found.first) or vars(found.first)["forward"].__self__ is found.first
+    )
+    distinct = found(x, edges)
+    assert len(x) == 40 or not torch.allclose(distinct, model(x, edges))
+    return step(model, x, edges, targets)
+
+
+def reduced(kind):
+    def use(model, x, edges, targets):
+        model = model.to(kind)
+        outputs, gradients = step(model, x.to(kind), edges, targets.to(kind))
+        assert {each.dtype for each in (*outputs, *gradients)} == {kind}
+        return [outputs[0].float()], [each.float() for each in gradients]
+
+    return use
+
+
+def autocast(model, x, edges, targets):
+    with torch.autocast("cpu", torch.bfloat16):
+        outputs = model(x, edges)
+    (outputs.float() * targets).sum().backward()
+    return [outputs.float()], [each.grad for each in model.parameters()]
+
+
+def hooked(layers):
+    """Return what changes the inner maps of layers, before a step."""
+
+    def changing(change):
+        def use(model, *given):
+            for name in layers:
+                change(model.get_submodule(name))
+            twice = [step(model, *given) for _ in range(2)]
+            return twice[1]
+
+        return use
+
+    return changing
+
+
+def pruned(linear):
+    mask = (torch.arange(linear.weight.numel()) % 3 > 0).view_as(linear.weight)
+    prune.custom_from_mask(linear, "weight", mask)
+
+
+def squared_outputs(linear):
+    linear.register_forward_hook(lambda _module, _inputs, outputs: outputs.square())
+
+
+GRAPHS = (pyg.GraphConv, pyg.SAGEConv)
+inner, of_graphs = hooked(["first.lin", "second.lin_l"]), hooked(["first.lin_rel", "second.lin_r"])
+BATCH = {"between": nn.Sequential(nn.BatchNorm1d(HIDDEN), nn.Tanh())}
+GAT = (pyg.GATConv, pyg.SAGEConv)
+SAME = {
+    "a step": (Net, step),
+    "recomputation": (Again, step),
+    "recomputation, reentrant": (
+        AgainFromInputs,
+        lambda model, x, *given: step(model, x.clone().requires_grad_(), *given),
+    ),
+    "second derivatives": (Net, penalised),
+    "second derivatives, norm": (lambda: Net(**copy.deepcopy(BATCH)), penalised),
+    "second derivatives, copies": (lambda: Net(*GAT), penalised),
+    "edges reversed": (Reversed, step),
+    "edges reversed outside": (Net, lambda model, x, edges, y: step(model, x, edges.flip(0), y)),
+    "edges in another order": (Net, lambda net, x, edges, y: step(net, x, edges.flip(1), y)),
+    "DirGNNConv": (
+        lambda: Net(lambda *sizes: pyg.DirGNNConv(pyg.SAGEConv(*sizes, root_weight=False))),
+        step,
+    ),
+    "flow from target to source": (lambda: Net(flow="target_to_source"), step),
+    "a copy": (Net, copied),
+    "a copy, with copies of rows": (lambda: Net(*GAT, **copy.deepcopy(BATCH)), copied),
+    "a moving average": (lambda: Net(*GAT), averaged),
+    "a saved model": (Net, saved),
+    "pruned": (Net, inner(pruned)),
+    "pruned, of graphs": (lambda: Net(*GRAPHS), of_graphs(pruned)),
+    "weight norm": (Net, inner(parametrizations.weight_norm)),
+    "weight norm by a hook": (Net, inner(nn.utils.weight_norm)),
+    "weight norm, of graphs": (lambda: Net(*GRAPHS), of_graphs(parametrizations.weight_norm)),
+    "hooks": (Net, inner(squared_outputs)),
+    "hooks, of graphs": (lambda: Net(*GRAPHS), of_graphs(squared_outputs)),
+    "float64": (Net, reduced(torch.float64)),
+    "bfloat16": (Net, reduced(torch.bfloat16)),
+    "float16": (Net, reduced(torch.float16)),
+    "bfloat16, with copies": (lambda: Net(*GAT), reduced(torch.bfloat16)),
+    "autocast": (Net, autocast),
+    "autocast, with copies": (lambda: Net(*GAT), autocast),
+}
+COARSE = {name: 4e-2 for name in SAME if name.startswith(("bfloat16", "autocast", "float16"))}
+DIRECTED = ("edges reversed", "edges reversed outside", "DirGNNConv", "flow from target to source")
+
+
+def together(make, use, data, targets, *, state=None, epoch=None):
+    """Return what `use` returns for all workers: rows in the order of ids, and added shares."""
+    ends = None
+    if any(isinstance(each, pyg.GATConv) for each in make().modules()):
+        ends = on_hub(copy_schedules(data.graph, assigned(data.vertices), WORKERS))
+
+    def work(worker):
+        model = make()
+        model.load_state_dict(state or model.state_dict())
+        worker.wrap(model, unchecked=True)
+        if epoch is not None:
+            begin_epoch(model, seed=0, epoch=epoch, worker=worker.number)
+        part = worker.data
+        return use(model, part.x, part.edge_index, targets[part.n_id]), part.n_id
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)  # of the older weight norm
+        found = workers_run(data, work, ends)
+    ids = torch.cat([ids for _, ids in found])
+    rows = zip(*(rows for (rows, _), _ in found), strict=True)
+    shares = zip(*(shares for (_, shares), _ in found), strict=True)
+    return [torch.cat(each)[ids.argsort()].detach() for each in rows], [sum(e) for e in shares]
+
+
+def off(expected, found):
+    """Return the largest difference by the size of a tensor, or by 1 % of the largest one's."""
+    expected, found = [*expected[0], *expected[1]], [*found[0], *found[1]]
+    least = 0.01 * max(float(each.abs().max()) for each in expected)
+    pairs = zip(expected, found, strict=True)
+    return max(float((a - b).abs().max() / a.abs().max().clamp(min=least)) for a, b in pairs)
+
+
+@pytest.mark.parametrize("name", SAME)
+def test_the_result_is_that_of_one_process(name):
+    make, use = SAME[name]
+    data = make_data(5, directed=name in DIRECTED)
+    torch.manual_seed(4)
+    targets, alone = torch.randn(data.vertices, NARROW), make()
+    state = copy.deepcopy(alone.state_dict())
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)
+        expected = use(alone, torch.from_numpy(data.features), whole_edges(data), targets)
+    assert off(expected, together(make, use, data, targets, state=state)) < COARSE.get(name, 2e-5)
