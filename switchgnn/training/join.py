@@ -38,6 +38,7 @@ from switchgnn.training.layers.models import distribute
 from switchgnn.training.layers.norms import VertexSums
 from switchgnn.training.machine import Machine, local_processes, opened
 from switchgnn.training.partition import Partition
+from switchgnn.training.rows import VertexRows, over_gloo
 from switchgnn.training.sums import RemoteSum
 from switchgnn.training.worker import view_of
 
@@ -125,6 +126,7 @@ class Worker:
         self._seed = seed
         self._sums = GradientSums(seat.first, remote.attending, machine=seat.machine)
         self._vertices = VertexSums(self._sums.add)
+        self._rows = VertexRows(seat.partition, over_gloo(remote.attending))
         self._cache: CacheControl | None = None
 
     def __deepcopy__(self, _: object) -> "Worker":
@@ -274,6 +276,25 @@ class Worker:
         """
         _, sums, _ = self._vertices.moments(values[None] if dim is None else values)
         return sums.to(values.dtype)
+
+    def rows(self, h: Tensor, ids: Tensor) -> Tensor:
+        """Return rows of any vertices, as ``h[ids]`` does in one process.
+
+        All workers must call it, and run backward through the result, the same number of times,
+        each with ids of its own or none. Gradients reach the rows of all workers, and can be
+        differentiated again.
+
+        Args:
+            h: [n, ...], one row per vertex of this worker, of any type, on any device.
+            ids: int64[...], vertices of the whole graph, also repeated ones.
+
+        Returns:
+            [*ids.shape, ...], of the type and on the device of `h`.
+
+        Raises:
+            TrainingError: `h` does not have one row per vertex, or an id is no vertex.
+        """
+        return self._rows.take(h, ids)
 
     def gather(self, rows: Tensor) -> Tensor | None:
         """Return the rows of all vertices in the order of their ids.
