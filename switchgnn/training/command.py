@@ -16,7 +16,7 @@ from switchgnn.base.metrics import check_installed, parse_address
 from switchgnn.base.network_file import read_network
 from switchgnn.base.options import with_groups
 from switchgnn.host.metrics import serving_metrics
-from switchgnn.training.errors import ModelError
+from switchgnn.training.errors import JobError, ModelError
 from switchgnn.training.job import read_job
 from switchgnn.training.options import TrainingOptions, check_device
 
@@ -49,7 +49,11 @@ def train(
     address = "" if metrics is None else _own_address(metrics)
     shape = asked.shape()
     asked.compression.check()
-    read_job(job)
+    if not read_job(job).classes:
+        raise JobError(
+            f"The job {job} has no labels to train on: write it with y and masks, or train with "
+            "your own script."
+        )
     read_network(network)
     # These import PyTorch, which takes seconds.
     from switchgnn.training.join import take_seat  # noqa: PLC0415

@@ -49,8 +49,8 @@ from switchgnn.training.partition import (
 JOB_FILE, PLAN_FOLDER, PARTS_FOLDER = "job.json", "plan", "parts"
 FORMAT, VERSION = "switchgnn-job", 5
 _MOST_BYTES = 1 << 20
-_TENSORS = ("x", "edge_index", "y")
-_MASKS = ("train_mask", "val_mask", "test_mask")
+_INPUTS = ("x", "edge_index")
+_LABELS = ("y", "train_mask", "val_mask", "test_mask")
 _OGB_SPLITS = ("train", "valid", "test")
 
 
@@ -69,7 +69,7 @@ class Job:
     vertices: int
     edges: int
     features: int  # the length of a row
-    classes: int
+    classes: int  # 0: no vertex has a label, or is in a split
     multilabel: bool  # whether a vertex may have any number of classes
     # the numbers of vertices of each split in the whole graph
     train: int
@@ -109,7 +109,8 @@ def write_job(
 
     Args:
         data: a ``Data`` of PyTorch Geometric, a PyG or OGB data set, or the name or file of a
-            data set as for `load_dataset`.
+            data set as for `load_dataset`. A ``Data`` with neither `y` nor masks gives a job
+            without labels, with 0 classes.
         workers: the number of workers.
         folder: new, empty, or an older job, which is replaced as a whole.
         workers_per_machine: how many of them are on each machine and share its port.
@@ -225,11 +226,13 @@ def _dataset_of(source: Any, name: str) -> Dataset:  # noqa: ANN401 - PyG has no
         source = source[0]
     if missing := [each for each in _OGB_SPLITS if indices is not None and each not in indices]:
         raise JobError(f"The data set {name} has no split {missing[0]!r}.")
-    needed = _TENSORS if indices is not None else (*_TENSORS, *_MASKS)
-    if missing := [each for each in needed if getattr(source, each, None) is None]:
+    needed = (*_INPUTS, *(_LABELS if indices is None else _LABELS[:1]))
+    missing = [each for each in needed if getattr(source, each, None) is None]
+    if missing and (indices is not None or missing != list(_LABELS)):
+        unlabelled = f"; one without labels has no {', '.join(_LABELS)}" if indices is None else ""
         raise JobError(
             f"The data set {name} has no {missing[0]}: it must be a Data of PyTorch Geometric with "
-            f"{', '.join(needed)}."
+            f"{', '.join(needed)}{unlabelled}."
         )
     split = None if indices is None else split_of_indices(indices, len(source.y))
     return dataset_from_pyg(source, name, split)

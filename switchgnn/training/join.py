@@ -30,7 +30,7 @@ from switchgnn.host.wire.addresses import Addresses
 from switchgnn.p4src import load_program
 from switchgnn.training.cache import CacheControl, Compressing
 from switchgnn.training.compression import OFF, CompressionOptions
-from switchgnn.training.errors import JobError, collective
+from switchgnn.training.errors import JobError, TrainingError, collective
 from switchgnn.training.gradients import GradientSums, share_cores, timeout_of, together
 from switchgnn.training.job import PLAN_FOLDER, Job, job_schedule, read_job, read_part
 from switchgnn.training.layers.check import check_model
@@ -38,6 +38,7 @@ from switchgnn.training.layers.models import distribute
 from switchgnn.training.layers.norms import VertexSums
 from switchgnn.training.machine import Machine, local_processes, opened
 from switchgnn.training.partition import Partition
+from switchgnn.training.rows import VertexRows, over_gloo
 from switchgnn.training.sums import RemoteSum
 from switchgnn.training.worker import view_of
 
@@ -110,8 +111,8 @@ class Worker:
         data: its part of the graph, a ``Data`` of PyTorch Geometric: ``x``, ``y``, the edges
             within the worker as ``edge_index``, their weights, if the data set has any, as
             ``edge_weight``, ``train_mask``, ``val_mask``, ``test_mask``, and in ``n_id`` the ids of
-            its vertices in the whole graph.
-        classes: the number of classes.
+            its vertices in the whole graph. In a job without labels it has no `y` and no masks.
+        classes: the number of classes; 0 without labels.
     """
 
     def __init__(self, seat: Seat, remote: RemoteSum, seed: int) -> None:
@@ -125,6 +126,7 @@ class Worker:
         self._seed = seed
         self._sums = GradientSums(seat.first, remote.attending, machine=seat.machine)
         self._vertices = VertexSums(self._sums.add)
+        self._rows = VertexRows(seat.partition, over_gloo(remote.attending))
         self._cache: CacheControl | None = None
 
     def __deepcopy__(self, _: object) -> "Worker":
@@ -226,17 +228,25 @@ class Worker:
             total: [] or [1], a sum over this worker's vertices, or their labels; with `dim`, [n,
                 ...], one row per vertex of this worker.
             count: the divisor, the same on all workers; None: the training vertices of the whole
-                graph, times the classes if the data set is multi-label.
+                graph, times the classes if the data set is multi-label; needed without labels.
             dim: 0, for what ``total.mean(0)`` is in one process.
 
         Returns:
             The share; all add up to the mean, and their gradients to its gradient. With `dim`,
             [...], the mean on every worker; its gradients reach the rows of all of them.
+
+        Raises:
+            TrainingError: the job has no labels, and there is neither `count` nor `dim`.
         """
         if dim is not None:
             number, rows, _ = self._vertices.moments(total)
             return (rows / number).to(total.dtype)
         if count is None:
+            if not self.job.train:
+                raise TrainingError(
+                    "The job has no labels, so a mean has no training vertices to divide by: "
+                    "give count."
+                )
             count = self.job.train * (self.classes if self.job.multilabel else 1)
         return total / count
 
@@ -267,6 +277,25 @@ class Worker:
         _, sums, _ = self._vertices.moments(values[None] if dim is None else values)
         return sums.to(values.dtype)
 
+    def rows(self, h: Tensor, ids: Tensor) -> Tensor:
+        """Return rows of any vertices, as ``h[ids]`` does in one process.
+
+        All workers must call it, and run backward through the result, the same number of times,
+        each with ids of its own or none. Gradients reach the rows of all workers, and can be
+        differentiated again.
+
+        Args:
+            h: [n, ...], one row per vertex of this worker, of any type, on any device.
+            ids: int64[...], vertices of the whole graph, also repeated ones.
+
+        Returns:
+            [*ids.shape, ...], of the type and on the device of `h`.
+
+        Raises:
+            TrainingError: `h` does not have one row per vertex, or an id is no vertex.
+        """
+        return self._rows.take(h, ids)
+
     def gather(self, rows: Tensor) -> Tensor | None:
         """Return the rows of all vertices in the order of their ids.
 
@@ -282,7 +311,7 @@ class Worker:
 
 def _data_of(partition: Partition) -> Data:
     weights = partition.edge_weights
-    return Data(
+    data = Data(
         x=torch.from_numpy(partition.features),
         y=torch.from_numpy(partition.labels),
         edge_index=torch.from_numpy(partition.edges),
@@ -292,6 +321,9 @@ def _data_of(partition: Partition) -> Data:
         n_id=torch.from_numpy(partition.vertices),
         **({} if weights is None else {"edge_weight": torch.from_numpy(weights)}),
     )
+    for name in () if partition.classes else ("y", "train_mask", "val_mask", "test_mask"):
+        del data[name]
+    return data
 
 
 def open_session(plan: Path, network: DescribedNetwork, *, election_id: int = 1) -> int:

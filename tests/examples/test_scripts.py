@@ -30,14 +30,14 @@ COMMANDS = {
 SCRIPT = re.compile(r'^```python title="train.py"\n(.*?)^```', re.MULTILINE | re.DOTALL)
 # Not whole lines: torchrun's processes write a text and its end of line apart, so lines can join.
 LOSS = re.compile(r"loss (\d+\.\d{4})")
-MOST_CHANGED = 8
+MOST_CHANGED = 9
 EPOCHS = 10
 RESULT, NETWORK = "result.pt", "network.toml"
 
 
 def test_every_example_has_its_commands():
     assert set(COMMANDS) == {path.parent.name for path in HERE.glob("*/together.py")}
-    assert len(COMMANDS) == 4
+    assert len(COMMANDS) == 5
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -51,7 +51,8 @@ def test_few_lines_differ(name):
 
 
 @pytest.mark.parametrize(
-    "name", [name if name == "ddp" else pytest.param(name, marks=full) for name in COMMANDS]
+    "name",
+    [name if name in ("ddp", "links") else pytest.param(name, marks=full) for name in COMMANDS],
 )
 def test_over_switches_as_in_one_process(name, tmp_path):
     if name == "dgl_loop" and find_spec("dgl") is None:
@@ -76,6 +77,8 @@ def test_over_switches_as_in_one_process(name, tmp_path):
     assert len(expected["losses"]) == EPOCHS
     assert expected["losses"][-1] < 0.9 * expected["losses"][0]
     assert found["losses"] == pytest.approx(expected["losses"], abs=2e-5)
+    assert found.get("auc") == pytest.approx(expected.get("auc"), abs=5e-4)
+    assert ("auc" in found) == (name == "links")
     assert torch.allclose(found["predictions"], expected["predictions"], atol=1e-4)
 
 

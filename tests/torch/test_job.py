@@ -1,6 +1,7 @@
 """Jobs on disk: what is written is read, and what is no job, or another one, is refused."""
 
 import json
+import re
 from types import SimpleNamespace
 
 import numpy as np
@@ -14,9 +15,14 @@ from switchgnn.planner.costs.seconds import NetworkModel
 from switchgnn.planner.plan.files import read_plan
 from switchgnn.planner.presets import PlanRequest
 from switchgnn.training import UNLABELLED, load_dataset
+from switchgnn.training.command import main
 from switchgnn.training.data.load import dataset_from_pyg
 from switchgnn.training.job import check_part, read_part
+from switchgnn.training.join import _data_of
 from switchgnn.training.partition import partition_file, read_partition
+from tests.training.helpers import refusal
+
+MASKS = ["train_mask", "val_mask", "test_mask"]
 
 
 def data_of(dataset):
@@ -207,6 +213,7 @@ def test_the_same_data_as_other_tensors(karate, changes):
     ("changes", "part"),
     [
         ({"y": lambda data: data.y + 0.5}, "label 0.5"),
+        ({"y": lambda data: torch.full_like(data.y, UNLABELLED)}, "has no classes"),
         ({"y": lambda data: data.y[:-1]}, r"not int64\[33\]"),
         ({"x": lambda data: data.x.tolist()}, "tensor as x, not a list"),
         ({"edge_index": lambda data: data.edge_index.t()}, r"\[2, E\], not .* transpose"),
@@ -238,11 +245,37 @@ def test_what_is_no_single_graph_is_refused(tmp_path, karate):
             sg.write_job(source, 2, tmp_path / "job")
 
 
-def test_data_without_labels_is_refused(tmp_path, karate):
+@pytest.mark.parametrize(
+    ("removed", "first"),
+    [(["y"], "y"), (MASKS, "train_mask"), (["y", "val_mask"], "y"), (["test_mask"], "test_mask")],
+)
+def test_some_labels_without_the_others_are_refused(tmp_path, karate, removed, first):
     data = data_of(karate)
-    data.y = None
-    with pytest.raises(sg.JobError, match="The data set mine has no y"):
+    for name in removed:
+        del data[name]
+    with refusal(f"The data set mine has no {first}: it must be a", sg.JobError):
         sg.write_job(data, 2, tmp_path / "job", name="mine")
+
+
+def test_a_job_without_labels(tmp_path, karate, monkeypatch, capsys):
+    whole = data_of(karate)
+    data, folder = Data(x=whole.x, edge_index=whole.edge_index), tmp_path / "job"
+    job = sg.write_job(data, 2, folder, slots=16, name=karate.name)
+    assert (job.classes, job.multilabel, job.train, job.validation, job.test) == (0, False, 0, 0, 0)
+    assert sg.read_job(folder) == job
+    assert job.plan == sg.write_job(karate, 2, tmp_path / "other", slots=16).plan
+    for worker in range(2):
+        part = _data_of(read_part(folder, job, worker))
+        assert set(part.keys()) == {"x", "edge_index", "n_id"}
+    assert {"y", *MASKS} < set(_data_of(read_partition(tmp_path / "other" / "parts", 0)).keys())
+    monkeypatch.setattr("sys.argv", ["train", str(folder)])
+    with pytest.raises(SystemExit, match="2"):
+        main()
+    assert re.fullmatch(r"Error: The job \S+ has no labels to .*\.\n", capsys.readouterr().err)
+
+
+def test_data_without_features_is_refused(tmp_path, karate):
+    data = data_of(karate)
     with pytest.raises(sg.JobError, match="has no x"):
         sg.write_job(SimpleNamespace(edge_index=data.edge_index), 2, tmp_path / "job")
 

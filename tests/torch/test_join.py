@@ -158,7 +158,9 @@ for network in ("network.toml", "network.toml", "far.toml"):
             shared = worker.reduce(model, loss)
             whole = worker.gather(worker.data.n_id)
             told = None if whole is None else whole.tolist() == list(range(len(whole)))
-            sums = f"{total.tolist()} {shared:.6f}"
+            ids = torch.arange(34)[34 * worker.number :].flip(0)
+            fetched = worker.rows(worker.data.n_id.short(), ids).tolist() == ids.tolist()
+            sums = f"{total.tolist()} {shared:.6f} {fetched}"
             sys.stdout.write(f"told {worker.session} {sums} {told}\n")
     except SwitchGNNError as error:
         sys.stdout.write(f"refused: {error}\n")
@@ -236,6 +238,7 @@ def test_each_join_has_a_session_of_its_own_in_which_workers_agree(output):
         assert set(whole) == {"True", "None"}
         assert len(set(sums)) == 1
         assert sums[0].startswith("[3.0, 4.0]")
+        assert sums[0].endswith(" True")
     # If worker 0 reaches no switch, the other worker does not wait for a session.
     refusals = re.findall(r"refused: (.*)\n", output)
     assert len(refusals) == 2

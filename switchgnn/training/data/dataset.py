@@ -118,11 +118,11 @@ class Dataset:
     # int64[V], 0 <= class < C or UNLABELLED; or, if `multilabel`, float32[V, C] or bool[V, C] of
     # zeros and ones
     labels: NDArray[np.int64] | NDArray[np.float32] | NDArray[np.bool_]
-    # bool[V], disjoint; at least one vertex trains
+    # bool[V], disjoint; at least one vertex trains, if there are classes
     train: NDArray[np.bool_]
     validation: NDArray[np.bool_]
     test: NDArray[np.bool_]
-    classes: int  # the number of classes, C
+    classes: int  # the number of classes, C; 0: no vertex has a label, or is in the split
     multilabel: bool  # whether a vertex may have any number of the classes
     name: str  # the name of the data set in messages
     # int64[L], ascending, the vertices that had a self-loop in the input
@@ -174,7 +174,7 @@ def dataset_from_graph(
     graph: Graph,
     *,
     features: NDArray[np.float32],
-    labels: NDArray[np.int64] | NDArray[np.float32],
+    labels: NDArray[np.int64] | NDArray[np.float32] | None,
     split: Split,
     classes: int | None = None,
 ) -> Dataset:
@@ -186,7 +186,7 @@ def dataset_from_graph(
     Args:
         graph: the graph, of V vertices.
         features: float32[V, F], finite.
-        labels: int64[V] or float32[V, C]; see Dataset.
+        labels: int64[V] or float32[V, C], see Dataset; None: there are none.
         split: the split of the V vertices.
         classes: the number of classes; None takes it from the largest label, or from the
             columns of multi-label ones.
@@ -197,9 +197,13 @@ def dataset_from_graph(
     Raises:
         DatasetError: the arrays do not have the form that Dataset describes.
     """
+    if labels is None:
+        labels, classes = np.full(graph.vertices, UNLABELLED), 0
     multilabel = labels.ndim == 2
     if classes is None:
         classes = labels.shape[1] if multilabel else int(labels.max(initial=UNLABELLED)) + 1
+        if classes < 1:
+            raise DatasetError(f"Data set {graph.name} has no classes.")
     return Dataset(
         graph=replace(graph, features=None, labels=None, split=None),
         features=features,
@@ -256,7 +260,7 @@ def check_features(features: NDArray[np.float32], name: str, vertices: int) -> N
 
 def _check_labels(data: Dataset) -> None:
     labels, name = data.labels, data.name
-    if data.classes < 1:
+    if data.classes < int(data.multilabel):
         raise DatasetError(f"Data set {name} has no classes.")
     if data.classes > MOST_CLASSES:
         raise DatasetError(
@@ -290,7 +294,7 @@ def _check_masks(data: Dataset) -> None:
         raise DatasetError(
             f"Data set {data.name} has vertex {int(np.argmax(times))} in two parts of its split."
         )
-    if not data.train.any():
+    if data.classes and not data.train.any():
         raise DatasetError(f"Data set {data.name} has no vertices to train on.")
     unknown = (times > 0) & (data.labels == UNLABELLED) if not data.multilabel else times > 1
     if np.any(unknown):

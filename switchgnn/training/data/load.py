@@ -223,7 +223,7 @@ def load_of_pyg(name: str, root: Path) -> Dataset:
 
 
 def dataset_from_pyg(data: Any, name: str, split: Split | None = None) -> Dataset:  # noqa: ANN401
-    """Convert a ``Data`` of PyG; without a split, it must have the three masks."""
+    """Convert a ``Data`` of PyG; one with `y` needs a split or the three masks."""
 
     def array(attribute: str) -> NDArray[Any]:
         value = getattr(data, attribute)
@@ -247,29 +247,32 @@ def dataset_from_pyg(data: Any, name: str, split: Split | None = None) -> Datase
             f"Data set {name} needs one number in edge_weight for each of its {edges.shape[-1]:,} "
             f"edges, not {list(weights.shape)}."
         )
-    if split is None:
-        split = Split(*(array(mask) for mask in ("train_mask", "val_mask", "test_mask")))
     features = array("x")
+    labels = None if getattr(data, "y", None) is None else array("y")
+    if labels is None:
+        split = split_of_codes(np.zeros(len(features), dtype=np.int8))
+    elif split is None:
+        split = Split(*(array(mask) for mask in ("train_mask", "val_mask", "test_mask")))
     if getattr(data, "num_nodes", None) not in (None, len(features)):
         raise DatasetError(
             f"Data set {name} has {data.num_nodes} vertices (num_nodes), but {len(features)} rows "
             "in x: give each vertex one."
         )
     weights = None if weights is None or np.all(weights == 1) else weights.reshape(-1)
-    return _make_dataset(name, edges, features, array("y"), split, weights)
+    return _make_dataset(name, edges, features, labels, split, weights)
 
 
 def _make_dataset(  # noqa: PLR0917
     name: str,
     edges: NDArray[np.int64],
     features: NDArray[Any],
-    labels: NDArray[Any],
+    labels: NDArray[Any] | None,
     split: Split,
     weights: NDArray[Any] | None = None,
 ) -> Dataset:
     """Make a data set of edges [2, E], features [V, F], and labels [V], [V, 1] or [V, C].
 
-    `weights`: of the edges, [E].
+    `labels`: None: there are none. `weights`: of the edges, [E].
     """
     if edges.dtype.kind not in "iu" or edges.ndim != 2 or len(edges) != 2:
         hint = "; transpose it" if edges.shape[1:] == (2,) else ""
@@ -282,7 +285,7 @@ def _make_dataset(  # noqa: PLR0917
     return dataset_from_graph(
         graph_from_edges(*edges, name=name, vertices=len(features), directed=True, weights=weights),
         features=features,
-        labels=class_labels(labels, f"data set {name}"),
+        labels=None if labels is None else class_labels(labels, f"data set {name}"),
         split=split,
     )
 
