@@ -21,6 +21,7 @@ from torch.utils.checkpoint import checkpoint
 
 from switchgnn.host.direct.kinds import copy_schedules
 from switchgnn.training.layers.dropout import begin_epoch
+from switchgnn.training.layers.models import check_layers
 from tests.host.direct.crew import on_hub
 from tests.training.layers.test_layers import NARROW, WIDE, make_data, whole_edges
 from tests.training.layers.test_norms import WORKERS, assigned
@@ -191,7 +192,7 @@ DIRECTED = ("edges reversed", "edges reversed outside", "DirGNNConv", "flow from
 def together(make, use, data, targets, *, state=None, epoch=None):
     """Return what `use` returns for all workers: rows in the order of ids, and added shares."""
     ends = None
-    if any(isinstance(each, pyg.GATConv) for each in make().modules()):
+    if not check_layers(make(), copies=True):
         ends = on_hub(copy_schedules(data.graph, assigned(data.vertices), WORKERS))
 
     def work(worker):
