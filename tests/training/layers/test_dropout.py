@@ -100,3 +100,43 @@ def test_other_random_numbers_follow_from_seed_epoch_and_worker():
         begin_epoch(build(), seed=seed, epoch=epoch, worker=worker)
         drawn.add(float(torch.rand(1)))
     assert len(drawn) == 4
+
+
+KINDS = [nn.Dropout, nn.AlphaDropout, nn.Dropout1d, nn.Dropout2d, nn.FeatureAlphaDropout]
+FLAT, DEEP = (VERTICES, 6), (VERTICES, 6, 4)
+
+
+@pytest.mark.parametrize("shape", [FLAT, DEEP])
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_kind_drops_what_that_of_torch_drops(kind, shape, recwarn):
+    """Which units fall together, and how large dropped and scaled ones are."""
+    rows = torch.rand(shape) + 1
+    torch.manual_seed(0)
+    both = made(0.3, kind=kind)(rows), kind(0.3)(rows)
+    ours, theirs = ((each < rows * 0.999).view(VERTICES, 6, -1) for each in both)
+    for dim in (1, 2):
+        together = [bool((each == each.narrow(dim, 0, 1)).all()) for each in (ours, theirs)]
+        assert together[0] == together[1]
+    assert both[0].mean() == pytest.approx(float(both[1].mean()), rel=0.05)
+    assert both[0].std() == pytest.approx(float(both[1].std()), rel=0.05)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_all_is_dropped_at_one_and_nothing_in_place_is_missed(kind):
+    rows = torch.rand(FLAT)
+    assert not made(1.0, kind=kind)(rows).any()
+    layer = made(0.5, kind=kind)
+    layer.inplace = True
+    assert layer(rows) is rows
+
+
+def test_restored_random_numbers_draw_the_same_units():
+    layer, rows = made(), torch.rand(FLAT)
+    state = torch.get_rng_state()
+    first, second = layer(rows), layer(rows)
+    torch.set_rng_state(state)
+    assert torch.equal(layer(rows), first)
+    assert torch.equal(layer(rows), second)
+    third = layer(rows)
+    assert not torch.equal(third, first)
+    assert not torch.equal(third, second)

@@ -6,12 +6,14 @@
 import copy
 import io
 import warnings
+from types import SimpleNamespace
 
 import pytest
 
 pytest.importorskip("torch", reason="PyTorch is not installed")
 pytest.importorskip("torch_geometric", reason="PyTorch Geometric is not installed")
 
+import numpy as np
 import torch
 import torch_geometric.nn as pyg
 from torch import nn
@@ -21,7 +23,9 @@ from torch.utils.checkpoint import checkpoint
 
 from switchgnn.host.direct.kinds import copy_schedules
 from switchgnn.training.layers.dropout import begin_epoch
-from switchgnn.training.layers.models import check_layers
+from switchgnn.training.layers.models import check_layers, distribute
+from switchgnn.training.partition import partition_dataset
+from switchgnn.training.sums import RemoteSum
 from tests.host.direct.crew import on_hub
 from tests.training.layers.test_layers import NARROW, WIDE, make_data, whole_edges
 from tests.training.layers.test_norms import WORKERS, assigned
@@ -232,3 +236,106 @@ def test_the_result_is_that_of_one_process(name):
         warnings.simplefilter("ignore", FutureWarning)
         expected = use(alone, torch.from_numpy(data.features), whole_edges(data), targets)
     assert off(expected, together(make, use, data, targets, state=state)) < COARSE.get(name, 2e-5)
+
+
+def test_a_sum_along_the_edges_in_place_of_against_them_is_noticed():
+    data = make_data(5, directed=True)
+    state, targets = Net().state_dict(), torch.ones(data.vertices, NARROW)
+    x, edges = torch.from_numpy(data.features), whole_edges(data)
+    along = step(Net(), x, edges, targets)
+    assert off(along, together(Reversed, step, data, targets, state=state)) > 1e-2
+
+
+class Maximum(pyg.SimpleConv):
+    """Drops units of rows, those of copies as their owners do, and takes maxima."""
+
+    def __init__(self, wide, narrow):
+        super().__init__(aggr="max")
+        self.lin, self.drop = nn.Linear(wide, narrow), nn.Dropout(0.5)
+
+    def forward(self, x, edge_index):
+        return super().forward(self.drop(self.lin(x)), edge_index)
+
+
+DROPOUTS = {
+    "Dropout": lambda: Net(between=nn.Dropout(0.5)),
+    "AlphaDropout": lambda: Net(between=nn.AlphaDropout(0.5)),
+    "GAT": lambda: Net(lambda *sizes: pyg.GATConv(*sizes, dropout=0.5)),
+    "TransformerConv": lambda: Net(lambda *sizes: pyg.TransformerConv(*sizes, dropout=0.5)),
+    "weights of edges": lambda: Net(second=lambda *_: pyg.APPNP(2, 0.1, dropout=0.5)),
+    "of copies": lambda: Net(second=Maximum),
+}
+
+
+@pytest.mark.parametrize("name", DROPOUTS)
+def test_dropout_is_the_same_on_any_number_of_workers(name):
+    make, data = DROPOUTS[name], make_data(5, directed=False)
+    targets, alone = torch.randn(data.vertices, HIDDEN), make()
+    state = copy.deepcopy(alone.state_dict())
+    (part,) = partition_dataset(data, np.zeros(data.vertices, int))
+    with RemoteSum(SimpleNamespace()) as remote:
+        distribute(alone, part, remote)
+        begin_epoch(alone, seed=0, epoch=3, worker=0)
+        dropping = targets if name == "weights of edges" else targets[:, :NARROW]
+        given = torch.from_numpy(part.features), torch.from_numpy(part.edges), dropping
+        expected = step(alone, *given)
+    assert off(expected, together(make, step, data, dropping, state=state, epoch=3)) < 2e-5
+    assert off(expected, together(make, step, data, dropping, state=state, epoch=4)) > 1e-2
+
+
+@pytest.mark.parametrize("kind", [Again, AgainFromInputs])
+def test_recomputation_draws_the_same_units(kind):
+    data = make_data(5, directed=False)
+    (part,) = partition_dataset(data, np.zeros(data.vertices, int))
+    x = torch.from_numpy(part.features).requires_grad_()
+    given = x, torch.from_numpy(part.edges), torch.randn(data.vertices, NARROW)
+    state, found = Net().state_dict(), []
+    for each in (Net, kind):
+        model = each(between=nn.Dropout(0.5))
+        model.load_state_dict(state)
+        with RemoteSum(SimpleNamespace()) as remote:
+            distribute(model, part, remote)
+            found += [step(model, *given), step(model, *given)]
+    assert off(found[0], found[2]) < 2e-5
+    assert off(found[1], found[3]) < 2e-5
+    assert off(found[0], found[1]) > 1e-2
+
+
+def test_dropout_stays_a_dropout():
+    """For Monte-Carlo dropout and schedules of p, as in one process."""
+    data = make_data(5, directed=False)
+
+    def use(model, x, edges, _targets):
+        model.eval()
+        assert [type(each) for each in model.modules() if isinstance(each, nn.Dropout)] == [Own]
+        outputs = [model(x, edges)]
+        model.between.train()
+        outputs += [model(x, edges), model(x, edges)]
+        model.between.p = 0.0
+        return [*outputs, model(x, edges)], []
+
+    made = together(lambda: Net(between=Own(0.5)), use, data, torch.zeros(data.vertices))[0]
+    off_, first, second, none = made
+    assert torch.equal(off_, none)
+    assert not torch.equal(first, second)
+    assert not torch.equal(first, off_)
+
+
+class Own(nn.Dropout):
+    """A kind of one's own, which other code looks for."""
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+def test_a_compiled_model_calls_the_layers(backend):
+    data = make_data(5, directed=False)
+    (part,) = partition_dataset(data, np.zeros(data.vertices, int))
+    x, edges = torch.from_numpy(part.features), torch.from_numpy(part.edges)
+    model = Net(pyg.GATConv, between=nn.Dropout(0.0))
+    expected = model(x, edges)
+    torch.compiler.reset()
+    with RemoteSum(SimpleNamespace()) as remote:
+        after = torch.compile(distribute(copy.deepcopy(model), part, remote), backend=backend)
+        assert torch.allclose(after(x, edges), expected, atol=1e-5)
+        before = distribute(torch.compile(model, backend=backend), part, remote)
+        assert torch.allclose(before(x, edges), expected, atol=1e-5)
+    torch.compiler.reset()
