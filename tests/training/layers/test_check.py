@@ -13,7 +13,8 @@ import torch
 import torch_geometric.nn as pyg
 from torch import nn
 from torch.nn import functional
-from torch_geometric.utils import scatter
+from torch.utils.checkpoint import checkpoint
+from torch_geometric.utils import degree, scatter
 
 from switchgnn.training.errors import UnsupportedLayerError
 from switchgnn.training.layers.check import check_model
@@ -32,6 +33,8 @@ def _weights():
 
 class Net(nn.Module):
     """A model of two layers, with a module and a function between them."""
+
+    kept, calls = None, 0
 
     def __init__(self, norm=None, between=lambda net, h, edges: h):
         super().__init__()
@@ -87,6 +90,70 @@ class Forgetful(torch.autograd.Function):
         return gradient - gradient.mean(0)
 
 
+class Reversed(Net):
+    def forward(self, x, edges):
+        return super().forward(x, edges.flip(0))
+
+
+class Lower(pyg.models.GAT):
+    def forward(self, x, edges):
+        with torch.autocast("cpu", torch.bfloat16):
+            return super().forward(x, edges).float()
+
+
+class Double(Net):
+    def forward(self, x, edges):
+        return super().forward(x.double(), edges)
+
+
+class Attending(Net):
+    def __init__(self):
+        super().__init__(between=lambda net, h, _: h + net.heads(h, h, h)[0])
+        self.heads = nn.MultiheadAttention(HIDDEN, 2, dropout=0.5)
+
+
+class Ended(Net):
+    """A model with a function at its end."""
+
+    def forward(self, x, edges):
+        return self.between(self, self.second(self.first(x, edges), edges), edges)
+
+
+def keeping_first(make):
+    """Return what subtracts a number that it makes of the rows of its first call."""
+
+    def use(net, h, edges):
+        net.kept = make(h.detach(), edges) if net.kept is None else net.kept
+        return h - net.kept
+
+    return use
+
+
+def keeping_last(make):
+    """Return what subtracts rows that it makes of those of the call before."""
+
+    def use(net, h, _edges):
+        before, net.kept = net.kept, make(h.detach())
+        return h if before is None else h - before
+
+    return use
+
+
+def matrix(net, h, edges):
+    if net.kept is None:
+        net.kept = torch.zeros(len(h), len(h)).index_put_((*edges,), torch.ones(len(edges[0])))
+    return h + net.kept @ h
+
+
+def counted(net, h, _edges):
+    net.calls += 1
+    return h / net.calls
+
+
+def checkpointed(net, h, _edges):
+    return checkpoint(functional.dropout, h.tanh(), 0.5, net.training, use_reentrant=False)
+
+
 class Counting(nn.Module):
     def __init__(self):
         super().__init__()
@@ -119,6 +186,15 @@ EXACT = {
     "float64": lambda: Net().double(),
     "lazy": lambda: pyg.models.GCN(-1, HIDDEN, 2, CLASSES),
     "norm in GIN": lambda: pyg.GINConv(pyg.MLP([FEATURES, HIDDEN, CLASSES], norm="InstanceNorm")),
+    "lazy module": lambda: Net(nn.LazyLinear(HIDDEN)),
+    "cast to float64": lambda: Double().double(),
+    "autocast": lambda: Lower(FEATURES, HIDDEN, 2, CLASSES),
+    "compiled": lambda: torch.compile(Net(), backend="eager"),
+    "checkpoint": lambda: Net(between=checkpointed),
+    "history": lambda: Net(between=keeping_last(lambda h: h)),
+    "number of calls": lambda: Net(between=counted),
+    "largest columns": lambda: Net(between=lambda _net, h, _: h.sort(1).values[:, -1:] * h),
+    "complex": lambda: Net(between=lambda _net, h, _: torch.fft.ifft(torch.fft.fft(h) * 1j).real),
     "other width": lambda: pyg.models.GCN(FEATURES + 2, HIDDEN, 2, CLASSES),
 }
 
@@ -172,6 +248,41 @@ WRONG = {
         lambda: pyg.Sequential("x, e", [(Halved(FEATURES, CLASSES), "x, e -> x")]),
         "(Halved) has another output",
     ),
+    "first mean": (
+        lambda: Net(between=keeping_first(lambda h, _: h.mean(0))),
+        "in training Layer second (SAGEConv) gets another input",
+    ),
+    "first number of vertices": (
+        lambda: Net(between=keeping_first(lambda h, _: len(h) / 100)),
+        "in training Layer second (SAGEConv) gets another input",
+    ),
+    "first edges": (
+        lambda: Net(between=matrix),
+        "in training Layer second (SAGEConv) gets another input",
+    ),
+    "last mean": (
+        lambda: Net(between=keeping_last(lambda h: h.mean(0))),
+        "in training, at the second call, Layer second (SAGEConv) gets another input",
+    ),
+    "only over many vertices": (
+        lambda: Net(between=lambda _net, h, _: h - h.mean(0) if len(h) > 55 else h),
+        "in training Layer second (SAGEConv) gets another input",
+    ),
+    "attention": (Attending, "Attending mixes vertices: in training Layer heads (Multihead"),
+    "softmax": (lambda: Net(nn.Softmax(0)), "Layer norm (Softmax) has another output"),
+    "degree": (
+        lambda: Net(between=lambda _net, h, e: h * degree(e[0], len(h))[:, None]),
+        "in training Layer second (SAGEConv) gets another input",
+    ),
+    "pooled output": (
+        lambda: Ended(between=lambda _net, h, _: (h, h.mean(0))),
+        "Ended mixes vertices: in training it has another output",
+    ),
+    "output of pairs": (lambda: Ended(between=lambda _net, h, _: h @ h.T), "another output"),
+    "complex output": (
+        lambda: Ended(between=lambda _net, h, _: torch.fft.fft(h, dim=0)),
+        "in training it has another output",
+    ),
     "exchanges": (
         lambda: Net(between=lambda net, h, e: net.inner(h, e) if len(h) > 20 else h),
         "Net mixes vertices: it makes other exchanges",
@@ -189,6 +300,28 @@ def test_what_mixes_vertices_is_refused(name, undirected):
     assert words in said
     assert "on two parts of a small graph" in said
     assert "unchecked=True" in said
+
+
+def test_directions_are_told_apart_where_the_graph_has_them():
+    assert check(Reversed()) is None
+    with pytest.raises(UnsupportedLayerError, match="Reversed mixes vertices: in training Layer"):
+        check(Reversed(), undirected=False)
+
+
+def test_a_model_that_fails_on_parts_alone_is_refused():
+    few = Net(between=lambda _net, h, _: h if len(h) > 50 else h.view(7, 11))
+    with pytest.raises(UnsupportedLayerError) as error:
+        check(few)
+    said = one_sentence(error)
+    assert "because a copy of it raised RuntimeError: shape '[7, 11]' is invalid" in said
+    assert "on a part of a small graph but not on the whole; skip this check with" in said
+
+
+def test_an_error_of_the_check_itself_is_a_refusal(monkeypatch):
+    monkeypatch.setattr("switchgnn.training.layers.check.distribute", lambda *_, **__: 1 / 0)
+    with pytest.raises(UnsupportedLayerError) as error:
+        check(Net())
+    assert "because the check itself raised ZeroDivisionError: division" in one_sentence(error)
 
 
 class Needy(Net):
@@ -223,6 +356,7 @@ class Locked(Net):
         ),
         (lambda: Net(between=lambda _net, h, _: h / 0), "numbers that are not finite"),
         (lambda: Net(between=lambda _net, _h, e: e), "raised"),
+        (lambda: Ended(between=lambda _net, _h, e: e), "because it returns no tensor of numbers"),
     ],
 )
 def test_what_cannot_be_run_is_a_sentence(make, reason):
