@@ -34,7 +34,7 @@ def _weights():
 class Net(nn.Module):
     """A model of two layers, with a module and a function between them."""
 
-    kept, calls = None, 0
+    kept = None
 
     def __init__(self, norm=None, between=lambda net, h, edges: h):
         super().__init__()
@@ -119,39 +119,16 @@ class Ended(Net):
         return self.between(self, self.second(self.first(x, edges), edges), edges)
 
 
-def keeping_first(make):
-    """Return what subtracts a number that it makes of the rows of its first call."""
-
-    def use(net, h, edges):
-        net.kept = make(h.detach(), edges) if net.kept is None else net.kept
-        return h - net.kept
-
-    return use
+def first(net, value):
+    """Return the value of the first call of a model."""
+    net.kept = value if net.kept is None else net.kept
+    return net.kept
 
 
-def keeping_last(make):
-    """Return what subtracts rows that it makes of those of the call before."""
-
-    def use(net, h, _edges):
-        before, net.kept = net.kept, make(h.detach())
-        return h if before is None else h - before
-
-    return use
-
-
-def matrix(net, h, edges):
-    if net.kept is None:
-        net.kept = torch.zeros(len(h), len(h)).index_put_((*edges,), torch.ones(len(edges[0])))
-    return h + net.kept @ h
-
-
-def counted(net, h, _edges):
-    net.calls += 1
-    return h / net.calls
-
-
-def checkpointed(net, h, _edges):
-    return checkpoint(functional.dropout, h.tanh(), 0.5, net.training, use_reentrant=False)
+def last(net, value):
+    """Return the value of the call before, or 0."""
+    before, net.kept = net.kept, value
+    return 0 if before is None else before
 
 
 class Counting(nn.Module):
@@ -190,10 +167,13 @@ EXACT = {
     "cast to float64": lambda: Double().double(),
     "autocast": lambda: Lower(FEATURES, HIDDEN, 2, CLASSES),
     "compiled": lambda: torch.compile(Net(), backend="eager"),
-    "checkpoint": lambda: Net(between=checkpointed),
-    "history": lambda: Net(between=keeping_last(lambda h: h)),
-    "number of calls": lambda: Net(between=counted),
-    "largest columns": lambda: Net(between=lambda _net, h, _: h.sort(1).values[:, -1:] * h),
+    "checkpoint": lambda: Net(
+        between=lambda net, h, _: checkpoint(
+            functional.dropout, h.tanh(), 0.5, net.training, use_reentrant=False
+        )
+    ),
+    "rows of the call before": lambda: Net(between=lambda net, h, _: h - last(net, h.detach())),
+    "columns in order": lambda: Net(between=lambda _net, h, _: h.sort(1).values),
     "complex": lambda: Net(between=lambda _net, h, _: torch.fft.ifft(torch.fft.fft(h) * 1j).real),
     "other width": lambda: pyg.models.GCN(FEATURES + 2, HIDDEN, 2, CLASSES),
 }
@@ -205,40 +185,46 @@ def test_what_is_exact_is_taken(name):
     assert check(EXACT[name](), undirected=False) is None
 
 
-def add_up(_net, h, edges):
-    return h + torch.zeros_like(h).index_add_(0, edges[1], h[edges[0]])
+def adjacency(h, edges):
+    return torch.zeros(len(h), len(h)).index_put_((*edges,), torch.ones(len(edges[0])))
 
 
+# What computes the input of the second layer.
+BETWEEN = {
+    "mean": lambda _net, h, _: h - h.mean(0),
+    "scatter": lambda _net, h, e: scatter(h[e[0]], e[1], 0, dim_size=len(h)),
+    "index_add_": lambda _net, h, e: h + torch.zeros_like(h).index_add_(0, e[1], h[e[0]]),
+    "first vertex": lambda _net, h, _: h - h[0],
+    "order of vertices": lambda _net, h, _: h.cumsum(0),
+    "sorted": lambda _net, h, _: h.sort(0).values,
+    "largest": lambda _net, h, _: h * (h >= h.topk(4, dim=0).values[-1]),
+    "products": lambda _net, h, _: torch.einsum("nf,ng,mg->mf", h, h, h),
+    "degrees": lambda _net, h, e: h * degree(e[0], len(h))[:, None],
+    "mean of the first call": lambda net, h, _: h - first(net, h.detach().mean(0)),
+    "rows of the first call": lambda net, h, _: h - first(net, len(h) / 100),
+    "edges of the first call": lambda net, h, e: h + first(net, adjacency(h, e)) @ h,
+    "mean of many": lambda _net, h, _: h - h.mean(0) if len(h) > 55 else h,
+}
+AT_END = {
+    "mean": lambda _net, h, _: (h, h.mean(0)),
+    "pairs": lambda _net, h, _: h @ h.T,
+    "edges": lambda _net, h, e: (h[e[0]] * h[e[1]]).sum(1),
+    "complex": lambda _net, h, _: torch.fft.fft(h, dim=0),
+}
+INPUT = "Net mixes vertices: in training Layer second (SAGEConv) gets another input"
+OUTPUT = "Ended mixes vertices: in training it has another output"
 WRONG = {
     "own norm": (
         lambda: Net(Own()),
         "Net mixes vertices: in training Layer norm (Own) has another output",
     ),
-    "mean": (
-        lambda: Net(between=lambda _net, h, _: h - h.mean(0)),
-        "Net mixes vertices: in training Layer second (SAGEConv) gets another input",
-    ),
+    **{name: (lambda f=f: Net(between=f), INPUT) for name, f in BETWEEN.items()},
+    **{f"output, {name}": (lambda f=f: Ended(between=f), OUTPUT) for name, f in AT_END.items()},
     "mean in evaluation": (
         lambda: Net(between=lambda net, h, _: h if net.training else h - h.mean(0)),
         "Net mixes vertices: in evaluation Layer second (SAGEConv) gets another input",
     ),
-    "scatter": (
-        lambda: Net(between=lambda _, h, edges: scatter(h[edges[0]], edges[1], 0, dim_size=len(h))),
-        "Net mixes vertices: in training Layer second (SAGEConv) gets another input",
-    ),
-    "index_add_": (
-        lambda: Net(between=add_up),
-        "Net mixes vertices: in training Layer second (SAGEConv) gets another input",
-    ),
     "a gate of 0": (Gate, "Gate mixes vertices: in training Layer second"),
-    "first vertex": (
-        lambda: Net(between=lambda _net, h, _: h - h[0]),
-        "Layer second (SAGEConv) gets another input",
-    ),
-    "order of vertices": (
-        lambda: Net(between=lambda _net, h, _: h.cumsum(0)),
-        "Layer second (SAGEConv) gets another input",
-    ),
     "gradient": (
         lambda: Net(between=lambda _net, h, _: Forgetful.apply(h)),
         "in training it has another gradient of first.",
@@ -248,41 +234,11 @@ WRONG = {
         lambda: pyg.Sequential("x, e", [(Halved(FEATURES, CLASSES), "x, e -> x")]),
         "(Halved) has another output",
     ),
-    "first mean": (
-        lambda: Net(between=keeping_first(lambda h, _: h.mean(0))),
-        "in training Layer second (SAGEConv) gets another input",
-    ),
-    "first number of vertices": (
-        lambda: Net(between=keeping_first(lambda h, _: len(h) / 100)),
-        "in training Layer second (SAGEConv) gets another input",
-    ),
-    "first edges": (
-        lambda: Net(between=matrix),
-        "in training Layer second (SAGEConv) gets another input",
-    ),
-    "last mean": (
-        lambda: Net(between=keeping_last(lambda h: h.mean(0))),
+    "mean of the call before": (
+        lambda: Net(between=lambda net, h, _: h - last(net, h.detach().mean(0))),
         "in training, at the second call, Layer second (SAGEConv) gets another input",
     ),
-    "only over many vertices": (
-        lambda: Net(between=lambda _net, h, _: h - h.mean(0) if len(h) > 55 else h),
-        "in training Layer second (SAGEConv) gets another input",
-    ),
     "attention": (Attending, "Attending mixes vertices: in training Layer heads (Multihead"),
-    "softmax": (lambda: Net(nn.Softmax(0)), "Layer norm (Softmax) has another output"),
-    "degree": (
-        lambda: Net(between=lambda _net, h, e: h * degree(e[0], len(h))[:, None]),
-        "in training Layer second (SAGEConv) gets another input",
-    ),
-    "pooled output": (
-        lambda: Ended(between=lambda _net, h, _: (h, h.mean(0))),
-        "Ended mixes vertices: in training it has another output",
-    ),
-    "output of pairs": (lambda: Ended(between=lambda _net, h, _: h @ h.T), "another output"),
-    "complex output": (
-        lambda: Ended(between=lambda _net, h, _: torch.fft.fft(h, dim=0)),
-        "in training it has another output",
-    ),
     "exchanges": (
         lambda: Net(between=lambda net, h, e: net.inner(h, e) if len(h) > 20 else h),
         "Net mixes vertices: it makes other exchanges",
