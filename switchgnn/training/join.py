@@ -172,7 +172,7 @@ class Worker:
 
         Raises:
             UnsupportedLayerError: a layer needs more than one sum of per-source rows, or the copy
-                computes something else on parts of a graph than on the whole.
+                computes something else on parts of a graph than on the whole, or fails on them.
             TrainingError: `bits` or `cache` is none of these.
             TransportError: the plan leaves sums to the hosts, or rows were exchanged before.
         """

@@ -13,7 +13,8 @@ import torch
 import torch_geometric.nn as pyg
 from torch import nn
 from torch.nn import functional
-from torch_geometric.utils import scatter
+from torch.utils.checkpoint import checkpoint
+from torch_geometric.utils import degree, scatter
 
 from switchgnn.training.errors import UnsupportedLayerError
 from switchgnn.training.layers.check import check_model
@@ -32,6 +33,8 @@ def _weights():
 
 class Net(nn.Module):
     """A model of two layers, with a module and a function between them."""
+
+    kept = None
 
     def __init__(self, norm=None, between=lambda net, h, edges: h):
         super().__init__()
@@ -87,6 +90,47 @@ class Forgetful(torch.autograd.Function):
         return gradient - gradient.mean(0)
 
 
+class Reversed(Net):
+    def forward(self, x, edges):
+        return super().forward(x, edges.flip(0))
+
+
+class Lower(pyg.models.GAT):
+    def forward(self, x, edges):
+        with torch.autocast("cpu", torch.bfloat16):
+            return super().forward(x, edges).float()
+
+
+class Double(Net):
+    def forward(self, x, edges):
+        return super().forward(x.double(), edges)
+
+
+class Attending(Net):
+    def __init__(self):
+        super().__init__(between=lambda net, h, _: h + net.heads(h, h, h)[0])
+        self.heads = nn.MultiheadAttention(HIDDEN, 2, dropout=0.5)
+
+
+class Ended(Net):
+    """A model with a function at its end."""
+
+    def forward(self, x, edges):
+        return self.between(self, self.second(self.first(x, edges), edges), edges)
+
+
+def first(net, value):
+    """Return the value of the first call of a model."""
+    net.kept = value if net.kept is None else net.kept
+    return net.kept
+
+
+def last(net, value):
+    """Return the value of the call before, or 0."""
+    before, net.kept = net.kept, value
+    return 0 if before is None else before
+
+
 class Counting(nn.Module):
     def __init__(self):
         super().__init__()
@@ -119,6 +163,18 @@ EXACT = {
     "float64": lambda: Net().double(),
     "lazy": lambda: pyg.models.GCN(-1, HIDDEN, 2, CLASSES),
     "norm in GIN": lambda: pyg.GINConv(pyg.MLP([FEATURES, HIDDEN, CLASSES], norm="InstanceNorm")),
+    "lazy module": lambda: Net(nn.LazyLinear(HIDDEN)),
+    "cast to float64": lambda: Double().double(),
+    "autocast": lambda: Lower(FEATURES, HIDDEN, 2, CLASSES),
+    "compiled": lambda: torch.compile(Net(), backend="eager"),
+    "checkpoint": lambda: Net(
+        between=lambda net, h, _: checkpoint(
+            functional.dropout, h.tanh(), 0.5, net.training, use_reentrant=False
+        )
+    ),
+    "rows of the call before": lambda: Net(between=lambda net, h, _: h - last(net, h.detach())),
+    "columns in order": lambda: Net(between=lambda _net, h, _: h.sort(1).values),
+    "complex": lambda: Net(between=lambda _net, h, _: torch.fft.ifft(torch.fft.fft(h) * 1j).real),
     "other width": lambda: pyg.models.GCN(FEATURES + 2, HIDDEN, 2, CLASSES),
 }
 
@@ -129,40 +185,46 @@ def test_what_is_exact_is_taken(name):
     assert check(EXACT[name](), undirected=False) is None
 
 
-def add_up(_net, h, edges):
-    return h + torch.zeros_like(h).index_add_(0, edges[1], h[edges[0]])
+def adjacency(h, edges):
+    return torch.zeros(len(h), len(h)).index_put_((*edges,), torch.ones(len(edges[0])))
 
 
+# What computes the input of the second layer.
+BETWEEN = {
+    "mean": lambda _net, h, _: h - h.mean(0),
+    "scatter": lambda _net, h, e: scatter(h[e[0]], e[1], 0, dim_size=len(h)),
+    "index_add_": lambda _net, h, e: h + torch.zeros_like(h).index_add_(0, e[1], h[e[0]]),
+    "first vertex": lambda _net, h, _: h - h[0],
+    "order of vertices": lambda _net, h, _: h.cumsum(0),
+    "sorted": lambda _net, h, _: h.sort(0).values,
+    "largest": lambda _net, h, _: h * (h >= h.topk(4, dim=0).values[-1]),
+    "products": lambda _net, h, _: torch.einsum("nf,ng,mg->mf", h, h, h),
+    "degrees": lambda _net, h, e: h * degree(e[0], len(h))[:, None],
+    "mean of the first call": lambda net, h, _: h - first(net, h.detach().mean(0)),
+    "rows of the first call": lambda net, h, _: h - first(net, len(h) / 100),
+    "edges of the first call": lambda net, h, e: h + first(net, adjacency(h, e)) @ h,
+    "mean of many": lambda _net, h, _: h - h.mean(0) if len(h) > 55 else h,
+}
+AT_END = {
+    "mean": lambda _net, h, _: (h, h.mean(0)),
+    "pairs": lambda _net, h, _: h @ h.T,
+    "edges": lambda _net, h, e: (h[e[0]] * h[e[1]]).sum(1),
+    "complex": lambda _net, h, _: torch.fft.fft(h, dim=0),
+}
+INPUT = "Net mixes vertices: in training Layer second (SAGEConv) gets another input"
+OUTPUT = "Ended mixes vertices: in training it has another output"
 WRONG = {
     "own norm": (
         lambda: Net(Own()),
         "Net mixes vertices: in training Layer norm (Own) has another output",
     ),
-    "mean": (
-        lambda: Net(between=lambda _net, h, _: h - h.mean(0)),
-        "Net mixes vertices: in training Layer second (SAGEConv) gets another input",
-    ),
+    **{name: (lambda f=f: Net(between=f), INPUT) for name, f in BETWEEN.items()},
+    **{f"output, {name}": (lambda f=f: Ended(between=f), OUTPUT) for name, f in AT_END.items()},
     "mean in evaluation": (
         lambda: Net(between=lambda net, h, _: h if net.training else h - h.mean(0)),
         "Net mixes vertices: in evaluation Layer second (SAGEConv) gets another input",
     ),
-    "scatter": (
-        lambda: Net(between=lambda _, h, edges: scatter(h[edges[0]], edges[1], 0, dim_size=len(h))),
-        "Net mixes vertices: in training Layer second (SAGEConv) gets another input",
-    ),
-    "index_add_": (
-        lambda: Net(between=add_up),
-        "Net mixes vertices: in training Layer second (SAGEConv) gets another input",
-    ),
     "a gate of 0": (Gate, "Gate mixes vertices: in training Layer second"),
-    "first vertex": (
-        lambda: Net(between=lambda _net, h, _: h - h[0]),
-        "Layer second (SAGEConv) gets another input",
-    ),
-    "order of vertices": (
-        lambda: Net(between=lambda _net, h, _: h.cumsum(0)),
-        "Layer second (SAGEConv) gets another input",
-    ),
     "gradient": (
         lambda: Net(between=lambda _net, h, _: Forgetful.apply(h)),
         "in training it has another gradient of first.",
@@ -172,6 +234,11 @@ WRONG = {
         lambda: pyg.Sequential("x, e", [(Halved(FEATURES, CLASSES), "x, e -> x")]),
         "(Halved) has another output",
     ),
+    "mean of the call before": (
+        lambda: Net(between=lambda net, h, _: h - last(net, h.detach().mean(0))),
+        "in training, at the second call, Layer second (SAGEConv) gets another input",
+    ),
+    "attention": (Attending, "Attending mixes vertices: in training Layer heads (Multihead"),
     "exchanges": (
         lambda: Net(between=lambda net, h, e: net.inner(h, e) if len(h) > 20 else h),
         "Net mixes vertices: it makes other exchanges",
@@ -189,6 +256,28 @@ def test_what_mixes_vertices_is_refused(name, undirected):
     assert words in said
     assert "on two parts of a small graph" in said
     assert "unchecked=True" in said
+
+
+def test_directions_are_told_apart_where_the_graph_has_them():
+    assert check(Reversed()) is None
+    with pytest.raises(UnsupportedLayerError, match="Reversed mixes vertices: in training Layer"):
+        check(Reversed(), undirected=False)
+
+
+def test_a_model_that_fails_on_parts_alone_is_refused():
+    few = Net(between=lambda _net, h, _: h if len(h) > 50 else h.view(7, 11))
+    with pytest.raises(UnsupportedLayerError) as error:
+        check(few)
+    said = one_sentence(error)
+    assert "because a copy of it raised RuntimeError: shape '[7, 11]' is invalid" in said
+    assert "on a part of a small graph but not on the whole; skip this check with" in said
+
+
+def test_an_error_of_the_check_itself_is_a_refusal(monkeypatch):
+    monkeypatch.setattr("switchgnn.training.layers.check.distribute", lambda *_, **__: 1 / 0)
+    with pytest.raises(UnsupportedLayerError) as error:
+        check(Net())
+    assert "because the check itself raised ZeroDivisionError: division" in one_sentence(error)
 
 
 class Needy(Net):
@@ -223,6 +312,7 @@ class Locked(Net):
         ),
         (lambda: Net(between=lambda _net, h, _: h / 0), "numbers that are not finite"),
         (lambda: Net(between=lambda _net, _h, e: e), "raised"),
+        (lambda: Ended(between=lambda _net, _h, e: e), "because it returns no tensor of numbers"),
     ],
 )
 def test_what_cannot_be_run_is_a_sentence(make, reason):
