@@ -260,8 +260,12 @@ def test_what_mixes_vertices_is_refused(name, undirected):
 
 def test_directions_are_told_apart_where_the_graph_has_them():
     assert check(Reversed()) is None
-    with pytest.raises(UnsupportedLayerError, match="Reversed mixes vertices: in training Layer"):
-        check(Reversed(), undirected=False)
+    assert check(Reversed(), undirected=False) is None
+    attending = Reversed()
+    attending.first = pyg.GATConv(FEATURES, HIDDEN)
+    assert check(attending) is None
+    with pytest.raises(UnsupportedLayerError, match="sends messages against the edges"):
+        check(attending, undirected=False)
 
 
 def test_a_model_that_fails_on_parts_alone_is_refused():
