@@ -102,6 +102,7 @@ def write_job(
     left: Left | None = None,
     network: NetworkModel | None = None,
     width: int = USUAL_WIDTH,
+    copies: bool = False,
     progress: Callable[[str], None] | None = None,
     writing: Callable[[], AbstractContextManager[None]] = nullcontext,
 ) -> Job:
@@ -124,6 +125,8 @@ def write_job(
             that the strategy `auto` leaves, which needs a network.
         network: the network of the predicted exchanges, for the strategy `auto`.
         width: elements of a row in the predicted exchanges.
+        copies: whether workers know the edges between them, 16 bytes each, which layers need that
+            are no sums, such as ``GATConv``.
         progress: called with a few words at the start of each step.
         writing: makes the context that is entered while files are written.
 
@@ -171,7 +174,8 @@ def write_job(
         with writing(), replacing(target) as new:
             write_plan(plan, new / PLAN_FOLDER)
             parts = split_machines(dataset.graph, of_vertices, workers_per_machine, seed)
-            write_partitions(dataset, parts, new / PARTS_FOLDER, workers_per_machine)
+            each, where = workers_per_machine, new / PARTS_FOLDER
+            write_partitions(dataset, parts, where, each, incoming=copies)
             schedules = _write_schedules(graph, plan, new / PARTS_FOLDER)
             job = Job(
                 format=FORMAT,

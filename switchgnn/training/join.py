@@ -194,6 +194,7 @@ class Worker:
             seed=self._seed,
             precompute=precompute,
             vertex_sums=self._vertices,
+            rows=self._rows,
         )
         self._sums.spread_model(model)
         return model

@@ -76,6 +76,8 @@ class Partition(PartitionedData):
     # sent, and no partial sums
     partial: NDArray[np.int64] | None = None
     partial_weights: NDArray[np.float32] | None = None  # float32[X], or None
+    # int64[2, I], the edges from other workers, as (id of the source, row); None: not kept
+    incoming: NDArray[np.int64] | None = None
     # int64[m], for each vertex of the worker's machine, ids ascending, which of the machine's
     # workers holds it; empty with one worker per machine
     machine: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
@@ -99,12 +101,17 @@ class Partition(PartitionedData):
             and self.beside.min(initial=0) >= 0
             and self.beside.max(initial=-1) < len(self.machine)
             and (each == 1 or (each > 1 and len(self.place) == rows))
+            and (self.incoming is None or self._incoming_fits(self.incoming))
         )
         if not fits:
             raise DatasetError(
                 f"The arrays of worker {self.worker}'s part of data set {self.name} "
                 "do not belong together; write the partitions again."
             )
+
+    def _incoming_fits(self, incoming: NDArray[np.int64]) -> bool:
+        bounds = np.array([[self.total_vertices], [len(self.vertices)]])
+        return len(incoming) == 2 and bool(((incoming >= 0) & (incoming < bounds)).all())
 
     def _weights_fit(self) -> bool:
         rows, partial = len(self.vertices), self.partial
@@ -174,7 +181,11 @@ _OF_DATASET = ("name", "classes", "multilabel", "undirected")
 
 
 def partition_dataset(
-    data: Dataset, assignment: NDArray[np.integer], per_machine: int = 1
+    data: Dataset,
+    assignment: NDArray[np.integer],
+    per_machine: int = 1,
+    *,
+    incoming: bool = False,
 ) -> Iterator[Partition]:
     """Yield the part of each worker, 0 first; only one of them has to be in memory at a time.
 
@@ -182,6 +193,7 @@ def partition_dataset(
         data: the data set, with V vertices.
         assignment: integers[V], the worker of each vertex; the largest is the last worker.
         per_machine: how many workers are on each machine.
+        incoming: whether parts have the edges from other workers.
 
     Yields:
         The part of a worker.
@@ -221,6 +233,9 @@ def partition_dataset(
                 shared["factors"] = data.factors[:, vertices]
             elif workers > 1 and sums is not None:
                 shared |= sums.of_worker(worker, row)
+        if incoming:
+            into = edges[:, ~stays & (owner[edges[1]] == worker)].astype(np.int64)
+            shared["incoming"] = np.stack([into[0], row[into[1]]])
         if per_machine > 1:
             shared["machine"] = seat[on == worker // per_machine]
             shared["beside"] = row_of_machine[near[:, (owner[near] == worker).any(axis=0)]]
@@ -277,6 +292,7 @@ ARRAYS: Mapping[str, ArrayKind] = {
     "factors": ArrayKind(("<f4",), (2,), optional=True),
     "partial": ArrayKind(("<i8",), (2,), optional=True),
     "partial_weights": ArrayKind(("<f4",), optional=True),
+    "incoming": ArrayKind(("<i8",), (2,), optional=True),
     "machine": ArrayKind(("<i8",), optional=True),
     "beside": ArrayKind(("<i8",), (2,), optional=True),
 }
@@ -289,7 +305,12 @@ def partition_file(worker: int) -> str:
 
 
 def write_partitions(
-    data: Dataset, assignment: NDArray[np.integer], folder: str | Path, per_machine: int = 1
+    data: Dataset,
+    assignment: NDArray[np.integer],
+    folder: str | Path,
+    per_machine: int = 1,
+    *,
+    incoming: bool = False,
 ) -> None:
     """Write the part of each worker; a reader sees either all of them or none.
 
@@ -298,6 +319,7 @@ def write_partitions(
         assignment: as for `partition_dataset`.
         folder: new, empty, or older partitions, which are replaced as a whole.
         per_machine: as for `partition_dataset`.
+        incoming: as for `partition_dataset`.
 
     Raises:
         DatasetError: `folder` holds something else, or cannot be written.
@@ -308,7 +330,7 @@ def write_partitions(
         if reason := reason_to_keep(target, "partitions", _is_ours):
             raise DatasetError(reason)
         with replacing(target) as new:
-            for part in partition_dataset(data, assignment, per_machine):
+            for part in partition_dataset(data, assignment, per_machine, incoming=incoming):
                 _write(part, new)
     except OSError as error:
         raise DatasetError(

@@ -3,14 +3,17 @@
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
+import numpy as np
 import torch
 import torch.distributed as dist
 from torch import Tensor
 from torch.nn import functional
 
 from switchgnn.training.errors import TrainingError, collective
+from switchgnn.training.layers.halo import Copying
 from switchgnn.training.partition import Partition
 
 # Sends rows of a CPU tensor and returns those that arrive. The first list has the number of rows to
@@ -42,7 +45,7 @@ class VertexRows:
 
     def __init__(self, partition: Partition, exchange: Exchange) -> None:
         self.exchange = exchange
-        self._own = torch.from_numpy(partition.vertices)
+        self._own, self._incoming = torch.from_numpy(partition.vertices), partition.incoming
         self._total, self._workers = partition.total_vertices, partition.workers
         # Known from the first call on: int32[V], where each vertex comes if they are sorted by
         # rank, then by row; int32[workers + 1], where the vertices of each rank begin and end.
@@ -51,16 +54,28 @@ class VertexRows:
     def take(self, h: Tensor, ids: Tensor) -> Tensor:
         """Return [*ids.shape, ...], rows of all workers' `h` [n, ...]; see ``Worker.rows``."""
         self._check(h, ids)
+        request, index = self._request(ids)
+        rows = request.exchanged(h, back=False).index_select(0, index.flatten().to(h.device))
+        return rows.view(ids.shape + h.shape[1:])
+
+    def copying(self) -> Copying | None:
+        """Return the copies of the rows of remote neighbours; None: the job does not know them."""
+        if self._incoming is None:
+            return None
+        request, index = self._request(torch.from_numpy(self._incoming[0]))
+        between = np.stack([index.numpy(), self._incoming[1]])
+        fetch, add_back = (partial(request.exchanged, back=back) for back in (False, True))
+        return Copying(between, fetch, add_back)
+
+    def _request(self, ids: Tensor) -> tuple["_Request", Tensor]:
+        """Return a request for the rows of these ids, and which of them is that of each id."""
         place, bounds = self._places = self._places or self._find_places()
         # A repeated id travels once.
         distinct, index = torch.unique(place[ids.cpu()], return_inverse=True)
         counts, once = torch.searchsorted(distinct, bounds).diff(), [1] * self._workers
         take, give = counts.tolist(), self.exchange(counts, once, once).tolist()
         wanted = self.exchange(distinct - bounds[:-1].repeat_interleave(counts), take, give)
-        request = _Request(wanted.long().to(h.device), give, take, len(h), self.exchange)
-        found: Tensor = _Exchanged.apply(h, request, False)  # type: ignore[no-untyped-call]
-        rows = found.index_select(0, index.flatten().to(h.device))
-        return rows.view(ids.shape + h.shape[1:])
+        return _Request(wanted.long(), give, take, len(self._own), self.exchange), index
 
     def _check(self, h: Tensor, ids: Tensor) -> None:
         if h.shape[:1] != self._own.shape:
@@ -99,13 +114,19 @@ class _Request:
 
     def fetch(self, h: Tensor) -> Tensor:
         """Return the rows that come from all workers."""
-        wanted = h.index_select(0, self.rows).cpu()
+        wanted = h.index_select(0, self.rows.to(h.device)).cpu()
         return self.exchange(wanted, self.give, self.take).to(h.device)
 
     def add_back(self, gradients: Tensor) -> Tensor:
         """Return [n, ...], the sums of the gradients of fetched rows; the adjoint of `fetch`."""
-        found = self.exchange(gradients.cpu(), self.take, self.give).to(gradients.device)
-        return found.new_zeros(self.size, *found.shape[1:]).index_add_(0, self.rows, found)
+        found = self.exchange(gradients.cpu(), self.take, self.give)
+        total = found.new_zeros(self.size, *found.shape[1:]).index_add_(0, self.rows, found)
+        return total.to(gradients.device)
+
+    def exchanged(self, values: Tensor, *, back: bool) -> Tensor:
+        """Return what `fetch` does, or `add_back`, with gradients."""
+        found: Tensor = _Exchanged.apply(values, self, back)  # type: ignore[no-untyped-call]
+        return found
 
 
 class _Exchanged(torch.autograd.Function):
@@ -118,5 +139,4 @@ class _Exchanged(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:  # noqa: ANN401
-        turned: Tensor = _Exchanged.apply(*gradients, ctx.request, not ctx.back)  # type: ignore[no-untyped-call]
-        return turned, None, None
+        return ctx.request.exchanged(*gradients, back=not ctx.back), None, None

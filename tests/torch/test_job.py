@@ -57,6 +57,18 @@ def test_what_is_written_is_read(job, karate):
         assert read_partition(folder / "parts", worker).workers == 2
 
 
+def test_with_copies_parts_have_the_edges_from_other_workers(tmp_path, karate):
+    found, (source, target) = [], np.stack(karate.graph.edges())
+    written = sg.write_job(karate, 3, tmp_path / "job", slots=16, copies=True)
+    owner = np.full(karate.vertices, -1)
+    for worker in range(3):
+        part = read_part(tmp_path / "job", written, worker)
+        owner[part.vertices] = worker
+        found += [(u, part.vertices[row]) for u, row in part.incoming.T]
+    between = owner[source] != owner[target]
+    assert sorted(found) == sorted(zip(source[between], target[between], strict=True))
+
+
 def test_any_source_gives_the_same_job(tmp_path, job, karate):
     _, expected = job
     file = tmp_path / "karate.npz"

@@ -1,5 +1,6 @@
 """Rows of any vertices, which workers fetch from each other."""
 
+import copy
 import threading
 from contextlib import nullcontext
 
@@ -10,6 +11,7 @@ pytest.importorskip("torch", reason="PyTorch is not installed")
 pytest.importorskip("torch_geometric", reason="PyTorch Geometric is not installed")
 
 import torch
+import torch_geometric.nn as pyg
 
 from switchgnn.training.errors import TrainingError
 from switchgnn.training.partition import partition_dataset
@@ -17,8 +19,9 @@ from switchgnn.training.rows import VertexRows, over_gloo
 from tests.support.speed import seconds_here
 from tests.training.gathering import in_threads
 from tests.training.helpers import refusal
-from tests.training.layers.test_layers import make_data
+from tests.training.layers.test_layers import NARROW, make_data, whole_edges
 from tests.training.layers.test_norms import WORKERS, assigned
+from tests.training.layers.test_uses import Net, step
 from tests.training.test_wrap import workers_run
 
 DATA = make_data(3, directed=False)
@@ -129,6 +132,30 @@ def test_one_worker_has_all_rows():
 def test_what_is_no_row_is_refused(rows, ids, words):
     with refusal(words, TrainingError):
         alone().take(torch.ones(rows, 2), torch.tensor(ids))
+
+
+@pytest.mark.parametrize("directed", [False, True])
+def test_layers_with_copies_of_rows_compute_what_they_do_in_one_process(directed):
+    data, posts = make_data(5, directed=directed), Posts()
+    parts = list(partition_dataset(data, assigned(V), incoming=True))
+    torch.manual_seed(4)
+    alone, targets = Net(pyg.GATConv, pyg.SGConv), torch.randn(V, NARROW)
+    state = copy.deepcopy(alone.state_dict())
+    outputs, gradients = step(alone, torch.from_numpy(data.features), whole_edges(data), targets)
+
+    def work(worker):
+        worker._rows = VertexRows(parts[worker.number], posts.of(worker.number))
+        model, part = Net(pyg.GATConv, pyg.SGConv), worker.data
+        model.load_state_dict(state)
+        worker.wrap(model, unchecked=True)
+        return *step(model, part.x, part.edge_index, targets[part.n_id]), part.n_id
+
+    shares = []
+    for (found,), share, ids in workers_run(data, work):
+        assert torch.allclose(found, outputs[0][ids], atol=1e-5)
+        shares.append(share)
+    for found, expected in zip(map(sum, zip(*shares, strict=True)), gradients, strict=True):
+        assert torch.allclose(found, expected, atol=1e-4)
 
 
 def test_without_labels_a_mean_needs_a_count():

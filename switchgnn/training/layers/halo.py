@@ -6,6 +6,7 @@ up.
 
 import weakref
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -95,23 +96,43 @@ def _sorted(edges: Tensor, rows: int) -> Tensor:
     return (edges[0] * rows + edges[1]).sort().values
 
 
+@dataclass(frozen=True, eq=False)
+class Copying:
+    """How copies of the rows of remote neighbours are had."""
+
+    # int64[2, B], the edges from copies to the rows that they are neighbours of
+    between: NDArray[np.int64]
+    fetch: Callable[[Tensor], Tensor]  # returns copies [R, F] of all workers' rows [n, F]
+    # returns the sums [n, F] of what all workers have for their copies [R, F]; its adjoint
+    add_back: Callable[[Tensor], Tensor]
+
+
+def copies_over(remote: RemoteSum) -> Copying | None:
+    """Return the copies of a transport; None: it has none."""
+    between = remote.transport.copied_edges
+    if between is None:
+        return None
+    return Copying(
+        between,
+        lambda rows: _Copies.apply(rows, remote, Direction.FORWARD),  # type: ignore[no-untyped-call]
+        lambda rows: _Copies.apply(rows, remote, Direction.BACKWARD),  # type: ignore[no-untyped-call]
+    )
+
+
 class Halo:
     """Copies of the rows of remote neighbours, after a worker's own rows.
 
-    Args:
-        partition: the worker's part.
-        remote: fetches the copies; None: there are no other workers.
-        between: int64[2, B], the edges from copies to the rows that they are neighbours of.
+    `copying`: None: there are no other workers.
     """
 
-    def __init__(
-        self, partition: Partition, remote: RemoteSum | None, between: NDArray[np.int64]
-    ) -> None:
+    def __init__(self, partition: Partition, copying: Copying | None) -> None:
         self.rows, self.size = len(partition.vertices), -1
-        shift = np.array([[self.rows], [0]])
-        edges = np.concatenate([partition.edges, between + shift], axis=1)
+        edges = partition.edges
+        if copying is not None:
+            shift = np.array([[self.rows], [0]])
+            edges = np.concatenate([edges, copying.between + shift], axis=1)
         self._edges = Anywhere(torch.from_numpy(edges))
-        self._remote = remote
+        self._copying = copying
         self._vertices = Anywhere(torch.from_numpy(partition.vertices))
         self._all_ids: Anywhere | None = None
 
@@ -121,22 +142,19 @@ class Halo:
 
     def extend(self, rows: Tensor) -> Tensor:
         """Return own rows [n, ...] followed by copies, [n + R, ...]; whole numbers below 2^24."""
-        if self._remote is None:
+        if self._copying is None:
             self.size = self.rows
             return rows
         values = rows if rows.is_floating_point() else rows.float()
-        flat = values.reshape(self.rows, -1)
-        copies: Tensor = _Copies.apply(flat, self._remote, Direction.FORWARD)  # type: ignore[no-untyped-call]
+        copies = self._copying.fetch(values.reshape(self.rows, -1))
         self.size = self.rows + len(copies)
         return torch.cat([rows, copies.view(-1, *rows.shape[1:]).to(rows.dtype)])
 
     def total(self, values: Tensor) -> Tensor:
         """Return those of own rows, [n], plus those of their copies at all workers, of [n + R]."""
-        if self._remote is None:
+        if self._copying is None:
             return values
-        copies = values[self.rows :, None], self._remote, Direction.BACKWARD
-        found: Tensor = _Copies.apply(*copies)  # type: ignore[no-untyped-call]
-        return values[: self.rows] + found[:, 0]
+        return values[: self.rows] + self._copying.add_back(values[self.rows :, None])[:, 0]
 
     def ids(self, device: torch.device) -> Tensor:
         """Return the ids of vertices and copies in the whole graph, int64[n + R]."""

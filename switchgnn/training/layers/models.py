@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import pairwise
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 from torch_geometric.nn.models import GCN, GIN, GraphSAGE
@@ -18,7 +17,7 @@ from switchgnn.training.gradients import GradientSums
 from switchgnn.training.layers.copied import CopiedForward
 from switchgnn.training.layers.dropout import Draws, drop_by_vertex
 from switchgnn.training.layers.forward import Replaced
-from switchgnn.training.layers.halo import Halo, PartEdges
+from switchgnn.training.layers.halo import Halo, PartEdges, copies_over
 from switchgnn.training.layers.norms import VertexSums, normalise_over_all
 from switchgnn.training.layers.pyg_layers import PYG, own_code
 from switchgnn.training.layers.summed import (
@@ -34,6 +33,7 @@ from switchgnn.training.layers.summed import (
 )
 from switchgnn.training.options import ModelOptions, model_name
 from switchgnn.training.partition import Partition
+from switchgnn.training.rows import VertexRows
 from switchgnn.training.sums import KeptSum, LocalSum, NeighbourSum, RemoteSum
 
 # By the names of `shape.MODELS`.
@@ -123,26 +123,26 @@ def distribute(
     seed: int = 0,
     precompute: bool = True,
     vertex_sums: VertexSums | None = None,
+    rows: VertexRows | None = None,
 ) -> nn.Module:
     """Make a model of PyG or DGL layers compute on a partition what it does on the whole graph.
 
     Call the model with the partition's ``edges``, or their graph, afterwards. The model is changed
     in place; its parameters keep their names and shapes. ``vertex_sums`` are for normalisations;
-    None: over the process group.
+    None: over the process group. ``rows`` fetch the copies of rows that some layers need; None: the
+    transport does, if it can.
     """
-    copied = None
-    if not check_layers(model, copies=True):
-        copied = remote.transport.copied_edges if partition.workers > 1 else np.zeros((2, 0), int)
-        check_layers(model, copies=copied is not None)
-    if copied is not None and partition.partial is not None:
+    others = remote if partition.workers > 1 else None
+    copies, copying = not check_layers(model, copies=True), None
+    if copies and others is not None:
+        copying = (rows and rows.copying()) or copies_over(others)
+        check_layers(model, copies=copying is not None)
+    if copies and partition.partial is not None:
         raise UnsupportedLayerError(
             "Layers that need the rows of neighbours cannot be trained with edge weights that are "
             "no products of factors, as workers send partial sums then: leave one of both out."
         )
-    others, vertices = (
-        remote if partition.workers > 1 else None,
-        torch.from_numpy(partition.vertices),
-    )
+    vertices = torch.from_numpy(partition.vertices)
     add = None
     if others is not None:
         whole = vertex_sums or VertexSums(GradientSums(attending=remote.attending).add)
@@ -150,7 +150,7 @@ def distribute(
         add = whole.add
     drop_by_vertex(model, vertices, seed)
     sums, inside = PartSums(PartEdges(partition, add), others), ""
-    halo = None if copied is None else Halo(sums.edges.partition, others, copied)
+    halo = Halo(partition, copying) if copies else None
     for number, (name, module, framework) in enumerate(_layers_of(model)):
         if inside and name.startswith(inside):
             continue
@@ -159,9 +159,9 @@ def distribute(
         if make is not None:
             remote.tensor_ids[module] = remote.new_tensor_id()
             tensor_id = remote.tensor_ids[module]
-            rows = partial(framework.rows, called)
+            inputs = partial(framework.rows, called)
             keep = keeps if precompute else None
-            SummedForward(module, make, rows, sums, keep=keep, tensor_id=tensor_id)
+            SummedForward(module, make, inputs, sums, keep=keep, tensor_id=tensor_id)
         elif halo is not None:
             # It calls its own modules with more rows and edges.
             inside, draws = f"{name}.", Draws(vertices, (seed + 1) * 1000 - 1 - number)
@@ -237,18 +237,22 @@ class SummedForward(Replaced):
         self._kept = None if keep is None else defaultdict[View, KeptSum](keep)
         self._order = torch.arange(len(sums.edges.partition.vertices))
         self.moved()
+        self._as_sum(View())  # refuses what it cannot be made of before it is called
 
     def moved(self) -> None:  # noqa: D102
         self._layers: dict[tuple[View, bool], SummedLayer] = {}
 
-    def compute(self, *arguments: object, **named: object) -> Tensor:
-        """Return [n, F'], given what the layer is called with."""
-        x, view = self._rows(self.module, self._sums.edges, *arguments, **named)
+    def _as_sum(self, view: View) -> SummedLayer:
         which = view, has_plain_maps(self.module)
         if which not in self._layers:
             part = view.of(self._sums.edges.partition)
             self._layers[which] = self._make(self.module, part, self._order)
-        layer = self._layers[which]
+        return self._layers[which]
+
+    def compute(self, *arguments: object, **named: object) -> Tensor:
+        """Return [n, F'], given what the layer is called with."""
+        x, view = self._rows(self.module, self._sums.edges, *arguments, **named)
+        layer = self._as_sum(view)
         return layer.after(x, self._mapped_sums(x, layer, view))
 
     def _mapped_sums(self, inputs: Tensor, layer: SummedLayer, view: View) -> Tensor:

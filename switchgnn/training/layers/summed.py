@@ -207,7 +207,10 @@ def require_sum(framework: Framework, name: str, layer: nn.Module) -> Make:
     """Return what makes a sum of a layer, or refuse it."""
     found = framework.check(name, layer)
     if isinstance(found, str):
-        copies = ", or --transport host without compression or sampling, which copies rows"
+        copies = (
+            ", or --transport host without compression or sampling, which copies rows (in your own "
+            "script, a job of write_job(..., copies=True))"
+        )
         host = copies if framework.copies else ""
         raise UnsupportedLayerError(f"{called_by(name, layer)} {found}{host}.")
     return found

@@ -144,7 +144,7 @@ CALLS = {
     "edge weights": lambda net, g, x: net.second(g, x, torch.ones(g.num_edges())),
     "given edge weights": lambda net, g, x: net.first(g, x, edge_weight=torch.ones(g.num_edges())),
     "given a weight": lambda net, g, x: net.first(g, x, torch.ones(34, 16)),
-    "bipartite": lambda net, g, x: net.last(g, (x, x)),
+    "bipartite": lambda net, g, x: net.last(g, (x, 2 * x)),
     "other edges": lambda net, g, x: net.first(dgl.add_self_loop(g), x),
 }
 
