@@ -446,7 +446,6 @@ def _layers() -> str:
     rows += [
         ("the same", "others, or several", "copies of rows", "", "`host`, `local`"),
         ("others, such as `GATConv`", "any", "copies of rows", "", "`host`, `local`"),
-        ("several sums in a call, such as `SGConv`", "any", "nothing: refused", "", "none"),
     ]
     return _table("layer | aggregation | what travels | edge weights | transports", rows)
 

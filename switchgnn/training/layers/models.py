@@ -9,6 +9,7 @@ from itertools import pairwise
 
 import torch
 from torch import Tensor, nn
+from torch.nn.parameter import is_lazy
 from torch_geometric.nn.models import GCN, GIN, GraphSAGE
 
 from switchgnn.planner.lanes import USUAL_WIDTH
@@ -198,6 +199,12 @@ def check_layers(model: nn.Module, *, copies: bool) -> bool:
 
     Returns whether all layers are sums; the others need `copies` of rows.
     """
+    for name, parameter in model.named_parameters():
+        if is_lazy(parameter):
+            raise UnsupportedLayerError(
+                f"{name} has no size yet: give the number of features in place of -1, or call the "
+                "model once before it is wrapped."
+            )
     # All are checked, as a later one may be refused.
     made = [_maker(*each, copies=copies) for each in _layers_of(model)]
     return all(made)

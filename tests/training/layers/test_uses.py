@@ -6,6 +6,8 @@
 import copy
 import io
 import warnings
+from itertools import chain
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -22,6 +24,7 @@ from torch.optim.swa_utils import AveragedModel
 from torch.utils.checkpoint import checkpoint
 
 from switchgnn.host.direct.kinds import copy_schedules
+from switchgnn.training.errors import TrainingError
 from switchgnn.training.layers.dropout import begin_epoch
 from switchgnn.training.layers.models import check_layers, distribute
 from switchgnn.training.partition import partition_dataset
@@ -32,6 +35,7 @@ from tests.training.layers.test_norms import WORKERS, assigned
 from tests.training.test_wrap import workers_run
 
 HIDDEN = 6
+MODELS = Path(__file__).parents[3] / "docs" / "models.md"
 
 
 class Net(nn.Module):
@@ -339,3 +343,102 @@ def test_a_compiled_model_calls_the_layers(backend):
         before = distribute(torch.compile(model, backend=backend), part, remote)
         assert torch.allclose(before(x, edges), expected, atol=1e-5)
     torch.compiler.reset()
+
+
+def test_functional_dropout_is_as_likely():
+    data = make_data(5, directed=False)
+    make = lambda: Net(between=lambda h: nn.functional.dropout(h, 0.3))  # noqa: E731
+
+    def use(model, x, edges, _targets):
+        return [model.between(model.first(x, edges))], []
+
+    (rows,), _ = together(make, use, data, torch.zeros(data.vertices))
+    assert 0.15 < float((rows == 0).float().mean()) < 0.45
+
+
+class Table(Net):
+    def __init__(self, rows=40, *, sparse=False):
+        super().__init__()
+        self.table = nn.Embedding(rows, WIDE, sparse=sparse)
+
+    def forward(self, ids, edges):
+        return super().forward(self.table(ids), edges)
+
+
+def test_a_table_of_learnt_rows_is_looked_up_by_id():
+    data = make_data(5, directed=False)
+    targets, alone = torch.randn(data.vertices, NARROW), Table()
+    expected = step(alone, torch.arange(data.vertices), whole_edges(data), targets)
+
+    def work(worker):
+        model, part = Table(), worker.data
+        model.load_state_dict(alone.state_dict())
+        worker.wrap(model, unchecked=True)
+        return step(model, part.n_id, part.edge_index, targets[part.n_id])[1]
+
+    gradients = [sum(each) for each in zip(*workers_run(data, work), strict=True)]
+    assert off((gradients, []), (expected[1], [])) < 2e-5
+
+
+def reduced_table(worker, part):
+    model = worker.wrap(Table(sparse=True), unchecked=True)
+    model(part.n_id, part.edge_index).sum().backward()
+    worker.reduce(model)
+
+
+REFUSED = {
+    "rows, and this worker has": lambda worker, part: worker.wrap(Net(), unchecked=True)(
+        part.x[1:], part.edge_index
+    ),
+    "lin.weight has no size yet: give the number": lambda worker, _: worker.wrap(
+        pyg.Sequential("x, e", [(pyg.GCNConv(-1, 4), "x, e -> x")]), unchecked=True
+    ),
+    "The gradient of table.weight is sparse": reduced_table,
+}
+
+
+@pytest.mark.parametrize("words", REFUSED)
+def test_what_cannot_be_wrapped_or_reduced_is_refused(words):
+    def work(worker):
+        with pytest.raises(TrainingError, match=words):
+            REFUSED[words](worker, worker.data)
+        return True
+
+    assert workers_run(make_data(5, directed=False), work) == [True] * WORKERS
+
+
+# By how the lines of docs/models.md begin: the cases above, or the tests, that hold what they say.
+HELD = {
+    "recompute": ("recomputation", "test_recomputation_draws_the_same_units"),
+    "take second": ("second derivatives",),
+    "reverse": ("edges reversed", "flow from target to source", "DirGNNConv"),
+    "reorder": ("edges in another order", "test_what_a_layer_cannot_be_called_with_is_refused"),
+    "copy": ("a copy", "a moving average"),
+    "save": ("a saved model",),
+    "prune": ("pruned", "weight norm", "hooks"),
+    "train in": ("float64", "bfloat16", "float16", "autocast"),
+    "compile": ("test_a_compiled_model_calls_the_layers",),
+    "drop units (": ("test_dropout_is_the_same_on_any_number_of_workers",),
+    "drop units by": ("test_functional_dropout_is_as_likely",),
+    "look up": (
+        "test_a_table_of_learnt_rows_is_looked_up_by_id",
+        "test_what_cannot_be_wrapped_or_reduced_is_refused",
+    ),
+    "set weights": ("test_weights_that_part",),
+    "leave sizes": ("test_what_cannot_be_wrapped",),
+    "make other calls": ("test_out_of_step",),
+    "predict links": ("test_rows_and_two_derivatives",),
+}
+
+
+def test_the_document_lists_what_is_tested():
+    text = MODELS.read_text(encoding="utf-8").split("### What people do with models")[1]
+    lines = [line for line in text.split("\n## ")[0].splitlines() if line.startswith("| ")][1:]
+    assert len(lines) == len(HELD)
+    for line, words in zip(lines, HELD, strict=True):
+        assert line.startswith(f"| {words}")
+    tests = "".join(
+        file.read_text(encoding="utf-8") for file in MODELS.parents[1].rglob("test_*.py")
+    )
+    for each in chain(*HELD.values()):
+        assert each in SAME or f"def {each}" in tests
