@@ -5,8 +5,8 @@ Gloo works on the CPU; tensors on other devices are copied.
 
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
@@ -17,16 +17,23 @@ import torch.distributed as dist
 from torch import Tensor, nn
 from torch.distributed.distributed_c10d import Store
 
-from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.tasks import EventWriter, run_task
+from switchgnn.host.errors import named_workers
 from switchgnn.host.pace import Pace
 from switchgnn.host.reduce.reducer import Reducer
 from switchgnn.host.reduce.worker import FLOATS, INTEGERS, AllReduceTask, tensor_of
-from switchgnn.training.errors import LostWorkerError, TrainingError, collective
+from switchgnn.training.errors import LostWorkerError, OutOfStepError, TrainingError, collective
 from switchgnn.training.machine import Machine
+from switchgnn.training.steps import Steps, group_store, leave_word, word_left
 
-# The key of the first failure in the store, and the most letters of its message.
-_FAILED, _MOST_LETTERS = "failed", 1000
+# Weights are compared by numbers of few bits, whose squares add up exactly in float32 for up to
+# 1,024 workers: the bits of a product from these on. Each time by that many numbers of a parameter.
+_BITS, _FROM, _SLICE = 7, (27, 34, 41, 48), 1 << 13
+_ODD = 0x1E3779B97F4A7C15  # in a product by it, the highest bits depend on all
+_INTEGERS = {1: torch.int8, 2: torch.int16, 4: torch.int32}
+# Weights that differ by less than this share of the largest one are off by rounding alone, as of
+# processors of several kinds.
+_ROUNDING = 0.01
 
 
 def timeout_of(pace: Pace) -> timedelta:
@@ -53,12 +60,13 @@ def together(
     dist.init_process_group(
         "gloo", store=store, rank=rank, world_size=size, timeout=timeout_of(pace)
     )
+    store = group_store()
     try:
         yield
     except LostWorkerError as lost:
-        raise _word_left(store) or lost from None
+        raise word_left(store) or lost from None
     except BaseException as error:
-        _leave_word(store, rank if worker is None else worker, error)
+        leave_word(store, rank if worker is None else worker, error)
         raise
     finally:
         dist.destroy_process_group()
@@ -80,26 +88,12 @@ def together_in_file(file: Path, rank: int, size: int, pace: Pace) -> Iterator[N
         yield
 
 
-def _leave_word(store: Store, worker: int, error: BaseException) -> None:
-    why = str(error) if isinstance(error, SwitchGNNError) else type(error).__name__
-    # The store itself may be unreachable.
-    with suppress(RuntimeError):
-        store.compare_set(_FAILED, "", f"Worker {worker} has failed: {why}"[:_MOST_LETTERS])
-
-
-def _word_left(store: Store) -> LostWorkerError | None:
-    with suppress(RuntimeError):
-        if store.check([_FAILED]):
-            why = store.get(_FAILED).decode(errors="replace")
-            return LostWorkerError("".join(each if each.isprintable() else " " for each in why))
-    return None
-
-
 class GradientSums:
     """Sums over all workers, and broadcasts from worker 0, whose rank is ``first``.
 
     `reducer`: adds up gradients of float32 in the switch; None: Gloo does. `machine`: the processes
-    of the worker's machine, which add up first.
+    of the worker's machine, which add up first. `steps`: the worker's; None: its calls and weights
+    are not compared with those of the others.
     """
 
     def __init__(
@@ -108,6 +102,7 @@ class GradientSums:
         attending: Callable[[], AbstractContextManager[None]] = nullcontext,
         reducer: Reducer | None = None,
         machine: Machine | None = None,
+        steps: Steps | None = None,
     ) -> None:
         self.seconds = 0.0  # the time spent adding so far
         self.gradients = 0  # numbers that were added up as gradients so far
@@ -115,43 +110,93 @@ class GradientSums:
         self._first = first
         self._attending = attending
         self._machine = machine
+        self._steps = steps or Steps()
+        self._compares = steps is not None and reducer is None
+        self._compared = 0  # how often weights have been compared
         self._alone = not dist.is_initialized() or dist.get_world_size() == 1
 
-    def add_with_gradients(
-        self, parameters: Iterable[nn.Parameter], shares: Tensor
-    ) -> tuple[float, ...]:
+    def add_with_gradients(self, model: nn.Module, shares: Tensor) -> tuple[float, ...]:
         """Replace every gradient by its sum over all workers, and return the sums of some numbers.
 
         `shares`: [k], of about the size of gradients, as the switch adds them in the same groups.
+
+        Raises:
+            OutOfStepError: another worker has other weights, or has made other calls.
         """
         shares = shares.detach()
         if self._alone:
             return tuple(map(float, shares))
         gradients = []
-        for parameter in parameters:
+        for parameter in model.parameters():
             if parameter.requires_grad:
                 if parameter.grad is None:
                     parameter.grad = torch.zeros_like(parameter)
                 gradients.append(parameter.grad)
         device = gradients[0].device if gradients else shares.device
-        flat = torch.cat([each.reshape(-1).to(device) for each in (*gradients, shares)])
-        self.gradients += flat.numel()
-        self._add(flat, self._reduce if self._reducer is None else self._reduce_in_switch)
+        # In float32 at least, as of fewer bits the digests would be rounded.
+        digest = [self._digest(model)] if self._compares else []
+        flat = torch.cat([each.reshape(-1).to(device) for each in (*gradients, shares, *digest)])
         sizes = [gradient.numel() for gradient in gradients]
-        for gradient, total in zip(
-            gradients, torch.split(flat[: -len(shares)], sizes), strict=True
-        ):
+        offset = sum(sizes)
+        count = offset + len(shares)
+        self.gradients += count
+        reduce = self._reduce if self._reducer is None else self._reduce_in_switch
+        self._add(flat, reduce, f"the gradients ({count} numbers")
+        for gradient, total in zip(gradients, torch.split(flat[:offset], sizes), strict=True):
             gradient.copy_(total.view_as(gradient))
-        return tuple(map(float, flat[-len(shares) :]))
+        told = flat[offset:].tolist()
+        if digest and not _same(told[len(shares) :]):
+            self._find_difference(model)
+        return tuple(told[: len(shares)])
+
+    def _digest(self, model: nn.Module) -> Tensor:
+        """Return float32[1 + 2 n], 1, n whole numbers and their squares, for :func:`_same`.
+
+        Each time they are of another slice of a parameter, as all would take longer than the sums.
+        """
+        parameters = sorted(model.parameters(), key=Tensor.numel, reverse=True)
+        turn, total = self._compared, self._steps.checksum
+        if parameters:
+            bits = _bits_of(parameters[turn % len(parameters)])
+            start = turn // len(parameters) * _SLICE % max(1, len(bits))
+            total += int(bits[start : start + _SLICE].sum())
+        self._compared += 1
+        numbers = [total * _ODD >> bit & (1 << _BITS) - 1 for bit in _FROM]
+        return torch.tensor([1, *numbers, *(number**2 for number in numbers)], dtype=torch.float32)
+
+    def _find_difference(self, model: nn.Module) -> None:
+        """Raise what all workers know to differ, all of them at once; weights come first."""
+        names, parameters = zip(*model.named_parameters(), strict=True)
+        apart = torch.zeros(self._steps.workers, len(names), dtype=torch.int64)
+        for index, parameter in enumerate(parameters):
+            own = parameter.detach().double()
+            first = self.spread(own.clone())
+            scale = float(first.nan_to_num().abs().sum()) and float(first.nan_to_num().abs().max())
+            same = torch.allclose(own, first, rtol=0, atol=_ROUNDING * scale, equal_nan=True)
+            apart[self._steps.worker, index] = not same
+        self.add(apart)
+        if others := apart.any(dim=1).nonzero().flatten().tolist():
+            name = names[int(apart.any(dim=0).nonzero()[0])]
+            verb = "have" if len(others) > 1 else "has"
+            raise OutOfStepError(
+                f"{named_workers(others).capitalize()} {verb} other weights than worker 0, first "
+                f"in {name}: call worker.spread(model) after reset_parameters(), or draw the same "
+                "random numbers everywhere (torch.manual_seed).",
+                others,
+            )
+        self._steps.check_together(lambda: self.add(torch.zeros(1)))
+        self._compares = False
 
     def add(self, values: Tensor) -> Tensor:
         """Replace the values by their sums over all workers, and return them."""
         if not self._alone:
-            self._add(values, self._reduce)
+            self._add(values, self._reduce, f"({values.numel()} numbers")
         return values
 
-    def _add(self, values: Tensor, reduce: Callable[[Tensor], None]) -> None:
+    def _add(self, values: Tensor, reduce: Callable[[Tensor], None], what: str) -> None:
         started = time.perf_counter()
+        words = f"the all-reduce of {what} of {_name(values)})"
+        self._steps.enter(words, self._attending)
         if self._machine is None:
             _through_cpu(values, reduce)
         else:
@@ -162,11 +207,13 @@ class GradientSums:
     def spread(self, values: Tensor) -> Tensor:
         """Replace the values by those of worker 0, and return them."""
         if not self._alone:
+            words = f"the broadcast of {values.numel()} numbers of {_name(values)}"
+            self._steps.enter(words, self._attending)
             _through_cpu(values, self._broadcast)
         return values
 
     def spread_model(self, model: nn.Module) -> None:
-        """Give all workers the weights of worker 0."""
+        """Give all workers the weights and buffers of worker 0."""
         for tensor in (*model.parameters(), *model.buffers()):
             self.spread(tensor)
 
@@ -189,11 +236,30 @@ class GradientSums:
     def _reduce(self, values: Tensor) -> None:
         machine = self._machine
         with nullcontext() if machine else self._attending(), collective():
-            dist.all_reduce(values, group=machine and machine.leaders)
+            group = machine and machine.leaders
+            self._steps.wait(dist.all_reduce(values, group=group, async_op=True))
 
     def _broadcast(self, values: Tensor) -> None:
         with self._attending(), collective():
-            dist.broadcast(values, self._first)
+            self._steps.wait(dist.broadcast(values, self._first, async_op=True))
+
+
+def _name(values: Tensor) -> str:
+    return str(values.dtype).removeprefix("torch.")
+
+
+def _bits_of(parameter: Tensor) -> Tensor:
+    """Return the bits of a tensor as integers, [n]."""
+    flat = parameter.detach().reshape(-1)
+    return flat.view(_INTEGERS.get(flat.element_size(), torch.int64))
+
+
+def _same(sums: Sequence[float]) -> bool:
+    """Return whether all workers had the same numbers, by the sums of their digests."""
+    workers, *rest = sums
+    half = len(rest) // 2
+    pairs = zip(rest[:half], rest[half:], strict=True)
+    return all(total * total == workers * squares for total, squares in pairs)
 
 
 def _through_cpu(values: Tensor, change: Callable[[Tensor], None]) -> None:

@@ -6,7 +6,8 @@ import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Literal, cast
 
@@ -38,11 +39,14 @@ from switchgnn.training.layers.models import distribute
 from switchgnn.training.layers.norms import VertexSums
 from switchgnn.training.machine import Machine, local_processes, opened
 from switchgnn.training.partition import Partition
+from switchgnn.training.steps import Steps
 from switchgnn.training.sums import RemoteSum
 from switchgnn.training.worker import view_of
 
 
-def gather_rows(rows: Tensor, vertices: Tensor, total: int, to: int) -> Tensor | None:
+def gather_rows(
+    rows: Tensor, vertices: Tensor, total: int, to: int, remote: RemoteSum
+) -> Tensor | None:
     """Return the rows of all vertices, [total, ...], on the CPU of the rank `to`; None elsewhere.
 
     `rows`: [n, ...], those of this worker's `vertices`, int64[n].
@@ -50,15 +54,17 @@ def gather_rows(rows: Tensor, vertices: Tensor, total: int, to: int) -> Tensor |
     rows = rows.detach().cpu().contiguous()
     if not dist.is_initialized() or dist.get_world_size() == 1:
         return _by_vertex([(vertices, rows)], total)
+    words = f"the gather of rows of {list(rows.shape[1:])} {rows.dtype}"
+    remote.steps.enter(words, remote.attending)
     with collective():
-        found = _exchange(rows, vertices, to)
+        found = _exchange(rows, vertices, to, remote.steps)
     return _by_vertex(found, total) if found else None
 
 
-def _exchange(rows: Tensor, vertices: Tensor, to: int) -> list[tuple[Tensor, Tensor]]:
+def _exchange(rows: Tensor, vertices: Tensor, to: int, steps: Steps) -> list[tuple[Tensor, Tensor]]:
     mine = torch.tensor([len(rows)])
     sizes = [torch.zeros_like(mine) for _ in range(dist.get_world_size())]
-    dist.all_gather(sizes, mine)
+    steps.wait(dist.all_gather(sizes, mine, async_op=True))
     if dist.get_rank() != to:
         dist.send(vertices.contiguous(), to)
         dist.send(rows, to)
@@ -123,7 +129,8 @@ class Worker:
         self.remote = remote
         self._first = seat.first
         self._seed = seed
-        self._sums = GradientSums(seat.first, remote.attending, machine=seat.machine)
+        sums = partial(GradientSums, seat.first, remote.attending)
+        self._sums = sums(machine=seat.machine, steps=remote.steps)
         self._vertices = VertexSums(self._sums.add)
         self._cache: CacheControl | None = None
 
@@ -249,10 +256,17 @@ class Worker:
 
         Returns:
             The sum of the losses of all workers; 0 without any.
+
+        Raises:
+            OutOfStepError: workers have other weights than worker 0, or make other calls.
         """
         share = torch.zeros(1) if loss is None else loss.detach().reshape(1)
-        (total,) = self._sums.add_with_gradients(model.parameters(), share)
+        (total,) = self._sums.add_with_gradients(model, share)
         return total
+
+    def spread(self, model: nn.Module) -> None:
+        """Give all workers the weights and buffers of worker 0, as after ``reset_parameters()``."""
+        self._sums.spread_model(model)
 
     def sum(self, values: Tensor, *, dim: Literal[0] | None = None) -> Tensor:
         """Return the sums of values over all workers; gradients reach the values of all of them.
@@ -277,7 +291,7 @@ class Worker:
             [V, ...] on worker 0 and its CPU, None on the others.
         """
         vertices = torch.from_numpy(self.partition.vertices)
-        return gather_rows(rows, vertices, self.job.vertices, self._first)
+        return gather_rows(rows, vertices, self.job.vertices, self._first, self.remote)
 
 
 def _data_of(partition: Partition) -> Data:
@@ -318,6 +332,7 @@ def join(
     pace: Pace | None = None,
     faults: str = "",
     seed: int = 0,
+    timeout: float | None = None,
 ) -> Iterator[Worker]:
     """Take part in a job.
 
@@ -334,6 +349,9 @@ def join(
         pace: the limits of sending and waiting.
         faults: faults to inject on this worker's link, as for `--faults`.
         seed: of dropout, the same on all workers.
+        timeout: the seconds that a worker waits for others that only compute, or are gone without
+            a word; None: as `pace` says, by default 200. Workers that make different calls, or have
+            left, are found within seconds.
 
     Yields:
         The worker.
@@ -344,11 +362,22 @@ def join(
         NetworkError: the network file cannot be used.
         SwitchGNNError: any other failure of the worker.
     """
+    pace = pace or Pace(skew=_SKEW)
+    if timeout is not None:
+        silence = min(pace.timeout, timeout)
+        pace = replace(pace, timeout=silence, skew=timeout - silence)
     taking = take_seat(job, network=network, session=session, pace=pace, faults=faults, seed=seed)
-    with taking as seat, RemoteSum(seat.transport) as remote:
+    with taking as seat, RemoteSum(seat.transport, steps=_steps(seat, pace)) as remote:
         view = view_of(seat.partition.worker, seat.transport, remote)
         with serving_metrics(seat.metrics, view):
             yield Worker(seat, remote, seed)
+
+
+def _steps(seat: Seat, pace: Pace) -> Steps:
+    worker, workers = seat.partition.worker, seat.partition.workers
+    if seat.machine is not None:  # whose processes compare their calls themselves
+        return Steps(worker, workers)
+    return Steps.of_group(worker, workers, seat.session, timeout_of(pace).total_seconds())
 
 
 @contextmanager

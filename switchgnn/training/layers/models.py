@@ -153,6 +153,7 @@ def distribute(
                 object.__setattr__(module, "forward", copying.forward)
             continue
         remote.tensor_ids[module] = remote.new_tensor_id()
+        remote.names[remote.tensor_ids[module]] = name or type(module).__name__
         forward = []
         for view, sums_of in zip(views, sums, strict=True):
             layer = make(module, view, order)

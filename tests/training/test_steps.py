@@ -1,0 +1,192 @@
+"""Workers that make other calls than the others, leave early, or have other weights."""
+
+import threading
+import time
+from concurrent.futures import Future
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+pytest.importorskip("torch_geometric", reason="PyTorch Geometric is not installed")
+
+import torch.distributed as dist  # noqa: E402
+from torch import nn  # noqa: E402
+
+from switchgnn.base.errors import SwitchGNNError  # noqa: E402
+from switchgnn.host.direct.kinds import copy_schedules  # noqa: E402
+from switchgnn.planner.direction import Direction  # noqa: E402
+from switchgnn.training import steps as module  # noqa: E402
+from switchgnn.training.errors import LostWorkerError, OutOfStepError  # noqa: E402
+from switchgnn.training.steps import Steps, leave_word  # noqa: E402
+from switchgnn.training.sums import RemoteSum  # noqa: E402
+from tests.host.direct.crew import on_hub, random_case, together  # noqa: E402
+from tests.support.speed import seconds_here  # noqa: E402
+from tests.training.gathering import in_threads  # noqa: E402
+from tests.training.threads import ThreadSums  # noqa: E402
+
+RULE = ": all workers must make the same calls in the same order."
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch):
+    monkeypatch.setattr(module, "_PATIENCE", 0.1)
+    monkeypatch.setattr(module, "_PERIOD", 0.05)
+
+
+@pytest.fixture
+def store():
+    return dist.HashStore()
+
+
+def raised(store, makes):
+    """Return the sentences that workers raise; each makes calls, and waits in the last one."""
+
+    def work(worker):
+        steps = Steps(worker, len(makes), store, limit=seconds_here(60))
+        with pytest.raises(OutOfStepError) as error:
+            makes[worker](steps)
+            steps.result(Future())
+        return str(error.value)
+
+    return set(together(work, len(makes)))
+
+
+def enter(*words):
+    return lambda steps: [steps.enter(each) for each in words]
+
+
+def test_an_operation_that_follows_another_one_for_the_first_time_is_agreed_on(store):
+    makes = [enter("a", "b"), enter("a", "b"), enter("a", "c")]
+    # Any of those that are right may be named.
+    assert raised(store, makes) <= {f"Worker {n} is in b, and worker 2 in c{RULE}" for n in (0, 1)}
+
+
+def test_workers_that_wait_in_other_operations_than_before_find_each_other(store):
+    usual = ("a", "b", "b", "c", "a")
+    makes = [enter(*usual, "b", "b"), enter(*usual, "b", "c")]
+    # As if all pairs of words were known.
+    known = {(one, other) for one in "abc" for other in "abc"}
+
+    def knowing(make):
+        def all_known(steps):
+            steps._known |= known | {("", "a")}
+            make(steps)
+
+        return all_known
+
+    found = raised(store, list(map(knowing, makes)))
+    assert found == {f"Worker 0 is in b, and worker 1 in c{RULE}"}
+    # Also where the other one is ahead.
+    makes = [enter(*usual, "c"), enter(*usual, "b", "c")]
+    found = raised(dist.HashStore(), list(map(knowing, makes)))
+    assert found == {f"Worker 0 was in c, and worker 1 in b{RULE}"}
+
+
+def test_usual_operations_do_not_use_the_store(store):
+    def work(worker):
+        steps = Steps(worker, 2, store, limit=seconds_here(60))
+        enter(*"abcabc")(steps)
+        steps._store = steps._group = object()
+        enter(*"abcabc")(steps)
+        done = Future()
+        done.set_result(worker)
+        return steps.result(done)
+
+    assert together(work, 2) == [0, 1]
+
+
+def test_a_worker_that_has_left_is_named_and_one_that_computes_is_not(store):
+    one, other = (Steps(worker, 2, store, limit=seconds_here(60)) for worker in range(2))
+    together(lambda worker: enter("a", "b")([one, other][worker]), 2)
+    other.check()
+    later = Future()
+    threading.Timer(0.5, later.set_result, args=(3,)).start()
+    assert one.result(later) == 3
+    one._known.add(("b", "a"))
+    one.enter("a")
+    one.check()
+    other.leave()
+    with pytest.raises(OutOfStepError) as error:
+        one.result(Future())
+    assert str(error.value) == f"Worker 1 has left the job, and worker 0 is in a{RULE}"
+    assert error.value.workers == (1,)
+
+
+def test_what_another_worker_has_failed_of_ends_a_wait(store):
+    leave_word(store, 1, SwitchGNNError("Out of paper."))
+    one = Steps(0, 2, store)
+    with pytest.raises(LostWorkerError, match=r"^Worker 1 has failed: Out of paper\.$"):
+        one.result(Future())
+
+
+def test_an_exchange_ends_with_the_sums_that_wait_for_it():
+    graph, assignment = random_case(20, 60, 2, 3, directed=False)
+    transport, _ = on_hub(copy_schedules(graph, assignment, 2))
+    rows, started = torch.zeros(transport.vertices, 2), time.monotonic()
+    with pytest.raises(KeyboardInterrupt), RemoteSum(transport) as remote:
+        remote.submit(rows, Direction.FORWARD)
+        raise KeyboardInterrupt
+    assert time.monotonic() - started < seconds_here(5)
+
+
+def reduced(model_of, times=1, words="aaa"):
+    """Reduce on three workers; return what each has raised, None for nothing."""
+    shared, store = (threading.Barrier(3, timeout=seconds_here(60)), []), dist.HashStore()
+
+    def work(worker):
+        sums = ThreadSums(shared, own=worker == 0)
+        sums._steps = Steps(worker, 3, store, limit=seconds_here(60))
+        sums._steps._known.add(("", words[worker]))
+        sums._steps.enter(words[worker])
+        sums._compares, model = True, model_of(worker)
+        try:
+            for _ in range(times):
+                assert sums.add_with_gradients(model, torch.ones(1)) == (3,)
+        except OutOfStepError as error:
+            return str(error)
+        return None
+
+    return in_threads(work, 3, shared[0])
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16, torch.half])
+def test_other_weights_are_named_on_all_workers(dtype):
+    def model_of(worker, apart=True):
+        model = nn.Sequential(nn.Linear(3, 4), nn.Linear(4, 2)).to(dtype)
+        for parameter in model.parameters():
+            nn.init.constant_(parameter, 0.5)
+        nn.init.constant_(model[1].weight, 0.5 + apart * (worker != 0))
+        return model
+
+    assert reduced(lambda worker: model_of(worker, apart=False)) == [None] * 3
+    assert set(reduced(model_of, times=2)) == {
+        "Workers 1, 2 have other weights than worker 0, first in 1.weight: call "
+        "worker.spread(model) after reset_parameters(), or draw the same random numbers "
+        "everywhere (torch.manual_seed)."
+    }
+
+
+def test_one_other_number_is_found_in_time_but_rounding_is_no_difference():
+    def model_of(worker, by=1.0):
+        model = nn.Linear(1000, 20)
+        nn.init.ones_(model.weight)
+        nn.init.zeros_(model.bias)
+        model.weight.data[19, 5] += by * (worker == 2)
+        return model
+
+    assert reduced(lambda worker: model_of(worker, by=1e-6), times=6) == [None] * 3
+    (sentence,) = set(reduced(model_of, times=5))
+    assert sentence.startswith("Worker 2 has other weights than worker 0, first in weight: ")
+
+
+def test_other_calls_that_have_met_are_found_by_the_next_reduction():
+    def model_of(_):
+        model = nn.Linear(1, 1)
+        nn.init.ones_(model.weight)
+        nn.init.ones_(model.bias)
+        return model
+
+    assert set(reduced(model_of, words="aba")) == {
+        f"Worker 0 was in a, and worker 1 in b{RULE}",
+        f"Worker 1 was in b, and worker 2 in a{RULE}",
+    }
