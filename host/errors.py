@@ -26,11 +26,6 @@ class TransportError(HostError):
     """A transport does not exist, or cannot do what is asked of it."""
 
 
-def stopped(worker: int) -> TransportError:
-    """Return the error of an exchange that another thread has stopped."""
-    return TransportError(f"The exchange of worker {worker} was stopped.")
-
-
 def named_workers(workers: list[int]) -> str:
     """Return the workers as a message names them: ``worker 3``, ``workers 1, 2``."""
     return f"worker{'s' if len(workers) > 1 else ''} {', '.join(map(str, workers))}"

@@ -22,7 +22,7 @@ from switchgnn.host.direct.frames import (
 )
 from switchgnn.host.direct.framing import Framing, Runs
 from switchgnn.host.direct.outbox import Cargo, Outbox, asking_frames
-from switchgnn.host.errors import LinkError, named_workers, stopped
+from switchgnn.host.errors import LinkError, TransportError, named_workers
 from switchgnn.host.pace import Pace
 from switchgnn.host.round_trip import RoundTrip
 from switchgnn.host.status import DirectCounters
@@ -177,7 +177,7 @@ class DirectExchange:
     def step(self, longest: float = float("inf")) -> bool:
         """Send and receive a little, at most `longest` seconds; return whether there is news."""
         if self.stopped:
-            raise stopped(self._worker)
+            raise TransportError("The exchange was stopped.")
         while not self._handed.empty():
             self._accept(self._handed.get())
         now = self._clock.now()

@@ -5,7 +5,7 @@ Gloo works on the CPU; tensors on other devices are copied.
 
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import timedelta
@@ -24,15 +24,14 @@ from switchgnn.host.reduce.reducer import Reducer
 from switchgnn.host.reduce.worker import FLOATS, INTEGERS, AllReduceTask, tensor_of
 from switchgnn.training.errors import LostWorkerError, OutOfStepError, TrainingError, collective
 from switchgnn.training.machine import Machine
-from switchgnn.training.steps import Steps, group_store, leave_word, word_left
+from switchgnn.training.steps import Steps, leave_word, word_left
 
-# Weights are compared by numbers of few bits, whose squares add up exactly in float32 for up to
-# 1,024 workers: the bits of a product from these on. Each time by that many numbers of a parameter.
+# Weights are compared by these bits of a product, whose squares add up exactly in float32 for up to
+# 1,024 workers, of so many numbers of a parameter at a time.
 _BITS, _FROM, _SLICE = 7, (27, 34, 41, 48), 1 << 13
 _ODD = 0x1E3779B97F4A7C15  # in a product by it, the highest bits depend on all
 _INTEGERS = {1: torch.int8, 2: torch.int16, 4: torch.int32}
-# Weights that differ by less than this share of the largest one are off by rounding alone, as of
-# processors of several kinds.
+# A difference below this share of the average number is due to the rounding of other processors.
 _ROUNDING = 0.01
 
 
@@ -60,13 +59,12 @@ def together(
     dist.init_process_group(
         "gloo", store=store, rank=rank, world_size=size, timeout=timeout_of(pace)
     )
-    store = group_store()
     try:
         yield
     except LostWorkerError as lost:
-        raise word_left(store) or lost from None
+        raise word_left() or lost from None
     except BaseException as error:
-        leave_word(store, rank if worker is None else worker, error)
+        leave_word(rank if worker is None else worker, error)
         raise
     finally:
         dist.destroy_process_group()
@@ -92,8 +90,8 @@ class GradientSums:
     """Sums over all workers, and broadcasts from worker 0, whose rank is ``first``.
 
     `reducer`: adds up gradients of float32 in the switch; None: Gloo does. `machine`: the processes
-    of the worker's machine, which add up first. `steps`: the worker's; None: its calls and weights
-    are not compared with those of the others.
+    of the worker's machine, which add up first. `steps`: the worker's; None: nothing is compared
+    with the other workers.
     """
 
     def __init__(
@@ -126,15 +124,15 @@ class GradientSums:
         shares = shares.detach()
         if self._alone:
             return tuple(map(float, shares))
-        gradients = []
-        for parameter in model.parameters():
+        gradients, parameters = [], list(model.parameters())
+        for parameter in parameters:
             if parameter.requires_grad:
                 if parameter.grad is None:
                     parameter.grad = torch.zeros_like(parameter)
                 gradients.append(parameter.grad)
         device = gradients[0].device if gradients else shares.device
-        # In float32 at least, as of fewer bits the digests would be rounded.
-        digest = [self._digest(model)] if self._compares else []
+        # It makes a sum of numbers of fewer bits one of float32.
+        digest = [self._digest(parameters)] if self._compares else []
         flat = torch.cat([each.reshape(-1).to(device) for each in (*gradients, shares, *digest)])
         sizes = [gradient.numel() for gradient in gradients]
         offset = sum(sizes)
@@ -149,15 +147,13 @@ class GradientSums:
             self._find_difference(model)
         return tuple(told[: len(shares)])
 
-    def _digest(self, model: nn.Module) -> Tensor:
-        """Return float32[1 + 2 n], 1, n whole numbers and their squares, for :func:`_same`.
-
-        Each time they are of another slice of a parameter, as all would take longer than the sums.
-        """
-        parameters = sorted(model.parameters(), key=Tensor.numel, reverse=True)
+    def _digest(self, parameters: list[nn.Parameter]) -> Tensor:
+        """Return 1, whole numbers and their squares, each time of another slice; see `_same`."""
+        parameters.sort(key=Tensor.numel, reverse=True)
         turn, total = self._compared, self._steps.checksum
         if parameters:
-            bits = _bits_of(parameters[turn % len(parameters)])
+            flat = parameters[turn % len(parameters)].detach().reshape(-1)
+            bits = flat.view(_INTEGERS.get(flat.element_size(), torch.int64))
             start = turn // len(parameters) * _SLICE % max(1, len(bits))
             total += int(bits[start : start + _SLICE].sum())
         self._compared += 1
@@ -165,26 +161,21 @@ class GradientSums:
         return torch.tensor([1, *numbers, *(number**2 for number in numbers)], dtype=torch.float32)
 
     def _find_difference(self, model: nn.Module) -> None:
-        """Raise what all workers know to differ, all of them at once; weights come first."""
-        names, parameters = zip(*model.named_parameters(), strict=True)
-        apart = torch.zeros(self._steps.workers, len(names), dtype=torch.int64)
-        for index, parameter in enumerate(parameters):
-            own = parameter.detach().double()
+        """Raise OutOfStepError on all workers, where weights or calls differ but by rounding."""
+        for name, parameter in model.named_parameters():
+            own, apart = parameter.detach().double(), torch.zeros(self._steps.workers)
             first = self.spread(own.clone())
-            scale = float(first.nan_to_num().abs().sum()) and float(first.nan_to_num().abs().max())
-            same = torch.allclose(own, first, rtol=0, atol=_ROUNDING * scale, equal_nan=True)
-            apart[self._steps.worker, index] = not same
-        self.add(apart)
-        if others := apart.any(dim=1).nonzero().flatten().tolist():
-            name = names[int(apart.any(dim=0).nonzero()[0])]
-            verb = "have" if len(others) > 1 else "has"
-            raise OutOfStepError(
-                f"{named_workers(others).capitalize()} {verb} other weights than worker 0, first "
-                f"in {name}: call worker.spread(model) after reset_parameters(), or draw the same "
-                "random numbers everywhere (torch.manual_seed).",
-                others,
-            )
-        self._steps.check_together(lambda: self.add(torch.zeros(1)))
+            most = _ROUNDING * float(first.abs().sum()) / max(1, first.numel())
+            same = torch.allclose(own, first, rtol=0, atol=most, equal_nan=True)
+            apart[self._steps.worker] = not same
+            if others := self.add(apart).nonzero().flatten().tolist():
+                raise OutOfStepError(
+                    f"The weights of {named_workers(others)} differ from those of worker 0, first "
+                    f"in {name}: call worker.spread(model) after reset_parameters(), or draw the "
+                    "same random numbers everywhere (torch.manual_seed).",
+                    others,
+                )
+        self._steps.agree()
         self._compares = False
 
     def add(self, values: Tensor) -> Tensor:
@@ -195,8 +186,7 @@ class GradientSums:
 
     def _add(self, values: Tensor, reduce: Callable[[Tensor], None], what: str) -> None:
         started = time.perf_counter()
-        words = f"the all-reduce of {what} of {_name(values)})"
-        self._steps.enter(words, self._attending)
+        self._steps.enter(f"the all-reduce of {what} of {values.dtype})", self._attending)
         if self._machine is None:
             _through_cpu(values, reduce)
         else:
@@ -207,7 +197,7 @@ class GradientSums:
     def spread(self, values: Tensor) -> Tensor:
         """Replace the values by those of worker 0, and return them."""
         if not self._alone:
-            words = f"the broadcast of {values.numel()} numbers of {_name(values)}"
+            words = f"the broadcast of {list(values.shape)} numbers of {values.dtype}"
             self._steps.enter(words, self._attending)
             _through_cpu(values, self._broadcast)
         return values
@@ -244,21 +234,10 @@ class GradientSums:
             self._steps.wait(dist.broadcast(values, self._first, async_op=True))
 
 
-def _name(values: Tensor) -> str:
-    return str(values.dtype).removeprefix("torch.")
-
-
-def _bits_of(parameter: Tensor) -> Tensor:
-    """Return the bits of a tensor as integers, [n]."""
-    flat = parameter.detach().reshape(-1)
-    return flat.view(_INTEGERS.get(flat.element_size(), torch.int64))
-
-
-def _same(sums: Sequence[float]) -> bool:
-    """Return whether all workers had the same numbers, by the sums of their digests."""
-    workers, *rest = sums
-    half = len(rest) // 2
-    pairs = zip(rest[:half], rest[half:], strict=True)
+def _same(sums: list[float]) -> bool:
+    """Return whether all workers had the same digest, by the sums of all."""
+    workers, half = sums[0], len(sums) // 2 + 1
+    pairs = zip(sums[1:half], sums[half:], strict=True)
     return all(total * total == workers * squares for total, squares in pairs)
 
 

@@ -7,7 +7,6 @@ import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Literal, cast
 
@@ -44,9 +43,7 @@ from switchgnn.training.sums import RemoteSum
 from switchgnn.training.worker import view_of
 
 
-def gather_rows(
-    rows: Tensor, vertices: Tensor, total: int, to: int, remote: RemoteSum
-) -> Tensor | None:
+def gather_rows(rows: Tensor, vertices: Tensor, total: int, to: int) -> Tensor | None:
     """Return the rows of all vertices, [total, ...], on the CPU of the rank `to`; None elsewhere.
 
     `rows`: [n, ...], those of this worker's `vertices`, int64[n].
@@ -54,17 +51,15 @@ def gather_rows(
     rows = rows.detach().cpu().contiguous()
     if not dist.is_initialized() or dist.get_world_size() == 1:
         return _by_vertex([(vertices, rows)], total)
-    words = f"the gather of rows of {list(rows.shape[1:])} {rows.dtype}"
-    remote.steps.enter(words, remote.attending)
     with collective():
-        found = _exchange(rows, vertices, to, remote.steps)
+        found = _exchange(rows, vertices, to)
     return _by_vertex(found, total) if found else None
 
 
-def _exchange(rows: Tensor, vertices: Tensor, to: int, steps: Steps) -> list[tuple[Tensor, Tensor]]:
+def _exchange(rows: Tensor, vertices: Tensor, to: int) -> list[tuple[Tensor, Tensor]]:
     mine = torch.tensor([len(rows)])
     sizes = [torch.zeros_like(mine) for _ in range(dist.get_world_size())]
-    steps.wait(dist.all_gather(sizes, mine, async_op=True))
+    dist.all_gather(sizes, mine)
     if dist.get_rank() != to:
         dist.send(vertices.contiguous(), to)
         dist.send(rows, to)
@@ -129,8 +124,7 @@ class Worker:
         self.remote = remote
         self._first = seat.first
         self._seed = seed
-        sums = partial(GradientSums, seat.first, remote.attending)
-        self._sums = sums(machine=seat.machine, steps=remote.steps)
+        self._sums = GradientSums(seat.first, remote.attending, None, seat.machine, remote.steps)
         self._vertices = VertexSums(self._sums.add)
         self._cache: CacheControl | None = None
 
@@ -290,8 +284,12 @@ class Worker:
         Returns:
             [V, ...] on worker 0 and its CPU, None on the others.
         """
+        words = f"the gather of rows of {list(rows.shape[1:])} numbers of {rows.dtype}"
+        self.remote.steps.enter(words, self.remote.attending)
+        with collective():
+            self.remote.steps.agree()  # as the next operation waits without a look at others
         vertices = torch.from_numpy(self.partition.vertices)
-        return gather_rows(rows, vertices, self.job.vertices, self._first, self.remote)
+        return gather_rows(rows, vertices, self.job.vertices, self._first)
 
 
 def _data_of(partition: Partition) -> Data:
@@ -349,9 +347,8 @@ def join(
         pace: the limits of sending and waiting.
         faults: faults to inject on this worker's link, as for `--faults`.
         seed: of dropout, the same on all workers.
-        timeout: the seconds that a worker waits for others that only compute, or are gone without
-            a word; None: as `pace` says, by default 200. Workers that make different calls, or have
-            left, are found within seconds.
+        timeout: seconds that a worker waits for others that compute; None: those of `pace`, by
+            default 200. Others that make different calls, or have left, are found within seconds.
 
     Yields:
         The worker.
@@ -362,22 +359,18 @@ def join(
         NetworkError: the network file cannot be used.
         SwitchGNNError: any other failure of the worker.
     """
-    pace = pace or Pace(skew=_SKEW)
     if timeout is not None:
+        pace = pace or Pace()
         silence = min(pace.timeout, timeout)
         pace = replace(pace, timeout=silence, skew=timeout - silence)
     taking = take_seat(job, network=network, session=session, pace=pace, faults=faults, seed=seed)
-    with taking as seat, RemoteSum(seat.transport, steps=_steps(seat, pace)) as remote:
-        view = view_of(seat.partition.worker, seat.transport, remote)
+    with taking as seat, RemoteSum(seat.transport) as remote:
+        number, workers = seat.partition.worker, seat.partition.workers
+        # The processes of a machine compare their calls themselves.
+        remote.steps = Steps(number, workers, seat.session if seat.machine is None else None)
+        view = view_of(number, seat.transport, remote)
         with serving_metrics(seat.metrics, view):
             yield Worker(seat, remote, seed)
-
-
-def _steps(seat: Seat, pace: Pace) -> Steps:
-    worker, workers = seat.partition.worker, seat.partition.workers
-    if seat.machine is not None:  # whose processes compare their calls themselves
-        return Steps(worker, workers)
-    return Steps.of_group(worker, workers, seat.session, timeout_of(pace).total_seconds())
 
 
 @contextmanager

@@ -1,21 +1,19 @@
 """The operations that all workers make together, and the worker that departs from their order.
 
-An operation that is over within seconds costs nothing: only a worker that waits for longer posts
-what it does in the store of the process group, and reads what the others have posted. Workers that
-compute post nothing, so they are not blamed.
+A worker that waits for seconds posts its operations in the store of the process group, and reads
+what others have posted. Workers that compute post nothing, so they are not blamed.
 """
 
 import json
-import time
 import zlib
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from contextlib import AbstractContextManager, nullcontext, suppress
 from datetime import timedelta
-from functools import partial
-from typing import NamedTuple, TypeVar
+from itertools import chain, repeat
+from typing import TypeVar
 
 import torch
 import torch.distributed as dist
@@ -25,255 +23,155 @@ from switchgnn.base.errors import SwitchGNNError
 from switchgnn.host.errors import HostError
 from switchgnn.training.errors import LostWorkerError, OutOfStepError, collective
 
-# Seconds in one operation before the others are looked at, and between two looks.
+# Seconds in one operation before others are looked at, and between two looks.
 _PATIENCE, _PERIOD = 3.0, 1.0
-# Seconds between two looks whether all have come to an agreement.
-_SHORTEST, _LONGEST = 0.001, 0.05
-# Looks at the others after a failed exchange, by when they have posted what they do.
-_LOOKS = 5
-# Operations that a worker posts, so that one that is ahead can be compared with those behind it.
+# Operations that a worker posts, for workers that are behind it.
 _KEPT = 256
 # The key of the first failure in the store, and the most letters of its message.
 _FAILED, _MOST_LETTERS = "failed", 1000
-_RULE = "all workers must make the same calls in the same order."
 
-Attending = Callable[[], AbstractContextManager[None]]
 Result = TypeVar("Result")
 
 
-def group_store() -> Store:
-    """Return the store in which the workers of the process group have met."""
-    return _get_default_store()
-
-
-def leave_word(store: Store, worker: int, error: BaseException) -> None:
-    """Post the first failure, for the others."""
+def leave_word(worker: int, error: BaseException) -> None:
+    """Post the first failure, for the others of the process group."""
     why = str(error) if isinstance(error, SwitchGNNError) else type(error).__name__
     # The store itself may be unreachable.
     with suppress(RuntimeError):
-        store.compare_set(_FAILED, "", f"Worker {worker} has failed: {why}"[:_MOST_LETTERS])
+        said = f"Worker {worker} has failed: {why}"[:_MOST_LETTERS]
+        _get_default_store().compare_set(_FAILED, "", said)
 
 
-def word_left(store: Store) -> LostWorkerError | None:
+def word_left() -> LostWorkerError | None:
     """Return the failure that another worker has posted; None: there is none."""
     with suppress(RuntimeError):
-        if store.check([_FAILED]):
+        if (store := _get_default_store()).check([_FAILED]):
             why = store.get(_FAILED).decode(errors="replace")
             return LostWorkerError("".join(each if each.isprintable() else " " for each in why))
     return None
 
 
-class _Made(NamedTuple):
-    """The post of a worker: the number of its last operation, and the words of the last ones."""
-
-    number: int
-    left: bool  # whether it has left the job
-    words: list[str]
-
-    def by_number(self) -> Iterator[tuple[int, str]]:
-        return enumerate(self.words, self.number - len(self.words) + 1)
-
-
 class Steps:
-    """The operations of one worker, numbered from 1, each with its words.
+    """The operations of a worker, numbered and in words, compared with those of the others.
 
-    Args:
-        worker: the number of the worker.
-        workers: how many there are.
-        store: of the process group; None: others are not looked at.
-        session: of the job, for the keys in the store.
-        limit: the seconds that an agreement with the others may take.
+    `session`: of the job, whose workers meet in a process group of Gloo; None: nothing is compared.
     """
 
-    def __init__(
-        self,
-        worker: int = 0,
-        workers: int = 1,
-        store: Store | None = None,
-        *,
-        session: int = 0,
-        limit: float = 0.0,
-    ) -> None:
+    def __init__(self, worker: int = 0, workers: int = 1, session: int | None = None) -> None:
         self.worker, self.workers = worker, workers
-        self.checksum = 0  # of the words of all operations
-        self._group, self._limit = store, limit
-        self._store: Store | None = None
-        if store is not None:
-            self._store = dist.PrefixStore(f"steps/{session}", store)  # type: ignore[attr-defined]
-        self._number = self._posted = 0
-        self._words: deque[str] = deque([""], maxlen=_KEPT)
+        self.checksum = 0  # of all words
+        self._made = deque([(0, "")], maxlen=_KEPT)
         self._known: set[tuple[str, str]] = set()
+        self._store: Store | None = None
+        if session is not None and workers > 1 and dist.get_backend() == dist.Backend.GLOO:
+            self._store = dist.PrefixStore(  # type: ignore[attr-defined]
+                f"steps/{session}", _get_default_store()
+            )
 
-    @classmethod
-    def of_group(cls, worker: int, workers: int, session: int, limit: float) -> "Steps":
-        """Return the steps of a worker of the process group in a session, if that uses Gloo."""
-        if workers == 1 or dist.get_backend() != dist.Backend.GLOO:
-            return cls(worker, workers)
-        return cls(worker, workers, group_store(), session=session, limit=limit)
+    def enter(
+        self, words: str, attending: Callable[[], AbstractContextManager[None]] = nullcontext
+    ) -> None:
+        """Begin an operation, in words that are the same on all workers.
 
-    def enter(self, words: str, attending: Attending = nullcontext) -> None:
-        """Begin an operation; all agree on one that follows its predecessor for the first time.
-
-        Gloo aborts the process if others add up another number of numbers, and exchanges of the
-        same width cannot be told apart, so neither may begin where a worker leaves the usual order.
-
-        Args:
-            words: what the worker is in, with an article, the same on all workers.
-            attending: answers others during the agreement, see ``RemoteSum.attending``.
-
-        Raises:
-            OutOfStepError: another worker makes another operation, or has left.
-            LostWorkerError: another worker has failed, or does not come.
+        All agree on it first where it follows its predecessor for the first time: Gloo aborts
+        processes that add up different numbers of numbers, and exchanges of the same width could
+        take each other's rows. `attending`: answers others in that time.
         """
-        follows = self._words[-1], words
-        self._number += 1
-        self._words.append(words)
+        number, before = self._made[-1]
+        self._made.append((number + 1, words))
         self.checksum = zlib.crc32(words.encode(), self.checksum)
-        if self._store is not None and follows not in self._known:
-            self._known.add(follows)
+        if self._store is not None and (before, words) not in self._known:
+            self._known.add((before, words))
             with attending(), collective():
-                self._agree(self._store, words)
+                self.agree()
+
+    def agree(self) -> None:
+        """Raise OutOfStepError if workers, which all call this, have made different operations."""
+        if self._store is None:
+            return
+        mine = torch.tensor([self.checksum])
+        found = [torch.zeros_like(mine) for _ in range(self.workers)]
+        self._post(self._store)
+        self.wait(dist.all_gather(found, mine, async_op=True))
+        if any(int(each) != self.checksum for each in found):
+            self.check(every=True)
 
     def wait(self, work: dist.Work | None) -> None:
-        """Wait for a collective operation of Gloo, and raise as :meth:`enter` does."""
-        if work is None or self._store is None:
-            if work is not None:
-                work.wait()
+        """Wait for an operation of Gloo, and raise as :meth:`check` does."""
+        if work is None:
             return
         try:
-            self._wait(partial(_completed, work))
-        except SwitchGNNError:
-            self._break_off()
-            raise
-        try:
+            if self._store is not None:
+                self._watch(lambda most: work.wait(timedelta(seconds=most)), work.is_completed)
             work.wait()
+        except SwitchGNNError:
+            # Leaving the group would wait for it. Gloo closes all connections of a receiver that
+            # waits for too long.
+            with suppress(RuntimeError, ValueError):
+                never = dist.irecv(torch.empty(1), (dist.get_rank() + 1) % dist.get_world_size())
+                never and never.wait(timedelta(milliseconds=1))
+            raise
         except RuntimeError:
             self.check()
             raise
 
     def result(self, future: "Future[Result]") -> Result:
-        """Wait for the result of another thread, and raise as :meth:`enter` does."""
-        if self._store is not None:
-            self._wait(partial(_done, future))
+        """Wait for the result of another thread, and raise as :meth:`check` does."""
         try:
+            if self._store is not None:
+                self._watch(future.exception, future.done)
             return future.result()
-        except HostError as error:
-            for _ in range(_LOOKS if error.workers and self._store is not None else 0):
-                self.check()
-                time.sleep(_PERIOD)
+        except HostError:
+            self.check()
             raise
-
-    def check_together(self, meet: Callable[[], object]) -> None:
-        """Check as all workers do, which `meet` lets pass when all have posted."""
-        self._post()
-        meet()
-        self.check(every=True)
 
     def leave(self) -> None:
         """Post that this worker has left the job."""
-        self._post(left=True)
-
-    def check(self, *, every: bool = False) -> None:
-        """Post the operation of this worker, and raise as :meth:`enter` does.
-
-        `every`: look at all others, and not just at the next one that is as far.
-        """
-        if self._group is None:
-            return
-        if self._posted < self._number:
-            self._post()
-            self._posted = self._number
-        # The first one that is as far looks at the next one itself.
-        for ahead in range(1, self.workers):
-            other = (self.worker + ahead) % self.workers
-            posted = self._posted_by(other)
-            if posted is not None:
-                self._compare(other, posted)
-                if posted.number >= self._number and not every:
-                    break
-        if (failure := word_left(self._group)) is not None:
-            raise failure
-
-    def _agree(self, store: Store, words: str) -> None:
-        at = f"agreed/{self._number}"
-        first = store.compare_set(at, "", json.dumps([self.worker, words])).decode()
-        other, theirs = json.loads(first)
-        self._post()  # at once, for those that are in another operation
-        if theirs != words:
-            self._compare(other, _Made(self._number, left=False, words=[theirs]))
-        if store.add(f"{at}/there", 1) == self.workers:
-            store.set(f"{at}/all", "")
-        until = time.monotonic() + self._limit
-
-        def all_there(seconds: float) -> bool:
-            pause, look = _SHORTEST, time.monotonic() + seconds
-            while not (there := store.check([f"{at}/all"])) and time.monotonic() < look:
-                time.sleep(pause)
-                pause = min(2 * pause, _LONGEST)
-            if not there and look > until:
-                raise LostWorkerError(
-                    f"Worker {self.worker} has waited {self._limit:g} s for the others before "
-                    f"{words}: look at their errors, or raise the timeout if they only compute."
-                )
-            return there
-
-        self._wait(all_there)
-
-    def _wait(self, over: Callable[[float], bool]) -> None:
-        seconds = _PATIENCE
-        while not over(seconds):
-            self.check()
-            seconds = _PERIOD
-
-    def _post(self, *, left: bool = False) -> None:
         # The worker that holds the store may have ended.
         with suppress(RuntimeError):
             if self._store is not None:
-                made = _Made(self._number, left, list(self._words))
-                self._store.set(f"made/{self.worker}", json.dumps(made))
+                self._post(self._store, left=True)
 
-    def _posted_by(self, other: int) -> _Made | None:
+    def check(self, *, every: bool = False) -> None:
+        """Raise OutOfStepError or LostWorkerError if others do something else, or have left.
+
+        `every`: of all others, and not just of the next one that is as far.
+        """
+        if self._store is None:
+            return
         with suppress(RuntimeError):
-            if self._store is not None and self._store.check([f"made/{other}"]):
-                return _Made(*json.loads(self._store.get(f"made/{other}")))
-        return None
+            self._post(self._store)
+            for ahead in range(1, self.workers):
+                other = (self.worker + ahead) % self.workers
+                if self._store.check([f"made/{other}"]):
+                    posted = json.loads(self._store.get(f"made/{other}"))
+                    self._compare(other, **posted)
+                    # It looks at those that come after it.
+                    if posted["made"][-1][0] >= self._made[-1][0] and not every:
+                        break
+            if (failure := word_left()) is not None:
+                raise failure
 
-    def _compare(self, other: int, posted: _Made) -> None:
-        own = dict(_Made(self._number, left=False, words=list(self._words)).by_number())
-        for number, words in posted.by_number():
+    def _watch(self, over: Callable[[float], object], done: Callable[[], bool]) -> None:
+        for seconds in chain([_PATIENCE], repeat(_PERIOD)):
+            with suppress(RuntimeError, FutureTimeoutError):
+                over(seconds)
+            if done():
+                return
+            self.check()
+
+    def _post(self, store: Store, *, left: bool = False) -> None:
+        store.set(f"made/{self.worker}", json.dumps({"left": left, "made": list(self._made)}))
+
+    def _compare(self, other: int, made: list[tuple[int, str]], *, left: bool) -> None:
+        own, (now, current) = dict(self._made), self._made[-1]
+        last, rule = made[-1][0], "all workers must make the same calls in the same order."
+        for number, words in made:
             if own.get(number, words) != words:
-                verb = "is" if number == self._number == posted.number else "was"
+                verb = "is" if number == now == last else "was"
                 (one, first), (two, then) = sorted([(self.worker, own[number]), (other, words)])
-                raise OutOfStepError(
-                    f"Worker {one} {verb} in {first}, and worker {two} in {then}: {_RULE}", [other]
-                )
-        if posted.left and posted.number < self._number:
-            raise OutOfStepError(
-                f"Worker {other} has left the job, and worker {self.worker} is in "
-                f"{self._words[-1]}: {_RULE}",
-                [other],
-            )
-
-    def _break_off(self) -> None:
-        """End the pending operations of Gloo, for which the group would wait when it is left."""
-        # Gloo closes all connections of a receiver that waits for too long.
-        with suppress(RuntimeError):
-            there = (dist.get_rank() + 1) % dist.get_world_size()
-            if (never := dist.irecv(torch.empty(1), there)) is not None:
-                never.wait(timedelta(milliseconds=1))
-
-
-def _completed(work: dist.Work, seconds: float) -> bool:
-    try:
-        work.wait(timedelta(seconds=seconds))
-    except RuntimeError:
-        return work.is_completed()
-    return True
-
-
-def _done(future: "Future[Result]", seconds: float) -> bool:
-    try:
-        future.exception(seconds)
-    except FutureTimeoutError:
-        return False
-    return True
+                what = f"Worker {one} {verb} in {first}, and worker {two} in {then}"
+                raise OutOfStepError(f"{what}: {rule}", [other])
+        if left and last < now:
+            what = f"Worker {other} has left the job, and worker {self.worker} is in {current}"
+            raise OutOfStepError(f"{what}: {rule}", [other])

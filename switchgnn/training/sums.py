@@ -162,17 +162,11 @@ class ExchangeClock:
 class RemoteSum:
     """Runs one exchange at a time, in the order of the calls, in a thread of its own.
 
-    All workers must launch the same exchanges in the same order, as `steps` checks. Use it as a
-    context manager.
+    All workers must launch the same exchanges in the same order. Use it as a context manager.
     """
 
     def __init__(
-        self,
-        transport: Transport,
-        staging: Staging | None = None,
-        *,
-        keep: float = 1.0,
-        steps: Steps | None = None,
+        self, transport: Transport, staging: Staging | None = None, *, keep: float = 1.0
     ) -> None:
         self.clock = ExchangeClock()
         self.ledger = Ledger()
@@ -184,7 +178,7 @@ class RemoteSum:
         self.columns = Columns(keep, self.new_tensor_id) if keep < 1 else None
         self.skipped: SkippedRows | None = None  # the rows that are sent less often; None: none
         self.transport = transport  # carries the rows
-        self.steps = steps or Steps()
+        self.steps = Steps()  # has the exchanges among the operations of all workers
         self._staging = staging or Staging()
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="exchange")
 

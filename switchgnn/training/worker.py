@@ -80,8 +80,8 @@ def train_as_worker(
             remote = BinnedSum(cast("DirectTransport", transport), training.bins)
         else:
             remote = RemoteSum(transport, keep=training.compression.keep)
+        steps = Steps(partition.worker, partition.workers)
         with remote:
-            steps = Steps(partition.worker, partition.workers)
             sums = GradientSums(first, remote.attending, reducer, machine, steps)
             divide = distribute_in_bins if binned else distribute
             cast("Callable[..., nn.Module]", divide)(

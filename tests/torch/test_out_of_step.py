@@ -102,5 +102,5 @@ def test_all_workers_end_within_seconds_and_name_both_sides(tmp_path):
         assert f", and worker 1 in {one}" in told[how][0] or not one
         assert told[how][1] == (told[how][0] if one else "")
     assert told["slow"] == told["spread"] == {0: "", 1: ""}
-    other = "Worker 1 has other weights than worker 0, first in two.lin_l.weight: "
+    other = "The weights of worker 1 differ from those of worker 0, first in two.lin_l.weight: "
     assert all(sentence.startswith(other) for sentence in told["apart"].values())

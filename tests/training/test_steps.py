@@ -3,6 +3,8 @@
 import threading
 import time
 from concurrent.futures import Future
+from datetime import timedelta
+from itertools import product
 
 import pytest
 
@@ -27,67 +29,90 @@ from tests.training.threads import ThreadSums  # noqa: E402
 RULE = ": all workers must make the same calls in the same order."
 
 
+class Gather:
+    """A gather of workers that are threads, as PyTorch has it."""
+
+    def __init__(self, pile, found):
+        self.pile, self.found = pile, found
+
+    def is_completed(self):
+        return len(self.pile) == len(self.found)
+
+    def wait(self, most=timedelta(seconds=60)):
+        until = time.monotonic() + most.total_seconds()
+        while not self.is_completed():
+            if time.monotonic() > until:
+                raise RuntimeError("Operation timed out!")
+            time.sleep(0.001)
+        for each, value in zip(self.found, self.pile, strict=True):
+            each.copy_(value)
+
+
 @pytest.fixture(autouse=True)
-def impatient(monkeypatch):
+def store(monkeypatch):
+    """The store of workers that are threads, and have little patience."""
+    store, piles, lock = dist.HashStore(), [[]], threading.Lock()
+
+    def all_gather(found, mine, **_):
+        with lock:
+            if len(piles[-1]) == len(found):
+                piles.append([])
+            piles[-1].append(mine)
+            return Gather(piles[-1], found)
+
+    monkeypatch.setattr(module, "_get_default_store", lambda: store)
+    monkeypatch.setattr(dist, "get_backend", lambda: "gloo")
+    monkeypatch.setattr(dist, "all_gather", all_gather)
     monkeypatch.setattr(module, "_PATIENCE", 0.1)
     monkeypatch.setattr(module, "_PERIOD", 0.05)
+    return store
 
 
-@pytest.fixture
-def store():
-    return dist.HashStore()
-
-
-def raised(store, makes):
+def raised(makes, known=""):
     """Return the sentences that workers raise; each makes calls, and waits in the last one."""
 
     def work(worker):
-        steps = Steps(worker, len(makes), store, limit=seconds_here(60))
+        steps = Steps(worker, len(makes), 0)
+        steps._known |= set(product(("", *known), known))
         with pytest.raises(OutOfStepError) as error:
-            makes[worker](steps)
+            enter(steps, makes[worker])
             steps.result(Future())
         return str(error.value)
 
     return set(together(work, len(makes)))
 
 
-def enter(*words):
-    return lambda steps: [steps.enter(each) for each in words]
+def enter(steps, words):
+    for each in words:
+        steps.enter(each)
 
 
-def test_an_operation_that_follows_another_one_for_the_first_time_is_agreed_on(store):
-    makes = [enter("a", "b"), enter("a", "b"), enter("a", "c")]
-    # Any of those that are right may be named.
-    assert raised(store, makes) <= {f"Worker {n} is in b, and worker 2 in c{RULE}" for n in (0, 1)}
+def test_an_operation_that_follows_another_one_for_the_first_time_is_agreed_on():
+    assert raised(["ab", "ab", "ac"]) <= {
+        # Any of those that are right may be named.
+        f"Worker {one} is in b, and worker 2 in c{RULE}"
+        for one in (0, 1)
+    }
 
 
-def test_workers_that_wait_in_other_operations_than_before_find_each_other(store):
-    usual = ("a", "b", "b", "c", "a")
-    makes = [enter(*usual, "b", "b"), enter(*usual, "b", "c")]
-    # As if all pairs of words were known.
-    known = {(one, other) for one in "abc" for other in "abc"}
-
-    def knowing(make):
-        def all_known(steps):
-            steps._known |= known | {("", "a")}
-            make(steps)
-
-        return all_known
-
-    found = raised(store, list(map(knowing, makes)))
-    assert found == {f"Worker 0 is in b, and worker 1 in c{RULE}"}
-    # Also where the other one is ahead.
-    makes = [enter(*usual, "c"), enter(*usual, "b", "c")]
-    found = raised(dist.HashStore(), list(map(knowing, makes)))
-    assert found == {f"Worker 0 was in c, and worker 1 in b{RULE}"}
+@pytest.mark.parametrize(
+    ("makes", "sentence"),
+    [
+        (["abbcabb", "abbcabc"], "Worker 0 is in b, and worker 1 in c"),
+        (["abbcac", "abbcabc"], "Worker 0 was in c, and worker 1 in b"),
+        (["a", "b" * 200], "Worker 0 was in a, and worker 1 in b"),
+    ],
+)
+def test_workers_that_wait_in_usual_operations_find_the_first_difference(makes, sentence):
+    assert raised(makes, known="abc") == {sentence + RULE}
 
 
-def test_usual_operations_do_not_use_the_store(store):
+def test_usual_operations_use_neither_store_nor_gathers():
     def work(worker):
-        steps = Steps(worker, 2, store, limit=seconds_here(60))
-        enter(*"abcabc")(steps)
-        steps._store = steps._group = object()
-        enter(*"abcabc")(steps)
+        steps = Steps(worker, 2, 0)
+        enter(steps, "abcabc")
+        steps._store = object()
+        enter(steps, "abcabc")
         done = Future()
         done.set_result(worker)
         return steps.result(done)
@@ -95,16 +120,15 @@ def test_usual_operations_do_not_use_the_store(store):
     assert together(work, 2) == [0, 1]
 
 
-def test_a_worker_that_has_left_is_named_and_one_that_computes_is_not(store):
-    one, other = (Steps(worker, 2, store, limit=seconds_here(60)) for worker in range(2))
-    together(lambda worker: enter("a", "b")([one, other][worker]), 2)
+def test_a_worker_that_has_left_is_named_and_one_that_computes_is_not():
+    one, other = (Steps(worker, 2, 0) for worker in range(2))
+    together(lambda worker: enter((one, other)[worker], "ab"), 2)
     other.check()
+    one._known.add(("b", "a"))
+    one.enter("a")
     later = Future()
     threading.Timer(0.5, later.set_result, args=(3,)).start()
     assert one.result(later) == 3
-    one._known.add(("b", "a"))
-    one.enter("a")
-    one.check()
     other.leave()
     with pytest.raises(OutOfStepError) as error:
         one.result(Future())
@@ -112,11 +136,10 @@ def test_a_worker_that_has_left_is_named_and_one_that_computes_is_not(store):
     assert error.value.workers == (1,)
 
 
-def test_what_another_worker_has_failed_of_ends_a_wait(store):
-    leave_word(store, 1, SwitchGNNError("Out of paper."))
-    one = Steps(0, 2, store)
+def test_the_failure_of_another_worker_ends_a_wait():
+    leave_word(1, SwitchGNNError("Out of paper."))
     with pytest.raises(LostWorkerError, match=r"^Worker 1 has failed: Out of paper\.$"):
-        one.result(Future())
+        Steps(0, 2, 0).result(Future())
 
 
 def test_an_exchange_ends_with_the_sums_that_wait_for_it():
@@ -131,11 +154,11 @@ def test_an_exchange_ends_with_the_sums_that_wait_for_it():
 
 def reduced(model_of, times=1, words="aaa"):
     """Reduce on three workers; return what each has raised, None for nothing."""
-    shared, store = (threading.Barrier(3, timeout=seconds_here(60)), []), dist.HashStore()
+    shared = (threading.Barrier(3, timeout=seconds_here(60)), [])
 
     def work(worker):
         sums = ThreadSums(shared, own=worker == 0)
-        sums._steps = Steps(worker, 3, store, limit=seconds_here(60))
+        sums._steps = Steps(worker, 3, 0)
         sums._steps._known.add(("", words[worker]))
         sums._steps.enter(words[worker])
         sums._compares, model = True, model_of(worker)
@@ -160,7 +183,7 @@ def test_other_weights_are_named_on_all_workers(dtype):
 
     assert reduced(lambda worker: model_of(worker, apart=False)) == [None] * 3
     assert set(reduced(model_of, times=2)) == {
-        "Workers 1, 2 have other weights than worker 0, first in 1.weight: call "
+        "The weights of workers 1, 2 differ from those of worker 0, first in 1.weight: call "
         "worker.spread(model) after reset_parameters(), or draw the same random numbers "
         "everywhere (torch.manual_seed)."
     }
@@ -176,7 +199,9 @@ def test_one_other_number_is_found_in_time_but_rounding_is_no_difference():
 
     assert reduced(lambda worker: model_of(worker, by=1e-6), times=6) == [None] * 3
     (sentence,) = set(reduced(model_of, times=5))
-    assert sentence.startswith("Worker 2 has other weights than worker 0, first in weight: ")
+    assert sentence.startswith(
+        "The weights of worker 2 differ from those of worker 0, first in weight: "
+    )
 
 
 def test_other_calls_that_have_met_are_found_by_the_next_reduction():
