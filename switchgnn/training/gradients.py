@@ -24,7 +24,7 @@ from switchgnn.host.reduce.reducer import Reducer
 from switchgnn.host.reduce.worker import FLOATS, INTEGERS, AllReduceTask, tensor_of
 from switchgnn.training.errors import LostWorkerError, OutOfStepError, TrainingError, collective
 from switchgnn.training.machine import Machine
-from switchgnn.training.steps import Steps, leave_word, word_left
+from switchgnn.training.steps import SharedSteps, leave_word, word_left
 
 # Weights are compared by these bits of a product, whose squares add up exactly in float32 for up to
 # 1,024 workers, of so many numbers of a parameter at a time.
@@ -100,7 +100,7 @@ class GradientSums:
         attending: Callable[[], AbstractContextManager[None]] = nullcontext,
         reducer: Reducer | None = None,
         machine: Machine | None = None,
-        steps: Steps | None = None,
+        steps: SharedSteps | None = None,
     ) -> None:
         self.seconds = 0.0  # the time spent adding so far
         self.gradients = 0  # numbers that were added up as gradients so far
@@ -108,7 +108,7 @@ class GradientSums:
         self._first = first
         self._attending = attending
         self._machine = machine
-        self._steps = steps or Steps()
+        self._steps = steps or SharedSteps()
         self._compares = steps is not None and reducer is None
         self._compared = 0  # how often weights have been compared
         self._alone = not dist.is_initialized() or dist.get_world_size() == 1

@@ -38,7 +38,7 @@ from switchgnn.training.layers.models import distribute
 from switchgnn.training.layers.norms import VertexSums
 from switchgnn.training.machine import Machine, local_processes, opened
 from switchgnn.training.partition import Partition
-from switchgnn.training.steps import Steps
+from switchgnn.training.steps import SharedSteps
 from switchgnn.training.sums import RemoteSum
 from switchgnn.training.worker import view_of
 
@@ -367,7 +367,7 @@ def join(
     with taking as seat, RemoteSum(seat.transport) as remote:
         number, workers = seat.partition.worker, seat.partition.workers
         # The processes of a machine compare their calls themselves.
-        remote.steps = Steps(number, workers, seat.session if seat.machine is None else None)
+        remote.steps = SharedSteps(number, workers, seat.session if seat.machine is None else None)
         view = view_of(number, seat.transport, remote)
         with serving_metrics(seat.metrics, view):
             yield Worker(seat, remote, seed)

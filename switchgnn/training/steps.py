@@ -51,7 +51,7 @@ def word_left() -> LostWorkerError | None:
     return None
 
 
-class Steps:
+class SharedSteps:
     """The operations of a worker, numbered and in words, compared with those of the others.
 
     `session`: of the job, whose workers meet in a process group of Gloo; None: nothing is compared.

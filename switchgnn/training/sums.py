@@ -26,7 +26,7 @@ from switchgnn.host.wire.link import Traffic
 from switchgnn.planner.direction import Direction
 from switchgnn.training.cache import SkippedRows
 from switchgnn.training.columns import Columns
-from switchgnn.training.steps import Steps
+from switchgnn.training.steps import SharedSteps
 
 
 @dataclass
@@ -178,18 +178,16 @@ class RemoteSum:
         self.columns = Columns(keep, self.new_tensor_id) if keep < 1 else None
         self.skipped: SkippedRows | None = None  # the rows that are sent less often; None: none
         self.transport = transport  # carries the rows
-        self.steps = Steps()  # has the exchanges among the operations of all workers
+        self.steps = SharedSteps()  # has the exchanges among the operations of all workers
         self._staging = staging or Staging()
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="exchange")
 
     def __enter__(self) -> "RemoteSum":
         return self
 
-    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
-        if error is None:
+    def __exit__(self, kind: object, *_: object) -> None:
+        if kind is None:
             self.steps.leave()
-        else:
-            self.transport.stop()
         self._thread.shutdown(cancel_futures=True)
 
     @contextmanager
@@ -231,7 +229,11 @@ class RemoteSum:
     def result(self, future: "Future[Callable[[], Tensor]]") -> Tensor:
         """Wait for an exchange and return its sums, float32[n, F]."""
         started = time.perf_counter()
-        sums = self.steps.result(future)
+        try:
+            sums = self.steps.result(future)
+        finally:
+            if not future.done():
+                self.transport.stop()
         self.clock.waiting += time.perf_counter() - started
         return sums()
 

@@ -19,7 +19,7 @@ from switchgnn.host.direct.kinds import copy_schedules  # noqa: E402
 from switchgnn.planner.direction import Direction  # noqa: E402
 from switchgnn.training import steps as module  # noqa: E402
 from switchgnn.training.errors import LostWorkerError, OutOfStepError  # noqa: E402
-from switchgnn.training.steps import Steps, leave_word  # noqa: E402
+from switchgnn.training.steps import SharedSteps, leave_word  # noqa: E402
 from switchgnn.training.sums import RemoteSum  # noqa: E402
 from tests.host.direct.crew import on_hub, random_case, together  # noqa: E402
 from tests.support.speed import seconds_here  # noqa: E402
@@ -72,7 +72,7 @@ def raised(makes, known=""):
     """Return the sentences that workers raise; each makes calls, and waits in the last one."""
 
     def work(worker):
-        steps = Steps(worker, len(makes), 0)
+        steps = SharedSteps(worker, len(makes), 0)
         steps._known |= set(product(("", *known), known))
         with pytest.raises(OutOfStepError) as error:
             enter(steps, makes[worker])
@@ -109,7 +109,7 @@ def test_workers_that_wait_in_usual_operations_find_the_first_difference(makes, 
 
 def test_usual_operations_use_neither_store_nor_gathers():
     def work(worker):
-        steps = Steps(worker, 2, 0)
+        steps = SharedSteps(worker, 2, 0)
         enter(steps, "abcabc")
         steps._store = object()
         enter(steps, "abcabc")
@@ -121,7 +121,7 @@ def test_usual_operations_use_neither_store_nor_gathers():
 
 
 def test_a_worker_that_has_left_is_named_and_one_that_computes_is_not():
-    one, other = (Steps(worker, 2, 0) for worker in range(2))
+    one, other = (SharedSteps(worker, 2, 0) for worker in range(2))
     together(lambda worker: enter((one, other)[worker], "ab"), 2)
     other.check()
     one._known.add(("b", "a"))
@@ -139,16 +139,18 @@ def test_a_worker_that_has_left_is_named_and_one_that_computes_is_not():
 def test_the_failure_of_another_worker_ends_a_wait():
     leave_word(1, SwitchGNNError("Out of paper."))
     with pytest.raises(LostWorkerError, match=r"^Worker 1 has failed: Out of paper\.$"):
-        Steps(0, 2, 0).result(Future())
+        SharedSteps(0, 2, 0).result(Future())
 
 
 def test_an_exchange_ends_with_the_sums_that_wait_for_it():
     graph, assignment = random_case(20, 60, 2, 3, directed=False)
     transport, _ = on_hub(copy_schedules(graph, assignment, 2))
     rows, started = torch.zeros(transport.vertices, 2), time.monotonic()
-    with pytest.raises(KeyboardInterrupt), RemoteSum(transport) as remote:
-        remote.submit(rows, Direction.FORWARD)
-        raise KeyboardInterrupt
+    with pytest.raises(LostWorkerError), RemoteSum(transport) as remote:
+        exchange = remote.submit(rows, Direction.FORWARD)
+        leave_word(1, KeyboardInterrupt())
+        remote.steps = SharedSteps(0, 2, 0)
+        remote.result(exchange)
     assert time.monotonic() - started < seconds_here(5)
 
 
@@ -158,7 +160,7 @@ def reduced(model_of, times=1, words="aaa"):
 
     def work(worker):
         sums = ThreadSums(shared, own=worker == 0)
-        sums._steps = Steps(worker, 3, 0)
+        sums._steps = SharedSteps(worker, 3, 0)
         sums._steps._known.add(("", words[worker]))
         sums._steps.enter(words[worker])
         sums._compares, model = True, model_of(worker)
