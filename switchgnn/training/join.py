@@ -250,9 +250,6 @@ class Worker:
 
         Returns:
             The sum of the losses of all workers; 0 without any.
-
-        Raises:
-            OutOfStepError: workers have other weights than worker 0, or make other calls.
         """
         share = torch.zeros(1) if loss is None else loss.detach().reshape(1)
         (total,) = self._sums.add_with_gradients(model, share)

@@ -105,8 +105,7 @@ class SharedSteps:
                 self._watch(lambda most: work.wait(timedelta(seconds=most)), work.is_completed)
             work.wait()
         except SwitchGNNError:
-            # Leaving the group would wait for it. Gloo closes all connections of a receiver that
-            # waits for too long.
+            # Leaving the group would wait for it; a receiver that times out ends all at once.
             with suppress(RuntimeError, ValueError):
                 never = dist.irecv(torch.empty(1), (dist.get_rank() + 1) % dist.get_world_size())
                 never and never.wait(timedelta(milliseconds=1))

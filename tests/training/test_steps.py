@@ -207,13 +207,7 @@ def test_one_other_number_is_found_in_time_but_rounding_is_no_difference():
 
 
 def test_other_calls_that_have_met_are_found_by_the_next_reduction():
-    def model_of(_):
-        model = nn.Linear(1, 1)
-        nn.init.ones_(model.weight)
-        nn.init.ones_(model.bias)
-        return model
-
-    assert set(reduced(model_of, words="aba")) == {
+    assert set(reduced(lambda _: nn.LayerNorm(2), words="aba")) == {
         f"Worker 0 was in a, and worker 1 in b{RULE}",
         f"Worker 1 was in b, and worker 2 in a{RULE}",
     }
