@@ -209,6 +209,11 @@ class HybridTransport(InNetworkExchange):
         """Answer other hosts that may have missed the last acknowledgements."""
         self._hosts.attend(until)
 
+    def stop(self) -> None:
+        """End both exchanges in another thread; see ``Transport.stop``."""
+        super().stop()
+        self._hosts.stop()
+
     def next_epoch(self) -> None:
         """Begin another epoch between the hosts; nothing is sampled."""
         self._hosts.next_epoch()

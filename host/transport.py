@@ -133,6 +133,10 @@ class Transport(Protocol):
         """Answer workers that may have missed our last frames, while nothing is exchanged."""
         return
 
+    def stop(self) -> None:
+        """Make an exchange in another thread raise TransportError, now and from now on."""
+        return
+
     def next_epoch(self) -> None:
         """Begin another epoch: a transport that samples draws again."""
         return

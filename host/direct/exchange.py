@@ -22,7 +22,7 @@ from switchgnn.host.direct.frames import (
 )
 from switchgnn.host.direct.framing import Framing, Runs
 from switchgnn.host.direct.outbox import Cargo, Outbox, asking_frames
-from switchgnn.host.errors import LinkError, named_workers
+from switchgnn.host.errors import LinkError, TransportError, named_workers
 from switchgnn.host.pace import Pace
 from switchgnn.host.round_trip import RoundTrip
 from switchgnn.host.status import DirectCounters
@@ -71,6 +71,7 @@ class DirectExchange:
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         self.counters = DirectCounters()
+        self.stopped = False  # whether exchanges must end, see `Transport.stop`
         self._worker = worker
         self._link = link
         self._pace = pace = framing.paced(pace)
@@ -167,6 +168,8 @@ class DirectExchange:
 
     def step(self, longest: float = float("inf")) -> bool:
         """Send and receive a little, at most `longest` seconds; return whether there is news."""
+        if self.stopped:
+            raise TransportError("The exchange was stopped.")
         while not self._handed.empty():
             self._accept(self._handed.get())
         now = self._clock.now()

@@ -231,6 +231,10 @@ class DirectTransport(Transport):
         while not until():
             self._exchange.step(_GLANCE)
 
+    def stop(self) -> None:
+        """End an exchange in another thread; see ``Transport.stop``."""
+        self._exchange.stopped = True
+
     def finish(self) -> None:
         """Wait until all rounds are complete."""
         self._wait_until(lambda: self._exchange.all_complete)

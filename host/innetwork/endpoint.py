@@ -43,6 +43,7 @@ class Endpoint:
         self.narrow = False  # whether frames have the fewest bits that hold their numbers
         # whether a source contributes differently to different sums, as with a cache
         self.per_sum = False
+        self.stopped = False  # whether exchanges must end, see `Transport.stop`
 
     def send(self, header: Header, body: bytes = b"") -> None:
         """Send one packet of this session to the switch."""

@@ -477,6 +477,10 @@ class InNetworkExchange(Transport):
         self._responder.serve(self._round, work.blocks, outgoing.contribution)
         return outgoing
 
+    def stop(self) -> None:
+        """End an exchange in another thread; see ``Transport.stop``."""
+        self._endpoint.stopped = True
+
     @property
     def status(self) -> ExchangeStatus:
         """The current progress; safe to read from other threads."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from switchgnn.base.array_types import Int32s
-from switchgnn.host.errors import named_workers
+from switchgnn.host.errors import TransportError, named_workers
 from switchgnn.host.innetwork.barrier import Barrier, Following, Meeting, opening, where
 from switchgnn.host.innetwork.endpoint import Endpoint
 from switchgnn.host.innetwork.errors import ExchangeTimeoutError
@@ -141,6 +141,8 @@ class UnitExchange:
         now = self._clock.now()
         deadline, heartbeat_at = now + self._pace.timeout, now + self._heartbeat_interval
         while self._goes_on(current):
+            if self._endpoint.stopped:
+                raise TransportError("The exchange was stopped.")
             unfinished = self._unfinished()
             pending = self._barrier.tend()
             more = self._send_some(now)

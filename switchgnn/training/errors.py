@@ -22,6 +22,14 @@ class LostWorkerError(TrainingError):
     """Another worker has ended, or cannot be reached."""
 
 
+class OutOfStepError(TrainingError):
+    """Workers make different calls, or one has left before the others; `workers`: the others."""
+
+    def __init__(self, message: str, workers: Iterable[int]) -> None:
+        super().__init__(message)
+        self.workers = tuple(workers)
+
+
 @contextmanager
 def collective() -> Iterator[None]:
     """Raise LostWorkerError if the others cannot be reached in the block, as when one has ended."""

@@ -5,8 +5,8 @@ Gloo works on the CPU; tensors on other devices are copied.
 
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
@@ -17,16 +17,22 @@ import torch.distributed as dist
 from torch import Tensor, nn
 from torch.distributed.distributed_c10d import Store
 
-from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.tasks import EventWriter, run_task
+from switchgnn.host.errors import named_workers
 from switchgnn.host.pace import Pace
 from switchgnn.host.reduce.reducer import Reducer
 from switchgnn.host.reduce.worker import FLOATS, INTEGERS, AllReduceTask, tensor_of
-from switchgnn.training.errors import LostWorkerError, TrainingError, collective
+from switchgnn.training.errors import LostWorkerError, OutOfStepError, TrainingError, collective
 from switchgnn.training.machine import Machine
+from switchgnn.training.steps import SharedSteps, leave_word, word_left
 
-# The key of the first failure in the store, and the most letters of its message.
-_FAILED, _MOST_LETTERS = "failed", 1000
+# Weights are compared by these bits of a product, whose squares add up exactly in float32 for up to
+# 1,024 workers, of so many numbers of a parameter at a time.
+_BITS, _FROM, _SLICE = 7, (27, 34, 41, 48), 1 << 13
+_ODD = 0x1E3779B97F4A7C15  # in a product by it, the highest bits depend on all
+_INTEGERS = {1: torch.int8, 2: torch.int16, 4: torch.int32}
+# A difference below this share of the average number is due to the rounding of other processors.
+_ROUNDING = 0.01
 
 
 def timeout_of(pace: Pace) -> timedelta:
@@ -56,9 +62,9 @@ def together(
     try:
         yield
     except LostWorkerError as lost:
-        raise _word_left(store) or lost from None
+        raise word_left() or lost from None
     except BaseException as error:
-        _leave_word(store, rank if worker is None else worker, error)
+        leave_word(rank if worker is None else worker, error)
         raise
     finally:
         dist.destroy_process_group()
@@ -80,26 +86,12 @@ def together_in_file(file: Path, rank: int, size: int, pace: Pace) -> Iterator[N
         yield
 
 
-def _leave_word(store: Store, worker: int, error: BaseException) -> None:
-    why = str(error) if isinstance(error, SwitchGNNError) else type(error).__name__
-    # The store itself may be unreachable.
-    with suppress(RuntimeError):
-        store.compare_set(_FAILED, "", f"Worker {worker} has failed: {why}"[:_MOST_LETTERS])
-
-
-def _word_left(store: Store) -> LostWorkerError | None:
-    with suppress(RuntimeError):
-        if store.check([_FAILED]):
-            why = store.get(_FAILED).decode(errors="replace")
-            return LostWorkerError("".join(each if each.isprintable() else " " for each in why))
-    return None
-
-
 class GradientSums:
     """Sums over all workers, and broadcasts from worker 0, whose rank is ``first``.
 
     `reducer`: adds up gradients of float32 in the switch; None: Gloo does. `machine`: the processes
-    of the worker's machine, which add up first.
+    of the worker's machine, which add up first. `steps`: the worker's; None: nothing is compared
+    with the other workers.
     """
 
     def __init__(
@@ -108,6 +100,7 @@ class GradientSums:
         attending: Callable[[], AbstractContextManager[None]] = nullcontext,
         reducer: Reducer | None = None,
         machine: Machine | None = None,
+        steps: SharedSteps | None = None,
     ) -> None:
         self.seconds = 0.0  # the time spent adding so far
         self.gradients = 0  # numbers that were added up as gradients so far
@@ -115,43 +108,91 @@ class GradientSums:
         self._first = first
         self._attending = attending
         self._machine = machine
+        self._steps = steps or SharedSteps()
+        self._compares = steps is not None and reducer is None
+        self._compared = 0  # how often weights have been compared
         self._alone = not dist.is_initialized() or dist.get_world_size() == 1
 
-    def add_with_gradients(
-        self, parameters: Iterable[nn.Parameter], shares: Tensor
-    ) -> tuple[float, ...]:
+    def add_with_gradients(self, model: nn.Module, shares: Tensor) -> tuple[float, ...]:
         """Replace every gradient by its sum over all workers, and return the sums of some numbers.
 
         `shares`: [k], of about the size of gradients, as the switch adds them in the same groups.
+
+        Raises:
+            OutOfStepError: another worker has other weights, or has made other calls.
         """
         shares = shares.detach()
         if self._alone:
             return tuple(map(float, shares))
-        gradients = []
+        gradients, parameters = [], list(model.parameters())
         for parameter in parameters:
             if parameter.requires_grad:
                 if parameter.grad is None:
                     parameter.grad = torch.zeros_like(parameter)
+                if parameter.grad.is_sparse:
+                    name = next(n for n, each in model.named_parameters() if each is parameter)
+                    raise TrainingError(
+                        f"The gradient of {name} is sparse, and workers add up whole ones: leave "
+                        "out sparse=True."
+                    )
                 gradients.append(parameter.grad)
         device = gradients[0].device if gradients else shares.device
-        flat = torch.cat([each.reshape(-1).to(device) for each in (*gradients, shares)])
-        self.gradients += flat.numel()
-        self._add(flat, self._reduce if self._reducer is None else self._reduce_in_switch)
+        # It makes a sum of numbers of fewer bits one of float32.
+        digest = [self._digest(parameters)] if self._compares else []
+        flat = torch.cat([each.reshape(-1).to(device) for each in (*gradients, shares, *digest)])
         sizes = [gradient.numel() for gradient in gradients]
-        for gradient, total in zip(
-            gradients, torch.split(flat[: -len(shares)], sizes), strict=True
-        ):
+        offset = sum(sizes)
+        count = offset + len(shares)
+        self.gradients += count
+        reduce = self._reduce if self._reducer is None else self._reduce_in_switch
+        self._add(flat, reduce, f"the gradients ({count} numbers")
+        for gradient, total in zip(gradients, torch.split(flat[:offset], sizes), strict=True):
             gradient.copy_(total.view_as(gradient))
-        return tuple(map(float, flat[-len(shares) :]))
+        told = flat[offset:].tolist()
+        if digest and not _same(told[len(shares) :]):
+            self._find_difference(model)
+        return tuple(told[: len(shares)])
+
+    def _digest(self, parameters: list[nn.Parameter]) -> Tensor:
+        """Return 1, whole numbers and their squares, each time of another slice; see `_same`."""
+        parameters.sort(key=Tensor.numel, reverse=True)
+        turn, total = self._compared, self._steps.checksum
+        if parameters:
+            flat = parameters[turn % len(parameters)].detach().reshape(-1)
+            bits = flat.view(_INTEGERS.get(flat.element_size(), torch.int64))
+            start = turn // len(parameters) * _SLICE % max(1, len(bits))
+            total += int(bits[start : start + _SLICE].sum())
+        self._compared += 1
+        numbers = [total * _ODD >> bit & (1 << _BITS) - 1 for bit in _FROM]
+        return torch.tensor([1, *numbers, *(number**2 for number in numbers)], dtype=torch.float32)
+
+    def _find_difference(self, model: nn.Module) -> None:
+        """Raise OutOfStepError on all workers, where weights or calls differ but by rounding."""
+        for name, parameter in model.named_parameters():
+            own, apart = parameter.detach().double(), torch.zeros(self._steps.workers)
+            first = self.spread(own.clone())
+            most = _ROUNDING * float(first.abs().sum()) / max(1, first.numel())
+            same = torch.allclose(own, first, rtol=0, atol=most, equal_nan=True)
+            apart[self._steps.worker] = not same
+            if others := self.add(apart).nonzero().flatten().tolist():
+                raise OutOfStepError(
+                    f"The weights of {named_workers(others)} differ from those of worker 0, first "
+                    f"in {name}: call worker.spread(model) after reset_parameters(), or draw the "
+                    "same random numbers everywhere (torch.manual_seed).",
+                    others,
+                )
+        self._steps.agree()
+        self._compares = False
 
     def add(self, values: Tensor) -> Tensor:
         """Replace the values by their sums over all workers, and return them."""
         if not self._alone:
-            self._add(values, self._reduce)
+            self._add(values, self._reduce, f"({values.numel()} numbers")
         return values
 
-    def _add(self, values: Tensor, reduce: Callable[[Tensor], None]) -> None:
+    def _add(self, values: Tensor, reduce: Callable[[Tensor], None], what: str) -> None:
         started = time.perf_counter()
+        self._steps.enter(f"the all-reduce of {what} of {values.dtype})", self._attending)
         if self._machine is None:
             _through_cpu(values, reduce)
         else:
@@ -162,11 +203,13 @@ class GradientSums:
     def spread(self, values: Tensor) -> Tensor:
         """Replace the values by those of worker 0, and return them."""
         if not self._alone:
+            words = f"the broadcast of {list(values.shape)} numbers of {values.dtype}"
+            self._steps.enter(words, self._attending)
             _through_cpu(values, self._broadcast)
         return values
 
     def spread_model(self, model: nn.Module) -> None:
-        """Give all workers the weights of worker 0."""
+        """Give all workers the weights and buffers of worker 0."""
         for tensor in (*model.parameters(), *model.buffers()):
             self.spread(tensor)
 
@@ -189,11 +232,19 @@ class GradientSums:
     def _reduce(self, values: Tensor) -> None:
         machine = self._machine
         with nullcontext() if machine else self._attending(), collective():
-            dist.all_reduce(values, group=machine and machine.leaders)
+            group = machine and machine.leaders
+            self._steps.wait(dist.all_reduce(values, group=group, async_op=True))
 
     def _broadcast(self, values: Tensor) -> None:
         with self._attending(), collective():
-            dist.broadcast(values, self._first)
+            self._steps.wait(dist.broadcast(values, self._first, async_op=True))
+
+
+def _same(sums: list[float]) -> bool:
+    """Return whether all workers had the same digest, by the sums of all."""
+    workers, half = sums[0], len(sums) // 2 + 1
+    pairs = zip(sums[1:half], sums[half:], strict=True)
+    return all(total * total == workers * squares for total, squares in pairs)
 
 
 def _through_cpu(values: Tensor, change: Callable[[Tensor], None]) -> None:

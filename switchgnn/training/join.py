@@ -6,7 +6,7 @@ import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, cast
 
@@ -39,6 +39,7 @@ from switchgnn.training.layers.norms import VertexSums
 from switchgnn.training.machine import Machine, local_processes, opened
 from switchgnn.training.partition import Partition
 from switchgnn.training.rows import VertexRows, over_gloo
+from switchgnn.training.steps import SharedSteps
 from switchgnn.training.sums import RemoteSum
 from switchgnn.training.worker import view_of
 
@@ -124,9 +125,9 @@ class Worker:
         self.remote = remote
         self._first = seat.first
         self._seed = seed
-        self._sums = GradientSums(seat.first, remote.attending, machine=seat.machine)
+        self._sums = GradientSums(seat.first, remote.attending, None, seat.machine, remote.steps)
         self._vertices = VertexSums(self._sums.add)
-        self._rows = VertexRows(seat.partition, over_gloo(remote.attending))
+        self._rows = VertexRows(seat.partition, over_gloo(remote.attending, remote.steps))
         self._cache: CacheControl | None = None
 
     def __deepcopy__(self, _: object) -> "Worker":
@@ -262,8 +263,12 @@ class Worker:
             The sum of the losses of all workers; 0 without any.
         """
         share = torch.zeros(1) if loss is None else loss.detach().reshape(1)
-        (total,) = self._sums.add_with_gradients(model.parameters(), share)
+        (total,) = self._sums.add_with_gradients(model, share)
         return total
+
+    def spread(self, model: nn.Module) -> None:
+        """Give all workers the weights and buffers of worker 0, as after ``reset_parameters()``."""
+        self._sums.spread_model(model)
 
     def sum(self, values: Tensor, *, dim: Literal[0] | None = None) -> Tensor:
         """Return the sums of values over all workers; gradients reach the values of all of them.
@@ -306,6 +311,10 @@ class Worker:
         Returns:
             [V, ...] on worker 0 and its CPU, None on the others.
         """
+        words = f"the gather of rows of {list(rows.shape[1:])} numbers of {rows.dtype}"
+        self.remote.steps.enter(words, self.remote.attending)
+        with collective():
+            self.remote.steps.agree()  # as the next operation waits without a look at others
         vertices = torch.from_numpy(self.partition.vertices)
         return gather_rows(rows, vertices, self.job.vertices, self._first)
 
@@ -351,6 +360,7 @@ def join(
     pace: Pace | None = None,
     faults: str = "",
     seed: int = 0,
+    timeout: float | None = None,
 ) -> Iterator[Worker]:
     """Take part in a job.
 
@@ -367,6 +377,8 @@ def join(
         pace: the limits of sending and waiting.
         faults: faults to inject on this worker's link, as for `--faults`.
         seed: of dropout, the same on all workers.
+        timeout: seconds that a worker waits for others that compute; None: those of `pace`, by
+            default 200. Others that make different calls, or have left, are found within seconds.
 
     Yields:
         The worker.
@@ -377,9 +389,16 @@ def join(
         NetworkError: the network file cannot be used.
         SwitchGNNError: any other failure of the worker.
     """
+    if timeout is not None:
+        pace = pace or Pace()
+        silence = min(pace.timeout, timeout)
+        pace = replace(pace, timeout=silence, skew=timeout - silence)
     taking = take_seat(job, network=network, session=session, pace=pace, faults=faults, seed=seed)
     with taking as seat, RemoteSum(seat.transport) as remote:
-        view = view_of(seat.partition.worker, seat.transport, remote)
+        number, workers = seat.partition.worker, seat.partition.workers
+        # The processes of a machine compare their calls themselves.
+        remote.steps = SharedSteps(number, workers, seat.session if seat.machine is None else None)
+        view = view_of(number, seat.transport, remote)
         with serving_metrics(seat.metrics, view):
             yield Worker(seat, remote, seed)
 

@@ -15,21 +15,27 @@ from torch.nn import functional
 from switchgnn.training.errors import TrainingError, collective
 from switchgnn.training.layers.halo import Copying
 from switchgnn.training.partition import Partition
+from switchgnn.training.steps import SharedSteps
 
 # Sends rows of a CPU tensor and returns those that arrive. The first list has the number of rows to
 # each rank, the second one that from each; rows are in the order of ranks.
 Exchange = Callable[[Tensor, list[int], list[int]], Tensor]
 
 
-def over_gloo(attending: Callable[[], AbstractContextManager[None]]) -> Exchange:
-    """Return the exchange of the process group; `attending`: as for ``GradientSums``."""
+def over_gloo(
+    attending: Callable[[], AbstractContextManager[None]], steps: SharedSteps
+) -> Exchange:
+    """Return the exchange of the process group; `attending`, `steps`: as for ``GradientSums``."""
 
     def exchange(rows: Tensor, give: list[int], take: list[int]) -> Tensor:
         if not dist.is_initialized() or dist.get_world_size() == 1:
             return rows
         found = rows.new_empty(sum(take), *rows.shape[1:])
+        words = f"the exchange of rows of {list(rows.shape[1:])} numbers of {rows.dtype}"
+        steps.enter(words, attending)
         with attending(), collective():
-            dist.all_to_all_single(_bytes(found), _bytes(rows), take, give)
+            sent = _bytes(found), _bytes(rows)
+            steps.wait(dist.all_to_all_single(*sent, take, give, async_op=True))
         return found
 
     return exchange

@@ -26,6 +26,7 @@ from switchgnn.host.wire.link import Traffic
 from switchgnn.planner.direction import Direction
 from switchgnn.training.cache import SkippedRows
 from switchgnn.training.columns import Columns
+from switchgnn.training.steps import SharedSteps
 
 
 @dataclass
@@ -172,17 +173,21 @@ class RemoteSum:
         self.new_tensor_id = itertools.count().__next__  # returns another such number at each call
         # the numbers of the tensors that layers exchange, see `Transport.aggregate`
         self.tensor_ids: dict[nn.Module, int] = {}
+        self.names: dict[int | None, str] = {}  # the layers of these tensors, in messages
         # those that are exchanged; None: all
         self.columns = Columns(keep, self.new_tensor_id) if keep < 1 else None
         self.skipped: SkippedRows | None = None  # the rows that are sent less often; None: none
         self.transport = transport  # carries the rows
+        self.steps = SharedSteps()  # has the exchanges among the operations of all workers
         self._staging = staging or Staging()
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="exchange")
 
     def __enter__(self) -> "RemoteSum":
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: object, *_: object) -> None:
+        if kind is None:
+            self.steps.leave()
         self._thread.shutdown(cancel_futures=True)
 
     @contextmanager
@@ -213,6 +218,9 @@ class RemoteSum:
         `tensor_id`: None: not sums are wanted but the rows, see `Transport.copies`. `whole`: all
         columns, where only some are exchanged.
         """
+        what = f"layer {self.names[tensor_id]}" if tensor_id in self.names else "rows"
+        words = f"the exchange of {what} ({direction.value}, {rows.shape[1]} columns)"
+        self.steps.enter(words, self.attending)
         on_host = self._staging.to_host(rows)
         return self._thread.submit(
             self._exchange, on_host, direction, rows.device, tensor_id, whole
@@ -221,7 +229,11 @@ class RemoteSum:
     def result(self, future: "Future[Callable[[], Tensor]]") -> Tensor:
         """Wait for an exchange and return its sums, float32[n, F]."""
         started = time.perf_counter()
-        sums = future.result()
+        try:
+            sums = self.steps.result(future)
+        finally:
+            if not future.done():
+                self.transport.stop()
         self.clock.waiting += time.perf_counter() - started
         return sums()
 

@@ -199,7 +199,7 @@ class Trainer:
         if following is not None:
             hits = self._right(outputs.detach())[self._masks[0]].sum()
             shares = torch.cat([shares, hits.reshape(1) / self._partition.total_train])
-        total, *accuracy = self._sums.add_with_gradients(self.model.parameters(), shares)
+        total, *accuracy = self._sums.add_with_gradients(self.model, shares)
         self._optimizer.step()
         if following is not None:
             following.note(*accuracy)

@@ -35,6 +35,7 @@ from switchgnn.training.layers.pyg_layers import own_code, templates_removed
 from switchgnn.training.machine import Machine, local_processes, opened
 from switchgnn.training.options import DeviceName, ModelOptions, ReduceBy, TrainOptions, own_device
 from switchgnn.training.partition import Partition, read_partition
+from switchgnn.training.steps import SharedSteps
 from switchgnn.training.sums import Ledger, RemoteSum
 from switchgnn.training.trainer import EpochReport, Trainer
 
@@ -79,8 +80,10 @@ def train_as_worker(
             remote = BinnedSum(cast("DirectTransport", transport), training.bins)
         else:
             remote = RemoteSum(transport, keep=training.compression.keep)
+        # Of several on a machine, only one knows whether the switch adds up.
+        steps = SharedSteps(partition.worker, partition.workers) if machine is None else None
         with remote:
-            sums = GradientSums(first, remote.attending, reducer, machine)
+            sums = GradientSums(first, remote.attending, reducer, machine, steps)
             divide = distribute_in_bins if binned else distribute
             cast("Callable[..., nn.Module]", divide)(
                 *(model, partition, remote),

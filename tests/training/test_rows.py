@@ -16,6 +16,7 @@ import torch_geometric.nn as pyg
 from switchgnn.training.errors import TrainingError
 from switchgnn.training.partition import partition_dataset
 from switchgnn.training.rows import VertexRows, over_gloo
+from switchgnn.training.steps import SharedSteps
 from tests.support.speed import seconds_here
 from tests.training.gathering import in_threads
 from tests.training.helpers import refusal
@@ -109,7 +110,7 @@ def test_a_worker_takes_rows_of_any_type_by_ids_of_any_shape():
 def alone():
     """The rows of the only worker, which needs no process group."""
     (part,) = partition_dataset(DATA, np.zeros(V, np.int64))
-    return VertexRows(part, over_gloo(nullcontext))
+    return VertexRows(part, over_gloo(nullcontext, SharedSteps()))
 
 
 def test_one_worker_has_all_rows():

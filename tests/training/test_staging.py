@@ -201,7 +201,7 @@ class TestOnAGpu:
         sums, model = OnCpu(), torch.nn.Linear(2, 1).to(device)
         loss = model(torch.ones(1, 2, device=device)).sum()
         loss.backward()
-        assert sums.add_with_gradients(model.parameters(), loss.reshape(1)) == (float(2 * loss),)
+        assert sums.add_with_gradients(model, loss.reshape(1)) == (float(2 * loss),)
         assert (model.weight.grad == 2).all()
         assert (sums.spread(torch.ones(3, device=device)) == 2).all()
         assert set(sums.seen) == {CPU}

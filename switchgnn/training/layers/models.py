@@ -160,6 +160,7 @@ def distribute(
         if make is not None:
             remote.tensor_ids[module] = remote.new_tensor_id()
             tensor_id = remote.tensor_ids[module]
+            remote.names[tensor_id] = name or type(module).__name__
             inputs = partial(framework.rows, called)
             keep = keeps if precompute else None
             SummedForward(module, make, inputs, sums, keep=keep, tensor_id=tensor_id)
