@@ -61,6 +61,7 @@ def test_each_process_takes_its_share_of_the_cores(
 SCRIPT = r"""
 import os, sys
 from pathlib import Path
+from types import SimpleNamespace
 import torch
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.host.pace import Pace
@@ -210,7 +211,8 @@ def test_a_recursion_without_an_end_is_bounded(file):
 @pytest.mark.skipif(cuda_missing() is None, reason="there is a GPU")
 def test_a_gpu_that_is_not_there(monkeypatch, capsys, tmp_path):
     for name in ("read_job", "read_network"):
-        monkeypatch.setattr(f"switchgnn.training.command.{name}", lambda _: None)
+        found = SimpleNamespace(classes=2)
+        monkeypatch.setattr(f"switchgnn.training.command.{name}", lambda _, found=found: found)
     monkeypatch.setattr(sys, "argv", ["train", str(tmp_path), "--device", "cuda"])
     with pytest.raises(SystemExit) as end:
         main()

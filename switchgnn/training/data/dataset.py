@@ -260,7 +260,8 @@ def check_features(features: NDArray[np.float32], name: str, vertices: int) -> N
 
 def _check_labels(data: Dataset) -> None:
     labels, name = data.labels, data.name
-    if data.classes < int(data.multilabel):
+    labelled = data.multilabel or labels.max(initial=UNLABELLED) > UNLABELLED
+    if data.classes < int(labelled):
         raise DatasetError(f"Data set {name} has no classes.")
     if data.classes > MOST_CLASSES:
         raise DatasetError(
