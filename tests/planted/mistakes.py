@@ -333,7 +333,7 @@ GROUPS = {
         ),
         Mistake(
             "the bytes of a worker are counted at both ends of its link",
-            "switchgnn/commands/run/report.py",
+            "switchgnn/commands/run/job.py",
             "bytes_up=wire.up,",
             "bytes_up=wire.up + wire.down,",
             (f"{RUN}::test_any_number_of_workers[embedded-loopback-3]",),

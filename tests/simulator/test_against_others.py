@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from switchgnn.base.native import find_compiler
-from switchgnn.commands.run.job import run_job
-from switchgnn.commands.run.report import RunOptions
+from switchgnn.commands.run.job import RunOptions, run_job
 from switchgnn.host import Pace, round_trip
 from switchgnn.host.congestion import CongestionWindow
 from switchgnn.host.direct import Framing, copy_schedules, partial_schedules

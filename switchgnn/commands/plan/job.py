@@ -30,7 +30,6 @@ from switchgnn.host.wire.header import BARRIER_FRAME_BYTES, WIDEST
 from switchgnn.p4src import load_program
 from switchgnn.planner.blocks.mlgp import MIN_SLOTS
 from switchgnn.planner.build import build_resolved
-from switchgnn.planner.costs.bounds import PacketCounts, multicast_packets
 from switchgnn.planner.costs.forecast import (
     HOST,
     HOST_PARTIAL,
@@ -48,6 +47,8 @@ from switchgnn.planner.costs.host_seconds import packed_frames
 from switchgnn.planner.costs.report import (
     DirectionReport,
     LeafSpineDirection,
+    PacketCounts,
+    multicast_packets,
     report_direction,
     report_leaf_spine_direction,
 )

@@ -13,7 +13,7 @@ from rich.text import Text
 from switchgnn.base.interruptible import end_like_interrupted, wait_for_interrupt
 from switchgnn.base.options import CONGESTION, DATA, NETWORK, option, with_groups
 from switchgnn.commands.run import RunOptions, run_job
-from switchgnn.commands.run.report import RunReport
+from switchgnn.commands.run.job import RunReport
 from switchgnn.commands.shared.config_file import ConfigOption
 from switchgnn.commands.shared.console import (
     StepBars,

@@ -10,15 +10,16 @@ from switchgnn.planner import ORDER_STRATEGIES, PRESETS, Direction, load_graph
 from switchgnn.planner.costs import bounds as bounds_module
 from switchgnn.planner.costs import flow as plan_flow_module
 from switchgnn.planner.costs import flow as slots_module
-from switchgnn.planner.costs.bounds import (
+from switchgnn.planner.costs.report import (
+    Occupancy,
     arrival_order,
     host_based,
     least_with_partial_sums,
     multicast_packets,
     once_each,
+    report_direction,
     simulate_pool,
 )
-from switchgnn.planner.costs.report import Occupancy, report_direction
 from switchgnn.planner.costs.study import (
     largest_component,
     neighbour_counts,
