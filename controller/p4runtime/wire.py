@@ -78,11 +78,11 @@ def encode_rows(
             yield template.encode(data[start : start + batch])
 
 
-def encode_difference(change: RowsDifference, batch: int = BATCH) -> Iterator[Request]:
+def encode_difference(change: RowsDifference) -> Iterator[Request]:
     """Yield the requests for one table: deletions make room before insertions need it."""
-    yield from encode_rows(DELETE, change.delete, batch)
-    yield from encode_rows(MODIFY, change.modify, batch)
-    yield from encode_rows(INSERT, change.insert, batch)
+    yield from encode_rows(DELETE, change.delete)
+    yield from encode_rows(MODIFY, change.modify)
+    yield from encode_rows(INSERT, change.insert)
 
 
 def _template(kind: "p4r.Update.Type.ValueType", table: Table, example: UInt8s) -> _Template:

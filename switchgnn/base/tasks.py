@@ -5,7 +5,6 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from types import TracebackType
 from typing import IO, Any, TypeVar
 
 import msgspec
@@ -66,9 +65,8 @@ class Heartbeat:
     It is silent while the other threads take no processor time, as in a process that hangs.
     """
 
-    def __init__(self, events: EventWriter, every: float = _EVERY) -> None:
+    def __init__(self, events: EventWriter) -> None:
         self._events = events
-        self._every = every
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="heartbeat", daemon=True)
 
@@ -76,18 +74,13 @@ class Heartbeat:
         self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        _kind: type[BaseException] | None,
-        _error: BaseException | None,
-        _trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._stop.set()
         self._thread.join()
 
     def _run(self) -> None:
         known = _work_of_others()
-        while not self._stop.wait(self._every):
+        while not self._stop.wait(_EVERY):
             work = _work_of_others()
             if work - known < _LEAST_WORK:
                 continue
