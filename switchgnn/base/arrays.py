@@ -106,6 +106,7 @@ def read_npz(
     source: Path | bytes,
     kinds: Mapping[str, ArrayKind],
     *,
+    where: str = "",
     remedy: str,
     limit: UnpackLimit,
     others: str = "",
@@ -115,7 +116,7 @@ def read_npz(
     `limit`: on the bytes of all arrays that are read. `others`: a pattern of the names of further
     arrays that are ignored; others are refused.
     """
-    with _refusing(source, "", remedy), _opened(source, limit) as (file, _):
+    with _refusing(source, where, remedy), _opened(source, limit) as (file, _):
         # Of the packed file: what is packed twice gets no second allowance.
         size = len(source) if isinstance(source, bytes) else source.stat().st_size
         try:

@@ -65,8 +65,9 @@ class Heartbeat:
     It is silent while the other threads take no processor time, as in a process that hangs.
     """
 
-    def __init__(self, events: EventWriter) -> None:
+    def __init__(self, events: EventWriter, every: float = _EVERY) -> None:
         self._events = events
+        self._every = every
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="heartbeat", daemon=True)
 
@@ -80,7 +81,7 @@ class Heartbeat:
 
     def _run(self) -> None:
         known = _work_of_others()
-        while not self._stop.wait(_EVERY):
+        while not self._stop.wait(self._every):
             work = _work_of_others()
             if work - known < _LEAST_WORK:
                 continue

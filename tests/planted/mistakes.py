@@ -219,7 +219,7 @@ GROUPS = {
     LEAF_SPINE: (
         Mistake(
             "a training on leaves and spines is partitioned as for a star",
-            "switchgnn/commands/train/plan.py",
+            "switchgnn/commands/train/steps.py",
             "return PlanContext(self.workers, self.slots, leaf_spine=self.leaf_spine)",
             "return PlanContext(self.workers, self.slots)",
             (f"{LEAF_SPINE}::test_the_partition_knows_the_leaves[train]",),

@@ -14,7 +14,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from switchgnn.controller.p4runtime.wire import decode_rows
+from switchgnn.controller.p4runtime.rows import decode_rows
 from switchgnn.host.wire.header import fragment_words, lanes_of, payload_bytes
 from tests.controller.p4runtime.test_wire import LAYOUT, random_rows, response
 from tests.simulation.checks import CHECKS
