@@ -233,7 +233,7 @@ GROUPS = {
         ),
         Mistake(
             "blocks over leaves and spines take more slots of a spine than it has",
-            "switchgnn/planner/blocks/leaf_spine.py",
+            "switchgnn/planner/blocks/destination.py",
             "over.leaves + attached.spine_of(known.destination_id[rows])] = True",
             "over.leaves + attached.spine_of(known.destination_id[rows])] = False",
             (f"{BLOCKS}::test_no_switch_needs_more_slots_and_sums_are_exact",),

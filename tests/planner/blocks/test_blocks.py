@@ -8,16 +8,17 @@ import pytest
 from hypothesis import strategies as st
 
 from switchgnn.planner.blocks import destination as blocks_destination
-from switchgnn.planner.blocks import hypergraph as blocks_hypergraph
 from switchgnn.planner.blocks import mlgp as blocks_mlgp
 from switchgnn.planner.blocks.destination import (
     destination,
     destination_blocks,
     destination_cover,
+    has_mtkahypar,
+    hypergraph,
+    hypergraph_cover,
     number_ends,
     refine_for_cover,
 )
-from switchgnn.planner.blocks.hypergraph import has_mtkahypar, hypergraph, hypergraph_cover
 from switchgnn.planner.blocks.mlgp import mlgp
 from switchgnn.planner.blocks.refine import count_pairs, refine, side_by_side
 from switchgnn.planner.sending.cover import cover_edges, packets_up
@@ -185,7 +186,7 @@ def test_fewer_packets_than_the_paper(strategy, slots):
 
 def test_without_mtkahypar_the_sentence_says_what_to_install(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "mtkahypar", None)
-    assert not blocks_hypergraph.has_mtkahypar()
+    assert not blocks_destination.has_mtkahypar()
     with reports("[hypergraph]"):
         hypergraph(split(random_graph(50, 200, 0), 2), 10, 0)
 

@@ -8,10 +8,15 @@ import pytest
 from hypothesis import strategies as st
 
 from switchgnn.planner import PlannerError, boundary_edges, reference_sums, write_plan
-from switchgnn.planner.blocks import leaf_spine as module
-from switchgnn.planner.blocks.destination import destination, number_ends
-from switchgnn.planner.blocks.hypergraph import has_mtkahypar
-from switchgnn.planner.blocks.leaf_spine import BlocksOver, find_blocks_over, slots_needed
+from switchgnn.planner.blocks import destination as module
+from switchgnn.planner.blocks.destination import (
+    BlocksOver,
+    destination,
+    find_blocks_over,
+    has_mtkahypar,
+    number_ends,
+    slots_needed,
+)
 from switchgnn.planner.blocks.refine import count_pairs, fit_within, limits_of, refine_within
 from switchgnn.planner.check.files import PlanCheckError
 from switchgnn.planner.check.plan import check_plan
