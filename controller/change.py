@@ -12,15 +12,17 @@ from switchgnn.controller.p4runtime.rows import (
     DELETE,
     INSERT,
     MODIFY,
+    Request,
     Rows,
     RowsDifference,
     default_update,
     describe_key,
     difference,
+    encode_difference,
+    encode_messages,
     group_update,
     no_rows,
 )
-from switchgnn.controller.p4runtime.wire import Request, encode_difference, encode_messages
 
 Groups = Mapping[int, tuple[int, ...]]
 

@@ -14,8 +14,7 @@ from switchgnn.controller.controls.session import Session, SessionEntry
 from switchgnn.controller.counters import Counters, read_counters
 from switchgnn.controller.errors import ControllerError
 from switchgnn.controller.p4runtime.client import P4RuntimeClient
-from switchgnn.controller.p4runtime.rows import Record, table_entity
-from switchgnn.controller.p4runtime.wire import count_entities
+from switchgnn.controller.p4runtime.rows import Record, count_entities, table_entity
 
 
 @dataclass(frozen=True)

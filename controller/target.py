@@ -20,7 +20,7 @@ from switchgnn.controller.controls.session import Session, SessionEntry
 from switchgnn.controller.p4runtime.client import DEFAULT_DEADLINE, P4RuntimeClient, program_cookie
 from switchgnn.controller.p4runtime.connection import TlsOptions
 from switchgnn.controller.p4runtime.layout import Layout
-from switchgnn.controller.p4runtime.wire import Request
+from switchgnn.controller.p4runtime.rows import Request
 from switchgnn.controller.plan import SwitchPlan, leaf_spine_switch_plan, load_plan
 from switchgnn.p4src import Program
 from switchgnn.planner.partition.leaf_spine import LeafSpine

@@ -7,8 +7,7 @@ rate follows from the window: a window does not leave as one burst.
 """
 
 from switchgnn.base.clock import Clock
-from switchgnn.host.pace import Pace
-from switchgnn.host.round_trip import LONGEST_TIMEOUT, RoundTrip
+from switchgnn.host.pace import LONGEST_TIMEOUT, Pace, RoundTrip
 
 # In features. TCP grows by one segment of 1,448 bytes per round trip; next to it, a sender that
 # grows by one feature of 188 bytes starves.

@@ -1,8 +1,83 @@
-"""Bounds on sending and waiting, as the user gives them."""
+"""Bounds on sending and waiting, as the user gives them, and how long an answer may take."""
 
 from dataclasses import dataclass
 
-from switchgnn.host.round_trip import SHORTEST_TIMEOUT
+# All in seconds.
+_INITIAL = 0.05
+SHORTEST_TIMEOUT = 0.004
+LONGEST_TIMEOUT = 1.0
+# On lossy links questions are repeated no sooner.
+_MOST_OFTEN = 0.02
+# The weight of one question in the mean number of tries.
+_TRIES_WEIGHT = 0.25
+# Answered questions back off only up to 8 time-outs.
+_ATTEMPTS_WHEN_ANSWERED = 3
+
+
+class RoundTrip:
+    """Round-trip time of one worker, and time-outs that follow it, in seconds.
+
+    The estimator is that of TCP (RFC 6298): a smoothed round trip and its deviation.
+    """
+
+    def __init__(self, shortest: float = SHORTEST_TIMEOUT) -> None:
+        self._shortest = shortest
+        self._smoothed: float | None = None
+        self._deviation = 0.0
+        self._tries = 1.0
+
+    @property
+    def smoothed(self) -> float:
+        """The smoothed round trip; a guess before the first measurement."""
+        return _INITIAL if self._smoothed is None else self._smoothed
+
+    @property
+    def known(self) -> bool:
+        """Whether any was measured."""
+        return self._smoothed is not None
+
+    @property
+    def timeout(self) -> float:
+        """The seconds before an unanswered question is repeated for the first time."""
+        if self._smoothed is None:
+            return max(_INITIAL, self._shortest)
+        return min(LONGEST_TIMEOUT, max(self._shortest, self._smoothed + 4 * self._deviation))
+
+    def longest(self, legs: int = 1) -> float:
+        """Return the longest time between two repetitions of a question, in seconds.
+
+        The more tries questions needed lately, the shorter it is, so that as many answers are
+        expected within a timeout as without losses.
+        """
+        return max(self.timeout, _MOST_OFTEN, LONGEST_TIMEOUT / self._tries**legs)
+
+    def took(self, tries: float) -> None:
+        """Count how many times a question was asked until it was answered."""
+        self._tries += _TRIES_WEIGHT * (tries - self._tries)
+
+    def backed_off(self, attempts: int, *, bounded: bool = True, legs: int = 1) -> float:
+        """Double the time-out with each attempt, within bounds."""
+        timeout = self.timeout
+        if not bounded and self._smoothed is not None:
+            timeout = min(timeout, self._smoothed + 4 * self._deviation)
+        return float(min(self.longest(legs), timeout * 2 ** min(attempts, 10)))
+
+    def answered(self, attempts: int) -> int:
+        """Return the attempts to back off from after the answer "not yet".
+
+        Backing off is for a congested network, and an answer shows that it is not. The worker waits
+        for another worker, and the next question finds out if that one's packets were lost.
+        """
+        return min(attempts, _ATTEMPTS_WHEN_ANSWERED)
+
+    def measured(self, seconds: float) -> None:
+        """Take one round trip, never that of a repeated question (Karn)."""
+        if self._smoothed is None:
+            self._smoothed, self._deviation = seconds, seconds / 2
+            return
+        self._deviation += (abs(seconds - self._smoothed) - self._deviation) / 4
+        self._smoothed += (seconds - self._smoothed) / 8
+
 
 _LARGEST_GROUP = 8
 _LONGEST_INTERVAL = 0.5

@@ -19,8 +19,7 @@ from switchgnn.base.native import find_compiler
 from switchgnn.controller import P4RuntimeClient, program_cookie
 from switchgnn.controller.controls.fanout import Fanout
 from switchgnn.controller.p4runtime.layout import Layout
-from switchgnn.controller.p4runtime.rows import INSERT, Rows, Value, make_rows
-from switchgnn.controller.p4runtime.wire import encode_rows
+from switchgnn.controller.p4runtime.rows import INSERT, Rows, Value, encode_rows, make_rows
 from switchgnn.p4src import Program, load_program
 
 NAME = "entries"

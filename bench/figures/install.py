@@ -17,8 +17,7 @@ from bench.testbeds.workload import WORKERS, random_plan
 from switchgnn.controller import P4RuntimeClient, SwitchPlan, install, program_cookie, star_network
 from switchgnn.controller.controls.fanout import Fanout
 from switchgnn.controller.p4runtime.layout import Layout
-from switchgnn.controller.p4runtime.rows import INSERT
-from switchgnn.controller.p4runtime.wire import encode_rows
+from switchgnn.controller.p4runtime.rows import INSERT, encode_rows
 from switchgnn.p4src import load_program
 from switchgnn.planner import Plan
 from switchgnn.topologies import Target, Topology, socket_address

@@ -21,7 +21,7 @@ from switchgnn.host.registry import HOST, HOST_PARTIAL, SWITCH
 from switchgnn.topologies import FabricKind, Target
 
 if TYPE_CHECKING:
-    from switchgnn.commands.train.plan import TrainJob
+    from switchgnn.commands.train.steps import TrainJob
     from switchgnn.planner.plan.plan import Plan
     from switchgnn.training.data.dataset import Dataset
 
@@ -90,7 +90,7 @@ def run(settings: Settings) -> Iterator[ResultLine]:
 
 
 def _compared(settings: Settings, graph: str, layers: int, *, kept: bool) -> Iterator[ResultLine]:
-    from switchgnn.commands.train.plan import plan_of  # noqa: PLC0415
+    from switchgnn.commands.train.steps import plan_of  # noqa: PLC0415
     from switchgnn.training import load_dataset  # noqa: PLC0415
 
     data = load_dataset(graph)

@@ -20,8 +20,8 @@ from switchgnn.topologies import FabricKind, Target, usual_limits
 from switchgnn.topologies.forkserver import Forkserver
 
 if TYPE_CHECKING:
-    from switchgnn.commands.train.plan import TrainJob
     from switchgnn.commands.train.report import TrainReport
+    from switchgnn.commands.train.steps import TrainJob
     from switchgnn.training.data.dataset import Dataset
 
 WORKERS = 8
@@ -105,7 +105,7 @@ def train(job: "TrainJob", data: "Dataset") -> "TrainReport":
 
 def auto_job(setting: TrainingSetting, data: "Dataset") -> "TrainJob":
     """Return what `train --transport auto` does, which may leave destinations to the hosts."""
-    from switchgnn.commands.train.plan import predict_transport  # noqa: PLC0415
+    from switchgnn.commands.train.steps import predict_transport  # noqa: PLC0415
     from switchgnn.planner.presets import PlanRequest  # noqa: PLC0415
 
     job = replace(job_of(setting, SWITCH.name), request=PlanRequest(preset=AUTO))
@@ -116,7 +116,7 @@ def auto_job(setting: TrainingSetting, data: "Dataset") -> "TrainJob":
 
 def job_of(setting: TrainingSetting, transport: str) -> "TrainJob":
     """Return what a training does."""
-    from switchgnn.commands.train.plan import TrainJob  # noqa: PLC0415
+    from switchgnn.commands.train.steps import TrainJob  # noqa: PLC0415
     from switchgnn.planner.presets import PlanRequest  # noqa: PLC0415
     from switchgnn.training.options import ModelOptions, TrainOptions  # noqa: PLC0415
     from switchgnn.training.worker import Training, TrainTask  # noqa: PLC0415

@@ -10,9 +10,17 @@ from finsy.proto import p4r
 from switchgnn.controller.errors import PipelineMissingError, SwitchUnreachableError
 from switchgnn.controller.p4runtime import connection
 from switchgnn.controller.p4runtime.layout import Layout, Table, parse_p4info
-from switchgnn.controller.p4runtime.rows import Rows, parse_default, parse_group, table_entity
+from switchgnn.controller.p4runtime.rows import (
+    BATCH,
+    Request,
+    Rows,
+    decode_rows,
+    encode_messages,
+    parse_default,
+    parse_group,
+    table_entity,
+)
 from switchgnn.controller.p4runtime.rpc_errors import explain_write, explained
-from switchgnn.controller.p4runtime.wire import BATCH, Request, decode_rows, encode_messages
 from switchgnn.p4src import Program
 
 DEFAULT_DEADLINE = 10.0  # seconds

@@ -4,18 +4,13 @@ from switchgnn.host.direct.errors import DirectError, FramingError, ScheduleErro
 from switchgnn.host.direct.frames import PROTOCOL
 from switchgnn.host.direct.framing import Framing
 from switchgnn.host.direct.kinds import (
-    BinnedSchedule,
-    BinnedTransport,
     binned_schedules,
     copy_schedules,
     partial_schedules,
-    read_binned_schedule,
-    write_binned_schedule,
 )
 from switchgnn.host.direct.outbox import visit_order
 from switchgnn.host.direct.sampling import Sampling
 from switchgnn.host.direct.schedule import (
-    DirectSchedule,
     read_schedule,
     rows_per_pair,
     schedule_file,
@@ -26,10 +21,7 @@ from switchgnn.host.direct.transport import DirectTransport
 
 __all__ = [
     "PROTOCOL",
-    "BinnedSchedule",
-    "BinnedTransport",
     "DirectError",
-    "DirectSchedule",
     "DirectTransport",
     "Framing",
     "FramingError",
@@ -40,11 +32,9 @@ __all__ = [
     "binned_schedules",
     "copy_schedules",
     "partial_schedules",
-    "read_binned_schedule",
     "read_schedule",
     "rows_per_pair",
     "schedule_file",
     "visit_order",
-    "write_binned_schedule",
     "write_schedule",
 ]

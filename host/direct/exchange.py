@@ -23,8 +23,7 @@ from switchgnn.host.direct.frames import (
 from switchgnn.host.direct.framing import Framing, Runs
 from switchgnn.host.direct.outbox import Cargo, Outbox, asking_frames
 from switchgnn.host.errors import LinkError, TransportError, named_workers
-from switchgnn.host.pace import Pace
-from switchgnn.host.round_trip import RoundTrip
+from switchgnn.host.pace import Pace, RoundTrip
 from switchgnn.host.status import DirectCounters
 from switchgnn.host.wire.header import Header, Kind
 from switchgnn.host.wire.link import Link, Traffic

@@ -27,8 +27,7 @@ from switchgnn.host.direct.frames import (
     FrameOrder,
     Packet,
 )
-from switchgnn.host.pace import Pace
-from switchgnn.host.round_trip import RoundTrip
+from switchgnn.host.pace import Pace, RoundTrip
 from switchgnn.host.status import DirectCounters
 from switchgnn.host.wire.batches import FrameRows
 from switchgnn.host.wire.header import Header, Kind

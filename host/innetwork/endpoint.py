@@ -4,8 +4,7 @@ import secrets
 
 from switchgnn.base.clock import SYSTEM_CLOCK, Clock
 from switchgnn.host.congestion import CongestionWindow, StallClock
-from switchgnn.host.pace import Pace
-from switchgnn.host.round_trip import RoundTrip
+from switchgnn.host.pace import Pace, RoundTrip
 from switchgnn.host.status import InNetworkCounters
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.header import SESSION_MASK, Header

@@ -6,9 +6,9 @@ import numpy as np
 
 from switchgnn.base.array_types import Bools, Int64s
 from switchgnn.host.congestion import CongestionWindow
+from switchgnn.host.pace import RoundTrip
 from switchgnn.host.reduce.frames import FragmentFrames, SumRing
 from switchgnn.host.reduce.reduction import Reduction
-from switchgnn.host.round_trip import RoundTrip
 from switchgnn.host.wire.link import Link
 
 _NEVER = float("inf")

@@ -4,7 +4,6 @@ import threading
 from collections import deque
 from concurrent.futures import Future
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Any
 
 from numpy.typing import NDArray
@@ -88,12 +87,7 @@ class Reducer:
     def __enter__(self) -> "Reducer":
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
         self.close(abort=error is not None)
 
     def _run(self) -> None:

@@ -10,7 +10,7 @@ from switchgnn.base.clock import SYSTEM_CLOCK, Clock
 from switchgnn.host.congestion import CongestionWindow
 from switchgnn.host.heartbeat import HeartbeatBit
 from switchgnn.host.innetwork.errors import InNetworkError, RoundMismatchError, check_plan
-from switchgnn.host.pace import Pace
+from switchgnn.host.pace import Pace, RoundTrip
 from switchgnn.host.reduce.frames import (
     LAST_NUMBER,
     FragmentFrames,
@@ -29,7 +29,6 @@ from switchgnn.host.reduce.reduction import (
     check_tensor,
 )
 from switchgnn.host.reduce.timeout import SumTimeout
-from switchgnn.host.round_trip import RoundTrip
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.batches import FrameBatch
 from switchgnn.host.wire.header import (

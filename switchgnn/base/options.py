@@ -42,6 +42,11 @@ def option(
     return dataclasses.field(default=default, metadata={_OPTION: info})
 
 
+def flag(panel: str | None, text: str, *names: str, **more: Any) -> Any:  # noqa: ANN401
+    """Declare an option without a value, off by default; `names` are the `flags` of `option`."""
+    return option(panel, None, text, *names, default=False, shown=False, **more)
+
+
 def with_groups(command: Callable[..., None]) -> Callable[..., None]:
     """Replace each dataclass parameter of a Typer command by options, one for each field.
 

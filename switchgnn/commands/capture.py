@@ -15,7 +15,7 @@ import typer
 from switchgnn.base.interruptible import end_like_interrupted
 from switchgnn.base.names import no_such
 from switchgnn.base.network_file import read_network
-from switchgnn.base.options import OUTPUT, PACKETS, option, with_groups
+from switchgnn.base.options import OUTPUT, PACKETS, flag, option, with_groups
 from switchgnn.capture.envelopes import frames_in
 from switchgnn.capture.files import STANDARD_INPUT, CaptureFiles
 from switchgnn.capture.lines import details_of, line_of, object_of
@@ -161,12 +161,8 @@ class CaptureOptions:
     limit: int | None = option(
         PACKETS, "N", "End after N packets, or after N blocks of a summary.", min=1
     )
-    summary: bool = option(
-        OUTPUT, None, "Summarize the packets block by block.", "--summary", "--story", default=False
-    )
-    details: bool = option(
-        OUTPUT, None, "Show every field of each packet, with Scapy.", "--details", default=False
-    )
+    summary: bool = flag(OUTPUT, "Summarize the packets block by block.", "--summary", "--story")
+    details: bool = flag(OUTPUT, "Show every field of each packet, with Scapy.", "--details")
     as_json: bool = json_option("One JSON object per line, for a packet or a block.")
 
     def check(self, files: list[str] | None) -> None:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from switchgnn.base.options import option, with_groups
+from switchgnn.base.options import flag, option, with_groups
 from switchgnn.commands.shared.console import Steps
 from switchgnn.commands.shared.outputs import check_outputs
 from switchgnn.planner.graphs.load import load_graph
@@ -23,12 +23,8 @@ class ShardOptions:
         None, "N", "Make N shards, one for each process that partitions.", min=1
     )
     out: Path | None = option(None, "FOLDER", "Write the shards to this folder.")
-    ignore_weights: bool = option(
-        None,
-        None,
-        "Drop weights of edges, as `switchgnn plan` does.",
-        "--ignore-weights",
-        default=False,
+    ignore_weights: bool = flag(
+        None, "Drop weights of edges, as `switchgnn plan` does.", "--ignore-weights"
     )
     assign: Path | None = option(
         None, "FILE", "Partition the shards in `mpirun`, and write each vertex's worker (.npy)."

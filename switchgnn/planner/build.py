@@ -10,7 +10,7 @@ import numpy as np
 
 from switchgnn.base.array_types import Bools, Int32s, Integers
 from switchgnn.planner.arrays import distinct_pairs
-from switchgnn.planner.blocks.leaf_spine import find_blocks_over
+from switchgnn.planner.blocks.destination import find_blocks_over
 from switchgnn.planner.blocks.refine import number_side_by_side
 from switchgnn.planner.direction import Direction, find_directions
 from switchgnn.planner.errors import PlannerError

@@ -11,8 +11,7 @@ from typing import Any, Protocol
 from switchgnn.base.array_types import Int64s
 from switchgnn.base.machine import how_to_install
 from switchgnn.base.names import no_such
-from switchgnn.planner.blocks.hypergraph import has_mtkahypar
-from switchgnn.planner.blocks.leaf_spine import name_over
+from switchgnn.planner.blocks.destination import has_mtkahypar, name_over
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.graph import Graph
 from switchgnn.planner.lanes import BANK_LANES, LANES, ROWS, banks_of_slot

@@ -14,9 +14,13 @@ import numpy as np
 from switchgnn.base.array_types import Bools, Int32s
 from switchgnn.base.names import no_such
 from switchgnn.planner.arrays import distinct_pairs
-from switchgnn.planner.blocks.destination import destination, destination_cover
-from switchgnn.planner.blocks.hypergraph import hypergraph, hypergraph_cover
-from switchgnn.planner.blocks.leaf_spine import find_blocks_over
+from switchgnn.planner.blocks.destination import (
+    destination,
+    destination_cover,
+    find_blocks_over,
+    hypergraph,
+    hypergraph_cover,
+)
 from switchgnn.planner.blocks.mlgp import mlgp
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.boundary import BoundaryEdges

@@ -22,8 +22,7 @@ from switchgnn.softswitch.native.engine import (
     made_natively,
 )
 from switchgnn.softswitch.p4runtime.pipeline_config import PreparedProgram
-from switchgnn.softswitch.p4runtime.server import P4RuntimeServer, ServerTls
-from switchgnn.softswitch.p4runtime.service import P4RuntimeService
+from switchgnn.softswitch.p4runtime.server import P4RuntimeServer, P4RuntimeService, ServerTls
 from switchgnn.softswitch.ports import Port, PortSpec, QueueSettings, open_ports
 from switchgnn.softswitch.program import DROP_PORT
 from switchgnn.softswitch.state import ProgramState

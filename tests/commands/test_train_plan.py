@@ -9,7 +9,7 @@ pytest.importorskip("torch", reason="PyTorch is not installed")
 pytest.importorskip("torch_geometric", reason="PyTorch Geometric is not installed")
 
 from switchgnn.commands.train import steps as train
-from switchgnn.commands.train.plan import (
+from switchgnn.commands.train.steps import (
     TrainJob,
     embedded_seconds,
     plan_of,

@@ -8,7 +8,7 @@ import pytest
 from switchgnn.controller import P4RuntimeClient, read_counters
 from switchgnn.host.wire.header import BARRIER_FRAME_BYTES, BODY_AT, FEATURE_FRAME_BYTES
 from switchgnn.planner import Direction
-from switchgnn.planner.blocks.hypergraph import has_mtkahypar
+from switchgnn.planner.blocks.destination import has_mtkahypar
 from switchgnn.planner.build import build_resolved
 from switchgnn.planner.presets import KNOWN, PRESETS, PlanContext, PlanRequest, resolve_strategies
 from tests.end_to_end.conftest import VERTICES, WORKERS

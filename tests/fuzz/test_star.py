@@ -11,8 +11,7 @@ import pytest
 from switchgnn.base.network import mac_number
 from switchgnn.controller import P4RuntimeClient, install, read_counters
 from switchgnn.controller.controls.forward import FORWARD, Forward
-from switchgnn.controller.p4runtime.rows import INSERT, make_rows
-from switchgnn.controller.p4runtime.wire import encode_rows
+from switchgnn.controller.p4runtime.rows import INSERT, encode_rows, make_rows
 from switchgnn.host import Addresses, open_link
 from switchgnn.host.links import WrappedLink
 from switchgnn.host.wire.header import BODY_AT, Kind, unpack_header

@@ -10,8 +10,7 @@ from switchgnn.host.congestion import CongestionWindow, StallClock
 from switchgnn.host.innetwork.endpoint import Endpoint
 from switchgnn.host.innetwork.responder import Notifier
 from switchgnn.host.innetwork.schedule import block_schedules
-from switchgnn.host.pace import Pace
-from switchgnn.host.round_trip import RoundTrip
+from switchgnn.host.pace import Pace, RoundTrip
 from switchgnn.host.wire.header import Header, Kind
 from switchgnn.planner import Direction, build_plan, load_graph
 from tests.host.addresses import ADDRESSES, Recorder

@@ -23,8 +23,8 @@ from switchgnn.planner.arrays import (
     strange_row,
     thin,
 )
-from switchgnn.planner.costs.bounds import simulate_pool
 from switchgnn.planner.costs.forecast import exchange_seconds
+from switchgnn.planner.costs.report import simulate_pool
 from switchgnn.planner.costs.seconds import NetworkModel
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.partition.cdfgnn import stream_vertices

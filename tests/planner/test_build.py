@@ -21,7 +21,7 @@ from switchgnn.planner import (
     strategies,
     write_plan,
 )
-from switchgnn.planner.blocks.hypergraph import has_mtkahypar
+from switchgnn.planner.blocks.destination import has_mtkahypar
 from switchgnn.planner.check.plan import check_plan
 from switchgnn.planner.plan import edge_sets
 from switchgnn.planner.plan import parts as parts_module

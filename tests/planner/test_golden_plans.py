@@ -19,7 +19,7 @@ import pymetis
 import pytest
 
 from switchgnn.planner import Graph, Plan, PlannerError, graph_from_edges, load_graph, write_plan
-from switchgnn.planner.blocks.hypergraph import _library, _started
+from switchgnn.planner.blocks.destination import _library, _started
 from switchgnn.planner.build import build_resolved
 from switchgnn.planner.partition.leaf_spine import even_leaf_spine
 from switchgnn.planner.partition.ptscotch import load_ptscotch, ptscotch_missing

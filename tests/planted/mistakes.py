@@ -38,7 +38,7 @@ COMPRESSED = "tests/host/innetwork/test_compressed.py"
 PARTS = "tests/host/test_strawman.py"
 DIRECT = "tests/host/direct/test_faults.py"
 FRAMING = "tests/host/direct/test_framing.py"
-BLOCKS = "tests/planner/blocks/test_leaf_spine.py"
+BLOCKS = "tests/planner/blocks/test_blocks.py"
 CHECKED_PLANS = "tests/planner/check/test_plan.py"
 FAST_PATH = "tests/host/innetwork/test_fast_path.py"
 STREAM, SCALES = "tests/host/reduce/test_stream.py", "tests/host/reduce/test_scale.py"
@@ -219,7 +219,7 @@ GROUPS = {
     LEAF_SPINE: (
         Mistake(
             "a training on leaves and spines is partitioned as for a star",
-            "switchgnn/commands/train/plan.py",
+            "switchgnn/commands/train/steps.py",
             "return PlanContext(self.workers, self.slots, leaf_spine=self.leaf_spine)",
             "return PlanContext(self.workers, self.slots)",
             (f"{LEAF_SPINE}::test_the_partition_knows_the_leaves[train]",),
@@ -233,7 +233,7 @@ GROUPS = {
         ),
         Mistake(
             "blocks over leaves and spines take more slots of a spine than it has",
-            "switchgnn/planner/blocks/leaf_spine.py",
+            "switchgnn/planner/blocks/destination.py",
             "over.leaves + attached.spine_of(known.destination_id[rows])] = True",
             "over.leaves + attached.spine_of(known.destination_id[rows])] = False",
             (f"{BLOCKS}::test_no_switch_needs_more_slots_and_sums_are_exact",),
@@ -333,7 +333,7 @@ GROUPS = {
         ),
         Mistake(
             "the bytes of a worker are counted at both ends of its link",
-            "switchgnn/commands/run/report.py",
+            "switchgnn/commands/run/job.py",
             "bytes_up=wire.up,",
             "bytes_up=wire.up + wire.down,",
             (f"{RUN}::test_any_number_of_workers[embedded-loopback-3]",),

@@ -7,8 +7,7 @@ from contextlib import ExitStack, contextmanager
 import pytest
 
 from switchgnn.controller import DesiredStates, P4RuntimeClient, Share, WatchEventKind, watch
-from tests.support.fabrics import Team, bed
-from tests.support.leaf_spine_fabrics import NO_FAULTS, leaf_spine_bed
+from tests.support.fabrics import NO_FAULTS, Team, bed, leaf_spine_bed
 from tests.support.markers import MININET_TARGETS, TARGETS
 from tests.support.reducing import Crew
 from tests.support.speed import seconds_here

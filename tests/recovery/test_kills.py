@@ -41,8 +41,7 @@ from switchgnn.topologies.targets import wait_until_serving
 from tests.host.hybrid import crew as hybrid
 from tests.recovery.conftest import BEDS, FEW_FAULTS, control, made_bed, restarting
 from tests.support.commands import forkserver
-from tests.support.fabrics import Bed, Team, bed
-from tests.support.leaf_spine_fabrics import NO_FAULTS
+from tests.support.fabrics import NO_FAULTS, Bed, Team, bed
 from tests.support.markers import MININET_TARGETS, TARGETS
 from tests.support.seeds import seeds
 from tests.support.speed import seconds_here

@@ -16,8 +16,7 @@ from switchgnn.controller import (
 )
 from switchgnn.controller.install import DesiredStates
 from switchgnn.controller.p4runtime.layout import Table
-from switchgnn.controller.p4runtime.rows import Rows
-from switchgnn.controller.p4runtime.wire import decode_rows
+from switchgnn.controller.p4runtime.rows import Rows, decode_rows
 from switchgnn.controller.plan import SwitchPlan
 from switchgnn.p4src import Program
 from switchgnn.planner import Direction, Graph, Plan, build_plan, load_graph

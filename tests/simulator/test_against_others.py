@@ -7,14 +7,13 @@ import numpy as np
 import pytest
 
 from switchgnn.base.native import find_compiler
-from switchgnn.commands.run.job import run_job
-from switchgnn.commands.run.report import RunOptions
-from switchgnn.host import Pace, round_trip
+from switchgnn.commands.run.job import RunOptions, run_job
+from switchgnn.host import Pace, pace
 from switchgnn.host.congestion import CongestionWindow
 from switchgnn.host.direct import Framing, copy_schedules, partial_schedules
 from switchgnn.host.direct.kinds import copies
 from switchgnn.host.direct.schedule import count_rows
-from switchgnn.host.round_trip import RoundTrip
+from switchgnn.host.pace import RoundTrip
 from switchgnn.host.wire.header import Kind
 from switchgnn.lab.simulator import (
     LeafSpineOptions,
@@ -207,7 +206,7 @@ def replay(options, opened, heard):
 def test_features_leave_when_those_of_the_host_would(threshold, monkeypatch):
     """Three workers send to a fourth, whose queue grows, is marked, and slows them down."""
     # The host's guess is for software; its floor of the rate does not matter at this distance.
-    monkeypatch.setattr(round_trip, "_INITIAL", 4e-3)
+    monkeypatch.setattr(pace, "_INITIAL", 4e-3)
     options = NetworkOptions(delay=1_000.0, ecn_threshold=threshold, window=256)
     packets = [Sent(w, [[w * OF_EACH + i]]) for w in range(3) for i in range(OF_EACH)]
     setup = scene(4, [Row(3, 1)] * (3 * OF_EACH), packets)

@@ -231,7 +231,7 @@ def test_a_plan_may_be_shared_out_some_blocks_at_a_time(graph, entries, monkeypa
     plan, network = planned(graph, directions="both"), LeafSpineOptions(3, 2)
     at_once = plan_setup(plan, 1, leaf_spine=network).arrays
     # The package has a function of the name of the module.
-    module = import_module("switchgnn.lab.simulator.plan_setup")
+    module = import_module("switchgnn.lab.simulator.setup")
     monkeypatch.setattr(module, "_ENTRIES_SHARED", entries)
     in_groups = plan_setup(plan, 1, leaf_spine=network).arrays
     assert at_once.keys() == in_groups.keys()

@@ -15,7 +15,7 @@ from google.protobuf.descriptor import FieldDescriptor
 
 from switchgnn.softswitch import GrpcAddressError, SoftSwitch
 from switchgnn.softswitch.errors import RequestError
-from switchgnn.softswitch.p4runtime.service import (
+from switchgnn.softswitch.p4runtime.server import (
     READS,
     STREAMS_PER_HOST,
     Arbiter,

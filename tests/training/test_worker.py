@@ -4,6 +4,7 @@ import gc
 import subprocess
 import sys
 from contextlib import contextmanager
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -61,7 +62,6 @@ def test_each_process_takes_its_share_of_the_cores(
 SCRIPT = r"""
 import os, sys
 from pathlib import Path
-from types import SimpleNamespace
 import torch
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.host.pace import Pace

@@ -11,7 +11,7 @@ import numpy as np
 
 from switchgnn.base.array_types import Int32s, Int64s
 from switchgnn.base.machine import PeakMemory
-from switchgnn.base.options import DATA, NETWORK, OUTPUT, option
+from switchgnn.base.options import DATA, NETWORK, OUTPUT, flag, option
 from switchgnn.commands.shared.options import (
     MemoryOptions,
     SlotsOption,
@@ -30,7 +30,6 @@ from switchgnn.host.wire.header import BARRIER_FRAME_BYTES, WIDEST
 from switchgnn.p4src import load_program
 from switchgnn.planner.blocks.mlgp import MIN_SLOTS
 from switchgnn.planner.build import build_resolved
-from switchgnn.planner.costs.bounds import PacketCounts, multicast_packets
 from switchgnn.planner.costs.forecast import (
     HOST,
     HOST_PARTIAL,
@@ -48,6 +47,8 @@ from switchgnn.planner.costs.host_seconds import packed_frames
 from switchgnn.planner.costs.report import (
     DirectionReport,
     LeafSpineDirection,
+    PacketCounts,
+    multicast_packets,
     report_direction,
     report_leaf_spine_direction,
 )
@@ -250,12 +251,8 @@ class PlanOptions:
         "With --parts, take this data set of `switchgnn train --data`, or its file, instead of "
         "GRAPH.",
     )
-    parts: bool = option(
-        OUTPUT,
-        None,
-        "Write a job to --out: the plan, and each worker's part of --data.",
-        "--parts",
-        default=False,
+    parts: bool = flag(
+        OUTPUT, "Write a job to --out: the plan, and each worker's part of --data.", "--parts"
     )
     check: Path | None = option(OUTPUT, "FOLDER", "Check the plan in this folder, and make none.")
     as_json: bool = json_option("Print the report as JSON.")

@@ -1,6 +1,5 @@
 """`switchgnn run`: plan, build a fabric, install, exchange, verify, report."""
 
-from switchgnn.commands.run.job import run_job
-from switchgnn.commands.run.report import RunOptions, RunReport, WorkerReport
+from switchgnn.commands.run.job import RunOptions, run_job
 
-__all__ = ["RunOptions", "RunReport", "WorkerReport", "run_job"]
+__all__ = ["RunOptions", "run_job"]

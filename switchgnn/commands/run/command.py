@@ -11,9 +11,9 @@ from rich.table import Table
 from rich.text import Text
 
 from switchgnn.base.interruptible import end_like_interrupted, wait_for_interrupt
-from switchgnn.base.options import CONGESTION, DATA, NETWORK, option, with_groups
+from switchgnn.base.options import CONGESTION, DATA, NETWORK, flag, option, with_groups
 from switchgnn.commands.run import RunOptions, run_job
-from switchgnn.commands.run.report import RunReport
+from switchgnn.commands.run.job import RunReport
 from switchgnn.commands.shared.config_file import ConfigOption
 from switchgnn.commands.shared.console import (
     StepBars,
@@ -194,13 +194,7 @@ class RunCommandOptions:
         "FOLDER",
         "Use TLS with ca, switch, switch-key, controller and controller-key .pem from this folder.",
     )
-    keep: bool = option(
-        NETWORK,
-        None,
-        "Keep the switch running afterwards, until Ctrl-C.",
-        default=False,
-        shown=False,
-    )
+    keep: bool = flag(NETWORK, "Keep the switch running afterwards, until Ctrl-C.")
     ecn_threshold: int | None = option(
         CONGESTION,
         "N",

@@ -1,25 +1,29 @@
-"""The steps of a run, one after another."""
+"""The steps of a run, one after another, and its report."""
 
 import logging
 import time
-from collections.abc import Callable
-from dataclasses import replace
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from switchgnn.base.array_types import Float32s
+from switchgnn.base.array_types import Bools, Float32s, Int32s
 from switchgnn.base.arrays import pack_arrays
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.full_disk import writing
 from switchgnn.base.machine import require_memory
-from switchgnn.commands.run.reference import SUM_BYTES, Comparison
-from switchgnn.commands.run.report import PreparedRun, RunOptions, RunReport, make_report
+from switchgnn.commands.run.reference import SUM_BYTES, Comparison, Verdict
+from switchgnn.commands.shared.console import releases_between
 from switchgnn.commands.shared.live import NOBODY, RunObserver
 from switchgnn.commands.shared.outputs import Recordings, recordings_in
+from switchgnn.commands.shared.report import Report, ran_ahead, report_leaf_spine, strategy_names
 from switchgnn.commands.shared.runner import (
+    FinishedWorkers,
+    NetworkJob,
     StepListener,
     Workers,
     Workspace,
@@ -28,22 +32,260 @@ from switchgnn.commands.shared.runner import (
     workspace,
 )
 from switchgnn.commands.shared.workers import WorkerOutcome, run_workers, worker_command
+from switchgnn.host.direct.framing import Framing
+from switchgnn.host.host_baseline import Exchanges, HostTraffic, host_traffic
 from switchgnn.host.hybrid import write_left_schedules
-from switchgnn.host.registry import SWITCH
-from switchgnn.host.transport import LinkConfig
+from switchgnn.host.pace import Pace
+from switchgnn.host.registry import HOST, HOST_PARTIAL, SWITCH
+from switchgnn.host.transport import LinkConfig, Operation
 from switchgnn.host.wire.header import LANES, WIDEST
+from switchgnn.host.wire.native import hosts_run_as
 from switchgnn.host.worker import WRITTEN, WorkerTask
-from switchgnn.p4src import load_program
+from switchgnn.p4src import Program, load_program
+from switchgnn.planner import Direction, Graph, Manifest, ResolvedStrategies, boundary_edges
 from switchgnn.planner.build import build_resolved
 from switchgnn.planner.costs.forecast import choose_lanes
-from switchgnn.planner.direction import Direction
-from switchgnn.planner.graphs.graph import Graph
 from switchgnn.planner.graphs.load import load_graph
 from switchgnn.planner.plan.files import write_plan
-from switchgnn.planner.plan.leaf_spine import split_for_leaf_spine
+from switchgnn.planner.plan.leaf_spine import LeafSpineParts, split_for_leaf_spine
 from switchgnn.planner.presets import PlanContext, resolve_strategies
-from switchgnn.topologies import Fabric
+from switchgnn.topologies import Fabric, FabricChoice, WireBytes
 from switchgnn.topologies.forkserver import Forkserver
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunOptions(NetworkJob):
+    """What to run."""
+
+    graph: str  # as `load_graph` takes it
+    features: int | None  # the width F; None: that of the graph's own features
+    rounds: int  # the number of exchanges, each with other features
+    seed: int  # of the planner and of made-up features
+    pace: Pace
+    ignore_weights: bool = False
+    # of the exchanges between hosts that the report compares with
+    framing: Framing = field(default_factory=Framing)
+    left: bool = False  # whether the hosts make all sums alone
+    operation: Operation = Operation.SUM  # of each exchange
+
+
+@dataclass(frozen=True)
+class WorkerReport:
+    """One worker's part of a run."""
+
+    worker: int
+    # data packets over all rounds
+    features_sent: int
+    sums_received: int
+    bytes_up: int
+    bytes_down: int
+    # bytes of copies between hosts alone
+    host_bytes_up: int
+    host_bytes_down: int
+    # the same for copies or partial sums, whichever are fewer
+    host_partial_bytes_up: int
+    host_partial_bytes_down: int
+    seconds: float  # from its first `done` to its last `advance`
+    round_seconds: list[float]  # of each exchange
+    releases: int  # slots released for it, as counted by the switch
+    counters: dict[str, int]  # all its counts, by name
+
+
+@dataclass(kw_only=True)
+class RunReport(Report):
+    """A whole run."""
+
+    target: str
+    fabric: str
+    graph: str
+    boundary_vertices: int
+    features: int
+    rounds: int
+    blocks: int
+    slots: int  # the aggregators of 32 numbers that a block may use
+    operation: str  # of each exchange; sums, here and below, are its results
+    exact: bool  # whether every fixed-point sum equals the reference
+    wrong_sums: int  # the number of elements that do not
+    max_error: float  # the largest absolute error of a float sum
+    error_bound: float  # the largest error that fixed point allows
+    # bytes on the links of all workers
+    bytes_up: int
+    bytes_down: int
+    host_mtu: int | str  # bytes of the largest IP packet between hosts alone, or ``fragment``
+    # bytes of copies between hosts alone, with acknowledgements
+    host_bytes_up: int
+    host_bytes_down: int
+    # the same for copies or partial sums, whichever are fewer
+    host_partial_bytes_up: int
+    host_partial_bytes_down: int
+    wires: str  # the source of the bytes, ``interfaces`` or ``sockets``
+    # frames of all workers, counted by their sockets
+    frames_up: int
+    frames_down: int
+    passes: int
+    contributions: int
+    table_entries: int
+    plan_seconds: float
+    install_seconds: float
+    seconds: float  # the slowest worker's exchange time
+    marked: int  # packets that the switch marked because of a long queue
+    # packets by the length of the queue that they found at their port, in packets; the last element
+    # also counts longer queues
+    port_queue: tuple[int, ...]
+    background_bytes: int  # bytes that background TCP flows delivered in that time
+    # frames that a fault was injected into, by kind, on links and cables
+    faults_injected: dict[str, int]
+    repairs: dict[str, int]  # repaired or ignored frames of the workers, by kind
+    per_worker: tuple[WorkerReport, ...]
+    pcap: tuple[str, ...] = ()  # the files with the packets of the links
+
+
+@dataclass(frozen=True)
+class PreparedRun:
+    """Everything that is known before a packet is sent."""
+
+    program: Program
+    graph: Graph
+    features: Float32s  # float32[n, F] of the n vertices
+    assignment: Int32s  # int32[n], the worker of each vertex
+    # bool[n], the destinations that it leaves to the hosts; None: none
+    left: Bools | None
+    strategies: ResolvedStrategies
+    manifest: Manifest
+    parts: LeafSpineParts | None  # those of the plan for leaves and spines; None for a star
+    seconds: float  # the time that planning took
+
+
+Measured = FinishedWorkers[list[WorkerOutcome]]
+
+
+def make_report(
+    options: RunOptions,
+    choice: FabricChoice,
+    prepared: PreparedRun,
+    measured: Measured,
+    verdict: Verdict,
+) -> RunReport:
+    """Compare measurements with the plan."""
+    forward = prepared.manifest.direction(Direction.FORWARD)
+    exchanges = Exchanges(Direction.FORWARD, prepared.features.shape[1], options.rounds)
+    boundary = boundary_edges(prepared.graph, prepared.assignment)
+    alone = host_traffic(boundary, options.workers, [exchanges], options.framing)
+    releases = releases_between(
+        options.leaf_spine, options.workers, measured.before, measured.after
+    )
+    per_worker = _report_workers(measured, releases, alone[HOST.name], alone[HOST_PARTIAL.name])
+    parts, between = prepared.parts, None
+    if parts is not None:
+        between = report_leaf_spine(parts, prepared.manifest, [exchanges], alone, measured)
+    # By how much the counters of all switches together have grown.
+    counters, queues = Counter[str](), []
+    for old, new in zip(measured.before, measured.after, strict=True):
+        counters.update(new.named())
+        counters.subtract(old.named())
+        queues.append(np.subtract(new.port_queue, old.port_queue))
+    injected = Counter(measured.cable_faults)
+    for outcome in measured.result:
+        for counts in outcome.faults.values():
+            injected.update(counts)
+    return RunReport(
+        target=choice.target.value,
+        **ran_ahead(measured.ahead),
+        hosts=hosts_run_as(),
+        fabric=choice.fabric.value,
+        reason=choice.reason,
+        workers=options.workers,
+        graph=prepared.graph.name,
+        vertices=prepared.graph.vertices,
+        edges=len(prepared.graph.indices),
+        boundary_vertices=forward.prediction.boundary_vertices,
+        features=prepared.features.shape[1],
+        rounds=options.rounds,
+        blocks=len(forward.block_numbers),
+        slots=options.slots,
+        lanes=prepared.manifest.lanes,
+        strategy=options.request.preset,
+        why=tuple(prepared.strategies.because.values()),
+        **strategy_names(prepared.manifest),
+        operation=options.operation.value,
+        exact=verdict.wrong_sums == 0,
+        wrong_sums=verdict.wrong_sums,
+        max_error=verdict.max_error,
+        error_bound=verdict.error_bound,
+        **{name: sum(getattr(each, name) for each in per_worker) for name in _BYTES},
+        host_mtu=options.framing.told,
+        wires="interfaces" if measured.wires else "sockets",
+        frames_up=sum(outcome.traffic["frames_up"] for outcome in measured.result),
+        frames_down=sum(outcome.traffic["frames_down"] for outcome in measured.result),
+        passes=counters["passes"],
+        contributions=counters["contributions"],
+        table_entries=measured.entries,
+        plan_seconds=prepared.seconds,
+        install_seconds=measured.install_seconds,
+        seconds=max(outcome.seconds for outcome in measured.result),
+        marked=counters["marked"],
+        port_queue=tuple(np.sum(queues, axis=0).tolist()),
+        background_bytes=measured.background_bytes,
+        faults_injected=dict(injected),
+        repairs={name: sum(each.counters[name] for each in measured.result) for name in _REPAIRS},
+        per_worker=per_worker,
+        leaf_spine=between,
+    )
+
+
+def _report_workers(
+    measured: Measured, releases: Sequence[int], copied: HostTraffic, partial: HostTraffic
+) -> tuple[WorkerReport, ...]:
+    wires = measured.wires or [
+        WireBytes(each.traffic["bytes_up"], each.traffic["bytes_down"]) for each in measured.result
+    ]
+    return tuple(
+        WorkerReport(
+            worker=worker,
+            features_sent=outcome.counters["features_sent"],
+            sums_received=outcome.counters["sums_received"],
+            bytes_up=wire.up,
+            bytes_down=wire.down,
+            host_bytes_up=copied.up[worker],
+            host_bytes_down=copied.down[worker],
+            host_partial_bytes_up=partial.up[worker],
+            host_partial_bytes_down=partial.down[worker],
+            seconds=outcome.seconds,
+            round_seconds=outcome.round_seconds,
+            releases=released,
+            counters=outcome.counters,
+        )
+        for worker, (outcome, wire, released) in enumerate(
+            zip(measured.result, wires, releases, strict=True)
+        )
+    )
+
+
+_BYTES = (
+    "bytes_up",
+    "bytes_down",
+    "host_bytes_up",
+    "host_bytes_down",
+    "host_partial_bytes_up",
+    "host_partial_bytes_down",
+)
+_REPAIRS = (
+    "features_resent",
+    "probes",
+    "recalls",
+    "sums_recalled",
+    "fetches",
+    "features_fetched",
+    "sums_made",
+    "late",
+    "repeated",
+    "wrong",
+    "malformed",
+    "barriers_repeated",
+    "marked",
+    "notices",
+)
+
 
 # The last step before the clean-up.
 COMPARING = "comparing with the reference"

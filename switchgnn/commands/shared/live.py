@@ -10,7 +10,7 @@ import typer
 
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.machine import how_to_install
-from switchgnn.base.options import OUTPUT, option
+from switchgnn.base.options import OUTPUT, flag, option
 from switchgnn.controller import P4RuntimeClient, TlsOptions
 from switchgnn.controller.watch import WATCH_DEADLINE
 from switchgnn.host.metrics import METRICS_EVENT
@@ -120,13 +120,8 @@ def port_option(text: str) -> Any:  # noqa: ANN401
 class LiveOptions:
     """Whether to serve a page."""
 
-    live: bool = option(
-        OUTPUT,
-        None,
-        "Show the run as it goes, on a page for a browser on this machine.",
-        "--live",
-        default=False,
-        shown=False,
+    live: bool = flag(
+        OUTPUT, "Show the run as it goes, on a page for a browser on this machine.", "--live"
     )
     live_port: int | None = port_option("Of that page.")
 

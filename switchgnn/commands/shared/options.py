@@ -16,6 +16,7 @@ from switchgnn.base.options import (
     NETWORK,
     OUTPUT,
     PLAN,
+    flag,
     option,
     parse_bytes,
 )
@@ -56,21 +57,14 @@ def seed_option(text: str) -> Any:  # noqa: ANN401
 def ignore_weights_option() -> Any:  # noqa: ANN401
     """Declare --ignore-weights."""
     text = "Read only the ends of edges from a file that has weights."
-    return option(DATA, None, text, IGNORE_WEIGHTS, default=False, shown=False)
+    return flag(DATA, text, IGNORE_WEIGHTS)
 
 
 @dataclass(frozen=True)
 class WeightOptions:
     """Whether a training uses weights of edges."""
 
-    edge_weights: bool = option(
-        DATA,
-        None,
-        "Train with a file's weights of edges.",
-        EDGE_WEIGHTS,
-        default=False,
-        shown=False,
-    )
+    edge_weights: bool = flag(DATA, "Train with a file's weights of edges.", EDGE_WEIGHTS)
     ignore_weights: bool = ignore_weights_option()
 
     @property
@@ -100,7 +94,7 @@ def timeout_option(default: float) -> Any:  # noqa: ANN401
 
 def json_option(text: str = "Print one JSON object.") -> Any:  # noqa: ANN401
     """Declare --json."""
-    return option(OUTPUT, None, text, "--json", default=False)
+    return flag(OUTPUT, text, "--json")
 
 
 def _completing(names: Iterable[str]) -> Callable[[], list[str]]:
@@ -153,16 +147,10 @@ class ControlOptions:
     These are two options, as both names of one do not fit into 80 columns.
     """
 
-    no_congestion_control: bool = option(
-        CONGESTION,
-        None,
-        "Do not slow down when packets are marked.",
-        "--no-congestion-control",
-        default=False,
+    no_congestion_control: bool = flag(
+        CONGESTION, "Do not slow down when packets are marked.", "--no-congestion-control"
     )
-    congestion_control: bool = option(
-        CONGESTION, None, "", "--congestion-control", default=False, hidden=True
-    )
+    congestion_control: bool = flag(CONGESTION, "", "--congestion-control", hidden=True)
 
     @property
     def heeds_marks(self) -> bool:

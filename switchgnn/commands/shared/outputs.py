@@ -15,7 +15,7 @@ import typer
 
 from switchgnn.base.errors import SwitchGNNError, printable
 from switchgnn.base.full_disk import WriteError, why_not_written, writing
-from switchgnn.base.options import OUTPUT, option
+from switchgnn.base.options import OUTPUT, flag, option
 from switchgnn.commands.shared.live import LiveOptions
 from switchgnn.commands.shared.options import json_option
 from switchgnn.controller import InstallReport
@@ -80,13 +80,8 @@ class LogOptions:
         "Write the logs of switches, workers and this command to this folder.",
         shown="a temporary one, kept and named if something fails",
     )
-    verbose: bool = option(
-        OUTPUT,
-        None,
-        "Print which processes start and end, and their messages.",
-        "--verbose",
-        "-v",
-        default=False,
+    verbose: bool = flag(
+        OUTPUT, "Print which processes start and end, and their messages.", "--verbose", "-v"
     )
 
 

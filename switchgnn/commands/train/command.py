@@ -34,7 +34,7 @@ from switchgnn.training.options import ReduceBy, TrainingOptions, check_device
 from switchgnn.training.partition import machines_of
 
 if TYPE_CHECKING:
-    from switchgnn.commands.train.plan import TrainJob
+    from switchgnn.commands.train.steps import TrainJob
     from switchgnn.training.data.dataset import Dataset
 
 # Of a training in one process that is repeated to see what a rounding changes.
@@ -131,7 +131,7 @@ def _network(asked: TrainCommandOptions) -> NetworkJob:
 
 
 def _job(asked: TrainCommandOptions, network: NetworkJob) -> "TrainJob":
-    from switchgnn.commands.train.plan import SKEW, TrainJob  # noqa: PLC0415
+    from switchgnn.commands.train.steps import SKEW, TrainJob  # noqa: PLC0415
     from switchgnn.training.worker import Training, TrainTask  # noqa: PLC0415
 
     training, over = asked.training, asked.over
@@ -234,7 +234,7 @@ def _train_over(
 
 
 def _reduce_by(asked: TrainCommandOptions, job: "TrainJob", *, auto: bool) -> ReduceBy:
-    from switchgnn.commands.train.plan import switch_reduces_faster  # noqa: PLC0415
+    from switchgnn.commands.train.steps import switch_reduces_faster  # noqa: PLC0415
 
     if not job.transport.in_switch:
         return ReduceBy.GLOO
@@ -255,7 +255,7 @@ def _decided(
     Options that only the switch uses decide without a prediction.
     """
     from switchgnn.commands.train.measured import measured_here  # noqa: PLC0415
-    from switchgnn.commands.train.plan import predict_transport  # noqa: PLC0415
+    from switchgnn.commands.train.steps import predict_transport  # noqa: PLC0415
 
     if asked.strategy is None:
         job = replace(job, request=replace(job.request, preset=PLAN_AUTO))

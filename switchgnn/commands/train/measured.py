@@ -13,8 +13,7 @@ import numpy as np
 from switchgnn import __version__
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.native import cache_folder, compiled_once
-from switchgnn.commands.run.job import run_job
-from switchgnn.commands.run.report import RunOptions
+from switchgnn.commands.run.job import RunOptions, run_job
 from switchgnn.commands.shared.runner import NetworkJob
 from switchgnn.host.pace import Pace
 from switchgnn.host.wire.native import hosts_run_as

@@ -1,14 +1,18 @@
-"""The steps of `switchgnn train`, one after another."""
+"""What `switchgnn train` trains, its files (plan, partitions, schedules), and all its steps."""
 
 import logging
-from collections.abc import Callable
-from dataclasses import replace
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from switchgnn.base.array_types import Int64s
 from switchgnn.commands.shared.live import NOBODY, RunObserver
+from switchgnn.commands.shared.outputs import Recordings
 from switchgnn.commands.shared.report import (
     LeafSpineReport,
     ran_ahead,
@@ -17,11 +21,13 @@ from switchgnn.commands.shared.report import (
 )
 from switchgnn.commands.shared.runner import (
     FinishedWorkers,
+    NetworkJob,
     StepListener,
     Workers,
     Workspace,
     cables_with_faults,
     finished,
+    schedule_file_of,
     workspace,
 )
 from switchgnn.commands.shared.workers import (
@@ -30,28 +36,352 @@ from switchgnn.commands.shared.workers import (
     run_workers,
     worker_command,
 )
-from switchgnn.commands.train.plan import (
-    PreparedTraining,
-    TrainJob,
-    embedded_seconds,
-    prepare_training,
-)
+from switchgnn.commands.train.measured import MeasuredCosts
 from switchgnn.commands.train.report import EpochListener, Recorder, TrainReport
 from switchgnn.host.direct.framing import USUAL_MTU, Framing
 from switchgnn.host.host_baseline import Exchanges, host_traffic
 from switchgnn.host.metrics import metrics_address
-from switchgnn.host.registry import SwitchProgram
+from switchgnn.host.registry import SWITCH, SwitchProgram, TransportKind, transport_kind
 from switchgnn.host.transport import LinkConfig
 from switchgnn.host.wire.native import hosts_run_as
-from switchgnn.planner import Direction, boundary_edges
+from switchgnn.p4src import Program, load_program, load_strawman
+from switchgnn.planner import (
+    Direction,
+    Graph,
+    Plan,
+    PlanContext,
+    PlanRequest,
+    ResolvedStrategies,
+    boundary_edges,
+    resolve_strategies,
+    write_plan,
+)
+from switchgnn.planner.build import build_resolved
+from switchgnn.planner.costs import forecast
+from switchgnn.planner.costs.forecast import (
+    AutoPlan,
+    StarForecast,
+    build_auto,
+    choose_lanes,
+    host_rows,
+)
+from switchgnn.planner.costs.host_seconds import packed_frames
+from switchgnn.planner.costs.seconds import NetworkModel, plan_seconds
+from switchgnn.planner.lanes import BANK_LANES, LANES, WIDEST_ANSWER, fragment_lanes
+from switchgnn.planner.plan.leaf_spine import LeafSpineParts, split_for_leaf_spine
+from switchgnn.planner.presets import PAPER, preset_strategies
+from switchgnn.profiles import SwitchProfile, find_profile
+from switchgnn.profiles.profile import network_of
 from switchgnn.softswitch.native.engine import Ahead
 from switchgnn.topologies import Fabric, Target
 from switchgnn.topologies.child import Child, temporary_files_in
 from switchgnn.topologies.forkserver import Forkserver
 from switchgnn.training.data.dataset import Dataset
 from switchgnn.training.data.weights import told_cost
-from switchgnn.training.partition import write_partitions
+from switchgnn.training.layers.models import exchanged_widths
+from switchgnn.training.partition import split_machines, write_partitions
 from switchgnn.training.worker import TrainTask
+
+# The longest time in seconds between workers. The command itself notices dead or stuck processes.
+SKEW = 180.0
+_WITHOUT_MIXED = " With --cache or --bits no plan leaves some destinations to the hosts."
+# ResolvedStrategies, and a plan that was made with them.
+Planned = tuple[ResolvedStrategies, Plan]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainJob(NetworkJob):
+    """What to train, where, and over which transport.
+
+    Over transports other than ``switch`` only the partition of `asked` counts, and for ``g3`` it
+    is G3's unless another is asked for by name.
+    """
+
+    # the options that are the same for all workers; the link and files of each are filled in later
+    task: TrainTask
+    # the files that keep the packets of the links
+    recordings: Recordings = field(default_factory=Recordings)
+    planned: Planned | None = None  # a plan that exists already, and its strategies
+    per_machine: int = 1  # how many processes share the link of each worker of the network
+
+    @property
+    def processes(self) -> int:
+        """How many processes train."""
+        return self.workers * self.per_machine
+
+    @property
+    def transport(self) -> TransportKind:
+        """The transport of the task."""
+        return transport_kind(self.task.transport)
+
+    @property
+    def framing(self) -> Framing | None:
+        """The frames between hosts; None over other transports."""
+        return Framing.parse(self.task.mtu) if self.transport.between_hosts else None
+
+    @property
+    def program(self) -> Program:
+        """The program of the switches; SwitchGNN's also forwards other frames."""
+        return (
+            load_strawman() if self.transport.program is SwitchProgram.STRAWMAN else load_program()
+        )
+
+    @property
+    def context(self) -> PlanContext:
+        """The facts that strategies depend on."""
+        return PlanContext(self.workers, self.slots, leaf_spine=self.leaf_spine)
+
+
+@dataclass(frozen=True)
+class PreparedTraining:
+    """The files that were written for a training."""
+
+    strategies: ResolvedStrategies
+    plan: Plan
+    scheduled: bool  # whether each worker has a schedule of what it sends to other hosts
+    parts: LeafSpineParts | None  # those of the plan for leaves and spines; None for a star
+
+
+def prepare_training(
+    job: TrainJob, data: Dataset, folder: Path, progress: Callable[[str], None]
+) -> PreparedTraining:
+    """Write the plan, the partitions and the schedules; split the plan for a leaf-spine."""
+    strategies, plan = plan_of(job, data, progress)
+    write_plan(plan, folder / "plan")
+    seed, of_vertices = job.task.training.options.seed, plan.assignment[: data.vertices]
+    workers = split_machines(data.graph, of_vertices, job.per_machine, seed)
+    write_partitions(data, workers, folder / "partitions", job.per_machine)
+    scheduled = _write_schedules(job, data.exchanged(plan.assignment)[0], plan, folder)
+    parts = split_for_leaf_spine(plan, job.leaf_spine) if job.leaf_spine else None
+    return PreparedTraining(strategies, plan, scheduled, parts)
+
+
+def _write_schedules(job: TrainJob, graph: Graph, plan: Plan, folder: Path) -> bool:
+    """Write what workers send to each other; return whether they do."""
+    paths = [schedule_file_of(folder, worker) for worker in range(job.workers)]
+    if job.transport.write_schedules is not None:
+        job.transport.write_schedules(graph, plan.assignment, paths)
+        return True
+    if job.transport.write_left is not None and plan.leaves_any:
+        job.transport.write_left(graph, plan, paths)
+        return True
+    return False
+
+
+def plan_of(
+    job: TrainJob, data: Dataset, progress: Callable[[str], None]
+) -> tuple[ResolvedStrategies, Plan]:
+    """Plan the exchanges of a training, unless they are planned already."""
+    if job.planned is not None:
+        return job.planned
+    graph, context, settings = _context(job, data, progress)
+    strategies = _strategies(job, data, context)
+    return strategies, build_resolved(graph, strategies, context, **settings)
+
+
+def _widths(job: TrainJob, data: Dataset) -> dict[int, float]:
+    """Return the mean number of exchanges of an epoch by the numbers of a row."""
+    training, options = job.task.training, job.task.training.options
+    found = exchanged_widths(
+        training.model,
+        data.features.shape[1],
+        data.classes,
+        options.epochs,
+        kept=options.precompute and not options.input_dropout,
+    )
+    return {width: times / options.epochs for width, times in found.items()}
+
+
+def _context(
+    job: TrainJob, data: Dataset, progress: Callable[[str], None]
+) -> tuple[Graph, PlanContext, dict[str, Any]]:
+    """Return the planned graph, what strategies depend on, and the arguments that plans share."""
+    named = {each.value for each in Target}
+    target = Target(job.target) if job.target in named else job.choose_fabric().target
+    widest = max(LANES) if target is Target.EMBEDDED else WIDEST_ANSWER
+    seed = job.task.training.options.seed
+    progress("partition the vertices over the workers")
+    context, assignment = choose_lanes(
+        _request(job),
+        data.graph,
+        job.context,
+        _widths(job, data),
+        seed,
+        network=network_here(job, find_profile(target.value), target),
+        widest=BANK_LANES if job.transport.program is SwitchProgram.STRAWMAN else widest,
+    )
+    graph, assignment = data.exchanged(assignment)
+    settings: dict[str, Any] = {
+        "program": job.program.digest,
+        "seed": seed,
+        "directions": "both",
+        "assignment": assignment,
+        "progress": progress,
+    }
+    return graph, context, settings
+
+
+def _request(job: TrainJob) -> PlanRequest:
+    """Return what is asked for; with its own strategies a transport has one pool, single rows."""
+    request, own = job.request, job.transport.partition
+    alone = own is not None and request.partition is None and request.assignment is None
+    if job.transport.strategies is not None:
+        request = replace(request, pools=1, rows=1)
+    return replace(request, partition=own) if alone else request
+
+
+def _strategies(job: TrainJob, data: Dataset, context: PlanContext) -> ResolvedStrategies:
+    """Return the strategies that the transport uses: all, or only the partition."""
+    transport = job.transport
+    chosen = resolve_strategies(_request(job), data.graph, context)
+    if transport.strategies is None:
+        return chosen
+    plain = preset_strategies(PAPER, data.graph, context)
+    return replace(plain, partition=chosen.partition, because={}, **transport.strategies)
+
+
+# A link without a limit is memory of this machine, with both ends in it.
+_MEMORY_BITS, _DELAY = 1e11, 20e-6
+_MEGA, _MILLI, _BITS = 1e6, 1e-3, 8
+_FEWEST_WORKERS = 3  # of an all-reduce in the switch
+
+
+@dataclass(frozen=True, eq=False)
+class TransportPrediction:
+    """The predicted time of an epoch's exchanges."""
+
+    # by the ways of planner/costs/forecast.py; empty without a prediction
+    seconds: Mapping[str, float]
+    chosen: TransportKind  # the fastest transport
+    why: str  # one sentence for the user
+    planned: Planned | None = None  # its plan and strategies; None between hosts alone
+
+
+def predict_transport(
+    job: TrainJob,
+    data: Dataset,
+    progress: Callable[[str], None],
+    measured: MeasuredCosts | None = None,
+) -> TransportPrediction:
+    """Predict the time of exchanges over each transport, and choose one.
+
+    What was `measured` on this machine counts instead of the times in the switch's profile.
+    With the preset `auto` the plan may leave some destinations to the hosts. Over leaves and
+    spines nothing is predicted, and the switches are chosen.
+    """
+    if job.leaf_spine is not None:
+        return TransportPrediction(
+            {}, SWITCH, "auto takes switch: only exchanges around one switch are predicted."
+        )
+    expected = _expected(job, data, job.choose_fabric().target, measured)
+    graph, context, settings = _context(job, data, progress)
+    strategies = _strategies(job, data, context)
+    whole = job.task.training.compression.of_rows(0).active
+    if whole:
+        # The sums of such a plan come from both, and only one of them could be cached.
+        strategies = replace(strategies, leaves=False)
+    made = build_auto(graph, strategies, context, expected, **settings)
+    chosen = SWITCH if made.chosen == forecast.MIXED else transport_kind(made.chosen)
+    planned = (strategies, made.plan) if chosen.in_switch else None
+    why = f"{_why(made, chosen)}{_WITHOUT_MIXED if whole else ''}"
+    return TransportPrediction(made.seconds, chosen, why, planned)
+
+
+def embedded_seconds(job: TrainJob, data: Dataset, plan: Plan) -> float:
+    """Predict the exchanges of an epoch with this plan over the embedded switch."""
+    expected = _expected(job, data, Target.EMBEDDED)
+    boundary = boundary_edges(data.exchanged(plan.assignment)[0], plan.assignment)
+    left = {each: plan.left(each) for each in expected.directions}
+    rows = host_rows(boundary, job.workers, expected.directions, partial=True, left=left)
+    return expected.of_plan(plan, rows)
+
+
+def _expected(
+    job: TrainJob, data: Dataset, target: Target, measured: MeasuredCosts | None = None
+) -> "MachineForecast":
+    profile = find_profile(target.value)
+    on = network_here(job, profile, target)
+    each_way = {width: times / len(Direction) for width, times in _widths(job, data).items()}
+    exchanges = dict.fromkeys(Direction, each_way)
+    return MachineForecast(on, exchanges, profile=profile, workers=job.workers, measured=measured)
+
+
+def network_here(job: TrainJob, profile: SwitchProfile, target: Target) -> NetworkModel:
+    """Describe the links, the switch and the processors of this machine."""
+    return network_of(
+        profile,
+        bits_per_second=_MEMORY_BITS if job.bandwidth is None else job.bandwidth * _MEGA,
+        delay=_DELAY,
+        loop=profile.passes_per_second if target is Target.BMV2 else None,
+        mtu=Framing.parse(job.task.mtu).packet_bytes,
+        window=job.task.pace.window,
+        cores=os.cpu_count(),
+    )
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class MachineForecast(StarForecast):
+    """The forecast of an epoch's exchanges by processes of one machine."""
+
+    profile: SwitchProfile
+    workers: int
+    measured: MeasuredCosts | None = None  # what counts instead of the times of network and profile
+
+    def of_plan(self, plan: Plan, left: forecast.Rows) -> float:
+        """See Forecast. The parts of a mixed exchange share the processors, one after the other."""
+        inside = self._total(partial(self._over_switch, plan))
+        return inside + (self.of_hosts(left) if any(rows.any() for rows in left.values()) else 0.0)
+
+    def _over_switch(self, plan: Plan, direction: Direction, width: int) -> float:
+        if self.measured is None:
+            return plan_seconds(plan, direction, width, self.network)
+        record = plan.manifest.direction(direction)
+        manifest = plan.manifest
+        fragments = len(fragment_lanes(width, manifest.lanes, manifest.rows))
+        barriers, told = fragments * len(record.block_numbers), record.prediction
+        frames = fragments * (sum(told.packets_up) + sum(told.packets_down))
+        if not barriers:
+            return 0.0
+        return self.measured.switch.of(self.workers, frames) + (barriers - 1) * self.network.barrier
+
+    def of_hosts(self, rows: forecast.Rows) -> float:
+        """See Forecast.
+
+        Windows stay open from one exchange to the next and hold most of it, so the busiest link is
+        never idle. With fast links, the processors are the limit.
+        """
+        return self._total(lambda direction, width: self._between_hosts(rows[direction], width))
+
+    def _between_hosts(self, rows: Int64s, width: int) -> float:
+        network = self.network
+        frames, sizes = packed_frames(rows, width, network.mtu)
+        if self.measured is not None:
+            return self.measured.hosts.of(self.workers, sizes.sum())
+        links = max(sizes.sum(axis=axis).max() for axis in (0, 1))
+        work = self.workers * (self.profile.host_exchange_seconds or 0.0)
+        processors = work + frames.sum() * network.switch_frame
+        transfer = links * _BITS / network.bits_per_second
+        return float(max(transfer, processors / (network.cores or self.workers)))
+
+
+def switch_reduces_faster(job: TrainJob) -> bool:
+    """Predict whether an all-reduce in the switch takes less time than Gloo's ring.
+
+    On slow links the 2 (n - 1) steps of the ring take longer than the switch's additional bytes.
+    Where no link is the limit, the kernel's TCP takes less processor time than as many frames.
+    """
+    return job.bandwidth is not None and job.workers >= _FEWEST_WORKERS
+
+
+def _why(made: AutoPlan, chosen: TransportKind) -> str:
+    named = {way: f"{made.seconds[way] / _MILLI:,.1f}" for way in made.seconds}
+    others = ", ".join(f"{way} {each}" for way, each in named.items() if way != made.chosen)
+    kept = " with some destinations left to the hosts" if made.chosen == forecast.MIXED else ""
+    return (
+        f"auto takes {chosen.name}{kept}: the exchanges of an epoch are predicted to "
+        f"take {named[made.chosen]} ms ({others})."
+    )
+
 
 _LOG = logging.getLogger(__name__)
 TRAIN_WORKER = worker_command("train-worker")

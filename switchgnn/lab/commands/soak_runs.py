@@ -12,8 +12,7 @@ from typing import Any
 
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.interruptible import Interruption
-from switchgnn.commands.run.job import COMPARING, run_job
-from switchgnn.commands.run.report import RunOptions, RunReport
+from switchgnn.commands.run.job import COMPARING, RunOptions, RunReport, run_job
 from switchgnn.commands.shared.report import RanOn
 from switchgnn.controller.controls.congestion import DEFAULT_ECN_THRESHOLD
 from switchgnn.host.links.faults import DIRECTIONS

@@ -6,7 +6,6 @@
 
 from switchgnn.lab.simulator.errors import SimulatorError
 from switchgnn.lab.simulator.job import compute_seconds
-from switchgnn.lab.simulator.plan_setup import plan_setup
 from switchgnn.lab.simulator.request import LEAF, SPINE, LeafSpineOptions, NetworkOptions
 from switchgnn.lab.simulator.setup import (
     BIN_SIZE,
@@ -15,6 +14,7 @@ from switchgnn.lab.simulator.setup import (
     host_setup,
     mixed_setup,
     overlapped_seconds,
+    plan_setup,
 )
 from switchgnn.lab.simulator.simulation import SimulationRun, run_simulation
 

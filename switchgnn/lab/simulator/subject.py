@@ -13,7 +13,6 @@ from switchgnn.base.names import no_such
 from switchgnn.host.direct.kinds import copies
 from switchgnn.host.direct.schedule import EdgeChoice, PairRows, count_rows
 from switchgnn.lab.simulator.errors import SimulatorError
-from switchgnn.lab.simulator.plan_setup import plan_setup
 from switchgnn.lab.simulator.request import (
     BNS_GCN,
     CHOICES,
@@ -31,6 +30,7 @@ from switchgnn.lab.simulator.setup import (
     boundary_of_plan,
     host_setup,
     mixed_setup,
+    plan_setup,
 )
 from switchgnn.p4src import load_program, load_strawman
 from switchgnn.planner import (

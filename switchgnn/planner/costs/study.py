@@ -7,7 +7,7 @@ import numpy as np
 
 from switchgnn.base.array_types import Int32s, Int64s
 from switchgnn.planner.build import build_resolved
-from switchgnn.planner.costs.bounds import simulate_pool
+from switchgnn.planner.costs.report import simulate_pool
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.boundary import BoundaryEdges, boundary_edges
 from switchgnn.planner.graphs.graph import Graph

@@ -29,8 +29,7 @@ from switchgnn.softswitch.p4runtime.pipeline_config import (
     InstalledPipeline,
     PipelineConfigs,
 )
-from switchgnn.softswitch.p4runtime.server import ServerTls, socket_path
-from switchgnn.softswitch.p4runtime.service import P4RuntimeService
+from switchgnn.softswitch.p4runtime.server import P4RuntimeService, ServerTls, socket_path
 from switchgnn.softswitch.ports import DEFAULT_DEPTH, PortSpec, QueueSettings, parse_port
 from switchgnn.softswitch.switch import SoftSwitch
 

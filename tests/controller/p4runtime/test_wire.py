@@ -13,11 +13,13 @@ from switchgnn.controller.p4runtime.rows import (
     INSERT,
     MODIFY,
     concatenate,
+    count_entities,
+    decode_rows,
     difference,
+    encode_rows,
     make_rows,
     row_update,
 )
-from switchgnn.controller.p4runtime.wire import count_entities, decode_rows, encode_rows
 from switchgnn.p4src import load_program
 from tests.controller.fake_server import canonical_entry
 

@@ -15,8 +15,7 @@ from switchgnn.host.innetwork.responder import Inbox
 from switchgnn.host.innetwork.schedule import FeatureFrames, block_schedules
 from switchgnn.host.innetwork.sender import FeatureSender
 from switchgnn.host.innetwork.units import UnitExchange
-from switchgnn.host.pace import Pace
-from switchgnn.host.round_trip import RoundTrip
+from switchgnn.host.pace import Pace, RoundTrip
 from switchgnn.host.wire.header import (
     FRAGMENT_BYTES,
     LANES,

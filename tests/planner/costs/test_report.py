@@ -7,18 +7,19 @@ import pytest
 from hypothesis import strategies as st
 
 from switchgnn.planner import ORDER_STRATEGIES, PRESETS, Direction, load_graph
-from switchgnn.planner.costs import bounds as bounds_module
 from switchgnn.planner.costs import flow as plan_flow_module
 from switchgnn.planner.costs import flow as slots_module
-from switchgnn.planner.costs.bounds import (
+from switchgnn.planner.costs import report as report_module
+from switchgnn.planner.costs.report import (
+    Occupancy,
     arrival_order,
     host_based,
     least_with_partial_sums,
     multicast_packets,
     once_each,
+    report_direction,
     simulate_pool,
 )
-from switchgnn.planner.costs.report import Occupancy, report_direction
 from switchgnn.planner.costs.study import (
     largest_component,
     neighbour_counts,
@@ -87,7 +88,7 @@ def test_what_is_too_large_is_left_out(monkeypatch):
     graph = load_graph("karate")
     plan = plan_of(graph, 3, 9)
     boundary = boundary_of(graph, plan.assignment)
-    monkeypatch.setattr(bounds_module, "MATCHING_EDGES", len(boundary) - 1)
+    monkeypatch.setattr(report_module, "MATCHING_EDGES", len(boundary) - 1)
     monkeypatch.setattr(plan_flow_module, "MOST_REORDERED", len(boundary) - 1)
     found = report_direction(plan, Direction.FORWARD, boundary, (190,), {"paper": None})
     orders = ["order gamr", "order random"]

@@ -53,7 +53,7 @@ class UnknownVerticesAreDropped(RecoveryTest):
             for fields in features:
                 self.send_feature(worker=0, Echo=1, **fields)
         self.check_sum(900, PAIR)
-        self.check_resent(101, 900, worker=0, owner=2)
+        self.check_resent(900, owner=2)
         self.check_fetch(101, 900, owner=0)
 
 
@@ -113,7 +113,7 @@ class OnlyTheOwnerIsBelieved(RecoveryTest):
             sent.append(self.send_feature(102, worker=1))
             self.expect_sum(900, sent)
         self.check_recalled(900, sent)
-        self.check_resent(101, 900, worker=0, owner=2)
+        self.check_resent(900, owner=2)
         self.check_fetch(102, 900, owner=1)
 
 
@@ -172,7 +172,7 @@ class PartOfASumGoesUp(LeafTest):
     """
 
     def runTest(self) -> None:
-        self.add_part(900, PAIR, worker=None)
+        self.add_part(PAIR, worker=None)
         with self.counted(Outcome.AGGREGATED, 2, completed={0: 1}):
             sent = [
                 self.send_feature(101, worker=0),
@@ -186,7 +186,7 @@ class PartAndWholeLeaveOnePacket(LeafTest):
     """A feature may complete a part, and then a sum of this leaf's own."""
 
     def runTest(self) -> None:
-        self.add_part(900, {101: 0}, worker=None)
+        self.add_part({101: 0}, worker=None)
         self.add_destination(901, worker=1, slot=8, bank=1)
         self.add_source(105, worker=0)
         self.entries.add_fanout(block=1, source=105, slots={0: (9, 1), 1: (8, 1)})
@@ -204,7 +204,7 @@ class RecallsAndFetchesGoUp(LeafTest):
     """
 
     def runTest(self) -> None:
-        self.add_part(900, PAIR, worker=2)
+        self.add_part(PAIR, worker=2)
         self.entries.add_distant(vertex=901, port=3, above=ABOVE)
         self.entries.add_distant(vertex=902, port=ABOVE, above=ABOVE)
         for asked, up in (
@@ -229,7 +229,7 @@ class WhatComesDown(LeafTest):
     """
 
     def runTest(self) -> None:
-        self.add_part(900, PAIR)
+        self.add_part(PAIR)
         self.entries.add_distant(vertex=901, port=2, above=ABOVE)
         coming = feature(555, random_lanes(3), port=ABOVE, Resend=1, Dst_id=901)
         fetched = from_above(Kind.FETCH, 900, Src_id=102)

@@ -184,7 +184,7 @@ class MissingBringsThePartAgain(LeafTest):
     """With Resend, as the part may have been lost on its way; any number of times."""
 
     def runTest(self) -> None:
-        self.add_part(900, PAIR)
+        self.add_part(PAIR)
         with self.counted(Outcome.AGGREGATED, 2, completed={0: 1}):
             sent = [self.send_feature(source, worker=own) for source, own in PAIR.items()]
             self.expect(ABOVE, self.part(sent, sent[-1][0]))
@@ -204,7 +204,7 @@ class RecallFromAboveBringsThePart(LeafTest):
     """When it is complete; else there is no answer."""
 
     def runTest(self) -> None:
-        self.add_part(900, PAIR, worker=None)
+        self.add_part(PAIR, worker=None)
         asked = from_above(Kind.RECALL, 900)
         with self.counted(Outcome.AGGREGATED, completed={}):
             sent = [self.send_feature(101, worker=0)]

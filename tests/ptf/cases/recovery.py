@@ -51,7 +51,7 @@ class RecallAndFetchOfAMaximum(SumTest):
         sent = self.complete(103, before=sent, fragment=MAXIMUM)
         self.check_recalled(900, sent, fragment=MAXIMUM)
         self.check_fetch(101, 900, owner=0, fragment=MAXIMUM)
-        self.check_resent(101, 900, worker=0, owner=2, fragment=MAXIMUM)
+        self.check_resent(900, owner=2, fragment=MAXIMUM)
         self.complete(*SOURCES, round_=2)
 
 
@@ -142,8 +142,8 @@ class ResentGoesToItsDestination(SumTest):
         self.add_destination(901, worker=1, slot=8, expected=3)
         sent = self.contribute(102)
         for _ in range(2):
-            self.check_resent(101, 900, worker=0, owner=2, Level=1, Feature_group=6)
-            self.check_resent(101, 901, worker=0, owner=1)
+            self.check_resent(900, owner=2, Level=1, Feature_group=6)
+            self.check_resent(901, owner=1)
         self.check_missing(900, count=1)
         self.complete(101, 103, before=sent)
 
@@ -152,13 +152,13 @@ class ResentIsNotRemembered(SumTest):
     """Nor acknowledged: before or after the source's ordinary feature, it is only passed on."""
 
     def runTest(self) -> None:
-        self.check_resent(101, 900, worker=0, owner=2, round_=5)
+        self.check_resent(900, owner=2, round_=5)
         sent = self.contribute(101)
-        self.check_resent(101, 900, worker=0, owner=2)
+        self.check_resent(900, owner=2)
         with self.counted(Outcome.DUPLICATE):
             packet, _ = self.send_feature(101, worker=0, Echo=1)
             self.expect(1, ack_of(packet, accepted=1))
-        self.check_resent(101, 900, worker=0, owner=2, fragment=0, round_=0, Echo=1)
+        self.check_resent(900, owner=2, fragment=0, round_=0, Echo=1)
         self.complete(102, 103, before=sent)
 
 

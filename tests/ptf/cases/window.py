@@ -152,11 +152,11 @@ class WorkersMustAgreeOnWhatIsNext(BarrierTest):
 class EarlyTest(BarrierTest):
     """Cases in which the first block of round 2 comes early."""
 
-    def end_the_round(self, *, block: int = 1, **early: Any) -> None:
+    def end_the_round(self, **early: Any) -> None:
         """Open round 1 and close its only block."""
-        self.open(following=(block, 0))
-        self.collect(0, 2, block=block, **early)
-        self.complete(1, block=block, **early)
+        self.open(following=(1, 0))
+        self.collect(0, 2, block=1, **early)
+        self.complete(1, block=1, **early)
 
 
 class FeaturesComeWhileTheirRoundIsOpened(EarlyTest):
@@ -264,7 +264,7 @@ class ALeafLetsInEarlyWhatTheSpineConfirms(LeafTurnTest):
     """It reports the announcement, and admits early features with the ADVANCE."""
 
     def runTest(self) -> None:
-        self.add_part(900, SOURCES)
+        self.add_part(SOURCES)
         self.serve(any_tag=0)
         self.pass_barrier(block=0, following=(1, 0))
         asked = self.collect(block=1, following=(1, 0), early=True)

@@ -159,29 +159,20 @@ class RecoveryTest(SwitchTest):
             self.expect(port, missing(packet, count=count))
 
     def check_fetch(
-        self,
-        source: int,
-        vertex: int,
-        *,
-        owner: int,
-        worker: int = 2,
-        events: Any = None,
-        **fields: int,
+        self, source: int, vertex: int, *, owner: int, events: Any = None, **fields: int
     ) -> None:
-        """Fetch a feature: its owner alone must get the request, and the slot is released."""
-        port, to = port_of(worker), port_of(owner)
+        """Let worker 2 fetch a feature: its owner alone gets the request; the slot is released."""
+        port, to = port_of(2), port_of(owner)
         packet = fetch(source, vertex, port=port, **fields)
         happens = {"released": {0: 1}} if events is None else events
         with self.counted(Outcome.FETCHED, passes={}, completed={}, **happens):
             self.send(port, packet)
             self.expect(to, relayed_fetch(packet, to=to))
 
-    def check_resent(
-        self, source: int, vertex: int, *, worker: int, owner: int, **fields: Any
-    ) -> None:
-        """Resend a feature: the destination's worker alone must get it; no slot changes."""
+    def check_resent(self, vertex: int, *, owner: int, **fields: Any) -> None:
+        """Resend the feature of 101: the destination's worker alone gets it; no slot changes."""
         with self.counted(Outcome.RESENT, passes={}, completed={}):
-            packet, _ = self.send_feature(source, worker=worker, Resend=1, Dst_id=vertex, **fields)
+            packet, _ = self.send_feature(101, worker=0, Resend=1, Dst_id=vertex, **fields)
             self.expect(port_of(owner), relayed(packet, to=port_of(owner)))
 
 
@@ -227,23 +218,15 @@ class LeafTest(SwitchTest):
             self.entries.add_group(result_group(3) + lane, [ABOVE, FIRST_LOOP_PORT + lane])
         self.entries.flush()
 
-    def add_part(
-        self,
-        vertex: int,
-        sources: dict[int, int],
-        *,
-        worker: int | None = 2,
-        slot: int = 7,
-        name: int = PARTIAL,
-    ) -> None:
-        """Let sources meet in a slot whose sum goes up; ``worker`` None: it is another leaf's."""
+    def add_part(self, sources: dict[int, int], *, worker: int | None = 2) -> None:
+        """Let sources of 900 meet in a slot whose sum goes up; ``worker`` None: another leaf's."""
         for source, owner in sources.items():
             self.add_source(source, worker=owner)
-            self.entries.add_fanout(block=1, source=source, slots={0: (slot, len(sources))})
-        self.add_partial(vertex, slot=slot, source=name)
+            self.entries.add_fanout(block=1, source=source, slots={0: (7, len(sources))})
+        self.add_partial(900, slot=7, source=PARTIAL)
         port = ABOVE if worker is None else port_of(worker)
-        entry = {"slot": slot, "expected": len(sources)}
-        self.entries.add_distant(vertex=vertex, port=port, above=ABOVE, **entry)
+        entry = {"slot": 7, "expected": len(sources)}
+        self.entries.add_distant(vertex=900, port=port, above=ABOVE, **entry)
 
     def add_partial(self, vertex: int, *, slot: int, source: int, block: int = 1) -> None:
         """Send the sum of a slot of bank 0 up as a partial sum."""
@@ -344,20 +327,18 @@ class ShelfTest(RecoveryTest):
         """Send a feature of random lanes from its worker."""
         return self.send_feature(source, worker=FAN_IN[vertex_of(source)][source], **fields)
 
-    def expect_part(
-        self, vertex: int, sent: list[tuple[Packet, Lanes]], *, worker: int = 2
-    ) -> None:
+    def expect_part(self, vertex: int, sent: list[tuple[Packet, Lanes]]) -> None:
         """Expect the sum of what was sent, with the ids of its sources."""
-        port, total = port_of(worker), sum_of(lanes for _, lanes in sent)
+        port, total = port_of(2), sum_of(lanes for _, lanes in sent)
         sources = sum(packet["SwitchGNN"].Src_id for packet, _ in sent)
         last = sent[-1][0]
         self.expect(
             port, sum_to(port, vertex, total, count=len(sent), completed_by=last, sources=sources)
         )
 
-    def expect_overflow(self, packet: Packet, vertex: int, *, worker: int = 2) -> None:
+    def expect_overflow(self, packet: Packet, vertex: int) -> None:
         """Expect a feature on its way to the worker that adds it."""
-        port = port_of(worker)
+        port = port_of(2)
         self.expect(port, relayed(resigned(packet, Dst_id=vertex, Echo=0), to=port))
 
 

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 from switchgnn.softswitch.loader import GivenProgram
 from switchgnn.softswitch.p4runtime.pipeline_config import PreparedProgram
-from switchgnn.softswitch.p4runtime.service import P4RuntimeService
+from switchgnn.softswitch.p4runtime.server import P4RuntimeService
 from switchgnn.softswitch.ports import QueueSettings
 from tests.simulation.network import Wire
 from tests.simulation.parts.engines import Engine, Programs, Sent

@@ -1,4 +1,4 @@
-// Time-outs, window and rate of a host, as in host/congestion.py and host/round_trip.py.
+// Time-outs, window and rate of a host, as in host/congestion.py and host/pace.py.
 #pragma once
 
 #include "events.h"
@@ -12,7 +12,7 @@
 constexpr double kBurst = 8;
 constexpr double kRateGain = 1.25;
 
-/// Round-trip estimates and time-outs, as in host/round_trip.py (RFC 6298). Every answer carries
+/// Round-trip estimates and time-outs, as in host/pace.py (RFC 6298). Every answer carries
 /// the time of its question, so answers to repeated questions are measured, too.
 class RoundTrip {
   public:

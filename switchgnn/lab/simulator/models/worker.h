@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-// As in host/innetwork/receiver.py and host/round_trip.py.
+// As in host/innetwork/receiver.py and host/pace.py.
 constexpr int kAtOnce = 16;
 constexpr Picoseconds kRecallShare = 4;
 constexpr int kAttemptsWhenAnswered = 3;
