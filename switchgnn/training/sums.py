@@ -460,9 +460,11 @@ class _Sum(torch.autograd.Function):
         what, neighbours, back = ctx.what, ctx.neighbours, ctx.direction.opposite
         if what.local:
             total = neighbours.local(gradient, back)
-        else:
+        elif torch.is_grad_enabled():  # second derivatives are wanted
             again = replace(what, first=False)
             total = _Sum.apply(gradient, neighbours, again, back)  # type: ignore[no-untyped-call]
+        else:
+            total = neighbours.directed(gradient, back, what)
         if what.weighed and what.first:
             (rows,) = ctx.saved_tensors
             if what.scored:

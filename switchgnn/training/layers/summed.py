@@ -139,8 +139,10 @@ def is_plain(linear: object) -> bool:
 
     Hooks, as those of pruning, and parametrisations want the calls of one process.
     """
-    kinds = (nn.Linear, pyg.Linear)
-    return type(linear) in kinds and not any(vars(linear).get(hooks) for hooks in _HOOKS)
+    if type(linear) not in (nn.Linear, pyg.Linear):
+        return False
+    known = vars(linear)
+    return not any(known[hooks] for hooks in _HOOKS)
 
 
 _HOOKS = tuple(f"_{kind}_hooks" for kind in ("forward", "forward_pre", "backward", "backward_pre"))
@@ -149,8 +151,8 @@ _MAPS = ("lin", "lin_l", "lin_rel", "fc_neigh")
 
 def has_plain_maps(layer: nn.Module) -> bool:
     """Return whether the maps of a layer may be called before and after a sum alike."""
-    maps = [getattr(layer, name, None) for name in _MAPS]
-    return all(is_plain(each) for each in maps if isinstance(each, nn.Module))
+    maps = map(layer._modules.get, _MAPS)
+    return all(is_plain(each) for each in maps if each is not None)
 
 
 def split_map(linear: Any) -> tuple[Callable[[Tensor], Tensor] | None, Callable[[Tensor], Tensor]]:  # noqa: ANN401

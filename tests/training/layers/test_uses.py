@@ -424,9 +424,9 @@ HELD = {
         "test_a_table_of_learnt_rows_is_looked_up_by_id",
         "test_what_cannot_be_wrapped_or_reduced_is_refused",
     ),
-    "set weights": ("test_weights_that_part",),
+    "set weights": ("test_other_weights_are_named_on_all_workers",),
     "leave sizes": ("test_what_cannot_be_wrapped",),
-    "make other calls": ("test_out_of_step",),
+    "make other calls": ("test_all_workers_end_within_seconds_and_name_both_sides",),
     "predict links": ("test_rows_and_two_derivatives",),
 }
 
