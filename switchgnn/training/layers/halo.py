@@ -84,11 +84,11 @@ class PartEdges:
 
 def check_row_count(called: str, rows: Tensor, expected: int) -> None:
     """Refuse rows that are not one per vertex of this worker."""
-    if rows.dim() < 1 or len(rows) != expected:
+    found = len(rows) if rows.dim() else 0
+    if found != expected:
         raise UnsupportedLayerError(
-            f"{called} was given {len(rows) if rows.dim() else 0:,} rows, and this worker has "
-            f"{expected:,} vertices: give one row for each id in `data.n_id`, such as "
-            "`table.weight[data.n_id]`."
+            f"{called} was given {found:,} rows for a part of {expected:,} vertices: give one row "
+            "for each id in `data.n_id`, such as `table.weight[data.n_id]`."
         )
 
 

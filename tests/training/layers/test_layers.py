@@ -281,7 +281,7 @@ def test_what_is_no_sum_of_rows_is_refused(make, words):
             lambda layer, x, edges: layer(x, torch.stack([edges[0], edges[1].roll(1)])),
             "other edges",
         ),
-        (lambda layer, x, edges: layer(x[1:], edges), "rows, and this worker has 20 vertices"),
+        (lambda layer, x, edges: layer(x[1:], edges), "rows for a part of 20 vertices"),
     ],
 )
 def test_what_a_layer_cannot_be_called_with_is_refused(make, call, words):

@@ -387,7 +387,7 @@ def reduced_table(worker, part):
 
 
 REFUSED = {
-    "rows, and this worker has": lambda worker, part: worker.wrap(Net(), unchecked=True)(
+    "rows for a part of": lambda worker, part: worker.wrap(Net(), unchecked=True)(
         part.x[1:], part.edge_index
     ),
     "lin.weight has no size yet: give the number": lambda worker, _: worker.wrap(
