@@ -16,7 +16,6 @@ RUN = f"{E2E}/test_run.py"
 MININET = f"{E2E}/test_mininet.py"
 BAD_INPUT = f"{E2E}/test_bad_input.py"
 CAPTURE = f"{E2E}/test_capture.py"
-BUNDLES = f"{E2E}/test_bundles.py"
 LIVE = f"{E2E}/test_live.py"
 PTF = "tests/ptf/test_ptf.py"
 MACHINE = "tests/training/test_machine.py"
@@ -760,10 +759,7 @@ GROUPS = {
             "host/wire/native/sums.h",
             "from + row * row_bytes, row_bytes);",
             "from, row_bytes);",
-            (
-                f"{FAST_PATH}::test_a_bundle_that_is_plainly_right_is_taken",
-                f"{BUNDLES}::test_sums_of_bundles[embedded-(8, 32, (32, 10, 1, 75))]",
-            ),
+            (f"{FAST_PATH}::test_a_bundle_that_is_plainly_right_is_taken",),
         ),
         Mistake(
             "entries name the first row of each bundle",
@@ -777,7 +773,7 @@ GROUPS = {
             "controller/controls/fanout.py",
             'values[f"row{bank}"] = rows[:, bank]',
             'values[f"row{bank}"] = 0 * rows[:, bank]',
-            (f"{BUNDLES}::test_sums_of_bundles[embedded-(8, 32, (32, 10, 1, 75))]",),
+            ("tests/recovery/test_faults.py::test_partial_sums_are_exact[star-embedded-4]",),
         ),
     ),
     # --- forged frames
