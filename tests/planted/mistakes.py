@@ -26,15 +26,12 @@ NORMS = "tests/training/layers/test_norms.py"
 CHECK = "tests/training/layers/test_check.py"
 INTERRUPTION = "tests/commands/test_workers.py"
 RUNNER = "tests/experiments/test_runner.py"
-FIGURES = "tests/experiments/test_command.py"
 STRAWMAN = "tests/strawman/test_sums.py"
-MODEL = "tests/promela/test_model.py"
 PRIORITY = "tests/recovery/test_priority.py"
 EXCHANGE = "tests/host/innetwork/test_exchange.py"
 TIMEOUTS = "tests/host/innetwork/test_timeouts.py"
 COMPRESSION = "tests/host/test_compression.py"
 COMPRESSED = "tests/host/innetwork/test_compressed.py"
-PARTS = "tests/host/test_strawman.py"
 DIRECT = "tests/host/direct/test_faults.py"
 FRAMING = "tests/host/direct/test_framing.py"
 BLOCKS = "tests/planner/blocks/test_blocks.py"
@@ -186,27 +183,6 @@ GROUPS = {
             ),
         ),
         Mistake(
-            "a watch replaces the plan of somebody else",
-            "controller/watch.py",
-            "replace_others=False,",
-            "replace_others=True,",
-            ("tests/controller/test_watch.py::test_another_plan_is_not_replaced",),
-        ),
-        Mistake(
-            "a watch with a higher election id takes the switch from a run",
-            "controller/watch.py",
-            "_refuse_other_primary(client)",
-            "pass",
-            ("tests/controller/test_watch.py::test_a_controller_at_work_keeps_its_place[2]",),
-        ),
-        Mistake(
-            "the logs of a run that fails are removed with its folder",
-            "switchgnn/commands/shared/outputs.py",
-            "logs.failed = True",
-            "logs.failed = False",
-            ("tests/commands/test_outputs.py::test_what_fails_is_kept_and_named",),
-        ),
-        Mistake(
             "a training that is interrupted does not show what it has reached",
             "switchgnn/commands/train/follow.py",
             "self._show()",
@@ -262,13 +238,6 @@ GROUPS = {
     # --- runs with random faults
     SOAK: (
         Mistake(
-            "all runs of a soak are the first one again",
-            "switchgnn/lab/commands/soak_runs.py",
-            "draw_run(seed, number, choice,",
-            "draw_run(seed, 0, choice,",
-            (f"{SOAK}::test_each_run_is_the_next_one_of_the_seed",),
-        ),
-        Mistake(
             "a soak does not count wrong sums",
             "switchgnn/lab/commands/soak_runs.py",
             "        self.wrong_sums += report.wrong_sums\n",
@@ -298,20 +267,6 @@ GROUPS = {
             "if self._delays < _MOST_DELAYS and _in_library(frame):",
             "if False:",
             ("tests/test_processes.py::test_a_lock_of_a_library_is_given_back_before",),
-        ),
-        Mistake(
-            "a signal that comes while sums are compared does not end the soak",
-            "switchgnn/lab/commands/soak_runs.py",
-            "if over or interruption.came or ",
-            "if over or ",
-            (f"{SOAK}::test_a_signal_while_sums_are_compared_ends_the_soak_behind_the_run",),
-        ),
-        Mistake(
-            "the command that repeats a run has another seed",
-            "switchgnn/lab/commands/soak_runs.py",
-            '        "seed": run.seed,\n        "faults": run.faults,\n',
-            '        "faults": run.faults,\n',
-            (f"{SOAK}::test_the_command_repeats_the_run[0-None]",),
         ),
     ),
     # --- a run on a star
@@ -348,14 +303,6 @@ GROUPS = {
     # --- beside TCP
     MININET: (
         Mistake(
-            "after an error all programs of the machine keep small send buffers",
-            "topologies/mininet_fabric.py",
-            "            yield\n        finally:\n            _DEFAULT.write_text(before)\n",
-            "            yield\n        finally:\n            pass\n"
-            "        _DEFAULT.write_text(before)\n",
-            ("tests/topologies/test_mininet_fabric.py::test_the_default_comes_back[RuntimeError]",),
-        ),
-        Mistake(
             "the switch marks from its own threshold, not from the one that is asked for",
             "switchgnn/commands/shared/runner.py",
             "DesiredStates(workers.program, job.ecn_threshold, job.queue)",
@@ -375,27 +322,6 @@ GROUPS = {
     ),
     # --- bad input
     BAD_INPUT: (
-        Mistake(
-            "a run that cannot be done ends with the exit code of a wrong sum",
-            "switchgnn/commands/main.py",
-            "_FAILED = 2",
-            "_FAILED = 1",
-            ("tests/commands/test_switch.py::test_wrong_input_is_one_sentence",),
-        ),
-        Mistake(
-            "a port that is taken is answered with a traceback",
-            "topologies/rpc_address.py",
-            "            sock.bind((host, port))\n        except OSError as error:\n",
-            "            sock.bind((host, port))\n        except KeyError as error:\n",
-            ("tests/commands/test_program.py::test_a_port_already_taken",),
-        ),
-        Mistake(
-            "a plan takes the place of a folder that holds something else",
-            "switchgnn/base/files.py",
-            "if not ours(path.name)",
-            "if False",
-            ("tests/training/test_partition.py::test_nothing_else_is_replaced",),
-        ),
         Mistake(
             "folders that are to be written are not looked at before the work",
             "switchgnn/commands/shared/outputs.py",
@@ -472,32 +398,11 @@ GROUPS = {
     # --- figures
     "tests/experiments": (
         Mistake(
-            "a result of other versions is taken for one of these",
-            "switchgnn/lab/experiments/runner.py",
-            ' and kept.get("versions") == self._versions',
-            "",
-            (f"{RUNNER}::test_another_version_is_run_again",),
-        ),
-        Mistake(
             "results of points that differ in the width of features take each other's place",
             "switchgnn/lab/experiments/point.py",
             "{_digest(asdict(self))}",
             "{_digest(asdict(self) | dict(features=0))}",
             (f"{RUNNER}::test_another_parameter_is_another_result[change1]",),
-        ),
-        Mistake(
-            "a run that ends or is interrupted takes its results with it",
-            "switchgnn/lab/experiments/runner.py",
-            "                finally:\n",
-            "                finally:\n                    shutil.rmtree(self._points)\n",
-            (f"{RUNNER}::test_results_are_not_made_again",),
-        ),
-        Mistake(
-            "points with another order of sending are simulated with the same plan",
-            "switchgnn/lab/experiments/point.py",
-            '"memory", "order",',
-            '"memory",',
-            (f"{RUNNER}::test_points_share_a_plan",),
         ),
     ),
     # --- losses, repeats, restarts and deaths
@@ -518,13 +423,6 @@ GROUPS = {
             "        self._next = contribution\n"
             "        self._round, self._blocks = round_number, blocks\n",
             (f"{EXCHANGE}::test_a_fetched_feature_serves_every_sum_that_needs_it",),
-        ),
-        Mistake(
-            "a late fetch is answered with the rows of now",
-            "host/innetwork/responder.py",
-            " or request.round != self._round:",
-            ":",
-            ("tests/host/innetwork/test_receiver.py::test_only_fetches_of_the_round_are_answered",),
         ),
         Mistake(
             "a change that was too small to send counts as sent",
@@ -590,13 +488,6 @@ GROUPS = {
             (f"{EXCHANGE}::test_who_was_told_to_go_on_says_done_again",),
         ),
         Mistake(
-            "faults on cables meet only what goes up",
-            "topologies/relay.py",
-            "for direction in (self.up, self.down):",
-            "for direction in (self.up,):",
-            ("tests/topologies/test_relay.py::test_each_way_has_its_own_faults",),
-        ),
-        Mistake(
             "in the embedded switch packets of higher classes wait behind sums",
             "switchgnn/softswitch/native/runtime/ports.h",
             "last = CLASSES - 1;",
@@ -620,61 +511,9 @@ GROUPS = {
             "part.lanes",
             (f"{STRAWMAN}::test_every_sum_is_exact[embedded-8]",),
         ),
-        Mistake(
-            "slots that cannot be divided among the banks are not handed out",
-            "controller/controls/banks.py",
-            "slots // banks + (bank < slots % banks)",
-            "slots // banks",
-            ("tests/controller/controls/test_entries.py::test_slots_are_split_to_the_last_one[9]",),
-        ),
-        Mistake(
-            "after a restart a sum of the right number of wrong features is taken",
-            "host/strawman.py",
-            "if here > expected or ids % _IDS:",
-            "if here > expected:",
-            (f"{PARTS}::test_a_mixture_with_the_right_count_is_refused",),
-        ),
-    ),
-    # --- the model of the protocol
-    "tests/promela": (
-        Mistake(
-            "in the model a worker says only once that it is done",
-            "tests/promela/worker.pml",
-            "HAS(closing, IN(worker, tag)) -> send_done(tag)",
-            "HAS(closing, IN(worker, tag)) -> skip",
-            (f"{MODEL}::test_nothing_goes_wrong[LOSS=1]",),
-        ),
-        Mistake(
-            "in the model a worker takes only the first sum of a bundle",
-            "tests/promela/bundle.pml",
-            "(FIRST_IN(sum) + ((sum) >= VERTICES))",
-            "FIRST_IN(sum)",
-            (f"{MODEL}::test_nothing_goes_wrong[BUNDLES=2 LOSS=2]",),
-        ),
-        Mistake(
-            "in the model no worker answers when another asks for a sum of the stream",
-            "tests/promela/reduce.pml",
-            "KEEPS_SUM(worker, number) -> SEND(ANSWER, id)",
-            "KEEPS_SUM(worker, number) -> skip",
-            (f"{MODEL}::test_every_worker_gets_every_sum_of_the_stream[RESTARTS=1 LOSS=1]",),
-        ),
     ),
     # --- the hosts' part, seed by seed
     "tests/host": (
-        Mistake(
-            "between hosts a frame that comes twice counts as another",
-            "host/direct/arrivals.py",
-            "if incoming.seen(peer, number):",
-            "if number < 0:",
-            (f"{ROW_FAST_PATH}::test_a_frame_that_comes_twice_counts_once",),
-        ),
-        Mistake(
-            "a row is given out when the first of its frames is here",
-            "host/direct/arrivals.py",
-            "self.arrays.whole[rows] = left == 0",
-            "self.arrays.whole[rows] = 1",
-            (f"{FRAMING}::test_a_row_is_here_when_all_its_frames_are",),
-        ),
         Mistake(
             "the mark of frames between hosts does not cover the MTU",
             "host/direct/transport.py",
@@ -688,13 +527,6 @@ GROUPS = {
             "if frame_checksum(frame, size) != checksum or ",
             "if ",
             (f"{DIRECT}::test_every_sum_is_right[corrupt=0.1-190-False-0]",),
-        ),
-        Mistake(
-            "who leaves has not acknowledged what it says that it has",
-            "host/direct/exchange.py",
-            "return self._outbox.take_farewell(packet.sender, packet.round)",
-            "return False",
-            (f"{DIRECT}::test_a_farewell_acknowledges_all_that_came_before",),
         ),
         Mistake(
             "native code takes sums that are not complete",
@@ -716,13 +548,6 @@ GROUPS = {
             "if unit.unit == header.unit)",
             "if unit.unit.order >= header.unit.order)",
             (f"{EXCHANGE}::test_sums_of_earlier_rounds_are_not_taken",),
-        ),
-        Mistake(
-            "a worker sends the first features of a unit before the last ones of the older unit",
-            "host/innetwork/units.py",
-            "if not sender.all_sent:",
-            "if sender.done:",
-            (f"{TIMEOUTS}::test_a_unit_begins_when_the_older_ones_are_sent",),
         ),
         Mistake(
             "a worker does not notice that a block was summed at another scale",
