@@ -50,10 +50,6 @@ class RealSwitch:
         self._process.kill()
         self._process.wait()
 
-    def restart(self):
-        self.stop()
-        self.start()
-
 
 @pytest.fixture(scope="session", params=TARGETS)
 def target(request):
@@ -117,10 +113,3 @@ def test_clear_leaves_the_program_only(served, target, layout):
     clear(served)
     assert served.get_pipeline_cookie() is not None
     assert same(layout, observed(target.address, layout), empty_state(layout))
-
-
-def test_a_restarted_switch_is_installed_again(target, network, program):
-    target.restart()
-    report = install(PLAN, [target.address], network, program=program)
-    assert report.switches[0].pipeline_pushed
-    assert report.session == 1

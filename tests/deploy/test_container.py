@@ -11,11 +11,6 @@ import pytest
 from tests.deploy.test_units import DEPLOY
 from tests.support.installed import HOOKS, MADE
 
-if sys.version_info >= (3, 11):
-    pass
-else:
-    pass
-
 ROOT = DEPLOY.parent
 FILE = DEPLOY / "Containerfile"
 LINES = re.sub(r"\\\n", " ", FILE.read_text()).splitlines()

@@ -224,16 +224,12 @@ def test_the_columns(tmp_path):
 
 
 MISTAKES = [
-    ('"Src_id", 0, 4', '"Src_id", 4, 4'),
-    ('"Fragment", 14, 2', '"Fragment", 16, 2'),
     ("GROUP_LANES * (1 +", "GROUP_LANES * (2 +"),
-    ('"Level", 13, 1, 0x02', '"Level", 13, 1, 0x01'),
     ("range:uint() - math.floor(2 ^ (bits - 1))", "range:uint()"),
     ("GROUP_BYTES * math.floor(group / parts)", "GROUP_BYTES * group"),
     ("buffer(38, WORKER_BYTES)", "buffer(39, WORKER_BYTES)"),
     ("tree:add(f.plan, buffer(30, 4))", "tree:add(f.plan, buffer(26, 4))"),
     ("begin + 4 * lane, 4", "begin + 124 - 4 * lane, 4"),
-    ("[SUM] = \"sum\"", "[SUM] = \"some\""),
     ("value = 0xffffffff", "value = 0xfffffffe"),
     ("innermost(ip_len) - innermost(ip_hdr_len)", "128"),
     ("0, bytes / 4 - 1 do", "0, bytes / 4 - 2 do"),

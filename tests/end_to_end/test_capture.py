@@ -8,7 +8,7 @@ import pytest
 
 from switchgnn.host.wire.header import fragment_words
 from switchgnn.planner.plan.files import read_manifest, read_worker_part
-from tests.end_to_end.conftest import LEAF_SPINE, LOOPBACK, succeeded
+from tests.end_to_end.conftest import LOOPBACK, succeeded
 from tests.support.commands import started
 from tests.support.markers import COMBINATIONS, some_of, words_of
 from tests.support.speed import seconds_here
@@ -101,30 +101,6 @@ def test_every_frame_is_in_the_files(tmp_path):
         assert all(each["problem"] is None for each in packets)
         times = [each["time_ns"] for each in packets]
         assert times == sorted(times)
-
-
-def test_cables_are_recorded_too(tmp_path):
-    folder = tmp_path / "kept"
-    leaves = (*LEAF_SPINE, "--leaves", 2, "--spines", 2, "--workers", 4)
-    run = ("run", *LOOPBACK, *leaves, "--graph", "karate", "--rounds", 1, "--pcap", folder)
-    report = json.loads(succeeded(*run, "--json").stdout)
-    cables = [f"l{leaf}s{spine}.pcap" for leaf in (0, 1) for spine in (0, 1)]
-    assert sorted(path.name for path in folder.iterdir()) == [
-        *cables, *(f"w{worker}.pcap" for worker in range(4))
-    ]  # fmt: skip
-    assert not any(report["faults_injected"].values())
-    parties = [each["parties"] for each in chapters(folder) if each["block"]]
-    from_leaves = sum(
-        first_features(party)
-        for each in parties
-        for name, party in each.items()
-        if name.startswith("leaf-")
-    )
-    assert from_leaves == report["leaf_spine"]["partial_sums"]
-    at_spines = [
-        party["got"] for each in parties for name, party in each.items() if "spine" in name
-    ]
-    assert sum(got.get("feature", 0) for got in at_spines) >= from_leaves > 0
 
 
 def test_files_are_whole_after_ctrl_c(tmp_path):

@@ -77,7 +77,6 @@ def test_marks_slow_the_workers_down(mininet_combination):
     assert all(worker["counters"]["noticed"] for worker in report["per_worker"])
 
 
-ETH_P_ALL = 3
 ARP_BYTES = 42
 
 

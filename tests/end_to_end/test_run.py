@@ -64,22 +64,6 @@ def test_any_number_of_workers(combination, workers):
     check(report, workers=workers, slots=64)
 
 
-@pytest.mark.parametrize(
-    ("combination", "width"),
-    some_of(
-        lambda where, width: width in ((0, 4), (2,), (3,))[where],
-        COMBINATIONS,
-        [1, 31, 32, 33, 128],
-    ),
-)
-def test_any_feature_width(combination, width):
-    """With 32 lanes, 128 numbers are four fragments, and 33 are two."""
-    row = ("--features", width, "--lanes", 32)
-    report = run_json(combination, "--graph", "karate", "--workers", 3, *row)
-    assert report["features"] == width
-    check(report, graph="karate", workers=3)
-
-
 def check(report, *, graph="digits", workers, slots=None, **options):
     for name, kind in REQUIRED.items():
         assert isinstance(report[name], kind), name

@@ -56,9 +56,11 @@ def test_auto_trains_over_what_it_predicts_to_be_the_fastest():
     assert all(np.isfinite(report["losses"]))
 
 
-def check_training(combination, transports, data="karate", model="gcn", workers=4):
-    losses, _, accuracies = plainly(data, model)
-    named = ("--data", data, "--model", model, "--workers", workers)
+@pytest.mark.parametrize("combination", BOTH_ENDS)
+def test_every_transport_trains_like_one_process(combination):
+    transports = TRANSPORTS[:2] if "bmv2" in combination else TRANSPORTS
+    losses, _, accuracies = plainly()
+    named = ("--data", "karate", "--workers", 4)
     reports = finished(train(combination, *named, *over(*transports)))
     assert [report["transport"] for report in reports] == list(transports)
     for report in reports:
@@ -66,15 +68,6 @@ def check_training(combination, transports, data="karate", model="gcn", workers=
         assert report["test_accuracy"] == pytest.approx(accuracies["test"], abs=0.01)
         if report["transport"] != "local":
             assert all(link["up"] and link["down"] for link in report["bytes_per_link"])
-
-
-@pytest.mark.parametrize("combination", BOTH_ENDS)
-def test_every_transport_trains_like_one_process(combination):
-    check_training(combination, TRANSPORTS[:2] if "bmv2" in combination else TRANSPORTS)
-
-
-def test_another_model_trains_like_one_process():
-    check_training(EMBEDDED, ("switch", "g3"), "digits", "sage", 2)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """Arbitrary frames at workers: in the parser, and in the middle of an exchange."""
 
-import random
 from dataclasses import asdict
 
 import pytest
@@ -14,7 +13,6 @@ from switchgnn.host.wire.header import (
     BODY_AT,
     HEADER_AT,
     BarrierBody,
-    Header,
     Kind,
     Unit,
     fragment_number,
@@ -25,7 +23,7 @@ from tests.fuzz.frames import generator_for
 from tests.fuzz.team import ALL, POOLS, WORKERS, Team, star_world
 from tests.host.addresses import SESSION, SWITCH
 from tests.host.model_switch import ModelSwitch
-from tests.simulation.network import LANE_KINDS, body_bytes, body_end, has_body_of
+from tests.simulation.network import body_end
 
 AT_EACH_WORKER = 400_000 if ALL else 5_000
 examples = settings(
@@ -33,41 +31,17 @@ examples = settings(
 )
 
 
-def is_sound(frame):
-    """Whether a frame is parsed; what the parser reads must pack to the same bytes."""
+def check_sound(frame):
+    """What the parser reads must pack to the same bytes."""
     header = unpack_header(frame)
     if header is None:
-        return False
+        return
     end = body_end(frame)
     assert header.pack(bytes(frame[BODY_AT:end])) == bytes(frame[HEADER_AT:end])
     if header.kind in BARRIER_KINDS:
         assert BarrierBody.unpack(frame, header.kind).pack() == bytes(frame[BODY_AT:end])
-    return True
 
 
-def has_body(kind, word, bits):
-    return kind not in LANE_KINDS or has_body_of(kind, word, bits)
-
-
-headers = st.builds(
-    Header,
-    kind=st.sampled_from(Kind),
-    src_id=st.integers(0, 2**32 - 1),
-    dst_id=st.integers(0, 2**32 - 1),
-    block_id=st.integers(0, 2**16 - 1),
-    count=st.integers(0, 2**16 - 1),
-    is_ack=st.booleans(),
-    is_fetch=st.booleans(),
-    ecn=st.booleans(),
-    resend=st.booleans(),
-    bits=st.sampled_from((32, 16, 8, 0)),
-    level=st.integers(0, 1),
-    echo=st.booleans(),
-    fragment=st.integers(0, 2**16 - 1).filter(lambda word: word % 8 < 6),
-    feature_group=st.integers(0, 2**16 - 1),
-    session=st.integers(0, 2**8 - 1),
-    round=st.integers(0, 2**24 - 1),
-).filter(lambda header: has_body(header.kind, header.fragment, header.bits))
 # An envelope that the parser accepts, so that its payload is parsed.
 ENVELOPE = bytes(12) + b"\x08\0\x45" + bytes(8) + b"\xfd" + bytes(10)
 
@@ -75,28 +49,8 @@ ENVELOPE = bytes(12) + b"\x08\0\x45" + bytes(8) + b"\xfd" + bytes(10)
 @examples
 @given(st.one_of(st.binary(max_size=300), st.binary(max_size=200).map(ENVELOPE.__add__)))
 def test_arbitrary_bytes(frame):
-    is_sound(frame)
-    is_sound(memoryview(frame))
-
-
-@examples
-@given(headers, st.integers(), st.binary(max_size=40))
-def test_every_header_survives(header, seed, padding):
-    size = body_bytes(header.kind, header.fragment, header.bits)
-    body = random.Random(seed).randbytes(size)
-    frame = ENVELOPE + header.pack(body) + padding
-    assert unpack_header(frame) == header
-    assert is_sound(memoryview(frame))
-
-
-@examples
-@given(headers, st.data())
-def test_a_flipped_bit_is_noticed(header, data):
-    body = bytes(body_bytes(header.kind, header.fragment, header.bits))
-    frame = bytearray(ENVELOPE + header.pack(body))
-    bit = data.draw(st.integers(8 * HEADER_AT, 8 * len(frame) - 1))
-    frame[bit // 8] ^= 1 << bit % 8
-    assert unpack_header(frame) is None
+    check_sound(frame)
+    check_sound(memoryview(frame))
 
 
 # --- In the middle of an exchange

@@ -4,7 +4,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import strategies as st
 
 from switchgnn.base.network import NetworkError, leaf_spine_networks, star_network
 from switchgnn.base.network_file import (
@@ -22,8 +21,6 @@ from switchgnn.commands.network import attach_worker, draft_star
 from tests.network.usual import described_leaf_spine, described_star
 from tests.support.markers import needs_root
 from tests.support.networks import in_network, own_network
-
-ANY_TEXT = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\x7f"), min_size=1)
 
 
 def read(folder: Path, text: str):

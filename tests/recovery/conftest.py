@@ -45,9 +45,7 @@ def made_bed(which, folder, **options):
 
 @pytest.fixture(scope="module", params=BEDS)
 def shared_bed(request, tmp_path_factory):
-    """With other options of its plan, where a module has them."""
-    options = getattr(request.module, "PLAN", {})
-    with made_bed(request.param, tmp_path_factory.mktemp("bed"), **options) as made:
+    with made_bed(request.param, tmp_path_factory.mktemp("bed")) as made:
         yield made
 
 

@@ -81,11 +81,6 @@ MISTAKES = {
     ),
     "the last sums of a unit stay on a shelf": ("shelf.sums < all && ", "", prediction),
     "the strawman never takes a slot back": ("            ++free_[rows_[at].bank];\n", "", game),
-    "an acknowledgement has the bytes of a frame with its checksum": (
-        "return 60;",
-        "return 64;",
-        prediction,
-    ),
     "a sum stands for a feature, whatever the plan says": (
         "packet.count * FlightOf(passed_).PacketsPerSum()",
         "packet.count",
@@ -106,23 +101,12 @@ MISTAKES = {
         "own == 0",
         on_links,
     ),
-    "all sums go over a spine": ("!part || !routes_.Crosses(packet.id)", "!part", on_links),
-    "spines take turns by rows": (
-        "vertex_[row / together_] % spines_",
-        "row / together_ % spines_",
-        on_links,
-    ),
     "a part counts as one contribution": (
         "slots_.Add(packet.id, packet)",
         "slots_.Add(packet.id, {.kind = packet.kind, .turn = packet.turn})",
         lambda patch: test_leaf_spine_by_hand.test_leaves_send_their_parts_to_the_spine(
             leaf_spine.SPINE, 1, 3
         ),
-    ),
-    "the first leaf that is done lets all go on": (
-        "!barriers_.Collect(packet, down_.size())",
-        "!barriers_.Collect(packet, 1)",
-        on_links,
     ),
     "a receiver's answers take the spine of what it answers": (
         "uint64_t{packet.worker} << 32 | packet.id",
@@ -135,11 +119,6 @@ MISTAKES = {
         "uplinks_.SendByKey(packet.id, sent, now)",
         "uplinks_.SendByKey(0, sent, now)",
         lambda patch: leaf_spine.test_a_row_goes_over_the_spine_that_its_number_leads_to(small()),
-    ),
-    "a sum that comes twice counts twice": (
-        "pace_.losses && (late",
-        "!pace_.losses && (late",
-        background("test_everything_arrives_once_beside_it", "plan"),
     ),
     "the background counts as the exchange": (
         "kind < kExchangeKinds",

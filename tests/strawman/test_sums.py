@@ -67,17 +67,6 @@ def test_every_sum_is_exact(made, team, slots):
         assert after.passes.contributions - before.passes.contributions == contributions
 
 
-def test_fewer_slots_overflow_more(made, team):
-    overflowed = []
-    for slots in (8, 24, enough(made)):
-        workers = team(slots)
-        before = counters(made).named()["slot_overflowed"]
-        assert workers.run(1) == 0, workers.errors
-        overflowed.append(counters(made).named()["slot_overflowed"] - before)
-    assert overflowed == sorted(overflowed, reverse=True)
-    assert overflowed[0] > overflowed[-1] == 0
-
-
 @pytest.mark.parametrize("direction", list(Direction))
 def test_both_directions(team, direction):
     workers = team(16)

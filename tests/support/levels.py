@@ -23,7 +23,6 @@ LEVELS = ("check", "test", "all")
 SHARED = (
     "tests/ptf/test_ptf.py",
     "tests/recovery/test_allreduce.py",
-    "tests/recovery/test_compressed.py",
     "tests/recovery/test_faults.py",
     "tests/strawman/test_sums.py",
     "tests/docs/test_site.py",

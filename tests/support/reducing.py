@@ -86,14 +86,11 @@ class Crew:
         """The faults on all links, added up."""
         return added_up(counts for link in self.links for counts in link.counts.values())
 
-    def team(self, stack):
-        """Return a team for neighbour sums over the same links."""
-        return Team(self.bed, stack, link=lambda worker: self.halves[worker][0])
-
     @contextmanager
     def exchanging(self, stack):
         """Exchange neighbour sums until the block ends, and check them; yields the team."""
-        team, over, wrong = self.team(stack), threading.Event(), []
+        team = Team(self.bed, stack, link=lambda worker: self.halves[worker][0])
+        over, wrong = threading.Event(), []
 
         def exchange():
             while not (over.is_set() and wrong) and not team.errors:

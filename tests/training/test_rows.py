@@ -22,7 +22,7 @@ from tests.training.gathering import in_threads
 from tests.training.helpers import refusal
 from tests.training.layers.test_layers import NARROW, make_data, whole_edges
 from tests.training.layers.test_norms import WORKERS, assigned
-from tests.training.layers.test_uses import Net, step
+from tests.training.layers.test_uses import Net, off, step, together
 from tests.training.test_wrap import workers_run
 
 DATA = make_data(3, directed=False)
@@ -135,28 +135,23 @@ def test_what_is_no_row_is_refused(rows, ids, words):
         alone().take(torch.ones(rows, 2), torch.tensor(ids))
 
 
+COPYING = (pyg.GATConv, pyg.SGConv)
+
+
 @pytest.mark.parametrize("directed", [False, True])
 def test_layers_with_copies_of_rows_compute_what_they_do_in_one_process(directed):
     data, posts = make_data(5, directed=directed), Posts()
     parts = list(partition_dataset(data, assigned(V), incoming=True))
     torch.manual_seed(4)
-    alone, targets = Net(pyg.GATConv, pyg.SGConv), torch.randn(V, NARROW)
+    alone, targets = Net(*COPYING), torch.randn(V, NARROW)
     state = copy.deepcopy(alone.state_dict())
-    outputs, gradients = step(alone, torch.from_numpy(data.features), whole_edges(data), targets)
+    expected = step(alone, torch.from_numpy(data.features), whole_edges(data), targets)
 
-    def work(worker):
-        worker._rows = VertexRows(parts[worker.number], posts.of(worker.number))
-        model, part = Net(pyg.GATConv, pyg.SGConv), worker.data
-        model.load_state_dict(state)
-        worker.wrap(model, unchecked=True)
-        return *step(model, part.x, part.edge_index, targets[part.n_id]), part.n_id
+    def rows_of(number):
+        return VertexRows(parts[number], posts.of(number))
 
-    shares = []
-    for (found,), share, ids in workers_run(data, work):
-        assert torch.allclose(found, outputs[0][ids], atol=1e-5)
-        shares.append(share)
-    for found, expected in zip(map(sum, zip(*shares, strict=True)), gradients, strict=True):
-        assert torch.allclose(found, expected, atol=1e-4)
+    found = together(lambda: Net(*COPYING), step, data, targets, state=state, rows_of=rows_of)
+    assert off(expected, found) < 2e-5
 
 
 def test_without_labels_a_mean_needs_a_count():

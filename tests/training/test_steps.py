@@ -38,10 +38,10 @@ class Gather:
     def is_completed(self):
         return len(self.pile) == len(self.found)
 
-    def wait(self, most=timedelta(seconds=60)):
-        until = time.monotonic() + most.total_seconds()
+    def wait(self, most=None):
+        began, most = time.monotonic(), most or timedelta(seconds=seconds_here(60))
         while not self.is_completed():
-            if time.monotonic() > until:
+            if time.monotonic() - began > most.total_seconds():
                 raise RuntimeError("Operation timed out!")
             time.sleep(0.001)
         for each, value in zip(self.found, self.pile, strict=True):

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from switchgnn.host.compression import Compression
+from switchgnn.host.errors import TransportError
 from switchgnn.host.innetwork.fixed_point import ExchangeKind
 from switchgnn.host.innetwork.outgoing import ChangedRows
 from switchgnn.host.links.faults import Faults
 from switchgnn.host.wire.header import BODY_AT, Kind, unpack_header
 from switchgnn.planner import Direction, reference_sums
 from tests.host.innetwork.test_exchange import STEADY, Team, one_way_graph, plan_of, random_features
-from tests.support.compressing import sizes
 
 CACHED = Compression(cache=True)
 FORWARD, BACKWARD = Direction
@@ -77,6 +77,14 @@ def sums_of_sent(team, width, direction=FORWARD, tensor_id=0):
             if (block, source) in sent:
                 total[vertex] += sent[block, source]
     return total
+
+
+def sizes(features, assignment):
+    """Return float64[V, F], by which changes are measured: the same in all columns of a row."""
+    largest = np.abs(features.astype(np.float64)).max(axis=1)
+    usual = np.array([largest[assignment == each].mean() for each in range(assignment.max() + 1)])
+    rows = np.maximum(largest, usual[assignment])[:, np.newaxis]
+    return np.broadcast_to(rows, features.shape)
 
 
 def walk(generator, features):
@@ -192,6 +200,13 @@ def sent_rows(part, exchange):
         for frame, row in enumerate(rows, first):
             local = part.send_row[slice(*part.send_row_indptr[frame : frame + 2])]
             yield part.vertices[local], row
+
+
+def test_a_process_that_joins_later_may_have_no_cache(graph):
+    for exchange in Team(plan_of(graph, 3), first_round=3).exchanges:
+        exchange.compress(Compression(bits=8))
+        with pytest.raises(TransportError, match=r"begins with round 3.*--new-session"):
+            exchange.compress(CACHED)
 
 
 @pytest.mark.parametrize("compression", [CACHED, Compression(bits=8, feedback=True)])

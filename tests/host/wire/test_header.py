@@ -131,6 +131,7 @@ def test_packed_frames_are_scapys_and_unpacked_again(header, data):
     frame = ADDRESSES.frame(header.pack(body))
     assert frame == scapy_frame(header, layer)
     assert unpack_header(frame) == header
+    assert unpack_header(frame + data.draw(st.binary(max_size=40))) == header
     if layer is not None:
         again = Ether(frame)[SwitchGNN][type(layer)]
         assert bytes(again) == body

@@ -100,16 +100,6 @@ class FetchOfACompleteSum(SumTest):
         self.check_missing(900, count=RELEASED, events=GIVEN_BACK)
 
 
-class SecondFetch(SumTest):
-    """Each fetch is relayed, of the same source or of another; the slot stays released."""
-
-    def runTest(self) -> None:
-        self.contribute(101)
-        for source in (102, 102, 103, 101):
-            self.check_fetch(source, 900, owner=SOURCES[source])
-        self.contribute(102, 103, released=2)
-
-
 class FetchOfAnOlderTag(SumTest):
     """It is relayed, as its owner may still have the feature; the newer sum is not released."""
 

@@ -36,7 +36,6 @@ REDUCE_SLOTS = 512  # of headers.p4
 RELEASED = 0xFFFF  # the count of a slot that was given back
 WIDTHS = {8 * (code + 1): code for code in range(32)}  # by the lanes of a frame
 BITS = {32: 0, 16: 1, 8: 2, 0: 3}  # codes by the bits of a lane
-BANK = 32
 MAXIMUM = 256  # the number of the first fragment of maxima
 
 # Fields that the switch must set have other values in the frames of workers.

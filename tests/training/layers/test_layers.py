@@ -73,7 +73,7 @@ LAYERS = {
     "graph mean": lambda: pyg.GraphConv(WIDE, 2 * WIDE, aggr="mean"),
     "source attention": lambda: SourceAttentionConv(WIDE, NARROW, heads=2),
 }
-# Over a transport that copies rows.
+# Over a transport that copies rows; others in test_convolutions.py.
 COPIED = {
     "sage max": lambda: pyg.SAGEConv(WIDE, NARROW, aggr="max"),
     "sage min": lambda: pyg.SAGEConv(WIDE, NARROW, aggr="min"),
@@ -81,11 +81,7 @@ COPIED = {
     # Half of the rows are 0 in a column: there are ties.
     "sage model, max": lambda: pyg.models.GraphSAGE(WIDE, 8, 3, NARROW, aggr="max"),
     "gin max": lambda: pyg.GINConv(mlp(), aggr="max"),
-    "graph max": lambda: pyg.GraphConv(WIDE, NARROW, aggr="max"),
-    "gat": lambda: pyg.GATConv(WIDE, NARROW, heads=2),
     "gat model": lambda: pyg.models.GAT(WIDE, 8, 3, NARROW, v2=True),
-    "transformer": lambda: pyg.TransformerConv(WIDE, NARROW),
-    "edge": lambda: pyg.EdgeConv(torch.nn.Linear(2 * WIDE, NARROW)),
     "changed messages": Doubled,
 }
 LAYERS |= COPIED

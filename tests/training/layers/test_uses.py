@@ -197,15 +197,20 @@ COARSE = {name: 4e-2 for name in SAME if name.startswith(("bfloat16", "autocast"
 DIRECTED = ("edges reversed", "edges reversed outside", "DirGNNConv", "flow from target to source")
 
 
-def together(make, use, data, targets, *, state=None, epoch=None):
-    """Return what `use` returns for all workers: rows in the order of ids, and added shares."""
+def together(make, use, data, targets, *, state=None, epoch=None, rows_of=None):
+    """Return what `use` returns for all workers: rows in the order of ids, and added shares.
+
+    `rows_of` gives a worker the rows of other vertices, in place of a transport that copies.
+    """
     ends = None
-    if not check_layers(make(), copies=True):
+    if rows_of is None and not check_layers(make(), copies=True):
         ends = on_hub(copy_schedules(data.graph, assigned(data.vertices), WORKERS))
 
     def work(worker):
         model = make()
         model.load_state_dict(state or model.state_dict())
+        if rows_of is not None:
+            worker._rows = rows_of(worker.number)
         worker.wrap(model, unchecked=True)
         if epoch is not None:
             begin_epoch(model, seed=0, epoch=epoch, worker=worker.number)

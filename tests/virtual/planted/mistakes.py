@@ -2,17 +2,15 @@
 
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
-from unittest import mock
+from functools import partial
 
 from switchgnn.p4src import load_program
 from tests.planted.mistakes import MISTAKES as IN_THE_TREE
-from tests.planted.planting import changed_program, text_replaced
+from tests.planted.planting import accept, changed_program, text_replaced
 from tests.ptf.switchgnn_ptf.mistakes import MISTAKES as IN_PROGRAMS
-from tests.simulation import subject
 from tests.simulation.draw import Wish
 from tests.simulation.scenario import Scenario
 from tests.simulation.soak import Soak
-from tests.virtual.planted import programs, tables
 
 STAR, LEAF_SPINE = Wish(), Wish(2, 1)
 # Each scenario has a Byzantine worker; all-reduces; fewer bits or caches.
@@ -32,13 +30,12 @@ class Planted:
     # file, what stands there once, and what does with the mistake; or None
     text: tuple[str, str, str] | None = None
     in_program: object = None  # changes the compiled program in place; or None
-    in_plan: object = None  # returns the switch's part of a plan with it; or None
 
     @contextmanager
     def planted(self):
         """Yield a soak of exchanges with the mistake."""
         wish = replace(self.wish, backend="python") if self.in_program else self.wish
-        with text_replaced(*self.text) if self.text else nullcontext(), self._plan():
+        with text_replaced(*self.text) if self.text else nullcontext():
             yield Soak(wish, self.program())
 
     def found_by(self, soak):
@@ -55,17 +52,6 @@ class Planted:
             return program
         return changed_program(program, self.name, self.in_program)
 
-    def _plan(self):
-        if self.in_plan is None:
-            return nullcontext()
-        original = subject.load_plan
-
-        def load(parts):
-            manifest, part = parts
-            return original((manifest, self.in_plan(part)))
-
-        return mock.patch.object(subject, "load_plan", load)
-
 
 def known(name, what, seed, wish=STAR):
     """Return a mistake that tests/planted has."""
@@ -78,31 +64,12 @@ def known_program(name, seed, wish=STAR):
     return Planted(name, seed, wish, in_program=IN_PROGRAMS[name])
 
 
-def known_plan(name, seed):
-    """Return a mistake in the switch's tables."""
-    original = getattr(tables, name)
-
-    def change(part):
-        try:
-            return original(part)
-        except (AssertionError, IndexError):
-            # This plan has no place for it.
-            return part
-
-    return Planted(name, seed, in_plan=change)
-
-
 def in_file(file, *mistakes):
     """Return mistakes in the text of a file: name, seed, old and new text, and any other wish."""
     return [
         Planted(name, seed, *wish, text=(file, old, new))
         for name, seed, old, new, *wish in mistakes
     ]
-
-
-def in_program(name, seed):
-    """Return a mistake in the compiled program."""
-    return Planted(name, seed, in_program=programs.CHANGES[name])
 
 
 INSTALL = "controller/install.py"
@@ -155,16 +122,8 @@ MISTAKES = (
     known_program("begin_older_fragments", 6, REDUCES),
     known_program("forget_exponents", 1, REDUCES),
     known_program("reduce_as_a_worker", 1, REDUCES_OF_LEAVES),
-    known_plan("drop_a_contribution", 0),
-    known_plan("add_one_twice", 0),
-    known_plan("swap_two_destinations", 0),
-    known_plan("refuse_a_partial_sum", 1),
-    known_plan("give_a_partial_sum_to_another", 1),
-    in_program("any_process", 79),
-    in_program("acknowledge_what_comes", 1),
-    in_program("nobody_has_the_maximum", 1),
-    in_program("next_turn_at_once", 0),
-    in_program("missing_without_count", 6),
+    # The refusal of another process is ignored.
+    Planted("any_process", 79, in_program=partial(accept, outcome="0x15")),
     *in_file(
         EXCHANGE,
         (
