@@ -36,9 +36,9 @@ from switchgnn.training.job import PLAN_FOLDER, Job, job_schedule, read_job, rea
 from switchgnn.training.layers.check import check_model
 from switchgnn.training.layers.models import distribute
 from switchgnn.training.layers.norms import VertexSums
+from switchgnn.training.layers.rows import VertexRows, over_gloo
 from switchgnn.training.machine import Machine, local_processes, opened
 from switchgnn.training.partition import Partition
-from switchgnn.training.rows import VertexRows, over_gloo
 from switchgnn.training.steps import SharedSteps
 from switchgnn.training.sums import RemoteSum
 from switchgnn.training.worker import view_of

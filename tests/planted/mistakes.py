@@ -22,6 +22,8 @@ MACHINE = "tests/training/test_machine.py"
 CHECKPOINT = "tests/training/test_checkpoint.py"
 STAGING = "tests/training/test_staging.py"
 LAYERS = "tests/training/layers/test_layers.py"
+USES = "tests/training/layers/test_uses.py"
+CONVOLUTIONS = "tests/training/layers/test_convolutions.py"
 NORMS = "tests/training/layers/test_norms.py"
 RUNNER = "tests/experiments/test_runner.py"
 STRAWMAN = "tests/strawman/test_sums.py"
@@ -67,9 +69,23 @@ GROUPS = {
         Mistake(
             "gradients go along the edges, in place of against them",
             "switchgnn/training/sums.py",
-            "directed(gradient, Direction.BACKWARD, ",
-            "directed(gradient, Direction.FORWARD, ",
+            "directed(gradient, back, what)",
+            "directed(gradient, ctx.direction, what)",
             (f"{LAYERS}::test_a_layer_on_partitions_is_the_layer_on_the_whole[gcn-3-directed]",),
+        ),
+        Mistake(
+            "second derivatives leave out other workers",
+            "switchgnn/training/sums.py",
+            "elif torch.is_grad_enabled():",
+            "elif False:",
+            (f"{USES}::test_the_result_is_that_of_one_process[second derivatives]",),
+        ),
+        Mistake(
+            "copies have the rows of the step before the last",
+            "switchgnn/training/layers/copied.py",
+            "        self._stale = True\n",
+            "",
+            (f"{CONVOLUTIONS}::test_a_convolution_over_copies_or_sums_is_exact[SGConv]",),
         ),
         Mistake(
             "partial sums leave out the weights of edges",
@@ -98,15 +114,15 @@ GROUPS = {
         Mistake(
             "gradients of a mean over all vertices stay on their worker",
             "switchgnn/training/layers/norms.py",
-            "ctx.sums.add(torch.stack(gradients[1:]))",
+            "_Totals.apply(torch.stack(gradients[1:]), ctx.sums)",
             "torch.stack(gradients[1:])",
             (f"{NORMS}::test_several_workers_train_as_one_process[graph]",),
         ),
         Mistake(
             "a training that goes on drops what its first epochs have dropped",
             "switchgnn/training/layers/dropout.py",
-            "module.epoch, module.calls = epoch, 0",
-            "module.epoch, module.calls = module.epoch + 1, 0",
+            "self.epoch, self._calls = epoch, 0",
+            "self.epoch, self._calls = self.epoch + 1, 0",
             (f"{TRAIN}::test_a_training_goes_on_where_it_stopped[False]",),
         ),
         Mistake(

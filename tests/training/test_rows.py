@@ -14,8 +14,8 @@ import torch
 import torch_geometric.nn as pyg
 
 from switchgnn.training.errors import TrainingError
+from switchgnn.training.layers.rows import VertexRows, over_gloo
 from switchgnn.training.partition import partition_dataset
-from switchgnn.training.rows import VertexRows, over_gloo
 from switchgnn.training.steps import SharedSteps
 from tests.support.speed import seconds_here
 from tests.training.gathering import in_threads

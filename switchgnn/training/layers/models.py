@@ -21,6 +21,7 @@ from switchgnn.training.layers.forward import Replaced
 from switchgnn.training.layers.halo import Halo, PartEdges, copies_over
 from switchgnn.training.layers.norms import VertexSums, normalise_over_all
 from switchgnn.training.layers.pyg_layers import PYG, own_code
+from switchgnn.training.layers.rows import VertexRows
 from switchgnn.training.layers.summed import (
     Framework,
     Make,
@@ -34,7 +35,6 @@ from switchgnn.training.layers.summed import (
 )
 from switchgnn.training.options import ModelOptions, model_name
 from switchgnn.training.partition import Partition
-from switchgnn.training.rows import VertexRows
 from switchgnn.training.sums import KeptSum, LocalSum, NeighbourSum, RemoteSum
 
 # By the names of `shape.MODELS`.
