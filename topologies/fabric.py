@@ -170,16 +170,27 @@ class Fabric(ABC):
                     injected[name] = injected.get(name, 0) + number
         return injected
 
+    def _faulty(
+        self, cables: Sequence[RelayedCable], namespace: Path | None = None
+    ) -> FaultyCables:
+        """Return the relay of the cables, which runs in a network namespace."""
+        return FaultyCables(
+            cables,
+            self._cable_faults,
+            self.folder,
+            namespace=namespace,
+            recordings=self._cable_recordings,
+            logs=self.logs,
+        )
+
     def _start_switch(
         self,
         switch: TopologySwitch,
         ports: Mapping[int, str],
         grpc_address: str,
-        *,
-        bandwidth: float | None = None,
-        namespace: Path | None = None,
+        **more: Any,  # noqa: ANN401
     ) -> None:
-        """Start a switch; see ``switch_child``."""
+        """Start a switch; for `more` see ``switch_child``."""
         child = switch_child(
             self.topology.target,
             ports=ports,
@@ -188,9 +199,8 @@ class Fabric(ABC):
             folder=self.folder,
             tls=self.topology.tls,
             backend=self.topology.backend,
-            bandwidth=bandwidth,
             forkserver=self._forkserver,
-            namespace=namespace,
+            **more,
         )
         self._switches.append(child)
         child.start()

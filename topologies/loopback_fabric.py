@@ -8,7 +8,7 @@ from switchgnn.base.network_file import (
     SwitchTarget,
 )
 from switchgnn.topologies.errors import FabricError
-from switchgnn.topologies.fabric import Fabric, FaultyCables, RelayedCable, WireBytes
+from switchgnn.topologies.fabric import Fabric, RelayedCable, WireBytes
 from switchgnn.topologies.free_ports import free_udp_addresses
 from switchgnn.topologies.rpc_address import require_free
 from switchgnn.topologies.targets import Target, wait_until_serving
@@ -61,13 +61,7 @@ class LoopbackFabric(Fabric):
             links[upper.switch][upper.port] = _udp(above, near)
             relayed.append(RelayedCable(name, _udp(far, below), _udp(near, above)))
         if self._relays:
-            self.relay = FaultyCables(
-                relayed,
-                self._cable_faults,
-                self.folder,
-                recordings=self._cable_recordings,
-                logs=self.logs,
-            )
+            self.relay = self._faulty(relayed)
         return links
 
     def worker_link(self, worker: int) -> str:

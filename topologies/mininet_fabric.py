@@ -15,7 +15,7 @@ from typing import Any
 from switchgnn.base.machine import how_to_install
 from switchgnn.controller.p4runtime.connection import socket_path
 from switchgnn.topologies.errors import FabricError
-from switchgnn.topologies.fabric import Fabric, FaultyCables, RelayedCable, WireBytes
+from switchgnn.topologies.fabric import Fabric, RelayedCable, WireBytes
 from switchgnn.topologies.rpc_address import (
     TcpDoor,
     folder_for_sockets,
@@ -272,14 +272,7 @@ class MininetFabric(Fabric):
                 self._add_link((room, end), (host, its_other), shape_both=False)
             self._cable_ends.append(ends)
             relayed.append(RelayedCable(cable.name, *(f"eth:{name}" for name in inner)))
-        self.relay = FaultyCables(
-            relayed,
-            self._cable_faults,
-            self.folder,
-            namespace=_namespace(host),
-            recordings=self._cable_recordings,
-            logs=self.logs,
-        )
+        self.relay = self._faulty(relayed, _namespace(host))
 
     def _add_link(self, one: tuple[Any, str], other: tuple[Any, str], *, shape_both: bool) -> None:
         """Connect two nodes, each with the name of its interface."""

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
+from typing import Any
 
 from switchgnn.base.machine import python_program
 from switchgnn.base.native import find_compiler
@@ -125,32 +126,20 @@ def _tls_options(names: Mapping[str, str], tls: TlsFolder | None) -> list[str]:
 def switch_child(
     target: Target,
     *,
-    ports: Mapping[int, str],
-    grpc_address: str,
     log: Path,
-    tls: TlsFolder | None = None,
-    backend: Backend | None = None,
-    bandwidth: float | None = None,
     forkserver: Forkserver | None = None,
     namespace: Path | None = None,
     folder: Path | None = None,
+    **command: Any,  # noqa: ANN401
 ) -> Child:
     """Return the switch as a child process, not yet started; see ``wait_until_serving``.
 
-    For `backend` and `bandwidth` see ``switch_command``. `forkserver`: forks the embedded switch.
-    `namespace`: the network namespace of its ports. `folder`: for its temporary files; None: that
-    of the log.
+    For `command` see ``switch_command``. `forkserver`: forks the embedded switch. `namespace`: the
+    network namespace of its ports. `folder`: for its temporary files; None: that of the log.
     """
     return Child(
         f"The {target.value} switch",
-        switch_command(
-            target,
-            ports=ports,
-            grpc_address=grpc_address,
-            tls=tls,
-            backend=backend,
-            bandwidth=bandwidth,
-        ),
+        switch_command(target, **command),
         log,
         environment=temporary_files_in(folder or log.parent),
         forkserver=forkserver,

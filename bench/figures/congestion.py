@@ -11,7 +11,7 @@ from bench.machine import lacks_bmv2
 from bench.measure import Samples
 from bench.settings import Settings
 from bench.testbeds.queue_trace import QueueTrace, QueueWatch, draw
-from switchgnn.commands.run import RunOptions, run_job
+from switchgnn.commands.run.job import RunOptions, run_job
 from switchgnn.commands.shared.runner import address_in
 from switchgnn.controller.controls.congestion import BMV2_QUEUE, DEFAULT_ECN_THRESHOLD
 from switchgnn.host.pace import Pace

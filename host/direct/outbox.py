@@ -376,9 +376,8 @@ class Outbox:
 def visit_order(edges: Integers, remote: Bools) -> Int64s:
     """Return int64[n], the rows of one worker in the order in which they are computed.
 
-    Args:
-        edges: integers[2, E], the edges among the rows; their direction does not matter.
-        remote: bool[n], which rows have a neighbour on another worker.
+    `edges`, integers[2, E], are among the rows, in any direction; `remote`, bool[n]: which rows
+    have a neighbour on another worker.
     """
     first_visits = _breadth_first(edges, len(remote))
     later = ~remote[first_visits]

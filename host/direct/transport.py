@@ -144,21 +144,7 @@ class DirectTransport(Transport):
     def aggregate(
         self, rows: NDArray[np.float32], direction: Direction, tensor_id: int = 0
     ) -> NDArray[np.float32]:
-        """Sum over remote neighbours, in float32; see ``Transport.aggregate``.
-
-        Args:
-            rows: float32[n, F].
-            direction: which neighbours.
-            tensor_id: the number of the tensor.
-
-        Returns:
-            float32[n, F].
-
-        Raises:
-            FeatureError: wrong shape or type, or numbers that fewer bits cannot hold.
-            SilentWorkerError: another worker is gone, or calls with other arguments.
-            LinkError: the link is gone.
-        """
+        """Sum over remote neighbours, float32[n, F]; see ``Transport.aggregate``."""
         check_rows(rows, self.vertices, self.worker)
         if self._compressed is not None:
             return self._compressed.aggregate(

@@ -50,16 +50,10 @@ class Reducer:
         self._thread.start()
 
     def submit(self, values: NDArray[Any], call: Call = SUM) -> "Future[NDArray[Any]]":
-        """Sum a tensor over all workers, as `ReduceStream.submit` does.
+        """Return a future for the sums of a tensor over all workers, as of `ReduceStream.submit`.
 
-        Returns:
-            A future for the sums, of the same shape and type. It cannot be cancelled, as the other
-            workers need this one's values. Errors of the stream are set there.
-
-        Raises:
-            FeatureError: wrong shape or type.
-            ReducerClosedError: the reducer is closed.
-            HostError: the stream has failed before; the same error.
+        It cannot be cancelled, as the other workers need this one's values. Errors of the stream
+        are set there, and raised here by later calls.
         """
         check_tensor(values)
         future: Future[NDArray[Any]] = Future()

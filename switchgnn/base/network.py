@@ -78,12 +78,9 @@ def star_network(workers: int) -> Network:
 def leaf_spine_networks(leaf_of_worker: Sequence[int], spines: int) -> LeafSpineNetworks:
     """Return the networks of a leaf-spine, with a link from each leaf to each spine.
 
-    Args:
-        leaf_of_worker: the leaf of each worker, ascending from 0.
-        spines: their number.
-
-    A leaf's ports are those of its workers, from 1, then those of the spines; leaf l is on
-    port l + 1 of every spine. Workers have the same addresses as in a star.
+    `leaf_of_worker` ascends from 0. A leaf's ports are those of its workers, from 1, then those of
+    the spines; leaf l is on port l + 1 of every spine. Workers have the same addresses as in a
+    star.
     """
     below = [0] * (leaf_of_worker[-1] + 1)
     workers = []

@@ -108,6 +108,12 @@ def _grouped(command: Callable[..., None], common: Collection[str] | None) -> Ca
     return run
 
 
+def shared_fields(given: Any, kind: type) -> dict[str, Any]:  # noqa: ANN401
+    """Return the fields of a dataclass that another one has, too, by name."""
+    names = {field.name for field in dataclasses.fields(kind)}
+    return {name: value for name, value in vars(given).items() if name in names}
+
+
 def _fields(group: Any) -> Iterator[inspect.Parameter]:  # noqa: ANN401
     hints = typing.get_type_hints(group, include_extras=True)
     for field in dataclasses.fields(group):

@@ -20,7 +20,15 @@ from switchgnn.base.arrays import read_arrays
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.interruptible import end_like_interrupted
 from switchgnn.base.machine import require_memory
-from switchgnn.base.options import DATA, NETWORK, OUTPUT, option, parse_bytes, with_groups
+from switchgnn.base.options import (
+    DATA,
+    NETWORK,
+    OUTPUT,
+    option,
+    parse_bytes,
+    shared_fields,
+    with_groups,
+)
 from switchgnn.commands.shared.config_file import ConfigOption
 from switchgnn.commands.shared.console import StepBars, counted, plain_console, progress_bars
 from switchgnn.commands.shared.live import NOBODY
@@ -172,12 +180,8 @@ def _reduce(
     tasks = [
         AllReduceTask(
             each,
-            elements=options.elements,
-            rounds=options.rounds,
-            seed=options.seed,
-            words=options.words,
+            **shared_fields(options, AllReduceTask),
             output=_output(work.folder, each.worker),
-            pace=options.pace,
         )
         for each in links
     ]
@@ -218,10 +222,8 @@ def _report(
         for direction in end["faults"].values():
             faults.update(direction)
     return ReduceReport(
+        **shared_fields(options, ReduceReport),
         reason=choice.reason,
-        workers=options.workers,
-        elements=options.elements,
-        rounds=options.rounds,
         exact=same and bool(np.array_equal(sums["integers"], integers)),
         within=same and within,
         max_error=worst,
@@ -236,7 +238,6 @@ def _report(
         ),
         counters=dict(counters),
         faults_injected={name: number for name, number in faults.items() if number},
-        bandwidth=options.bandwidth,
     )
 
 
@@ -326,14 +327,10 @@ class AllReduceCommandOptions:
             )
         Faults.parse(self.faults)
         return ReduceOptions(
-            **self.network.job_fields(self.workers, self.limits, self.faults),
+            **shared_fields(self, ReduceOptions)
+            | self.network.job_fields(self.workers, self.limits, self.faults),
             elements=size // NUMBER_BYTES,
-            rounds=self.rounds,
-            seed=self.seed,
-            words=self.words,
-            gloo=self.gloo,
             pace=Pace(window=self.limits.window_in(self.network), timeout=self.timeout),
-            pcap=self.pcap,
         )
 
 

@@ -109,14 +109,7 @@ def known_profiles() -> tuple[str, ...]:
 
 
 def find_profile(switch: str) -> SwitchProfile:
-    """Return a profile.
-
-    Args:
-        switch: a name of `known_profiles`, or a TOML file.
-
-    Raises:
-        ProfileError: there is none, or the file is invalid.
-    """
+    """Return the profile with a name of `known_profiles`, or that of a TOML file."""
     known = known_profiles()
     if switch in known:
         return _read(_FOLDER / f"{switch}{_SUFFIX}")

@@ -189,11 +189,7 @@ class SoftSwitch:
 
     @property
     def grpc_address(self) -> str:
-        """The server's address, ``unix:PATH`` or HOST:PORT.
-
-        Raises:
-            SoftSwitchError: no server is running.
-        """
+        """The server's address, ``unix:PATH`` or HOST:PORT."""
         if self._server is None:
             raise SoftSwitchError(
                 "The switch does not serve P4Runtime: start it with a gRPC address."
@@ -203,13 +199,7 @@ class SoftSwitch:
     def start(self, prepare: Callable[[P4RuntimeService], None] | None = None) -> None:
         """Attach the ports and start forwarding and serving, unless already started.
 
-        Args:
-            prepare: called after the ports are attached, before any packet or request is served.
-
-        Raises:
-            PortError: a port cannot be attached.
-            GrpcAddressError: the gRPC address cannot be used.
-            SoftSwitchError: raised by ``prepare``.
+        `prepare` is called after the ports are attached, before any packet or request is served.
         """
         if self._loop is not None:
             return
@@ -244,8 +234,7 @@ class SoftSwitch:
     def stop(self) -> bool:
         """Stop serving and forwarding and detach the ports; may be repeated.
 
-        Returns:
-            whether all P4Runtime calls have ended; one that compiles a program takes its time.
+        Returns whether all P4Runtime calls have ended; one that compiles a program takes its time.
         """
         ended = self._server is None or self._server.stop()
         self._server = None
@@ -274,12 +263,7 @@ class SoftSwitch:
             return function() if self._loop is None else self._loop.call(function)
 
     def load(self, config: bytes) -> ProgramState:
-        """Install the program in a BMv2 JSON document, with fresh state.
-
-        Raises:
-            MalformedProgramError: the document cannot be read.
-            UnsupportedProgramError: the program uses an unsupported feature.
-        """
+        """Install the program in a BMv2 JSON document, with fresh state."""
         prepared = self.prepare(GivenProgram(config))
         prepared.install()
         return prepared.state

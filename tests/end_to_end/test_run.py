@@ -9,8 +9,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from switchgnn.commands.run import RunOptions, run_job
 from switchgnn.commands.run import job as run_module
+from switchgnn.commands.run.job import RunOptions, run_job
 from switchgnn.commands.run.reference import RoundResult, judge
 from switchgnn.host.direct import copy_schedules, partial_schedules, rows_per_pair
 from switchgnn.host.pace import Pace

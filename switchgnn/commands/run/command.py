@@ -11,9 +11,16 @@ from rich.table import Table
 from rich.text import Text
 
 from switchgnn.base.interruptible import end_like_interrupted, wait_for_interrupt
-from switchgnn.base.options import CONGESTION, DATA, NETWORK, flag, option, with_groups
-from switchgnn.commands.run import RunOptions, run_job
-from switchgnn.commands.run.job import RunReport
+from switchgnn.base.options import (
+    CONGESTION,
+    DATA,
+    NETWORK,
+    flag,
+    option,
+    shared_fields,
+    with_groups,
+)
+from switchgnn.commands.run.job import RunOptions, RunReport, run_job
 from switchgnn.commands.shared.config_file import ConfigOption
 from switchgnn.commands.shared.console import (
     StepBars,
@@ -226,17 +233,8 @@ class RunCommandOptions:
             congestion_control=self.control.heeds_marks,
         )
         return RunOptions(
-            **job,
-            graph=self.graph,
-            ignore_weights=self.ignore_weights,
-            features=self.features,
-            rounds=self.rounds,
-            operation=self.operation,
-            seed=self.seed,
-            grpc_port=self.grpc_port,
+            **(shared_fields(self, RunOptions) | job),
             pace=pace,
-            background=self.background,
-            tls=self.tls,
             request=self.strategies.request(self.strategy, job["leaf_spine"]),
             pcap=self.output.pcap,
             metrics=find_metrics(self.output.metrics, self.workers),

@@ -262,27 +262,12 @@ def _report_workers(
 
 
 _BYTES = (
-    "bytes_up",
-    "bytes_down",
-    "host_bytes_up",
-    "host_bytes_down",
-    "host_partial_bytes_up",
-    "host_partial_bytes_down",
+    *("bytes_up", "bytes_down", "host_bytes_up", "host_bytes_down"),
+    *("host_partial_bytes_up", "host_partial_bytes_down"),
 )
 _REPAIRS = (
-    "features_resent",
-    "probes",
-    "recalls",
-    "sums_recalled",
-    "fetches",
-    "features_fetched",
-    "sums_made",
-    "late",
-    "repeated",
-    "wrong",
-    "malformed",
-    "barriers_repeated",
-    "marked",
+    *("features_resent", "probes", "recalls", "sums_recalled", "fetches", "features_fetched"),
+    *("sums_made", "late", "repeated", "wrong", "malformed", "barriers_repeated", "marked"),
     "notices",
 )
 
@@ -303,21 +288,9 @@ def run_job(
     log_dir: Path | None = None,
     observer: RunObserver = NOBODY,
 ) -> RunReport:
-    """Plan, build, install, exchange and verify.
+    """Plan, build, install, exchange, verify, and compare measurements with the plan.
 
-    Args:
-        options: what to run.
-        step: called with (name of the step, done, total; total 0 when unknown).
-        hold: called with the running fabric and the report before the fabric ends.
-        forkserver: forks switches and workers; None: each starts as a program.
-        log_dir: as ``run_logs`` takes it.
-        observer: observes the run.
-
-    Returns:
-        The comparison of measurements with plan and reference.
-
-    Raises:
-        SwitchGNNError: a step failed; the fabric and all files are removed.
+    `hold` is called with the running fabric and the report before the fabric ends.
     """
     choice = options.choose_fabric()
     with (

@@ -8,7 +8,16 @@ import typer
 
 from switchgnn.base.machine import size_text
 from switchgnn.base.names import no_such
-from switchgnn.base.options import CONGESTION, DATA, NETWORK, PLAN, option, parse_bytes, with_groups
+from switchgnn.base.options import (
+    CONGESTION,
+    DATA,
+    NETWORK,
+    PLAN,
+    option,
+    parse_bytes,
+    shared_fields,
+    with_groups,
+)
 from switchgnn.commands.shared.console import Steps, plain_console
 from switchgnn.commands.shared.options import (
     ControlOptions,
@@ -268,40 +277,26 @@ class SimulateCommandOptions:
         lanes = None if given is None else parse_lanes(given, [self.features])
         rows = 1 if self.strategies.rows is None else request.rows
         return SimulateOptions(
-            plan=self.plan,
-            graph=self.graph,
-            workers=self.workers,
+            **shared_fields(self, SimulateOptions),
             slots=None if size is None else slots_of_memory(size, self.slot_features),
-            system=self.system,
-            layers=self.layers,
-            features=self.features,
-            seed=self.seed,
             network=self._network(profile),
             leaf_spine=self._leaf_spine(),
-            slot_features=self.slot_features,
             request=replace(request, lanes=lanes, rows=rows),
-            bin_size=self.bin_size,
-            check=self.check,
             framing=Framing.parse(self.mtu),
             switch=profile,
             table_memory=self.memory.table_bytes,
         )
 
     def _network(self, profile: SwitchProfile) -> NetworkOptions:
-        bandwidth, rate = self.bandwidth, self.recirculation_rate
-        return NetworkOptions(
-            bandwidth=(profile.bandwidth or _DEFAULT.bandwidth) if bandwidth is None else bandwidth,
-            delay=self.delay,
-            overhead=self.overhead,
-            buffer=None if self.buffer is None else parse_bytes("--buffer", self.buffer),
-            ecn_threshold=self.ecn_threshold,
-            window=self.window,
-            congestion_control=self.control.heeds_marks,
-            recirculation_rate=profile.passes_per_second if rate is None else rate,
-            timeout=self.timeout,
-            background_load=self.background_load,
-            background_seed=self.seed,
-        )
+        given = shared_fields(self, NetworkOptions)
+        usual = {
+            "bandwidth": profile.bandwidth or _DEFAULT.bandwidth,
+            "recirculation_rate": profile.passes_per_second,
+        }
+        given |= {name: it for name, it in usual.items() if given[name] is None}
+        given["buffer"] = None if self.buffer is None else parse_bytes("--buffer", self.buffer)
+        given["congestion_control"] = self.control.heeds_marks
+        return NetworkOptions(**given, background_seed=self.seed)
 
     def _leaf_spine(self) -> LeafSpineOptions | None:
         """Return the leaf-spine that is asked for; None: a star."""

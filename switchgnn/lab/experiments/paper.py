@@ -560,11 +560,7 @@ FIGURES: Mapping[str, Callable[[], Figure]] = {
 
 
 def find_figures(names: Sequence[str]) -> list[Figure]:
-    """Return figures by their names, or from Python files; without names, all but `example`.
-
-    Raises:
-        ExperimentError: there is no such figure.
-    """
+    """Return figures by their names, or from Python files; without names, all but `example`."""
     chosen = dict.fromkeys(names) or [name for name in FIGURES if name != "example"]
     return [_find(name) for name in chosen]
 

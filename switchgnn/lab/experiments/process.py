@@ -13,6 +13,7 @@ import numpy as np
 
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.files import whole_file
+from switchgnn.base.options import shared_fields
 from switchgnn.host.direct.framing import USUAL_MTU, Framing
 from switchgnn.lab.experiments.point import SimulationPoint
 from switchgnn.lab.simulator import LeafSpineOptions, NetworkOptions
@@ -47,48 +48,28 @@ def _simulate(point: SimulationPoint, work: Path) -> dict[str, object]:
         if not plan.exists():
             graph = load_graph(point.graph)
             write_plan(make_plan(point.system, graph, options, point.workers, _quiet), plan)
-        options = replace(
-            options,
-            plan=plan,
-            graph=None,
-            workers=None,
-            slots=None,
-            system=None,
-            request=PlanRequest(),
-        )
+        options = replace(options, plan=plan, graph=None, workers=None, slots=None, system=None)
+        options = replace(options, request=PlanRequest())
     return {**simulate_job(options, _quiet).to_dict(), "system": point.system}
 
 
 def _options(point: SimulationPoint, partition: Path) -> SimulateOptions:
+    # The point determines its memory, which shrinks with the graph.
+    profile = replace(find_profile(point.switch), slot_bytes=None, table_bytes=None)
     return SimulateOptions(
+        **shared_fields(point, SimulateOptions) | {"switch": profile},
         plan=None,
-        graph=point.graph,
-        workers=point.workers,
         slots=_slots(point),
-        system=point.system,
-        layers=point.layers,
-        features=point.features,
-        seed=point.seed,
         network=NetworkOptions(
-            bandwidth=point.bandwidth,
-            delay=point.delay,
-            congestion_control=point.congestion_control,
-            recirculation_rate=point.recirculation_rate,
-            window=point.window,
-            buffer=point.buffer,
+            **shared_fields(point, NetworkOptions),
             background_load=point.background,
             background_seed=point.seed,
         ),
         leaf_spine=LeafSpineOptions(point.leaves, point.spines, point.completion)
         if point.leaves
         else None,
-        slot_features=point.slot_features,
         request=PlanRequest(order=point.order, assignment=partition, rows=1),
-        bin_size=point.bin_size,
         framing=Framing.parse(str(point.mtu or USUAL_MTU)),
-        # The point determines its memory, which shrinks with the graph.
-        switch=replace(find_profile(point.switch), slot_bytes=None, table_bytes=None),
-        table_memory=point.table_memory,
     )
 
 

@@ -166,31 +166,11 @@ def as_markdown(rows: Sequence[Sequence[str]]) -> str:
 
 
 RESULT_COLUMNS = (
-    "epoch_seconds",
-    "communication_seconds",
-    "compute_seconds",
-    "overlapped_seconds",
-    "exchange_seconds",
-    "busiest_link_seconds",
-    "bytes",
-    "max_queue_bytes",
-    "max_port_queue_bytes",
-    "marked",
-    "window_cuts",
-    "lost",
-    "recalled",
-    "sent_again",
-    "aggregation_bits_per_second",
-    "total_bits_per_second",
-    "max_slots",
-    "sums",
-    "overflowed",
-    "passes",
-    "blocks",
-    "bins",
-    "events",
-    "wall_seconds",
-    "peak_memory_bytes",
+    *("epoch_seconds", "communication_seconds", "compute_seconds", "overlapped_seconds"),
+    *("exchange_seconds", "busiest_link_seconds", "bytes", "max_queue_bytes"),
+    *("max_port_queue_bytes", "marked", "window_cuts", "lost", "recalled", "sent_again"),
+    *("aggregation_bits_per_second", "total_bits_per_second", "max_slots", "sums", "overflowed"),
+    *("passes", "blocks", "bins", "events", "wall_seconds", "peak_memory_bytes"),
 )
 
 # Of a leaf-spine only.
